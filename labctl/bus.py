@@ -1,0 +1,89 @@
+"""Messages between nodes, and their bytes on a wire. May not: know sockets, processes or what a message means.
+
+A message is addressed to one node ("run", "recorder", "arm", "controller", "camera:NAME") or published on a topic
+("@obs", "@lease", "@state", "@preview"). Small facts travel in `body` (JSON), samples in `arrays` (numpy, little-endian).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+Body = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Message:
+    """One message. `to` is a node name or a "@topic"; `sender` the node that made it; `kind` says what it is."""
+
+    to: str
+    kind: str
+    body: Body = field(default_factory=dict)
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    sender: str = ""
+
+
+@dataclass(slots=True)
+class Work:
+    """A blocking call to run off the node's loop. Its result comes back as a message of kind `kind` with `result` or `error` in the body.
+
+    modelled_ns: how long it takes under a manual clock, given the result (a real host measures instead).
+    """
+
+    call: Callable[[], Any]
+    kind: str
+    modelled_ns: Callable[[Any], int] = lambda result: 0
+    tag: str = ""
+
+
+@dataclass(slots=True)
+class Step:
+    """What a node wants after a step: messages to send, calls to run beside it, and when to be woken (None: by mail only)."""
+
+    out: list[Message] = field(default_factory=list)
+    work: list[Work] = field(default_factory=list)
+    due_ns: int | None = None
+
+
+class Node(Protocol):
+    """A plain object with a mailbox. It knows nothing of sockets, processes or real time.
+
+    `topics` are the topics it subscribes to. `step` gets the time and the mail since the last step, in order of arrival.
+    """
+
+    name: str
+    topics: tuple[str, ...]
+
+    def step(self, now_ns: int, inbox: list[Message]) -> Step: ...
+
+
+def encode(message: Message) -> list[bytes]:
+    """Frames of a message: a JSON header, then each array's raw little-endian bytes."""
+    arrays = {name: np.ascontiguousarray(value) for name, value in message.arrays.items()}
+    header = {
+        "to": message.to,
+        "kind": message.kind,
+        "from": message.sender,
+        "body": message.body,
+        "arrays": [[name, value.dtype.newbyteorder("<").str, list(value.shape)] for name, value in arrays.items()],
+    }
+    frames = [json.dumps(header, separators=(",", ":"), allow_nan=True).encode()]
+    frames += [value.astype(value.dtype.newbyteorder("<"), copy=False).tobytes() for value in arrays.values()]
+    return frames
+
+
+def decode(frames: list[bytes]) -> Message:
+    """The message of some frames. Raises ValueError when they are not a message."""
+    header = json.loads(frames[0])
+    specs = header["arrays"]
+    if len(specs) != len(frames) - 1:
+        raise ValueError(f"a message announced {len(specs)} arrays and carried {len(frames) - 1}")
+    arrays = {
+        name: np.frombuffer(raw, dtype=np.dtype(dtype)).reshape(shape)
+        for (name, dtype, shape), raw in zip(specs, frames[1:], strict=True)
+    }
+    return Message(header["to"], header["kind"], header["body"], arrays, header["from"])

@@ -1,0 +1,83 @@
+"""Time. The only module that reads a clock.
+
+May not: sleep longer than asked, compare clocks of two hosts, or be imported for anything but time.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+SECOND = 1_000_000_000
+MILLISECOND = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """One reading of the monotonic clock beside the wall clock, with the boot it belongs to."""
+
+    mono_ns: int
+    wall: str  # ISO 8601, UTC, microseconds
+    boot: str
+
+
+class Clock(Protocol):
+    """A monotonic clock in integer nanoseconds with a wall-clock anchor."""
+
+    boot: str
+
+    def now_ns(self) -> int: ...
+    def anchor(self) -> Anchor: ...
+    def sleep_until(self, due_ns: int) -> None: ...
+
+
+def _boot_id() -> str:
+    path = Path("/proc/sys/kernel/random/boot_id")
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return "unknown-boot"
+
+
+class MonotonicClock:
+    """CLOCK_MONOTONIC, shared by all processes of one Linux host."""
+
+    def __init__(self) -> None:
+        self.boot = _boot_id()
+
+    def now_ns(self) -> int:
+        return time.monotonic_ns()
+
+    def anchor(self) -> Anchor:
+        return Anchor(time.monotonic_ns(), datetime.now(UTC).isoformat(timespec="microseconds"), self.boot)
+
+    def sleep_until(self, due_ns: int) -> None:
+        left = due_ns - time.monotonic_ns()
+        if left > 0:
+            time.sleep(left / SECOND)
+
+
+class ManualClock:
+    """A clock that moves only when told. Its wall clock starts at a fixed date and its boot is named as simulated."""
+
+    def __init__(self, start_ns: int = 0, boot: str = "simulated") -> None:
+        self._now_ns = start_ns
+        self.boot = boot
+
+    def now_ns(self) -> int:
+        return self._now_ns
+
+    def anchor(self) -> Anchor:
+        wall = datetime.fromtimestamp(1_767_225_600 + self._now_ns / SECOND, UTC)  # 2026-01-01T00:00:00Z
+        return Anchor(self._now_ns, wall.isoformat(timespec="microseconds"), self.boot)
+
+    def sleep_until(self, due_ns: int) -> None:
+        self._now_ns = max(self._now_ns, due_ns)
+
+
+def cpu_ns() -> int:
+    """Process CPU time, for benchmarks and the doctor."""
+    return time.process_time_ns()

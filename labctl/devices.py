@@ -1,0 +1,215 @@
+"""What labctl asks of devices and controllers: small Protocol classes and the values they exchange.
+
+May not: import a driver, read a clock or the environment. Drivers implement these classes without importing anything else
+of labctl than this module, `clock` and `errors`; they are found by the name in a cell or protocol TOML (`load`).
+
+Units: seconds, metres, radians, newtons; times are integer nanoseconds of the host's monotonic clock unless named otherwise.
+Frames: poses are of the tool centre point (TCP) in the robot's base frame, as x y z qx qy qz qw (unit quaternion, scalar last).
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from labctl.errors import InputError, MissingExtra
+
+Kind = Literal["real", "sim", "replay", "faults", "emulated"]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSpec:
+    """A declared channel: known before anything connects.
+
+    `columns` name the values of one sample, in order; `dtype` is a numpy little-endian code such as "<f8" or "<i8".
+    `clock` says whose clock stamps a sample: "host" or a device's own (then a column holds the device time).
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    unit: str
+    rate_hz: float
+    dtype: str = "<f8"
+    clock: str = "host"
+    arm_dependent: bool = False  # such a stream (latencies, policy timing) is never shown to a blind role
+
+
+@dataclass(slots=True)
+class Batch:
+    """Samples of one stream since the last batch: t_ns (n,) int64 ascending, values (n, len(columns))."""
+
+    stream: str
+    t_ns: np.ndarray
+    values: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEvent:
+    """Something that happened at a device, at its measured time.
+
+    kinds used by the runner: "success" (an item reached the target), "lost" (body: cause), "safety_stop" (body: reason),
+    "fault" (body: reason; the device needs a person), "note".
+    """
+
+    kind: str
+    t_ns: int
+    body: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RobotStatus:
+    """`mode`: idle, moving, stopped, safety_stop (latched; needs `recover` on an operator's word), fault, lost."""
+
+    mode: Literal["idle", "moving", "stopped", "safety_stop", "fault", "lost"]
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Setpoints:
+    """Timed joint and gripper setpoints: t_ns (n,), q (n, dof) rad, gripper (n,) opening in m."""
+
+    t_ns: np.ndarray
+    q: np.ndarray
+    gripper: np.ndarray
+
+
+@runtime_checkable
+class Robot(Protocol):
+    """A robot arm with its gripper, owned by the arm process. Verbs are idempotent; `stop` may come from any thread.
+
+    `follow` gets setpoints for the time since the last call up to now and returns the same setpoints after the driver's limits
+    (second value) and what was really sent to the device (third). `drain` returns all samples measured since the last drain.
+    """
+
+    kind: Kind
+    dof: int
+    joint_names: tuple[str, ...]
+    streams: tuple[StreamSpec, ...]
+    control_hz: float
+
+    def connect(self, now_ns: int) -> None: ...
+    def to_joints(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray: ...
+    def follow(self, wanted: Setpoints) -> tuple[Setpoints, Setpoints]: ...
+    def drain(self, now_ns: int) -> list[Batch]: ...
+    def observe(self) -> dict[str, np.ndarray]: ...
+    def events(self) -> list[DeviceEvent]: ...
+    def status(self) -> RobotStatus: ...
+    def stop(self) -> None: ...
+    def recover(self) -> None: ...
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class Resettable(Protocol):
+    """A device that can put its scene back by itself (simulated cells). Real cells are staged by a person."""
+
+    def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None: ...
+
+
+@dataclass(slots=True)
+class Frame:
+    """One picture: image (height, width, 3) uint8 RGB, device time in its own unit and host time on receipt."""
+
+    image: np.ndarray
+    host_ns: int
+    device_time: float
+    number: int
+
+
+@runtime_checkable
+class Camera(Protocol):
+    """One camera, owned by its own process. `sense` receives the arm's observations (simulated cameras draw them; real ones ignore)."""
+
+    kind: Kind
+    width: int
+    height: int
+    rate_hz: float
+
+    def connect(self, now_ns: int) -> None: ...
+    def sense(self, observation: Mapping[str, np.ndarray]) -> None: ...
+    def grab(self, now_ns: int) -> Frame | None: ...
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Observation:
+    """What a controller sees: capture time, named arrays (robot state, tracker, images) and the spoken task."""
+
+    t_ns: int
+    arrays: Mapping[str, np.ndarray]
+    instruction: str = ""
+
+
+@dataclass(slots=True)
+class ActionChunk:
+    """What a controller wants: n timed actions, the first `execute` of which are used before asking again.
+
+    space: "joint_position" -> values (n, dof) rad; "tcp_pose" -> values (n, 7) m and quaternion. gripper (n,) opening in m.
+    dt_s: time between actions. delay_s: time the answer took on a simulated controller (modelled; real ones leave 0).
+    done: the controller says the task is finished.
+    """
+
+    space: Literal["joint_position", "tcp_pose"]
+    values: np.ndarray
+    gripper: np.ndarray
+    dt_s: float
+    execute: int
+    delay_s: float = 0.0
+    done: bool = False
+
+
+@runtime_checkable
+class Controller(Protocol):
+    """A policy or a person. `load` and `warm` happen before the clock starts and may be slow; `infer` is on the clock.
+
+    load_s: modelled duration of `load` on a simulated clock (real ones leave 0).
+    """
+
+    kind: Kind
+    load_s: float
+
+    def load(self) -> None: ...
+    def warm(self, observation: Observation) -> None: ...
+    def reset(self, seed: int) -> None: ...
+    def infer(self, observation: Observation) -> ActionChunk: ...
+    def close(self) -> None: ...
+
+
+def load(name: str, options: Mapping[str, Any], *, where: str = "", **given: Any) -> Any:
+    """Load a driver by the name in a TOML file: "sim_fr3" means module `labctl.drivers.sim_fr3`, or "package.module:function".
+
+    The module has a function `build(options, **given)` that returns the device and raises InputError on a bad option.
+    Nothing else imports drivers.
+
+    Raises InputError for an unknown name, MissingExtra when the driver's vendor library is not installed.
+    """
+    module_name, _, attribute = name.partition(":")
+    full = module_name if "." in module_name else f"labctl.drivers.{module_name}"
+    try:
+        found = importlib.util.find_spec(full)
+    except ModuleNotFoundError:
+        found = None
+    if found is None:
+        raise InputError(f"no driver named {name!r}; known drivers: {', '.join(known_drivers())}", where=where or None)
+    try:
+        module = importlib.import_module(full)
+    except ModuleNotFoundError as error:
+        extra = getattr(error, "name", None) or "all"
+        raise MissingExtra("all", f"driver {name!r} (module {extra!r} is missing)") from error
+    build = getattr(module, attribute or "build", None)
+    if build is None:
+        raise InputError(f"driver {name!r} has no function {attribute or 'build'!r}", where=where or None)
+    return build(options, **given)
+
+
+def known_drivers() -> Sequence[str]:
+    """Names of the drivers that ship with labctl: the modules of labctl.drivers."""
+    import pkgutil
+
+    package = importlib.import_module("labctl.drivers")
+    return sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.ispkg)

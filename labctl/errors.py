@@ -1,0 +1,73 @@
+"""Every error labctl raises on purpose. Catch `LabctlError` to catch them all; anything else is a bug.
+
+    LabctlError                 one line for a person, with the remedy
+    ├── InputError              a file or an argument is wrong (exit 2): file, line, found, allowed, what to do
+    ├── StateError              the campaign is not in a state that allows this (exit 1)
+    │   └── StaleCommand        the screen that sent a command showed an older state
+    ├── BrokenRecord            the chain, a digest or a commitment does not hold (exit 1)
+    ├── StorageError            locked database, full disk, unreadable folder (exit 1)
+    ├── MissingExtra            an optional dependency is not installed (exit 2)
+    └── DeviceError             a device refused, stopped or vanished
+        ├── DeviceLost          no answer: link, process or power
+        ├── DeviceRefused       it answered no
+        └── SafetyStop          protective stop, reflex, user stop, limit; needs a person
+"""
+
+from __future__ import annotations
+
+
+class LabctlError(Exception):
+    """Base of all deliberate errors; `str(error)` is one line that says what to do."""
+
+    exit_code = 1
+
+
+class InputError(LabctlError):
+    """A user's file or argument is wrong. `where` is `file:line` when known."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, where: str | None = None) -> None:
+        self.where = where
+        super().__init__(f"{where}: {message}" if where else message)
+
+
+class StateError(LabctlError):
+    """The act is not allowed in this state."""
+
+
+class StaleCommand(StateError):
+    """A command carried a state version older than the state it would act on."""
+
+
+class BrokenRecord(LabctlError):
+    """Something recorded does not match its digest, chain or commitment."""
+
+
+class StorageError(LabctlError):
+    """The file system or database will not do what is asked."""
+
+
+class MissingExtra(LabctlError):
+    """An optional dependency is needed; the message names the pip line."""
+
+    exit_code = 2
+
+    def __init__(self, extra: str, what: str) -> None:
+        super().__init__(f"{what} needs an optional dependency: pip install 'labctl[{extra}]'")
+
+
+class DeviceError(LabctlError):
+    """A device did not do what was asked."""
+
+
+class DeviceLost(DeviceError):
+    """A device stopped answering."""
+
+
+class DeviceRefused(DeviceError):
+    """A device answered no."""
+
+
+class SafetyStop(DeviceError):
+    """The device stopped itself, or a limit stopped it; a person has to look."""

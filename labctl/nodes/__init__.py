@@ -1,0 +1,1 @@
+"""Nodes: arm, camera, controller, recorder. They know mailboxes and a time handed in; no sockets, processes or clocks."""

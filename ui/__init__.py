@@ -1,0 +1,1 @@
+"""What people look at: Rerun views now, the operator console later."""
