@@ -1,0 +1,166 @@
+"""The producer's side of trace recording: chunks of about a second, each kept until it is acknowledged.
+
+May not: store anything, read a clock, or wait for the recorder; a producer never blocks on recording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from labctl.bus import Message
+from labctl.clock import SECOND
+from labctl.devices import Batch, StreamSpec
+
+Key = tuple[str, str, int]  # episode, stream, seq
+
+
+@dataclass(slots=True)
+class _Stream:
+    """One stream of the open episode: samples not yet cut, and how much was cut so far."""
+
+    spec: StreamSpec
+    t_ns: list[np.ndarray] = field(default_factory=list)
+    values: list[np.ndarray] = field(default_factory=list)
+    chunks: int = 0
+    samples: int = 0
+
+
+def spec_body(spec: StreamSpec) -> dict[str, Any]:
+    """A stream's declaration as JSON-ready values; `spec_of` reads it back."""
+    return {**asdict(spec), "columns": list(spec.columns)}
+
+
+def spec_of(body: Mapping[str, Any]) -> StreamSpec:
+    """The stream that a declaration describes."""
+    return StreamSpec(**{**body, "columns": tuple(body["columns"])})
+
+
+class TraceSender:
+    """Makes a producer's messages to the recorder: "declare", "chunk", "end".
+
+    Chunks are numbered from 0 per episode and stream. Delivery is at least once: the recorder drops what
+    it already has, by (episode, stream, seq). Samples added while no episode is open belong to no trace and are dropped.
+    """
+
+    def __init__(
+        self,
+        sender: str,
+        specs: Sequence[StreamSpec],
+        *,
+        recorder: str = "recorder",
+        chunk_ns: int = SECOND,
+        limit_chunks: int = 600,
+    ) -> None:
+        self.sender = sender
+        self.specs = tuple(specs)
+        self.episode: str | None = None
+        self._recorder = recorder
+        self._chunk_ns = chunk_ns
+        self._limit = limit_chunks
+        self._streams: dict[str, _Stream] = {}
+        self._declared: dict[str, Message] = {}
+        self._ended: dict[str, Message] = {}
+        self._kept: dict[Key, Message] = {}
+        self._gaps: list[dict[str, Any]] = []
+
+    def open(self, episode: str) -> list[Message]:
+        """Start an episode: the declaration of its streams. Opening it twice repeats that and resets nothing.
+
+        An episode still open is ended first: whoever opens the next one has given it up.
+        """
+        if self.episode == episode:
+            return [self._declared[episode]]
+        out = self.close()
+        self._forget_settled()
+        self.episode = episode
+        self._streams = {spec.name: _Stream(spec) for spec in self.specs}
+        body = {"episode": episode, "specs": [spec_body(spec) for spec in self.specs]}
+        self._declared[episode] = self._message("declare", body)
+        return [*out, self._declared[episode]]
+
+    def add(self, batch: Batch) -> None:
+        """Take samples: t_ns (n,), values (n, columns) or (n,) for a single column; both are copied. Sends nothing.
+
+        Raises KeyError for an undeclared stream and ValueError when the shape does not fit its columns.
+        """
+        if self.episode is None or not len(batch.t_ns):
+            return
+        stream = self._streams[batch.stream]
+        t_ns = np.array(batch.t_ns, dtype="<i8")
+        values = np.array(batch.values, dtype=stream.spec.dtype)
+        if values.ndim == 1 and len(stream.spec.columns) == 1:
+            values = values[:, None]
+        if t_ns.ndim != 1 or values.shape != (len(t_ns), len(stream.spec.columns)):
+            found = f"times {t_ns.shape} and values {values.shape}"
+            raise ValueError(f"stream {batch.stream!r}: {found} for {len(stream.spec.columns)} columns")
+        stream.t_ns.append(t_ns)
+        stream.values.append(values)
+
+    def poll(self, now_ns: int, force: bool = False) -> list[Message]:
+        """The chunks now due: of each stream whose oldest waiting sample is a chunk's length old, or (force) of all."""
+        out: list[Message] = []
+        for stream in self._streams.values():
+            if stream.t_ns and (force or now_ns - int(stream.t_ns[0][0]) >= self._chunk_ns):
+                out.append(self._cut(stream))
+        return out
+
+    def ack(self, body: Mapping[str, Any]) -> None:
+        """The recorder has committed a chunk (episode, stream, seq); it is kept no longer. A repeated ack is harmless."""
+        self._kept.pop((body["episode"], body["stream"], int(body["seq"])), None)
+
+    def resend(self) -> list[Message]:
+        """Everything a restarted recorder may have missed: declarations, unacknowledged chunks in order, and ends."""
+        self._forget_settled()
+        return [*self._declared.values(), *self._kept.values(), *self._ended.values()]
+
+    def close(self, now_ns: int = 0) -> list[Message]:
+        """End the episode: the last chunks, then "end" with what was sent per stream. Nothing when none is open."""
+        if self.episode is None:
+            return []
+        out = self.poll(now_ns, force=True)
+        sent = {name: {"chunks": stream.chunks, "n": stream.samples} for name, stream in self._streams.items()}
+        self._ended[self.episode] = self._message("end", {"episode": self.episode, "sent": sent})
+        out.append(self._ended[self.episode])
+        self.episode = None
+        self._streams = {}
+        return out
+
+    def gaps(self) -> list[dict[str, Any]]:
+        """Chunks given up since the last call: episode, stream, seq, lost (samples), from_ns, to_ns, why."""
+        found, self._gaps = self._gaps, []
+        return found
+
+    def _message(self, kind: str, body: dict[str, Any], arrays: Mapping[str, np.ndarray] | None = None) -> Message:
+        return Message(self._recorder, kind, body, arrays or {}, self.sender)
+
+    def _cut(self, stream: _Stream) -> Message:
+        assert self.episode is not None, "chunks are cut only inside an episode"
+        t_ns, values = np.concatenate(stream.t_ns), np.concatenate(stream.values)
+        body = {"episode": self.episode, "stream": stream.spec.name, "seq": stream.chunks, "n": len(t_ns)}
+        message = self._message("chunk", body, {"t_ns": t_ns, "values": values})
+        stream.chunks += 1
+        stream.samples += len(t_ns)
+        stream.t_ns, stream.values = [], []
+        self._keep((self.episode, stream.spec.name, body["seq"]), message)
+        return message
+
+    def _keep(self, key: Key, message: Message) -> None:
+        self._kept[key] = message
+        if len(self._kept) > self._limit:
+            oldest = next(iter(self._kept))
+            t_ns = self._kept.pop(oldest).arrays["t_ns"]
+            gap = {"episode": oldest[0], "stream": oldest[1], "seq": oldest[2], "lost": len(t_ns)}
+            why = "never acknowledged by the recorder; given up to bound memory"
+            self._gaps.append({**gap, "from_ns": int(t_ns[0]), "to_ns": int(t_ns[-1]), "why": why})
+
+    def _forget_settled(self) -> None:
+        """Forget past episodes without unacknowledged chunks, but not the latest: its end may not have arrived."""
+        waiting = {key[0] for key in self._kept}
+        for episode in list(self._declared)[:-1]:
+            if episode not in waiting:
+                del self._declared[episode]
+                self._ended.pop(episode, None)
