@@ -1,0 +1,146 @@
+"""The command line: which verbs there are, and the one place where an error becomes a line and an exit code.
+
+May not: import a verb's module, or anything heavy, before that verb is invoked; `labctl --help` must answer at once.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from labctl import __version__
+from labctl.errors import LabctlError
+
+# verb -> (where its command lives, its one line in `labctl --help`); the order is the order of an evening's work.
+VERBS: dict[str, tuple[str, str]] = {
+    "demo": ("labctl.cli.demo:demo", "One command to see everything, in a simulated cell."),
+    "new": ("labctl.cli.new:new", "Make a lab folder to start from."),
+    "doctor": ("labctl.cli.doctor:doctor", "What is installed, what answers, what is too slow."),
+    "plan": ("labctl.cli.plan:plan", "Check a protocol and say what its size can resolve."),
+    "open": ("labctl.cli.open:open_", "Freeze a protocol, draw and seal its schedule."),
+    "run": ("labctl.cli.run:run", "Run the trials of a campaign."),
+    "status": ("labctl.cli.look:status", "Where a campaign stands."),
+    "episodes": ("labctl.cli.look:episodes", "List what was recorded."),
+    "show": ("labctl.cli.show:show", "Look at one episode in Rerun."),
+    "close": ("labctl.cli.closing:close", "No more trials."),
+    "freeze": ("labctl.cli.closing:freeze", "No more review."),
+    "unblind": ("labctl.cli.closing:unblind", "Reveal which arm was which."),
+    "verify": ("labctl.cli.verify:verify", "Re-hash everything recorded and name what is broken."),
+    "export": ("labctl.cli.export:export", "Write a campaign as a table other tools read."),
+    "report": ("labctl.cli.report:report", "Write the report of a campaign or a table."),
+    "analyze": ("labctl.cli.statistics:analyze", "The statistics alone, from an operations table."),
+    "rates": ("labctl.cli.statistics:rates", "Exact intervals for k-of-n tables."),
+}
+
+BUG_LINE = "This is a bug in labctl. Please report it with the lines above and the command you typed."
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are invoked, not when they are listed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        module, _, attribute = VERBS[cmd_name][0].partition(":")
+        return getattr(importlib.import_module(module), attribute)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in VERBS:
+            raise click.UsageError(f"no verb {args[0]!r}; this version has: {', '.join(VERBS)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(verb, line) for verb, (_, line) in VERBS.items()])
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="labctl")
+def group() -> None:
+    """Run blinded, paired robot trials, record them, and say honestly which policy is better.
+
+    Start with `labctl demo`, or with `labctl new my-lab`. Every verb has --help with an example.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and leave the process with its exit code."""
+    sys.exit(call(arguments))
+
+
+def call(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code. A user's mistake is one line on stderr; a bug raises."""
+    try:
+        result = group.main(None if arguments is None else list(arguments), prog_name="labctl", standalone_mode=False)
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return _say("interrupted", 130)
+    except BrokenPipeError:
+        # The reader of our output left (`labctl episodes | head`). Python would complain again while flushing at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except Exception as error:
+        known = explain(error)
+        if known is None:
+            print(BUG_LINE, file=sys.stderr)
+            raise
+        return _say(*known)
+    return result if isinstance(result, int) else 0
+
+
+def explain(error: BaseException) -> tuple[str, int] | None:
+    """The line and the exit code for an error a user can act on; None for a bug.
+
+    Heavy libraries' errors are recognised by name, so that this module imports none of them.
+    """
+    if isinstance(error, LabctlError):
+        return str(error), error.exit_code
+    kind = type(error)
+    if kind.__name__ == "TableError" and kind.__module__.startswith("labctl.analysis"):
+        return str(error), 2
+    if isinstance(error, OSError):
+        return _explain_os(error)
+    if kind.__name__ in ("OperationalError", "DatabaseError") and kind.__module__.startswith(("sqlalchemy", "sqlite3")):
+        return _explain_database(error)
+    return None
+
+
+def _explain_os(error: OSError) -> tuple[str, int] | None:
+    name = error.filename or "a file"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return f"{name}: no space left; what was acknowledged is safe; free some disk and run the command again", 1
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"{name}: not allowed ({error.strerror}); check its owner and permissions", 1
+    if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR) and error.filename:
+        return f"{name}: {error.strerror}", 2
+    return None
+
+
+def _explain_database(error: BaseException) -> tuple[str, int] | None:
+    text = str(getattr(error, "orig", None) or error).splitlines()[0]
+    if "locked" in text or "busy" in text:
+        return "the database is locked by another process; end that process or wait for it, then try again", 1
+    if "full" in text or "disk I/O" in text:
+        return f"the database cannot be written ({text}); free some disk and run the command again", 1
+    if "readonly" in text or "unable to open" in text or "not a database" in text or "malformed" in text:
+        return f"the database cannot be used ({text}); check the campaign folder, its owner and permissions", 1
+    return None
+
+
+def _say(line: str, code: int) -> int:
+    print(f"error: {' '.join(line.split())}", file=sys.stderr)
+    return code

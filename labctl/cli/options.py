@@ -1,0 +1,59 @@
+"""Options and printing that several verbs share, so that each reads the same everywhere.
+
+May not: know a verb, or import anything heavy.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+F = Callable[..., Any]
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def example(*lines: str) -> str:
+    """An epilog that click leaves unwrapped."""
+    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def lab_option(command: F) -> F:
+    """--lab DIR: the lab folder; without it $LABCTL_LAB, else the nearest parent holding lab.toml."""
+    return click.option(
+        "--lab",
+        type=click.Path(path_type=Path),
+        default=None,
+        metavar="DIR",
+        help="Lab folder [default: $LABCTL_LAB, else the nearest parent holding lab.toml].",
+    )(command)
+
+
+def json_option(command: F) -> F:
+    """--json: print the result as one JSON document."""
+    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(command)
+
+
+def who_option(command: F) -> F:
+    """--who ID: the opaque id of the person acting, for the journal."""
+    return click.option(
+        "--who",
+        default="operator",
+        show_default=True,
+        metavar="ID",
+        help="Opaque id of who does this; the journal keeps it.",
+    )(command)
+
+
+def file_argument(name: str, metavar: str, *, required: bool = True) -> Callable[[F], F]:
+    """A path of a file; whether it is there is checked by whoever reads it, with a better message than click's."""
+    return click.argument(name, type=click.Path(path_type=Path), metavar=metavar, required=required)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on stdout. Raises ValueError for NaN or infinity, which JSON does not have."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
