@@ -43,7 +43,8 @@ class TraceSender:
     """Makes a producer's messages to the recorder: "declare", "chunk", "end".
 
     Chunks are numbered from 0 per episode and stream. Delivery is at least once: the recorder drops what
-    it already has, by (episode, stream, seq). Samples added while no episode is open belong to no trace and are dropped.
+    it already has, by (episode, stream, seq). Samples added while no episode is open are dropped: they
+    belong to no trace.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class TraceSender:
         return out
 
     def ack(self, body: Mapping[str, Any]) -> None:
-        """The recorder has committed a chunk (episode, stream, seq); it is kept no longer. A repeated ack is harmless."""
+        """The recorder has committed a chunk (episode, stream, seq); no longer kept. A repeated ack is harmless."""
         self._kept.pop((body["episode"], body["stream"], int(body["seq"])), None)
 
     def resend(self) -> list[Message]:

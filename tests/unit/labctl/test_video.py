@@ -1,0 +1,153 @@
+"""A video keeps its frames' times, repeats to the byte, and survives the death of its writer."""
+
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from labctl.errors import InputError, StorageError
+from labctl.video import VideoWriter, count_frames, read_frames
+
+SHAPE = (48, 64, 3)
+
+
+def picture(number: int) -> np.ndarray:
+    """A dark frame with a white bar whose place tells its number, coarse enough to survive compression."""
+    image = np.full(SHAPE, 30, dtype=np.uint8)
+    image[:, 4 * (number % 16) : 4 * (number % 16) + 4] = 230
+    return image
+
+
+def number_of(image: np.ndarray) -> int:
+    return int(image[:, :, 1].mean(axis=0).reshape(16, 4).mean(axis=1).argmax())
+
+
+def write(path, times_us, **options) -> int:
+    writer = VideoWriter(path, SHAPE[1], SHAPE[0], **options)
+    for number, pts_us in enumerate(times_us):
+        writer.write(picture(number), pts_us)
+    return writer.close()
+
+
+def test_every_frame_comes_back_in_order_with_its_own_time(tmp_path):
+    jitter = np.random.default_rng(0).integers(-20_000, 20_000, 25)
+    times_us = [0] + [int(n * 100_000 + j) for n, j in enumerate(jitter, 1)]
+    assert write(tmp_path / "a" / "v.mp4", times_us) == 26
+    found = list(read_frames(tmp_path / "a" / "v.mp4"))
+    assert [pts for pts, _ in found] == times_us
+    assert [number_of(image) for _, image in found] == [n % 16 for n in range(26)]
+    assert found[0][1].shape == SHAPE
+    assert count_frames(tmp_path / "a" / "v.mp4") == 26
+
+
+def test_colours_stay_in_their_channels(tmp_path):
+    writer = VideoWriter(tmp_path / "v.mp4", 64, 48)
+    writer.write(np.broadcast_to(np.array([220, 120, 40], dtype=np.uint8), SHAPE), 0)
+    writer.close()
+    ((_, image),) = read_frames(tmp_path / "v.mp4")
+    assert np.abs(image.reshape(-1, 3).mean(axis=0) - [220, 120, 40]).max() < 6
+
+
+def test_the_same_frames_give_the_same_bytes(tmp_path):
+    times_us = [n * 100_000 for n in range(30)]
+    write(tmp_path / "a.mp4", times_us)
+    write(tmp_path / "b.mp4", times_us)
+    assert (tmp_path / "a.mp4").read_bytes() == (tmp_path / "b.mp4").read_bytes()
+
+
+def test_a_video_without_frames_can_be_closed(tmp_path):
+    assert write(tmp_path / "v.mp4", []) == 0
+    assert (tmp_path / "v.mp4").exists()
+
+
+def test_closing_twice_changes_nothing(tmp_path):
+    writer = VideoWriter(tmp_path / "v.mp4", 64, 48)
+    writer.write(picture(0), 0)
+    assert (writer.close(), writer.close()) == (1, 1)
+
+
+@pytest.mark.parametrize("pts_us", [0, -1])
+def test_time_may_not_stand_still_or_run_back(tmp_path, pts_us):
+    writer = VideoWriter(tmp_path / "v.mp4", 64, 48)
+    writer.write(picture(0), 0)
+    with pytest.raises(ValueError, match="after one at 0 us"):
+        writer.write(picture(1), pts_us)
+    writer.close()
+
+
+def test_a_frame_of_another_size_is_refused(tmp_path):
+    writer = VideoWriter(tmp_path / "v.mp4", 64, 48)
+    with pytest.raises(ValueError, match="frame of"):
+        writer.write(np.zeros((48, 48, 3), dtype=np.uint8), 0)
+    writer.close()
+
+
+def test_an_unknown_codec_is_one_clear_line_and_leaves_no_file(tmp_path):
+    with pytest.raises(InputError, match="no video encoder 'nonsense'"):
+        VideoWriter(tmp_path / "v.mp4", 64, 48, codec="nonsense")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_odd_size_is_refused(tmp_path):
+    with pytest.raises(InputError, match="must be even"):
+        VideoWriter(tmp_path / "v.mp4", 63, 48)
+
+
+def test_what_is_no_video_is_said_so(tmp_path):
+    (tmp_path / "v.mp4").write_bytes(b"not a video at all")
+    for use in (count_frames, lambda path: list(read_frames(path))):
+        with pytest.raises(StorageError, match="cannot be read as a video"):
+            use(tmp_path / "v.mp4")
+        with pytest.raises(StorageError, match="cannot be read as a video"):
+            use(tmp_path / "missing.mp4")
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+import numpy as np
+from labctl.video import VideoWriter
+writer = VideoWriter(Path(sys.argv[1]), 64, 48, keyframe_s=1.0, rate_hz=10.0)
+for number in range(35):
+    writer.write(np.full((48, 64, 3), 5 * number, dtype=np.uint8), number * 100_000)
+print("written", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_killed_writer_leaves_all_but_the_open_keyframe_interval(tmp_path):
+    path = tmp_path / "v.mp4"
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "written\n"
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    found = [pts for pts, _ in read_frames(path)]
+    assert found == [n * 100_000 for n in range(len(found))]
+    assert 35 - 10 <= len(found) <= 35
+    assert count_frames(path) == len(found)
+
+
+def test_a_cut_file_plays_up_to_the_cut(tmp_path):
+    path = tmp_path / "v.mp4"
+    write(path, [n * 100_000 for n in range(40)], rate_hz=5.0)
+    whole = path.read_bytes()
+    left = []
+    for size in range(len(whole), len(whole) // 2, -997):
+        path.write_bytes(whole[:size])
+        numbers = [number_of(image) for _, image in read_frames(path)]
+        assert numbers == [n % 16 for n in range(len(numbers))]
+        left.append(len(numbers))
+    assert left[0] == 40
+    assert left == sorted(left, reverse=True)
+    assert 5 <= left[-1] < 40
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_line(tmp_path):
+    (tmp_path / "video").write_text("a file where the folder should be")
+    with pytest.raises(StorageError, match="cannot be written"):
+        VideoWriter(tmp_path / "video" / "v.mp4", 64, 48)
