@@ -1,0 +1,207 @@
+"""Everything that differs between SQLite and PostgreSQL: connecting, pragmas, append-only triggers, error texts.
+
+May not: know what an event or a chunk means. No other module holds SQL that only one database understands.
+"""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DatabaseError, IntegrityError, InterfaceError
+from sqlalchemy.pool import NullPool
+
+from labctl.errors import StorageError
+
+BUSY_S = 2.0
+NOT_NEXT = "append-only: not the next entry of the chain"
+Mode = Literal["create", "write", "read"]
+Synchronous = Literal["FULL", "NORMAL", "OFF"]
+
+
+def sqlite_url(path: Path) -> str:
+    """The database URL of a SQLite file."""
+    return f"sqlite:///{path}"
+
+
+def database_file(url: str) -> Path | None:
+    """The file behind a SQLite URL, None for a server. Raises StorageError for a SQLite URL without a file."""
+    parsed = make_url(url)
+    if parsed.get_backend_name() != "sqlite":
+        return None
+    if not parsed.database or parsed.database == ":memory:":
+        raise StorageError(f"{url}: a campaign needs a file; in-memory databases are not kept")
+    return Path(parsed.database)
+
+
+def place(url: str) -> str:
+    """What to call a database in a message: its file's name and folder, or its server without the password."""
+    path = database_file(url)
+    return str(path) if path is not None else make_url(url).render_as_string(hide_password=True)
+
+
+def connect(url: str, *, mode: Mode, synchronous: Synchronous) -> Engine:
+    """An engine that opens connections as `mode` asks; "read" never creates a file, "write" never creates a database.
+
+    synchronous (SQLite, write-ahead log): FULL survives loss of power after every commit; NORMAL survives the death of
+    any process but may lose the last commits on loss of power; OFF leaves it to the operating system.
+    Writers take the write lock when a transaction begins and wait at most BUSY_S for it.
+
+    Raises StorageError when the file is missing (read, write).
+    """
+    path = database_file(url)
+    if path is None:
+        engine = create_engine(url, poolclass=NullPool)
+        if mode == "read":
+            event.listen(engine, "begin", _begin_read_only)
+        return engine
+    if mode != "create" and not path.is_file():
+        raise StorageError(f"{path}: no such database; is this the folder of a campaign?")
+    engine = create_engine(
+        "sqlite+pysqlite://", creator=lambda: _open_sqlite(path, mode, synchronous), poolclass=NullPool
+    )
+    event.listen(engine, "begin", _begin_deferred if mode == "read" else _begin_immediate)
+    return engine
+
+
+def _open_sqlite(path: Path, mode: Mode, synchronous: Synchronous) -> sqlite3.Connection:
+    flags = {"create": "mode=rwc", "write": "mode=rw", "read": "mode=ro"}[mode]
+    if mode == "read" and not path.with_name(path.name + "-wal").exists():
+        # Without a write-ahead log nobody has written since the last clean close, and a plain read-only connection
+        # would leave an empty one behind.
+        flags = "immutable=1"
+    uri = f"{path.absolute().as_uri()}?{flags}"
+    raw = sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+    try:
+        if mode != "read":
+            raw.execute("PRAGMA journal_mode=WAL")
+            raw.execute(f"PRAGMA synchronous={synchronous}")
+    except sqlite3.Error:
+        raw.close()
+        raise
+    return raw
+
+
+def _begin_immediate(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _begin_deferred(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN")
+
+
+def _begin_read_only(connection: Connection) -> None:
+    connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+
+
+def insert_new(engine: Engine, table: Table) -> Any:
+    """An INSERT that leaves rows whose key exists as they are."""
+    build = postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
+    return build(table).on_conflict_do_nothing()
+
+
+def guard_journal(connection: Connection) -> None:
+    """Install the triggers that make `event` and `command` append-only, chained and free of replacing inserts."""
+    statements = _POSTGRESQL_GUARDS if connection.dialect.name == "postgresql" else _SQLITE_GUARDS
+    for statement in statements:
+        connection.execute(text(statement))
+
+
+# A BEFORE INSERT trigger runs before OR REPLACE deletes the row it would replace: it is the one that stops replacing.
+_SQLITE_GUARDS: Sequence[str] = (
+    f"""CREATE TRIGGER IF NOT EXISTS event_chain BEFORE INSERT ON event BEGIN
+  SELECT RAISE(ABORT, '{NOT_NEXT}') WHERE NEW.seq <> 1 + coalesce(
+    (SELECT max(seq) FROM event WHERE campaign = NEW.campaign), 0);
+  SELECT RAISE(ABORT, '{NOT_NEXT}') WHERE NEW.seq > 1 AND NEW.prev <> (
+    SELECT hash FROM event WHERE campaign = NEW.campaign AND seq = NEW.seq - 1);
+END""",
+    """CREATE TRIGGER IF NOT EXISTS command_once BEFORE INSERT ON command
+WHEN EXISTS (SELECT 1 FROM command WHERE campaign = NEW.campaign AND command_id = NEW.command_id)
+BEGIN SELECT RAISE(ABORT, 'append-only: a command id is used once'); END""",
+    *(
+        f"""CREATE TRIGGER IF NOT EXISTS {table}_no_{verb.lower()} BEFORE {verb} ON {table}
+BEGIN SELECT RAISE(ABORT, 'append-only: {verb} of {table} refused'); END"""
+        for table in ("event", "command")
+        for verb in ("UPDATE", "DELETE")
+    ),
+)
+
+# PostgreSQL has no replacing insert, and its ON CONFLICT DO UPDATE fires the UPDATE trigger; TRUNCATE must be named.
+_POSTGRESQL_GUARDS: Sequence[str] = (
+    f"""CREATE OR REPLACE FUNCTION labctl_event_chain() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE tail record;
+BEGIN
+  SELECT seq, hash INTO tail FROM event WHERE campaign = NEW.campaign ORDER BY seq DESC LIMIT 1;
+  IF NEW.seq <> 1 + coalesce(tail.seq, 0) OR (NEW.seq > 1 AND NEW.prev <> tail.hash) THEN
+    RAISE EXCEPTION '{NOT_NEXT}';
+  END IF;
+  RETURN NEW;
+END $$""",
+    """CREATE OR REPLACE FUNCTION labctl_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'append-only: % of % refused', TG_OP, TG_TABLE_NAME; END $$""",
+    "DROP TRIGGER IF EXISTS event_chain ON event",
+    "CREATE TRIGGER event_chain BEFORE INSERT ON event FOR EACH ROW EXECUTE FUNCTION labctl_event_chain()",
+    *(
+        statement
+        for table in ("event", "command")
+        for statement in (
+            f"DROP TRIGGER IF EXISTS {table}_append_only ON {table}",
+            f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
+            "FOR EACH STATEMENT EXECUTE FUNCTION labctl_refuse()",
+        )
+    ),
+)
+
+
+def is_not_next(error: DatabaseError) -> bool:
+    """Whether the chain trigger, or the key behind it, refused an insert: somebody else has written."""
+    said = str(error.orig)
+    return NOT_NEXT in said or (isinstance(error, IntegrityError) and "unique" in said.lower())
+
+
+@contextmanager
+def storage_errors(where: str) -> Iterator[None]:
+    """Turn what a database or file system says about itself into one StorageError line. Bugs in SQL pass through."""
+    try:
+        yield
+    except (DatabaseError, InterfaceError, sqlite3.DatabaseError) as error:
+        said = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+        remedy = _remedy(said)
+        if remedy is None:
+            raise
+        raise StorageError(f"{where}: {remedy} ({said})") from error
+    except OSError as error:
+        raise StorageError(f"{where}: {_os_remedy(error)}") from error
+
+
+_REMEDIES = (
+    ("database is locked", "another process holds the database; end it, or wait, then try again"),
+    ("database or disk is full", "the disk is full; nothing was written; free some space and try again"),
+    ("disk i/o error", "the disk does not answer; check it before going on"),
+    ("file is not a database", "this file is not a labctl database, or it is damaged; restore it from a copy"),
+    ("malformed", "the database file is damaged; restore it from a copy"),
+    ("unable to open database file", "the database cannot be opened; check the folder and its permissions"),
+    ("readonly database", "the database may not be written; check the permissions of its folder"),
+    ("no such table", "this database holds no labctl campaign"),
+    ("does not exist", "this database holds no labctl campaign"),
+    ("connection", "the database server does not answer; check its address and that it runs"),
+)
+
+
+def _remedy(said: str) -> str | None:
+    lowered = said.lower()
+    return next((remedy for words, remedy in _REMEDIES if words in lowered), None)
+
+
+def _os_remedy(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "the disk is full; free some space and try again"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "not allowed to write here; check the permissions of the folder"
+    return (error.strerror or str(error)).lower()
