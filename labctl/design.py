@@ -1,0 +1,145 @@
+"""The schedule: which arm is tried at which condition, when, drawn from 32 secret bytes and nothing else.
+
+May not: read entropy, a clock or a file; keep the secret; or know what an arm is beyond its name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_ID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # no 0 1 i l o: ids are read aloud and typed
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One randomised trial. `index`, `block` and `position` (within the block) count from 0; `trial` is its opaque id."""
+
+    index: int
+    trial: str
+    block: int
+    position: int
+    condition: str
+    arm: str
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """All slots in the order they are run."""
+
+    slots: tuple[Slot, ...]
+
+    def public(self) -> list[dict[str, Any]]:
+        """The schedule as anyone may see it: index, trial, block, position and condition, without the arm."""
+        return [{key: value for key, value in asdict(slot).items() if key != "arm"} for slot in self.slots]
+
+
+def drbg(secret: bytes, label: str, n: int = 32) -> bytes:
+    """n reproducible bytes for a label: HMAC-SHA256(secret, label || counter) with an 8-byte big-endian counter from 0.
+
+    The construction is the counter-mode KDF of NIST SP 800-108 with HMAC as its pseudo-random function. The counter has a
+    fixed width at the end, so two labels never share a block; a longer request starts with the bytes of a shorter one.
+    """
+    blocks = (
+        hmac.new(secret, label.encode() + counter.to_bytes(8, "big"), hashlib.sha256).digest()
+        for counter in range((n + 31) // 32)
+    )
+    return b"".join(blocks)[:n]
+
+
+def draw(conditions: Sequence[str], arms: Sequence[str], blocks_per_condition: int, secret: bytes) -> Schedule:
+    """The schedule: every block holds every arm once at one condition, every condition gets `blocks_per_condition` blocks.
+
+    Conditions are shuffled anew within each replicate. Blocks take the rows of Williams squares one after the other (E. J.
+    Williams, Aust. J. Sci. Res. A 2 (1949) 149): in each complete square every arm stands equally often at every position and
+    follows every other arm equally often. For every square the arms' labels are permuted and the rows shuffled afresh, since a
+    visible person would otherwise fix the rest of it. The same arguments give the same schedule.
+
+    Raises ValueError for fewer than two arms, a repeated name, no condition, no block, or a secret of other than 32 bytes.
+    """
+    if len(arms) < 2 or len(set(arms)) != len(arms) or not conditions or len(set(conditions)) != len(conditions):
+        raise ValueError("a schedule needs at least two distinct arms and at least one condition, each named once")
+    if blocks_per_condition < 1 or len(secret) != 32:
+        raise ValueError("a schedule needs at least one block per condition and a secret of 32 bytes")
+    words = _words(secret, "schedule")
+    orders = _orders(arms, words)
+    ids = _trial_ids(secret)
+    slots: list[Slot] = []
+    block = 0
+    for _ in range(blocks_per_condition):
+        for condition in _shuffled(conditions, words):
+            for position, arm in enumerate(next(orders)):
+                slots.append(Slot(len(slots), next(ids), block, position, condition, arm))
+            block += 1
+    return Schedule(tuple(slots))
+
+
+def williams(k: int) -> list[list[int]]:
+    """Rows of a Williams design for k treatments: k rows when k is even, 2k (the square and its mirror) when k is odd.
+
+    Over all rows each treatment stands equally often at each position and follows each other treatment equally often.
+    """
+    zigzag = [step // 2 if step % 2 == 0 else k - 1 - step // 2 for step in range(k)]
+    square = [[(entry + shift) % k for entry in zigzag] for shift in range(k)]
+    return square if k % 2 == 0 else square + [row[::-1] for row in square]
+
+
+def deducible_share(kinds: Sequence[str]) -> float:
+    """Share of slots whose arm a watcher can name, given the arms' kinds, when only a person at the controls can be seen.
+
+    The person's own slots are seen. With one other arm the rest follows by elimination, so all slots are known. With two or
+    more others none of theirs can be named, however much of the design is known: every square carries a fresh uniform
+    permutation of labels, so exchanging two unseen arms throughout a square turns each schedule into another one, equally likely and
+    with the same slots for the person. Without a person nothing is seen and nothing follows.
+
+    This says nothing of arms that betray themselves by how they move: who recognises one arm in a square can deduce more.
+    """
+    people = sum(kind == "human" for kind in kinds)
+    if people and len(kinds) - people == 1:
+        return 1.0
+    return people / len(kinds)
+
+
+def _orders(arms: Sequence[str], words: Iterator[int]) -> Iterator[list[str]]:
+    while True:
+        labels = _shuffled(arms, words)
+        for row in _shuffled(williams(len(arms)), words):
+            yield [labels[entry] for entry in row]
+
+
+def _trial_ids(secret: bytes) -> Iterator[str]:
+    words = _words(secret, "trial-ids")
+    used: set[str] = set()
+    while True:
+        found = "t-" + "".join(_ID_LETTERS[_below(len(_ID_LETTERS), words)] for _ in range(6))
+        if found not in used:
+            used.add(found)
+            yield found
+
+
+def _words(secret: bytes, label: str) -> Iterator[int]:
+    """Endless unsigned 64-bit integers for a label."""
+    number = 0
+    while True:
+        page = drbg(secret, f"{label}:{number}", 32)
+        yield from (int.from_bytes(page[start : start + 8], "big") for start in range(0, 32, 8))
+        number += 1
+
+
+def _below(n: int, words: Iterator[int]) -> int:
+    """A uniform integer in [0, n): words beyond the last whole multiple of n are rejected, so no value is favoured."""
+    limit = 2**64 - 2**64 % n
+    return next(word for word in words if word < limit) % n
+
+
+def _shuffled(items: Sequence[T], words: Iterator[int]) -> list[T]:
+    """A uniform permutation (Fisher-Yates)."""
+    result = list(items)
+    for last in range(len(result) - 1, 0, -1):
+        other = _below(last + 1, words)
+        result[last], result[other] = result[other], result[last]
+    return result

@@ -1,0 +1,181 @@
+"""TOML text checked against a pydantic schema, with every complaint carrying `file:line`, what was found and what to do.
+
+May not: open files, know what a protocol, cell or fixture means, or let a pydantic or tomllib error escape.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+import typing
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
+from pydantic_core import ErrorDetails
+
+from labctl.errors import InputError
+
+Location = tuple[str | int, ...]
+_UNIT = re.compile(r"_(ns|us|ms|s|sec|seconds|min|mm|cm|m|hz|khz|rad|deg|n|gb|mb)(?=_|$)")
+_SYNTAX_LINE = re.compile(r"^(?P<what>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
+
+
+class Table(BaseModel):
+    """Base of every TOML table: unknown keys, wrong types, infinities and NaN are refused; values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class Document(Table):
+    """A whole TOML file. It remembers its text, so that a later check can still name the line."""
+
+    _where: str = PrivateAttr("")
+    _text: str = PrivateAttr("")
+
+    def refusal(self, at: Location, message: str, where: str | None = None) -> InputError:
+        """The InputError for what stands at `at`, e.g. ("arm", 1, "name")."""
+        return InputError(message, where=_place(where or self._where, self._text, at))
+
+
+D = TypeVar("D", bound=Document)
+
+
+def parse(schema: type[D], text: str, where: str) -> D:
+    """The document in `text`. `where` is the file's name for messages.
+
+    Raises InputError with `file:line` of the first thing that is wrong.
+    """
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _syntax_error(str(error), text, where) from None
+    try:
+        document = schema.model_validate(raw)
+    except ValidationError as error:
+        # Unknown keys first: a misspelt key also shows up as a missing one, and the misspelling is what to fix.
+        found = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")[0]
+        at = tuple(found["loc"])
+        raise InputError(_complaint(schema, found), where=_place(where, text, at)) from None
+    document._where, document._text = where, text
+    return document
+
+
+def suggestion(word: str, known: Sequence[str]) -> str:
+    """"; did you mean 'x'?" for the nearest known word, also when only the unit suffix differs; empty when nothing is near."""
+    stem = _UNIT.sub("", word)
+    same_stem = [name for name in known if _UNIT.sub("", name) == stem]
+    near = same_stem or difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    if not near:
+        return ""
+    unit = " (the unit is part of the name: _s, _m, _rad, _hz)" if _UNIT.findall(word) != _UNIT.findall(near[0]) else ""
+    return f"; did you mean {near[0]!r}{unit}?"
+
+
+def _complaint(schema: type[BaseModel], found: ErrorDetails) -> str:
+    at = tuple(found["loc"])
+    name, table = str(at[-1]) if at else "", _table_name(at[:-1])
+    if found["type"] == "extra_forbidden":
+        known = _known_keys(schema, at[:-1])
+        return f"unknown key {name!r} in {table}{suggestion(name, known)}; known keys: {', '.join(known)}"
+    if found["type"] == "missing":
+        return f"{table} needs the key {name!r}; add it"
+    said = found["msg"].removeprefix("Value error, ").replace("Input should be", "it must be").replace("Input should", "it should")
+    if found["type"] in ("value_error", "too_short", "too_long"):
+        return f"{_dotted(at)}: {said}"
+    return f"{_dotted(at)} is {found['input']!r}; {said}"
+
+
+def _known_keys(schema: type[BaseModel], at: Location) -> list[str]:
+    model: Any = schema
+    for step in at:
+        if isinstance(step, int):
+            continue
+        model = _inner_model(model.model_fields[step].annotation)
+    return list(model.model_fields)
+
+
+def _inner_model(annotation: Any) -> Any:
+    """The Table inside an annotation such as `Arm`, `tuple[Arm, ...]` or `Robot | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(found for part in typing.get_args(annotation) if (found := _inner_model(part)) is not None)
+
+
+def _dotted(at: Location) -> str:
+    return "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in at).lstrip(".")
+
+
+def _table_name(at: Location) -> str:
+    return f"[{_dotted(at)}]" if at else "the file"
+
+
+def _syntax_error(said: str, text: str, where: str) -> InputError:
+    match = _SYNTAX_LINE.match(said)
+    if match is None:
+        return InputError(f"not valid TOML: {said}", where=where)
+    line = match["line"] or str(max(1, len(text.splitlines())))
+    return InputError(f"not valid TOML: {match['what']}; correct this line", where=f"{where}:{line}")
+
+
+def _place(where: str, text: str, at: Location) -> str:
+    """`file:line` of the longest known prefix of a location, or just the file."""
+    lines = key_lines(text)
+    for length in range(len(at), 0, -1):
+        if at[:length] in lines:
+            return f"{where}:{lines[at[:length]]}"
+    return where
+
+
+def key_lines(text: str) -> dict[Location, int]:
+    """The line, counted from 1, of every table header and key of a valid TOML text.
+
+    Each statement is parsed by tomllib itself, growing line by line until it is whole, so that multi-line strings and arrays
+    cannot be mistaken for keys. What stands inside an inline table or array is found at the statement that holds it.
+    """
+    lines = text.splitlines()
+    found: dict[Location, int] = {}
+    counts: dict[Location, int] = {}
+    table: Location = ()
+    start = 0
+    while start < len(lines):
+        end, statement = _statement(lines, start)
+        if lines[start].lstrip().startswith("["):
+            table = _open_table(statement, lines[start].lstrip().startswith("[["), counts)
+            found.setdefault(table, start + 1)
+        else:
+            for path in _paths(statement):
+                found.setdefault(table + path, start + 1)
+        start = end
+    return found
+
+
+def _statement(lines: Sequence[str], start: int) -> tuple[int, dict[str, Any]]:
+    for end in range(start + 1, len(lines) + 1):
+        try:
+            return end, tomllib.loads("\n".join(lines[start:end]))
+        except tomllib.TOMLDecodeError:
+            continue
+    raise AssertionError("key_lines needs a text that tomllib has accepted")
+
+
+def _open_table(statement: dict[str, Any], is_array: bool, counts: dict[Location, int]) -> Location:
+    names = list(_paths(statement))[-1]
+    at: Location = ()
+    for depth, name in enumerate(names):
+        at = (*at, name)
+        if is_array and depth == len(names) - 1:
+            counts[at] = counts.get(at, -1) + 1
+        if at in counts:
+            at = (*at, counts[at])
+    return at
+
+
+def _paths(value: Any) -> typing.Iterator[Location]:
+    """Every key path in a parsed statement, outermost first. An array of tables counts as its name only."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield (key,)
+            for path in _paths(inner):
+                yield (key, *path)
