@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labctl.errors import InputError
-from labctl.model import Cell, Fixture, Protocol, parse_cell, parse_fixture, parse_protocol
+from labctl.model import Cell, Fixture, Protocol, check_against_fixture, parse_cell, parse_fixture, parse_protocol
 
 MARK = "lab.toml"
 JOURNAL = "journal.db"
@@ -127,7 +127,9 @@ def read_plan(path: Path) -> Plan:
         named = protocol.protocol.fixture
         raise InputError(f"fixture {named!r} is no file{_neighbours(fixture_path)}", where=where)
     fixture_text = read_text(fixture_path)
-    return Plan(path, protocol, text, fixture_path, parse_fixture(fixture_text, str(fixture_path)), fixture_text)
+    fixture = parse_fixture(fixture_text, str(fixture_path))
+    check_against_fixture(protocol, fixture, str(path))
+    return Plan(path, protocol, text, fixture_path, fixture, fixture_text)
 
 
 def new_lab(folder: Path) -> list[Path]:

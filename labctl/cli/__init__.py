@@ -37,7 +37,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "rates": ("labctl.cli.statistics:rates", "Exact intervals for k-of-n tables."),
 }
 
-BUG_LINE = "This is a bug in labctl. Please report it with the lines above and the command you typed."
+BUG_LINE = "This is a bug in labctl. Please report it with the lines below and the command you typed."
 
 
 class LazyGroup(click.Group):
@@ -85,8 +85,7 @@ def call(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as leave:
         return leave.exit_code
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        return _say(_usage(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         return _say("interrupted", 130)
     except BrokenPipeError:
@@ -139,6 +138,11 @@ def _explain_database(error: BaseException) -> tuple[str, int] | None:
     if "readonly" in text or "unable to open" in text or "not a database" in text or "malformed" in text:
         return f"the database cannot be used ({text}); check the campaign folder, its owner and permissions", 1
     return None
+
+
+def _usage(error: click.ClickException) -> str:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return f"{error.format_message()} (see: {context.command_path} --help)" if context else error.format_message()
 
 
 def _say(line: str, code: int) -> int:
