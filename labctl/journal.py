@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import BigInteger, Column, Connection, Engine, Table, Text, insert, select
@@ -18,6 +18,7 @@ from labctl import dialect
 from labctl.clock import Anchor
 from labctl.errors import BrokenRecord, StateError, StorageError
 from labctl.events import GENESIS, Event, canonical, event_hash
+from labctl.problem import Problem
 
 
 class DuplicateCommand(StateError):
@@ -236,18 +237,6 @@ class Journal:
             self._writer.close()
             self._writer = None
         self._engine.dispose()
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that does not hold: `what` kind of damage, `where`, and the detail."""
-
-    what: str
-    where: str
-    detail: str
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.where}: {self.detail}"
 
 
 def chain_problems(events: Sequence[Event]) -> list[Problem]:

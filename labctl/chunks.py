@@ -1,0 +1,80 @@
+"""Trace chunks as bytes: about one second of one stream, compressed, readable with numpy and zlib alone.
+
+May not: touch a database or know which episode a chunk belongs to.
+
+Format of a payload, version 1:
+
+    {"v":1,"n":100,"k":29,"dtype":"<f8"}\\n     one line of JSON: rows, columns, little-endian numpy dtype of the values
+    zlib(times ‖ columns)                      times: n int64 ns; columns: k x n values, column after column
+    both parts byte-shuffled                   all first bytes, then all second bytes, …; smooth data compresses
+
+To read one without labctl:
+
+    header, body = payload.split(b"\\n", 1); h = json.loads(header); raw = zlib.decompress(body)
+    n, k, dt = h["n"], h["k"], np.dtype(h["dtype"])
+    t_ns = np.frombuffer(raw[:8 * n], np.uint8).reshape(8, n).T.copy().view("<i8").ravel()
+    values = np.frombuffer(raw[8 * n:], np.uint8).reshape(dt.itemsize, n * k).T.copy().view(dt).reshape(k, n).T
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from labctl.devices import StreamSpec
+from labctl.errors import BrokenRecord
+
+LEVEL = 1  # of zlib: level 6 takes four times as long and saves a few percent on joint data
+_TIME = np.dtype("<i8")
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Samples of one stream: t_ns (n,) int64 ascending, values (n, columns). `seq` counts from 0 in every episode."""
+
+    stream: str
+    seq: int
+    t_ns: np.ndarray
+    values: np.ndarray
+
+
+def encode_chunk(spec: StreamSpec, t_ns: np.ndarray, values: np.ndarray) -> bytes:
+    """The payload of samples t_ns (n,) int64 ns, values (n, k) with k = len(spec.columns), stored as spec.dtype.
+
+    Raises ValueError when the shapes do not fit the declared stream.
+    """
+    n, k = len(t_ns), len(spec.columns)
+    values = np.asarray(values)
+    if values.shape != (n, k):
+        raise ValueError(f"stream {spec.name}: {n} times and {k} declared columns, but values of shape {values.shape}")
+    dtype = np.dtype(spec.dtype).newbyteorder("<")
+    columns = np.ascontiguousarray(values.T, dtype=dtype)
+    header = json.dumps({"v": 1, "n": n, "k": k, "dtype": dtype.str}, separators=(",", ":")).encode()
+    body = _shuffle(np.ascontiguousarray(t_ns, dtype=_TIME)) + _shuffle(columns)
+    return header + b"\n" + zlib.compress(body, LEVEL)
+
+
+def decode_chunk(payload: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """(t_ns (n,) int64, values (n, k)) of a payload. Raises BrokenRecord when it is not one."""
+    try:
+        line, body = bytes(payload).split(b"\n", 1)
+        header = json.loads(line)
+        n, k, dtype = int(header["n"]), int(header["k"]), np.dtype(header["dtype"])
+        raw = zlib.decompress(body)
+        if len(raw) != n * (_TIME.itemsize + k * dtype.itemsize):
+            raise ValueError("its length does not fit its header")
+        cut = n * _TIME.itemsize
+        return _unshuffle(raw[:cut], _TIME), _unshuffle(raw[cut:], dtype).reshape(k, n).T
+    except (ValueError, KeyError, TypeError, zlib.error) as error:
+        raise BrokenRecord(f"a trace chunk cannot be decoded: {error}") from error
+
+
+def _shuffle(array: np.ndarray) -> bytes:
+    return array.reshape(-1).view(np.uint8).reshape(-1, array.dtype.itemsize).T.tobytes()
+
+
+def _unshuffle(raw: bytes, dtype: np.dtype) -> np.ndarray:
+    return np.ascontiguousarray(np.frombuffer(raw, np.uint8).reshape(dtype.itemsize, -1).T).view(dtype).reshape(-1)
