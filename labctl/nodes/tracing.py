@@ -119,12 +119,12 @@ class TraceSender:
         return [*self._declared.values(), *self._kept.values(), *self._ended.values()]
 
     def close(self, now_ns: int = 0) -> list[Message]:
-        """End the episode: the last chunks, then "end" with what was sent per stream. Nothing when none is open."""
+        """End the episode: the last chunks, then "end" with what was sent and given up. Nothing when none is open."""
         if self.episode is None:
             return []
         out = self.poll(now_ns, force=True)
         sent = {name: {"chunks": stream.chunks, "n": stream.samples} for name, stream in self._streams.items()}
-        self._ended[self.episode] = self._message("end", {"episode": self.episode, "sent": sent})
+        self._ended[self.episode] = self._message("end", {"episode": self.episode, "sent": sent, "gaps": self.gaps()})
         out.append(self._ended[self.episode])
         self.episode = None
         self._streams = {}

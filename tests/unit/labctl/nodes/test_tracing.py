@@ -121,7 +121,7 @@ def test_memory_is_bounded_and_the_loss_is_told_once():
         trace.add(samples(start * SECOND, 100))
         trace.poll((start + 1) * SECOND)
     assert [m.body["seq"] for m in trace.resend() if m.kind == "chunk"] == [1, 2]
-    (gap,) = trace.gaps()
+    (gap,) = trace.close(0)[-1].body["gaps"]
     assert {k: gap[k] for k in ("episode", "stream", "seq", "lost")} == {
         "episode": "e1", "stream": "robot", "seq": 0, "lost": 100
     }  # fmt: skip
