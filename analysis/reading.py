@@ -1,0 +1,90 @@
+"""Read an operations table from CSV or Parquet.
+
+Opens files and names lines; what a row may say is decided in `table.py`.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+from labctl.analysis.table import Table, TableError, check_columns, table_from_lines, table_from_rows
+
+
+def read_table(path: str | Path, *, extra: bool = False) -> Table:
+    """The checked table in `path` (`.parquet` by its ending, else CSV in UTF-8); `extra` admits unknown columns.
+
+    Raises `TableError` with `file:line` for a user's mistake; a Parquet row is counted as a line, from 1.
+    """
+    file = Path(path)
+    if file.suffix.lower() in (".parquet", ".pq"):
+        return _read_parquet(file, extra=extra)
+    header, lines = read_csv(file)
+    check_columns(header, f"{file}:1", extra=extra)
+    return table_from_lines(lines, str(file))
+
+
+def read_csv(file: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, object]]]]:
+    """Header and (line number, row) pairs of a CSV file; blank lines are skipped.
+
+    Raises `TableError`: unreadable, empty or not UTF-8, and, while iterating, a row of another width.
+    """
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        line = e.object[: e.start].count(b"\n") + 1
+        found = f"byte 0x{e.object[e.start]:02x} is not UTF-8"
+        raise TableError(f"{file}:{line}", f"{found}; save the file as CSV in UTF-8") from e
+    except OSError as e:
+        raise TableError(str(file), f"cannot be read: {e.strerror}; give the path of a CSV file") from e
+    records = _records(text, file)
+    _, header = next(records, (1, []))
+    header = [name.strip() for name in header]
+    if not any(header):
+        raise TableError(f"{file}:1", "the file is empty; its first line names the columns")
+    return header, _rows(records, header, file)
+
+
+def _records(text: str, file: Path) -> Iterator[tuple[int, list[str]]]:
+    """The first line number and the values of every record; a quoted value may span lines."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader, None)
+        except csv.Error as e:
+            raise TableError(f"{file}:{line}", f"is not CSV: {e}; check quotes and commas in this line") from e
+        if cells is None:
+            return
+        yield line, cells
+
+
+def _rows(
+    records: Iterator[tuple[int, list[str]]], header: list[str], file: Path
+) -> Iterator[tuple[int, dict[str, object]]]:
+    for line, cells in records:
+        if not cells:
+            continue
+        if len(cells) != len(header):
+            problem = f"{len(cells)} values for {len(header)} columns"
+            raise TableError(f"{file}:{line}", f"{problem}; quote values that hold a comma, and fill empty ones")
+        yield line, dict(zip(header, cells, strict=True))
+
+
+def _read_parquet(file: Path, *, extra: bool) -> Table:
+    try:
+        parquet = importlib.import_module("pyarrow.parquet")
+        arrow = importlib.import_module("pyarrow")
+    except ImportError as e:
+        raise TableError(str(file), "Parquet needs pyarrow: pip install 'labctl[parquet]', or save as CSV") from e
+    try:
+        read = parquet.ParquetFile(file).read()
+    except OSError as e:
+        raise TableError(str(file), "cannot be read as Parquet; give the path of a Parquet or CSV file") from e
+    except arrow.ArrowException as e:
+        raise TableError(str(file), "is not a Parquet file; give the path of a Parquet or CSV file") from e
+    check_columns(read.column_names, str(file), extra=extra)
+    return table_from_rows(read.to_pylist(), source=str(file), extra=extra)

@@ -1,0 +1,215 @@
+"""The operations table as arrays: one row per timed operation, checked against every rule of the interface.
+
+Knows no statistics, opens no file (`reading.py` does) and never repairs a row: a wrong one is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+REQUIRED = ("episode", "arm", "object", "kind", "time_s")
+OPTIONAL = (
+    *("op_index", "items_staged", "end_s", "budget_s", "block", "session", "trial", "condition", "cause", "stage"),
+    *("operator", "tote_side", "camera_side", "axis", "void"),
+)
+SUCCESS, CENSORED, GHOST = 0, 1, 2
+KINDS = {"success": SUCCESS, "censored": CENSORED, "ghost": GHOST}
+UNKNOWN = -1
+"""Stands for an absent integer: a ghost's unknown time, no `end_s`, no `budget_s`, no `items_staged`."""
+LONGEST_S = 1e9
+NS = 1_000_000_000
+
+
+class TableError(ValueError):
+    """The table breaks a rule. `where` is `file:line`; `str(error)` is one line with the remedy."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        self.where = where
+        super().__init__(f"{where}: {problem}")
+
+
+@dataclass(frozen=True)
+class Episode:
+    """What is said once per episode; times in nanoseconds, `UNKNOWN` where the table is silent."""
+
+    name: str
+    arm: str
+    object: str
+    block: str
+    items_staged: int
+    end_ns: int
+    budget_ns: int
+    void: bool
+    line: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows as columns, in file order; `episode[i]` indexes `episodes`.
+
+    `kind` holds `SUCCESS`, `CENSORED` or `GHOST`; `time_ns` is `UNKNOWN` for a ghost without a time.
+    """
+
+    where: str
+    episodes: tuple[Episode, ...]
+    episode: NDArray[np.int64]
+    kind: NDArray[np.int8]
+    time_ns: NDArray[np.int64]
+    cause: tuple[str, ...]
+
+    def arms(self) -> tuple[str, ...]:
+        """Names of the arms, sorted."""
+        return tuple(sorted({e.arm for e in self.episodes}))
+
+    def cells(self) -> dict[tuple[str, str], tuple[int, ...]]:
+        """Indices of the episodes of every (arm, object), void ones left out; both sorted by name."""
+        found: dict[tuple[str, str], list[int]] = {}
+        for i, e in enumerate(self.episodes):
+            if not e.void:
+                found.setdefault((e.arm, e.object), []).append(i)
+        return {key: tuple(found[key]) for key in sorted(found)}
+
+    def rows_by_episode(self) -> list[NDArray[np.int64]]:
+        """Row numbers of every episode, in file order."""
+        order = np.argsort(self.episode, kind="stable")
+        return np.split(order, np.cumsum(np.bincount(self.episode, minlength=len(self.episodes)))[:-1])
+
+
+def check_columns(names: Sequence[str], where: str, *, extra: bool = False) -> None:
+    """Refuse a header with repeated, missing or (unless `extra`) unknown columns."""
+    repeated = sorted({n for n in names if names.count(n) > 1})
+    if repeated:
+        raise TableError(where, f"column {repeated[0]!r} appears {names.count(repeated[0])} times; keep one")
+    missing = [n for n in REQUIRED if n not in names]
+    if missing:
+        raise TableError(where, f"missing column {', '.join(missing)}; required are {', '.join(REQUIRED)}")
+    unknown = [n for n in names if n not in REQUIRED and n not in OPTIONAL]
+    if unknown and not extra:
+        known = ", ".join((*REQUIRED, *OPTIONAL))
+        raise TableError(where, f"unknown column {unknown[0]!r}; known are {known} (--extra admits others)")
+
+
+def table_from_rows(
+    rows: Iterable[Mapping[str, object]], *, source: str = "table", first_line: int = 1, extra: bool = False
+) -> Table:
+    """Check rows (text or numbers, None or "" for empty) and lay them out; row i is said to be line `first_line + i`.
+
+    Raises `TableError` naming `source:line`, the value found, what is allowed and what to do.
+    """
+    listed = list(rows)
+    if not listed:
+        raise TableError(source, "no rows; an operations table needs at least one operation")
+    check_columns(list(listed[0]), f"{source}:{first_line}", extra=extra)
+    return table_from_lines(((first_line + i, row) for i, row in enumerate(listed)), source)
+
+
+def table_from_lines(lines: Iterable[tuple[int, Mapping[str, object]]], source: str) -> Table:
+    """The table of (line number, row) pairs whose columns were already checked."""
+    index: dict[str, int] = {}
+    episodes: list[Episode] = []
+    tails: dict[str, int] = {}
+    episode: list[int] = []
+    kind: list[int] = []
+    time_ns: list[int] = []
+    cause: list[str] = []
+    for line, row in lines:
+        where = f"{source}:{line}"
+        said = _episode(row, where, line)
+        if said.name not in index:
+            index[said.name] = len(episodes)
+            episodes.append(said)
+        else:
+            _same(episodes[index[said.name]], said, where)
+        if said.name in tails:
+            found = f"episode {said.name!r} goes on after its censored row (line {tails[said.name]})"
+            raise TableError(where, f"{found}; at most one censored row is allowed and it is the last")
+        code = _kind(row, where)
+        if code == CENSORED:
+            tails[said.name] = line
+        episode.append(index[said.name])
+        kind.append(code)
+        time_ns.append(_time(row.get("time_s"), "time_s", where, may_be_empty=code == GHOST))
+        cause.append(_text(row.get("cause")))
+    if not episodes:
+        raise TableError(source, "no rows below the header; an operations table needs at least one operation")
+    return Table(
+        source, tuple(episodes), np.array(episode), np.array(kind, dtype=np.int8), np.array(time_ns), tuple(cause)
+    )
+
+
+def _episode(row: Mapping[str, object], where: str, line: int) -> Episode:
+    named = {name: _text(row.get(name)) for name in ("episode", "arm", "object")}
+    for name, value in named.items():
+        if not value:
+            raise TableError(where, f"{name} is empty; every row names its {name}")
+    budget = _time(row.get("budget_s"), "budget_s", where, may_be_empty=True)
+    if budget == 0:
+        raise TableError(where, "budget_s is 0; allowed is a time above 0 s, or empty when unknown")
+    return Episode(
+        named["episode"],
+        named["arm"],
+        named["object"],
+        _text(row.get("block")),
+        _items(row.get("items_staged"), where),
+        _time(row.get("end_s"), "end_s", where, may_be_empty=True),
+        budget,
+        _text(row.get("void")).lower() not in ("", "0", "false", "no"),
+        line,
+    )
+
+
+def _same(first: Episode, said: Episode, where: str) -> None:
+    for name in ("arm", "object", "block", "items_staged", "end_ns", "budget_ns", "void"):
+        a, b = getattr(first, name), getattr(said, name)
+        if a != b:
+            column = {"end_ns": "end_s", "budget_ns": "budget_s"}.get(name, name)
+            if column != name:
+                a, b = (("empty" if v == UNKNOWN else v / NS) for v in (a, b))
+            problem = f"episode {said.name!r} has {column} {b!r} here and {a!r} in line {first.line}"
+            raise TableError(where, f"{problem}; an episode has one {column}: correct one or rename the episode")
+
+
+def _kind(row: Mapping[str, object], where: str) -> int:
+    found = _text(row.get("kind"))
+    if found not in KINDS:
+        raise TableError(where, f"kind is {found!r}; allowed are {', '.join(KINDS)}")
+    return KINDS[found]
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value).strip()
+
+
+def _time(value: object, column: str, where: str, *, may_be_empty: bool) -> int:
+    """Nanoseconds, exactly rounded: near ties such as 0.1 + 0.2 and 0.3 become one time, as R's timefix does."""
+    text = _text(value)
+    if not text and may_be_empty:
+        return UNKNOWN
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not (math.isfinite(seconds) and 0 <= seconds <= LONGEST_S):
+        remedy = "leave it empty if unknown" if may_be_empty else "a lost item is kind ghost with an empty time_s"
+        found = "empty" if not text else repr(text)
+        raise TableError(where, f"{column} is {found}; allowed is a finite time in seconds, 0 or more; {remedy}")
+    return round(Fraction(seconds) * NS)
+
+
+def _items(value: object, where: str) -> int:
+    text = _text(value)
+    if not text:
+        return UNKNOWN
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number >= 1 and number == int(number)):
+        raise TableError(where, f"items_staged is {text!r}; allowed is a whole number, 1 or more, or empty")
+    return int(number)
