@@ -59,9 +59,9 @@ def _print(seen: Preview, path: Path, staging_s: float, scoring_s: float) -> Non
         "Each episode": f"at most {seen.budget_s:g} s; tau {seen.tau_s:g} s",
         "Deducible": f"{seen.deducible_share:.0%} of trials can be deduced by who sees the person and counts; "
         "a report never calls those blind",
-        "Success rate": f"95 % interval about +-{seen.half_width_episodes:.0%} per arm of {seen.episodes_per_arm} trials",
+        "Success rate": f"95 % interval about +-{seen.half_width_episodes:.0%} per arm, {seen.episodes_per_arm} trials",
         "Items moved": f"about +-{seen.half_width_items:.0%} per arm (items of an episode depend on each other)",
-        "Smallest p": f"{seen.smallest_p:.2g} for one pair, {seen.smallest_holm_p:.2g} after Holm; alpha {seen.alpha:g}",
+        "Smallest p": f"{seen.smallest_p:.2g} for one pair, {seen.smallest_holm_p:.2g} by Holm; alpha {seen.alpha:g}",
         "Hours": f"at most {seen.hours_at_most:.1f} with {staging_s:g} s to stage and {scoring_s:g} s to score a trial",
     }
     for name, text in facts.items():

@@ -1,0 +1,131 @@
+"""The command line's own promises: it answers at once, imports late, and ends every mistake in one line."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from labctl import __version__, cli
+from labctl.errors import BrokenRecord, InputError, StateError
+
+HEAVY = ("numpy", "scipy", "sqlmodel", "sqlalchemy", "pydantic", "matplotlib", "rich", "zmq", "av", "jinja2", "rerun")
+
+
+def outcome(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, str]:
+    """Exit code and stderr of a verb that raises `error`."""
+
+    @click.command()
+    def fails() -> None:
+        raise error
+
+    monkeypatch.setattr(cli.LazyGroup, "get_command", lambda *_: fails)
+    code = cli.call(["plan"])
+    return code, capsys.readouterr().err
+
+
+def test_help_lists_every_verb_and_imports_nothing_heavy():
+    script = (
+        "import sys, labctl.cli\n"
+        "code = labctl.cli.call(['--help'])\n"
+        f"print('HEAVY', [m for m in {HEAVY!r} if m in sys.modules], 'CODE', code)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "HEAVY [] CODE 0"
+    for verb, (_, line) in cli.VERBS.items():
+        assert f"  {verb} " in done.stdout and line.split(",")[0] in done.stdout
+
+
+@pytest.mark.parametrize("verb", cli.VERBS)
+def test_a_verb_can_be_loaded_and_explains_itself_with_an_example(verb: str):
+    module, _, attribute = cli.VERBS[verb][0].partition(":")
+    command = getattr(importlib.import_module(module), attribute)
+    shown = CliRunner().invoke(command, ["--help"])
+    assert shown.exit_code == 0
+    assert f"labctl {verb}" in shown.output.split("Example:")[1]
+
+
+@pytest.mark.parametrize("verb", cli.VERBS)
+def test_help_of_a_verb_imports_no_heavy_library(verb: str):
+    script = (
+        "import sys, labctl.cli\n"
+        f"code = labctl.cli.call([{verb!r}, '--help'])\n"
+        f"print('HEAVY', [m for m in {HEAVY!r} if m in sys.modules], 'CODE', code)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "HEAVY [] CODE 0"
+
+
+def test_an_unknown_verb_lists_the_known_ones(capsys: pytest.CaptureFixture[str]):
+    assert cli.call(["analyse"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: no verb 'analyse'") and "analyze" in said and said.count("\n") == 1
+
+
+def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]):
+    assert cli.call(["--version"]) == 0
+    assert __version__ in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (InputError("unknown key 'x'", where="a.toml:3"), 2, "error: a.toml:3: unknown key 'x'\n"),
+        (StateError("not open"), 1, "error: not open\n"),
+        (BrokenRecord("the chain\nis broken"), 1, "error: the chain is broken\n"),
+        (KeyboardInterrupt(), 130, "error: interrupted\n"),
+        (PermissionError(errno.EACCES, "Permission denied", "a.csv"), 1, "error: a.csv: not allowed"),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", "a.csv"), 2, "error: a.csv: No such file"),
+        (OSError(errno.ENOSPC, "No space left on device", "t.db"), 1, "error: t.db: no space left"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_mistake_is_one_line_and_an_exit_code(
+    error: BaseException, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    found, text = outcome(error, monkeypatch, capsys)
+    assert found == code
+    assert text.startswith(said) and text.count("\n") == 1
+
+
+def test_a_locked_database_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    import sqlite3
+
+    from sqlalchemy.exc import OperationalError
+
+    error = OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked"))
+    code, text = outcome(error, monkeypatch, capsys)
+    assert code == 1 and "locked" in text and text.count("\n") == 1
+
+
+def test_a_mistake_in_a_table_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    from labctl.analysis.table import TableError
+
+    code, text = outcome(TableError("a.csv:7", "two censored rows"), monkeypatch, capsys)
+    assert (code, text) == (2, "error: a.csv:7: two censored rows\n")
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("x"), OSError(errno.EIO, "Input/output error"), ValueError("nan")])
+def test_a_bug_keeps_its_traceback_and_asks_to_be_reported(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    with pytest.raises(type(error)):
+        outcome(error, monkeypatch, capsys)
+    assert capsys.readouterr().err == cli.BUG_LINE + "\n"
+
+
+def test_a_reader_that_leaves_early_is_no_bug(tmp_path: Path):
+    command = f"{sys.executable} -c 'import labctl.cli; labctl.cli.main([\"--help\"])' | true"
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+    )
+    assert "Traceback" not in done.stderr and "Exception" not in done.stderr

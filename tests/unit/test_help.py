@@ -1,0 +1,50 @@
+"""docs/cli.md is generated from the commands: run this file to write it, run the test to see that it is current."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from labctl import cli
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
+WIDTH = 100
+HEAD = """# Commands
+
+What every `labctl` verb prints for `--help`. This page is generated (`make docs`), so it cannot be out of date.
+
+Errors are one line on stderr. Exit codes: 0 done; 1 refused, broken or failed; 2 wrong input; 130 interrupted.
+The lab folder is `--lab DIR`, else `$LABCTL_LAB`, else the nearest parent holding `lab.toml`.
+"""
+
+
+def page() -> str:
+    """The whole page as Markdown."""
+    top = click.Context(cli.group, info_name="labctl", terminal_width=WIDTH)
+    parts = [HEAD, _block("labctl", cli.group.get_help(top))]
+    for verb in cli.VERBS:
+        command = cli.group.get_command(top, verb)
+        assert command is not None
+        context = click.Context(command, parent=top, info_name=verb, terminal_width=WIDTH)
+        parts.append(_block(f"labctl {verb}", command.get_help(context)))
+    return "\n".join(parts)
+
+
+def _block(title: str, text: str) -> str:
+    lines = "\n".join(line.rstrip() for line in text.splitlines())
+    return f"## {title}\n```\n{lines}\n```\n"
+
+
+def test_the_page_of_commands_is_what_the_commands_say():
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: make docs"
+
+
+def test_every_verb_has_its_section():
+    text = PAGE.read_text(encoding="utf-8")
+    assert [verb for verb in cli.VERBS if f"## labctl {verb}\n" not in text] == []
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
