@@ -17,7 +17,9 @@ _ID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # no 0 1 i l o: ids are read al
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One randomised trial. `index`, `block` and `position` (within the block) count from 0; `trial` is its opaque id."""
+    """One randomised trial. `index`, `block` and `position` (within the block) count from 0; `trial` is its opaque
+    id.
+    """
 
     index: int
     trial: str
@@ -39,10 +41,12 @@ class Schedule:
 
 
 def drbg(secret: bytes, label: str, n: int = 32) -> bytes:
-    """n reproducible bytes for a label: HMAC-SHA256(secret, label || counter) with an 8-byte big-endian counter from 0.
+    """n reproducible bytes for a label: HMAC-SHA256(secret, label || counter) with an 8-byte big-endian counter from
+    0.
 
-    The construction is the counter-mode KDF of NIST SP 800-108 with HMAC as its pseudo-random function. The counter has a
-    fixed width at the end, so two labels never share a block; a longer request starts with the bytes of a shorter one.
+    The construction is the counter-mode KDF of NIST SP 800-108 with HMAC as its pseudo-random function. The counter
+    has a fixed width at the end, so two labels never share a block; a longer request starts with the bytes of a
+    shorter one.
     """
     blocks = (
         hmac.new(secret, label.encode() + counter.to_bytes(8, "big"), hashlib.sha256).digest()
@@ -52,14 +56,17 @@ def drbg(secret: bytes, label: str, n: int = 32) -> bytes:
 
 
 def draw(conditions: Sequence[str], arms: Sequence[str], blocks_per_condition: int, secret: bytes) -> Schedule:
-    """The schedule: every block holds every arm once at one condition, every condition gets `blocks_per_condition` blocks.
+    """The schedule: every block holds every arm once at one condition, every condition gets `blocks_per_condition`
+    blocks.
 
-    Conditions are shuffled anew within each replicate. Blocks take the rows of Williams squares one after the other (E. J.
-    Williams, Aust. J. Sci. Res. A 2 (1949) 149): in each complete square every arm stands equally often at every position and
-    follows every other arm equally often. For every square the arms' labels are permuted and the rows shuffled afresh, since a
-    visible person would otherwise fix the rest of it. The same arguments give the same schedule.
+    Conditions are shuffled anew within each replicate. Blocks take the rows of Williams squares one after the other
+    (E. J. Williams, Aust. J. Sci. Res. A 2 (1949) 149): in each complete square every arm stands equally often at
+    every position and follows every other arm equally often. For every square the arms' labels are permuted and the
+    rows shuffled afresh, since a visible person would otherwise fix the rest of it. The same arguments give the same
+    schedule.
 
-    Raises ValueError for fewer than two arms, a repeated name, no condition, no block, or a secret of other than 32 bytes.
+    Raises ValueError for fewer than two arms, a repeated name, no condition, no block, or a secret of other than 32
+    bytes.
     """
     if len(arms) < 2 or len(set(arms)) != len(arms) or not conditions or len(set(conditions)) != len(conditions):
         raise ValueError("a schedule needs at least two distinct arms and at least one condition, each named once")
@@ -89,14 +96,16 @@ def williams(k: int) -> list[list[int]]:
 
 
 def deducible_share(kinds: Sequence[str]) -> float:
-    """Share of slots whose arm a watcher can name, given the arms' kinds, when only a person at the controls can be seen.
+    """Share of slots whose arm a watcher can name, given the arms' kinds, when only a person at the controls can be
+    seen.
 
-    The person's own slots are seen. With one other arm the rest follows by elimination, so all slots are known. With two or
-    more others none of theirs can be named, however much of the design is known: every square carries a fresh uniform
-    permutation of labels, so exchanging two unseen arms throughout a square turns each schedule into another one, equally likely and
-    with the same slots for the person. Without a person nothing is seen and nothing follows.
+    The person's own slots are seen. With one other arm the rest follows by elimination, so all slots are known. With
+    two or more others none of theirs can be named, however much of the design is known: every square carries a fresh
+    uniform permutation of labels, so exchanging two unseen arms throughout a square turns each schedule into another
+    one, equally likely and with the same slots for the person. Without a person nothing is seen and nothing follows.
 
-    This says nothing of arms that betray themselves by how they move: who recognises one arm in a square can deduce more.
+    This says nothing of arms that betray themselves by how they move: who recognises one arm in a square can deduce
+    more.
     """
     people = sum(kind == "human" for kind in kinds)
     if people and len(kinds) - people == 1:

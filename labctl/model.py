@@ -162,7 +162,9 @@ class Outcome:
         if self.end_reason not in list(EndReason):
             raise InputError(f"unknown end reason {self.end_reason!r}; known: {', '.join(EndReason)}")
         if self.end_reason == EndReason.ALL_DONE and self.remaining:
-            raise InputError(f"end reason all_done with {self.remaining} items remaining; correct the counts or the reason")
+            raise InputError(
+                f"end reason all_done with {self.remaining} items remaining; correct the counts or the reason"
+            )
 
     def body(self) -> dict[str, Any]:
         """The `outcome` of OutcomeRecorded, plain JSON values."""

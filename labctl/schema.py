@@ -13,15 +13,24 @@ from pydantic import Field, Strict, StringConstraints
 
 from labctl.toml_text import Document, Location, Table, parse, suggestion
 
+# The perturbation axes of BridgeV2-★: the part before the hyphen is the category, of Visual, Semantic, Behavioural.
 AXIS_CODES = (
-    "V-AUG V-SC V-OBJ V-VIEW V-LIGHT S-PROP S-LANG S-MO S-AFF S-INT B-HOBJ VB-POSE VB-ISC VB-MOBJ SB-NOUN SB-SMO SB-VRB VS-PROP VSB-NOBJ"
-).split()  # the perturbation axes of BridgeV2-★, by category
+    *("V-AUG", "V-SC", "V-OBJ", "V-VIEW", "V-LIGHT"),
+    *("S-PROP", "S-LANG", "S-MO", "S-AFF", "S-INT"),
+    "B-HOBJ",
+    *("VB-POSE", "VB-ISC", "VB-MOBJ"),
+    *("SB-NOUN", "SB-SMO", "SB-VRB"),
+    "VS-PROP",
+    "VSB-NOBJ",
+)
 MACHINE_VOID_REASONS = ("arm_lost", "camera_lost", "controller_lost", "recorder_lost", "process_lost")
 
 Positive = Annotated[float, Field(gt=0)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-PlainName = Annotated[str, StringConstraints(pattern=r"^[^/\s]([^/]*[^/\s])?$")]  # no slash: a condition is "<object>/<layout>"
+PlainName = Annotated[
+    str, StringConstraints(pattern=r"^[^/\s]([^/]*[^/\s])?$")
+]  # no slash: a condition is "<object>/<layout>"
 Lax = Strict(False)  # TOML knows arrays, not tuples; the items stay strict
 Texts = Annotated[tuple[Text, ...], Lax]
 Point = Annotated[tuple[float, float, float], Lax]
@@ -81,7 +90,7 @@ class Arm(Table):
     name: Text
     kind: Literal["human", "policy"]
     controller: Text
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = Field(default_factory=dict)
 
 
 class SessionRules(Table):
@@ -137,7 +146,7 @@ class RobotTable(Table):
     control_hz: Positive
     observe_hz: Positive
     limits: Limits
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = Field(default_factory=dict)
 
 
 class Lease(Table):
@@ -155,7 +164,7 @@ class CameraTable(Table):
     width: Annotated[int, Field(gt=0)]
     height: Annotated[int, Field(gt=0)]
     rate_hz: Positive
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = Field(default_factory=dict)
 
 
 class Video(Table):
@@ -239,7 +248,10 @@ def parse_protocol(text: str, where: str) -> Protocol:
     _refuse_repeats(found, ("arm",), names)
     for index, arm in enumerate(found.arm):
         if arm.kind == "human" and "human" in [earlier.kind for earlier in found.arm[:index]]:
-            raise found.refusal(("arm", index, "kind"), "a second arm of kind 'human'; a protocol may have one, make it a policy or drop it")
+            raise found.refusal(
+                ("arm", index, "kind"),
+                "a second arm of kind 'human'; a protocol may have one, make it a policy or drop it",
+            )
     _refuse_repeats(found, ("design", "objects"), found.design.objects)
     _refuse_repeats(found, ("design", "layouts"), found.design.layouts)
     _refuse_repeats(found, ("analysis", "family"), found.analysis.family)
@@ -250,7 +262,9 @@ def parse_protocol(text: str, where: str) -> Protocol:
         raise found.refusal(("trial", "void_reasons"), message)
     if found.analysis.tau_s > found.trial.budget_s:
         budget = f"{found.trial.items_staged} items x {found.trial.budget_s_per_item:g} s = {found.trial.budget_s:g} s"
-        message = f"tau_s is {found.analysis.tau_s:g}, beyond the episode budget of {budget}; lower tau_s or raise the budget"
+        message = (
+            f"tau_s is {found.analysis.tau_s:g}, beyond the episode budget of {budget}; lower tau_s or raise the budget"
+        )
         raise found.refusal(("analysis", "tau_s"), message)
     if found.analysis.reference is not None:
         _refuse_unknown(found, ("analysis", "reference"), "reference", [found.analysis.reference], "arms", names)
@@ -265,14 +279,19 @@ def parse_cell(text: str, where: str) -> Cell:
     found = parse(Cell, text, where)
     kind, limits = found.cell.kind, found.robot.limits
     if found.cell.clock == "manual" and kind not in ("sim", "replay"):
-        raise found.refusal(("cell", "clock"), f"clock is 'manual' and kind is {kind!r}; only sim and replay cells have simulated time")
+        raise found.refusal(
+            ("cell", "clock"), f"clock is 'manual' and kind is {kind!r}; only sim and replay cells have simulated time"
+        )
     if not found.cell.durable and kind != "sim":
-        raise found.refusal(("cell", "durable"), f"durable is false and kind is {kind!r}; only a sim cell may risk its record")
+        raise found.refusal(
+            ("cell", "durable"), f"durable is false and kind is {kind!r}; only a sim cell may risk its record"
+        )
     joints = len(limits.velocity_rad_s)
     if not joints:
         raise found.refusal(("robot", "limits", "velocity_rad_s"), "velocity_rad_s is empty; give one value per joint")
     if len(limits.acceleration_rad_s2) != joints:
-        message = f"{len(limits.acceleration_rad_s2)} values in acceleration_rad_s2 and {joints} in velocity_rad_s; give one per joint in each"
+        counts = f"{len(limits.acceleration_rad_s2)} values, velocity_rad_s {joints}"
+        message = f"acceleration_rad_s2 has {counts}; give one value per joint in each"
         raise found.refusal(("robot", "limits", "acceleration_rad_s2"), message)
     for axis, low, high in zip("xyz", limits.box_min_m, limits.box_max_m, strict=True):
         if low >= high:
@@ -307,7 +326,9 @@ def check_against_fixture(protocol: Protocol, fixture: Fixture, where: str) -> N
 def _refuse_repeats(document: Document, at: Location, names: Sequence[str]) -> None:
     for index, name in enumerate(names):
         if name in names[:index]:
-            raise document.refusal((*at, index, "name"), f"{name!r} appears twice in {at[-1]!r}; every entry needs its own name")
+            raise document.refusal(
+                (*at, index, "name"), f"{name!r} appears twice in {at[-1]!r}; every entry needs its own name"
+            )
 
 
 def _refuse_unknown(

@@ -1,4 +1,4 @@
-"""TOML text checked against a pydantic schema, with every complaint carrying `file:line`, what was found and what to do.
+"""TOML text checked against a pydantic schema; every complaint says where, what was found and what to do.
 
 May not: open files, know what a protocol, cell or fixture means, or let a pydantic or tomllib error escape.
 """
@@ -63,7 +63,7 @@ def parse(schema: type[D], text: str, where: str) -> D:
 
 
 def suggestion(word: str, known: Sequence[str]) -> str:
-    """"; did you mean 'x'?" for the nearest known word, also when only the unit suffix differs; empty when nothing is near."""
+    """A "did you mean" for the nearest known word, also when only its unit differs; empty when nothing is near."""
     stem = _UNIT.sub("", word)
     same_stem = [name for name in known if _UNIT.sub("", name) == stem]
     near = same_stem or difflib.get_close_matches(word, known, n=1, cutoff=0.5)
@@ -81,7 +81,12 @@ def _complaint(schema: type[BaseModel], found: ErrorDetails) -> str:
         return f"unknown key {name!r} in {table}{suggestion(name, known)}; known keys: {', '.join(known)}"
     if found["type"] == "missing":
         return f"{table} needs the key {name!r}; add it"
-    said = found["msg"].removeprefix("Value error, ").replace("Input should be", "it must be").replace("Input should", "it should")
+    said = (
+        found["msg"]
+        .removeprefix("Value error, ")
+        .replace("Input should be", "it must be")
+        .replace("Input should", "it should")
+    )
     if found["type"] in ("value_error", "too_short", "too_long"):
         return f"{_dotted(at)}: {said}"
     return f"{_dotted(at)} is {found['input']!r}; {said}"
@@ -115,7 +120,7 @@ def _syntax_error(said: str, text: str, where: str) -> InputError:
     match = _SYNTAX_LINE.match(said)
     if match is None:
         return InputError(f"not valid TOML: {said}", where=where)
-    line = match["line"] or str(max(1, len(text.splitlines())))
+    line = match["line"] or str(max(1, len(text.split("\n"))))
     return InputError(f"not valid TOML: {match['what']}; correct this line", where=f"{where}:{line}")
 
 
@@ -131,10 +136,11 @@ def _place(where: str, text: str, at: Location) -> str:
 def key_lines(text: str) -> dict[Location, int]:
     """The line, counted from 1, of every table header and key of a valid TOML text.
 
-    Each statement is parsed by tomllib itself, growing line by line until it is whole, so that multi-line strings and arrays
-    cannot be mistaken for keys. What stands inside an inline table or array is found at the statement that holds it.
+    Each statement is parsed by tomllib itself, growing line by line until it is whole, so that multi-line strings and
+    arrays cannot be mistaken for keys. What stands inside an inline table or array is found at the statement that
+    holds it.
     """
-    lines = text.splitlines()
+    lines = text.split("\n")
     found: dict[Location, int] = {}
     counts: dict[Location, int] = {}
     table: Location = ()

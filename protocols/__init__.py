@@ -10,7 +10,9 @@ from labctl.errors import InputError
 
 def names() -> list[str]:
     """Names of the packaged files, without `.toml`."""
-    return sorted(entry.name.removesuffix(".toml") for entry in files(__name__).iterdir() if entry.name.endswith(".toml"))
+    return sorted(
+        entry.name.removesuffix(".toml") for entry in files(__name__).iterdir() if entry.name.endswith(".toml")
+    )
 
 
 def path(name: str) -> Path:
