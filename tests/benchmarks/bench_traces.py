@@ -49,7 +49,7 @@ def test_a_chunk_against_a_row_per_sample(tmp_path: Path) -> None:
     store.close()
 
     engine = create_engine(sqlite_url(tmp_path / "rows.db"))
-    SQLModel.metadata.create_all(engine, tables=[SampleRow.__table__])
+    SQLModel.metadata.create_all(engine, tables=[SampleRow.__table__])  # pyright: ignore[reportAttributeAccessIssue]
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA journal_mode=WAL")
         connection.exec_driver_sql("PRAGMA synchronous=NORMAL")

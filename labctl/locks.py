@@ -1,0 +1,94 @@
+"""Locks: one writer per campaign, one run per cell. A killed holder leaves none behind: the system holds them.
+
+May not: wait without a bound, or write anything into a lock file but the holder's process id and verb.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+from labctl.clock import MILLISECOND, Clock
+from labctl.dialect import storage_errors
+from labctl.errors import StateError
+
+POLL_NS = 20 * MILLISECOND
+
+
+class Lock:
+    """An exclusive lock on a file, for one `with` at a time. `what` is how messages call the thing that is locked.
+
+    Raises StateError naming the holder when it is taken, StorageError when the file cannot be made.
+    """
+
+    def __init__(self, path: Path, verb: str, *, what: str = "") -> None:
+        self._path = path
+        self._verb = verb
+        self._what = what or path.name
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> Self:
+        if not self._take():
+            raise self._refusal()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._give_back()
+
+    @contextmanager
+    def wait(self, clock: Clock, patience_ns: int) -> Iterator[Self]:
+        """Hold the lock, waiting at most `patience_ns` for another holder to let go."""
+        until = clock.now_ns() + patience_ns
+        while not self._take():
+            if clock.now_ns() >= until:
+                raise self._refusal()
+            clock.sleep_until(min(clock.now_ns() + POLL_NS, until))
+        try:
+            yield self
+        finally:
+            self._give_back()
+
+    def _take(self) -> bool:
+        if self._descriptor is not None:
+            raise StateError(f"{self._what} is locked by this very process already")
+        with storage_errors(str(self._path)):
+            self._path.parent.mkdir(exist_ok=True)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                return False
+            except OSError:
+                os.close(descriptor)
+                raise
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()} {self._verb}\n".encode(), 0)
+        self._descriptor = descriptor
+        return True
+
+    def _give_back(self) -> None:
+        assert self._descriptor is not None
+        os.ftruncate(self._descriptor, 0)
+        os.close(self._descriptor)
+        self._descriptor = None
+
+    def _refusal(self) -> StateError:
+        with storage_errors(str(self._path)):
+            pid, _, verb = self._path.read_text(encoding="utf-8").strip().partition(" ")
+        holder = f"`{verb}` (process {pid})" if verb else "another process"
+        return StateError(f"{self._what} is in use by {holder}; wait for it to end, or end it")
+
+
+def campaign_lock(folder: Path, verb: str) -> Lock:
+    """The lock of a campaign's one writer."""
+    return Lock(folder / ".lock", verb, what=f"campaign {folder.name}")
+
+
+def cell_lock(lab: Path, cell: str, verb: str) -> Lock:
+    """The lock of a cell: two campaigns cannot drive one robot."""
+    return Lock(lab / ".locks" / f"{cell}.lock", verb, what=f"cell {cell}")
