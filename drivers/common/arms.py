@@ -1,0 +1,197 @@
+"""The two arms labctl knows by their published tables: chains, limits, home, and closed-form inverses.
+
+May not: move anything or read a cell; numbers come from the makers' documents and are quoted where they stand.
+
+FR3: modified DH and flange of franka_description / Franka's FCI documentation ("Robot and interface specifications"), hand turned
+by -45 degrees with the TCP 0.1034 m beyond the flange. UR5 (CB3): DH of Universal Robots' support article "DH parameters for
+calculations of kinematics and dynamics", joints +-360 degrees, 180 degrees/s; the same gripper stands on its flange.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from labctl.drivers.common import kinematics
+from labctl.drivers.common.kinematics import Chain
+
+HAND_M = 0.1034  # flange to TCP of the Franka hand
+DOWN_TOLERANCE = 1e-6
+
+Inverse = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """An arm: chain, published limits (rad, rad/s, rad/s2, each (dof,)), home configuration and its inverse kinematics.
+
+    `inverse(poses (n, 7), q_seed (dof,))` gives joint angles (n, dof): exact where the pose can be reached, else the nearest
+    configuration the method finds. The caller compares with `kinematics.positions`.
+    """
+
+    name: str
+    joint_names: tuple[str, ...]
+    chain: Chain
+    lower: np.ndarray
+    upper: np.ndarray
+    velocity: np.ndarray
+    acceleration: np.ndarray
+    home: np.ndarray
+    inverse: Inverse
+
+    @property
+    def dof(self) -> int:
+        return self.chain.dof
+
+
+_D1, _D3, _D5, _A4, _A7, _FLANGE = 0.333, 0.316, 0.384, 0.0825, 0.088, 0.107
+_Q = math.pi / 2
+
+FR3_CHAIN = Chain(
+    rows=(
+        (0.0, 0.0, _D1),
+        (0.0, -_Q, 0.0),
+        (0.0, _Q, _D3),
+        (_A4, _Q, 0.0),
+        (-_A4, -_Q, _D5),
+        (0.0, _Q, 0.0),
+        (_A7, _Q, 0.0),
+    ),
+    tool_z=_FLANGE + HAND_M,
+    tool_yaw=-math.pi / 4,
+)
+# FCI documentation, "Joint space limits" of the FR3 (velocity: the upper bound, away from the position limits).
+FR3_LOWER = np.array([-2.7437, -1.7837, -2.9007, -3.0421, -2.8065, 0.5445, -3.0159])
+FR3_UPPER = np.array([2.7437, 1.7837, 2.9007, -0.1518, 2.8065, 4.5169, 3.0159])
+FR3_VELOCITY = np.array([2.62, 2.62, 2.62, 2.62, 5.26, 4.18, 5.26])
+FR3_ACCELERATION = np.full(7, 10.0)
+
+_UPPER_ARM, _FOREARM = math.hypot(_D3, _A4), math.hypot(_D5, _A4)
+_BEND_1, _BEND_2 = math.atan2(_A4, _D3), math.atan2(_A4, _D5)
+
+
+def fr3_downward(poses: np.ndarray) -> np.ndarray:
+    """Joint angles (n, 7) of an FR3 for poses that point straight down, in closed form with joints 3 and 5 at zero.
+
+    The arm then lies in the vertical plane through its base: a triangle of two bent links reaches the wrist, joint 6 makes the hand
+    vertical, joint 7 its yaw. A point beyond reach is answered by the stretched arm in its direction. Yaw is twice the angle of
+    (qx, qy).
+    """
+    x, y, z = poses[:, 0], poses[:, 1], poses[:, 2]
+    q = np.zeros((poses.shape[0], 7))
+    across = np.hypot(x, y) - _A7
+    up = z + (FR3_CHAIN.tool_z - _D1)
+    reach = np.clip(np.hypot(across, up), _FOREARM - _UPPER_ARM + 1e-6, _FOREARM + _UPPER_ARM - 1e-6)
+    lean = np.arctan2(across, up)
+    square = reach * reach
+    difference = _UPPER_ARM**2 - _FOREARM**2
+    shoulder = np.arccos((square + difference) / (2 * _UPPER_ARM * reach))
+    wrist = np.arccos((square - difference) / (2 * _FOREARM * reach))
+    q[:, 0] = np.arctan2(y, x)
+    q[:, 1] = lean - shoulder - _BEND_1
+    q[:, 5] = lean + wrist + _BEND_2
+    q[:, 3] = q[:, 1] - q[:, 5]
+    turn = q[:, 0] - 2 * np.arctan2(poses[:, 4], poses[:, 3]) + math.pi / 4
+    q[:, 6] = (turn + math.pi) % (2 * math.pi) - math.pi
+    return q
+
+
+def _fr3_inverse(poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
+    if float(np.abs(poses[:, 5:]).max()) < DOWN_TOLERANCE:
+        return np.clip(fr3_downward(poses), FR3_LOWER, FR3_UPPER)
+    return kinematics.solve(FR3_CHAIN, poses, q_seed, FR3_LOWER, FR3_UPPER)
+
+
+_U = (0.089159, -0.425, -0.39225, 0.10915, 0.09465, 0.0823)  # d1 a2 a3 d4 d5 d6
+
+UR5_CHAIN = Chain(
+    rows=(
+        (0.0, 0.0, _U[0]),
+        (0.0, _Q, 0.0),
+        (_U[1], 0.0, 0.0),
+        (_U[2], 0.0, _U[3]),
+        (0.0, _Q, _U[4]),
+        (0.0, -_Q, _U[5]),
+    ),
+    tool_z=HAND_M,
+)
+UR5_LOWER, UR5_UPPER = np.full(6, -2 * math.pi), np.full(6, 2 * math.pi)
+UR5_VELOCITY = np.full(6, math.pi)
+UR5_ACCELERATION = np.full(6, 40.0)  # not published as a joint limit: what the controller accepts as an argument
+
+
+def ur5_inverse(poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
+    """Joint angles (n, 6) of a UR5 in closed form, in the shoulder, elbow and wrist branch of q_seed (6,).
+
+    After Hawkins, "Analytic inverse kinematics for the Universal Robots UR-5/UR-10 arms" (2013), written with vectors: n is the
+    common axis of joints 2 to 4, whose plane holds a two-link arm. Beyond reach the arm stretches. Angles continue from q_seed.
+    """
+    d1, a2, a3, d4, d5, d6 = _U
+    turn = kinematics.rotation(poses[:, 3:] / np.linalg.norm(poses[:, 3:], axis=1, keepdims=True))
+    tip_x, tip_z = turn[:, :, 0], turn[:, :, 2]
+    centre = poses[:, :3] - (d6 + UR5_CHAIN.tool_z) * tip_z
+    lean = np.arcsin(np.clip(d4 / np.maximum(np.hypot(centre[:, 0], centre[:, 1]), 1e-9), -1.0, 1.0))
+    bearing = np.arctan2(centre[:, 1], centre[:, 0])
+    near, far = bearing + lean, bearing + math.pi - lean
+    first = near if _apart(near[0], q_seed[0]) <= _apart(far[0], q_seed[0]) else far
+    out = np.cos(first)[:, None] * [1.0, 0.0, 0.0] + np.sin(first)[:, None] * [0.0, 1.0, 0.0]
+    normal = np.stack([out[:, 1], -out[:, 0], np.zeros(len(out))], axis=1)
+    cos5 = np.clip(np.sum(tip_z * normal, axis=1), -1.0, 1.0)
+    fifth = np.arccos(cos5) * (1.0 if q_seed[4] >= 0 else -1.0)
+    sin5 = np.sin(fifth)
+    safe = np.where(np.abs(sin5) > 1e-9, sin5, 1e-9)
+    x4 = (cos5[:, None] * normal - tip_z) / safe[:, None]
+    z4 = np.cross(x4, normal)
+    sum_234 = np.arctan2(x4[:, 2], np.sum(x4 * out, axis=1))
+    sixth = np.arctan2(
+        -np.sum(tip_x * z4, axis=1), np.sum(tip_x * (cos5[:, None] * x4 + sin5[:, None] * normal), axis=1)
+    )
+    wrist = centre - d5 * z4 - d4 * normal
+    across, up = np.sum(wrist * out, axis=1), wrist[:, 2] - d1
+    cos3 = np.clip((across**2 + up**2 - a2**2 - a3**2) / (2 * a2 * a3), -1.0, 1.0)
+    third = np.arccos(cos3) * (1.0 if q_seed[2] >= 0 else -1.0)
+    second = np.arctan2(up, across) - np.arctan2(a3 * np.sin(third), a2 + a3 * np.cos(third))
+    q = np.stack([first, second, third, sum_234 - second - third, fifth, sixth], axis=1)
+    steps = np.diff(q, axis=0, prepend=q_seed[None, :])
+    return np.clip(q_seed + np.cumsum((steps + math.pi) % (2 * math.pi) - math.pi, axis=0), UR5_LOWER, UR5_UPPER)
+
+
+def _apart(a: float, b: float) -> float:
+    return abs((a - b + math.pi) % (2 * math.pi) - math.pi)
+
+
+def _downward_home(x: float, z: float) -> np.ndarray:
+    return np.array([[x, 0.0, z, 1.0, 0.0, 0.0, 0.0]])
+
+
+FR3 = Arm(
+    name="fr3",
+    joint_names=tuple(f"fr3_joint{i}" for i in range(1, 8)),
+    chain=FR3_CHAIN,
+    lower=FR3_LOWER,
+    upper=FR3_UPPER,
+    velocity=FR3_VELOCITY,
+    acceleration=FR3_ACCELERATION,
+    home=fr3_downward(_downward_home(0.42, 0.35))[0],
+    inverse=_fr3_inverse,
+)
+UR5 = Arm(
+    name="ur5",
+    joint_names=(
+        "shoulder_pan_joint",
+        "shoulder_lift_joint",
+        "elbow_joint",
+        "wrist_1_joint",
+        "wrist_2_joint",
+        "wrist_3_joint",
+    ),
+    chain=UR5_CHAIN,
+    lower=UR5_LOWER,
+    upper=UR5_UPPER,
+    velocity=UR5_VELOCITY,
+    acceleration=UR5_ACCELERATION,
+    home=ur5_inverse(_downward_home(0.42, 0.35), np.array([math.pi, -1.6, 1.8, -1.7, -1.6, 0.0]))[0],
+    inverse=ur5_inverse,
+)

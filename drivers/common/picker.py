@@ -1,0 +1,226 @@
+"""The simulated operator of an arm: picks the nearest item it sees, carries it over, tries again, with the faults of its skill.
+
+May not: know the scene beyond an `Observation`, the arm's kinematics or the time; randomness comes from `reset(seed)` alone.
+
+It plans one half of an operation at a time (pick, or place) as tool poses `dt_s` apart, hands them out in chunks, and looks
+again when a half is used up. Motion between two poses is a minimum-jerk straight line (Flash and Hogan 1985). Faults are drawn from
+the skill: the aim errs, the hand hesitates, an item is let go in the wrong place, a carry is too low or too fast. Hard episodes and
+easy ones differ by a log-normal factor drawn once per episode (frailty), so that operations of an episode resemble each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labctl.devices import ActionChunk, Kind, Observation
+from labctl.errors import DeviceLost, InputError
+
+OPEN_M = 0.08
+HOVER_M = 0.10  # above the item before and after the grasp
+CLEAR_M = 0.22  # height of a carry, above the totes
+LOW_M = 0.09  # height of a carry that hits a wall
+TURN_RAD_S = 1.5
+PEAK = 1.875  # peak over mean speed of a minimum-jerk move
+CLOSE_S = 0.8
+OPENING_S = 0.5
+
+Point = tuple[float, float, float, float]  # x y z yaw
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """How well and how fast a simulated operator works. Lengths m, times s, probabilities per operation unless named otherwise."""
+
+    speed_m_s: float  # peak speed of the tool
+    aim_m: float  # error of one attempt, sd per axis
+    bias_m: float  # error repeated at every attempt on one item, sd per axis
+    pause_p: float  # chance to hesitate before a leg
+    pause_s: float  # mean length of a hesitation
+    react_s: float  # time to look before each half of an operation
+    outside_p: float  # lets the item go beside the tote
+    low_p: float  # carries too low
+    fast_p: float  # carries too fast
+    frailty: float  # sd of the log of the episode's factor on pauses and aim
+    latency_s: float  # modelled time of one answer
+    chunk: int = 16
+    execute: int = 8
+    dt_s: float = 0.1
+
+
+class Picker:
+    """A simulated controller. See `labctl.devices.Controller`; `infer` needs the arrays of `SimArm.observe`."""
+
+    kind: Kind = "sim"
+
+    def __init__(self, skill: Skill, load_s: float = 0.0, crash_at: str | None = None) -> None:
+        self.skill = skill
+        self.load_s = load_s
+        self._crash_at = crash_at
+        self.reset(0)
+
+    def load(self) -> None:
+        """Nothing to load; `load_s` is what it would take. Raises DeviceLost when told to crash here."""
+        if self._crash_at == "load":
+            raise DeviceLost("the simulated controller was told to crash while loading")
+
+    def warm(self, observation: Observation) -> None:
+        """Answer once off the clock: leaves no trace in later answers, which start from `reset`."""
+
+    def reset(self, seed: int) -> None:
+        """Start an episode: forget the scene, draw this episode's frailty."""
+        self._rng = np.random.Generator(np.random.PCG64(seed))
+        spread = self.skill.frailty
+        self._factor = math.exp(spread * self._rng.standard_normal() - spread * spread / 2)
+        self._plan = np.zeros((0, 5))  # x y z yaw opening
+        self._placing = False
+        self._aimed: tuple[float, float] | None = None
+        self._bias = np.zeros(2)
+
+    def infer(self, observation: Observation) -> ActionChunk:
+        """The next poses of the plan. Raises DeviceLost when told to crash here."""
+        if self._crash_at == "infer":
+            raise DeviceLost("the simulated controller was told to crash on the clock")
+        items = observation.arrays["items"]
+        holding = bool((items[:, 7] > 0.5).any())
+        dropped = self._placing and not holding and len(self._plan) > 0 and self._plan[0, 4] == 0.0
+        done = False
+        if not len(self._plan) or dropped:
+            done = not self._think(observation.arrays, holding)
+        skill = self.skill
+        execute = min(skill.execute, len(self._plan))
+        taken, self._plan = self._plan[: skill.chunk], self._plan[execute:]
+        if len(taken) < skill.chunk:
+            taken = np.concatenate([taken, np.repeat(taken[-1:], skill.chunk - len(taken), axis=0)])
+        values = np.zeros((skill.chunk, 7))
+        values[:, :3] = taken[:, :3]
+        half = taken[:, 3] / 2
+        values[:, 3], values[:, 4] = np.cos(half), np.sin(half)
+        delay = skill.latency_s * math.exp(0.1 * self._rng.standard_normal())
+        return ActionChunk("tcp_pose", values, taken[:, 4].copy(), skill.dt_s, execute, delay, done)
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def _think(self, arrays: Mapping[str, np.ndarray], holding: bool) -> bool:
+        """Plan the next half of an operation; False when nothing is left to do."""
+        tcp, items = arrays["tcp"], arrays["items"]
+        yaw = math.remainder(2 * math.atan2(float(tcp[4]), float(tcp[3])), math.tau)
+        here: Point = (float(tcp[0]), float(tcp[1]), float(tcp[2]), yaw)
+        self._placing = holding
+        if holding:
+            self._place(here, arrays["target_tote"])
+            return True
+        free = items[(items[:, 4] > 0.5) & (items[:, 5] < 0.5) & (items[:, 6] < 0.5)]
+        if len(free):
+            nearest = free[int(np.argmin((free[:, 0] - here[0]) ** 2 + (free[:, 1] - here[1]) ** 2))]
+            self._pick(here, nearest.tolist())
+            return True
+        self._plan = np.array([[*here, OPEN_M]])
+        in_the_air = (items[:, 4] < 0.5) & (items[:, 6] < 0.5)
+        return bool(in_the_air.any())
+
+    def _pick(self, here: Point, item: list[float]) -> None:
+        x, y, z, yaw = item[:4]
+        if self._aimed is None or math.hypot(x - self._aimed[0], y - self._aimed[1]) > 0.01:
+            self._aimed = (x, y)
+            self._bias = self._error(self.skill.bias_m)
+        aim = self._bias + self._error(self.skill.aim_m)
+        gx, gy = x + aim[0], y + aim[1]
+        turn = _near(yaw, math.atan2(gy, gx))
+        legs = _Legs(self, here, OPEN_M)
+        legs.wait(self.skill.react_s)
+        if here[2] < CLEAR_M - 0.05 and math.hypot(gx - here[0], gy - here[1]) > 0.12:
+            legs.go((here[0], here[1], CLEAR_M, here[3]))
+        legs.go((gx, gy, z + HOVER_M, turn))
+        legs.go((gx, gy, z, turn))
+        legs.grip(0.0, CLOSE_S)
+        legs.go((gx, gy, CLEAR_M, turn))
+        self._plan = legs.rows()
+
+    def _place(self, here: Point, tote: np.ndarray) -> None:
+        skill, rng = self.skill, self._rng
+        x, y = (float(tote[i] + tote[i + 3] * 0.3 * rng.uniform(-1, 1)) for i in (0, 1))
+        chance = rng.random(3)
+        if chance[0] < skill.outside_p:
+            y = float(tote[1] - math.copysign(tote[4] / 2 + 0.05, tote[1]))
+        low, fast = chance[1] < skill.low_p, chance[2] < skill.fast_p
+        height = LOW_M if low else CLEAR_M
+        bearing = math.atan2(y, x)
+        legs = _Legs(self, here, 0.0)
+        legs.wait(skill.react_s)
+        legs.go((here[0], here[1], height, here[3]))
+        legs.go((x, y, height, bearing), 1.6 if fast else skill.speed_m_s)
+        legs.go((x, y, float(tote[2]) + HOVER_M, bearing))
+        legs.grip(OPEN_M, OPENING_S)
+        legs.go((x, y, CLEAR_M, bearing))
+        self._plan = legs.rows()
+
+    def _error(self, sd: float) -> np.ndarray:
+        return sd * math.sqrt(self._factor) * self._rng.standard_normal(2)
+
+    def hesitation(self) -> float:
+        """Seconds of doubt before a leg, drawn from the skill and the episode's frailty."""
+        if self._rng.random() >= self.skill.pause_p:
+            return 0.0
+        return float(self._rng.exponential(self.skill.pause_s * self._factor))
+
+
+class _Legs:
+    """A path under construction: rows x y z yaw opening, `dt_s` apart."""
+
+    def __init__(self, picker: Picker, here: Point, opening: float) -> None:
+        self._picker, self._skill = picker, picker.skill
+        self._here, self._opening = np.array(here), opening
+        self._rows: list[np.ndarray] = []
+
+    def wait(self, seconds: float) -> None:
+        n = round(seconds / self._skill.dt_s)
+        if n:
+            self._rows.append(np.repeat(np.array([[*self._here, self._opening]]), n, axis=0))
+
+    def grip(self, opening: float, seconds: float) -> None:
+        self._opening = opening
+        self.wait(seconds)
+
+    def go(self, there: Point, speed_m_s: float | None = None) -> None:
+        self.wait(self._picker.hesitation())
+        goal = np.array(there)
+        delta = goal - self._here
+        far = math.sqrt(float((delta[:3] ** 2).sum()))
+        seconds = PEAK * max(far / (speed_m_s or self._skill.speed_m_s), abs(float(delta[3])) / TURN_RAD_S)
+        n = math.ceil(seconds / self._skill.dt_s - 1e-9)
+        if n == 0:
+            return
+        s = np.arange(1, n + 1) / n
+        rows = np.empty((n, 5))
+        rows[:, :4] = self._here + (s**3 * (10 - 15 * s + 6 * s * s))[:, None] * delta
+        rows[:, 4] = self._opening
+        self._rows.append(rows)
+        self._here = goal
+
+    def rows(self) -> np.ndarray:
+        return np.concatenate(self._rows)
+
+
+def _near(yaw: float, bearing: float) -> float:
+    """The tool yaw that grips along `yaw` (the two fingers are alike) within a quarter turn of the arm's bearing."""
+    return bearing + (yaw - bearing + math.pi / 2) % math.pi - math.pi / 2
+
+
+def options_of(options: Mapping[str, Any], allowed: tuple[str, ...], where: str) -> dict[str, Any]:
+    """Controller options checked against the known names. Raises InputError for an unknown name, a negative time or a bad crash_at."""
+    for name in options:
+        if name not in allowed:
+            raise InputError(f"{where} has no option {name!r}; known options: {', '.join(allowed)}")
+    for name in ("load_s", "latency_s"):
+        value = options.get(name, 0.0)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+            raise InputError(f"{where}: {name} must be seconds, 0 or more, found {value!r}")
+    if options.get("crash_at") not in (None, "load", "infer"):
+        raise InputError(f'{where}: crash_at must be "load" or "infer", found {options["crash_at"]!r}')
+    return dict(options)

@@ -1,0 +1,268 @@
+"""A simulated robot: an arm that follows its setpoints exactly, a gripper and a scene, behind the `Robot` class.
+
+May not: choose motions, sleep or read a clock; time comes in with setpoints and drains. Behaves; proves nothing about hardware.
+
+No torque is modelled: the tau columns of `arm/state` are zero. The `tracker` stream is a simulated marker tracker with noise.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from labctl.drivers.common import kinematics
+from labctl.drivers.common.arms import Arm
+from labctl.drivers.common.limits import Limiter, limits_of
+from labctl.drivers.common.world import World, tote_row
+
+from labctl.clock import SECOND
+from labctl.devices import Batch, DeviceEvent, Kind, RobotStatus, Setpoints, StreamSpec
+from labctl.errors import DeviceRefused, InputError
+
+TCP_SPEED_M_S = 1.0  # the simulated safety controller stops above this speed of the tool
+STALE_S = 0.1  # without setpoints for this long the arm brakes by itself
+INSIDE_M = 0.001  # targets are moved this far inside the workspace box
+REPORT_M = 0.005  # and reported when that or the reach moved them by more than this
+TRACKED = ("x", "y", "z", "yaw", "visible", "in_target", "lost", "held")
+
+
+class SimArm:
+    """One simulated robot. See `labctl.devices.Robot` for the verbs.
+
+    After `stop` the arm brakes within its acceleration limits and stays until `recover` or `stage`; so it does after a safety stop,
+    which latches.
+    """
+
+    kind: Kind = "sim"
+
+    def __init__(self, arm: Arm, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> None:
+        """cell, fixture: parsed cell and fixture files. Raises InputError for limits the arm does not have or a fixture of another kind."""
+        robot = cell["robot"]
+        self.arm = arm
+        self.dof = arm.dof
+        self.joint_names = arm.joint_names
+        self.control_hz = float(robot["control_hz"])
+        self.world = World(fixture)
+        self._period_ns = round(SECOND / self.control_hz)
+        self._limits = limits_of(arm, robot["limits"])
+        self._limiter = Limiter(arm, self._limits, 1.0 / self.control_hz)
+        self._state_period_ns = round(SECOND / float(robot["state_hz"]))
+        self.streams = _streams(arm, robot)
+        self._stop_asked = threading.Event()
+        self._stopped = False
+        self._safety = ""
+        self._clamped = False
+        self._notes: list[DeviceEvent] = []
+        self._begin(0)
+
+    def _begin(self, now_ns: int) -> None:
+        self._t_ns = now_ns
+        self._drained_ns = now_ns
+        self._q_row = self._limiter.q.tolist()
+        self._row = [(np.array([now_ns]), self._limiter.q[None, :].copy(), np.array([self.world.opening]))]
+        self._seen: list[tuple[int, np.ndarray]] = []
+
+    def connect(self, now_ns: int) -> None:
+        """Stand at the present configuration from now_ns on."""
+        self._begin(now_ns)
+
+    def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None:
+        """Fill the source tote from the seed and put the arm at home at once. Also ends a stop. Raises InputError for an unknown name."""
+        self.world.stage(condition, seed)
+        self._limiter.reset(self.arm.home)
+        self.recover()
+        self._notes.clear()
+        self._begin(now_ns)
+
+    def to_joints(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
+        """Joint angles (n, dof) in rad for tool poses (n, 7), continuing from q_seed (dof,).
+
+        Poses are first moved inside the workspace box; the first one moved or missed by more than 5 mm is reported as a "note".
+        """
+        inside = poses.copy()
+        inside[:, :3] = np.clip(poses[:, :3], self._limits.box_min + INSIDE_M, self._limits.box_max - INSIDE_M)
+        q = self.arm.inverse(inside, q_seed)
+        missed = float(np.abs(kinematics.positions(self.arm.chain, q) - poses[:, :3].T).max())
+        if missed > REPORT_M and not self._clamped:
+            self._notes.append(DeviceEvent("note", self._t_ns, {"reason": f"target out of reach by {missed:.3f} m"}))
+        self._clamped = missed > REPORT_M
+        return q
+
+    def follow(self, wanted: Setpoints) -> tuple[Setpoints, Setpoints]:
+        """Follow setpoints one control period apart. Limited and sent differ only when the safety controller cuts in.
+
+        While stopped or braking both are the stop itself. Setpoints for a time already passed move nothing.
+        """
+        late = int(np.searchsorted(wanted.t_ns, self._t_ns, side="right"))
+        if late:
+            past = _held(wanted.t_ns[:late], self._limiter.q, self.world.opening)
+            limited, sent = self.follow(Setpoints(wanted.t_ns[late:], wanted.q[late:], wanted.gripper[late:]))
+            return _joined(past, limited), _joined(past, sent)
+        if not len(wanted.t_ns):
+            return wanted, wanted
+        if self._halted():
+            sent = self._halt(wanted.t_ns)
+            return sent, sent
+        still, q_before, tip = self._limiter.still, self._limiter.q, self._limiter.tip
+        q, at = self._limiter.follow(wanted.q)
+        limited = q
+        stop = None if still and self._limiter.still else self._hazard(tip, at)
+        if stop is not None:
+            i, reason = stop
+            self._safety = reason
+            self.world.events.append(DeviceEvent("safety_stop", int(wanted.t_ns[i]), {"reason": reason}))
+            self._limiter.at(q[i], q[i - 1] if i else q_before, at[:, i])
+            if i + 1 < len(q):
+                rest, rest_at = self._limiter.brake(len(q) - i - 1)
+                q, at = np.concatenate([q[: i + 1], rest]), np.concatenate([at[:, : i + 1], rest_at], axis=1)
+        grip = self.world.advance(
+            wanted.t_ns, at, lambda i: self._yaw(q[i].tolist()), wanted.gripper, self._period_ns / SECOND
+        )
+        self._keep(wanted.t_ns, q, grip)
+        sent = Setpoints(wanted.t_ns, q, grip)
+        return (sent if stop is None else Setpoints(wanted.t_ns, limited, grip)), sent
+
+    def _hazard(self, tip: np.ndarray, at: np.ndarray) -> tuple[int, str] | None:
+        steps = np.empty_like(at)
+        steps[:, 0] = at[:, 0] - tip
+        np.subtract(at[:, 1:], at[:, :-1], out=steps[:, 1:])
+        square = (steps * steps).sum(axis=0)
+        most = (TCP_SPEED_M_S * self._period_ns / SECOND) ** 2
+        if float(square.max()) > most:
+            return int(np.argmax(square > most)), "the tool moved faster than the safety limit"
+        return self.world.contact(at)
+
+    def _halted(self) -> bool:
+        if self._stop_asked.is_set():
+            self._stopped = True
+        return self._stopped or bool(self._safety)
+
+    def _halt(self, t_ns: np.ndarray) -> Setpoints:
+        q, at = self._limiter.brake(len(t_ns))
+        hold = np.full(len(t_ns), self.world.opening)
+        grip = self.world.advance(t_ns, at, lambda i: self._yaw(q[i].tolist()), hold, self._period_ns / SECOND)
+        self._keep(t_ns, q, grip)
+        return Setpoints(t_ns, q, grip)
+
+    def _keep(self, t_ns: np.ndarray, q: np.ndarray, grip: np.ndarray) -> None:
+        self._row.append((t_ns, q, grip))
+        self._t_ns = int(t_ns[-1])
+        self._q_row = q[-1].tolist()
+
+    def _yaw(self, q: list[float]) -> float:
+        tcp = kinematics.pose(self.arm.chain, q)
+        return 2.0 * math.atan2(tcp[4], tcp[3])
+
+    def drain(self, now_ns: int) -> list[Batch]:
+        """State sampled at the cell's rate since the last drain, up to the newest setpoint, and what the tracker saw.
+
+        Without setpoints for 0.1 s the arm has braked and stood since: those samples are made here.
+        """
+        idle = (now_ns - self._t_ns) // self._period_ns
+        if idle > 0 and (self._halted() or idle * self._period_ns > STALE_S * SECOND):
+            self._halt(self._t_ns + self._period_ns * np.arange(1, idle + 1))
+        batches = []
+        first = self._drained_ns // self._state_period_ns + 1
+        last = self._t_ns // self._state_period_ns
+        if last >= first:
+            batches.append(self._sample(np.arange(first, last + 1) * self._state_period_ns))
+            self._drained_ns = self._t_ns
+        if self._seen:
+            counts = [len(items) for _, items in self._seen]
+            t_ns = np.repeat(np.array([t for t, _ in self._seen]), counts)
+            item = np.concatenate([np.arange(count, dtype=float) for count in counts])
+            values = np.column_stack([item, np.concatenate([items for _, items in self._seen])])
+            batches.append(Batch("tracker", t_ns, values))
+            self._seen = []
+        return batches
+
+    def _sample(self, t_ns: np.ndarray) -> Batch:
+        times, q, grip = (np.concatenate([row[i] for row in self._row]) for i in range(3))
+        after = np.clip(np.searchsorted(times, t_ns), 1, len(times) - 1)
+        gap = (times[after] - times[after - 1]) / SECOND
+        share = ((t_ns - times[after - 1]) / SECOND / gap)[:, None]
+        moved = q[after] - q[after - 1]
+        values = np.zeros((len(t_ns), 3 * self.dof + 8))
+        joints = q[after - 1] + share * moved
+        values[:, : self.dof] = joints
+        values[:, self.dof : 2 * self.dof] = moved / gap[:, None]
+        values[:, 3 * self.dof : -1] = kinematics.poses(self.arm.chain, joints)
+        values[:, -1] = grip[after - 1] + share[:, 0] * (grip[after] - grip[after - 1])
+        self._row = [(times[-1:], q[-1:], grip[-1:])]
+        return Batch("arm/state", t_ns, values)
+
+    def observe(self) -> dict[str, np.ndarray]:
+        """What sensors say now: q, dq (dof,), tcp (7,), gripper (1,), items (n, 8) from the tracker, and the scene as known from the fixture.
+
+        source_tote, target_tote (6,): centre on the floor and inner size, m. object (4,): item size and grasp width, m;
+        object_index (1,): which object of the fixture it is.
+        """
+        tcp = kinematics.pose(self.arm.chain, self._q_row)
+        items = self.world.tracked(2.0 * math.atan2(tcp[4], tcp[3]))
+        self._seen.append((self._t_ns, items))
+        return {
+            "q": self._limiter.q,
+            "dq": self._limiter.move * self.control_hz,
+            "tcp": np.array(tcp),
+            "gripper": np.array([self.world.opening]),
+            "items": items,
+            "source_tote": np.array(tote_row(self.world.source)),
+            "target_tote": np.array(tote_row(self.world.target)),
+            "object": np.array((*self.world.thing.size, self.world.thing.grasp_width)),
+            "object_index": np.array([float(self.world.thing.index)]),
+        }
+
+    def events(self) -> list[DeviceEvent]:
+        """What happened since the last call, at its measured time, in order."""
+        found = self._notes + self.world.events
+        self._notes, self.world.events = [], []
+        return sorted(found, key=lambda event: event.t_ns) if len(found) > 1 else found
+
+    def status(self) -> RobotStatus:
+        if self._safety:
+            return RobotStatus("safety_stop", self._safety)
+        if self._stop_asked.is_set() or self._stopped:
+            return RobotStatus("stopped", "stop was asked for")
+        return RobotStatus("idle" if self._limiter.still else "moving")
+
+    def stop(self) -> None:
+        """Brake within the acceleration limits, from the next servo cycle on. Any thread; any number of times."""
+        self._stop_asked.set()
+
+    def recover(self) -> None:
+        """Allow motion again after a stop or safety stop. Raises DeviceRefused while the arm still moves. Moves nothing."""
+        if not self._limiter.still:
+            raise DeviceRefused("the arm is still moving: wait until it stands, then recover")
+        self._stop_asked.clear()
+        self._stopped = False
+        self._safety = ""
+
+    def close(self) -> None:
+        self.stop()
+
+
+def _held(t_ns: np.ndarray, q: np.ndarray, opening: float) -> Setpoints:
+    return Setpoints(t_ns, np.repeat(q[None, :], len(t_ns), axis=0), np.full(len(t_ns), opening))
+
+
+def _joined(a: Setpoints, b: Setpoints) -> Setpoints:
+    return Setpoints(*(np.concatenate(pair) for pair in ((a.t_ns, b.t_ns), (a.q, b.q), (a.gripper, b.gripper))))
+
+
+def _streams(arm: Arm, robot: Mapping[str, Any]) -> tuple[StreamSpec, ...]:
+    joints = tuple(f"{what}.{name}" for what in ("q", "dq", "tau") for name in arm.joint_names)
+    pose = tuple(f"tcp.{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw"))
+    return (
+        StreamSpec("arm/state", (*joints, *pose, "gripper"), "rad rad/s N.m m", float(robot["state_hz"])),
+        StreamSpec("tracker", ("item", *TRACKED), "m rad", float(robot["observe_hz"])),
+    )
+
+
+def build_sim(arm: Arm, options: Mapping[str, Any], cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> SimArm:
+    """A simulated robot from parsed files. It takes no options: raises InputError for any."""
+    if options:
+        raise InputError(f"sim_{arm.name} takes no options, found: {', '.join(sorted(options))}")
+    return SimArm(arm, cell, fixture)

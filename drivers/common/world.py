@@ -1,0 +1,265 @@
+"""The simulated scene: totes, items and a parallel gripper, moved by kinematics alone.
+
+May not: know joints, controllers or the outcome of a trial. It reports what a cell's sensors would: items that reached the target,
+items that left both totes, and contact with a wall.
+
+An item is taken when the fingers close to its grasp width within 15 mm (and 0.5 rad) of its grasp point. The further off the grasp,
+the likelier it slips on the way. What is let go falls freely; it counts when and where it lands.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labctl.devices import DeviceEvent
+from labctl.errors import InputError
+
+GRIPPER_SPEED_M_S = 0.1
+GRIPPER_OPEN_M = 0.08
+GRASP_TOLERANCE_M = 0.015
+GRASP_TOLERANCE_RAD = 0.5
+RELEASE_M = 0.002  # an item falls once the fingers are this much wider than it
+SLIP_AT_TOLERANCE = (
+    0.5  # chance that a grasp at the edge of the tolerance slips; it grows with the square of the offset
+)
+WALL_M = 0.005
+GRAVITY_M_S2 = 9.81
+TRACKER_NOISE_M, TRACKER_NOISE_RAD = 0.001, 0.02
+
+IN_TOTE, HELD, FALLING, MOVED, LOST = range(5)
+
+
+@dataclass(frozen=True, slots=True)
+class Tote:
+    """An open box: inner centre on its floor and inner size, m, base frame."""
+
+    name: str
+    centre: tuple[float, float, float]
+    size: tuple[float, float, float]
+
+    def holds(self, x: float, y: float, border: float = 0.0) -> bool:
+        return (
+            abs(x - self.centre[0]) <= self.size[0] / 2 + border
+            and abs(y - self.centre[1]) <= self.size[1] / 2 + border
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """One kind of object: item size (x y z, length along its own x) and the width between fingers that hold it, m."""
+
+    name: str
+    index: int
+    size: tuple[float, float, float]
+    grasp_width: float
+
+
+class World:
+    """One scene. State: items (position, yaw, where they are), finger opening, what is in the air, events not yet asked for."""
+
+    def __init__(self, fixture: Mapping[str, Any]) -> None:
+        """fixture: a parsed fixture file with `tote`, `object` and `layout` lists."""
+        self._totes = {
+            row["name"]: Tote(row["name"], tuple(row["centre_m"]), tuple(row["size_m"])) for row in fixture["tote"]
+        }
+        if len(self._totes) != 2:
+            raise InputError(f"a simulated cell needs a fixture with two totes, found {len(self._totes)}")
+        self._things = {
+            row["name"]: Thing(row["name"], index, tuple(row["item_size_m"]), float(row["grasp_width_m"]))
+            for index, row in enumerate(fixture["object"])
+        }
+        self._layouts = {row["name"]: row for row in fixture["layout"]}
+        self._wall_top = max(tote.centre[2] + tote.size[2] for tote in self._totes.values())
+        self._floor = min(tote.centre[2] for tote in self._totes.values())
+        self.events: list[DeviceEvent] = []
+        self.opening = GRIPPER_OPEN_M
+        self._place(0, next(iter(self._things.values())), next(iter(self._layouts)), np.random.default_rng(0))
+
+    def stage(self, condition: Mapping[str, Any], seed: int) -> None:
+        """Fill the source tote by the seed. condition: object, layout, items. Raises InputError for a name the fixture lacks."""
+        thing = _named(self._things, condition["object"], "object")
+        _named(self._layouts, condition["layout"], "layout")
+        self._place(int(condition["items"]), thing, condition["layout"], np.random.Generator(np.random.PCG64(seed)))
+
+    def _place(self, n: int, thing: Thing, layout: str, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self.thing = thing
+        self.target = _named(self._totes, self._layouts[layout]["tote_side"], "tote")
+        self.source = next(tote for tote in self._totes.values() if tote is not self.target)
+        self.where = [IN_TOTE] * n
+        self.pose = np.zeros((n, 4))  # x y z yaw
+        cells = math.ceil(math.sqrt(max(n, 1)))
+        chosen = rng.permutation(cells * cells)[:n]
+        margin = 0.045
+        for axis, index in ((0, chosen % cells), (1, chosen // cells)):
+            room = self.source.size[axis] - 2 * margin
+            jitter = rng.uniform(0.2, 0.8, n)
+            self.pose[:, axis] = self.source.centre[axis] + room * ((index + jitter) / cells - 0.5)
+        self.pose[:, 2] = self.source.centre[2] + thing.size[2] / 2
+        self.pose[:, 3] = rng.uniform(-math.pi / 2, math.pi / 2, n)
+        self.opening = GRIPPER_OPEN_M
+        self.held: int | None = None
+        self._offset = np.zeros(4)
+        self._slip_after = math.inf  # metres the grasp still lasts
+        self._falling: list[tuple[int, int, float, float, str]] = []
+        self.events = []
+
+    def contact(self, at: np.ndarray) -> tuple[int, str] | None:
+        """The first of the tool positions (3, n) that is inside a wall or below the floor, as (index, what was hit)."""
+        height = at[2]
+        lowest = float(height.min())
+        if lowest > self._wall_top:
+            return None
+        if lowest < self._floor - 0.002:
+            return int(np.argmax(height < self._floor - 0.002)), "the tool hit the floor"
+        for tote in self._totes.values():
+            across = np.abs(at[0] - tote.centre[0]) - tote.size[0] / 2
+            along = np.abs(at[1] - tote.centre[1]) - tote.size[1] / 2
+            beyond = np.maximum(across, along)
+            hit = (beyond > 0) & (beyond < WALL_M) & (height < tote.centre[2] + tote.size[2])
+            if hit.any():
+                return int(np.argmax(hit)), f"the tool hit the wall of tote {tote.name!r}"
+        return None
+
+    def advance(
+        self, t_ns: np.ndarray, at: np.ndarray, yaw_at: Callable[[int], float], wanted: np.ndarray, period_s: float
+    ) -> np.ndarray:
+        """Move the scene along n servo cycles: times (n,), tool positions (3, n), finger openings asked for (n,) in m.
+
+        Returns the openings reached (n,). yaw_at(i) gives the yaw of the tool in cycle i, asked for only at a grasp.
+        """
+        targets = wanted.tolist()
+        openings = self._grip(targets, t_ns, at, yaw_at, GRIPPER_SPEED_M_S * period_s)
+        if self.held is not None:
+            self._carry(t_ns, at)
+        if self._falling:
+            self._land(int(t_ns[-1]))
+        return openings
+
+    def _grip(
+        self, targets: list[float], t_ns: np.ndarray, at: np.ndarray, yaw_at: Callable[[int], float], stroke: float
+    ) -> np.ndarray:
+        n = len(targets)
+        now = self.opening
+        low, high = min(targets), max(targets)
+        least = 0.0 if self.held is None else self.thing.grasp_width
+        if (low >= GRIPPER_OPEN_M and now == GRIPPER_OPEN_M) or (high <= least and now == least) or low == high == now:
+            return np.full(n, now)
+        openings = np.empty(n)
+        for i, target in enumerate(targets):
+            if not math.isfinite(target):
+                target = now
+            target = min(max(target, 0.0), GRIPPER_OPEN_M)
+            step = min(max(target - now, -stroke), stroke)
+            if step < 0:
+                width = self.thing.grasp_width
+                if self.held is not None:
+                    step = max(step, width - now)
+                elif now > width >= now + step and self._grasp(at[:, i], yaw_at(i)):
+                    step = width - now
+            now += step
+            if self.held is not None and now > self.thing.grasp_width + RELEASE_M:
+                self._drop(at[:, i], int(t_ns[i]), "dropped_outside")
+            openings[i] = now
+        self.opening = now
+        return openings
+
+    def _grasp(self, tip: np.ndarray, yaw: float) -> bool:
+        best, found = GRASP_TOLERANCE_M, None
+        for index, state in enumerate(self.where):
+            if state == IN_TOTE and abs(tip[2] - self.pose[index, 2]) <= GRASP_TOLERANCE_M:
+                off = math.hypot(tip[0] - self.pose[index, 0], tip[1] - self.pose[index, 1])
+                turn = abs((yaw - self.pose[index, 3] + math.pi / 2) % math.pi - math.pi / 2)
+                if off <= best and turn <= GRASP_TOLERANCE_RAD:
+                    best, found = off, index
+        if found is None:
+            return False
+        self.held = found
+        self.where[found] = HELD
+        self._offset = self.pose[found] - [tip[0], tip[1], tip[2], yaw]
+        slips = self._rng.random() < SLIP_AT_TOLERANCE * (best / GRASP_TOLERANCE_M) ** 2
+        self._slip_after = float(self._rng.uniform(0.05, 0.6)) if slips else math.inf
+        self._last_tip = tip.copy()
+        return True
+
+    def _carry(self, t_ns: np.ndarray, at: np.ndarray) -> None:
+        index = self.held
+        assert index is not None
+        if self._slip_after < math.inf:
+            steps = np.diff(at, axis=1, prepend=self._last_tip[:, None])
+            gone = np.cumsum(np.sqrt((steps * steps).sum(axis=0)))
+            self._last_tip = at[:, -1].copy()
+            if gone[-1] >= self._slip_after:
+                i = int(np.argmax(gone >= self._slip_after))
+                self._drop(at[:, i], int(t_ns[i]), "slipped_outside")
+                return
+            self._slip_after -= float(gone[-1])
+        self.pose[index, :3] = at[:, -1] + self._offset[:3]
+
+    def _drop(self, tip: np.ndarray, t_ns: int, cause: str) -> None:
+        index = self.held
+        assert index is not None
+        self.held = None
+        self._slip_after = math.inf
+        self.where[index] = FALLING
+        x, y = float(tip[0] + self._offset[0]), float(tip[1] + self._offset[1])
+        rest = self.source.centre[2] + self.thing.size[2] / 2
+        height = max(float(tip[2] + self._offset[2]) - rest, 0.0)
+        self.pose[index, :2] = x, y
+        self._falling.append((t_ns + round(1e9 * math.sqrt(2 * height / GRAVITY_M_S2)), index, x, y, cause))
+
+    def _land(self, now_ns: int) -> None:
+        for fall in [fall for fall in self._falling if fall[0] <= now_ns]:
+            self._falling.remove(fall)
+            t_ns, index, x, y, cause = fall
+            self.pose[index, 2] = self.source.centre[2] + self.thing.size[2] / 2
+            if self.target.holds(x, y):
+                self.where[index] = MOVED
+                self.events.append(DeviceEvent("success", t_ns, {"item": index}))
+            elif self.source.holds(x, y):
+                self.where[index] = IN_TOTE
+            else:
+                self.where[index] = LOST
+                self.events.append(DeviceEvent("lost", t_ns, {"item": index, "cause": cause}))
+
+    def tracked(self, yaw: float) -> np.ndarray:
+        """What the simulated marker tracker sees: (n, 8) x y z yaw visible in_target lost held, with 1 mm and 0.02 rad noise (sd).
+
+        yaw: of the tool, for the item it holds. Lost and falling items are not visible and keep their last true place.
+        """
+        n = len(self.where)
+        seen = np.zeros((n, 8))
+        if not n:
+            return seen
+        if self.held is not None:
+            self.pose[self.held, 3] = yaw + self._offset[3]
+        seen[:, :4] = self.pose
+        noise = self._rng.standard_normal((n, 4))
+        noise[:, :3] *= TRACKER_NOISE_M
+        noise[:, 3] *= TRACKER_NOISE_RAD
+        for index, state in enumerate(self.where):
+            if state in (FALLING, LOST):
+                noise[index] = 0.0
+                seen[index, 6] = state == LOST
+            else:
+                seen[index, 4] = 1.0
+                seen[index, 5] = state == MOVED
+                seen[index, 7] = state == HELD
+        seen[:, :4] += noise
+        return seen
+
+
+def _named(known: Mapping[str, Any], name: str, what: str) -> Any:
+    if name not in known:
+        raise InputError(f"the fixture has no {what} {name!r}; known: {', '.join(known)}")
+    return known[name]
+
+
+def tote_row(tote: Tote) -> Sequence[float]:
+    """A tote as six numbers: centre x y z on its floor, inner size x y z, m."""
+    return (*tote.centre, *tote.size)
