@@ -6,13 +6,15 @@ May not: know a verb, or import anything heavy.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 F = Callable[..., Any]
+
+WIDE = 160
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -57,3 +59,21 @@ def file_argument(name: str, metavar: str, *, required: bool = True) -> Callable
 def print_json(value: Any) -> None:
     """One JSON document on stdout. Raises ValueError for NaN or infinity, which JSON does not have."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A plain table on stdout, as wide as the terminal, or wide enough for everything when there is none."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*headings, box=box.SIMPLE)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console(highlight=False, width=None if click.get_text_stream("stdout").isatty() else WIDE).print(table)
+
+
+def campaign_argument(*, required: bool = True) -> Callable[[F], F]:
+    """CAMPAIGN: a name in the lab or a path."""
+    return click.argument("campaign", metavar="CAMPAIGN" if required else "[CAMPAIGN]", required=required)

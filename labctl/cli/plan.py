@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import CONTEXT, example, file_argument, json_option, print_json
+from labctl.cli.options import CONTEXT, example, file_argument, json_option, print_json, print_table
 
 if TYPE_CHECKING:
     from labctl.planning import Preview
@@ -41,19 +41,10 @@ def plan(protocol: Path, staging_s: float, scoring_s: float, as_json: bool) -> N
 
 
 def _print(seen: Preview, path: Path, staging_s: float, scoring_s: float) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(highlight=False)
-    console.print(f"[bold]{seen.name}[/bold]: {seen.question}", soft_wrap=True)
-    table = Table()
-    for heading in ("condition", "blocks", "trials"):
-        table.add_column(heading, justify="left" if heading == "condition" else "right")
-    for condition, blocks, trials in seen.conditions:
-        table.add_row(condition, str(blocks), str(trials))
-    table.add_row("all", str(seen.blocks), str(seen.trials), style="bold")
-    console.print(table)
-    console.print("Which arm stands where is drawn and sealed at opening.")
+    click.echo(f"{seen.name}: {seen.question}")
+    rows = [(condition, str(blocks), str(trials)) for condition, blocks, trials in seen.conditions]
+    print_table(("condition", "blocks", "trials"), [*rows, ("all", str(seen.blocks), str(seen.trials))])
+    click.echo("Which arm stands where is drawn and sealed at opening.")
     facts = {
         "Each block": f"{seen.arms} trials, every arm once, in an order balanced for position and carry-over",
         "Each episode": f"at most {seen.budget_s:g} s; tau {seen.tau_s:g} s",
@@ -65,7 +56,7 @@ def _print(seen: Preview, path: Path, staging_s: float, scoring_s: float) -> Non
         "Hours": f"at most {seen.hours_at_most:.1f} with {staging_s:g} s to stage and {scoring_s:g} s to score a trial",
     }
     for name, text in facts.items():
-        console.print(f"{name + ':':<14}{text}", soft_wrap=True)
+        click.echo(f"{name + ':':<14}{text}")
     for warning in seen.warnings:
-        console.print(f"[yellow]warning:[/yellow] {warning}", soft_wrap=True)
-    console.print(f"next: labctl open {path} --cell CELL.toml", soft_wrap=True)
+        click.echo(f"warning: {warning}")
+    click.echo(f"next: labctl open {path} --cell CELL.toml")

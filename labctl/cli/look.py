@@ -1,0 +1,88 @@
+"""`labctl status` and `labctl episodes`: look at what happened.
+
+May not: write, or print an arm or an outcome that a blind role must not see (`labctl.status` decides what there is).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option, print_json, print_table
+
+
+@click.command(epilog=example("labctl status", "labctl status first --json"), context_settings=CONTEXT)
+@campaign_argument(required=False)
+@lab_option
+@json_option
+def status(campaign: str | None, lab: Path | None, as_json: bool) -> None:
+    """Where a campaign stands: phase, progress, the trial whose turn it is, holds. Without CAMPAIGN, all of the lab's.
+
+    Arms and outcomes are not shown: whoever reads this may still have to be blind.
+    """
+    from labctl.campaign import Campaign
+    from labctl.lab import campaign_folder, campaigns, find_lab
+    from labctl.status import standing
+
+    folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
+    found: list[dict[str, Any]] = []
+    for folder in folders:
+        with Campaign.open(folder) as opened:
+            found.append(standing(opened.state))
+    if as_json:
+        print_json(found[0] if campaign else found)
+        return
+    if not found:
+        click.echo("no campaign yet; start one with: labctl open PROTOCOL.toml --cell CELL.toml")
+    for number, entry in enumerate(found):
+        if number:
+            click.echo()
+        _print_standing(entry)
+
+
+def _print_standing(entry: dict[str, Any]) -> None:
+    states = ", ".join(f"{n} {state}" for state, n in entry["by_state"].items())
+    progress = f"{entry['finished']} of {entry['trials']} trials finished ({states})"
+    click.echo(f"{entry['campaign']}: {entry['phase']}, {progress}")
+    if entry["voids"]:
+        click.echo(f"voided attempts: {entry['voids']}")
+    current = entry["current"]
+    if current and entry["phase"] == "open":
+        place = f"block {current['block']}, {current['condition']}"
+        click.echo(f"next: trial {current['trial']}, {place}: {current['state']}")
+    for hold in entry["holds"]:
+        click.echo(f"hold {hold['code']}: {hold['text']}")
+    if entry["faulted"]:
+        click.echo(f"cell faulted: {entry['faulted']}; a person has to look and acknowledge it")
+    click.echo(f"head: {entry['head']['seq']} {entry['head']['hash']}")
+
+
+@click.command(epilog=example("labctl episodes", "labctl episodes first --json"), context_settings=CONTEXT)
+@campaign_argument(required=False)
+@lab_option
+@json_option
+def episodes(campaign: str | None, lab: Path | None, as_json: bool) -> None:
+    """List the episodes of a campaign. Their arms are named after unblinding only."""
+    from labctl.campaign import Campaign
+    from labctl.lab import campaign_folder
+    from labctl.status import recorded
+
+    with Campaign.open(campaign_folder(campaign, lab)) as opened:
+        found = recorded(opened.state, opened.events())
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        click.echo("no episode yet; run the campaign with: labctl run CAMPAIGN")
+        return
+    columns = ["episode", "trial", "block", "condition", "state", "ended", "void", "sealed"]
+    columns += ["arm"] if "arm" in found[0] else []
+    print_table(columns, [[_cell(entry[column]) for column in columns] for entry in found])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)

@@ -1,0 +1,101 @@
+"""`labctl analyze` and `labctl rates`: the statistics alone, from a flat table. Need no lab and no database.
+
+May not: compute anything; the statistics are `labctl.analysis`, loaded by name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from labctl.cli.options import CONTEXT, example, file_argument, json_option, print_table
+
+ANALYZE = example(
+    "labctl analyze operations.csv --reference human",
+    "labctl analyze operations.csv --reference human --tau 240 --boot 9999 --perm 9999 --seed 0 --json",
+)
+RATES = example("labctl rates counts.csv --by axis,arm", "labctl rates counts.csv --by arm --json")
+
+
+@click.command(epilog=ANALYZE, context_settings=CONTEXT)
+@file_argument("table", "TABLE.csv")
+@click.option("--reference", default=None, metavar="ARM", help="The arm the others are compared with; HRT needs one.")
+@click.option(
+    "--tau", type=float, default=None, metavar="S", help="Horizon of the restricted mean [default: the budget]."
+)
+@click.option("--boot", default=9999, show_default=True, type=click.IntRange(min=1), help="Bootstrap replicates.")
+@click.option("--perm", default=9999, show_default=True, type=click.IntRange(min=1), help="Label swaps tried.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes out.")
+@click.option("--extra", is_flag=True, help="Admit columns the operations table does not know.")
+@json_option
+def analyze(
+    table: Path, reference: str | None, tau: float | None, boot: int, perm: int, seed: int, extra: bool, as_json: bool
+) -> None:
+    """The statistics of an operations table (CSV or Parquet): one row per operation; see docs for its columns."""
+    from labctl import entry
+
+    read = entry.analysis("reading").read_table(table, extra=extra)
+    module = entry.analysis("analyze")
+    result = module.analyze(read, reference=reference, tau=tau, boot=boot, perm=perm, seed=seed)
+    if as_json:
+        click.echo(module.dumps(result), nl=False)
+    else:
+        _print_analysis(result)
+
+
+def _print_analysis(result: dict[str, Any]) -> None:
+    from labctl import entry
+
+    numerals = entry.analysis("numerals")
+    rows = [
+        (
+            arm["arm"],
+            numerals.count(arm["episodes"]),
+            numerals.estimate(arm["moved"], arm["moved_ci"], scale=100),
+            numerals.estimate(arm["rmst"], arm["rmst_ci"]),
+            numerals.estimate(arm["hrt"], arm["hrt_ci"], scale=100),
+            numerals.percent(arm["hrt_floor"]),
+        )
+        for arm in result["arms"]
+    ]
+    print_table(("arm", "episodes", "moved %", f"RMST s (tau {result['tau']:g})", "HRT %", "HRT floor %"), rows)
+    pairs = [
+        (f"{pair['a']} vs {pair['b']}", numerals.p_value(pair["p_holm"]), pair["verdict"] or "cannot say")
+        for pair in result["pairs"]
+    ]
+    if pairs:
+        print_table(("pair", "p (Holm)", "verdict"), pairs)
+    for warning in result["warnings"]:
+        click.echo(f"warning: {warning}")
+
+
+@click.command(epilog=RATES, context_settings=CONTEXT)
+@file_argument("counts", "COUNTS.csv")
+@click.option(
+    "--by", default="", metavar="COLUMNS", help="Comma-separated columns to pool by [default: one row for all]."
+)
+@json_option
+def rates(counts: Path, by: str, as_json: bool) -> None:
+    """Exact intervals for k-of-n tables (columns `successes`, `trials` and any others), pooled by any columns."""
+    from labctl import entry
+
+    module = entry.analysis("binary")
+    columns = tuple(name.strip() for name in by.split(",") if name.strip())
+    found = module.rates(counts, columns)
+    if as_json:
+        click.echo(entry.analysis("analyze").dumps(found), nl=False)
+        return
+    numerals = entry.analysis("numerals")
+    rows = [
+        (
+            *(str(row[name]) for name in columns),
+            f"{row['successes']}/{row['trials']}",
+            numerals.percent(row["rate"]),
+            numerals.interval(row["ci_wilson"], scale=100),
+            numerals.interval(row["ci_exact"], scale=100),
+        )
+        for row in found
+    ]
+    print_table((*columns, "k/n", "rate %", "Wilson 95 %", "exact 95 %"), rows)
