@@ -1,0 +1,58 @@
+"""A simulated person at the console: stages, commits, confirms and scores by what the console shows. Says so in every record.
+
+May not: know arms, traces or the simulated world; it sees what a blind operator sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from labctl.clock import SECOND
+from labctl.errors import InputError
+
+WHO = "sim-operator"
+STAGING_S = 2.0
+SCORING_S = 1.0
+
+
+class SimulatedOperator:
+    """Takes the first sensible verb of those the state allows; acknowledges holds; accepts the proposed outcome."""
+
+    kind = "sim"
+
+    def decide(self, state: Mapping[str, Any]) -> dict[str, Any] | None:
+        if not state.get("session"):
+            people = [{"id": WHO, "roles": ["operator", "setter", "assessor"]}]
+            checks = {"simulated": True, "e_stop_tested": "not applicable: simulated cell"}
+            return self._command("session", people=people, checks=checks)
+        waiting = [hold["code"] for hold in state["holds"] if hold.get("needs_person")]
+        if waiting:
+            return self._command("acknowledge", code=waiting[0])
+        allowed = state["allowed"]
+        if state["trial"] is None:
+            return self._command("session_close", handover="simulated evening over")
+        if "score" in allowed:
+            return self._command("score", role="assessor", **state["proposal"])
+        if "stage" in allowed:
+            return self._command("stage", role="setter")
+        if "commit" in allowed:
+            return self._command("commit")
+        if "start" in allowed and not state["operator_ready"]:
+            return self._command("start")
+        if "skip" in allowed and "stage" not in allowed and state["exhausted"]:
+            return self._command("skip", reason="max_voids")
+        return None
+
+    def delay_ns(self, verb: str) -> int:
+        return round({"commit": STAGING_S, "score": SCORING_S}.get(verb, 0.0) * SECOND)
+
+    def _command(self, verb: str, *, role: str = "operator", **args: Any) -> dict[str, Any]:
+        return {"verb": verb, "role": role, "who": WHO, "args": args}
+
+
+def build(options: Mapping[str, Any], **given: Any) -> SimulatedOperator:
+    """The simulated operator; it has no options. Raises InputError for any."""
+    if options:
+        raise InputError(f"sim_operator has no options; found {', '.join(map(repr, options))}")
+    return SimulatedOperator()

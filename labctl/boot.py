@@ -1,0 +1,71 @@
+"""What a run does before anything else: reads the journal, concludes what a crash left open, seals what was recorded. Moves nothing.
+
+May not: arm, stage or restart anything; the conclusions are events and lines for the operator.
+"""
+
+from __future__ import annotations
+
+from labctl.conductor import file_digest
+from labctl.desk import Desk
+from labctl.events import Kind, digest
+from labctl.recovery import reconcile
+from labctl.rollout import recording_gaps
+from labctl.traces import TraceStore
+from labctl.trial import State, Trial
+from labctl.video import count_frames
+
+
+def recover(desk: Desk, traces: TraceStore) -> list[str]:
+    """Bring the journal to rest; returns what was concluded, a line each. Doing it twice does nothing more.
+
+    Raises BrokenRecord when the journal contradicts itself, StorageError when it cannot be written.
+    """
+    said: list[str] = []
+    while True:
+        events = desk.campaign.journal.events()
+        episodes = [trial.episode for trial in desk.state.trials.values() if trial.episode]
+        last = {episode: last_ns for episode in episodes if (last_ns := traces.last_sample_ns(episode)) is not None}
+        pending = reconcile(events, rule=desk.opened["process_lost"], last_sample_ns=last)
+        for item in pending:
+            desk.log(item.kind, item.body, trial=item.trial, episode=item.episode)
+            said.append(item.text)
+        sealed = [seal_what_is_there(desk, traces, trial) for trial in desk.state.trials.values() if _unsealed(trial)]
+        said += sealed
+        if not pending and not sealed:
+            return said
+
+
+def _unsealed(trial: Trial) -> bool:
+    return trial.state == State.SCORING and not trial.sealed_recording
+
+
+def seal_what_is_there(desk: Desk, traces: TraceStore, trial: Trial) -> str:
+    """Seal the recording of an ended episode from what reached the disk; what is missing becomes gaps."""
+    assert trial.episode is not None and trial.end_ns is not None
+    episode = trial.episode
+    streams = traces.seal(episode)
+    cell = desk.campaign.cell
+    rates = {"arm/state": cell.robot.state_hz} | {f"camera/{camera.name}": camera.rate_hz for camera in cell.camera}
+    gaps = [*traces.gaps(episode), *recording_gaps(streams, rates, trial.end_ns)]
+    gaps += [
+        {"stream": name, "from_ns": entry["t1_ns"], "to_ns": None, "lost": None, "why": "process lost: at most the open second"}
+        for name, entry in sorted(streams.items())
+        if entry["n"]
+    ]
+    for gap in gaps:
+        desk.log(Kind.GAP, gap, trial=trial.id, episode=episode)
+    videos = {}
+    for camera in cell.camera:
+        path = desk.campaign.folder / "video" / episode / f"{camera.name}.mp4"
+        if path.is_file() and path.stat().st_size:
+            relative = path.relative_to(desk.campaign.folder).as_posix()
+            videos[camera.name] = {"file": relative, "sha256": file_digest(path), "frames": count_frames(path)}
+    body = {
+        "streams": streams,
+        "root": digest({name: entry["root"] for name, entry in streams.items()}),
+        "videos": videos,
+        "gaps": len(gaps),
+    }
+    desk.log(Kind.RECORDING_SEALED, body, trial=trial.id, episode=episode)
+    samples = sum(entry["n"] for entry in streams.values())
+    return f"trial {trial.id}: sealed what was recorded of {episode}: {samples} samples, {len(videos)} videos, {len(gaps)} gaps noted"

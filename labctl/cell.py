@@ -1,0 +1,79 @@
+"""Builds the nodes of a cell from its TOML: the same nodes for one loop under a manual clock and for one process each.
+
+May not: import a driver (they are loaded by the name in the TOML), run anything, or know which arm of the experiment is next.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from labctl.bus import Node
+from labctl.clock import SECOND, MonotonicClock
+from labctl.devices import load
+
+
+def node_names(cell: Mapping[str, Any]) -> list[str]:
+    """The nodes that live as long as the campaign runs, in the order they are started; controllers come and go."""
+    return ["recorder", "arm", *camera_names(cell)]
+
+
+def camera_names(cell: Mapping[str, Any]) -> list[str]:
+    """Node names of the cell's cameras."""
+    return [f"camera:{camera['name']}" for camera in cell.get("camera", [])]
+
+
+def build_node(name: str, spec: Mapping[str, Any]) -> Node:
+    """Make a node. spec: folder, campaign, cell and fixture (plain TOML dicts), durable, real_time.
+
+    Raises InputError for an unknown driver or option, DeviceError when a device refuses, StorageError for the trace store.
+    """
+    cell, fixture, folder = spec["cell"], spec["fixture"], Path(spec["folder"])
+    if name == "recorder":
+        from labctl.nodes.recorder import RecorderNode
+        from labctl.traces import TraceStore
+
+        return RecorderNode(TraceStore.open(spec["traces_url"], spec["campaign"], durable=spec["durable"]))
+    if name == "arm":
+        from labctl.nodes.arm import ArmNode, tick_ns
+
+        robot = cell["robot"]
+        made = load(robot["driver"], robot.get("options", {}), cell=cell, fixture=fixture)
+        tick = tick_ns(robot["observe_hz"], real_time=spec["real_time"])
+        return ArmNode(made, tick_ns=tick, stale_ns=round(cell["lease"]["stale_target_s"] * SECOND))
+    if name == "controller":
+        from labctl.nodes.controller import ControllerNode
+
+        return ControllerNode(cell, fixture)
+    if name == "operator":
+        from labctl.nodes.operator import OperatorNode
+
+        return OperatorNode(load(cell["cell"]["operator"], {}))
+    return _camera_node(name, cell, fixture, folder)
+
+
+def _camera_node(name: str, cell: Mapping[str, Any], fixture: Mapping[str, Any], folder: Path) -> Node:
+    from labctl.nodes.camera import CameraNode
+
+    entry = next(camera for camera in cell["camera"] if f"camera:{camera['name']}" == name)
+    given = {**entry.get("options", {}), **{key: entry[key] for key in ("width", "height", "rate_hz")}}
+    device = load(entry["driver"], given, cell=cell, fixture=fixture)
+    return CameraNode(entry["name"], device, cell["video"], folder)
+
+
+def child_main() -> None:
+    """Entry of a child process: reads its spec from standard input, builds its node and runs it until told to end."""
+    from labctl.locks import Lock
+    from labctl.wire import ProcessHost
+
+    spec = json.loads(sys.stdin.buffer.read())
+    name = spec["name"]
+    clock = MonotonicClock()
+    held = Lock(Path(spec["locks"]) / f"{name.replace(':', '-')}.lock", verb=name)
+    with held.wait(clock, 5 * SECOND):
+        node = build_node(name, spec)
+        host = ProcessHost([node], Path(spec["sockets"]), clock, cameras=tuple(camera_names(spec["cell"])), parent=spec["parent"])
+        host.run()

@@ -1,0 +1,58 @@
+"""The writer's desk of a running campaign: journal, folded state, ledger and the line printed for the operator.
+
+May not: decide anything, or print what a blind role must not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from labctl.campaign import Campaign
+from labctl.clock import Anchor
+from labctl.events import Event, Kind
+from labctl.heads import append_head
+from labctl.trial import Trial, advance, next_trial
+
+
+class Desk:
+    """Journals events and keeps the campaign's state in step with them. `anchor` reads the clock, `say` prints a line."""
+
+    def __init__(self, campaign: Campaign, anchor: Callable[[], Anchor], say: Callable[[str], None], who: str) -> None:
+        self.campaign = campaign
+        self.ledger = campaign.ledger
+        self.state = campaign.state
+        self.opened: Mapping[str, Any] = campaign.opened
+        self.anchor = anchor
+        self.say = say
+        self._who = who
+
+    def log(
+        self,
+        kind: Kind,
+        body: Mapping[str, Any] | None = None,
+        *,
+        trial: str | None = None,
+        episode: str | None = None,
+        who: str | None = None,
+        command_id: str | None = None,
+    ) -> Event:
+        """Commit an event and fold it in. Raises StateError before writing when it would be illegal in this state."""
+        anchor = self.anchor()
+        trying = Event(self.state.last_seq + 1, kind, anchor.mono_ns, anchor.boot, anchor.wall, who or self._who, trial, episode, body or {})
+        advance(self.state, trying)
+        event = self.campaign.journal.append(
+            kind, anchor=anchor, who=who or self._who, trial=trial, episode=episode, body=body, command_id=command_id
+        )
+        self.state = advance(self.state, event)
+        return event
+
+    def print_head(self) -> str:
+        """Append the chain's head to the file outside the database; returns it for printing."""
+        seq, head = self.campaign.journal.head()
+        append_head(self.campaign.folder, seq, head, self.anchor().wall)
+        return f"head {seq} {head}"
+
+    def current(self) -> Trial | None:
+        """The first trial that is neither scored nor not_run."""
+        return next_trial(self.state)

@@ -1,0 +1,59 @@
+"""The headless operator node: reads the published state, sends commands, as a person at a console would. For simulated cells.
+
+May not: see more than a console sees, or act on a state it was not shown (every command carries the version it saw).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from labctl.bus import Message, Step
+
+
+class OperatorScript(Protocol):
+    """What stands in for a person: `decide` gets the published state and answers with a command (verb, role, who, args) or None.
+
+    `delay_ns` is how long this person takes for that verb.
+    """
+
+    def decide(self, state: Mapping[str, Any]) -> Mapping[str, Any] | None: ...
+    def delay_ns(self, verb: str) -> int: ...
+
+
+class OperatorNode:
+    """Sends one command per published state version, after the person's delay."""
+
+    name = "operator"
+    topics = ("@state",)
+
+    def __init__(self, script: OperatorScript) -> None:
+        self._script = script
+        self._state: Mapping[str, Any] = {}
+        self._pending: tuple[int, Message] | None = None
+        self._sent = 0
+        self._answered: object = None
+        self.finished = True  # nothing of its own to finish
+
+    def step(self, now_ns: int, inbox: list[Message]) -> Step:
+        for message in inbox:
+            if message.kind == "state":
+                self._state = message.body
+        step = Step()
+        key = (self._state.get("version"), self._state.get("moment"))
+        if self._state and key != self._answered:
+            self._answered = key
+            self._pending = self._plan(now_ns)
+        if self._pending and now_ns >= self._pending[0]:
+            step.out.append(self._pending[1])
+            self._pending = None
+        step.due_ns = self._pending[0] if self._pending else None
+        return step
+
+    def _plan(self, now_ns: int) -> tuple[int, Message] | None:
+        wanted = self._script.decide(self._state)
+        if wanted is None:
+            return None
+        self._sent += 1
+        body = {"id": f"operator-{self._state['run']}-{self._sent}", "version": self._state["version"], **wanted}
+        return now_ns + self._script.delay_ns(str(wanted["verb"])), Message("run", "command", body)

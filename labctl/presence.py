@@ -1,0 +1,70 @@
+"""Who is there: heartbeats, the arm's last word, what was lost. Feeds the interlocks' snapshot.
+
+May not: decide what a missing process means, or forget a loss that a person has not acknowledged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from labctl.bus import Message
+from labctl.clock import MILLISECOND
+
+BEAT_LIMIT_NS = 1500 * MILLISECOND
+
+
+@dataclass
+class Presence:
+    """Ages are against the time handed in. `required` nodes must be there for a trial; a controller comes and goes."""
+
+    required: Sequence[str]
+    beats: dict[str, int] = field(default_factory=dict)
+    asked: dict[str, int] = field(default_factory=dict)
+    deaths: dict[str, int] = field(default_factory=dict)
+    obs_ns: int | None = None
+    mode: str = "idle"
+    mode_reason: str = ""
+
+    def hear(self, message: Message, now_ns: int) -> None:
+        """Take note of a hello, a heartbeat or an observation. Only a hello brings a node back: a late beat of a dying one does not."""
+        if message.kind == "hello":
+            self.beats[message.sender] = now_ns
+        elif message.kind == "obs":
+            self.obs_ns = now_ns
+            self.mode, self.mode_reason = message.body["mode"], message.body["reason"]
+            self._beat("arm", now_ns)
+        else:
+            for name in message.body["names"]:
+                self._beat(name, now_ns)
+
+    def _beat(self, name: str, now_ns: int) -> None:
+        if name in self.beats:
+            self.beats[name] = now_ns
+
+    def gone(self, name: str) -> None:
+        """A process has ended."""
+        self.beats.pop(name, None)
+        self.asked.pop(name, None)
+        if name == "arm":
+            self.obs_ns = None
+
+    def alive(self, name: str) -> bool:
+        return name in self.beats
+
+    def silent(self, now_ns: int) -> list[str]:
+        """Nodes that were there and have not been heard for too long: hung or dying."""
+        return sorted(name for name, heard in self.beats.items() if now_ns - heard > BEAT_LIMIT_NS)
+
+    def missing(self) -> list[str]:
+        """Required nodes that are neither there nor asked to start."""
+        return [name for name in self.required if name not in self.beats and name not in self.asked]
+
+    def age(self, name: str, now_ns: int) -> int | None:
+        """Time since a node was last heard, None when it is not there."""
+        heard = self.beats.get(name)
+        return None if heard is None else now_ns - heard
+
+    def obs_age(self, now_ns: int) -> int | None:
+        """Time since the arm's last observation, None when there is none."""
+        return None if self.obs_ns is None else now_ns - self.obs_ns

@@ -1,0 +1,150 @@
+"""Runs a campaign: in one loop under a manual clock, or as separate processes in real time. The same nodes either way.
+
+May not: decide about trials (`runner` does), or start while another run holds the campaign or the cell.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from labctl.boot import recover
+from labctl.bus import Node
+from labctl.campaign import Campaign
+from labctl.cell import build_node, camera_names, node_names
+from labctl.clock import SECOND, Clock, ManualClock, MonotonicClock
+from labctl.conductor import Conductor
+from labctl.desk import Desk
+from labctl.errors import StateError
+from labctl.events import Kind
+from labctl.host import LoopHost
+from labctl.locks import campaign_lock, cell_lock
+from labctl.pins import collect_pins
+from labctl.presence import Presence
+from labctl.runner import RunNode
+from labctl.traces import TraceStore
+
+Say = Callable[[str], None]
+WHO = "labctl-run"
+
+
+def run_campaign(folder: Path, say: Say, *, manual: bool | None = None, wrap: Callable[[Node], Node] | None = None) -> None:
+    """Run the trials that are left, headless.
+
+    manual: True for simulated time in one process (simulated cells only), False for real time, None for what the cell says.
+    wrap: puts a fault around a node (manual clock only; tests).
+
+    Raises StateError when the campaign is not open or the cell needs a person, StorageError when another run holds it.
+    """
+    clock = MonotonicClock()
+    with ExitStack() as stack:
+        stack.enter_context(campaign_lock(folder, verb="run", clock=clock))
+        campaign = stack.enter_context(Campaign.open(folder, writer=True))
+        if campaign.state.phase != "open":
+            raise StateError(f"campaign {campaign.opened['campaign']} is {campaign.state.phase}; only an open one has trials to run")
+        stack.enter_context(cell_lock(folder, campaign.cell.cell.name, verb="run", clock=clock))
+        simulated = campaign.cell.cell.clock == "manual" if manual is None else manual
+        if simulated and campaign.cell.cell.kind != "sim":
+            raise StateError(f"cell {campaign.cell.cell.name} is {campaign.cell.cell.kind}; simulated time is for cells of kind sim")
+        if campaign.cell.cell.operator == "console":
+            raise StateError('the cell\'s operator is "console", which this version does not have; a sim cell may name "sim_operator"')
+        if simulated:
+            _run_manual(campaign, say, wrap)
+        else:
+            _run_live(campaign, say, clock)
+
+
+def _prepare(campaign: Campaign, clock: Clock, say: Say) -> tuple[RunNode, Presence]:
+    """The run node of a recovered campaign."""
+    pins = collect_pins()
+    desk = Desk(campaign, clock.anchor, say, WHO)
+    traces = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], durable=campaign.opened["durable"])
+    try:
+        concluded = recover(desk, traces)
+    finally:
+        traces.close()
+    started = desk.log(Kind.RUN_STARTED, {"pins": pins, "recovered": concluded})
+    for line in concluded:
+        say(f"recovered: {line}")
+    cell = toml_of(campaign.folder / "cell.toml")
+    presence = Presence(node_names(cell))
+    arms = {arm.name: arm for arm in campaign.protocol.arm}
+    conductor = Conductor(desk, presence, arms, pins, round(campaign.cell.lease.duration_s * SECOND))
+    node = RunNode(desk, conductor, presence, run_id=started.seq, free_gb=lambda: free_gb(campaign.folder), until_done=True)
+    return node, presence
+
+
+def _spec(campaign: Campaign, *, real_time: bool) -> dict[str, Any]:
+    """What a node is built from; nothing in it depends on an arm of the experiment."""
+    return {
+        "folder": str(campaign.folder),
+        "campaign": campaign.opened["campaign"],
+        "cell": toml_of(campaign.folder / "cell.toml"),
+        "fixture": toml_of(campaign.folder / "fixture.toml"),
+        "traces_url": campaign.traces_url,
+        "durable": campaign.opened["durable"],
+        "real_time": real_time,
+    }
+
+
+def _run_manual(campaign: Campaign, say: Say, wrap: Callable[[Node], Node] | None) -> None:
+    events = campaign.journal.events()
+    clock = ManualClock(max(event.at_ns for event in events) + SECOND)
+    run, _ = _prepare(campaign, clock, say)
+    spec = _spec(campaign, real_time=False)
+
+    def make(name: str) -> Node:
+        node = build_node(name, spec)
+        return wrap(node) if wrap else node
+
+    host = LoopHost(clock, make)
+    host.add(run)
+    host.add(build_node("operator", spec))
+    host.run(lambda: run.finished)
+    host.end_all()
+
+
+def _run_live(campaign: Campaign, say: Say, clock: Clock) -> None:
+    from labctl.supervisor import Supervisor
+    from labctl.wire import ProcessHost
+
+    run, _ = _prepare(campaign, clock, say)
+    spec = _spec(campaign, real_time=True)
+    sockets = Path(tempfile.mkdtemp(prefix="labctl-"))  # short enough for an ipc address, owner-only
+    logs = {"*": campaign.folder / "logs" / "processes.log", "controller": campaign.ledger.private_file("controller.log")}
+    locks = campaign.folder / "locks"
+    locks.mkdir(exist_ok=True)
+    supervisor = Supervisor({**spec, "sockets": str(sockets), "locks": str(locks)}, logs)
+    operator = build_node("operator", spec)
+    host = ProcessHost([run, operator], sockets, clock, cameras=tuple(camera_names(spec["cell"])))
+
+    def each(now_ns: int) -> None:
+        for request in host.host_requests:
+            supervisor.obey(request, now_ns)
+        host.host_requests.clear()
+        for message in supervisor.poll(now_ns):
+            host.deliver(message)
+
+    try:
+        host.run(each)
+    finally:
+        supervisor.end_all()
+        shutil.rmtree(sockets, ignore_errors=True)
+
+
+def toml_of(path: Path) -> Mapping[str, Any]:
+    """A TOML file that was validated when the campaign was opened, as a plain dict."""
+    return tomllib.loads(path.read_text("utf-8"))
+
+
+def free_gb(folder: Path) -> float:
+    """Free disk space where a campaign is, in 10^9 bytes."""
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize / 1e9
+

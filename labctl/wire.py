@@ -1,0 +1,258 @@
+"""Runs nodes in one process over pyzmq under the monotonic clock: sockets, mailboxes, heartbeats, orderly end.
+
+May not: interpret a message beyond its address, bind anything but ipc sockets in an owner-only folder, or touch a device.
+
+Addresses: run and recorder are ROUTERs that every other process reaches by a DEALER named after itself; the arm takes targets and stops on
+PULL sockets of its own, so that a stop never passes through run; topics ("@obs", "@lease", …) are published by the process that makes them.
+Nothing that must not be lost is ever published (measured: PUB/SUB drops after a stalled second; facts on orchestration).
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import zmq
+
+from labctl.bus import Message, Node, Step, Work, decode, encode
+from labctl.clock import MILLISECOND, SECOND, Clock
+from labctl.errors import LabctlError
+
+BEAT_NS = 200 * MILLISECOND
+PUBLISHERS = {"@obs": ("arm",), "@lease": ("run",), "@state": ("run",)}  # "@preview" comes from the cameras
+LINGER_NS = 3 * SECOND
+
+
+def endpoint(directory: Path, name: str) -> str:
+    """The ipc address of a named socket in the runtime folder of one campaign."""
+    return f"ipc://{directory / name.replace(':', '-')}"
+
+
+class Mailroom:
+    """The sockets of one process. `names` are the nodes that live here; `peers` all publishers that may exist."""
+
+    def __init__(self, directory: Path, names: tuple[str, ...], topics: tuple[str, ...], cameras: tuple[str, ...]) -> None:
+        self._context = zmq.Context()
+        self._directory = directory
+        self._names = names
+        self._main = names[0]
+        self.poller = zmq.Poller()
+        self._pub = self._socket(zmq.PUB, bind=f"{self._main}.pub")
+        self._router: zmq.Socket | None = None
+        self._dealers: dict[str, zmq.Socket] = {}
+        self._push_arm: zmq.Socket | None = None
+        self._inputs: list[zmq.Socket] = []
+        if self._main in ("run", "recorder"):
+            self._router = self._socket(zmq.ROUTER, bind=f"{self._main}.in", read=True)
+        for hub in ("run", "recorder"):
+            if hub != self._main and not (hub == "recorder" and self._main == "run"):
+                self._dealers[hub] = self._socket(zmq.DEALER, connect=f"{hub}.in", read=True, identity=self._main)
+        if self._main == "arm":
+            self._socket(zmq.PULL, bind="arm.in", read=True)
+            self._socket(zmq.PULL, bind="arm.stop", read=True)
+        elif self._main == "controller":
+            self._push_arm = self._socket(zmq.PUSH, connect="arm.in")
+        if topics:
+            self._subscribe(topics, cameras)
+
+    def _socket(self, kind: int, *, bind: str = "", connect: str = "", read: bool = False, identity: str = "") -> zmq.Socket:
+        made = self._context.socket(kind)
+        made.linger = 500
+        if identity:
+            made.identity = identity.encode()
+        if bind:
+            path = self._directory / bind.replace(":", "-")
+            path.unlink(missing_ok=True)
+            made.bind(endpoint(self._directory, bind))
+        if connect:
+            made.connect(endpoint(self._directory, connect))
+        if read:
+            self.poller.register(made, zmq.POLLIN)
+            self._inputs.append(made)
+        return made
+
+    def _subscribe(self, topics: tuple[str, ...], cameras: tuple[str, ...]) -> None:
+        listening = self._context.socket(zmq.SUB)
+        for topic in topics:
+            listening.subscribe(topic.encode())
+            for publisher in PUBLISHERS.get(topic, cameras):
+                if publisher != self._main:
+                    listening.connect(endpoint(self._directory, f"{publisher}.pub"))
+        self.poller.register(listening, zmq.POLLIN)
+        self._inputs.append(listening)
+
+    def send(self, message: Message) -> None:
+        """Send a message on its way. A receiver that is not there loses it; what must arrive is kept by its sender until acknowledged."""
+        frames = encode(message)
+        if message.to.startswith("@"):
+            self._pub.send_multipart([message.to.encode(), *frames])
+        elif message.to in self._dealers:
+            self._dealers[message.to].send_multipart(frames)
+        elif message.to == "arm" and self._push_arm is not None:
+            self._push_arm.send_multipart(frames, zmq.NOBLOCK)
+        elif self._router is not None:
+            self._router.send_multipart([message.to.encode(), *frames])
+
+    def receive(self) -> list[Message]:
+        """All messages that have arrived."""
+        arrived = []
+        for source in self._inputs:
+            while True:
+                try:
+                    frames = source.recv_multipart(zmq.NOBLOCK)
+                except zmq.Again:
+                    break
+                if source.type in (zmq.ROUTER, zmq.SUB):
+                    frames = frames[1:]
+                arrived.append(decode(frames))
+        return arrived
+
+    def close(self) -> None:
+        self._context.destroy(linger=500)
+
+
+class ProcessHost:
+    """One process's nodes, stepped when due or when mail arrives. The first node names the process; others share its mail."""
+
+    def __init__(
+        self, nodes: list[Node], directory: Path, clock: Clock, *, cameras: tuple[str, ...] = (), parent: int | None = None
+    ) -> None:
+        self.clock = clock
+        self._nodes = {node.name: node for node in nodes}
+        self._main = nodes[0].name
+        topics = tuple(sorted({topic for node in nodes for topic in node.topics}))
+        self._mailroom = Mailroom(directory, tuple(self._nodes), topics, cameras)
+        self._mail: dict[str, list[Message]] = {name: [] for name in self._nodes}
+        self._due: dict[str, int | None] = {name: clock.now_ns() for name in self._nodes}
+        self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="work")
+        self._done: queue.SimpleQueue[tuple[str, Message]] = queue.SimpleQueue()
+        self._wake_in, self._wake_out = socket.socketpair()
+        self._wake_in.setblocking(False)
+        self._mailroom.poller.register(self._wake_in, zmq.POLLIN)
+        self._parent = parent
+        self._next_beat = 0
+        self._ending_ns: int | None = None
+        self.host_requests: list[Message] = []
+
+    def run(self, each: object = None) -> None:
+        """Step until SIGTERM, SIGINT or the parent's death, then let the nodes finish for at most LINGER_NS.
+
+        `each`, when given, is called once per turn with the time (the supervisor of the run process).
+        """
+        for name in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(name, self._on_signal)
+        if self._main != "run":
+            self._mailroom.send(Message("run", "hello", {"pid": os.getpid()}, sender=self._main))
+        try:
+            while not self._finished():
+                self._turn()
+                if callable(each):
+                    each(self.clock.now_ns())
+        finally:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._mailroom.close()
+            self._wake_in.close()
+            self._wake_out.close()
+
+    def end(self) -> None:
+        """Ask every node to finish."""
+        if self._ending_ns is None:
+            self._ending_ns = self.clock.now_ns()
+            for name in self._nodes:
+                self._put(name, Message(name, "shutdown", sender="@host"))
+
+    def deliver(self, message: Message) -> None:
+        """Local mail, from the supervisor."""
+        self._put(message.to, message)
+
+    def _on_signal(self, number: int, frame: object) -> None:
+        self.end()
+
+    def _finished(self) -> bool:
+        if self._ending_ns is None:
+            return all(getattr(node, "finished", False) for node in self._nodes.values())
+        quiet = all(getattr(node, "finished", True) for node in self._nodes.values())
+        return quiet or self.clock.now_ns() - self._ending_ns > LINGER_NS
+
+    def _turn(self) -> None:
+        now = self.clock.now_ns()
+        dues = [due for due in self._due.values() if due is not None]
+        wait_ns = min([*dues, now + BEAT_NS // 2]) - now
+        if wait_ns > 0 and not any(self._mail.values()):
+            self._mailroom.poller.poll(max(1, wait_ns // MILLISECOND))
+        self._collect()
+        now = self.clock.now_ns()
+        self._beat(now)
+        for name, node in sorted(self._nodes.items()):
+            due = self._due[name]
+            if self._mail[name] or (due is not None and due <= now):
+                inbox, self._mail[name] = self._mail[name], []
+                step = node.step(self.clock.now_ns(), inbox)
+                self._due[name] = step.due_ns
+                self._carry_out(name, step)
+
+    def _collect(self) -> None:
+        for message in self._mailroom.receive():
+            self._place(message)
+        try:
+            while self._wake_in.recv(64):
+                pass
+        except BlockingIOError:
+            pass  # drained: the queue below holds what the wake-ups were for
+        while not self._done.empty():
+            name, message = self._done.get()
+            self._put(name, message)
+
+    def _place(self, message: Message) -> None:
+        """Put arrived or local mail into the boxes of the nodes that live here."""
+        if message.to.startswith("@"):
+            for name, node in self._nodes.items():
+                if message.to in node.topics:
+                    self._put(name, message)
+        else:
+            self._put(message.to if message.to in self._nodes else self._main, message)
+
+    def _put(self, name: str, message: Message) -> None:
+        if name in self._mail:
+            self._mail[name].append(message)
+
+    def _beat(self, now: int) -> None:
+        if now < self._next_beat:
+            return
+        self._next_beat = now + BEAT_NS
+        if self._main != "run":
+            self._mailroom.send(Message("run", "beats", {"names": [self._main]}, sender=self._main))
+        if self._parent is not None and os.getppid() != self._parent:
+            self.end()
+
+    def _carry_out(self, name: str, step: Step) -> None:
+        for message in step.out:
+            message.sender = message.sender or name
+            if message.to == "@host":
+                self.host_requests.append(message)
+            elif message.to in self._nodes:
+                self._put(message.to, message)
+            else:
+                self._mailroom.send(message)
+                if message.to.startswith("@"):
+                    self._place(message)
+        for work in step.work:
+            self._pool.submit(self._work, name, work)
+
+    def _work(self, name: str, work: Work) -> None:
+        started = self.clock.now_ns()
+        body: dict[str, object] = {"tag": work.tag}
+        try:
+            body["result"] = work.call()
+        except LabctlError as error:
+            body["error"] = str(error)
+        except Exception as error:  # a bug in a controller must end one episode, not hang the campaign
+            body["error"] = f"{type(error).__name__}: {error}"
+        else:
+            self.clock.sleep_until(started + int(work.modelled_ns(body["result"])))
+        self._done.put((name, Message(name, work.kind, body, sender="@host")))
+        self._wake_out.send(b"1")
