@@ -1,6 +1,6 @@
 """The chain's heads, kept outside the database: a cut tail or a rehashed chain cannot agree with them.
 
-May not: read the journal or a clock. One line per head in the campaign's `heads.log`: seq, hash, wall time.
+May not: open the journal or read a clock. One line per head in the campaign's `heads.log`: seq, hash, wall time.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from labctl.durable import append_line, whole_lines
 from labctl.errors import BrokenRecord
 from labctl.events import Event
+from labctl.journal import chain_problems
 from labctl.problem import Problem
 
 HEADS = "heads.log"
@@ -42,6 +43,11 @@ def read_heads(folder: Path) -> list[Head]:
             raise BrokenRecord(f"damaged heads.log: {folder / HEADS}:{number}: not a line of seq, hash and time")
         found.append(Head(int(match[1]), match[2], match[3]))
     return found
+
+
+def chain_and_head_problems(folder: Path, events: Sequence[Event]) -> list[Problem]:
+    """What is wrong with a campaign's chain, in itself and against its heads. Raises BrokenRecord for damaged heads."""
+    return chain_problems(events) + head_problems(read_heads(folder), events)
 
 
 def head_problems(heads: Sequence[Head], events: Sequence[Event]) -> list[Problem]:

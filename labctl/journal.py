@@ -52,6 +52,13 @@ class CommandRow(SQLModel, table=True):
     seq: int = Field(sa_type=BigInteger)
 
 
+def campaigns_in(url: str) -> list[str]:
+    """Names of the campaigns whose journals a database holds, sorted. Raises StorageError."""
+    engine = dialect.connect(url, mode="read", synchronous="FULL")
+    with dialect.storage_errors(dialect.place(url)), engine.connect() as reader:
+        return sorted(reader.execute(select(EVENT.c.campaign).distinct()).scalars())
+
+
 EVENT: Table = EventRow.__table__  # pyright: ignore[reportAttributeAccessIssue]
 COMMAND: Table = CommandRow.__table__  # pyright: ignore[reportAttributeAccessIssue]
 _INSERT_EVENT = insert(EVENT)

@@ -83,6 +83,13 @@ class Ledger:
         with storage_errors(str(self._seal)):
             return (self._seal / PROTOCOL).read_text(encoding="utf-8")
 
+    def private_file(self, name: str) -> Path:
+        """A file beside the seal that only the owner may read, for what would tell arms apart (a controller's log)."""
+        path = self._seal / name
+        with storage_errors(str(path)):
+            path.touch(mode=_PRIVATE)
+        return path
+
     def reveal(self, trial: str) -> str:
         """The arm of one trial. Raises StateError for a trial that is not in the schedule."""
         if trial not in self._arms:

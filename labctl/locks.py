@@ -12,28 +12,33 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from labctl.clock import MILLISECOND, Clock
+from labctl.clock import MILLISECOND, SECOND, Clock
 from labctl.dialect import storage_errors
 from labctl.errors import StateError
 
 POLL_NS = 20 * MILLISECOND
+PATIENCE_NS = SECOND
 
 
 class Lock:
     """An exclusive lock on a file, for one `with` at a time. `what` is how messages call the thing that is locked.
 
+    With a clock, entering waits at most `patience_ns` for another holder to let go; without one it does not wait.
     Raises StateError naming the holder when it is taken, StorageError when the file cannot be made.
     """
 
-    def __init__(self, path: Path, verb: str, *, what: str = "") -> None:
+    def __init__(
+        self, path: Path, verb: str, *, what: str = "", clock: Clock | None = None, patience_ns: int = PATIENCE_NS
+    ) -> None:
         self._path = path
         self._verb = verb
         self._what = what or path.name
+        self._clock = clock
+        self._patience_ns = patience_ns
         self._descriptor: int | None = None
 
     def __enter__(self) -> Self:
-        if not self._take():
-            raise self._refusal()
+        self._acquire(self._clock, self._patience_ns)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -42,15 +47,18 @@ class Lock:
     @contextmanager
     def wait(self, clock: Clock, patience_ns: int) -> Iterator[Self]:
         """Hold the lock, waiting at most `patience_ns` for another holder to let go."""
-        until = clock.now_ns() + patience_ns
-        while not self._take():
-            if clock.now_ns() >= until:
-                raise self._refusal()
-            clock.sleep_until(min(clock.now_ns() + POLL_NS, until))
+        self._acquire(clock, patience_ns)
         try:
             yield self
         finally:
             self._give_back()
+
+    def _acquire(self, clock: Clock | None, patience_ns: int) -> None:
+        until = clock.now_ns() + patience_ns if clock else 0
+        while not self._take():
+            if clock is None or clock.now_ns() >= until:
+                raise self._refusal()
+            clock.sleep_until(min(clock.now_ns() + POLL_NS, until))
 
     def _take(self) -> bool:
         if self._descriptor is not None:
@@ -84,11 +92,12 @@ class Lock:
         return StateError(f"{self._what} is in use by {holder}; wait for it to end, or end it")
 
 
-def campaign_lock(folder: Path, verb: str) -> Lock:
-    """The lock of a campaign's one writer."""
-    return Lock(folder / ".lock", verb, what=f"campaign {folder.name}")
+def campaign_lock(folder: Path, verb: str, clock: Clock | None = None) -> Lock:
+    """The lock of a campaign's one writer; `folder` is the campaign's."""
+    return Lock(folder / ".lock", verb, what=f"campaign {folder.name}", clock=clock)
 
 
-def cell_lock(lab: Path, cell: str, verb: str) -> Lock:
-    """The lock of a cell: two campaigns cannot drive one robot."""
-    return Lock(lab / ".locks" / f"{cell}.lock", verb, what=f"cell {cell}")
+def cell_lock(folder: Path, cell: str, verb: str, clock: Clock | None = None) -> Lock:
+    """The lock of a cell, kept in the lab of the campaign `folder`: two campaigns cannot drive one robot."""
+    lab = folder.resolve().parent.parent
+    return Lock(lab / ".locks" / f"{cell}.lock", verb, what=f"cell {cell}", clock=clock)

@@ -38,8 +38,10 @@ def test_a_lock_given_back_can_be_taken_again(tmp_path):
 
 
 def test_two_cells_run_side_by_side(tmp_path):
-    with cell_lock(tmp_path, "fr3", "run"), cell_lock(tmp_path, "ur5", "run"):
-        pass
+    one, two = tmp_path / "campaigns" / "one", tmp_path / "campaigns" / "two"
+    taken = pytest.raises(StateError, match="cell fr3 is in use by `run`")
+    with cell_lock(one, "fr3", "run"), cell_lock(two, "ur5", "run"), taken:
+        cell_lock(two, "fr3", "run").__enter__()
     assert {p.name for p in (tmp_path / ".locks").iterdir()} == {"fr3.lock", "ur5.lock"}
 
 
