@@ -85,7 +85,7 @@ class CampaignState:
     CampaignOpened's body.
 
     `last_seq` and `head` are the seq and hash of the last event; `unblinded_early` tells whether arms were revealed
-    before freezing.
+    before freezing. `order` are the trial ids in schedule order, of which the first `finished` need no more attention.
     """
 
     phase: Phase = Phase.DRAFT
@@ -95,6 +95,8 @@ class CampaignState:
     session: Session | None = None
     opened: Mapping[str, Any] = field(default_factory=dict)
     unblinded_early: bool = False
+    order: tuple[str, ...] = ()
+    finished: int = 0
     last_seq: int = 0
     head: str = GENESIS
 
@@ -123,7 +125,7 @@ def advance(state: CampaignState, event: Event) -> CampaignState:
 
 def next_trial(state: CampaignState) -> Trial | None:
     """The first trial in order that is neither scored nor given up; None when there is none left."""
-    return next((trial for trial in state.trials.values() if trial.state not in FINISHED), None)
+    return state.trials[state.order[state.finished]] if state.finished < len(state.order) else None
 
 
 def allowed(state: CampaignState, trial: Trial, holds: Sequence[Hold], role: Role) -> tuple[Verb, ...]:
@@ -158,14 +160,14 @@ def _step(state: CampaignState, trials: dict[str, Trial], event: Event) -> Campa
         raise StateError(f"{event.kind} refused: the campaign is {state.phase}; CampaignOpened comes first, and once")
     if event.kind == Kind.CAMPAIGN_OPENED:
         trials.update(_planned(event))
-        changes = {"phase": Phase.OPEN, "opened": event.body}
+        changes = {"phase": Phase.OPEN, "opened": event.body, "order": tuple(trials)}
     elif event.kind in _PHASES:
         changes = _phase(state, event)
     elif event.kind in _CAMPAIGN_WIDE:
         changes = _CAMPAIGN_WIDE[event.kind](state, event)
     else:
         _about_a_trial(state, trials, event)
-        changes = {}
+        changes = {"finished": _finished(state, trials)}
     return replace(state, **{"trials": trials, **changes}, last_seq=event.seq, head=event.hash)
 
 
@@ -200,6 +202,14 @@ def _planned(event: Event) -> dict[str, Trial]:
     return trials
 
 
+def _finished(state: CampaignState, trials: Mapping[str, Trial]) -> int:
+    """How many trials at the head of the order are finished; none ever comes back, so counting goes on from before."""
+    count = state.finished
+    while count < len(state.order) and trials[state.order[count]].state in FINISHED:
+        count += 1
+    return count
+
+
 def _about_a_trial(state: CampaignState, trials: dict[str, Trial], event: Event) -> None:
     trial = state.trials.get(event.trial or "")
     if trial is None:
@@ -207,20 +217,17 @@ def _about_a_trial(state: CampaignState, trials: dict[str, Trial], event: Event)
     by_recovery = event.kind == Kind.EPISODE_VOIDED and bool(event.body.get("by_recovery"))
     open_to = state.phase == Phase.OPEN or (state.phase == Phase.CLOSED and (event.kind in _WHEN_CLOSED or by_recovery))
     _need(event, open_to, f"the campaign is {state.phase}")
-    if event.kind == Kind.TRIAL_STAGING:
-        turn = next_trial(state)
-        _need(
-            event,
-            turn is not None and turn.id == trial.id,
-            f"trial {turn.id if turn else None} comes before {trial.id}",
-        )
     if event.kind == Kind.ARM_REVEALED:
         known = any(event.episode in other.episodes for other in state.trials.values())
         _need(event, not known, f"episode {event.episode} belongs to a trial already")
     if event.kind == Kind.EPISODE_VOIDED and event.body.get("after_go"):
         listed = state.opened["void_reasons"]
         _need(event, event.body.get("reason") in listed, f"after go the protocol allows only: {', '.join(listed)}")
-    trials[trial.id] = apply(trial, event)
+    changed = apply(trial, event)
+    turn = next_trial(state)
+    if event.kind == Kind.TRIAL_STAGING and turn is not None and turn.id != trial.id:
+        raise StateError(f"{event.kind} refused: trial {turn.id} comes before {trial.id}")
+    trials[trial.id] = changed
 
 
 def _session_opened(state: CampaignState, event: Event) -> dict[str, Any]:

@@ -1,0 +1,115 @@
+"""Claims about holds: what is silent holds, what is wrong holds, and nothing else does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labctl.clock import SECOND
+from labctl.interlock import Limits, Snapshot, holds
+from labctl.trial import Verb
+
+CLEAR = Snapshot(
+    arm_age_ns=0, recorder_age_ns=0, camera_age_ns={"wrist": 0, "shoulder": 0}, free_gb=100.0, session_open=True
+)
+LIMITS = Limits()
+TOWARDS_MOTION = (Verb.STAGE, Verb.COMMIT, Verb.REVEAL, Verb.START)
+OTHERS = tuple(verb for verb in Verb if verb not in TOWARDS_MOTION)
+DEAD = Snapshot(
+    arm_age_ns=None,
+    recorder_age_ns=None,
+    camera_age_ns={"wrist": None},
+    free_gb=None,
+    session_open=False,
+    arm_mode="lost",
+    faulted="clean-up failed",
+    unacknowledged={"arm_lost": "look at the robot"},
+)
+
+
+def codes(snapshot: Snapshot, act: Verb = Verb.START) -> list[str]:
+    return [hold.code for hold in holds(snapshot, LIMITS, act)]
+
+
+@pytest.mark.parametrize("act", Verb)
+def test_a_healthy_cell_is_held_by_nothing(act):
+    assert codes(CLEAR, act) == []
+
+
+@pytest.mark.parametrize("act", OTHERS)
+def test_ending_releasing_voiding_and_judging_are_never_held(act):
+    assert codes(DEAD, act) == []
+
+
+def test_everything_wrong_is_said_at_once_in_a_fixed_order():
+    assert codes(DEAD) == [
+        "no_session",
+        "cell_faulted",
+        "unacknowledged:arm_lost",
+        "arm_stale",
+        "arm_fault",
+        "disk_low",
+        "recorder_stale",
+        "camera_stale:wrist",
+    ]
+
+
+@pytest.mark.parametrize("act", TOWARDS_MOTION)
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"session_open": False}, "no_session"),
+        ({"faulted": "x"}, "cell_faulted"),
+        ({"unacknowledged": {"safety_stop": "x"}}, "unacknowledged:safety_stop"),
+        ({"arm_age_ns": None}, "arm_stale"),
+        ({"arm_age_ns": LIMITS.arm_ns + 1}, "arm_stale"),
+        ({"arm_mode": "safety_stop"}, "arm_safety_stop"),
+        ({"arm_mode": "fault"}, "arm_fault"),
+        ({"arm_mode": "lost"}, "arm_fault"),
+        ({"arm_mode": "a mode nobody foresaw"}, "arm_fault"),
+        ({"free_gb": 0.99}, "disk_low"),
+        ({"free_gb": None}, "disk_low"),
+    ],
+)
+def test_one_thing_wrong_with_arm_cell_or_disk_holds_everything_towards_motion(act, change, code):
+    assert codes(replace(CLEAR, **change), act) == [code]
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"recorder_age_ns": None}, "recorder_stale"),
+        ({"recorder_age_ns": LIMITS.recorder_ns + 1}, "recorder_stale"),
+        ({"camera_age_ns": {"wrist": LIMITS.camera_ns + 1, "shoulder": 0}}, "camera_stale:wrist"),
+        ({"camera_age_ns": {"wrist": 0, "shoulder": None}}, "camera_stale:shoulder"),
+    ],
+)
+def test_what_records_must_be_heard_from_commit_on_but_not_for_staging(change, code):
+    snapshot = replace(CLEAR, **change)
+    assert codes(snapshot, Verb.STAGE) == []
+    assert codes(snapshot, Verb.COMMIT) == codes(snapshot, Verb.REVEAL) == codes(snapshot, Verb.START) == [code]
+
+
+@given(
+    age=st.none() | st.integers(0, 3 * SECOND),
+    limit=st.integers(1, 2 * SECOND),
+    act=st.sampled_from(TOWARDS_MOTION),
+)
+def test_a_signal_older_than_its_limit_or_never_heard_is_a_hold_and_no_other_is(age, limit, act):
+    found = holds(replace(CLEAR, arm_age_ns=age), Limits(arm_ns=limit), act)
+    assert bool(found) == (age is None or age > limit)
+
+
+def test_a_hold_goes_when_its_cause_goes_and_has_no_memory():
+    assert codes(DEAD) and codes(CLEAR) == []
+
+
+def test_every_hold_says_what_clears_it():
+    assert all(hold.text and hold.clears for hold in holds(DEAD, LIMITS, Verb.START))
+
+
+def test_a_cell_without_cameras_is_not_held_for_want_of_one():
+    assert codes(replace(CLEAR, camera_age_ns={})) == []
