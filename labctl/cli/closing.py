@@ -1,6 +1,6 @@
 """`labctl close`, `freeze` and `unblind`: the end of a campaign, in that order.
 
-May not: reveal anything by its own hand (`labctl.closing` journals first), or unblind early without a reason.
+May not: reveal anything by its own hand (`labctl.campaign` journals what it does), or unblind early without a reason.
 """
 
 from __future__ import annotations

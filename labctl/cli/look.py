@@ -70,7 +70,7 @@ def episodes(campaign: str | None, lab: Path | None, as_json: bool) -> None:
     from labctl.status import recorded
 
     with Campaign.open(campaign_folder(campaign, lab)) as opened:
-        found = recorded(opened.state, opened.events())
+        found = recorded(opened.state, opened.journal.events())
     if as_json:
         print_json(found)
         return
