@@ -1,0 +1,77 @@
+"""How a number is written in a report: one place for decimals, percent signs, intervals and p-values.
+
+May not: decide what a number means, or compute one. Null is an en dash, infinity is "not reached".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+MISSING = "–"
+NOT_REACHED = "not reached"
+
+
+def number(value: Any, digits: int = 1) -> str:
+    """`value` with fixed decimals; null (or NaN) is an en dash, infinity (or the string "inf") is "not reached"."""
+    if value is None:
+        return MISSING
+    x = float(value)
+    if math.isnan(x):
+        return MISSING
+    if math.isinf(x):
+        return NOT_REACHED
+    text = f"{x:.{digits}f}"
+    if text.startswith("-") and not text.strip("-0."):
+        return text[1:]
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def percent(value: Any, digits: int = 1) -> str:
+    """A fraction written in percent without the sign: 0.138 is "13.8"."""
+    return MISSING if value is None else number(100.0 * float(value), digits)
+
+
+def count(value: Any) -> str:
+    """A whole number, or an en dash."""
+    return MISSING if value is None else str(int(value))
+
+
+def interval(bounds: Sequence[Any] | None, *, digits: int = 1, scale: float = 1.0) -> str:
+    """`[low, high]`, each times `scale`; an en dash when there is none."""
+    if not bounds or len(bounds) != 2 or any(b is None for b in bounds):
+        return MISSING
+    return f"[{', '.join(number(scale * float(b), digits) for b in bounds)}]"
+
+
+def estimate(value: Any, bounds: Sequence[Any] | None, *, digits: int = 1, scale: float = 1.0) -> str:
+    """`77.7 [69.2, 87.0]`; the bare value when there is no interval."""
+    if value is None:
+        return MISSING
+    text = number(scale * float(value), digits)
+    span = interval(bounds, digits=digits, scale=scale)
+    return text if span == MISSING else f"{text} {span}"
+
+
+def p_value(p: Any) -> str:
+    """Two decimals from 0.1 on, three below, four below 0.001, then "< 0.0001"; 0 stays "0" (the paper's b / B)."""
+    if p is None:
+        return MISSING
+    x = float(p)
+    if x < 0.0001:
+        return "< 0.0001" if x > 0 else "0"
+    return f"{x:.{2 if x >= 0.1 else 3 if x >= 0.001 else 4}f}"
+
+
+def p_equals(p: Any) -> str:
+    """`p = 0.31`, or `p < 0.0001`, for use in a sentence."""
+    text = p_value(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def listing(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
