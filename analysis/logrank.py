@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from labctl.analysis.survival import NEVER_NS, Spells
+from labctl.analysis.survival import NEVER_NS, Spells, totals
 from scipy import stats
 
 
@@ -36,10 +36,10 @@ def logrank(a: Spells, b: Spells) -> Logrank:
     grid = np.unique(time[event])
     if not len(grid):
         return Logrank(None, None, None, None)
-    at_risk, at_risk_a = _still(time, grid, np.ones(len(time))), _still(time, grid, in_a)
+    at_risk, deaths = totals(time, event, np.ones(len(time)), grid)
+    at_risk_a, _ = totals(time, event, in_a, grid)
     place = np.searchsorted(grid, time, side="right")
     index = np.maximum(place - 1, 0)
-    deaths = np.bincount(index[event], minlength=len(grid)).astype(float)
     share = at_risk_a / at_risk
     many = at_risk > 1
     spread = np.divide(deaths * (at_risk - deaths), at_risk - 1, out=np.zeros_like(share), where=many)
@@ -51,13 +51,6 @@ def logrank(a: Spells, b: Spells) -> Logrank:
     clustered = float((np.bincount(episode, residual, a.episodes + b.episodes) ** 2).sum())
     chi2, robust = _ratio(score**2, variance), _ratio(score**2, clustered)
     return Logrank(chi2, _p(chi2), robust, _p(robust))
-
-
-def _still(time: np.ndarray, grid: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Weight of the operations with time >= each grid point."""
-    order = np.argsort(time, kind="stable")
-    above = np.concatenate((np.cumsum(weight[order][::-1])[::-1], [0.0]))
-    return above[np.searchsorted(time[order], grid, side="left")]
 
 
 def _ratio(square: float, variance: float) -> float | None:
