@@ -129,33 +129,44 @@ def ur5_inverse(poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
     common axis of joints 2 to 4, whose plane holds a two-link arm. Beyond reach the arm stretches. Angles continue from q_seed.
     """
     d1, a2, a3, d4, d5, d6 = _U
-    turn = kinematics.rotation(poses[:, 3:] / np.linalg.norm(poses[:, 3:], axis=1, keepdims=True))
-    tip_x, tip_z = turn[:, :, 0], turn[:, :, 2]
-    centre = poses[:, :3] - (d6 + UR5_CHAIN.tool_z) * tip_z
-    lean = np.arcsin(np.clip(d4 / np.maximum(np.hypot(centre[:, 0], centre[:, 1]), 1e-9), -1.0, 1.0))
-    bearing = np.arctan2(centre[:, 1], centre[:, 0])
+    tip_xx, tip_xy, tip_xz, tip_zx, tip_zy, tip_zz = _axes(poses[:, 3:])
+    out = d6 + UR5_CHAIN.tool_z
+    x, y, z = poses[:, 0] - out * tip_zx, poses[:, 1] - out * tip_zy, poses[:, 2] - out * tip_zz
+    lean = np.arcsin(np.clip(d4 / np.maximum(np.hypot(x, y), 1e-9), -1.0, 1.0))
+    bearing = np.arctan2(y, x)
     near, far = bearing + lean, bearing + math.pi - lean
     first = near if _apart(near[0], q_seed[0]) <= _apart(far[0], q_seed[0]) else far
-    out = np.cos(first)[:, None] * [1.0, 0.0, 0.0] + np.sin(first)[:, None] * [0.0, 1.0, 0.0]
-    normal = np.stack([out[:, 1], -out[:, 0], np.zeros(len(out))], axis=1)
-    cos5 = np.clip(np.sum(tip_z * normal, axis=1), -1.0, 1.0)
+    c, s = np.cos(first), np.sin(first)  # in the plane of the arm: out (c, s, 0) and up; its normal is (s, -c, 0)
+    cos5 = np.clip(tip_zx * s - tip_zy * c, -1.0, 1.0)
     fifth = np.arccos(cos5) * (1.0 if q_seed[4] >= 0 else -1.0)
     sin5 = np.sin(fifth)
     safe = np.where(np.abs(sin5) > 1e-9, sin5, 1e-9)
-    x4 = (cos5[:, None] * normal - tip_z) / safe[:, None]
-    z4 = np.cross(x4, normal)
-    sum_234 = np.arctan2(x4[:, 2], np.sum(x4 * out, axis=1))
+    x4_out, x4_up = -(tip_zx * c + tip_zy * s) / safe, -tip_zz / safe
     sixth = np.arctan2(
-        -np.sum(tip_x * z4, axis=1), np.sum(tip_x * (cos5[:, None] * x4 + sin5[:, None] * normal), axis=1)
+        (tip_xx * c + tip_xy * s) * -x4_up + tip_xz * x4_out,
+        cos5 * ((tip_xx * c + tip_xy * s) * x4_out + tip_xz * x4_up) + sin5 * (tip_xx * s - tip_xy * c),
     )
-    wrist = centre - d5 * z4 - d4 * normal
-    across, up = np.sum(wrist * out, axis=1), wrist[:, 2] - d1
-    cos3 = np.clip((across**2 + up**2 - a2**2 - a3**2) / (2 * a2 * a3), -1.0, 1.0)
+    across, up = x * c + y * s - d5 * x4_up, z + d5 * x4_out - d1
+    cos3 = np.clip((across * across + up * up - a2 * a2 - a3 * a3) / (2 * a2 * a3), -1.0, 1.0)
     third = np.arccos(cos3) * (1.0 if q_seed[2] >= 0 else -1.0)
-    second = np.arctan2(up, across) - np.arctan2(a3 * np.sin(third), a2 + a3 * np.cos(third))
-    q = np.stack([first, second, third, sum_234 - second - third, fifth, sixth], axis=1)
+    second = np.arctan2(up, across) - np.arctan2(a3 * np.sin(third), a2 + a3 * cos3)
+    fourth = np.arctan2(x4_up, x4_out) - second - third
+    q = np.stack([first, second, third, fourth, fifth, sixth], axis=1)
     steps = np.diff(q, axis=0, prepend=q_seed[None, :])
     return np.clip(q_seed + np.cumsum((steps + math.pi) % (2 * math.pi) - math.pi, axis=0), UR5_LOWER, UR5_UPPER)
+
+
+def _axes(quaternion: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Components of the x and then the z axis of the tool for unit quaternions (n, 4)."""
+    x, y, z, w = quaternion.T
+    return (
+        1 - 2 * (y * y + z * z),
+        2 * (x * y + z * w),
+        2 * (x * z - y * w),
+        2 * (x * z + y * w),
+        2 * (y * z - x * w),
+        1 - 2 * (x * x + y * y),
+    )
 
 
 def _apart(a: float, b: float) -> float:

@@ -10,6 +10,7 @@ sign is not normalised, so a pose stream never jumps between q and -q while the 
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,75 +39,73 @@ class Chain:
         return len(self.rows)
 
 
-def _position(chain: Chain, c: Sequence[Any], s: Sequence[Any]) -> tuple[Any, Any, Any]:
-    """Tool position from cosines and sines per joint; floats or (n,) arrays alike. Works from the tool to the base."""
-    x: Any = 0.0
-    y: Any = 0.0
+def _position(chain: Chain, spin: Sequence[Any]) -> tuple[Any, Any, Any]:
+    """Tool position from exp(i q) per joint, from the tool back to the base. One code for numbers and for (n,) arrays.
+
+    The point's x + i y is one complex number: a joint turns it by one product, a quarter turn about x swaps y and z.
+    """
+    u: Any = 0j
     z: Any = chain.tool_z
-    flat = True  # the tool lies on the last axis: until the first offset x and y are zero
     for i in range(chain.dof - 1, -1, -1):
         a, alpha, d = chain.rows[i]
-        if flat:
-            x, y = a, 0.0
-            flat = a == 0.0 and alpha == 0.0
-        else:
-            x, y = c[i] * x - s[i] * y, s[i] * x + c[i] * y
-            if a:
-                x = x + a
+        if not (isinstance(u, complex) and u == 0):  # the tool lies on the last axis, which cannot move it
+            u = u * spin[i]
         if d:
             z = z + d
+        if not alpha:
+            u = u + a if a else u
+            continue
+        x = u.real + a if a else u.real
         if alpha > 0:
-            y, z = -z, y
-        elif alpha < 0:
-            y, z = z, -y
-    return x, y, z
+            u, z = x - 1j * z, u.imag
+        else:
+            u, z = x + 1j * z, -u.imag
+    return u.real, u.imag, z
 
 
-def _turn(chain: Chain, c: Sequence[Any], s: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
-    """Tool orientation from cosines and sines of the half angles; floats or (n,) arrays alike. Returns x, y, z, w."""
-    w: Any = 1.0
-    x: Any = 0.0
-    y: Any = 0.0
-    z: Any = 0.0
+def _turn(chain: Chain, spin: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
+    """Tool orientation x, y, z, w from exp(i q / 2) per joint; numbers or (n,) arrays alike.
+
+    With A = w + i z and B = x + i y a turn about z is A e^(i q/2), B e^(-i q/2), and a quarter turn about x is (A - B, B + A) / sqrt 2.
+    """
+    a: Any = 1 + 0j
+    b: Any = 0j
     scale = 1.0
     for i in range(chain.dof):
         alpha = chain.rows[i][1]
+        if alpha > 0:
+            a, b = a - b, b + a
+        elif alpha < 0:
+            a, b = a + b, b - a
         if alpha:
-            sign = math.copysign(1.0, alpha)
-            w, x, y, z = w - sign * x, x + sign * w, y + sign * z, z - sign * y
             scale *= math.sqrt(0.5)
-        ci, si = c[i], s[i]
-        w, x, y, z = ci * w - si * z, ci * x + si * y, ci * y - si * x, ci * z + si * w
+        a, b = a * spin[i], b * spin[i].conjugate()
     if chain.tool_yaw:
-        ci, si = math.cos(chain.tool_yaw / 2), math.sin(chain.tool_yaw / 2)
-        w, x, y, z = ci * w - si * z, ci * x + si * y, ci * y - si * x, ci * z + si * w
-    return x * scale, y * scale, z * scale, w * scale
+        last = cmath.exp(0.5j * chain.tool_yaw)
+        a, b = a * last, b * last.conjugate()
+    return b.real * scale, b.imag * scale, a.imag * scale, a.real * scale
 
 
 def positions(chain: Chain, q: np.ndarray) -> np.ndarray:
-    """Tool positions (3, n) in m for joint angles (n, dof) in rad. About 30 us for a few samples: the fast path of a tick."""
-    angles = np.ascontiguousarray(q.T)
-    x, y, z = _position(chain, np.cos(angles), np.sin(angles))
+    """Tool positions (3, n) in m for joint angles (n, dof) in rad: the fast path of a tick, some 30 us for a few samples."""
     out = np.empty((3, q.shape[0]))
-    out[0], out[1], out[2] = x, y, z
+    out[0], out[1], out[2] = _position(chain, np.exp(1j * q.T))
     return out
 
 
 def poses(chain: Chain, q: np.ndarray) -> np.ndarray:
     """Tool poses (n, 7) for joint angles (n, dof) in rad."""
     out = np.empty((q.shape[0], 7))
-    angles = np.ascontiguousarray(q.T)
-    out[:, 0], out[:, 1], out[:, 2] = _position(chain, np.cos(angles), np.sin(angles))
-    half = angles / 2
-    out[:, 3], out[:, 4], out[:, 5], out[:, 6] = _turn(chain, np.cos(half), np.sin(half))
+    half = np.exp(0.5j * q.T)
+    out[:, 0], out[:, 1], out[:, 2] = _position(chain, half * half)
+    out[:, 3], out[:, 4], out[:, 5], out[:, 6] = _turn(chain, half)
     return out
 
 
 def pose(chain: Chain, q: Sequence[float]) -> tuple[float, ...]:
-    """Tool pose (7 floats) of one configuration, without numpy: about 10 us."""
-    place = _position(chain, [math.cos(v) for v in q], [math.sin(v) for v in q])
-    turn = _turn(chain, [math.cos(v / 2) for v in q], [math.sin(v / 2) for v in q])
-    return (*place, *turn)
+    """Tool pose (7 floats) of one configuration, without numpy: some 5 us."""
+    half = [cmath.exp(0.5j * angle) for angle in q]
+    return (*_position(chain, [turn * turn for turn in half]), *_turn(chain, half))
 
 
 def rotation(quaternion: np.ndarray) -> np.ndarray:

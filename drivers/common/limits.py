@@ -16,12 +16,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from labctl.drivers.common import kinematics
 from labctl.drivers.common.arms import Arm
-from labctl.drivers.common.kinematics import positions
+from labctl.drivers.common.sweep import Sweep, levers
 
 from labctl.errors import InputError
 
 SMOOTHING_S = 0.1
+_REST = 1e-12  # rad per cycle: rounding of the average, not motion
 _MARGIN = 1.0 - 1e-9  # differences of rounded positions must not exceed a limit in the last bit
 
 
@@ -53,7 +55,7 @@ def limits_of(arm: Arm, wanted: Mapping[str, Any]) -> Limits:
             allowed = ", ".join(f"{value:g}" for value in most)
             raise InputError(f"robot.limits.{name} must be above 0 and at most what the {arm.name} allows: {allowed}")
     low, high = _row(wanted, "box_min_m", 3), _row(wanted, "box_max_m", 3)
-    home = positions(arm.chain, arm.home[None, :])[:, 0]
+    home = kinematics.positions(arm.chain, arm.home[None, :])[:, 0]
     if (home <= low).any() or (home >= high).any():
         raise InputError(f"robot.limits: the box must hold the home of the {arm.name} at {home.round(2).tolist()} m")
     return Limits(arm.lower, arm.upper, velocity, acceleration, low, high)
@@ -67,143 +69,178 @@ def _row(wanted: Mapping[str, Any], name: str, length: int) -> np.ndarray:
 
 
 class Limiter:
-    """The limits applied to one arm over time. State: the last setpoint q (dof,), its velocity (dof,), and the averaging window."""
+    """The limits applied to one arm over time.
+
+    State: the last setpoint `q` (dof,), its difference `move` (dof,) to the one before, the tool pose there, the averaging window.
+    """
 
     def __init__(self, arm: Arm, limits: Limits, period_s: float) -> None:
-        self.arm, self.limits, self.period = arm, limits, period_s
+        self.arm = arm
         self._step = limits.velocity * (period_s * _MARGIN)
         self._kick = limits.acceleration * (period_s * period_s * _MARGIN)
-        self._low, self._high = limits.box_min[:, None], limits.box_max[:, None]
+        self._middle, self._half = _span(limits.lower, limits.upper)
+        self._box_middle, self._box_half = _span(limits.box_min, limits.box_max)
+        self._box = list(zip(limits.box_min.tolist(), limits.box_max.tolist(), strict=True))
+        self._lever = levers(arm.chain)
+        self._joints = list(
+            zip(*(row.tolist() for row in (self._kick, self._middle, self._half, self._lever)), strict=True)
+        )
         self._width = max(1, round(SMOOTHING_S / period_s))
-        # no point of the arm is further than this from any of its axes
-        self._reach = sum(math.hypot(a, d) for a, _, d in arm.chain.rows) + arm.chain.tool_z
+        self._filters: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.reset(arm.home)
 
     def reset(self, q: np.ndarray) -> None:
         """Stand still at q (dof,)."""
-        self.q = np.array(q, dtype=float)
-        self.move = np.zeros(self.arm.dof)  # difference of the last two setpoints
+        self._take(np.array(q, dtype=float), np.zeros(self.arm.dof))
+        self._hold()
+
+    def _take(self, q: np.ndarray, move: np.ndarray, pose: tuple[float, ...] | None = None) -> None:
+        self.q, self.move = q, move
+        self.pose = pose or kinematics.pose(self.arm.chain, q.tolist())
+        self.still = False
+
+    def _hold(self) -> None:
+        self.still = True
         self._window = np.repeat(self.q[None, :], self._width, axis=0)
-        self._tip = positions(self.arm.chain, self.q[None, :])
-        self._settled = True
+        self._rest = self.q
 
-    @property
-    def tip(self) -> np.ndarray:
-        """Tool position (3,) of the last setpoint."""
-        return self._tip[:, 0]
-
-    @property
-    def still(self) -> bool:
-        return not self.move.any()
-
-    def follow(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Setpoints (n, dof) within the limits that follow `wanted` (n, dof), and their tool positions (3, n) in m.
-
-        A row that is not finite is read as the row before it.
-        """
+    def follow(self, wanted: np.ndarray) -> Sweep:
+        """Setpoints within the limits that follow `wanted` (n, dof). A row that is not finite is read as the row before it."""
         n = wanted.shape[0]
-        if self._settled and (wanted == self.q).all():
-            return np.repeat(self.q[None, :], n, axis=0), np.repeat(self._tip, n, axis=1)
-        q = self._smooth(self._finite(wanted))
-        moves = np.empty_like(q)
-        moves[0] = q[0] - self.q
-        np.subtract(q[1:], q[:-1], out=moves[1:])
-        kicks = np.empty_like(q)
-        kicks[0] = moves[0] - self.move
-        np.subtract(moves[1:], moves[:-1], out=kicks[1:])
-        at = positions(self.arm.chain, q)
-        if not (
-            (np.abs(kicks) <= self._kick).all()
-            and (np.abs(moves) <= self._step).all()
-            and self._inside(q, at)
-            and self._can_brake(q[-1], moves[-1], at[:, -1])
-        ):
-            q = np.array([self._cycle(row) for row in q])
-            at = positions(self.arm.chain, q)
-        else:
-            self.q, self.move = q[-1].copy(), moves[-1].copy()
-        self._tip = at[:, -1:]
-        self._settled = not self.move.any() and bool((self._window == self.q).all())
-        return q, at
+        if self.still and (wanted == self._rest).all():
+            return Sweep(self.arm.chain, np.repeat(self.q[None, :], n, axis=0), self.pose, 0.0)
+        seen = np.concatenate([self._window, wanted])
+        sweep = self._at_once(seen, n)
+        if sweep is None:
+            seen[self._width :] = _finite(self._window[-1], wanted)
+            rows = np.array([self._cycle(row) for row in self._smooth(seen, n)[:n] + self._middle])
+            sweep = Sweep(self.arm.chain, rows, self.pose, math.inf)
+        self._window = seen[n:]
+        if float(np.abs(self.move).max()) < _REST and (self._window == wanted[-1]).all():
+            self.still, self._rest, self.move = True, wanted[-1].copy(), np.zeros(self.arm.dof)
+        return sweep
 
-    def brake(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """The next n setpoints (n, dof) of a stop: a straight ramp of all joints together, then standing still; and tool positions (3, n)."""
-        ramp = _ramp(self.move, self._kick)
-        moves = np.zeros((n, self.arm.dof))
-        moves[: len(ramp)] = ramp[:n]
-        q = self.q + np.cumsum(moves, axis=0)
-        self.q, self.move = q[-1].copy(), moves[-1].copy()
-        self._window[:] = self.q
-        self._settled = not self.move.any()
-        at = positions(self.arm.chain, q)
-        self._tip = at[:, -1:]
-        return q, at
-
-    def at(self, q: np.ndarray, before: np.ndarray, at: np.ndarray) -> None:
-        """Take q (dof,), reached from `before` (dof,), with its tool position (3,), as the present state: what follows was cut off."""
-        self.q, self.move, self._tip = q.copy(), q - before, at[:, None]
-
-    def _finite(self, wanted: np.ndarray) -> np.ndarray:
-        if math.isfinite(float(wanted.sum())):
-            return wanted
-        rows, last = wanted.copy(), self._window[-1]
-        for row in rows:
-            if np.isfinite(row).all():
-                last = row
-            else:
-                row[:] = last
-        return rows
-
-    def _smooth(self, wanted: np.ndarray) -> np.ndarray:
+    def _smooth(self, seen: np.ndarray, n: int) -> np.ndarray:
+        """Averages of the window and n wanted rows, as one product: (3 n, dof) setpoints from the middle of the range, steps, kicks."""
+        average, _ = self._filter(n)
         width = self._width
-        rows = np.concatenate([self._window, wanted])
-        sums = np.cumsum(rows - self.q, axis=0)
-        self._window = rows[-width:]
-        return self.q + (sums[width:] - sums[:-width]) / width
+        rows = np.empty((width + n + 2, self.arm.dof))
+        np.subtract(seen, self.q, out=rows[:-2])
+        rows[-2] = self.move
+        np.subtract(self.q, self._middle, out=rows[-1])
+        return average @ rows
 
-    def _inside(self, q: np.ndarray, at: np.ndarray) -> bool:
-        limits = self.limits
-        return bool(
-            (at >= self._low).all()
-            and (at <= self._high).all()
-            and (q >= limits.lower).all()
-            and (q <= limits.upper).all()
-        )
+    def _filter(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        found = self._filters.get(n)
+        if found is None:
+            width = self._width
+            row, column = np.arange(n)[:, None], np.arange(width + n + 2)[None, :]
+            mean = ((column > row) & (column <= row + width)) / width
+            before = np.zeros((1, width + n + 2))
+            steps = np.diff(mean, axis=0, prepend=before)
+            before[0, -2] = 1.0
+            kicks = np.diff(steps, axis=0, prepend=before)
+            mean[:, -1] = 1.0
+            bound = np.repeat(np.stack([self._half, self._step, self._kick]), n, axis=0)
+            found = self._filters[n] = (np.concatenate([mean, steps, kicks]), bound)
+        return found
 
-    def _can_brake(self, q: np.ndarray, move: np.ndarray, tip: np.ndarray) -> bool:
+    def _at_once(self, seen: np.ndarray, n: int) -> Sweep | None:
+        """The whole tick, if every limit is kept and the arm could still brake from its end; else None, and nothing has changed."""
+        rows = self._smooth(seen, n)
+        sizes = np.abs(rows)
+        if not (sizes <= self._filter(n)[1]).all():
+            return None
+        q = rows[:n] + self._middle
+        end = kinematics.pose(self.arm.chain, q[-1].tolist())
+        sweep = Sweep(self.arm.chain, q, end, float((sizes[n : 2 * n] @ self._lever).sum()))
+        if self._room(end) <= sweep.travel and not self._in_box(sweep.positions):
+            return None
+        move = rows[2 * n - 1]
+        if not self._can_brake(q[-1], move, end):
+            return None
+        self._take(q[-1], move, end)
+        return sweep
+
+    def brake(self, n: int) -> Sweep:
+        """The next n setpoints of a stop: all joints slow down together, none faster than its limit, then stand."""
+        moves = np.zeros((n, self.arm.dof))
+        ramp = _ramp(self.move, self._kick)[:n]
+        moves[: len(ramp)] = ramp
+        q = self.q + np.cumsum(moves, axis=0)
+        if len(ramp):
+            self._take(q[-1], moves[-1])
+        if not moves[-1].any():
+            self._hold()
+        return Sweep(self.arm.chain, q, self.pose, float((np.abs(moves) @ self._lever).sum()))
+
+    def cut(self, sweep: Sweep, before: np.ndarray, i: int) -> Sweep:
+        """Of a tick just followed, which began after `before` (dof,), keep setpoints 0..i and brake from there."""
+        kept = sweep.q[: i + 1]
+        self._take(kept[-1], kept[-1] - (kept[-2] if i else before))
+        rest = len(sweep.q) - i - 1
+        if not rest:
+            return sweep
+        braking = self.brake(rest)
+        return Sweep(self.arm.chain, np.concatenate([kept, braking.q]), self.pose, sweep.travel + braking.travel)
+
+    def _room(self, pose: tuple[float, ...]) -> float:
+        return min(min(at - low, high - at) for at, (low, high) in zip(pose, self._box, strict=False))
+
+    def _in_box(self, at: np.ndarray) -> bool:
+        return bool((np.abs(at.T - self._box_middle) <= self._box_half).all())
+
+    def _can_brake(self, q: np.ndarray, move: np.ndarray, pose: tuple[float, ...]) -> bool:
         """Whether a stop from q with the last step `move` stays inside: by a bound on its length, else by looking at it."""
-        cycles = float((np.abs(move) / self._kick).max())
-        if cycles == 0.0:
-            return True
-        far = np.abs(move) * (cycles / 2 + 1)
-        limits = self.limits
-        room = min(float((tip - limits.box_min).min()), float((limits.box_max - tip).min()))
-        if (
-            room > self._reach * float(far.sum())
-            and (q - far >= limits.lower).all()
-            and (q + far <= limits.upper).all()
-        ):
+        steps = move.tolist()
+        cycles = max(abs(step) / joint[0] for step, joint in zip(steps, self._joints, strict=True))
+        share, travel, near = cycles / 2 + 1, 0.0, False
+        for at, step, (_, middle, half, lever) in zip(q.tolist(), steps, self._joints, strict=True):
+            far = abs(step) * share
+            travel += lever * far
+            near = near or abs(at - middle) + far > half
+        if not near and self._room(pose) > travel:
             return True
         path = q + np.cumsum(_ramp(move, self._kick), axis=0)
-        return self._inside(path, positions(self.arm.chain, path))
+        return self._inside(path)
+
+    def _inside(self, q: np.ndarray) -> bool:
+        return bool((np.abs(q - self._middle) <= self._half).all()) and self._in_box(
+            kinematics.positions(self.arm.chain, q)
+        )
 
     def _cycle(self, wanted: np.ndarray) -> np.ndarray:
-        """One limited servo cycle towards `wanted` (dof,), braking in time for it; falls back on the stop already known to be safe."""
+        """One limited servo cycle towards `wanted` (dof,), braking in time for it; else the stop already known to be safe."""
         gap = wanted - self.q
         approach = np.sqrt(2 * self._kick * np.abs(gap)) - self._kick / 2
         speed = np.minimum(np.minimum(np.abs(gap), np.maximum(approach, 0.0)), self._step)
         move = np.clip(np.copysign(speed, gap), self.move - self._kick, self.move + self._kick)
         q = self.q + move
-        tip = positions(self.arm.chain, q[None, :])
-        if not (self._inside(q[None, :], tip) and self._can_brake(q, move, tip[:, 0])):
+        pose = kinematics.pose(self.arm.chain, q.tolist())
+        if not (self._inside(q[None, :]) and self._can_brake(q, move, pose)):
             ramp = _ramp(self.move, self._kick)
             move = ramp[0] if len(ramp) else np.zeros_like(move)
             q = self.q + move
-        self.q, self.move = q, move
+            pose = None
+        self._take(q, move, pose)
         return q
 
 
+def _span(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return (low + high) / 2, (high - low) / 2 * _MARGIN
+
+
+def _finite(before: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    rows = wanted.copy()
+    for row in rows:
+        if np.isfinite(row).all():
+            before = row
+        else:
+            row[:] = before
+    return rows
+
+
 def _ramp(move: np.ndarray, kick: np.ndarray) -> np.ndarray:
-    """Steps (k, dof) that bring a step `move` per cycle to zero in a straight line, none changing by more than `kick`; (0, dof) if at rest."""
+    """Steps (k, dof) that bring a step `move` per cycle to zero evenly, none changing by more than `kick`; (0, dof) at rest."""
     cycles = math.ceil(float((np.abs(move) / kick).max()))
     return move * (np.arange(cycles - 1, -1, -1) / max(cycles, 1))[:, None]

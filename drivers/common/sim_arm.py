@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.arms import Arm
 from labctl.drivers.common.limits import Limiter, limits_of
+from labctl.drivers.common.sweep import Sweep, yaw_of
 from labctl.drivers.common.world import World, tote_row
 
 from labctl.clock import SECOND
@@ -61,8 +62,14 @@ class SimArm:
     def _begin(self, now_ns: int) -> None:
         self._t_ns = now_ns
         self._drained_ns = now_ns
-        self._q_row = self._limiter.q.tolist()
-        self._row = [(np.array([now_ns]), self._limiter.q[None, :].copy(), np.array([self.world.opening]))]
+        world = self.world
+        self._scene = {
+            "source_tote": _fixed(tote_row(world.source)),
+            "target_tote": _fixed(tote_row(world.target)),
+            "object": _fixed((*world.thing.size, world.thing.grasp_width)),
+            "object_index": _fixed((float(world.thing.index),)),
+        }
+        self._sent = [(np.array([now_ns]), self._limiter.q[None, :].copy(), np.array([self.world.opening]))]
         self._seen: list[tuple[int, np.ndarray]] = []
 
     def connect(self, now_ns: int) -> None:
@@ -96,44 +103,41 @@ class SimArm:
 
         While stopped or braking both are the stop itself. Setpoints for a time already passed move nothing.
         """
-        late = int(np.searchsorted(wanted.t_ns, self._t_ns, side="right"))
-        if late:
+        if not len(wanted.t_ns):
+            return wanted, wanted
+        if wanted.t_ns[0] <= self._t_ns:
+            late = int(np.searchsorted(wanted.t_ns, self._t_ns, side="right"))
             past = _held(wanted.t_ns[:late], self._limiter.q, self.world.opening)
             limited, sent = self.follow(Setpoints(wanted.t_ns[late:], wanted.q[late:], wanted.gripper[late:]))
             return _joined(past, limited), _joined(past, sent)
-        if not len(wanted.t_ns):
-            return wanted, wanted
         if self._halted():
             sent = self._halt(wanted.t_ns)
             return sent, sent
-        still, q_before, tip = self._limiter.still, self._limiter.q, self._limiter.tip
-        q, at = self._limiter.follow(wanted.q)
-        limited = q
-        stop = None if still and self._limiter.still else self._hazard(tip, at)
+        start, tip = self._limiter.q, self._limiter.pose
+        limited = sweep = self._limiter.follow(wanted.q)
+        stop = self._hazard(tip, sweep) if sweep.travel else None
         if stop is not None:
-            i, reason = stop
-            self._safety = reason
-            self.world.events.append(DeviceEvent("safety_stop", int(wanted.t_ns[i]), {"reason": reason}))
-            self._limiter.at(q[i], q[i - 1] if i else q_before, at[:, i])
-            if i + 1 < len(q):
-                rest, rest_at = self._limiter.brake(len(q) - i - 1)
-                q, at = np.concatenate([q[: i + 1], rest]), np.concatenate([at[:, : i + 1], rest_at], axis=1)
-        grip = self.world.advance(
-            wanted.t_ns, at, lambda i: self._yaw(q[i].tolist()), wanted.gripper, self._period_ns / SECOND
-        )
-        self._keep(wanted.t_ns, q, grip)
-        sent = Setpoints(wanted.t_ns, q, grip)
-        return (sent if stop is None else Setpoints(wanted.t_ns, limited, grip)), sent
+            i, self._safety = stop
+            self.world.events.append(DeviceEvent("safety_stop", int(wanted.t_ns[i]), {"reason": self._safety}))
+            sweep = self._limiter.cut(sweep, start, i)
+        sent = self._send(wanted.t_ns, sweep, wanted.gripper)
+        return (sent if stop is None else Setpoints(wanted.t_ns, limited.q, sent.gripper)), sent
 
-    def _hazard(self, tip: np.ndarray, at: np.ndarray) -> tuple[int, str] | None:
-        steps = np.empty_like(at)
-        steps[:, 0] = at[:, 0] - tip
-        np.subtract(at[:, 1:], at[:, :-1], out=steps[:, 1:])
-        square = (steps * steps).sum(axis=0)
-        most = (TCP_SPEED_M_S * self._period_ns / SECOND) ** 2
-        if float(square.max()) > most:
-            return int(np.argmax(square > most)), "the tool moved faster than the safety limit"
-        return self.world.contact(at)
+    def _send(self, t_ns: np.ndarray, sweep: Sweep, gripper: np.ndarray) -> Setpoints:
+        openings = self.world.advance(t_ns, sweep, gripper, self._period_ns / SECOND)
+        self._sent.append((t_ns, sweep.q, openings))
+        self._t_ns = int(t_ns[-1])
+        return Setpoints(t_ns, sweep.q, openings)
+
+    def _hazard(self, tip: tuple[float, ...], sweep: Sweep) -> tuple[int, str] | None:
+        n = len(sweep.q)
+        most = TCP_SPEED_M_S * self._period_ns / SECOND
+        if math.dist(tip[:3], sweep.end[:3]) > 0.7 * most * n or sweep.travel == math.inf:
+            steps = np.diff(sweep.positions, axis=1, prepend=np.array(tip[:3])[:, None])
+            fast = (steps * steps).sum(axis=0) > most * most
+            if fast.any():
+                return int(np.argmax(fast)), "the tool moved faster than the safety limit"
+        return self.world.contact(sweep)
 
     def _halted(self) -> bool:
         if self._stop_asked.is_set():
@@ -141,20 +145,7 @@ class SimArm:
         return self._stopped or bool(self._safety)
 
     def _halt(self, t_ns: np.ndarray) -> Setpoints:
-        q, at = self._limiter.brake(len(t_ns))
-        hold = np.full(len(t_ns), self.world.opening)
-        grip = self.world.advance(t_ns, at, lambda i: self._yaw(q[i].tolist()), hold, self._period_ns / SECOND)
-        self._keep(t_ns, q, grip)
-        return Setpoints(t_ns, q, grip)
-
-    def _keep(self, t_ns: np.ndarray, q: np.ndarray, grip: np.ndarray) -> None:
-        self._row.append((t_ns, q, grip))
-        self._t_ns = int(t_ns[-1])
-        self._q_row = q[-1].tolist()
-
-    def _yaw(self, q: list[float]) -> float:
-        tcp = kinematics.pose(self.arm.chain, q)
-        return 2.0 * math.atan2(tcp[4], tcp[3])
+        return self._send(t_ns, self._limiter.brake(len(t_ns)), np.full(len(t_ns), self.world.opening))
 
     def drain(self, now_ns: int) -> list[Batch]:
         """State sampled at the cell's rate since the last drain, up to the newest setpoint, and what the tracker saw.
@@ -180,7 +171,7 @@ class SimArm:
         return batches
 
     def _sample(self, t_ns: np.ndarray) -> Batch:
-        times, q, grip = (np.concatenate([row[i] for row in self._row]) for i in range(3))
+        times, q, grip = (np.concatenate([row[i] for row in self._sent]) for i in range(3))
         after = np.clip(np.searchsorted(times, t_ns), 1, len(times) - 1)
         gap = (times[after] - times[after - 1]) / SECOND
         share = ((t_ns - times[after - 1]) / SECOND / gap)[:, None]
@@ -191,7 +182,7 @@ class SimArm:
         values[:, self.dof : 2 * self.dof] = moved / gap[:, None]
         values[:, 3 * self.dof : -1] = kinematics.poses(self.arm.chain, joints)
         values[:, -1] = grip[after - 1] + share[:, 0] * (grip[after] - grip[after - 1])
-        self._row = [(times[-1:], q[-1:], grip[-1:])]
+        self._sent = [(times[-1:], q[-1:], grip[-1:])]
         return Batch("arm/state", t_ns, values)
 
     def observe(self) -> dict[str, np.ndarray]:
@@ -200,19 +191,15 @@ class SimArm:
         source_tote, target_tote (6,): centre on the floor and inner size, m. object (4,): item size and grasp width, m;
         object_index (1,): which object of the fixture it is.
         """
-        tcp = kinematics.pose(self.arm.chain, self._q_row)
-        items = self.world.tracked(2.0 * math.atan2(tcp[4], tcp[3]))
+        items = self.world.tracked(yaw_of(self._limiter.pose))
         self._seen.append((self._t_ns, items))
         return {
             "q": self._limiter.q,
             "dq": self._limiter.move * self.control_hz,
-            "tcp": np.array(tcp),
+            "tcp": np.array(self._limiter.pose),
             "gripper": np.array([self.world.opening]),
             "items": items,
-            "source_tote": np.array(tote_row(self.world.source)),
-            "target_tote": np.array(tote_row(self.world.target)),
-            "object": np.array((*self.world.thing.size, self.world.thing.grasp_width)),
-            "object_index": np.array([float(self.world.thing.index)]),
+            **self._scene,
         }
 
     def events(self) -> list[DeviceEvent]:
@@ -242,6 +229,12 @@ class SimArm:
 
     def close(self) -> None:
         self.stop()
+
+
+def _fixed(values: Sequence[float]) -> np.ndarray:
+    array = np.array(values, dtype=float)
+    array.setflags(write=False)
+    return array
 
 
 def _held(t_ns: np.ndarray, q: np.ndarray, opening: float) -> Setpoints:

@@ -10,11 +10,12 @@ the likelier it slips on the way. What is let go falls freely; it counts when an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from labctl.drivers.common.sweep import Sweep
 
 from labctl.devices import DeviceEvent
 from labctl.errors import InputError
@@ -28,8 +29,10 @@ SLIP_AT_TOLERANCE = (
     0.5  # chance that a grasp at the edge of the tolerance slips; it grows with the square of the offset
 )
 WALL_M = 0.005
+FLOOR_M = 0.002  # the floor gives this much before it counts as a contact
 GRAVITY_M_S2 = 9.81
 TRACKER_NOISE_M, TRACKER_NOISE_RAD = 0.001, 0.02
+_TRACKER_NOISE = np.array([TRACKER_NOISE_M] * 3 + [TRACKER_NOISE_RAD] + [0.0] * 4)
 
 IN_TOTE, HELD, FALLING, MOVED, LOST = range(5)
 
@@ -42,11 +45,9 @@ class Tote:
     centre: tuple[float, float, float]
     size: tuple[float, float, float]
 
-    def holds(self, x: float, y: float, border: float = 0.0) -> bool:
-        return (
-            abs(x - self.centre[0]) <= self.size[0] / 2 + border
-            and abs(y - self.centre[1]) <= self.size[1] / 2 + border
-        )
+    def beyond(self, x: float, y: float) -> float:
+        """How far a point is outside the inner edge, m; negative inside. Along the axes, not around corners."""
+        return max(abs(x - self.centre[0]) - self.size[0] / 2, abs(y - self.centre[1]) - self.size[1] / 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +88,12 @@ class World:
         self._place(int(condition["items"]), thing, condition["layout"], np.random.Generator(np.random.PCG64(seed)))
 
     def _place(self, n: int, thing: Thing, layout: str, rng: np.random.Generator) -> None:
-        self._rng = rng
+        self._rng, self._tracker = rng.spawn(2)
         self.thing = thing
         self.target = _named(self._totes, self._layouts[layout]["tote_side"], "tote")
         self.source = next(tote for tote in self._totes.values() if tote is not self.target)
         self.where = [IN_TOTE] * n
+        self._flags = np.repeat([[1.0, 0.0, 0.0, 0.0]], n, axis=0)
         self.pose = np.zeros((n, 4))  # x y z yaw
         cells = math.ceil(math.sqrt(max(n, 1)))
         chosen = rng.permutation(cells * cells)[:n]
@@ -109,41 +111,42 @@ class World:
         self._falling: list[tuple[int, int, float, float, str]] = []
         self.events = []
 
-    def contact(self, at: np.ndarray) -> tuple[int, str] | None:
-        """The first of the tool positions (3, n) that is inside a wall or below the floor, as (index, what was hit)."""
+    def contact(self, sweep: Sweep) -> tuple[int, str] | None:
+        """The first setpoint at which the tool is inside a wall or below the floor, as (index, what was hit)."""
+        x, y, z = sweep.end[:3]
+        travel = sweep.travel
+        if z - travel > self._wall_top:
+            return None
+        edges = [tote.beyond(x, y) for tote in self._totes.values()]
+        if z - travel > self._floor and all(not -travel <= edge <= WALL_M + travel for edge in edges):
+            return None
+        at = sweep.positions
         height = at[2]
         lowest = float(height.min())
         if lowest > self._wall_top:
             return None
-        if lowest < self._floor - 0.002:
-            return int(np.argmax(height < self._floor - 0.002)), "the tool hit the floor"
+        if lowest < self._floor - FLOOR_M:
+            return int(np.argmax(height < self._floor - FLOOR_M)), "the tool hit the floor"
         for tote in self._totes.values():
-            across = np.abs(at[0] - tote.centre[0]) - tote.size[0] / 2
-            along = np.abs(at[1] - tote.centre[1]) - tote.size[1] / 2
-            beyond = np.maximum(across, along)
+            beyond = np.array([tote.beyond(x, y) for x, y in zip(at[0], at[1], strict=True)])
             hit = (beyond > 0) & (beyond < WALL_M) & (height < tote.centre[2] + tote.size[2])
             if hit.any():
                 return int(np.argmax(hit)), f"the tool hit the wall of tote {tote.name!r}"
         return None
 
-    def advance(
-        self, t_ns: np.ndarray, at: np.ndarray, yaw_at: Callable[[int], float], wanted: np.ndarray, period_s: float
-    ) -> np.ndarray:
-        """Move the scene along n servo cycles: times (n,), tool positions (3, n), finger openings asked for (n,) in m.
+    def advance(self, t_ns: np.ndarray, sweep: Sweep, wanted: np.ndarray, period_s: float) -> np.ndarray:
+        """Move the scene along n servo cycles: times (n,), the way of the tool, finger openings asked for (n,) in m.
 
-        Returns the openings reached (n,). yaw_at(i) gives the yaw of the tool in cycle i, asked for only at a grasp.
+        Returns the openings reached (n,).
         """
-        targets = wanted.tolist()
-        openings = self._grip(targets, t_ns, at, yaw_at, GRIPPER_SPEED_M_S * period_s)
+        openings = self._grip(wanted.tolist(), t_ns, sweep, GRIPPER_SPEED_M_S * period_s)
         if self.held is not None:
-            self._carry(t_ns, at)
+            self._carry(t_ns, sweep)
         if self._falling:
             self._land(int(t_ns[-1]))
         return openings
 
-    def _grip(
-        self, targets: list[float], t_ns: np.ndarray, at: np.ndarray, yaw_at: Callable[[int], float], stroke: float
-    ) -> np.ndarray:
+    def _grip(self, targets: list[float], t_ns: np.ndarray, sweep: Sweep, stroke: float) -> np.ndarray:
         n = len(targets)
         now = self.opening
         low, high = min(targets), max(targets)
@@ -160,53 +163,58 @@ class World:
                 width = self.thing.grasp_width
                 if self.held is not None:
                     step = max(step, width - now)
-                elif now > width >= now + step and self._grasp(at[:, i], yaw_at(i)):
+                elif now > width >= now + step and self._grasp(sweep, i):
                     step = width - now
-            now += step
+            now = target if abs(target - now) <= abs(step) else now + step
+            if self.held is not None and now < self.thing.grasp_width:
+                now = self.thing.grasp_width
             if self.held is not None and now > self.thing.grasp_width + RELEASE_M:
-                self._drop(at[:, i], int(t_ns[i]), "dropped_outside")
+                self._drop(sweep.positions[:, i], int(t_ns[i]), "dropped_outside")
             openings[i] = now
         self.opening = now
         return openings
 
-    def _grasp(self, tip: np.ndarray, yaw: float) -> bool:
+    def _grasp(self, sweep: Sweep, i: int) -> bool:
+        x, y, z = sweep.positions[:, i].tolist()
+        yaw = sweep.yaw(i)
         best, found = GRASP_TOLERANCE_M, None
-        for index, state in enumerate(self.where):
-            if state == IN_TOTE and abs(tip[2] - self.pose[index, 2]) <= GRASP_TOLERANCE_M:
-                off = math.hypot(tip[0] - self.pose[index, 0], tip[1] - self.pose[index, 1])
-                turn = abs((yaw - self.pose[index, 3] + math.pi / 2) % math.pi - math.pi / 2)
+        for index, (at_x, at_y, at_z, at_yaw) in enumerate(self.pose.tolist()):
+            if self.where[index] == IN_TOTE and abs(z - at_z) <= GRASP_TOLERANCE_M:
+                off = math.hypot(x - at_x, y - at_y)
+                turn = abs((yaw - at_yaw + math.pi / 2) % math.pi - math.pi / 2)
                 if off <= best and turn <= GRASP_TOLERANCE_RAD:
                     best, found = off, index
         if found is None:
             return False
         self.held = found
-        self.where[found] = HELD
-        self._offset = self.pose[found] - [tip[0], tip[1], tip[2], yaw]
+        self._put(found, HELD)
+        self._last = np.array([x, y, z])
+        self._offset = self.pose[found] - [x, y, z, yaw]
         slips = self._rng.random() < SLIP_AT_TOLERANCE * (best / GRASP_TOLERANCE_M) ** 2
         self._slip_after = float(self._rng.uniform(0.05, 0.6)) if slips else math.inf
-        self._last_tip = tip.copy()
         return True
 
-    def _carry(self, t_ns: np.ndarray, at: np.ndarray) -> None:
+    def _carry(self, t_ns: np.ndarray, sweep: Sweep) -> None:
         index = self.held
         assert index is not None
-        if self._slip_after < math.inf:
-            steps = np.diff(at, axis=1, prepend=self._last_tip[:, None])
+        if self._slip_after < math.inf and sweep.travel:
+            at = sweep.positions
+            steps = np.diff(at, axis=1, prepend=self._last[:, None])
             gone = np.cumsum(np.sqrt((steps * steps).sum(axis=0)))
-            self._last_tip = at[:, -1].copy()
             if gone[-1] >= self._slip_after:
                 i = int(np.argmax(gone >= self._slip_after))
                 self._drop(at[:, i], int(t_ns[i]), "slipped_outside")
                 return
             self._slip_after -= float(gone[-1])
-        self.pose[index, :3] = at[:, -1] + self._offset[:3]
+            self._last = at[:, -1]
+        self.pose[index, :3] = self._offset[:3] + sweep.end[:3]
 
     def _drop(self, tip: np.ndarray, t_ns: int, cause: str) -> None:
         index = self.held
         assert index is not None
         self.held = None
         self._slip_after = math.inf
-        self.where[index] = FALLING
+        self._put(index, FALLING)
         x, y = float(tip[0] + self._offset[0]), float(tip[1] + self._offset[1])
         rest = self.source.centre[2] + self.thing.size[2] / 2
         height = max(float(tip[2] + self._offset[2]) - rest, 0.0)
@@ -218,40 +226,31 @@ class World:
             self._falling.remove(fall)
             t_ns, index, x, y, cause = fall
             self.pose[index, 2] = self.source.centre[2] + self.thing.size[2] / 2
-            if self.target.holds(x, y):
-                self.where[index] = MOVED
+            if self.target.beyond(x, y) <= 0:
+                self._put(index, MOVED)
                 self.events.append(DeviceEvent("success", t_ns, {"item": index}))
-            elif self.source.holds(x, y):
-                self.where[index] = IN_TOTE
+            elif self.source.beyond(x, y) <= 0:
+                self._put(index, IN_TOTE)
             else:
-                self.where[index] = LOST
+                self._put(index, LOST)
                 self.events.append(DeviceEvent("lost", t_ns, {"item": index, "cause": cause}))
 
     def tracked(self, yaw: float) -> np.ndarray:
-        """What the simulated marker tracker sees: (n, 8) x y z yaw visible in_target lost held, with 1 mm and 0.02 rad noise (sd).
+        """What the simulated marker tracker sees: (n, 8) x y z yaw visible in_target lost held; noise sd 1 mm and 0.02 rad.
 
-        yaw: of the tool, for the item it holds. Lost and falling items are not visible and keep their last true place.
+        yaw: of the tool, for the item it holds. Lost and falling items are not visible and are reported about their last place.
         """
-        n = len(self.where)
-        seen = np.zeros((n, 8))
-        if not n:
-            return seen
         if self.held is not None:
             self.pose[self.held, 3] = yaw + self._offset[3]
-        seen[:, :4] = self.pose
-        noise = self._rng.standard_normal((n, 4))
-        noise[:, :3] *= TRACKER_NOISE_M
-        noise[:, 3] *= TRACKER_NOISE_RAD
-        for index, state in enumerate(self.where):
-            if state in (FALLING, LOST):
-                noise[index] = 0.0
-                seen[index, 6] = state == LOST
-            else:
-                seen[index, 4] = 1.0
-                seen[index, 5] = state == MOVED
-                seen[index, 7] = state == HELD
-        seen[:, :4] += noise
+        seen = self._tracker.standard_normal((len(self.where), 8))
+        seen *= _TRACKER_NOISE
+        seen[:, :4] += self.pose
+        seen[:, 4:] += self._flags
         return seen
+
+    def _put(self, index: int, state: int) -> None:
+        self.where[index] = state
+        self._flags[index] = (state not in (FALLING, LOST), state == MOVED, state == LOST, state == HELD)
 
 
 def _named(known: Mapping[str, Any], name: str, what: str) -> Any:

@@ -26,7 +26,10 @@ class Run:
     events: list[DeviceEvent] = field(default_factory=list)
     batches: list[Batch] = field(default_factory=list)
     ticks: list[dict[str, np.ndarray]] = field(default_factory=list)
+    wanted: list[Setpoints] = field(default_factory=list)
     limited: list[Setpoints] = field(default_factory=list)
+    sent: list[Setpoints] = field(default_factory=list)
+    asked: list[tuple[int, dict[str, np.ndarray]]] = field(default_factory=list)
     infers: int = 0
     end_s: float = 0.0
     reason: str = "budget"
@@ -61,6 +64,7 @@ def episode(
         if start >= ask_ns:
             chunk = controller.infer(Observation(start, seen))
             run.infers += 1
+            run.asked.append((start, seen))
             q = robot.to_joints(chunk.values[: chunk.execute], seen["q"])
             begin = start + chunk.delay_s * 1e9
             step = chunk.dt_s * 1e9
@@ -77,7 +81,8 @@ def episode(
         left, right = np.array(knots_t)[at - 1], np.array(knots_t)[at]
         share = np.clip((t_ns - left) / (right - left), 0, 1)[:, None]
         wanted = knots_q[at - 1] + share * (knots_q[at] - knots_q[at - 1])
-        limited, _ = robot.follow(Setpoints(t_ns, wanted, np.asarray(knots_g)[at]))
+        setpoints = Setpoints(t_ns, wanted, np.asarray(knots_g)[at])
+        limited, sent = robot.follow(setpoints)
         seen = robot.observe()
         events = robot.events()
         run.events += events
@@ -85,7 +90,9 @@ def episode(
         run.end_s = (start + TICK_NS) / 1e9
         if keep:
             run.ticks.append(seen)
+            run.wanted.append(setpoints)
             run.limited.append(limited)
+            run.sent.append(sent)
         if start % 1_000_000_000 == 900_000_000:
             batches = robot.drain(start + TICK_NS)
             if keep:
