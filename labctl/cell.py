@@ -72,8 +72,8 @@ def child_main() -> None:
     spec = json.loads(sys.stdin.buffer.read())
     name = spec["name"]
     clock = MonotonicClock()
-    held = Lock(Path(spec["locks"]) / f"{name.replace(':', '-')}.lock", verb=name)
-    with held.wait(clock, 5 * SECOND):
+    path = Path(spec["locks"]) / f"{name.replace(':', '-')}.lock"
+    with Lock(path, name, clock=clock, patience_ns=5 * SECOND):
         node = build_node(name, spec)
         host = ProcessHost([node], Path(spec["sockets"]), clock, cameras=tuple(camera_names(spec["cell"])), parent=spec["parent"])
         host.run()

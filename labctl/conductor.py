@@ -114,6 +114,8 @@ class Conductor:
         rollout = self.rollout
         assert rollout is not None
         kind, t_ns, detail = body["kind"], int(body["t_ns"]), body.get("body", {})
+        if kind == "fault":
+            self._desk.log(Kind.CELL_FAULTED, {"reason": detail.get("reason", "no reason given")})
         if kind not in ("success", "lost", "safety_stop"):
             return
         operation = rollout.take_operation(kind, t_ns, detail.get("cause") or detail.get("reason"))

@@ -24,7 +24,7 @@ from labctl.desk import Desk
 from labctl.errors import StateError
 from labctl.events import Kind
 from labctl.host import LoopHost
-from labctl.locks import campaign_lock, cell_lock
+from labctl.locks import Lock, campaign_lock, cell_lock
 from labctl.pins import collect_pins
 from labctl.presence import Presence
 from labctl.runner import RunNode
@@ -32,6 +32,8 @@ from labctl.traces import TraceStore
 
 Say = Callable[[str], None]
 WHO = "labctl-run"
+LOCKS = "locks"
+ORPHAN_NS = 10 * SECOND
 
 
 def run_campaign(folder: Path, say: Say, *, manual: bool | None = None, wrap: Callable[[Node], Node] | None = None) -> None:
@@ -45,6 +47,7 @@ def run_campaign(folder: Path, say: Say, *, manual: bool | None = None, wrap: Ca
     clock = MonotonicClock()
     with ExitStack() as stack:
         stack.enter_context(campaign_lock(folder, verb="run", clock=clock))
+        _wait_for_orphans(folder, clock)
         campaign = stack.enter_context(Campaign.open(folder, writer=True))
         if campaign.state.phase != "open":
             raise StateError(f"campaign {campaign.opened['campaign']} is {campaign.state.phase}; only an open one has trials to run")
@@ -58,6 +61,13 @@ def run_campaign(folder: Path, say: Say, *, manual: bool | None = None, wrap: Ca
             _run_manual(campaign, say, wrap)
         else:
             _run_live(campaign, say, clock)
+
+
+def _wait_for_orphans(folder: Path, clock: Clock) -> None:
+    """Processes of a killed run end by themselves within seconds; their locks say when. Their last samples are then on disk."""
+    for path in sorted((folder / LOCKS).glob("*.lock")):
+        with Lock(path, "run", what=f"{path.stem} of an earlier run", clock=clock, patience_ns=ORPHAN_NS):
+            pass  # taken and given back: nobody holds it any more
 
 
 def _prepare(campaign: Campaign, clock: Clock, say: Say) -> tuple[RunNode, Presence]:
@@ -118,7 +128,7 @@ def _run_live(campaign: Campaign, say: Say, clock: Clock) -> None:
     spec = _spec(campaign, real_time=True)
     sockets = Path(tempfile.mkdtemp(prefix="labctl-"))  # short enough for an ipc address, owner-only
     logs = {"*": campaign.folder / "logs" / "processes.log", "controller": campaign.ledger.private_file("controller.log")}
-    locks = campaign.folder / "locks"
+    locks = campaign.folder / LOCKS
     locks.mkdir(exist_ok=True)
     supervisor = Supervisor({**spec, "sockets": str(sockets), "locks": str(locks)}, logs)
     operator = build_node("operator", spec)

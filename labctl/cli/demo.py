@@ -6,6 +6,7 @@ May not: do anything a user could not do with the other verbs; it calls the same
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 from pathlib import Path
 
@@ -33,7 +34,9 @@ def demo(folder: Path, seed: int) -> None:
     """
     from labctl.campaign import close_campaign, freeze_campaign, open_campaign, unblind_campaign
     from labctl.cli.progress import progress
-    from labctl.clock import ManualClock
+    from labctl.clock import SECOND, ManualClock
+    from labctl.errors import BrokenRecord
+    from labctl.reporting import report_campaign
     from labctl.running import run_campaign
     from labctl.verify import verify_campaign
 
@@ -46,15 +49,46 @@ def demo(folder: Path, seed: int) -> None:
     click.echo(f"opened  {opened.name}: schedule drawn and sealed; commitment {opened.commitment}")
     with progress("running trials", quiet=True) as say:
         run_campaign(opened.folder, say)
-    anchor = _after(opened.folder)
-    close_campaign(opened.folder, who="demo", anchor=anchor, reason="the demo has run all its trials")
-    freeze_campaign(opened.folder, who="demo", anchor=anchor)
-    verified = verify_campaign(opened.folder)
-    if verified.problems:
-        raise SystemExit(f"error: the demo's own record does not verify: {verified.problems[0]}")
-    click.echo(f"verified {verified.counts}: chain, commitment, traces and videos hold; head {verified.head}")
-    unblind_campaign(opened.folder, who="demo", anchor=anchor)
-    _report(opened.folder, lab / "report")
+    anchor = ManualClock(last_ns(opened.folder) + SECOND).anchor()
+    for finish in (close_campaign, freeze_campaign, unblind_campaign):
+        for line in finish(opened.folder, who="demo", anchor=anchor):
+            click.echo(line)
+    checked = verify_campaign(opened.folder)
+    if checked.problems:
+        raise BrokenRecord(f"the demo's own record does not verify: {checked.problems[0]}")
+    click.echo(f"verified: chain, commitment, traces and videos hold ({checked.counts})")
+    page = report_campaign(opened.folder, lab / "report")
+    _say_what_next(opened.folder, page)
+
+
+def last_ns(folder: Path) -> int:
+    """When the last event of a campaign was written, on its own clock."""
+    from labctl.campaign import Campaign
+
+    with Campaign.open(folder) as campaign:
+        return max(event.at_ns for event in campaign.journal.events())
+
+
+def _say_what_next(campaign: Path, page: Path) -> None:
+    """The result in one table, and the commands that look deeper."""
+    from labctl.cli.options import print_table
+
+    arms = json.loads((page.parent / "report.json").read_text("utf-8"))["result"]["arms"]
+    rows = [[row["arm"], _number(row["rmst"], 1, " s"), _number(row["hrt"], 100, " %"), str(row["episodes"])] for row in arms]
+    print_table(("arm", "RMST", "HRT", "episodes"), rows)
+    first = next((campaign / "video").iterdir())
+    for what, line in {
+        "report": page,
+        "all arms": f"labctl episodes {campaign.name} --lab {campaign.parent.parent}",
+        "an episode": f"labctl show {first.name} --lab {campaign.parent.parent} --save {first.name}.rrd",
+        "its video": first / "over_shoulder.mp4",
+        "the record": f"labctl verify {campaign.name} --lab {campaign.parent.parent}",
+    }.items():
+        click.echo(f"  {what:<11} {line}")
+
+
+def _number(value: float | None, scale: float, unit: str) -> str:
+    return "-" if value is None else f"{value * scale:.1f}{unit}"
 
 
 def _fresh(folder: Path) -> Path:

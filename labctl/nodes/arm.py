@@ -10,9 +10,11 @@ import numpy as np
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Batch, Resettable, Robot, Setpoints, StreamSpec
+from labctl.errors import DeviceRefused
 from labctl.nodes.tracing import TraceSender
 
 ACTION = "arm/action"
+RECOVER_NS = 5 * SECOND
 COLLECT_NS = SECOND // 2  # samples are collected from the robot at least this often
 
 
@@ -88,6 +90,7 @@ class ArmNode:
         self._last_ns = 0
         self._grid_ns = 0
         self._collected_ns = 0
+        self._recover_by_ns = 0
         self._held = np.zeros(robot.dof + 1)
         self._epoch = -1
         self._until_ns = 0
@@ -128,8 +131,7 @@ class ArmNode:
                 self._hold_here()
             step.out.append(Message("run", "staged", {"trial": body["trial"]}))
         elif message.kind == "recover":
-            self._robot.recover()
-            self._hold_here()
+            self._recover_by_ns = now_ns + RECOVER_NS
         elif message.kind == "open":
             self._advance(now_ns, step)
             self._collect(now_ns)
@@ -198,7 +200,21 @@ class ArmNode:
                 self._halt()
         else:
             self._grid_ns = now_ns
+        if self._recover_by_ns:
+            self._try_to_recover(now_ns, step)
         self._measure(now_ns, step)
+
+    def _try_to_recover(self, now_ns: int, step: Step) -> None:
+        """A robot that is still coming to rest refuses; ask again until it stands, and give up with a fault."""
+        self._collect(now_ns)
+        try:
+            self._robot.recover()
+        except DeviceRefused as error:
+            if now_ns < self._recover_by_ns:
+                return
+            step.out.append(Message("run", "event", {"kind": "fault", "t_ns": now_ns, "body": {"reason": str(error)}}))
+        self._recover_by_ns = 0
+        self._hold_here()
 
     def _follow(self, now_ns: int) -> None:
         grid = np.arange(self._grid_ns + self._period_ns, now_ns + 1, self._period_ns, dtype=np.int64)
