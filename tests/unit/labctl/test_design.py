@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labctl.design import Schedule, deducible_share, draw, drbg, williams
+from labctl.design import Schedule, _below, deducible_share, draw, drbg, williams
 
 secrets = st.binary(min_size=32, max_size=32)
 small = st.integers(2, 5)
@@ -59,6 +59,18 @@ def test_each_replicate_visits_every_condition_once(conditions, replicates, secr
         assert sorted(visited[start : start + conditions]) == names("o", conditions)
 
 
+def test_the_order_of_conditions_is_drawn_anew_for_each_replicate():
+    visited = [slot.condition for slot in draw(names("o", 3), ["a", "b"], 60, b"s" * 32).slots[::2]]
+    assert {tuple(visited[start : start + 3]) for start in range(0, 180, 3)} == set(
+        itertools.permutations(names("o", 3))
+    )
+
+
+def test_words_that_would_favour_small_numbers_are_rejected():
+    """2**64 - 1 is a multiple of 3, so of the 64-bit words exactly one, the largest, has to go."""
+    assert _below(3, iter([2**64 - 1, 2**64 - 2])) == (2**64 - 2) % 3
+
+
 @given(secret=secrets, other=secrets)
 def test_a_secret_gives_one_schedule_and_another_secret_another(secret, other):
     arguments = (names("o", 4), names("a", 4), 4)
@@ -75,10 +87,19 @@ def test_over_many_secrets_every_arm_opens_the_campaign_equally_often():
     assert all(abs(opening[arm] - 250) < 69 for arm in names("a", 4))
 
 
-def test_two_squares_of_one_schedule_do_not_repeat_each_other():
-    order = blocks(draw(["o"], names("a", 4), 40, b"s" * 32))
-    squares = [tuple(map(tuple, order[start : start + 4])) for start in range(0, 40, 4)]
-    assert len(set(squares)) > 5
+def test_every_square_has_its_labels_permuted_and_its_rows_shuffled_afresh():
+    """1500 squares of 4 arms hold every set of rows that relabelling can give, each in all 24 orders of its rows."""
+    order = [tuple(block) for block in blocks(draw(["o"], names("a", 4), 6000, b"s" * 32))]
+    found = defaultdict(set)
+    for start in range(0, 6000, 4):
+        square = tuple(order[start : start + 4])
+        found[frozenset(square)].add(square)
+    relabelled = {
+        frozenset(tuple(labels[entry] for entry in row) for row in williams(4))
+        for labels in itertools.permutations(names("a", 4))
+    }
+    assert set(found) == relabelled and len(relabelled) > 1
+    assert {len(orders) for orders in found.values()} == {24}
 
 
 @given(secret=secrets)
@@ -124,7 +145,7 @@ def test_drbg_is_hmac_sha256_in_counter_mode():
     "kinds", [("human", "policy"), ("human", "policy", "policy"), ("policy", "policy"), ("policy",) * 3]
 )
 def test_the_deducible_share_is_what_enumeration_of_a_square_gives(kinds):
-    """All labellings and row orders of a square are listed; a slot is deduced if all that show the same person agree."""
+    """A slot is deduced if all labellings and row orders of a square that show the same person agree on it."""
     rows = williams(len(kinds))
     possible = [
         tuple(labels[entry] for row in order for entry in row)

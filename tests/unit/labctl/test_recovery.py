@@ -230,6 +230,14 @@ def test_a_policy_that_always_dies_ends_as_not_run_and_never_in_an_endless_void(
 
 NAMES = st.sampled_from(["t-0", "t-1", "t-2"])
 TRIAL_KINDS = sorted({*VERB_KIND.values(), Kind.GO, Kind.OPERATION_RECORDED, Kind.RECORDING_SEALED, Kind.GAP})
+GOOD_PATH = {
+    State.PLANNED: (Kind.TRIAL_STAGING, Kind.TRIAL_SKIPPED),  # the second is refused unless the first is
+    State.STAGING: (Kind.SCENE_COMMITTED,),
+    State.COMMITTED: (Kind.ARM_REVEALED,),
+    State.ARMED: (Kind.EPISODE_STARTED,),
+    State.RUNNING: (Kind.GO, Kind.OPERATION_RECORDED, Kind.EPISODE_ENDED),
+    State.SCORING: (Kind.RECORDING_SEALED, Kind.OUTCOME_RECORDED),
+}
 
 
 class CampaignMachine(RuleBasedStateMachine):
@@ -238,7 +246,7 @@ class CampaignMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.book = Book()
-        self.committed = {name: False for name in self.book.state.trials}
+        self.committed = dict.fromkeys(self.book.state.trials, False)
 
     def attempt(self, event: Event) -> bool:
         before = self.book.state
@@ -263,6 +271,15 @@ class CampaignMachine(RuleBasedStateMachine):
     def try_anything(self, kind: str, name: str) -> None:
         self.attempt(self.book.fitting(kind, name))
 
+    @rule(steps=st.integers(1, 9))
+    def walk_on(self, steps: int) -> None:
+        """Some steps along the good path, as most trials go."""
+        for _ in range(steps):
+            trial = next_trial(self.book.state)
+            if trial is not None and trial.state in GOOD_PATH:
+                for kind in GOOD_PATH[trial.state]:
+                    self.attempt(self.book.fitting(kind, trial.id))
+
     @rule(choice=st.integers(0, 9), role=st.sampled_from(list(Role)))
     def do_what_is_allowed(self, choice: int, role: Role) -> None:
         trial = next_trial(self.book.state)
@@ -283,7 +300,7 @@ class CampaignMachine(RuleBasedStateMachine):
             self.book.make(Kind.HOLD_RAISED if raised else Kind.HOLD_CLEARED, None, None, {"code": "x", "text": "x"})
         )
 
-    @precondition(lambda self: len(self.book.events) > 15)
+    @precondition(lambda self: len(self.book.events) > 30)
     @rule(kind=st.sampled_from([Kind.CAMPAIGN_CLOSED, Kind.CAMPAIGN_FROZEN, Kind.CAMPAIGN_UNBLINDED]))
     def finish(self, kind: Kind) -> None:
         self.attempt(self.book.make(kind, None, None, {"reason": "enough", "early": True}))
