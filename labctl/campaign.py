@@ -150,7 +150,7 @@ def open_campaign(
     who: str,
     name: str | None = None,
 ) -> Opened:
-    """Freeze a protocol, draw and seal its schedule from 32 bytes of entropy, and start the journal in LAB/campaigns/NAME.
+    """Freeze a protocol, draw and seal its schedule from 32 bytes of entropy, start the journal in LAB/campaigns/NAME.
 
     The name is the protocol's unless given; a taken one gets -2, -3, … Everything is checked first and the folder
     appears whole or not at all. Raises InputError for the files and the name, StorageError.

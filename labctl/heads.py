@@ -47,7 +47,11 @@ def read_heads(folder: Path) -> list[Head]:
 
 def chain_and_head_problems(folder: Path, events: Sequence[Event]) -> list[Problem]:
     """What is wrong with a campaign's chain, in itself and against its heads. Raises BrokenRecord for damaged heads."""
-    return chain_problems(events) + head_problems(read_heads(folder), events)
+    heads = read_heads(folder)
+    missing = (
+        [] if heads else [Problem("missing heads.log", str(folder / HEADS), "no head stands outside the database")]
+    )
+    return chain_problems(events) + head_problems(heads, events) + missing
 
 
 def head_problems(heads: Sequence[Head], events: Sequence[Event]) -> list[Problem]:
