@@ -9,6 +9,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from labctl.analysis.cells import Cell
@@ -81,7 +82,7 @@ def arm_row(cohort: Cohort, arm: str, plan: Plan) -> dict[str, object]:
     }
 
 
-def pair_rows(cohort: Cohort, plan: Plan, refused: set[Key]) -> list[dict[str, object]]:
+def pair_rows(cohort: Cohort, plan: Plan, refused: set[Key]) -> list[dict[str, Any]]:
     """The entries of `pairs`, every pair once, the reference first; statistics are null for pairs in `refused`."""
     arms = sorted(cohort.arms(), key=lambda a: (a != plan.reference, a))
     pairs = list(itertools.combinations(arms, 2))
@@ -90,18 +91,22 @@ def pair_rows(cohort: Cohort, plan: Plan, refused: set[Key]) -> list[dict[str, o
     adjusted = holm_by_family(family, plan.reference)
     for p, row in rows.items():
         row["p_holm"] = adjusted.get(p)
-        row["verdict"] = verdict(row["p_holm"], row["log_rmst_ratio"], row["uph_difference"])
+        row["verdict"] = verdict(row["p_holm"], _scalars(cohort, p, row))
     return list(rows.values())
 
 
-def verdict(p_holm: float | None, log_rmst_ratio: float | None, uph_difference: float | None) -> str | None:
-    """better (the scalars name the same arm: a if log_rmst_ratio < 0), different but crossing, or not resolved."""
-    if p_holm is None or log_rmst_ratio is None:
+def verdict(p_holm: float | None, favours_a: Sequence[float | None]) -> str | None:
+    """better (every scalar that can be said favours the same arm), different but crossing, or not resolved.
+
+    Each of `favours_a` is above 0 where the pair's first arm did better. The arm meant is the one with the shorter
+    macro RMST, equally the sign of log_rmst_ratio: below 0 for the first. None without a p or a scalar.
+    """
+    said = [s for s in favours_a if s is not None]
+    if p_holm is None or not said:
         return None
     if p_holm > ALPHA:
         return "not resolved at this N"
-    agree = log_rmst_ratio != 0 and (uph_difference is None or log_rmst_ratio * uph_difference < 0)
-    return "better" if agree else "different, crossing"
+    return "better" if all(s > 0 for s in said) or all(s < 0 for s in said) else "different, crossing"
 
 
 def moved_share(cells: Sequence[Cell]) -> tuple[float | None, Interval | None]:
@@ -170,7 +175,7 @@ def _area(pairs: Sequence[tuple[Cell, Cell]], plan: Plan) -> tuple[float, Interv
     return float(found), percentile(np.concatenate(means))
 
 
-def _pair_row(cohort: Cohort, a: str, b: str, plan: Plan, *, refused: bool) -> dict:
+def _pair_row(cohort: Cohort, a: str, b: str, plan: Plan, *, refused: bool) -> dict[str, Any]:
     names = ("ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph", "family", "ks_macro_bootstrap", "logrank_cluster")
     empty = dict.fromkeys(("ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph_difference"))
     shared = cohort.objects(a, b)
@@ -196,6 +201,16 @@ def _pair_row(cohort: Cohort, a: str, b: str, plan: Plan, *, refused: bool) -> d
         "p_holm": None,
         "logrank_chi2": plain.chi2,
     }
+
+
+def _scalars(cohort: Cohort, pair: Key, row: Mapping[str, Any]) -> list[float | None]:
+    """Macro RMST difference, log RMST ratio and UPH difference, turned so that above 0 favours the first arm."""
+    shared = cohort.objects(*pair)
+    if not shared:
+        return []
+    gap = math.fsum(cohort.means[pair[1], o].rmst - cohort.means[pair[0], o].rmst for o in shared)
+    ratio = row["log_rmst_ratio"]
+    return [gap, None if ratio is None else -ratio, row["uph_difference"]]
 
 
 def _joined(parts: Sequence[Spells]) -> Spells:

@@ -97,17 +97,20 @@ def test_holm_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("p", "ratio", "uph", "expected"),
+    ("p", "favours_a", "expected"),
     [
-        (0.01, -0.5, 3.0, "better"),
-        (0.01, 0.5, -3.0, "better"),
-        (0.01, -0.5, -3.0, "different, crossing"),
-        (0.2, -0.5, 3.0, "not resolved at this N"),
-        (0.01, -0.5, None, "better"),
-        (None, -0.5, 3.0, None),
+        (0.01, [20.0, 0.5, 3.0], "better"),
+        (0.01, [-20.0, -0.5, -3.0], "better"),
+        (0.01, [20.0, 0.5, None], "better"),
+        (0.01, [20.0, 0.5, -3.0], "different, crossing"),
+        (0.01, [20.0, -0.5, -3.0], "different, crossing"),
+        (0.01, [0.0, 0.5, 3.0], "different, crossing"),
+        (0.2, [20.0, 0.5, 3.0], "not resolved at this N"),
+        (None, [20.0, 0.5, 3.0], None),
+        (0.01, [], None),
     ],
 )
 def test_a_verdict_needs_significance_and_scalars_that_agree(
-    p: float | None, ratio: float, uph: float | None, expected: str | None
+    p: float | None, favours_a: list[float | None], expected: str | None
 ) -> None:
-    assert verdict(p, ratio, uph) == expected
+    assert verdict(p, favours_a) == expected
