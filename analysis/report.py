@@ -57,7 +57,7 @@ def build_report(
     that no report wrote, and `TableError` on a row that breaks a rule of the table.
     """
     out = Path(out).resolve()
-    _check_folder(out)
+    check_folder(out)
     page, drawn = build_page(result, table_rows, lab=lab, title=title)
     body = {"schema": SCHEMA, "title": title, "result": result, "lab": lab}
     files: dict[str, bytes] = {
@@ -157,8 +157,8 @@ def _badges(lab: Mapping[str, Any]) -> list[dict[str, str]]:
     badges = []
     if lab.get("kind") == "sim":
         badges.append({"kind": "simulated", "label": "SIMULATED", "text": wording.SIMULATED})
-    elif lab.get("kind") in ("replay", "faults", "emulator"):
-        badges.append({"kind": "simulated", "label": str(lab["kind"]).upper(), "text": wording.SIMULATED})
+    elif lab.get("kind") not in (None, "real"):
+        badges.append({"kind": "simulated", "label": str(lab["kind"]).upper(), "text": wording.NOT_REAL})
     if lab.get("provisional"):
         why = wording.provisional(lab.get("provisional_why") or [])
         badges.append({"kind": "provisional", "label": "PROVISIONAL", "text": why})
@@ -186,7 +186,8 @@ def _videos(paths: Sequence[str]) -> list[tuple[str, str]]:
     return [(Path(path).stem, quote(str(path))) for path in paths]
 
 
-def _check_folder(out: Path) -> None:
+def check_folder(out: Path) -> None:
+    """Raise `ReportError` if a report may not be written to `out`; worth asking before a long analysis."""
     if out.exists() and not out.is_dir():
         raise ReportError(f"{out} is a file; give --out a folder")
     if not out.is_dir() or not any(out.iterdir()):

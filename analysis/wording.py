@@ -14,6 +14,7 @@ from labctl.analysis.numerals import interval, listing, number, p_equals, percen
 Standing = Literal["resolved", "crossing", "depends", "unresolved", "untested"]
 
 SIMULATED = "Every episode on this page ran in simulation. Nothing here is a measurement of a real robot."
+NOT_REAL = "No episode on this page is a measurement of a real robot doing its task."
 
 
 @dataclass(frozen=True)

@@ -118,6 +118,7 @@ def test_simulated_and_provisional_are_said_in_big_letters_and_only_then(case, r
     assert "<strong>PROVISIONAL</strong>" in html_of(case["result"], rows, case["lab"])
     final = html_of(case["result"], rows, case["lab"] | {"kind": "real", "provisional": False})
     assert "SIMULATED" not in final and "PROVISIONAL" not in final
+    assert "<strong>REPLAY</strong>" in html_of(case["result"], rows, case["lab"] | {"kind": "replay"})
 
 
 def test_the_flow_prints_the_real_counts(case):
@@ -131,6 +132,8 @@ def test_the_flow_prints_the_real_counts(case):
 def test_voids_after_go_are_counted_again_as_no_success(case, rows, undrawn):
     text = text_of(html_of(case["result"], rows, case["lab"]))
     assert "policy-c 42 / 96 (43.8 %) 42 / 104 (40.4 %)" in text
+    none = text_of(html_of(case["result"], rows, case["lab"] | {"void_as_failure": []}))
+    assert "No episode was voided after go" in none
 
 
 def test_failures_come_from_the_rows_when_no_lab_says_them(case, rows):
