@@ -39,7 +39,7 @@ def report_campaign(folder: Path, out: Path, *, boot: int = BOOT, perm: int = PE
             raise StateError(f"campaign {folder.name} is {campaign.state.phase}; {step} it first")
         told = gather(events)
         refuse_mixed(told, folder.name)
-        rows = operations(campaign)
+        rows = operations(events)
         protocol = parse_protocol(Ledger.open(folder).protocol_text(), "protocol.toml")
         lab = _lab(campaign, protocol, told, out)
         analysis = protocol.analysis

@@ -109,7 +109,7 @@ def explain(error: BaseException) -> tuple[str, int] | None:
     if isinstance(error, LabctlError):
         return str(error), error.exit_code
     kind = type(error)
-    if kind.__name__ == "TableError" and kind.__module__.startswith("labctl.analysis"):
+    if kind.__name__ in ("TableError", "ReportError") and kind.__module__.startswith("labctl.analysis."):
         return str(error), 2
     if isinstance(error, OSError):
         return _explain_os(error)

@@ -13,24 +13,41 @@ from labctl.cli.options import CONTEXT, campaign_argument, example, lab_option
 
 FORMATS = ("table",)
 LATER = ("rrd", "mcap", "parquet", "lerobot-v3", "lerobot-v2.1")
-EPILOG = example("labctl export first --to table --out operations.csv")
+EPILOG = example(
+    "labctl export first --to table --out operations.csv",
+    "labctl export first --to table --where outcome=failure --out failures.parquet",
+)
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
 @campaign_argument()
 @click.option("--to", "form", required=True, metavar="FORMAT", help=f"One of: {', '.join(FORMATS)}.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="PATH", help="File to write.")
+@click.option("--where", default=None, metavar="COLUMN=VALUE", help="Only episodes of which this is true.")
 @lab_option
-def export(campaign: str, form: str, out: Path, lab: Path | None) -> None:
-    """Write the operations table (CSV). Before unblinding it has no arm column, and so no statistics either."""
+def export(campaign: str, form: str, out: Path, where: str | None, lab: Path | None) -> None:
+    """Write the operations table, as CSV or, by the ending of PATH, as Parquet.
+
+    Before unblinding it has no arm column. `--where outcome=failure` keeps the episodes in which an item was left.
+    """
     from labctl.errors import InputError
 
     if form not in FORMATS:
         known = "not in this version" if form in LATER else "unknown"
         raise InputError(f"format {form!r} is {known}; this version exports: {', '.join(FORMATS)}")
 
-    from labctl.export import export_table
+    from labctl.campaign import Campaign
+    from labctl.errors import StateError
+    from labctl.export import filter_rows, operations, write_table
     from labctl.lab import campaign_folder
 
-    written = export_table(campaign_folder(campaign, lab), out)
-    click.echo(f"wrote {written} rows to {out}")
+    folder = campaign_folder(campaign, lab)
+    with Campaign.open(folder) as opened:
+        rows = operations(opened.events())
+    if not rows:
+        raise StateError(f"campaign {folder.name} has no scored episode yet; nothing was written")
+    kept = filter_rows(rows, where) if where else rows
+    if not kept:
+        raise InputError(f"no episode of {folder.name} has {where}; nothing was written")
+    write_table(kept, out)
+    click.echo(f"wrote {len(kept)} rows of {len({row['episode'] for row in kept})} episodes to {out}")
