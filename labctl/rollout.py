@@ -5,7 +5,7 @@ May not: send, journal, or name an arm of the experiment anywhere but in `task`,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,12 +107,13 @@ class Rollout:
             return self.started_ns + GO_PATIENCE_NS + 1
         return self.deadline_ns + SETTLE_NS
 
-    def proposal(self) -> dict[str, Any]:
-        """What device events say happened: the outcome an assessor confirms or corrects."""
-        moved = sum(op["result"] == "success" for op in self.operations)
-        lost = sum(op["result"] == "lost" for op in self.operations)
-        remaining = self.items - moved - lost
-        return {"items_staged": self.items, "moved": moved, "lost": lost, "remaining": remaining}
+
+
+def proposal(operations: Sequence[Mapping[str, Any]], items: int) -> dict[str, Any]:
+    """What device events say happened, as bodies of OperationRecorded: the outcome an assessor confirms or corrects."""
+    moved = sum(operation["result"] == "success" for operation in operations)
+    lost = sum(operation["result"] == "lost" for operation in operations)
+    return {"items_staged": items, "moved": moved, "lost": lost, "remaining": items - moved - lost}
 
 
 def recording_gaps(streams: Mapping[str, Mapping[str, Any]], rates: Mapping[str, float], end_ns: int) -> list[dict[str, Any]]:

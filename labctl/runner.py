@@ -18,6 +18,7 @@ from labctl.interlock import Hold, Limits, Snapshot, holds
 from labctl.journal import DuplicateCommand
 from labctl.model import Role, outcome_from, session_from
 from labctl.presence import BEAT_LIMIT_NS, Presence
+from labctl.rollout import proposal
 from labctl.trial import State, Trial, Verb, allowed
 
 PUBLISH_NS = 500 * MILLISECOND
@@ -351,10 +352,11 @@ class RunNode:
         )
 
     def _proposal(self, trial: Trial | None) -> dict[str, Any] | None:
-        rollout = self._conductor.rollout
+        """For scoring: from the journal, since the episode may be an earlier run's."""
         if trial is None or trial.state != State.SCORING:
             return None
-        return rollout.proposal() if rollout is not None else None
+        recorded = [event.body for event in self._desk.campaign.events() if event.kind == Kind.OPERATION_RECORDED and event.episode == trial.episode]
+        return proposal(recorded, self._desk.opened["items_staged"])
 
     # -- end -------------------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,117 @@
+"""Small simulated campaigns for tests, opened through the functions behind the command line."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from labctl.campaign import Campaign, Opened, open_campaign
+from labctl.clock import ManualClock, MonotonicClock
+
+ROOT = Path(__file__).resolve().parents[2]
+PROTOCOL = """
+[protocol]
+name = "{name}"
+question = "a test"
+fixture = "../fixtures/two_totes.toml"
+[trial]
+items_staged = {items}
+budget_s_per_item = {budget}
+arming_s = {arming}
+max_voids = {max_voids}
+process_lost = "{process_lost}"
+instruction = "Move the items."
+[design]
+objects = ["towels"]
+layouts = ["layout-1"]
+blocks_per_condition = {blocks}
+[analysis]
+tau_s = {budget}
+"""
+HUMAN = {"name": "human", "kind": "human", "controller": "sim_person", "options": {}}
+
+
+def policy(name: str, **options: Any) -> dict[str, Any]:
+    """An arm of the protocol."""
+    return {"name": name, "kind": "policy", "controller": "sim_policy", "options": options}
+
+
+def arms_toml(arms: Sequence[dict[str, Any]]) -> str:
+    """The [[arm]] tables."""
+    lines = []
+    for arm in arms:
+        lines += ["[[arm]]", *(f'{key} = "{arm[key]}"' for key in ("name", "kind", "controller")), "[arm.options]"]
+        lines += [
+            f'{key} = "{value}"' if isinstance(value, str) else f"{key} = {value}"
+            for key, value in arm["options"].items()
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def cell_toml(*, cameras: bool, durable: bool = False, name: str = "test-cell") -> str:
+    """The shipped simulated cell, with or without its cameras."""
+    text = (ROOT / "hw_configs" / "sim_fr3.toml").read_text("utf-8")
+    text = text.replace('name = "sim-fr3"', f'name = "{name}"').replace("min_free_gb = 1.0", "min_free_gb = 0.01")
+    if not durable:
+        text = text.replace("durable = true ", "durable = false ")
+    if not cameras:
+        start, end = text.index("[[camera]]"), text.index("[video]")
+        text = text[:start] + text[end:]
+    return text
+
+
+def make_campaign(
+    lab: Path,
+    arms: Sequence[dict[str, Any]] = (HUMAN, policy("policy-a", skill="swift")),
+    *,
+    name: str = "trial-run",
+    cameras: bool = False,
+    durable: bool = False,
+    live: bool = False,
+    blocks: int = 1,
+    items: int = 1,
+    budget: float = 4.0,
+    arming: float = 4.0,
+    max_voids: int = 3,
+    process_lost: str = "void",
+    entropy: bytes | None = None,
+) -> Opened:
+    """Open a campaign in the folder `lab`, which becomes a lab."""
+    for folder in ("protocols", "fixtures", "cells", "campaigns"):
+        (lab / folder).mkdir(exist_ok=True)
+    (lab / "lab.toml").touch()
+    (lab / "fixtures/two_totes.toml").write_bytes((ROOT / "fixtures/two_totes.toml").read_bytes())
+    text = PROTOCOL.format(
+        name=name,
+        items=items,
+        budget=budget,
+        arming=arming,
+        max_voids=max_voids,
+        process_lost=process_lost,
+        blocks=blocks,
+    )
+    (lab / "protocols/p.toml").write_text(text + arms_toml(arms), "utf-8")
+    (lab / "cells/c.toml").write_text(cell_toml(cameras=cameras, durable=durable), "utf-8")
+    anchor = MonotonicClock().anchor() if live else ManualClock(0).anchor()
+    entropy = entropy or hashlib.sha256(name.encode()).digest()
+    return open_campaign(
+        lab / "protocols/p.toml", lab / "cells/c.toml", lab, entropy=entropy, anchor=anchor, who="tester"
+    )
+
+
+def events_of(folder: Path) -> list[Any]:
+    """All events of a campaign."""
+    with Campaign.open(folder) as campaign:
+        return campaign.events()
+
+
+def start_run(folder: Path, *, live: bool, log: Path) -> subprocess.Popen[bytes]:
+    """`labctl run --headless` as its own process, its output in a file."""
+    time = "--real-time" if live else "--simulated-time"
+    words = [str(Path(sys.executable).with_name("labctl")), "run", str(folder), "--headless", time]
+    with log.open("ab") as out:
+        return subprocess.Popen(words, stdout=out, stderr=out, start_new_session=True)

@@ -1,0 +1,112 @@
+"""kill -9 of a running campaign, anywhere: what was acknowledged stays, the chain holds, the next run goes on with the same arm."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+from collections import Counter
+from pathlib import Path
+
+from support.campaigns import HUMAN, events_of, make_campaign, policy, start_run
+
+from labctl.clock import SECOND
+from labctl.events import Event, Kind
+from labctl.ledger import Ledger
+from labctl.recovery import reconcile
+from labctl.traces import TraceStore
+from labctl.trial import LIVE, fold, next_trial
+from labctl.verify import verify_campaign
+
+ROUNDS = 50
+
+
+def acknowledged(folder: Path) -> int:
+    """The last seq on disk, read as anyone can."""
+    with sqlite3.connect(f"file:{folder / 'journal.db'}?mode=ro", uri=True) as db:
+        return db.execute("select max(seq) from event").fetchone()[0]
+
+
+def kill_at(folder: Path, log: Path, seq: int) -> bool:
+    """Start a run and kill it -9 once the journal has reached a seq; False when it ended by itself before."""
+    run = start_run(folder, live=False, log=log)
+    while run.poll() is None:
+        if acknowledged(folder) >= seq:
+            os.killpg(run.pid, signal.SIGKILL)
+            run.wait()
+            return True
+    return False
+
+
+def check_recovered(before: list[Event], after: list[Event]) -> None:
+    """What one kill and the next start may do to a journal."""
+    assert after[: len(before)] == before, "an acknowledged event changed or is gone"
+    state = fold(before)
+    turn = next_trial(state)
+    live = [trial for trial in state.trials.values() if trial.state in LIVE]
+    assert len(live) <= 1
+    new = after[len(before) :]
+    if live:
+        concluded = [event.kind for event in new if event.trial == live[0].id]
+        assert concluded, "the open trial was concluded"
+        assert turn is not None and live[0].id == turn.id, "the next run continues with the trial that was open"
+    for event in new:
+        if event.kind == Kind.EPISODE_ENDED and event.body["reason"] == "process_lost":
+            assert event.body["end_ns"] <= before[-1].at_ns + 2 * SECOND, "downtime was counted as trial time"
+
+
+def test_fifty_kills_anywhere_lose_nothing_acknowledged(tmp_path: Path) -> None:
+    """One campaign is killed fifty times at random entries of its journal and then runs to its end."""
+    arms = [HUMAN, policy("policy-a", skill="swift"), policy("policy-b", skill="slow")]
+    campaign = make_campaign(tmp_path, arms, blocks=12, budget=6.0, arming=1.0, max_voids=100, durable=True)
+    folder, log = campaign.folder, tmp_path / "run.log"
+    draw = random.Random(1)
+    phases: Counter[str] = Counter()
+    for _ in range(ROUNDS):
+        before = events_of(folder)
+        assert kill_at(folder, log, len(before) + draw.randint(1, 14)), "the campaign was over before its last kill"
+        killed = events_of(folder)
+        check_recovered(before, killed)
+        state = fold(killed)
+        trial = next_trial(state)
+        phases[str(trial.state) if trial else "over"] += 1
+    assert start_run(folder, live=False, log=log).wait() == 0
+    done = events_of(folder)
+    assert len(phases) >= 5, f"the kills hit only {dict(phases)}"
+    assert next_trial(fold(done)) is None
+    assert reconcile(done, rule="void", last_sample_ns={}) == []
+    verified = verify_campaign(folder)
+    assert verified.problems == []
+    assert "recovered: trial" in log.read_text(), "the run says what it concluded"
+    check_arms(folder, done)
+    check_gaps(folder, done)
+    print(f"\n{ROUNDS} kills, by the state they hit: {dict(phases)}; {verified.counts}")
+
+
+def check_arms(folder: Path, events: list[Event]) -> None:
+    """Every attempt of a trial was run by the arm that was drawn for it."""
+    ledger = Ledger.open(folder)
+    openings = {opening["sha256"]: opening["value"] for opening in ledger.open_all()["openings"]}
+    revealed = [event for event in events if event.kind == Kind.ARM_REVEALED]
+    attempts = Counter(event.trial for event in revealed)
+    assert max(attempts.values()) > 1, "no trial was attempted twice"
+    for event in revealed:
+        assert openings[event.body["sealed"]] == ledger.reveal(event.trial)
+
+
+def check_gaps(folder: Path, events: list[Event]) -> None:
+    """Of an episode whose process was lost, at most the open second of a stream is missing, and that is said."""
+    with_gaps = {event.episode for event in events if event.kind == Kind.GAP}
+    lost = [e for e in events if e.kind == Kind.EPISODE_ENDED and e.body["reason"] == "process_lost"]
+    assert lost, "no kill hit a running episode"
+    store = TraceStore.open(f"sqlite:///{folder / 'traces.db'}", folder.name, readonly=True)
+    try:
+        for event in lost:
+            happened = [e.at_ns for e in events if e.episode == event.episode and e.seq < event.seq]
+            last = store.last_sample_ns(event.episode)
+            if last is not None:
+                assert event.episode in with_gaps
+                assert max(happened) - last <= 1.6 * SECOND, "more than the open second is missing"
+    finally:
+        store.close()
