@@ -20,7 +20,7 @@ lint: $(VENV)/.installed-test
 	$(VENV)/bin/pyright
 
 docs: $(VENV)/.installed-test
-	$(VENV)/bin/python tests/unit/test_help.py > docs/cli.md
+	$(VENV)/bin/python -P tests/unit/test_help.py > docs/cli.md
 
 clean:
 	rm -rf build dist *.egg-info labctl-demo

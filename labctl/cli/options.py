@@ -6,6 +6,7 @@ May not: know a verb, or import anything heavy.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     table = Table(*headings, box=box.SIMPLE)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    Console(highlight=False, width=None if click.get_text_stream("stdout").isatty() else WIDE).print(table)
+    Console(highlight=False, width=None if sys.stdout.isatty() else WIDE).print(table)
 
 
 def campaign_argument(*, required: bool = True) -> Callable[[F], F]:

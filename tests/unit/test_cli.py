@@ -82,7 +82,6 @@ def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]):
         (InputError("unknown key 'x'", where="a.toml:3"), 2, "error: a.toml:3: unknown key 'x'\n"),
         (StateError("not open"), 1, "error: not open\n"),
         (BrokenRecord("the chain\nis broken"), 1, "error: the chain is broken\n"),
-        (KeyboardInterrupt(), 130, "error: interrupted\n"),
         (PermissionError(errno.EACCES, "Permission denied", "a.csv"), 1, "error: a.csv: not allowed"),
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "a.csv"), 2, "error: a.csv: No such file"),
         (OSError(errno.ENOSPC, "No space left on device", "t.db"), 1, "error: t.db: no space left"),
@@ -95,6 +94,12 @@ def test_a_mistake_is_one_line_and_an_exit_code(
     found, text = outcome(error, monkeypatch, capsys)
     assert found == code
     assert text.startswith(said) and text.count("\n") == 1
+
+
+def test_an_interrupt_is_one_line_below_the_echoed_key(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    assert outcome(KeyboardInterrupt(), monkeypatch, capsys) == (130, "\nerror: interrupted\n")
 
 
 def test_a_locked_database_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

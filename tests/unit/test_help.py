@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from labctl import cli
+from labctl.cli.options import CONTEXT
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 WIDTH = 100
@@ -22,12 +23,12 @@ The lab folder is `--lab DIR`, else `$LABCTL_LAB`, else the nearest parent holdi
 
 def page() -> str:
     """The whole page as Markdown."""
-    top = click.Context(cli.group, info_name="labctl", terminal_width=WIDTH)
+    top = click.Context(cli.group, info_name="labctl", terminal_width=WIDTH, **CONTEXT)
     parts = [HEAD, _block("labctl", cli.group.get_help(top))]
     for verb in cli.VERBS:
         command = cli.group.get_command(top, verb)
         assert command is not None
-        context = click.Context(command, parent=top, info_name=verb, terminal_width=WIDTH)
+        context = click.Context(command, parent=top, info_name=verb, terminal_width=WIDTH, **CONTEXT)
         parts.append(_block(f"labctl {verb}", command.get_help(context)))
     return "\n".join(parts)
 
