@@ -17,6 +17,7 @@ from labctl.clock import MILLISECOND, ManualClock
 from labctl.errors import DeviceError, LabctlError
 
 BEAT_NS = 500 * MILLISECOND
+END_NS = 3_000 * MILLISECOND
 Factory = Callable[[str], Node]
 _NEVER = 1 << 62
 
@@ -87,9 +88,11 @@ class LoopHost:
 
     def end_all(self) -> None:
         """Ask every node to finish, so that stores are closed."""
-        for name in list(self._nodes):
+        for name in sorted(self._nodes):
             self._mail[name].append(Message(name, "shutdown", sender="@host"))
-            self._step(name, self.clock.now_ns())
+            self._due[name] = self.clock.now_ns()
+        over = self.clock.now_ns() + END_NS
+        self.run(lambda: all(getattr(node, "finished", True) for node in self._nodes.values()), limit_ns=over)
         self._nodes.clear()
 
     def _next_time(self) -> int:

@@ -14,6 +14,8 @@ from labctl.errors import DeviceRefused
 from labctl.nodes.tracing import TraceSender
 
 ACTION = "arm/action"
+LEAVE_NS = SECOND
+REST_RAD_S = 1e-6
 RECOVER_NS = 5 * SECOND
 COLLECT_NS = SECOND // 2  # samples are collected from the robot at least this often
 
@@ -91,6 +93,7 @@ class ArmNode:
         self._grid_ns = 0
         self._collected_ns = 0
         self._recover_by_ns = 0
+        self._leave_by_ns = 0
         self._held = np.zeros(robot.dof + 1)
         self._epoch = -1
         self._until_ns = 0
@@ -112,8 +115,19 @@ class ArmNode:
         if now_ns - self._collected_ns >= COLLECT_NS:
             self._collect(now_ns)
             step.out += self._sender.poll(now_ns)
+        if self._leave_by_ns and not self.finished:
+            self._leave(now_ns, step)
         step.due_ns = self._last_ns + self._tick_ns
         return step
+
+    def _leave(self, now_ns: int, step: Step) -> None:
+        """Asked to end: stay until the arm is at rest, so that the record shows it."""
+        if np.abs(self._robot.observe()["dq"]).max() > REST_RAD_S and now_ns < self._leave_by_ns:
+            return
+        self._collect(now_ns)
+        step.out += self._sender.close(now_ns)
+        self._robot.close()
+        self.finished = True
 
     def _read(self, message: Message, now_ns: int, step: Step) -> None:
         body = message.body
@@ -146,10 +160,8 @@ class ArmNode:
             step.out += self._sender.resend()
         elif message.kind == "shutdown":
             self._halt()
-            self._collect(now_ns)
-            step.out += self._sender.close(now_ns)
-            self._robot.close()
-            self.finished = True
+            self._until_ns = 0
+            self._leave_by_ns = now_ns + LEAVE_NS
 
     def _take_lease(self, body: object, now_ns: int, step: Step) -> None:
         assert isinstance(body, dict)
