@@ -1,0 +1,165 @@
+"""The cell as separate processes in real time: a process killed or hung costs one episode; a dead run process stops the arm."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.campaigns import HUMAN, events_of, make_campaign, policy, start_run
+
+from labctl.clock import SECOND, MonotonicClock
+from labctl.events import Event, Kind
+from labctl.traces import TraceStore
+from labctl.verify import verify_campaign
+
+CLOCK = MonotonicClock()
+PATIENCE_NS = 60 * SECOND
+
+
+def wait_for(what: str, found: Callable[[], object]) -> object:
+    """Poll until something is there; the only clock is the deadline."""
+    until = CLOCK.now_ns() + PATIENCE_NS
+    while CLOCK.now_ns() < until:
+        value = found()
+        if value:
+            return value
+        CLOCK.sleep_until(CLOCK.now_ns() + SECOND // 50)
+    raise AssertionError(f"{what} did not come within {PATIENCE_NS // SECOND} s")
+
+
+@contextmanager
+def running(folder: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """`labctl run --headless --real-time`; whatever is left of it is killed at the end."""
+    run = start_run(folder, live=True, log=log)
+    try:
+        yield run
+    finally:
+        for pid in [run.pid, *children(run.pid).values()]:
+            try:
+                os.kill(pid, signal.SIGCONT)
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        run.wait()
+
+
+def children(parent: int) -> dict[str, int]:
+    """Process ids of a run's children by the lock they hold (their node name)."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+            if int(fields[1]) == parent:
+                held = [os.readlink(fd) for fd in (path.parent / "fd").iterdir()]
+                names = [Path(target).stem for target in held if target.endswith(".lock") and "/locks/" in target]
+                found[names[0] if names else f"starting-{path.parent.name}"] = int(path.parent.name)
+        except (OSError, ValueError):
+            continue  # it ended while it was looked at
+    return found
+
+
+def of_kind(folder: Path, kind: Kind) -> list[Event]:
+    return [event for event in events_of(folder) if event.kind == kind]
+
+
+VICTIMS = {"arm": "arm_lost", "controller": "controller_lost", "recorder": "recorder_lost", "camera-wrist": "camera_lost"}
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "hung"])
+def test_a_lost_process_costs_one_episode(tmp_path: Path, how: signal.Signals) -> None:
+    """Each kind of process is lost in an episode of its own: the reason is right, the rule voids it, the trial is run again."""
+    arms = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
+    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, budget=5.0, arming=4.0, max_voids=9)
+    folder, log = campaign.folder, tmp_path / "run.log"
+    with running(folder, log) as run:
+        for number, victim in enumerate(VICTIMS, 1):
+            wait_for(f"go {number}", lambda n=number: len(of_kind(folder, Kind.GO)) >= n)
+            pid = wait_for(f"the {victim} process", lambda v=victim: children(run.pid).get(v))
+            assert isinstance(pid, int)
+            os.kill(pid, how)
+            wait_for(f"void {number}", lambda n=number: len(of_kind(folder, Kind.EPISODE_VOIDED)) >= n)
+        wait_for("an outcome", lambda: of_kind(folder, Kind.OUTCOME_RECORDED))
+        run.terminate()
+        run.wait(timeout=30)
+    ended = [event.body["reason"] for event in of_kind(folder, Kind.EPISODE_ENDED)]
+    assert ended[: len(VICTIMS)] == list(VICTIMS.values()), log.read_text()
+    voided = [(event.body["reason"], event.body["after_go"]) for event in of_kind(folder, Kind.EPISODE_VOIDED)]
+    assert voided[: len(VICTIMS)] == [(reason, True) for reason in VICTIMS.values()]
+    assert len({event.trial for event in of_kind(folder, Kind.GO)[: len(VICTIMS) + 1]}) == 1, "a void keeps its trial"
+    acknowledged = [event.body["code"] for event in of_kind(folder, Kind.HOLD_CLEARED)]
+    assert acknowledged == ["arm_lost"], "a person looks after a lost arm, and only then"
+    assert verify_campaign(folder).problems == []
+    assert steady(folder, of_kind(folder, Kind.GO)[2].episode), "a recorder's death loses no chunk: producers keep them"
+
+
+def steady(folder: Path, episode: str | None) -> bool:
+    """Whether the arm's 100 Hz state was recorded without a hole."""
+    t_ns, _ = recorded(folder, episode)
+    return bool(np.allclose(np.diff(t_ns) / 1e6, 10.0, atol=0.01))
+
+
+def recorded(folder: Path, episode: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """Times and joint angles of an episode."""
+    store = TraceStore.open(f"sqlite:///{folder / 'traces.db'}", folder.name, readonly=True)
+    try:
+        t_ns, values = store.read(episode or "", "arm/state")
+    finally:
+        store.close()
+    return t_ns, values[:, :7]
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "hung"])
+def test_a_dead_run_process_never_leaves_a_policy_driving(tmp_path: Path, how: signal.Signals) -> None:
+    """The lease lapses: within 0.3 s of lease, one tick and the braking, together 1 s, the joints stand still."""
+    campaign = make_campaign(tmp_path, [policy("policy-a", skill="swift"), HUMAN], live=True, items=4, budget=20.0, arming=4.0)
+    folder, log = campaign.folder, tmp_path / "run.log"
+    with running(folder, log) as run:
+        went = wait_for("go", lambda: of_kind(folder, Kind.GO))
+        assert isinstance(went, list)
+        episode = went[0].episode
+        CLOCK.sleep_until(went[0].body["go_ns"] + 3 * SECOND)
+        os.kill(run.pid, how)
+        stopped_ns = CLOCK.now_ns()
+        CLOCK.sleep_until(stopped_ns + 4 * SECOND)
+        if how == signal.SIGSTOP:
+            os.kill(run.pid, signal.SIGKILL)
+        wait_for("the processes' end", lambda: not any((folder / "locks").iterdir()) or not alive(folder))
+    t_ns, q = recorded(folder, episode)
+    before = (t_ns > stopped_ns - 2 * SECOND) & (t_ns < stopped_ns)
+    assert np.ptp(q[before], axis=0).max() > 0.01, "it was moving before"
+    moving = t_ns[1:][np.abs(np.diff(q, axis=0)).max(axis=1) > 0.0]
+    print(f"\nlast motion {(moving[-1] - stopped_ns) / 1e6:.0f} ms after the run process was {how.name}")
+    assert t_ns[-1] > moving[-1], "the record ends with an arm at rest"
+    assert moving[-1] - stopped_ns < SECOND
+
+
+def alive(folder: Path) -> list[Path]:
+    """Lock files that a process of the run still holds: it writes its pid there and removes it at its end."""
+    held = []
+    for path in (folder / "locks").glob("*.lock"):
+        pid = path.read_text().partition(" ")[0]
+        if pid and Path(f"/proc/{pid}").exists():
+            held.append(path)
+    return held
+
+
+def test_an_interrupted_run_seals_and_continues(tmp_path: Path) -> None:
+    """SIGTERM in an episode: it ends as a shutdown, is sealed, and the next run scores it and goes on."""
+    campaign = make_campaign(tmp_path, [policy("policy-a", skill="slow"), HUMAN], live=True, budget=5.0, arming=4.0)
+    folder, log = campaign.folder, tmp_path / "run.log"
+    with running(folder, log) as run:
+        wait_for("go", lambda: of_kind(folder, Kind.GO))
+        run.terminate()
+        run.wait(timeout=30)
+    assert [event.body["reason"] for event in of_kind(folder, Kind.EPISODE_ENDED)] == ["shutdown"]
+    assert len(of_kind(folder, Kind.RECORDING_SEALED)) == 1
+    with running(folder, log) as run:
+        assert run.wait(timeout=120) == 0, log.read_text()
+    assert len(of_kind(folder, Kind.OUTCOME_RECORDED)) == 2
+    assert verify_campaign(folder).problems == []
