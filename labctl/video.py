@@ -39,7 +39,7 @@ class VideoWriter:
     ) -> None:
         """Open the file, making its folder. Width and height are even (4:2:0); rate_hz only sets the keyframe distance.
 
-        Raises InputError for an unknown codec or an odd size, StorageError when the file cannot be made.
+        Raises InputError for an unknown codec or preset or an odd size, StorageError when the file cannot be made.
         """
         import av.error
 
@@ -69,6 +69,8 @@ class VideoWriter:
             self._container.start_encoding()
         except OSError as error:
             raise self._refused(error) from error
+        except ValueError as error:
+            raise InputError(f"the video encoder {codec!r} refuses preset {preset!r} with crf {crf}") from error
 
     def write(self, rgb: np.ndarray, pts_us: int) -> None:
         """Add a frame: rgb (height, width, 3) uint8, pts_us later than the last one's.

@@ -22,6 +22,15 @@ APPLICATION = "labctl"
 TIMELINE = "t"
 STATE, ACTION, TRACKER, POLICY = "arm/state", "arm/action", "tracker", "policy"
 STAGES = {"requested": (120, 170, 255), "limited": (255, 190, 80), "sent": (110, 220, 130)}
+JOINTS = (
+    (76, 144, 240),
+    (240, 130, 60),
+    (90, 190, 110),
+    (225, 85, 90),
+    (160, 120, 220),
+    (205, 175, 70),
+    (90, 195, 205),
+)
 _HERE = Path(__file__).parent
 
 
@@ -141,7 +150,7 @@ class _Log:
         if state is not None and len(state.t_ns):
             joints = self._episode.joint_names
             q = _columns(state, [f"q.{name}" for name in joints])
-            self._curve("joints", state.t_ns, q, joints)
+            self._curve("joints", state.t_ns, q, joints, [JOINTS[i % len(JOINTS)] for i in range(q.shape[1])])
             opening = _columns(state, ["gripper"])
             self._curve("gripper", state.t_ns, 1000 * opening, ["opening"], (110, 220, 130))
             tcp = _columns(state, ["tcp.x", "tcp.y", "tcp.z"])

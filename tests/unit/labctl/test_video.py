@@ -90,6 +90,12 @@ def test_an_unknown_codec_is_one_clear_line_and_leaves_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_unknown_preset_is_one_clear_line_and_leaves_no_file(tmp_path):
+    with pytest.raises(InputError, match="refuses preset 'nonsense' with crf 23"):
+        VideoWriter(tmp_path / "v.mp4", 64, 48, preset="nonsense")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_odd_size_is_refused(tmp_path):
     with pytest.raises(InputError, match="must be even"):
         VideoWriter(tmp_path / "v.mp4", 63, 48)
