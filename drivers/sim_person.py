@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from labctl.drivers.common.picker import Picker, Skill, options_of
+from labctl.drivers.common.picker import Picker, Skill, difficulties, options_of
 
 OPTIONS = ("load_s", "crash_at")
 
 PRACTISED = Skill(
-    speed_m_s=0.45,
-    aim_m=0.003,
+    speed_m_s=0.42,
+    aim_m=0.0025,
     bias_m=0.0,
     pause_p=0.15,
     pause_s=0.5,
-    react_s=0.4,
-    outside_p=0.002,
+    react_s=0.5,
+    outside_p=0.0005,
     low_p=0.0,
     fast_p=0.0,
     frailty=0.15,
@@ -36,4 +36,4 @@ class SimulatedPerson(Picker):
 def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> SimulatedPerson:
     """A simulated person. Options: load_s, crash_at ("load" or "infer", to test what a crash does). Raises InputError for any other."""
     given = options_of(options, OPTIONS, "sim_person")
-    return SimulatedPerson(PRACTISED, float(given.get("load_s", 0.0)), given.get("crash_at"))
+    return SimulatedPerson(PRACTISED, difficulties(fixture), float(given.get("load_s", 0.0)), given.get("crash_at"))

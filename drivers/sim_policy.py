@@ -9,31 +9,32 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from labctl.drivers.common.picker import Picker, Skill, options_of
+from labctl.drivers.common.picker import Picker, Skill, difficulties, options_of
 
 from labctl.errors import InputError
 
 OPTIONS = ("skill", "endpoint", "load_s", "latency_s", "crash_at")
 
-_BASE = Skill(
-    speed_m_s=0.25,
+_SWIFT = Skill(
+    speed_m_s=0.28,
     aim_m=0.006,
-    bias_m=0.004,
+    bias_m=0.003,
     pause_p=0.4,
-    pause_s=1.5,
+    pause_s=1.2,
     react_s=0.6,
-    outside_p=0.035,
-    low_p=0.005,
-    fast_p=0.003,
+    outside_p=0.025,
+    low_p=0.002,
+    fast_p=0.002,
     frailty=0.55,
     latency_s=0.1,
     execute=12,
 )
 SKILLS: Mapping[str, Skill] = {
-    "swift": _BASE,
-    "steady": replace(_BASE, pause_s=3.0, aim_m=0.008, speed_m_s=0.2, latency_s=0.15),
-    "clumsy": replace(_BASE, pause_s=4.0, aim_m=0.012, bias_m=0.01, speed_m_s=0.2, outside_p=0.05, low_p=0.01),
-    "slow": replace(_BASE, pause_s=8.0, aim_m=0.014, bias_m=0.012, speed_m_s=0.12, low_p=0.04, latency_s=0.3),
+    "swift": _SWIFT,
+    "steady": replace(_SWIFT, speed_m_s=0.2, pause_s=3.0, aim_m=0.007, latency_s=0.15),
+    "halting": replace(_SWIFT, speed_m_s=0.18, pause_s=6.0, aim_m=0.009, bias_m=0.005, latency_s=0.2),
+    "clumsy": replace(_SWIFT, speed_m_s=0.18, pause_s=7.5, aim_m=0.011, bias_m=0.009, low_p=0.001, fast_p=0.001),
+    "slow": replace(_SWIFT, speed_m_s=0.12, pause_s=12.0, aim_m=0.013, bias_m=0.011, low_p=0.09, latency_s=0.3),
 }
 
 
@@ -49,4 +50,4 @@ def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mappi
     skill = SKILLS[name]
     if "latency_s" in given:
         skill = replace(skill, latency_s=float(given["latency_s"]))
-    return Picker(skill, float(given.get("load_s", 0.0)), given.get("crash_at"))
+    return Picker(skill, difficulties(fixture), float(given.get("load_s", 0.0)), given.get("crash_at"))

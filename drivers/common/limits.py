@@ -23,7 +23,7 @@ from labctl.drivers.common.sweep import Sweep, levers
 from labctl.errors import InputError
 
 SMOOTHING_S = 0.1
-_REST = 1e-12  # rad per cycle: rounding of the average, not motion
+_REST = 1e-9  # rad: nearer than any encoder sees, and far more than the rounding of the average
 _MARGIN = 1.0 - 1e-9  # differences of rounded positions must not exceed a limit in the last bit
 
 
@@ -109,15 +109,19 @@ class Limiter:
         n = wanted.shape[0]
         if self.still and (wanted == self._rest).all():
             return Sweep(self.arm.chain, np.repeat(self.q[None, :], n, axis=0), self.pose, 0.0)
+        if not math.isfinite(float(wanted.sum())):
+            wanted = _finite(self._window[-1], wanted)
         seen = np.concatenate([self._window, wanted])
         sweep = self._at_once(seen, n)
         if sweep is None:
-            seen[self._width :] = _finite(self._window[-1], wanted)
             rows = np.array([self._cycle(row) for row in self._smooth(seen, n)[:n] + self._middle])
             sweep = Sweep(self.arm.chain, rows, self.pose, math.inf)
         self._window = seen[n:]
-        if float(np.abs(self.move).max()) < _REST and (self._window == wanted[-1]).all():
-            self.still, self._rest, self.move = True, wanted[-1].copy(), np.zeros(self.arm.dof)
+        if max(float(np.abs(self.move).max()), float(np.abs(self.q - wanted[-1]).max())) < _REST and (
+            (self._window == wanted[-1]).all()
+        ):
+            self.still, self._rest = True, wanted[-1].copy()
+            self.move = np.zeros(self.arm.dof)
         return sweep
 
     def _smooth(self, seen: np.ndarray, n: int) -> np.ndarray:
@@ -212,8 +216,8 @@ class Limiter:
     def _cycle(self, wanted: np.ndarray) -> np.ndarray:
         """One limited servo cycle towards `wanted` (dof,), braking in time for it; else the stop already known to be safe."""
         gap = wanted - self.q
-        approach = np.sqrt(2 * self._kick * np.abs(gap)) - self._kick / 2
-        speed = np.minimum(np.minimum(np.abs(gap), np.maximum(approach, 0.0)), self._step)
+        kick = self._kick  # the largest step v from which v, v - kick, v - 2 kick ... ends within the gap
+        speed = np.minimum(np.sqrt(kick * (kick / 4 + 2 * np.abs(gap))) - kick / 2, self._step)
         move = np.clip(np.copysign(speed, gap), self.move - self._kick, self.move + self._kick)
         q = self.q + move
         pose = kinematics.pose(self.arm.chain, q.tolist())
@@ -242,5 +246,6 @@ def _finite(before: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 def _ramp(move: np.ndarray, kick: np.ndarray) -> np.ndarray:
     """Steps (k, dof) that bring a step `move` per cycle to zero evenly, none changing by more than `kick`; (0, dof) at rest."""
-    cycles = math.ceil(float((np.abs(move) / kick).max()))
+    # a ramp begun must go on as it was planned: without the small number, rounding would now and then add a cycle to the rest of it
+    cycles = math.ceil(float((np.abs(move) / kick).max()) - 1e-10)
     return move * (np.arange(cycles - 1, -1, -1) / max(cycles, 1))[:, None]

@@ -11,7 +11,7 @@ easy ones differ by a log-normal factor drawn once per episode (frailty), so tha
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,8 +57,12 @@ class Picker:
 
     kind: Kind = "sim"
 
-    def __init__(self, skill: Skill, load_s: float = 0.0, crash_at: str | None = None) -> None:
+    def __init__(
+        self, skill: Skill, difficulty: Sequence[float], load_s: float = 0.0, crash_at: str | None = None
+    ) -> None:
+        """difficulty: of each object of the fixture, in its order; it scales the aim's error."""
         self.skill = skill
+        self._difficulty = tuple(difficulty)
         self.load_s = load_s
         self._crash_at = crash_at
         self.reset(0)
@@ -118,18 +122,18 @@ class Picker:
         free = items[(items[:, 4] > 0.5) & (items[:, 5] < 0.5) & (items[:, 6] < 0.5)]
         if len(free):
             nearest = free[int(np.argmin((free[:, 0] - here[0]) ** 2 + (free[:, 1] - here[1]) ** 2))]
-            self._pick(here, nearest.tolist())
+            self._pick(here, nearest.tolist(), self._difficulty[int(arrays["object_index"][0])])
             return True
         self._plan = np.array([[*here, OPEN_M]])
         in_the_air = (items[:, 4] < 0.5) & (items[:, 6] < 0.5)
         return bool(in_the_air.any())
 
-    def _pick(self, here: Point, item: list[float]) -> None:
+    def _pick(self, here: Point, item: list[float], difficulty: float) -> None:
         x, y, z, yaw = item[:4]
         if self._aimed is None or math.hypot(x - self._aimed[0], y - self._aimed[1]) > 0.01:
             self._aimed = (x, y)
-            self._bias = self._error(self.skill.bias_m)
-        aim = self._bias + self._error(self.skill.aim_m)
+            self._bias = self._error(self.skill.bias_m * difficulty)
+        aim = self._bias + self._error(self.skill.aim_m * difficulty)
         gx, gy = x + aim[0], y + aim[1]
         turn = _near(yaw, math.atan2(gy, gx))
         legs = _Legs(self, here, OPEN_M)
@@ -224,3 +228,8 @@ def options_of(options: Mapping[str, Any], allowed: tuple[str, ...], where: str)
     if options.get("crash_at") not in (None, "load", "infer"):
         raise InputError(f'{where}: crash_at must be "load" or "infer", found {options["crash_at"]!r}')
     return dict(options)
+
+
+def difficulties(fixture: Mapping[str, Any]) -> tuple[float, ...]:
+    """The `difficulty` of each object of a parsed fixture; 1 where it names none."""
+    return tuple(float(thing.get("difficulty", 1.0)) for thing in fixture["object"])

@@ -190,7 +190,7 @@ class World:
         self._put(found, HELD)
         self._last = np.array([x, y, z])
         self._offset = self.pose[found] - [x, y, z, yaw]
-        slips = self._rng.random() < SLIP_AT_TOLERANCE * (best / GRASP_TOLERANCE_M) ** 2
+        slips = self._rng.random() < SLIP_AT_TOLERANCE * (best / GRASP_TOLERANCE_M) ** 4
         self._slip_after = float(self._rng.uniform(0.05, 0.6)) if slips else math.inf
         return True
 

@@ -1,0 +1,82 @@
+"""Driver "faults": another driver that delays, raises, hangs or exits on cue. For tests of what labctl does then.
+
+May not: be used in a campaign that counts; its kind is "faults" and every episode says so.
+
+Options: `driver` (the wrapped driver's name), `driver_options`, `verb` (the method that fails), `after` (how many calls still go well,
+default 0), `fault`: "delay" (of `delay_s`), "raise" (DeviceLost), "refuse" (DeviceRefused), "hang" (until `close`), "exit" (the
+process ends at once with code 70, as after a crash in a native library).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from labctl import devices
+from labctl.devices import Kind
+from labctl.errors import DeviceLost, DeviceRefused, InputError
+
+OPTIONS = ("driver", "driver_options", "verb", "after", "fault", "delay_s")
+FAULTS = ("delay", "raise", "refuse", "hang", "exit")
+EXIT_CODE = 70
+
+
+class Faulty:
+    """A device or controller that is the wrapped one in all but one verb, from a given call of it on."""
+
+    kind: Kind = "faults"
+
+    def __init__(self, inner: Any, verb: str, after: int, fault: str, delay_s: float) -> None:
+        self._inner = inner
+        self._verb, self._left, self._fault, self._delay_s = verb, after, fault, delay_s
+        self._closed = threading.Event()
+        # plain attributes, not __getattr__: a runtime check against a Protocol looks only at what is really there
+        for name in dir(inner):
+            if not name.startswith("_") and name not in ("kind", "close"):
+                setattr(self, name, self._cued if name == verb else getattr(inner, name))
+
+    def _cued(self, *args: Any, **kwargs: Any) -> Any:
+        if self._left > 0:
+            self._left -= 1
+        else:
+            self._strike()
+        return getattr(self._inner, self._verb)(*args, **kwargs)
+
+    def _strike(self) -> None:
+        text = f"fault on cue in {self._verb}"
+        if self._fault == "raise":
+            raise DeviceLost(text)
+        if self._fault == "refuse":
+            raise DeviceRefused(text)
+        if self._fault == "exit":
+            os._exit(EXIT_CODE)
+        self._closed.wait(self._delay_s if self._fault == "delay" else None)
+
+    def close(self) -> None:
+        """Let go of a hanging call and close the wrapped device."""
+        self._closed.set()
+        self._inner.close()
+
+
+def build(options: Mapping[str, Any], **given: Any) -> Faulty:
+    """The wrapped driver, built with the same givens. Raises InputError for an unknown option, fault or verb."""
+    for name in options:
+        if name not in OPTIONS:
+            raise InputError(f"faults has no option {name!r}; known options: {', '.join(OPTIONS)}")
+    for name in ("driver", "verb", "fault"):
+        if name not in options:
+            raise InputError(f"faults needs the option {name!r}")
+    if options["fault"] not in FAULTS:
+        raise InputError(f"faults has no fault {options['fault']!r}; known faults: {', '.join(FAULTS)}")
+    after, delay_s = options.get("after", 0), options.get("delay_s", 0.0)
+    if not isinstance(after, int) or after < 0:
+        raise InputError(f"faults: after must be a whole number of calls, 0 or more, found {after!r}")
+    if not isinstance(delay_s, int | float) or not 0 <= delay_s <= threading.TIMEOUT_MAX:
+        raise InputError(f"faults: delay_s must be seconds, 0 or more, found {delay_s!r}")
+    inner = devices.load(options["driver"], options.get("driver_options", {}), **given)
+    verb = options["verb"]
+    if verb == "close" or not callable(getattr(inner, verb, None)):
+        raise InputError(f"faults: {options['driver']!r} has no verb {verb!r} that could fail")
+    return Faulty(inner, verb, after, options["fault"], float(delay_s))
