@@ -14,6 +14,7 @@ from labctl.errors import InputError
 WHO = "sim-operator"
 STAGING_S = 2.0
 SCORING_S = 1.0
+REACTION_S = 0.1
 
 
 class SimulatedOperator:
@@ -23,6 +24,8 @@ class SimulatedOperator:
 
     def decide(self, state: Mapping[str, Any]) -> dict[str, Any] | None:
         if not state.get("session"):
+            if state["trial"] is None:
+                return None
             people = [{"id": WHO, "roles": ["operator", "setter", "assessor"]}]
             checks = {"simulated": True, "e_stop_tested": "not applicable: simulated cell"}
             return self._command("session", people=people, checks=checks)
@@ -45,7 +48,7 @@ class SimulatedOperator:
         return None
 
     def delay_ns(self, verb: str) -> int:
-        return round({"commit": STAGING_S, "score": SCORING_S}.get(verb, 0.0) * SECOND)
+        return round({"commit": STAGING_S, "score": SCORING_S}.get(verb, REACTION_S) * SECOND)
 
     def _command(self, verb: str, *, role: str = "operator", **args: Any) -> dict[str, Any]:
         return {"verb": verb, "role": role, "who": WHO, "args": args}

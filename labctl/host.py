@@ -87,7 +87,9 @@ class LoopHost:
                 self._step(name, now)
 
     def end_all(self) -> None:
-        """Ask every node to finish, so that stores are closed."""
+        """Ask every node that has not finished to do so, so that stores are closed."""
+        for name in [name for name, node in self._nodes.items() if getattr(node, "finished", True)]:
+            self.remove(name)
         for name in sorted(self._nodes):
             self._mail[name].append(Message(name, "shutdown", sender="@host"))
             self._due[name] = self.clock.now_ns()

@@ -90,7 +90,7 @@ class RecorderNode:
             return
         if mail:
             self._quiet_since_ns = now_ns
-        self.finished = now_ns - self._quiet_since_ns >= QUIET_NS
-        step.due_ns = self._quiet_since_ns + QUIET_NS
-        if self.finished:
+        if now_ns - self._quiet_since_ns >= QUIET_NS and not self.finished:
+            self.finished = True
             self._store.close()
+        step.due_ns = None if self.finished else self._quiet_since_ns + QUIET_NS
