@@ -1,4 +1,5 @@
-"""A simulated person at the console: stages, commits, confirms and scores by what the console shows. Says so in every record.
+"""A simulated person at the console: stages, commits, confirms and scores by what the console shows. Says so in every
+record.
 
 May not: know arms, traces or the simulated world; it sees what a blind operator sees.
 """

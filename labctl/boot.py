@@ -1,4 +1,5 @@
-"""What a run does before anything else: reads the journal, concludes what a crash left open, seals what was recorded. Moves nothing.
+"""What a run does before anything else: reads the journal, concludes what a crash left open, seals what was recorded.
+Moves nothing.
 
 May not: arm, stage or restart anything; the conclusions are events and lines for the operator.
 """
@@ -48,7 +49,13 @@ def seal_what_is_there(desk: Desk, traces: TraceStore, trial: Trial) -> str:
     rates = {"arm/state": cell.robot.state_hz} | {f"camera/{camera.name}": camera.rate_hz for camera in cell.camera}
     gaps = [*traces.gaps(episode), *recording_gaps(streams, rates, trial.end_ns)]
     gaps += [
-        {"stream": name, "from_ns": entry["t1_ns"], "to_ns": None, "lost": None, "why": "process lost: at most the open second"}
+        {
+            "stream": name,
+            "from_ns": entry["t1_ns"],
+            "to_ns": None,
+            "lost": None,
+            "why": "process lost: at most the open second",
+        }
         for name, entry in sorted(streams.items())
         if entry["n"]
     ]
@@ -68,4 +75,5 @@ def seal_what_is_there(desk: Desk, traces: TraceStore, trial: Trial) -> str:
     }
     desk.log(Kind.RECORDING_SEALED, body, trial=trial.id, episode=episode)
     samples = sum(entry["n"] for entry in streams.values())
-    return f"trial {trial.id}: sealed what was recorded of {episode}: {samples} samples, {len(videos)} videos, {len(gaps)} gaps noted"
+    found = f"{samples} samples, {len(videos)} videos, {len(gaps)} gaps noted"
+    return f"trial {trial.id}: sealed what was recorded of {episode}: {found}"

@@ -1,7 +1,8 @@
 """Messages between nodes, and their bytes on a wire. May not: know sockets, processes or what a message means.
 
 A message is addressed to one node ("run", "recorder", "arm", "controller", "camera:NAME") or published on a topic
-("@obs", "@lease", "@state", "@preview"). Small facts travel in `body` (JSON), samples in `arrays` (numpy, little-endian).
+("@obs", "@lease", "@state", "@preview"). Small facts travel in `body` (JSON), samples in `arrays` (numpy,
+little-endian).
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class Message:
 
 @dataclass(slots=True)
 class Work:
-    """A blocking call to run off the node's loop. Its result comes back as a message of kind `kind` with `result` or `error` in the body.
+    """A blocking call to run off the node's loop. Its result comes back as a message of kind `kind` with `result` or
+    `error` in the body.
 
     modelled_ns: how long it takes under a manual clock, given the result (a real host measures instead).
     """
@@ -42,7 +44,9 @@ class Work:
 
 @dataclass(slots=True)
 class Step:
-    """What a node wants after a step: messages to send, calls to run beside it, and when to be woken (None: by mail only)."""
+    """What a node wants after a step: messages to send, calls to run beside it, and when to be woken (None: by mail
+    only).
+    """
 
     out: list[Message] = field(default_factory=list)
     work: list[Work] = field(default_factory=list)
@@ -52,7 +56,8 @@ class Step:
 class Node(Protocol):
     """A plain object with a mailbox. It knows nothing of sockets, processes or real time.
 
-    `topics` are the topics it subscribes to. `step` gets the time and the mail since the last step, in order of arrival.
+    `topics` are the topics it subscribes to. `step` gets the time and the mail since the last step, in order of
+    arrival.
     """
 
     name: str

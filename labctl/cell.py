@@ -1,6 +1,7 @@
 """Builds the nodes of a cell from its TOML: the same nodes for one loop under a manual clock and for one process each.
 
-May not: import a driver (they are loaded by the name in the TOML), run anything, or know which arm of the experiment is next.
+May not: import a driver (they are loaded by the name in the TOML), run anything, or know which arm of the experiment
+is next.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def camera_names(cell: Mapping[str, Any]) -> list[str]:
 def build_node(name: str, spec: Mapping[str, Any]) -> Node:
     """Make a node. spec: folder, campaign, cell and fixture (plain TOML dicts), durable, real_time.
 
-    Raises InputError for an unknown driver or option, DeviceError when a device refuses, StorageError for the trace store.
+    Raises InputError for an unknown driver or option, DeviceError when a device refuses, StorageError for the trace
+    store.
     """
     cell, fixture, folder = spec["cell"], spec["fixture"], Path(spec["folder"])
     if name == "recorder":
@@ -75,5 +77,7 @@ def child_main() -> None:
     path = Path(spec["locks"]) / f"{name.replace(':', '-')}.lock"
     with Lock(path, name, clock=clock, patience_ns=5 * SECOND):
         node = build_node(name, spec)
-        host = ProcessHost([node], Path(spec["sockets"]), clock, cameras=tuple(camera_names(spec["cell"])), parent=spec["parent"])
+        host = ProcessHost(
+            [node], Path(spec["sockets"]), clock, cameras=tuple(camera_names(spec["cell"])), parent=spec["parent"]
+        )
         host.run()

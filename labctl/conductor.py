@@ -23,9 +23,13 @@ LEASE_RENEWALS = 3  # the lease is renewed this many times per duration
 
 
 class Conductor:
-    """Owns the current rollout. `arms` are the protocol's arms by name; nothing of them leaves but to the controller and the seal."""
+    """Owns the current rollout. `arms` are the protocol's arms by name; nothing of them leaves but to the controller
+    and the seal.
+    """
 
-    def __init__(self, desk: Desk, presence: Presence, arms: Mapping[str, Any], pins: Mapping[str, Any], lease_ns: int) -> None:
+    def __init__(
+        self, desk: Desk, presence: Presence, arms: Mapping[str, Any], pins: Mapping[str, Any], lease_ns: int
+    ) -> None:
         self.rollout: Rollout | None = None
         self._desk = desk
         self._presence = presence
@@ -122,7 +126,10 @@ class Conductor:
         if operation is not None:
             self._log(Kind.OPERATION_RECORDED, operation)
         if kind == "safety_stop":
-            self._desk.log(Kind.HOLD_RAISED, {"code": "safety_stop", "text": f"the robot stopped itself: {detail.get('reason', 'no reason given')}"})
+            self._desk.log(
+                Kind.HOLD_RAISED,
+                {"code": "safety_stop", "text": f"the robot stopped itself: {detail.get('reason', 'no reason given')}"},
+            )
             if rollout.moving:
                 self.end(EndReason.SAFETY_STOP, t_ns, t_ns, step)
         elif rollout.moving and rollout.items_done >= rollout.items:
@@ -193,7 +200,9 @@ class Conductor:
             return
         until = rollout.lease_until(now_ns, self._lease_ns)
         self.next_lease_ns = now_ns + self._lease_ns // LEASE_RENEWALS
-        step.out.append(Message("@lease", "lease", {"epoch": rollout.epoch, "episode": rollout.episode, "until_ns": until}))
+        step.out.append(
+            Message("@lease", "lease", {"epoch": rollout.epoch, "episode": rollout.episode, "until_ns": until})
+        )
 
     def end(self, reason: EndReason, end_ns: int, now_ns: int, step: Step) -> None:
         """End the motion: journal it, let the lease go, close the recording."""
@@ -235,7 +244,11 @@ class Conductor:
             "streams": dict(streams),
             "root": digest({name: entry["root"] for name, entry in streams.items()}),
             "videos": {
-                name.removeprefix("camera:"): {"file": rollout.videos[name]["file"], "sha256": sha, "frames": rollout.videos[name]["frames"]}
+                name.removeprefix("camera:"): {
+                    "file": rollout.videos[name]["file"],
+                    "sha256": sha,
+                    "frames": rollout.videos[name]["frames"],
+                }
                 for name, sha in videos.items()
             },
             "gaps": len(gaps),

@@ -16,7 +16,9 @@ from labctl.trial import Trial, advance, next_trial
 
 
 class Desk:
-    """Journals events and keeps the campaign's state in step with them. `anchor` reads the clock, `say` prints a line."""
+    """Journals events and keeps the campaign's state in step with them. `anchor` reads the clock, `say` prints a
+    line.
+    """
 
     def __init__(self, campaign: Campaign, anchor: Callable[[], Anchor], say: Callable[[str], None], who: str) -> None:
         self.campaign = campaign
@@ -39,7 +41,17 @@ class Desk:
     ) -> Event:
         """Commit an event and fold it in. Raises StateError before writing when it would be illegal in this state."""
         anchor = self.anchor()
-        trying = Event(self.state.last_seq + 1, kind, anchor.mono_ns, anchor.boot, anchor.wall, who or self._who, trial, episode, body or {})
+        trying = Event(
+            self.state.last_seq + 1,
+            kind,
+            anchor.mono_ns,
+            anchor.boot,
+            anchor.wall,
+            who or self._who,
+            trial,
+            episode,
+            body or {},
+        )
         advance(self.state, trying)
         event = self.campaign.journal.append(
             kind, anchor=anchor, who=who or self._who, trial=trial, episode=episode, body=body, command_id=command_id

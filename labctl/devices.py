@@ -1,10 +1,13 @@
 """What labctl asks of devices and controllers: small Protocol classes and the values they exchange.
 
-May not: import a driver, read a clock or the environment. Drivers implement these classes without importing anything else
+May not: import a driver, read a clock or the environment. Drivers implement these classes without importing anything
+else
 of labctl than this module, `clock` and `errors`; they are found by the name in a cell or protocol TOML (`load`).
 
-Units: seconds, metres, radians, newtons; times are integer nanoseconds of the host's monotonic clock unless named otherwise.
-Frames: poses are of the tool centre point (TCP) in the robot's base frame, as x y z qx qy qz qw (unit quaternion, scalar last).
+Units: seconds, metres, radians, newtons; times are integer nanoseconds of the host's monotonic clock unless named
+otherwise.
+Frames: poses are of the tool centre point (TCP) in the robot's base frame, as x y z qx qy qz qw (unit quaternion,
+scalar last).
 """
 
 from __future__ import annotations
@@ -52,7 +55,8 @@ class Batch:
 class DeviceEvent:
     """Something that happened at a device, at its measured time.
 
-    kinds used by the runner: "success" (an item reached the target), "lost" (body: cause), "safety_stop" (body: reason),
+    kinds used by the runner: "success" (an item reached the target), "lost" (body: cause), "safety_stop" (body:
+    reason),
     "fault" (body: reason; the device needs a person), "note".
     """
 
@@ -82,8 +86,10 @@ class Setpoints:
 class Robot(Protocol):
     """A robot arm with its gripper, owned by the arm process. Verbs are idempotent; `stop` may come from any thread.
 
-    `follow` gets setpoints for the time since the last call up to now and returns the same setpoints after the driver's limits
-    (second value) and what was really sent to the device (third). `drain` returns all samples measured since the last drain.
+    `follow` gets setpoints for the time since the last call up to now and returns the same setpoints after the
+    driver's limits
+    (second value) and what was really sent to the device (third). `drain` returns all samples measured since the last
+    drain.
     """
 
     kind: Kind
@@ -123,7 +129,9 @@ class Frame:
 
 @runtime_checkable
 class Camera(Protocol):
-    """One camera, owned by its own process. `sense` receives the arm's observations (simulated cameras draw them; real ones ignore)."""
+    """One camera, owned by its own process. `sense` receives the arm's observations (simulated cameras draw them; real
+    ones ignore).
+    """
 
     kind: Kind
     width: int
@@ -149,7 +157,8 @@ class Observation:
 class ActionChunk:
     """What a controller wants: n timed actions, the first `execute` of which are used before asking again.
 
-    space: "joint_position" -> values (n, dof) rad; "tcp_pose" -> values (n, 7) m and quaternion. gripper (n,) opening in m.
+    space: "joint_position" -> values (n, dof) rad; "tcp_pose" -> values (n, 7) m and quaternion. gripper (n,) opening
+    in m.
     dt_s: time between actions. delay_s: time the answer took on a simulated controller (modelled; real ones leave 0).
     done: the controller says the task is finished.
     """
@@ -181,7 +190,8 @@ class Controller(Protocol):
 
 
 def load(name: str, options: Mapping[str, Any], *, where: str = "", **given: Any) -> Any:
-    """Load a driver by the name in a TOML file: "sim_fr3" means module `labctl.drivers.sim_fr3`, or "package.module:function".
+    """Load a driver by the name in a TOML file: "sim_fr3" means module `labctl.drivers.sim_fr3`, or
+    "package.module:function".
 
     The module has a function `build(options, **given)` that returns the device and raises InputError on a bad option.
     Nothing else imports drivers.

@@ -1,16 +1,16 @@
 """Every error labctl raises on purpose. Catch `LabctlError` to catch them all; anything else is a bug.
 
-    LabctlError                 one line for a person, with the remedy
-    ├── InputError              a file or an argument is wrong (exit 2): file, line, found, allowed, what to do
-    ├── StateError              the campaign is not in a state that allows this (exit 1)
-    │   └── StaleCommand        the screen that sent a command showed an older state
-    ├── BrokenRecord            the chain, a digest or a commitment does not hold (exit 1)
-    ├── StorageError            locked database, full disk, unreadable folder (exit 1)
-    ├── MissingExtra            an optional dependency is not installed (exit 2)
-    └── DeviceError             a device refused, stopped or vanished
-        ├── DeviceLost          no answer: link, process or power
-        ├── DeviceRefused       it answered no
-        └── SafetyStop          protective stop, reflex, user stop, limit; needs a person
+LabctlError                 one line for a person, with the remedy
+├── InputError              a file or an argument is wrong (exit 2): file, line, found, allowed, what to do
+├── StateError              the campaign is not in a state that allows this (exit 1)
+│   └── StaleCommand        the screen that sent a command showed an older state
+├── BrokenRecord            the chain, a digest or a commitment does not hold (exit 1)
+├── StorageError            locked database, full disk, unreadable folder (exit 1)
+├── MissingExtra            an optional dependency is not installed (exit 2)
+└── DeviceError             a device refused, stopped or vanished
+    ├── DeviceLost          no answer: link, process or power
+    ├── DeviceRefused       it answered no
+    └── SafetyStop          protective stop, reflex, user stop, limit; needs a person
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The journal's vocabulary: what an event is, its kinds, and the bytes its hash covers. Pure.
 
-May not: write anything, or know where events are stored. `journal` stores them; `trial` and `recovery` give them meaning.
+May not: write anything, or know where events are stored. `journal` stores them; `trial` and `recovery` give them
+meaning.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class Kind(StrEnum):
     OPERATION_RECORDED = "OperationRecorded"  # op_index, result: "success"|"lost"|"safety_stop", t_ns, cause
     EPISODE_ENDED = "EpisodeEnded"  # reason, end_ns
     GAP = "Gap"  # stream, from_ns, to_ns, lost, why
-    RECORDING_SEALED = "RecordingSealed"  # streams:{name:{n, chunks, root}}, root, videos:{camera:{file, sha256, frames}}, gaps
+    RECORDING_SEALED = (
+        "RecordingSealed"  # streams:{name:{n, chunks, root}}, root, videos:{camera:{file, sha256, frames}}, gaps
+    )
     OUTCOME_RECORDED = "OutcomeRecorded"  # outcome:{...}
     OUTCOME_CORRECTED = "OutcomeCorrected"  # old, new, why
     EPISODE_VOIDED = "EpisodeVoided"  # reason, evidence: event seq | None, confirmed_by: person | None, after_go: bool
@@ -68,7 +71,9 @@ class EndReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One journal entry. `at_ns` is monotonic on boot `boot`; `wall` is the ISO 8601 anchor; `who` a person's or process's opaque id."""
+    """One journal entry. `at_ns` is monotonic on boot `boot`; `wall` is the ISO 8601 anchor; `who` a person's or
+    process's opaque id.
+    """
 
     seq: int
     kind: str
@@ -93,7 +98,17 @@ def canonical(value: Any) -> bytes:
 
 def event_hash(event: Event) -> str:
     """sha256 over the previous hash and every field but the hash itself."""
-    fields = [event.seq, event.kind, event.at_ns, event.boot, event.wall, event.who, event.trial, event.episode, event.body]
+    fields = [
+        event.seq,
+        event.kind,
+        event.at_ns,
+        event.boot,
+        event.wall,
+        event.who,
+        event.trial,
+        event.episode,
+        event.body,
+    ]
     return hashlib.sha256(event.prev.encode() + b"\n" + canonical(fields)).hexdigest()
 
 

@@ -1,9 +1,11 @@
-"""Runs nodes in one process under a manual clock: the same code as in the lab, in simulated time, reproducible to the byte.
+"""Runs nodes in one process under a manual clock: the same code as in the lab, in simulated time, reproducible to the
+byte.
 
-May not: read a clock, open a socket, or know what a message means beyond "hello", "beat", "exited" and "@host" requests.
+May not: read a clock, open a socket, or know what a message means beyond "hello", "beat", "exited" and "@host"
+requests.
 
-Nodes are stepped in the order of their due time and then of their name. Mail wakes its receiver at once. A blocking call (`Work`)
-is made at once and its result arrives after its modelled duration.
+Nodes are stepped in the order of their due time and then of their name. Mail wakes its receiver at once. A blocking
+call (`Work`) is made at once and its result arrives after its modelled duration.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ _NEVER = 1 << 62
 class LoopHost:
     """Nodes, mailboxes and due times in one loop.
 
-    `factory(name)` makes the node that run asks for by a message to "@host" of kind "spawn" (body: name); "kill" removes one.
+    `factory(name)` makes the node that run asks for by a message to "@host" of kind "spawn" (body: name); "kill"
+    removes one.
     A node whose step raises a DeviceError is taken for a dead process: it is removed and run is told ("exited").
     """
 

@@ -17,7 +17,9 @@ PACKAGES = ("numpy", "scipy", "pyzmq", "sqlmodel", "SQLAlchemy", "av")
 
 @cache
 def collect_pins() -> dict[str, Any]:
-    """version of labctl, git commit of its source tree with a dirty flag (None when installed from a wheel), interpreter, packages."""
+    """version of labctl, git commit of its source tree with a dirty flag (None when installed from a wheel),
+    interpreter, packages.
+    """
     return {
         "labctl": metadata.version("labctl"),
         "git": _git(),

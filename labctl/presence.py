@@ -27,7 +27,9 @@ class Presence:
     mode_reason: str = ""
 
     def hear(self, message: Message, now_ns: int) -> None:
-        """Take note of a hello, a heartbeat or an observation. Only a hello brings a node back: a late beat of a dying one does not."""
+        """Take note of a hello, a heartbeat or an observation. Only a hello brings a node back: a late beat of a dying
+        one does not.
+        """
         if message.kind == "hello":
             self.beats[message.sender] = now_ns
         elif message.kind == "obs":

@@ -1,4 +1,5 @@
-"""One episode from reveal to sealed recording: what has been asked of whom, what has answered, and what that makes due. Holds values only.
+"""One episode from reveal to sealed recording: what has been asked of whom, what has answered, and what that makes
+due. Holds values only.
 
 May not: send, journal, or name an arm of the experiment anywhere but in `task`, which goes to the controller alone.
 """
@@ -108,7 +109,6 @@ class Rollout:
         return self.deadline_ns + SETTLE_NS
 
 
-
 def proposal(operations: Sequence[Mapping[str, Any]], items: int) -> dict[str, Any]:
     """What device events say happened, as bodies of OperationRecorded: the outcome an assessor confirms or corrects."""
     moved = sum(operation["result"] == "success" for operation in operations)
@@ -116,8 +116,11 @@ def proposal(operations: Sequence[Mapping[str, Any]], items: int) -> dict[str, A
     return {"items_staged": items, "moved": moved, "lost": lost, "remaining": items - moved - lost}
 
 
-def recording_gaps(streams: Mapping[str, Mapping[str, Any]], rates: Mapping[str, float], end_ns: int) -> list[dict[str, Any]]:
-    """Gaps at the end of streams whose last sample lies before the end of the episode by more than three periods and 0.25 s.
+def recording_gaps(
+    streams: Mapping[str, Mapping[str, Any]], rates: Mapping[str, float], end_ns: int
+) -> list[dict[str, Any]]:
+    """Gaps at the end of streams whose last sample lies before the end of the episode by more than three periods and
+    0.25 s.
 
     streams: as `TraceStore.seal`; rates: samples per second of the streams that have a steady rate.
     """
@@ -129,5 +132,7 @@ def recording_gaps(streams: Mapping[str, Mapping[str, Any]], rates: Mapping[str,
             gaps.append({"stream": name, "from_ns": None, "to_ns": end_ns, "lost": None, "why": "nothing recorded"})
         elif end_ns - last > allowed:
             lost = round((end_ns - last) / SECOND * rate)
-            gaps.append({"stream": name, "from_ns": last, "to_ns": end_ns, "lost": lost, "why": "the open second was lost"})
+            gaps.append(
+                {"stream": name, "from_ns": last, "to_ns": end_ns, "lost": lost, "why": "the open second was lost"}
+            )
     return gaps

@@ -1,6 +1,8 @@
-"""The run node: takes commands, applies the trial table, publishes what a console may show, keeps processes alive between episodes.
+"""The run node: takes commands, applies the trial table, publishes what a console may show, keeps processes alive
+between episodes.
 
-May not: move anything without a person's commit and start, act on a stale command, or publish an arm, a latency or a score.
+May not: move anything without a person's commit and start, act on a stale command, or publish an arm, a latency or a
+score.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from labctl.board import board, finished
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
 from labctl.conductor import Conductor
@@ -18,7 +21,6 @@ from labctl.interlock import Hold, Limits, Snapshot, holds
 from labctl.journal import DuplicateCommand
 from labctl.model import Role, outcome_from, session_from
 from labctl.presence import BEAT_LIMIT_NS, Presence
-from labctl.rollout import proposal
 from labctl.trial import State, Trial, Verb, allowed
 
 PUBLISH_NS = 500 * MILLISECOND
@@ -27,12 +29,23 @@ MOST_DEATHS = 3  # in a row, of one process between episodes: then the cell is f
 
 
 class RunNode:
-    """See the module. `free_gb` reads the free disk space; `until_done` ends the run when no trial is left and the session is closed."""
+    """See the module. `free_gb` reads the free disk space; `until_done` ends the run when no trial is left and the
+    session is closed.
+    """
 
     name = "run"
     topics = ("@obs",)
 
-    def __init__(self, desk: Desk, conductor: Conductor, presence: Presence, *, run_id: int, free_gb: Callable[[], float], until_done: bool) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        conductor: Conductor,
+        presence: Presence,
+        *,
+        run_id: int,
+        free_gb: Callable[[], float],
+        until_done: bool,
+    ) -> None:
         self._desk = desk
         self._conductor = conductor
         self._presence = presence
@@ -46,6 +59,7 @@ class RunNode:
         self._conditions = {entry["id"]: entry for entry in desk.opened["conditions"]}
         self._staged: str | None = None
         self._moment = 0
+        self._touches = 0
         self._published: tuple[object, ...] = ()
         self._next_publish_ns = 0
         self._next_disk_ns = 0
@@ -104,7 +118,7 @@ class RunNode:
         if name == "arm" and trial is not None and trial.state == State.STAGING:
             self._stage_scene(trial, step)
 
-    # -- processes -------------------------------------------------------------------------------------------------------------
+    # -- processes
 
     def _check_presence(self, now_ns: int, step: Step) -> None:
         for name in self._presence.silent(now_ns):
@@ -146,7 +160,7 @@ class RunNode:
         self._presence.asked[name] = now_ns
         step.out.append(Message("@host", "spawn", {"name": name}))
 
-    # -- holds -----------------------------------------------------------------------------------------------------------------
+    # -- holds
 
     def _holds(self, now_ns: int, act: Verb) -> list[Hold]:
         state, presence = self._desk.state, self._presence
@@ -163,7 +177,7 @@ class RunNode:
         )
         return holds(snapshot, self._limits, act)
 
-    # -- commands --------------------------------------------------------------------------------------------------------------
+    # -- commands
 
     def _command(self, message: Message, now_ns: int, step: Step) -> Message:
         """Carry out one command, or say in one line why not."""
@@ -175,7 +189,7 @@ class RunNode:
             reply["note"] = "already carried out"
         except LabctlError as error:
             reply |= {"ok": False, "error": str(error), "kind": type(error).__name__}
-            self._moment += 1
+            self._touches += 1
         reply["version"] = self._version(self._desk.current())
         return Message(message.sender, "reply", reply)
 
@@ -215,10 +229,14 @@ class RunNode:
         if code == "safety_stop":
             step.out.append(Message("arm", "recover"))  # on a named person's word only
 
-    def _trial_command(self, verb: Verb, trial: Trial, body: Mapping[str, Any], given: dict[str, Any], now_ns: int, step: Step) -> None:
+    def _trial_command(
+        self, verb: Verb, trial: Trial, body: Mapping[str, Any], given: dict[str, Any], now_ns: int, step: Step
+    ) -> None:
         shown = body.get("version")
         if shown is not None and int(shown) < self._version(trial):
-            raise StaleCommand(f"{verb} refused: the screen showed version {shown}, the trial is at {self._version(trial)}; look again")
+            raise StaleCommand(
+                f"{verb} refused: the screen showed version {shown}, the trial is at {self._version(trial)}; look again"
+            )
         live = self._holds(now_ns, verb)
         if verb not in allowed(self._desk.state, trial, live, Role(body["role"])):
             why = "; ".join(hold.text for hold in live) or f"the trial is {trial.state}"
@@ -239,7 +257,7 @@ class RunNode:
                 assert self._conductor.rollout is not None
                 self._conductor.rollout.operator_ready = True
                 self._conductor.rollout.start_due_ns = max(self._conductor.rollout.start_due_ns, now_ns)
-                self._moment += 1
+                self._touches += 1
             case Verb.END:
                 self._end(args, now_ns, step)
             case Verb.VOID:
@@ -253,9 +271,12 @@ class RunNode:
         if self._desk.opened["kind"] == "sim" and self._staged != trial.id:
             raise StateError("the simulated scene is still being set; try again in a moment")
         snapshot = {"arm_mode": self._presence.mode, "free_gb": round(self._free_now, 1)}
+        self._staged = None  # what happens from here on changes the scene
         photo = args.get("photo")
         self._desk.log(Kind.SCENE_COMMITTED, {"photo": photo, "snapshot": snapshot}, trial=trial.id, **given)
-        self._conductor.reveal(self._trial(trial), now_ns, [name for name in self._cameras if self._presence.alive(name)], step)
+        self._conductor.reveal(
+            self._trial(trial), now_ns, [name for name in self._cameras if self._presence.alive(name)], step
+        )
 
     def _end(self, args: Mapping[str, Any], now_ns: int, step: Step) -> None:
         rollout = self._conductor.rollout
@@ -276,24 +297,35 @@ class RunNode:
             self._conductor.void_unstarted(reason, step, who=given["who"])
             return
         body = {"reason": reason, "evidence": args.get("evidence"), "confirmed_by": args.get("confirmed_by")}
-        self._desk.log(Kind.EPISODE_VOIDED, {**body, "after_go": trial.go_ns is not None}, trial=trial.id, episode=trial.episode, **given)
+        self._desk.log(
+            Kind.EPISODE_VOIDED,
+            {**body, "after_go": trial.go_ns is not None},
+            trial=trial.id,
+            episode=trial.episode,
+            **given,
+        )
         self._conductor.rollout = None
         self._restage(trial, step)
 
     def _score(self, trial: Trial, args: Mapping[str, Any], given: dict[str, Any], step: Step) -> None:
         outcome = outcome_from({**args, "end_reason": str(trial.ended)})
-        self._desk.log(Kind.OUTCOME_RECORDED, {"outcome": outcome.body()}, trial=trial.id, episode=trial.episode, **given)
+        self._desk.log(
+            Kind.OUTCOME_RECORDED, {"outcome": outcome.body()}, trial=trial.id, episode=trial.episode, **given
+        )
         self._conductor.rollout = None
-        done = sum(other.state in (State.SCORED, State.NOT_RUN) for other in self._desk.state.trials.values())
-        self._desk.say(f"{done:>3}/{len(self._desk.state.trials)}  {trial.id}  {trial.condition}  {trial.episode}  sealed and scored  {self._desk.print_head()}")
+        done, total = finished(self._desk)
+        where = f"{trial.id}  {trial.condition}  {trial.episode}"
+        self._desk.say(f"{done:>3}/{total}  {where}  sealed and scored  {self._desk.print_head()}")
 
-    # -- staging ---------------------------------------------------------------------------------------------------------------
+    # -- staging
 
     def _trial(self, trial: Trial) -> Trial:
         return self._desk.state.trials[trial.id]
 
     def _stage_scene(self, trial: Trial, step: Step) -> None:
-        """A simulated cell sets its own scene, the same for every arm of a block; a real one is staged by the setter."""
+        """A simulated cell sets its own scene, the same for every arm of a block; a real one is staged by the
+        setter.
+        """
         self._staged = None
         condition = {**self._conditions[trial.condition], "items": self._desk.opened["items_staged"]}
         seed = self._desk.ledger.seed(f"scene:{trial.block}:{len(trial.episodes)}")
@@ -303,62 +335,29 @@ class RunNode:
         if self._trial(trial).state == State.STAGING:
             self._stage_scene(self._trial(trial), step)
 
-    # -- publication -----------------------------------------------------------------------------------------------------------
+    # -- publication
 
     def _version(self, trial: Trial | None) -> int:
         return self._desk.state.last_seq if trial is None else trial.version
 
     def _publish(self, now_ns: int, step: Step) -> None:
-        trial = self._desk.current()
-        if trial is not None and trial.state == State.STAGING and self._conductor.rollout is None and self._staged is None:
+        """The state for whoever looks: when it changed, and twice a second besides."""
+        desk, rollout, trial = self._desk, self._conductor.rollout, self._desk.current()
+        if trial is not None and trial.state == State.STAGING and rollout is None and self._staged is None:
             self._stage_scene(trial, step)
             self._staged = ""
         live = self._holds(now_ns, Verb.COMMIT)
-        verbs = [str(verb) for verb in allowed(self._desk.state, trial, live, Role.OPERATOR)] if trial else []
-        rollout = self._conductor.rollout
-        key = (self._desk.state.last_seq, self._moment, tuple(hold.code for hold in live), self._staged, tuple(verbs))
+        verbs = tuple(str(verb) for verb in allowed(desk.state, trial, live, Role.OPERATOR)) if trial else ()
+        key = (desk.state.last_seq, self._touches, tuple(hold.code for hold in live), self._staged, verbs)
         if key == self._published and now_ns < self._next_publish_ns:
             return
-        if key != self._published:
-            self._moment += 1
-            key = (key[0], self._moment, *key[2:])
+        self._moment += key != self._published
         self._published, self._next_publish_ns = key, now_ns + PUBLISH_NS
-        done = sum(other.state in (State.SCORED, State.NOT_RUN) for other in self._desk.state.trials.values())
-        step.out.append(
-            Message(
-                "@state",
-                "state",
-                {
-                    "run": self._run_id,
-                    "version": self._version(trial),
-                    "moment": self._moment,
-                    "phase": self._desk.state.phase,
-                    "session": self._desk.state.session.id if self._desk.state.session else None,
-                    "trial": trial.id if trial else None,
-                    "trial_state": str(trial.state) if trial else None,
-                    "block": trial.block if trial else None,
-                    "condition": trial.condition if trial else None,
-                    "allowed": verbs,
-                    "holds": [
-                        {"code": hold.code, "text": hold.text, "clears": hold.clears, "needs_person": hold.code.startswith(("unacknowledged:", "cell_faulted"))}
-                        for hold in live
-                    ],
-                    "operator_ready": bool(rollout and rollout.operator_ready),
-                    "proposal": self._proposal(trial),
-                    "exhausted": bool(trial and trial.exhausted),
-                    "progress": [done, len(self._desk.state.trials)],
-                },
-            )
-        )
+        shown = {"run": self._run_id, "version": self._version(trial), "moment": self._moment, "allowed": list(verbs)}
+        ready = bool(rollout and rollout.operator_ready)
+        step.out.append(Message("@state", "state", {**shown, **board(desk, trial, live, operator_ready=ready)}))
 
-    def _proposal(self, trial: Trial | None) -> dict[str, Any] | None:
-        """For scoring: from the journal, since the episode may be an earlier run's."""
-        if trial is None or trial.state != State.SCORING:
-            return None
-        recorded = [event.body for event in self._desk.campaign.events() if event.kind == Kind.OPERATION_RECORDED and event.episode == trial.episode]
-        return proposal(recorded, self._desk.opened["items_staged"])
-
-    # -- end -------------------------------------------------------------------------------------------------------------------
+    # -- end
 
     def _shut_down(self, now_ns: int, step: Step) -> None:
         """Asked to stop: whatever moves stops, what was recorded is sealed, the next run continues."""

@@ -36,10 +36,13 @@ LOCKS = "locks"
 ORPHAN_NS = 10 * SECOND
 
 
-def run_campaign(folder: Path, say: Say, *, manual: bool | None = None, wrap: Callable[[Node], Node] | None = None) -> None:
+def run_campaign(
+    folder: Path, say: Say, *, manual: bool | None = None, wrap: Callable[[Node], Node] | None = None
+) -> None:
     """Run the trials that are left, headless.
 
-    manual: True for simulated time in one process (simulated cells only), False for real time, None for what the cell says.
+    manual: True for simulated time in one process (simulated cells only), False for real time, None for what the cell
+    says.
     wrap: puts a fault around a node (manual clock only; tests).
 
     Raises StateError when the campaign is not open or the cell needs a person, StorageError when another run holds it.
@@ -50,13 +53,19 @@ def run_campaign(folder: Path, say: Say, *, manual: bool | None = None, wrap: Ca
         _wait_for_orphans(folder, clock)
         campaign = stack.enter_context(Campaign.open(folder, writer=True))
         if campaign.state.phase != "open":
-            raise StateError(f"campaign {campaign.opened['campaign']} is {campaign.state.phase}; only an open one has trials to run")
+            raise StateError(
+                f"campaign {campaign.opened['campaign']} is {campaign.state.phase}; only an open one has trials to run"
+            )
         stack.enter_context(cell_lock(folder, campaign.cell.cell.name, verb="run", clock=clock))
         simulated = campaign.cell.cell.clock == "manual" if manual is None else manual
         if simulated and campaign.cell.cell.kind != "sim":
-            raise StateError(f"cell {campaign.cell.cell.name} is {campaign.cell.cell.kind}; simulated time is for cells of kind sim")
+            raise StateError(
+                f"cell {campaign.cell.cell.name} is {campaign.cell.cell.kind}; simulated time is for cells of kind sim"
+            )
         if campaign.cell.cell.operator == "console":
-            raise StateError('the cell\'s operator is "console", which this version does not have; a sim cell may name "sim_operator"')
+            raise StateError(
+                "the cell's operator is the console, which this version does not have; a sim cell may name sim_operator"
+            )
         if simulated:
             _run_manual(campaign, say, wrap)
         else:
@@ -64,7 +73,9 @@ def run_campaign(folder: Path, say: Say, *, manual: bool | None = None, wrap: Ca
 
 
 def _wait_for_orphans(folder: Path, clock: Clock) -> None:
-    """Processes of a killed run end by themselves within seconds; their locks say when. Their last samples are then on disk."""
+    """Processes of a killed run end by themselves within seconds; their locks say when. Their last samples are then on
+    disk.
+    """
     for path in sorted((folder / LOCKS).glob("*.lock")):
         with Lock(path, "run", what=f"{path.stem} of an earlier run", clock=clock, patience_ns=ORPHAN_NS):
             pass  # taken and given back: nobody holds it any more
@@ -86,7 +97,9 @@ def _prepare(campaign: Campaign, clock: Clock, say: Say) -> tuple[RunNode, Prese
     presence = Presence(node_names(cell))
     arms = {arm.name: arm for arm in campaign.protocol.arm}
     conductor = Conductor(desk, presence, arms, pins, round(campaign.cell.lease.duration_s * SECOND))
-    node = RunNode(desk, conductor, presence, run_id=started.seq, free_gb=lambda: free_gb(campaign.folder), until_done=True)
+    node = RunNode(
+        desk, conductor, presence, run_id=started.seq, free_gb=lambda: free_gb(campaign.folder), until_done=True
+    )
     return node, presence
 
 
@@ -127,7 +140,10 @@ def _run_live(campaign: Campaign, say: Say, clock: Clock) -> None:
     run, _ = _prepare(campaign, clock, say)
     spec = _spec(campaign, real_time=True)
     sockets = Path(tempfile.mkdtemp(prefix="labctl-"))  # short enough for an ipc address, owner-only
-    logs = {"*": campaign.folder / "logs" / "processes.log", "controller": campaign.ledger.private_file("controller.log")}
+    logs = {
+        "*": campaign.folder / "logs" / "processes.log",
+        "controller": campaign.ledger.private_file("controller.log"),
+    }
     locks = campaign.folder / LOCKS
     locks.mkdir(exist_ok=True)
     supervisor = Supervisor({**spec, "sockets": str(sockets), "locks": str(locks)}, logs)
@@ -157,4 +173,3 @@ def free_gb(folder: Path) -> float:
     """Free disk space where a campaign is, in 10^9 bytes."""
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize / 1e9
-

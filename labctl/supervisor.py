@@ -22,9 +22,11 @@ STOP_NS = 2 * SECOND
 
 
 class Supervisor:
-    """One child process per node. `spec` is handed to each on its standard input, so that no command line says anything.
+    """One child process per node. `spec` is handed to each on its standard input, so that no command line says
+    anything.
 
-    `logs` maps a node name to the file its standard error goes to; the controller's is private, since a policy's words name it.
+    `logs` maps a node name to the file its standard error goes to; the controller's is private, since a policy's
+    words name it.
     """
 
     def __init__(self, spec: Mapping[str, Any], logs: Mapping[str, Path]) -> None:
@@ -81,7 +83,11 @@ class Supervisor:
                 del self._running[name]
                 self._killed_at.pop(name, None)
                 reason = f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-                out.append(Message("run", "exited", {"name": name, "reason": reason, "asked": asked is not None}, sender="@host"))
+                out.append(
+                    Message(
+                        "run", "exited", {"name": name, "reason": reason, "asked": asked is not None}, sender="@host"
+                    )
+                )
                 if name in self._again:
                     self._again.discard(name)
                     self.spawn(name)

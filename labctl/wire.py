@@ -1,10 +1,14 @@
 """Runs nodes in one process over pyzmq under the monotonic clock: sockets, mailboxes, heartbeats, orderly end.
 
-May not: interpret a message beyond its address, bind anything but ipc sockets in an owner-only folder, or touch a device.
+May not: interpret a message beyond its address, bind anything but ipc sockets in an owner-only folder, or touch a
+device.
 
-Addresses: run and recorder are ROUTERs that every other process reaches by a DEALER named after itself; the arm takes targets and stops on
-PULL sockets of its own, so that a stop never passes through run; topics ("@obs", "@lease", …) are published by the process that makes them.
-Nothing that must not be lost is ever published (measured: PUB/SUB drops after a stalled second; facts on orchestration).
+Addresses: run and recorder are ROUTERs that every other process reaches by a DEALER named after itself; the arm takes
+targets and stops on
+PULL sockets of its own, so that a stop never passes through run; topics ("@obs", "@lease", …) are published by the
+process that makes them.
+Nothing that must not be lost is ever published (measured: PUB/SUB drops after a stalled second; facts on
+orchestration).
 """
 
 from __future__ import annotations
@@ -35,7 +39,9 @@ def endpoint(directory: Path, name: str) -> str:
 class Mailroom:
     """The sockets of one process. `names` are the nodes that live here; `peers` all publishers that may exist."""
 
-    def __init__(self, directory: Path, names: tuple[str, ...], topics: tuple[str, ...], cameras: tuple[str, ...]) -> None:
+    def __init__(
+        self, directory: Path, names: tuple[str, ...], topics: tuple[str, ...], cameras: tuple[str, ...]
+    ) -> None:
         self._context = zmq.Context()
         self._directory = directory
         self._names = names
@@ -59,7 +65,9 @@ class Mailroom:
         if topics:
             self._subscribe(topics, cameras)
 
-    def _socket(self, kind: int, *, bind: str = "", connect: str = "", read: bool = False, identity: str = "") -> zmq.Socket:
+    def _socket(
+        self, kind: int, *, bind: str = "", connect: str = "", read: bool = False, identity: str = ""
+    ) -> zmq.Socket:
         made = self._context.socket(kind)
         made.linger = 500
         if identity:
@@ -86,7 +94,9 @@ class Mailroom:
         self._inputs.append(listening)
 
     def send(self, message: Message) -> None:
-        """Send a message on its way. A receiver that is not there loses it; what must arrive is kept by its sender until acknowledged."""
+        """Send a message on its way. A receiver that is not there loses it; what must arrive is kept by its sender
+        until acknowledged.
+        """
         frames = encode(message)
         if message.to.startswith("@"):
             self._pub.send_multipart([message.to.encode(), *frames])
@@ -116,10 +126,18 @@ class Mailroom:
 
 
 class ProcessHost:
-    """One process's nodes, stepped when due or when mail arrives. The first node names the process; others share its mail."""
+    """One process's nodes, stepped when due or when mail arrives. The first node names the process; others share its
+    mail.
+    """
 
     def __init__(
-        self, nodes: list[Node], directory: Path, clock: Clock, *, cameras: tuple[str, ...] = (), parent: int | None = None
+        self,
+        nodes: list[Node],
+        directory: Path,
+        clock: Clock,
+        *,
+        cameras: tuple[str, ...] = (),
+        parent: int | None = None,
     ) -> None:
         self.clock = clock
         self._nodes = {node.name: node for node in nodes}

@@ -25,10 +25,24 @@ FILES = {
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
-@click.option("--dir", "folder", default="labctl-demo", show_default=True, type=click.Path(path_type=Path), metavar="DIR", help="Lab folder to make.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the demo; a real campaign draws its own from the operating system.")
+@click.option(
+    "--dir",
+    "folder",
+    default="labctl-demo",
+    show_default=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Lab folder to make.",
+)
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    help="Seed of the demo; a real campaign draws its own from the operating system.",
+)
 def demo(folder: Path, seed: int) -> None:
-    """A paired, blinded campaign in the simulated cell: a person and three policies, four objects, recorded, verified, reported.
+    """A paired, blinded campaign in the simulated cell: a person and three policies, four objects, recorded,
+    verified, reported.
 
     Simulated time: a few minutes stand for an hour and a half of robot time. Everything it makes is in DIR.
     """
@@ -74,7 +88,10 @@ def _say_what_next(campaign: Path, page: Path) -> None:
     from labctl.cli.options import print_table
 
     arms = json.loads((page.parent / "report.json").read_text("utf-8"))["result"]["arms"]
-    rows = [[row["arm"], _number(row["rmst"], 1, " s"), _number(row["hrt"], 100, " %"), str(row["episodes"])] for row in arms]
+    rows = [
+        [row["arm"], _number(row["rmst"], 1, " s"), _number(row["hrt"], 100, " %"), str(row["episodes"])]
+        for row in arms
+    ]
     print_table(("arm", "RMST", "HRT", "episodes"), rows)
     first = next((campaign / "video").iterdir())
     for what, line in {

@@ -17,7 +17,9 @@ _DONE = re.compile(r"^\s*(\d+)/(\d+)\s")
 
 @contextmanager
 def progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """A function that takes the run's lines: a bar for the trials on a terminal, every line elsewhere, only warnings when quiet."""
+    """A function that takes the run's lines: a bar for the trials on a terminal, every line elsewhere, only warnings
+    when quiet.
+    """
     if not sys.stderr.isatty():
         yield (lambda line: None) if quiet else _plain
         return

@@ -14,7 +14,9 @@ EPILOG = example("labctl run first --headless", "labctl run first --headless --s
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
 @click.argument("campaign", required=False)
-@click.option("--headless", is_flag=True, help="Without the operator console; the cell file names who stages and scores.")
+@click.option(
+    "--headless", is_flag=True, help="Without the operator console; the cell file names who stages and scores."
+)
 @click.option(
     "--simulated-time/--real-time",
     default=None,
@@ -22,9 +24,11 @@ EPILOG = example("labctl run first --headless", "labctl run first --headless --s
 )
 @lab_option
 def run(campaign: str | None, headless: bool, simulated_time: bool | None, lab: object) -> None:
-    """Run the trials that are left, each staged, committed, revealed to the controller alone, run, recorded, sealed and scored.
+    """Run the trials that are left, each staged, committed, revealed to the controller alone, run, recorded, sealed
+    and scored.
 
-    First says what it concluded from an interrupted run; nothing moves because of that. Ctrl-C stops the robot, seals what was
+    First says what it concluded from an interrupted run; nothing moves because of that. Ctrl-C stops the robot, seals
+    what was
     recorded and ends; the next `labctl run` goes on with the right trial. labctl's holds and watchdogs are not a safety
     system: the e-stop and the robot's own safety controller are.
     """

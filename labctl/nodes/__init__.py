@@ -1,1 +1,3 @@
-"""Nodes: arm, camera, controller, recorder. They know mailboxes and a time handed in; no sockets, processes or clocks."""
+"""Nodes: arm, camera, controller, recorder. They know mailboxes and a time handed in; no sockets, processes or
+clocks.
+"""

@@ -1,6 +1,8 @@
-"""The arm node: owns a robot with its gripper, follows timed targets under a lease, records what it wanted, limited and sent.
+"""The arm node: owns a robot with its gripper, follows timed targets under a lease, records what it wanted, limited
+and sent.
 
-May not: know which arm of the experiment drives it, extend its own lease, or move when the lease has lapsed, a target is stale, or a stop was asked.
+May not: know which arm of the experiment drives it, extend its own lease, or move when the lease has lapsed, a target
+is stale, or a stop was asked.
 """
 
 from __future__ import annotations
@@ -28,9 +30,11 @@ def action_spec(robot: Robot) -> StreamSpec:
 
 
 class Targets:
-    """Timed joint and gripper targets of one lease epoch: a smooth path through the knots, held at its end until it is stale.
+    """Timed joint and gripper targets of one lease epoch: a smooth path through the knots, held at its end until it
+    is stale.
 
-    Joints follow a cubic Hermite curve whose velocity at a knot is the mean slope around it and zero at both ends, so that a chunk of
+    Joints follow a cubic Hermite curve whose velocity at a knot is the mean slope around it and zero at both ends, so
+    that a chunk of
     targets asks for no jump in velocity; the gripper goes in straight lines.
     """
 
@@ -45,7 +49,9 @@ class Targets:
         self.expires_ns = 0
 
     def replace(self, t_ns: np.ndarray, values: np.ndarray, expires_ns: int, now_ns: int, held: np.ndarray) -> None:
-        """Targets from `t_ns[0]` on replace older ones; a path that would start from nothing starts from where the arm is held."""
+        """Targets from `t_ns[0]` on replace older ones; a path that would start from nothing starts from where the arm
+        is held.
+        """
         keep = self.t_ns < t_ns[0]
         old_t, old_v = self.t_ns[keep][-2:], self.values[keep][-2:]
         if not len(old_t):
@@ -76,7 +82,9 @@ class Targets:
 
 
 class ArmNode:
-    """See the module. `tick_ns` is the time between two visits to the robot; `stale_ns` how long a last target holds."""
+    """See the module. `tick_ns` is the time between two visits to the robot; `stale_ns` how long a last target
+    holds.
+    """
 
     topics = ("@lease",)
     name = "arm"
@@ -206,8 +214,12 @@ class ArmNode:
             self._moving = True
         elif self._moving:
             if now_ns <= self._until_ns:
-                self._moving = False  # stale targets: the arm rests at the last one, and follows again when fresh ones come
-                step.out.append(Message("run", "event", {"kind": "note", "t_ns": now_ns, "body": {"text": "targets went stale"}}))
+                self._moving = (
+                    False  # stale targets: the arm rests at the last one, and follows again when fresh ones come
+                )
+                step.out.append(
+                    Message("run", "event", {"kind": "note", "t_ns": now_ns, "body": {"text": "targets went stale"}})
+                )
             else:
                 self._halt()
         else:
@@ -259,6 +271,8 @@ class ArmNode:
 
 
 def tick_ns(observe_hz: float, *, real_time: bool) -> int:
-    """Time between visits: the observation period in simulated time; at most 20 ms in real time, so that a stop is never far."""
+    """Time between visits: the observation period in simulated time; at most 20 ms in real time, so that a stop is
+    never far.
+    """
     period = round(SECOND / observe_hz)
     return min(period, 20 * MILLISECOND) if real_time else period

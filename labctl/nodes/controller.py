@@ -1,9 +1,10 @@
 """The controller node: a policy or a person in the loop. The only node that is told which arm of the experiment runs.
 
-May not: tell anyone what it was told, start its clock before a warm controller has a live observation, or send a target outside its episode.
+May not: tell anyone what it was told, start its clock before a warm controller has a live observation, or send a
+target outside its episode.
 
-The clock starts at go: the first observation captured after `start` is handed to the loaded and warmed controller (methodology §1). Loading and
-warming happen before, so they never enter a measured time.
+The clock starts at go: the first observation captured after `start` is handed to the loaded and warmed controller
+(methodology §1). Loading and warming happen before, so they never enter a measured time.
 """
 
 from __future__ import annotations
@@ -131,7 +132,12 @@ class ControllerNode:
         n = min(chunk.execute, len(chunk.values))
         dt_ns = round(chunk.dt_s * SECOND)
         times = now_ns + dt_ns * np.arange(1, n + 1, dtype=np.int64)
-        target = {"epoch": self._epoch, "episode": self._task["episode"], "space": chunk.space, "expires_ns": int(times[-1])}
+        target = {
+            "epoch": self._epoch,
+            "episode": self._task["episode"],
+            "space": chunk.space,
+            "expires_ns": int(times[-1]),
+        }
         arrays = {"t_ns": times, "values": chunk.values[:n], "gripper": chunk.gripper[:n]}
         step.out.append(Message("arm", "target", target, arrays))
         row = np.array([[*self._asked, now_ns, len(chunk.values), n, dt_ns]], np.int64)
@@ -152,7 +158,9 @@ class ControllerNode:
     def _fail(self, reason: str, step: Step) -> None:
         self._phase = "over"
         self._next_ns = None
-        step.out.append(Message("run", "failed", {"name": self.name, "episode": self._task.get("episode"), "private": reason}))
+        step.out.append(
+            Message("run", "failed", {"name": self.name, "episode": self._task.get("episode"), "private": reason})
+        )
 
     def _close(self, now_ns: int, step: Step) -> None:
         step.out += self._sender.close(now_ns)

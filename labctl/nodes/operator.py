@@ -1,4 +1,5 @@
-"""The headless operator node: reads the published state, sends commands, as a person at a console would. For simulated cells.
+"""The headless operator node: reads the published state, sends commands, as a person at a console would. For
+simulated cells.
 
 May not: see more than a console sees, or act on a state it was not shown (every command carries the version it saw).
 """
@@ -12,7 +13,8 @@ from labctl.bus import Message, Step
 
 
 class OperatorScript(Protocol):
-    """What stands in for a person: `decide` gets the published state and answers with a command (verb, role, who, args) or None.
+    """What stands in for a person: `decide` gets the published state and answers with a command (verb, role, who,
+    args) or None.
 
     `delay_ns` is how long this person takes for that verb.
     """

@@ -42,7 +42,12 @@ class RecorderNode:
         for message in inbox:
             if message.kind == "chunk":
                 body = message.body
-                chunk = Chunk(body["stream"], body["seq"], np.asarray(message.arrays["t_ns"]), np.asarray(message.arrays["values"]))
+                chunk = Chunk(
+                    body["stream"],
+                    body["seq"],
+                    np.asarray(message.arrays["t_ns"]),
+                    np.asarray(message.arrays["values"]),
+                )
                 chunks.setdefault(body["episode"], []).append(chunk)
                 acks.append(Message(message.sender, "ack", {key: body[key] for key in ("episode", "stream", "seq")}))
             else:
@@ -80,7 +85,12 @@ class RecorderNode:
     def _conclude(self, step: Step) -> None:
         assert self._episode is not None
         gaps = [*self._gaps, *self._store.gaps(self._episode)]
-        body = {"episode": self._episode, "streams": self._store.seal(self._episode), "gaps": gaps, "silent": sorted(self._waiting)}
+        body = {
+            "episode": self._episode,
+            "streams": self._store.seal(self._episode),
+            "gaps": gaps,
+            "silent": sorted(self._waiting),
+        }
         step.out.append(Message("run", "closed", body))
         self._episode = None
         self._close_by_ns = None

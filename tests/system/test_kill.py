@@ -1,4 +1,6 @@
-"""kill -9 of a running campaign, anywhere: what was acknowledged stays, the chain holds, the next run goes on with the same arm."""
+"""kill -9 of a running campaign, anywhere: what was acknowledged stays, the chain holds, the next run goes on with the
+same arm.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The cell as separate processes in real time: a process killed or hung costs one episode; a dead run process stops the arm."""
+"""The cell as separate processes in real time: a process killed or hung costs one episode; a dead run process stops
+the arm.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ def children(parent: int) -> dict[str, int]:
         try:
             fields = path.read_text().rpartition(")")[2].split()
             if int(fields[1]) == parent:
-                held = [os.readlink(fd) for fd in (path.parent / "fd").iterdir()]
+                held = [str(fd.readlink()) for fd in (path.parent / "fd").iterdir()]
                 names = [Path(target).stem for target in held if target.endswith(".lock") and "/locks/" in target]
                 found[names[0] if names else f"starting-{path.parent.name}"] = int(path.parent.name)
         except (OSError, ValueError):
@@ -68,12 +70,19 @@ def of_kind(folder: Path, kind: Kind) -> list[Event]:
     return [event for event in events_of(folder) if event.kind == kind]
 
 
-VICTIMS = {"arm": "arm_lost", "controller": "controller_lost", "recorder": "recorder_lost", "camera-wrist": "camera_lost"}
+VICTIMS = {
+    "arm": "arm_lost",
+    "controller": "controller_lost",
+    "recorder": "recorder_lost",
+    "camera-wrist": "camera_lost",
+}
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "hung"])
 def test_a_lost_process_costs_one_episode(tmp_path: Path, how: signal.Signals) -> None:
-    """Each kind of process is lost in an episode of its own: the reason is right, the rule voids it, the trial is run again."""
+    """Each kind of process is lost in an episode of its own: the reason is right, the rule voids it, the trial is run
+    again.
+    """
     arms = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
     campaign = make_campaign(tmp_path, arms, cameras=True, live=True, budget=5.0, arming=4.0, max_voids=9)
     folder, log = campaign.folder, tmp_path / "run.log"
@@ -117,7 +126,9 @@ def recorded(folder: Path, episode: str | None) -> tuple[np.ndarray, np.ndarray]
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "hung"])
 def test_a_dead_run_process_never_leaves_a_policy_driving(tmp_path: Path, how: signal.Signals) -> None:
     """The lease lapses: within 0.3 s of lease, one tick and the braking, together 1 s, the joints stand still."""
-    campaign = make_campaign(tmp_path, [policy("policy-a", skill="swift"), HUMAN], live=True, items=4, budget=20.0, arming=4.0)
+    campaign = make_campaign(
+        tmp_path, [policy("policy-a", skill="swift"), HUMAN], live=True, items=4, budget=20.0, arming=4.0
+    )
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
         went = wait_for("go", lambda: of_kind(folder, Kind.GO))
