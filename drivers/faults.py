@@ -2,9 +2,9 @@
 
 May not: be used in a campaign that counts; its kind is "faults" and every episode says so.
 
-Options: `driver` (the wrapped driver's name), `driver_options`, `verb` (the method that fails), `after` (how many calls still go well,
-default 0), `fault`: "delay" (of `delay_s`), "raise" (DeviceLost), "refuse" (DeviceRefused), "hang" (until `close`), "exit" (the
-process ends at once with code 70, as after a crash in a native library).
+Options: `driver` (the wrapped driver's name), `driver_options`, `verb` (the method that fails), `after` (how many calls
+still go well, default 0), `fault`: one of delay (of `delay_s`), raise (DeviceLost), refuse (DeviceRefused), hang (until
+`close`), exit (the process ends at once with code 70, as after a crash in a native library).
 """
 
 from __future__ import annotations

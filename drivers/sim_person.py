@@ -1,4 +1,4 @@
-"""Driver "sim_person": a simulated person teleoperating the arm; a stand-in for the human reference of a simulated campaign.
+"""Driver "sim_person": a simulated person teleoperating the arm, in the place of the human reference.
 
 May not: be taken for a person. Its kind is "sim", and a report of its episodes says so.
 """
@@ -34,6 +34,9 @@ class SimulatedPerson(Picker):
 
 
 def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> SimulatedPerson:
-    """A simulated person. Options: load_s, crash_at ("load" or "infer", to test what a crash does). Raises InputError for any other."""
+    """A simulated person. Options: load_s, crash_at ("load" or "infer", to test what a crash does).
+
+    Raises InputError for any other.
+    """
     given = options_of(options, OPTIONS, "sim_person")
     return SimulatedPerson(PRACTISED, difficulties(fixture), float(given.get("load_s", 0.0)), given.get("crash_at"))

@@ -16,11 +16,11 @@ from labctl.errors import InputError
 OPTIONS = ("skill", "endpoint", "load_s", "latency_s", "crash_at")
 
 _SWIFT = Skill(
-    speed_m_s=0.28,
-    aim_m=0.006,
+    speed_m_s=0.3,
+    aim_m=0.005,
     bias_m=0.003,
     pause_p=0.4,
-    pause_s=1.2,
+    pause_s=1.0,
     react_s=0.6,
     outside_p=0.025,
     low_p=0.002,
@@ -31,16 +31,17 @@ _SWIFT = Skill(
 )
 SKILLS: Mapping[str, Skill] = {
     "swift": _SWIFT,
-    "steady": replace(_SWIFT, speed_m_s=0.2, pause_s=3.0, aim_m=0.007, latency_s=0.15),
-    "halting": replace(_SWIFT, speed_m_s=0.18, pause_s=6.0, aim_m=0.009, bias_m=0.005, latency_s=0.2),
-    "clumsy": replace(_SWIFT, speed_m_s=0.18, pause_s=7.5, aim_m=0.011, bias_m=0.009, low_p=0.001, fast_p=0.001),
-    "slow": replace(_SWIFT, speed_m_s=0.12, pause_s=12.0, aim_m=0.013, bias_m=0.011, low_p=0.09, latency_s=0.3),
+    "steady": replace(_SWIFT, speed_m_s=0.2, pause_s=3.8, aim_m=0.007, latency_s=0.15),
+    "halting": replace(_SWIFT, speed_m_s=0.18, pause_s=6.8, aim_m=0.009, bias_m=0.005, low_p=0.006, latency_s=0.2),
+    "clumsy": replace(_SWIFT, speed_m_s=0.18, pause_s=9.0, aim_m=0.011, bias_m=0.009, low_p=0.001, fast_p=0.001),
+    "slow": replace(_SWIFT, speed_m_s=0.12, pause_s=15.0, aim_m=0.013, bias_m=0.011, low_p=0.08, latency_s=0.3),
 }
 
 
 def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> Picker:
-    """A simulated policy. Options: skill, endpoint, load_s, latency_s (instead of the skill's own), crash_at ("load" or "infer").
+    """A simulated policy.
 
+    Options: skill, endpoint, load_s, latency_s (instead of the skill's own), crash_at ("load" or "infer").
     Raises InputError for an unknown option or skill.
     """
     given = options_of(options, OPTIONS, "sim_policy")

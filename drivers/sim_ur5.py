@@ -13,5 +13,8 @@ from labctl.drivers.common.sim_arm import SimArm, build_sim
 
 
 def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> SimArm:
-    """A simulated UR5; cell and fixture are the parsed files. Raises InputError for an option, a limit or a fixture it cannot take."""
+    """A simulated UR5; cell and fixture are the parsed files.
+
+    Raises InputError for an option, a limit or a fixture it cannot take.
+    """
     return build_sim(UR5, options, cell, fixture)

@@ -2,9 +2,10 @@
 
 May not: move anything or read a cell; numbers come from the makers' documents and are quoted where they stand.
 
-FR3: modified DH and flange of franka_description / Franka's FCI documentation ("Robot and interface specifications"), hand turned
-by -45 degrees with the TCP 0.1034 m beyond the flange. UR5 (CB3): DH of Universal Robots' support article "DH parameters for
-calculations of kinematics and dynamics", joints +-360 degrees, 180 degrees/s; the same gripper stands on its flange.
+FR3: modified DH and flange of franka_description / Franka's FCI documentation ("Robot and interface specifications"),
+hand turned by -45 degrees with the TCP 0.1034 m beyond the flange. UR5 (CB3): DH of Universal Robots' support article
+"DH parameters for calculations of kinematics and dynamics", joints +-360 degrees, 180 degrees/s; the same gripper
+stands on its flange.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ Inverse = Callable[[np.ndarray, np.ndarray], np.ndarray]
 class Arm:
     """An arm: chain, published limits (rad, rad/s, rad/s2, each (dof,)), home configuration and its inverse kinematics.
 
-    `inverse(poses (n, 7), q_seed (dof,))` gives joint angles (n, dof): exact where the pose can be reached, else the nearest
-    configuration the method finds. The caller compares with `kinematics.positions`.
+    `inverse(poses (n, 7), q_seed (dof,))` gives joint angles (n, dof): exact where the pose can be reached, else the
+    nearest configuration the method finds. The caller compares with `kinematics.positions`.
     """
 
     name: str
@@ -75,8 +76,10 @@ _BEND_1, _BEND_2 = math.atan2(_A4, _D3), math.atan2(_A4, _D5)
 def fr3_downward(poses: np.ndarray) -> np.ndarray:
     """Joint angles (n, 7) of an FR3 for poses that point straight down, in closed form with joints 3 and 5 at zero.
 
-    The arm then lies in the vertical plane through its base: a triangle of two bent links reaches the wrist, joint 6 makes the hand
-    vertical, joint 7 its yaw. A point beyond reach is answered by the stretched arm in its direction. Yaw is twice the angle of
+    The arm then lies in the vertical plane through its base: a triangle of two bent links reaches the wrist, joint 6
+    makes the hand
+    vertical, joint 7 its yaw. A point beyond reach is answered by the stretched arm in its direction. Yaw is twice
+    the angle of
     (qx, qy).
     """
     x, y, z = poses[:, 0], poses[:, 1], poses[:, 2]
@@ -125,8 +128,9 @@ UR5_ACCELERATION = np.full(6, 40.0)  # not published as a joint limit: what the 
 def ur5_inverse(poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
     """Joint angles (n, 6) of a UR5 in closed form, in the shoulder, elbow and wrist branch of q_seed (6,).
 
-    After Hawkins, "Analytic inverse kinematics for the Universal Robots UR-5/UR-10 arms" (2013), written with vectors: n is the
-    common axis of joints 2 to 4, whose plane holds a two-link arm. Beyond reach the arm stretches. Angles continue from q_seed.
+    After Hawkins, "Analytic inverse kinematics for the Universal Robots UR-5/UR-10 arms" (2013), written with vectors:
+    n is the common axis of joints 2 to 4, whose plane holds a two-link arm. Beyond reach the arm stretches. Angles
+    continue from q_seed.
     """
     d1, a2, a3, d4, d5, d6 = _U
     tip_xx, tip_xy, tip_xz, tip_zx, tip_zy, tip_zz = _axes(poses[:, 3:])

@@ -4,7 +4,8 @@ May not: know limits, time or any particular robot (`arms` holds the tables).
 
 Row i of a table is (a_{i-1}, alpha_{i-1}, d_i); joint i contributes Rx(alpha) Tx(a) Rz(q_i) Tz(d)
 (Craig, Introduction to Robotics, ch. 3). A table in the standard form is the same list shifted by one row.
-Poses are x y z qx qy qz qw in metres, base frame, scalar last, unit norm. Quaternions follow the joints continuously: the
+Poses are x y z qx qy qz qw in metres, base frame, scalar last, unit norm. Quaternions follow the joints continuously:
+the
 sign is not normalised, so a pose stream never jumps between q and -q while the arm moves.
 """
 
@@ -21,7 +22,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A serial chain: rows (a, alpha, d) in m and rad, then the tool: turn about z by tool_yaw, shift along z by tool_z.
+    """A serial chain: rows (a, alpha, d) in m and rad, then the tool: a turn and a shift along z.
 
     Every alpha is a multiple of a quarter turn between -90 and 90 degrees, which keeps the products exact.
     """
@@ -39,7 +40,7 @@ class Chain:
         return len(self.rows)
 
 
-def _position(chain: Chain, spin: Sequence[Any]) -> tuple[Any, Any, Any]:
+def _position(chain: Chain, spin: Sequence[complex] | np.ndarray) -> tuple[Any, Any, Any]:
     """Tool position from exp(i q) per joint, from the tool back to the base. One code for numbers and for (n,) arrays.
 
     The point's x + i y is one complex number: a joint turns it by one product, a quarter turn about x swaps y and z.
@@ -63,10 +64,11 @@ def _position(chain: Chain, spin: Sequence[Any]) -> tuple[Any, Any, Any]:
     return u.real, u.imag, z
 
 
-def _turn(chain: Chain, spin: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
+def _turn(chain: Chain, spin: Sequence[complex] | np.ndarray) -> tuple[Any, Any, Any, Any]:
     """Tool orientation x, y, z, w from exp(i q / 2) per joint; numbers or (n,) arrays alike.
 
-    With A = w + i z and B = x + i y a turn about z is A e^(i q/2), B e^(-i q/2), and a quarter turn about x is (A - B, B + A) / sqrt 2.
+    With A = w + i z and B = x + i y a turn about z is A e^(i q/2), B e^(-i q/2), and a quarter turn about x is (A -
+    B, B + A) / sqrt 2.
     """
     a: Any = 1 + 0j
     b: Any = 0j
@@ -87,7 +89,7 @@ def _turn(chain: Chain, spin: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
 
 
 def positions(chain: Chain, q: np.ndarray) -> np.ndarray:
-    """Tool positions (3, n) in m for joint angles (n, dof) in rad: the fast path of a tick, some 30 us for a few samples."""
+    """Tool positions (3, n) in m for joint angles (n, dof) in rad: some 30 us for a few samples."""
     out = np.empty((3, q.shape[0]))
     out[0], out[1], out[2] = _position(chain, np.exp(1j * q.T))
     return out
@@ -120,7 +122,7 @@ def rotation(quaternion: np.ndarray) -> np.ndarray:
 
 
 def jacobian(chain: Chain, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Geometric Jacobians (n, 6, dof; linear rows first), tool positions (n, 3) and rotations (n, 3, 3) for q (n, dof)."""
+    """Geometric Jacobians (n, 6, dof; linear rows first), tool positions (n, 3), rotations (n, 3, 3) for q (n, dof)."""
     n = q.shape[0]
     turn = np.broadcast_to(np.eye(3), (n, 3, 3))
     origin = np.zeros((n, 3))
@@ -144,10 +146,11 @@ def jacobian(chain: Chain, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 def solve(chain: Chain, wanted: np.ndarray, q_seed: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Joint angles (n, dof) within lower..upper whose tool poses approach `wanted` (n, 7), all started from q_seed (dof,).
+    """Joint angles (n, dof) within lower..upper whose tool poses approach `wanted` (n, 7), all from q_seed (dof,).
 
-    Damped least squares with Levenberg's damping that shrinks with the error (Nakamura and Hanafusa 1986), all poses at once; 60
-    iterations at most. The caller checks the residual: an unreachable pose ends at the nearest configuration found.
+    Damped least squares with Levenberg's damping that shrinks with the error (Nakamura and Hanafusa 1986), all poses at
+    once; 60 iterations at most. The caller checks the residual: an unreachable pose ends at the nearest configuration
+    found.
     """
     goal = rotation(wanted[:, 3:] / np.linalg.norm(wanted[:, 3:], axis=1, keepdims=True))
     q = np.repeat(np.clip(q_seed, lower, upper)[None, :], wanted.shape[0], axis=0)

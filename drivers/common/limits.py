@@ -2,10 +2,11 @@
 
 May not: know a robot's driver, time or a scene. One setpoint is one servo cycle: a late setpoint earns no larger step.
 
-Three stages. Setpoints pass a moving average over 0.1 s, so that knots 0.1 s apart joined by straight lines become motion of
-bounded acceleration (an average of points inside convex limits stays inside them). The whole tick is then checked at once. Only if
-a check fails, or the arm could not brake inside the limits from the end of the tick, each cycle is limited in turn; every state
-that path leaves behind can brake inside the limits, so it never has to break one to keep another.
+Three stages. Setpoints pass a moving average over 0.1 s, so that knots 0.1 s apart joined by straight lines become
+motion of bounded acceleration (an average of points inside convex limits stays inside them). The whole tick is then
+checked at once. Only if a check fails, or the arm could not brake inside the limits from the end of the tick, each cycle
+is limited in turn; every state that path leaves behind can brake inside the limits, so it never has to break one to keep
+another.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ class Limits:
 def limits_of(arm: Arm, wanted: Mapping[str, Any]) -> Limits:
     """The cell's `[robot.limits]` narrowed onto the arm's published ones.
 
-    Raises InputError for a missing list, a wrong length, a limit that is not positive or is wider than published, or a box that does
-    not hold the arm's home.
+    Raises InputError for a missing list, a wrong length, a limit that is not positive or is wider than published, or
+    a box that does not hold the arm's home.
     """
     velocity = _row(wanted, "velocity_rad_s", arm.dof)
     acceleration = _row(wanted, "acceleration_rad_s2", arm.dof)
@@ -71,7 +72,8 @@ def _row(wanted: Mapping[str, Any], name: str, length: int) -> np.ndarray:
 class Limiter:
     """The limits applied to one arm over time.
 
-    State: the last setpoint `q` (dof,), its difference `move` (dof,) to the one before, the tool pose there, the averaging window.
+    State: the last setpoint `q` (dof,), its difference `move` (dof,) to the one before, the tool pose there, the
+    averaging window.
     """
 
     def __init__(self, arm: Arm, limits: Limits, period_s: float) -> None:
@@ -105,7 +107,10 @@ class Limiter:
         self._rest = self.q
 
     def follow(self, wanted: np.ndarray) -> Sweep:
-        """Setpoints within the limits that follow `wanted` (n, dof). A row that is not finite is read as the row before it."""
+        """Setpoints within the limits that follow `wanted` (n, dof).
+
+        A row that is not finite is read as the row before it.
+        """
         n = wanted.shape[0]
         if self.still and (wanted == self._rest).all():
             return Sweep(self.arm.chain, np.repeat(self.q[None, :], n, axis=0), self.pose, 0.0)
@@ -117,15 +122,19 @@ class Limiter:
             rows = np.array([self._cycle(row) for row in self._smooth(seen, n)[:n] + self._middle])
             sweep = Sweep(self.arm.chain, rows, self.pose, math.inf)
         self._window = seen[n:]
-        if max(float(np.abs(self.move).max()), float(np.abs(self.q - wanted[-1]).max())) < _REST and (
-            (self._window == wanted[-1]).all()
-        ):
+        if max(map(abs, self.move.tolist())) < _REST and self._arrived(wanted[-1]):
             self.still, self._rest = True, wanted[-1].copy()
             self.move = np.zeros(self.arm.dof)
         return sweep
 
+    def _arrived(self, goal: np.ndarray) -> bool:
+        return bool((self._window == goal).all()) and float(np.abs(self.q - goal).max()) < _REST
+
     def _smooth(self, seen: np.ndarray, n: int) -> np.ndarray:
-        """Averages of the window and n wanted rows, as one product: (3 n, dof) setpoints from the middle of the range, steps, kicks."""
+        """Averages of the window and n wanted rows, as one product.
+
+        (3 n, dof): n setpoints measured from the middle of the range, their n steps, the n changes of the step.
+        """
         average, _ = self._filter(n)
         width = self._width
         rows = np.empty((width + n + 2, self.arm.dof))
@@ -150,7 +159,7 @@ class Limiter:
         return found
 
     def _at_once(self, seen: np.ndarray, n: int) -> Sweep | None:
-        """The whole tick, if every limit is kept and the arm could still brake from its end; else None, and nothing has changed."""
+        """The whole tick, if it keeps every limit and the arm could brake from its end; else None, nothing changed."""
         rows = self._smooth(seen, n)
         sizes = np.abs(rows)
         if not (sizes <= self._filter(n)[1]).all():
@@ -195,7 +204,7 @@ class Limiter:
         return bool((np.abs(at.T - self._box_middle) <= self._box_half).all())
 
     def _can_brake(self, q: np.ndarray, move: np.ndarray, pose: tuple[float, ...]) -> bool:
-        """Whether a stop from q with the last step `move` stays inside: by a bound on its length, else by looking at it."""
+        """Whether a stop from q, last step `move`, stays inside: by a bound on its length, else by looking at it."""
         steps = move.tolist()
         cycles = max(abs(step) / joint[0] for step, joint in zip(steps, self._joints, strict=True))
         share, travel, near = cycles / 2 + 1, 0.0, False
@@ -214,7 +223,7 @@ class Limiter:
         )
 
     def _cycle(self, wanted: np.ndarray) -> np.ndarray:
-        """One limited servo cycle towards `wanted` (dof,), braking in time for it; else the stop already known to be safe."""
+        """One limited servo cycle towards `wanted` (dof,); else one cycle of the stop already known to be safe."""
         gap = wanted - self.q
         kick = self._kick  # the largest step v from which v, v - kick, v - 2 kick ... ends within the gap
         speed = np.minimum(np.sqrt(kick * (kick / 4 + 2 * np.abs(gap))) - kick / 2, self._step)
@@ -245,7 +254,8 @@ def _finite(before: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def _ramp(move: np.ndarray, kick: np.ndarray) -> np.ndarray:
-    """Steps (k, dof) that bring a step `move` per cycle to zero evenly, none changing by more than `kick`; (0, dof) at rest."""
-    # a ramp begun must go on as it was planned: without the small number, rounding would now and then add a cycle to the rest of it
+    """Steps (k, dof) that bring `move` per cycle to zero evenly, none changing by more than `kick`; none at rest."""
+    # a ramp begun must go on as it was planned: without the small number, rounding would now and then add a cycle to
+    # the rest of it
     cycles = math.ceil(float((np.abs(move) / kick).max()) - 1e-10)
     return move * (np.arange(cycles - 1, -1, -1) / max(cycles, 1))[:, None]

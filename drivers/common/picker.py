@@ -1,11 +1,13 @@
-"""The simulated operator of an arm: picks the nearest item it sees, carries it over, tries again, with the faults of its skill.
+"""The simulated operator of an arm: picks the nearest item it sees, carries it over, tries again, errs by its skill.
 
-May not: know the scene beyond an `Observation`, the arm's kinematics or the time; randomness comes from `reset(seed)` alone.
+May not: know the scene beyond an `Observation`, the arm's kinematics or the time; randomness comes from `reset(seed)`
+alone.
 
-It plans one half of an operation at a time (pick, or place) as tool poses `dt_s` apart, hands them out in chunks, and looks
-again when a half is used up. Motion between two poses is a minimum-jerk straight line (Flash and Hogan 1985). Faults are drawn from
-the skill: the aim errs, the hand hesitates, an item is let go in the wrong place, a carry is too low or too fast. Hard episodes and
-easy ones differ by a log-normal factor drawn once per episode (frailty), so that operations of an episode resemble each other.
+It plans one half of an operation at a time (pick, or place) as tool poses `dt_s` apart, hands them out in chunks, and
+looks again when a half is used up. Motion between two poses is a minimum-jerk straight line (Flash and Hogan 1985).
+Faults are drawn from the skill: the aim errs, the hand hesitates, an item is let go in the wrong place, a carry is too
+low or too fast. Hard episodes and easy ones differ by a log-normal factor drawn once per episode (frailty), so that
+operations of an episode resemble each other.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ Point = tuple[float, float, float, float]  # x y z yaw
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """How well and how fast a simulated operator works. Lengths m, times s, probabilities per operation unless named otherwise."""
+    """How well and how fast a simulated operator works. Lengths m, times s, probabilities per operation."""
 
     speed_m_s: float  # peak speed of the tool
     aim_m: float  # error of one attempt, sd per axis
@@ -217,7 +219,10 @@ def _near(yaw: float, bearing: float) -> float:
 
 
 def options_of(options: Mapping[str, Any], allowed: tuple[str, ...], where: str) -> dict[str, Any]:
-    """Controller options checked against the known names. Raises InputError for an unknown name, a negative time or a bad crash_at."""
+    """Controller options checked against the known names.
+
+    Raises InputError for an unknown name, a negative time or a bad crash_at.
+    """
     for name in options:
         if name not in allowed:
             raise InputError(f"{where} has no option {name!r}; known options: {', '.join(allowed)}")

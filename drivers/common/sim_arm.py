@@ -1,8 +1,10 @@
 """A simulated robot: an arm that follows its setpoints exactly, a gripper and a scene, behind the `Robot` class.
 
-May not: choose motions, sleep or read a clock; time comes in with setpoints and drains. Behaves; proves nothing about hardware.
+May not: choose motions, sleep or read a clock; time comes in with setpoints and drains. Behaves; proves nothing about
+hardware.
 
-No torque is modelled: the tau columns of `arm/state` are zero. The `tracker` stream is a simulated marker tracker with noise.
+No torque is modelled: the tau columns of `arm/state` are zero. The `tracker` stream is a simulated marker tracker with
+noise.
 """
 
 from __future__ import annotations
@@ -33,14 +35,17 @@ TRACKED = ("x", "y", "z", "yaw", "visible", "in_target", "lost", "held")
 class SimArm:
     """One simulated robot. See `labctl.devices.Robot` for the verbs.
 
-    After `stop` the arm brakes within its acceleration limits and stays until `recover` or `stage`; so it does after a safety stop,
-    which latches.
+    After `stop` the arm brakes within its acceleration limits and stays until `recover` or `stage`; so it does after a
+    safety stop, which latches.
     """
 
     kind: Kind = "sim"
 
     def __init__(self, arm: Arm, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> None:
-        """cell, fixture: parsed cell and fixture files. Raises InputError for limits the arm does not have or a fixture of another kind."""
+        """cell, fixture.
+
+        Parsed cell and fixture files. Raises InputError for limits the arm does not have or a fixture of another kind.
+        """
         robot = cell["robot"]
         self.arm = arm
         self.dof = arm.dof
@@ -77,7 +82,10 @@ class SimArm:
         self._begin(now_ns)
 
     def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None:
-        """Fill the source tote from the seed and put the arm at home at once. Also ends a stop. Raises InputError for an unknown name."""
+        """Fill the source tote from the seed and put the arm at home at once.
+
+        Also ends a stop. Raises InputError for an unknown name.
+        """
         self.world.stage(condition, seed)
         self._limiter.reset(self.arm.home)
         self.recover()
@@ -87,15 +95,17 @@ class SimArm:
     def to_joints(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
         """Joint angles (n, dof) in rad for tool poses (n, 7), continuing from q_seed (dof,).
 
-        Poses are first moved inside the workspace box; the first one moved or missed by more than 5 mm is reported as a "note".
+        Poses are first moved inside the workspace box; the first one moved or missed by more than 5 mm is reported as a
+        "note".
         """
         inside = poses.copy()
         inside[:, :3] = np.clip(poses[:, :3], self._limits.box_min + INSIDE_M, self._limits.box_max - INSIDE_M)
         q = self.arm.inverse(inside, q_seed)
         missed = float(np.abs(kinematics.positions(self.arm.chain, q) - poses[:, :3].T).max())
-        if missed > REPORT_M and not self._clamped:
+        off = not missed <= REPORT_M  # so written that a pose that is not a number counts
+        if off and not self._clamped:
             self._notes.append(DeviceEvent("note", self._t_ns, {"reason": f"target out of reach by {missed:.3f} m"}))
-        self._clamped = missed > REPORT_M
+        self._clamped = off
         return q
 
     def follow(self, wanted: Setpoints) -> tuple[Setpoints, Setpoints]:
@@ -186,10 +196,10 @@ class SimArm:
         return Batch("arm/state", t_ns, values)
 
     def observe(self) -> dict[str, np.ndarray]:
-        """What sensors say now: q, dq (dof,), tcp (7,), gripper (1,), items (n, 8) from the tracker, and the scene as known from the fixture.
+        """What sensors say now: q, dq (dof,), tcp (7,), gripper (1,), items (n, 8) from the tracker, and the scene.
 
-        source_tote, target_tote (6,): centre on the floor and inner size, m. object (4,): item size and grasp width, m;
-        object_index (1,): which object of the fixture it is.
+        The scene is known from the fixture. source_tote, target_tote (6,): centre on the floor and inner size, m.
+        object (4,): item size and grasp width, m; object_index (1,): which object of the fixture it is.
         """
         items = self.world.tracked(yaw_of(self._limiter.pose))
         self._seen.append((self._t_ns, items))
@@ -220,7 +230,10 @@ class SimArm:
         self._stop_asked.set()
 
     def recover(self) -> None:
-        """Allow motion again after a stop or safety stop. Raises DeviceRefused while the arm still moves. Moves nothing."""
+        """Allow motion again after a stop or safety stop.
+
+        Raises DeviceRefused while the arm still moves. Moves nothing.
+        """
         if not self._limiter.still:
             raise DeviceRefused("the arm is still moving: wait until it stands, then recover")
         self._stop_asked.clear()

@@ -1,6 +1,7 @@
 """The way of the tool through one tick: exact where asked, bounded where a bound is enough.
 
-May not: decide anything. Most ticks end far from every wall and limit; a bound on the tool's travel then spares the exact positions.
+May not: decide anything. Most ticks end far from every wall and limit; a bound on the tool's travel then spares the
+exact positions.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from labctl.drivers.common.kinematics import Chain
 
 
 def levers(chain: Chain) -> np.ndarray:
-    """How far from each joint's axis the tool can be at most, (dof,) m: the links beyond it stretched out; 0 for the last joint."""
+    """How far from each joint's axis the tool can be at most, (dof,) m: the links beyond it, stretched out."""
     links = [math.hypot(a, d) for a, _, d in chain.rows[1:]]
     return np.array([sum(links[i:]) + chain.tool_z for i in range(len(links))] + [0.0])
 
 
 @dataclass(slots=True)
 class Sweep:
-    """Setpoints q (n, dof) of one tick, the tool pose at their end (x y z qx qy qz qw), and at most how far the tool travelled, m."""
+    """One tick: setpoints q (n, dof), tool pose at the end (x y z qx qy qz qw), a bound on the tool's travel, m."""
 
     chain: Chain
     q: np.ndarray
@@ -32,9 +33,10 @@ class Sweep:
     @property
     def positions(self) -> np.ndarray:
         """Exact tool positions (3, n), m."""
-        if self._exact is None:
-            self._exact = kinematics.positions(self.chain, self.q)
-        return self._exact
+        exact = self._exact
+        if exact is None:
+            exact = self._exact = kinematics.positions(self.chain, self.q)
+        return exact
 
     def yaw(self, i: int) -> float:
         """Yaw of a downward tool at setpoint i, rad."""

@@ -1,9 +1,11 @@
 """The simulated scene: totes, items and a parallel gripper, moved by kinematics alone.
 
-May not: know joints, controllers or the outcome of a trial. It reports what a cell's sensors would: items that reached the target,
+May not: know joints, controllers or the outcome of a trial. It reports what a cell's sensors would: items that
+reached the target,
 items that left both totes, and contact with a wall.
 
-An item is taken when the fingers close to its grasp width within 15 mm (and 0.5 rad) of its grasp point. The further off the grasp,
+An item is taken when the fingers close to its grasp width within 15 mm (and 0.5 rad) of its grasp point. The further
+off the grasp,
 the likelier it slips on the way. What is let go falls freely; it counts when and where it lands.
 """
 
@@ -61,7 +63,7 @@ class Thing:
 
 
 class World:
-    """One scene. State: items (position, yaw, where they are), finger opening, what is in the air, events not yet asked for."""
+    """One scene. State: items and where they are, finger opening, what is in the air, events not yet asked for."""
 
     def __init__(self, fixture: Mapping[str, Any]) -> None:
         """fixture: a parsed fixture file with `tote`, `object` and `layout` lists."""
@@ -82,7 +84,10 @@ class World:
         self._place(0, next(iter(self._things.values())), next(iter(self._layouts)), np.random.default_rng(0))
 
     def stage(self, condition: Mapping[str, Any], seed: int) -> None:
-        """Fill the source tote by the seed. condition: object, layout, items. Raises InputError for a name the fixture lacks."""
+        """Fill the source tote by the seed. condition: object, layout, items.
+
+        Raises InputError for a name the fixture lacks.
+        """
         thing = _named(self._things, condition["object"], "object")
         _named(self._layouts, condition["layout"], "layout")
         self._place(int(condition["items"]), thing, condition["layout"], np.random.Generator(np.random.PCG64(seed)))
@@ -128,7 +133,9 @@ class World:
         if lowest < self._floor - FLOOR_M:
             return int(np.argmax(height < self._floor - FLOOR_M)), "the tool hit the floor"
         for tote in self._totes.values():
-            beyond = np.array([tote.beyond(x, y) for x, y in zip(at[0], at[1], strict=True)])
+            across = np.abs(at[0] - tote.centre[0]) - tote.size[0] / 2
+            along = np.abs(at[1] - tote.centre[1]) - tote.size[1] / 2
+            beyond = np.maximum(across, along)
             hit = (beyond > 0) & (beyond < WALL_M) & (height < tote.centre[2] + tote.size[2])
             if hit.any():
                 return int(np.argmax(hit)), f"the tool hit the wall of tote {tote.name!r}"
@@ -236,9 +243,11 @@ class World:
                 self.events.append(DeviceEvent("lost", t_ns, {"item": index, "cause": cause}))
 
     def tracked(self, yaw: float) -> np.ndarray:
-        """What the simulated marker tracker sees: (n, 8) x y z yaw visible in_target lost held; noise sd 1 mm and 0.02 rad.
+        """What the simulated marker tracker sees: (n, 8) x y z yaw visible in_target lost held.
 
-        yaw: of the tool, for the item it holds. Lost and falling items are not visible and are reported about their last place.
+        Its noise has an sd of 1 mm and 0.02 rad.
+        yaw: of the tool, for the item it holds. Lost and falling items are not visible and are reported about their
+        last place.
         """
         if self.held is not None:
             self.pose[self.held, 3] = yaw + self._offset[3]

@@ -1,4 +1,7 @@
-"""What a simulated arm and its controller cost per 30 simulated seconds: setpoints are recorded once, then replayed and timed."""
+"""What a simulated arm and its controller cost per 30 simulated seconds.
+
+Setpoints are recorded once, then replayed and timed.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+from labctl.drivers import sim_fr3, sim_person, sim_policy, sim_ur5
 
 from labctl.devices import Observation
-from labctl.drivers import sim_fr3, sim_person, sim_policy, sim_ur5
 
 RIG = runpy.run_path(str(Path(__file__).parents[1] / "unit" / "drivers" / "rig.py"))
 
@@ -21,7 +24,9 @@ def test_cost_of_thirty_simulated_seconds(arm: str, who: str):
     given = {"cell": RIG["toml"](f"hw_configs/sim_{arm}.toml"), "fixture": RIG["toml"]("fixtures/two_totes.toml")}
     robot = (sim_fr3 if arm == "fr3" else sim_ur5).build({}, **given)
     controller = (
-        sim_person.build({}, **given) if who == "person" else sim_policy.build({"skill": who, "latency_s": 0.1}, **given)
+        sim_person.build({}, **given)
+        if who == "person"
+        else sim_policy.build({"skill": who, "latency_s": 0.1}, **given)
     )
     run = RIG["episode"](robot, controller, seed=5, keep=True)
     seconds = run.end_s

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from labctl.devices import Batch, Controller, DeviceEvent, Observation, Robot, Setpoints
+from labctl.devices import Batch, Controller, DeviceEvent, Observation, Setpoints
 
 ROOT = Path(__file__).parents[3]
 TICK_NS = 100_000_000
@@ -49,7 +49,6 @@ def episode(
     keep: bool = False,
 ) -> Run:
     """Stage, then drive until everything is moved or lost, a safety stop, the controller's word, or the budget."""
-    assert isinstance(robot, Robot)
     run = Run()
     robot.stage({"object": thing, "layout": "layout-1", "items": items}, seed, 0)
     controller.load()

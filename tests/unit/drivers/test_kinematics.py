@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.arms import FR3, UR5, Arm
 from labctl.drivers.common.kinematics import Chain
@@ -34,7 +33,9 @@ def _shift(x: float, z: float) -> np.ndarray:
 
 
 def _fr3(q: np.ndarray) -> np.ndarray:
-    """Franka's table: modified DH, a 0 0 0 .0825 -.0825 0 .088; d .333 0 .316 0 .384 0 0; flange .107; hand -45 deg and .1034."""
+    """Franka's table: modified DH, a 0 0 0 .0825 -.0825 0 .088; d .333 0 .316 0 .384 0 0; flange .107; hand -45 deg
+    and .1034.
+    """
     a = [0, 0, 0, 0.0825, -0.0825, 0, 0.088]
     d = [0.333, 0, 0.316, 0, 0.384, 0, 0]
     alpha = np.deg2rad([0, -90, 90, 90, -90, 90, 90])
@@ -45,7 +46,9 @@ def _fr3(q: np.ndarray) -> np.ndarray:
 
 
 def _ur5(q: np.ndarray) -> np.ndarray:
-    """Universal Robots' table for the UR5: standard DH, d .089159 0 0 .10915 .09465 .0823; a 0 -.425 -.39225 0 0 0; gripper .1034."""
+    """Universal Robots' table for the UR5: standard DH, d .089159 0 0 .10915 .09465 .0823; a 0 -.425 -.39225 0 0 0;
+    gripper .1034.
+    """
     a = [0, -0.425, -0.39225, 0, 0, 0]
     d = [0.089159, 0, 0, 0.10915, 0.09465, 0.0823]
     alpha = np.deg2rad([90, 0, 0, 90, -90, 0])
@@ -135,7 +138,9 @@ def test_a_pose_beyond_reach_gives_finite_joints_within_limits(arm):
 def test_a_straight_path_of_poses_gives_joints_without_jumps(arm):
     s = np.linspace(0, 1, 60)
     yaw = 0.4 * s
-    path = np.stack([0.45 + 0.1 * s, 0.3 - 0.6 * s, 0.1 + 0.2 * s, np.cos(yaw / 2), np.sin(yaw / 2), 0 * s, 0 * s], axis=1)
+    path = np.stack(
+        [0.45 + 0.1 * s, 0.3 - 0.6 * s, 0.1 + 0.2 * s, np.cos(yaw / 2), np.sin(yaw / 2), 0 * s, 0 * s], axis=1
+    )
     assert np.abs(np.diff(arm.inverse(path, arm.home), axis=0)).max() < 0.1
 
 

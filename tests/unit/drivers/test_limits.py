@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.arms import FR3, UR5, Arm
 from labctl.drivers.common.limits import Limiter, limits_of
+
 from labctl.errors import InputError
 
 PERIOD_S = 0.01
@@ -79,7 +79,12 @@ def test_a_gentle_path_is_followed_exactly_but_for_the_average():
     t = np.arange(1, 201)[:, None] * PERIOD_S
     path = FR3.home + 0.2 * (1 - np.cos(t)) * np.ones(7)
     sent = np.concatenate([limiter.follow(path[i : i + 10]).q for i in range(0, 200, 10)])
-    average = np.array([np.concatenate([np.repeat(FR3.home[None, :], 10, axis=0), path])[i + 1 : i + 11].mean(axis=0) for i in range(200)])
+    average = np.array(
+        [
+            np.concatenate([np.repeat(FR3.home[None, :], 10, axis=0), path])[i + 1 : i + 11].mean(axis=0)
+            for i in range(200)
+        ]
+    )
     assert np.abs(sent - average).max() < 1e-12
 
 
