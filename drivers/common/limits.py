@@ -4,9 +4,9 @@ May not: know a robot's driver, time or a scene. One setpoint is one servo cycle
 
 Three stages. Setpoints pass a moving average over 0.1 s, so that knots 0.1 s apart joined by straight lines become
 motion of bounded acceleration (an average of points inside convex limits stays inside them). The whole tick is then
-checked at once. Only if a check fails, or the arm could not brake inside the limits from the end of the tick, each cycle
-is limited in turn; every state that path leaves behind can brake inside the limits, so it never has to break one to keep
-another.
+checked at once. Only if a check fails, or the arm could not brake inside the limits from the end of the tick, each
+cycle is limited in turn; every state that path leaves behind can brake inside the limits, so it never has to break
+one to keep another.
 """
 
 from __future__ import annotations
