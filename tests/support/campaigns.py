@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +79,9 @@ def make_campaign(
     max_voids: int = 3,
     process_lost: str = "void",
     entropy: bytes | None = None,
+    cell: Mapping[str, str] | None = None,
 ) -> Opened:
-    """Open a campaign in the folder `lab`, which becomes a lab."""
+    """Open a campaign in the folder `lab`, which becomes a lab. `cell` replaces pieces of the cell file's text."""
     for folder in ("protocols", "fixtures", "cells", "campaigns"):
         (lab / folder).mkdir(exist_ok=True)
     (lab / "lab.toml").touch()
@@ -95,7 +96,11 @@ def make_campaign(
         blocks=blocks,
     )
     (lab / "protocols/p.toml").write_text(text + arms_toml(arms), "utf-8")
-    (lab / "cells/c.toml").write_text(cell_toml(cameras=cameras, durable=durable), "utf-8")
+    cell_text = cell_toml(cameras=cameras, durable=durable)
+    for old, new in (cell or {}).items():
+        assert old in cell_text, f"the cell file does not say {old!r}"
+        cell_text = cell_text.replace(old, new)
+    (lab / "cells/c.toml").write_text(cell_text, "utf-8")
     anchor = MonotonicClock().anchor() if live else ManualClock(0).anchor()
     entropy = entropy or hashlib.sha256(name.encode()).digest()
     return open_campaign(
