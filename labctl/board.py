@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from labctl.desk import Desk
-from labctl.events import Kind
 from labctl.interlock import Hold
 from labctl.rollout import proposal
 from labctl.trial import State, Trial
@@ -52,9 +51,4 @@ def _proposal(desk: Desk, trial: Trial | None) -> dict[str, Any] | None:
     """For scoring: from the journal, since the episode may be an earlier run's."""
     if trial is None or trial.state != State.SCORING:
         return None
-    recorded = [
-        event.body
-        for event in desk.campaign.events()
-        if event.kind == Kind.OPERATION_RECORDED and event.episode == trial.episode
-    ]
-    return proposal(recorded, desk.opened["items_staged"])
+    return proposal(desk.operations.get(trial.episode or "", []), desk.opened["items_staged"])

@@ -45,16 +45,22 @@ def build_node(name: str, spec: Mapping[str, Any]) -> Node:
         robot = cell["robot"]
         made = load(robot["driver"], robot.get("options", {}), cell=cell, fixture=fixture)
         tick = tick_ns(robot["observe_hz"], real_time=spec["real_time"])
-        return ArmNode(made, tick_ns=tick, stale_ns=round(cell["lease"]["stale_target_s"] * SECOND))
+        stale = round(cell["lease"]["stale_target_s"] * SECOND)
+        return ArmNode(made, tick_ns=tick, stale_ns=stale, chunk_ns=chunk_ns(cell))
     if name == "controller":
         from labctl.nodes.controller import ControllerNode
 
-        return ControllerNode(cell, fixture)
+        return ControllerNode(cell, fixture, chunk_ns=chunk_ns(cell))
     if name == "operator":
         from labctl.nodes.operator import OperatorNode
 
         return OperatorNode(load(cell["cell"]["operator"], {}))
     return _camera_node(name, cell, fixture, folder)
+
+
+def chunk_ns(cell: Mapping[str, Any]) -> int:
+    """How much of a stream one trace chunk holds."""
+    return round(cell.get("storage", {}).get("chunk_s", 1.0) * SECOND)
 
 
 def _camera_node(name: str, cell: Mapping[str, Any], fixture: Mapping[str, Any], folder: Path) -> Node:

@@ -25,6 +25,9 @@ class Desk:
         self.ledger = campaign.ledger
         self.state = campaign.state
         self.opened: Mapping[str, Any] = campaign.opened
+        self.operations: dict[str, list[Mapping[str, Any]]] = {}  # bodies of OperationRecorded by episode
+        for event in campaign.events():
+            self._note(event)
         self.anchor = anchor
         self.say = say
         self._who = who
@@ -57,7 +60,12 @@ class Desk:
             kind, anchor=anchor, who=who or self._who, trial=trial, episode=episode, body=body, command_id=command_id
         )
         self.state = advance(self.state, event)
+        self._note(event)
         return event
+
+    def _note(self, event: Event) -> None:
+        if event.kind == Kind.OPERATION_RECORDED and event.episode:
+            self.operations.setdefault(event.episode, []).append(event.body)
 
     def print_head(self) -> str:
         """Append the chain's head to the file outside the database; returns it for printing."""

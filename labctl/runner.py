@@ -23,7 +23,7 @@ from labctl.model import Role, outcome_from, session_from
 from labctl.presence import BEAT_LIMIT_NS, Presence
 from labctl.trial import State, Trial, Verb, allowed
 
-PUBLISH_NS = 500 * MILLISECOND
+PUBLISH_NS = SECOND
 _ROUTINE = frozenset({"obs", "beats"})
 MOST_DEATHS = 3  # in a row, of one process between episodes: then the cell is faulted
 

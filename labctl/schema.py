@@ -177,9 +177,10 @@ class Video(Table):
 
 
 class Storage(Table):
-    """[storage]: less free disk than this is a hold."""
+    """[storage]: less free disk than this is a hold; a trace chunk holds about `chunk_s`, which a kill may lose."""
 
     min_free_gb: Annotated[float, Field(ge=0)] = 1.0
+    chunk_s: Annotated[float, Field(gt=0, le=10)] = 1.0
 
 
 class Cell(Document):

@@ -19,7 +19,6 @@ ACTION = "arm/action"
 LEAVE_NS = SECOND
 REST_RAD_S = 1e-6
 RECOVER_NS = 5 * SECOND
-COLLECT_NS = SECOND // 2  # samples are collected from the robot at least this often
 
 
 def action_spec(robot: Robot) -> StreamSpec:
@@ -46,6 +45,7 @@ class Targets:
         self.t_ns = np.empty(0, np.int64)
         self.values = np.empty((0, self._dof + 1))
         self._slopes = self.values
+        self._still = True
         self.expires_ns = 0
 
     def replace(self, t_ns: np.ndarray, values: np.ndarray, expires_ns: int, now_ns: int, held: np.ndarray) -> None:
@@ -64,10 +64,13 @@ class Targets:
         if len(self.t_ns) > 2:
             spans = (self.t_ns[2:] - self.t_ns[:-2])[:, None]
             self._slopes[1:-1] = (self.values[2:] - self.values[:-2]) / np.maximum(spans, 1)
+        self._still = bool((self.values == self.values[-1]).all())
         self.expires_ns = expires_ns
 
     def sample(self, grid_ns: np.ndarray) -> np.ndarray:
         """Values (n, dof + 1) on the grid; before the first and after the last knot the end values hold."""
+        if self._still or grid_ns[0] >= self.t_ns[-1]:
+            return np.tile(self.values[-1], (len(grid_ns), 1))
         after = np.clip(np.searchsorted(self.t_ns, grid_ns, side="right"), 1, len(self.t_ns) - 1)
         before = after - 1
         span = np.maximum(self.t_ns[after] - self.t_ns[before], 1)
@@ -89,13 +92,17 @@ class ArmNode:
     topics = ("@lease",)
     name = "arm"
 
-    def __init__(self, robot: Robot, *, tick_ns: int, stale_ns: int, connected: bool = False) -> None:
+    def __init__(
+        self, robot: Robot, *, tick_ns: int, stale_ns: int, chunk_ns: int = SECOND, connected: bool = False
+    ) -> None:
         self._robot = robot
         self._tick_ns = tick_ns
         self._stale_ns = stale_ns
         self._period_ns = round(SECOND / robot.control_hz)
         self._targets = Targets(robot.dof)
-        self._sender = TraceSender("arm", [*robot.streams, action_spec(robot)])
+        # a sample waits at most for its collection and its chunk: together one chunk's length
+        self._collect_ns = chunk_ns // 4
+        self._sender = TraceSender("arm", [*robot.streams, action_spec(robot)], chunk_ns=chunk_ns - self._collect_ns)
         self._connected = connected
         self._last_ns = 0
         self._grid_ns = 0
@@ -120,7 +127,7 @@ class ArmNode:
             self._read(message, now_ns, step)
         if now_ns - self._last_ns >= self._tick_ns or self._must_stop(now_ns):
             self._advance(now_ns, step)
-        if now_ns - self._collected_ns >= COLLECT_NS:
+        if now_ns - self._collected_ns >= self._collect_ns:
             self._collect(now_ns)
             step.out += self._sender.poll(now_ns)
         if self._leave_by_ns and not self.finished:

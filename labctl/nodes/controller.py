@@ -36,10 +36,10 @@ class ControllerNode:
     name = "controller"
     topics = ("@obs",)
 
-    def __init__(self, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> None:
+    def __init__(self, cell: Mapping[str, Any], fixture: Mapping[str, Any], *, chunk_ns: int = SECOND) -> None:
         self._cell = cell
         self._fixture = fixture
-        self._sender = TraceSender("controller", [POLICY])
+        self._sender = TraceSender("controller", [POLICY], chunk_ns=chunk_ns)
         self._controller: Controller | None = None
         self._task: Mapping[str, Any] = {}
         self._seen: Observation | None = None

@@ -102,12 +102,14 @@ class TraceSender:
         stream.values.append(values)
 
     def poll(self, now_ns: int, force: bool = False) -> list[Message]:
-        """The chunks now due: of each stream whose oldest waiting sample is a chunk's length old, or (force) of all."""
-        out: list[Message] = []
-        for stream in self._streams.values():
-            if stream.t_ns and (force or now_ns - int(stream.t_ns[0][0]) >= self._chunk_ns):
-                out.append(self._cut(stream))
-        return out
+        """The chunks now due: when one stream's oldest waiting sample is a chunk's length old, or on force, of all.
+
+        Streams are cut together, so that one commit takes them all.
+        """
+        waiting = [stream for stream in self._streams.values() if stream.t_ns]
+        if force or any(now_ns - int(stream.t_ns[0][0]) >= self._chunk_ns for stream in waiting):
+            return [self._cut(stream) for stream in waiting]
+        return []
 
     def ack(self, body: Mapping[str, Any]) -> None:
         """The recorder has committed a chunk (episode, stream, seq); no longer kept. A repeated ack is harmless."""
