@@ -45,6 +45,9 @@ def analyze(
         _print_analysis(result)
 
 
+ALPHA = 0.05  # of a bare table; a campaign's protocol names its own
+
+
 def _print_analysis(result: dict[str, Any]) -> None:
     from labctl import entry
 
@@ -61,8 +64,9 @@ def _print_analysis(result: dict[str, Any]) -> None:
         for arm in result["arms"]
     ]
     print_table(("arm", "episodes", "moved %", f"RMST s (tau {result['tau']:g})", "HRT %", "HRT floor %"), rows)
+    words, rmst = entry.analysis("wording").verdict_words, {arm["arm"]: arm["rmst"] for arm in result["arms"]}
     pairs = [
-        (f"{pair['a']} vs {pair['b']}", numerals.p_value(pair["p_holm"]), pair["verdict"] or "cannot say")
+        (f"{pair['a']} vs {pair['b']}", numerals.p_value(pair["p_holm"]), words(pair, rmst, alpha=ALPHA))
         for pair in result["pairs"]
     ]
     if pairs:
