@@ -20,6 +20,7 @@ from labctl.errors import DeviceError, LabctlError
 
 BEAT_NS = 500 * MILLISECOND
 END_NS = 3_000 * MILLISECOND
+PAUSE_NS = MILLISECOND  # until the next visit of a node that is due now again, without mail: it must not stop time
 Factory = Callable[[str], Node]
 _NEVER = 1 << 62
 
@@ -124,7 +125,8 @@ class LoopHost:
             self._deliver(Message("run", "exited", {"name": name, "reason": str(error)}, sender="@host"))
             return
         if step.due_ns is not None and name in self._nodes:
-            self._due[name] = min(self._due[name], max(step.due_ns, now))
+            at_once = now if inbox else now + PAUSE_NS
+            self._due[name] = min(self._due[name], step.due_ns if step.due_ns > now else at_once)
         self._carry_out(name, step, now)
 
     def _carry_out(self, name: str, step: Step, now: int) -> None:

@@ -1,4 +1,4 @@
-"""Blinding: whoever may still stage, operate or score sees the same bytes whichever arm runs, and no arm by any name."""
+"""Blinding: who may still stage, operate or score sees the same bytes whichever arm runs, and no arm by any name."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ ENTROPY = hashlib.sha256(b"blinding").digest()
 SMALL = {"width = 320": "width = 96", "height = 240": "height = 72", "rate_hz = 10.0": "rate_hz = 4.0"}
 CLOCK = MonotonicClock()
 
-# The only fields that may differ between two runs whose arms are exchanged, each a sha256 that says nothing of the arms to whoever lacks
-# the campaign's secret: the first three cover a nonce made from it (ledger.py); a link of the chain covers an entry that holds them.
+# The only fields that may differ between two runs whose arms are exchanged, each a sha256 that says nothing of the arms
+# to whoever lacks the campaign's secret: the first three cover a nonce made from it (ledger.py); a link of the chain
+# covers an entry that holds them.
 MASKED = {
     (Kind.CAMPAIGN_OPENED, "commitment"): "sha256(schedule, nonce)",
     (Kind.ARM_REVEALED, "sealed"): "sha256(arm, nonce of the episode)",
@@ -57,7 +58,7 @@ def exchanged(first: str, second: str) -> Any:
 
 
 def see_all(lab: Path, folder: Path, said: Iterable[str], capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
-    """Everything a blind role can look at: what was printed, what every verb prints, and every file outside the seal."""
+    """Everything a blind role can look at: what was printed, what every verb prints, every file outside the seal."""
     seen = {"run": "\n".join(said)}
     table, name = lab / "table.csv", folder.name
     for words in (
@@ -84,7 +85,7 @@ def see_all(lab: Path, folder: Path, said: Iterable[str], capsys: pytest.Capture
     files = sorted(
         path for path in folder.rglob("*") if path.is_file() and "seal" not in path.relative_to(folder).parts
     )
-    # SQLite's -wal and -shm hold pages of the database beside them, with salts and checksums; the database is read whole, as rows.
+    # SQLite's -wal and -shm hold pages of the database beside them, with salts; the database is read whole, as rows.
     files = [path for path in files if not path.name.endswith(("-wal", "-shm"))]
     seen["names of files"] = "\n".join(str(path.relative_to(folder)) for path in files)
     for path in files:
@@ -146,7 +147,7 @@ def assert_same(first: dict[str, str], second: dict[str, str]) -> None:
 def test_exchanging_two_arms_that_behave_alike_changes_no_byte_a_blind_role_sees(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Alike but for name and endpoint, with a person and both cameras; only the digests of MASKED and CHAIN may differ."""
+    """Alike but for name and endpoint, with a person and both cameras; only digests of MASKED and CHAIN may differ."""
     arms = [
         policy("first", endpoint="sim://first", skill="swift"),
         policy("second", endpoint="sim://second", skill="swift"),
@@ -218,7 +219,7 @@ def test_what_open_prints_does_not_depend_on_the_draw(
 
 
 def test_a_policy_slow_to_load_starts_when_a_quick_one_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """load_s 4 and 0 in each other's place: every start is arming_s after commit, go and operations come at the same moments."""
+    """load_s 4 and 0 exchanged: every start is arming_s after commit, go and operations come at the same moments."""
     arms = [policy("first", skill="swift", load_s=4), policy("second", skill="swift", load_s=0)]
     (first, events), (second, others) = run_twice(tmp_path, arms, capsys, arming=6.0, budget=12.0)
     assert_same(first, second)
@@ -239,7 +240,7 @@ def since_go(event: Event, told: list[Event]) -> int:
 
 
 def test_a_policy_that_always_dies_is_not_run_and_the_campaign_goes_on(tmp_path: Path) -> None:
-    """Dying while loading is void before go, dying on the clock void after it; after max_voids the trial is skipped with that reason."""
+    """Dying while loading is void before go, dying on the clock after it; after max_voids the trial is skipped."""
     arms = [policy("well", skill="swift"), policy("loader", crash_at="load"), policy("thinker", crash_at="infer")]
     folder = make_campaign(tmp_path, arms, max_voids=2).folder
     said: list[str] = []
@@ -275,7 +276,7 @@ WORDS = ("zebra", "quagga", "okapi", "0.0731", "0.0917", "73.1", "91.7", "swift"
 
 
 def telling(arms: list[dict[str, Any]]) -> set[str]:
-    """What would name an arm: distinctive words of it, and digests of its name, endpoint and options that anyone could compute."""
+    """What would name an arm: distinctive words, and digests of name, endpoint and options that anyone could make."""
     plain = [
         value
         for arm in arms
@@ -293,7 +294,7 @@ def found_in(seen: dict[str, str], words: Iterable[str]) -> list[tuple[str, str]
 
 
 def test_nothing_outside_the_seal_names_an_arm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Names, endpoints, options, digests of them, and the dying policy's last words; refusals of report and unblind included."""
+    """Names, endpoints, options, digests of them, the dying policy's last words; refusals of report and unblind too."""
     lab, arms = tmp_path / "lab", [*ZEBRAS, DYING]
     lab.mkdir()
     folder = make_campaign(lab, arms, entropy=ENTROPY, budget=12.0, max_voids=1).folder
@@ -310,7 +311,7 @@ def test_nothing_outside_the_seal_names_an_arm(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_no_score_runs_along_while_blinded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """status, episodes and what a run says hold no outcome: neither a word for one, nor a different byte when outcomes differ."""
+    """status, episodes, verify and what a run says have no word for an outcome."""
     lab = tmp_path / "lab"
     lab.mkdir()
     folder = make_campaign(lab, ZEBRAS, entropy=ENTROPY, budget=12.0).folder
@@ -323,7 +324,7 @@ def test_no_score_runs_along_while_blinded(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_no_process_shows_an_arm_while_it_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Command line, environment and open files of every process of a live run, its locks, logs and output, at every moment of it."""
+    """Command line and environment of every process of a live run, its locks, logs and output, all the while."""
     lab, arms, log = tmp_path / "lab", [*ZEBRAS, DYING], tmp_path / "run.log"
     lab.mkdir()
     folder = make_campaign(lab, arms, entropy=ENTROPY, live=True, budget=2.0, arming=3.0, max_voids=1).folder
