@@ -21,6 +21,7 @@ def board(desk: Desk, trial: Trial | None, live: Sequence[Hold], *, operator_rea
     return {
         "phase": str(desk.state.phase),
         "session": desk.state.session.id if desk.state.session else None,
+        "checks": list(desk.campaign.protocol.session.checks),
         "trial": trial.id if trial else None,
         "trial_state": str(trial.state) if trial else None,
         "block": trial.block if trial else None,

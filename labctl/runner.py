@@ -19,7 +19,7 @@ from labctl.errors import InputError, LabctlError, StaleCommand, StateError
 from labctl.events import EndReason, Kind
 from labctl.interlock import Hold, Limits, Snapshot, holds
 from labctl.journal import DuplicateCommand
-from labctl.model import Role, outcome_from, session_from
+from labctl.model import Role, missing_checks, outcome_from, session_from
 from labctl.presence import BEAT_LIMIT_NS, Presence
 from labctl.trial import State, Trial, Verb, allowed
 
@@ -198,7 +198,9 @@ class RunNode:
         given: dict[str, Any] = {"who": who, "command_id": body.get("id")}
         if verb == "session":
             session = f"s-{self._desk.state.last_seq + 1}"
-            session_from({"session": session, **args})
+            missing = missing_checks(self._desk.campaign.protocol, session_from({"session": session, **args}))
+            if missing:
+                raise StateError(f"the protocol asks for opening checks not yet answered: {', '.join(missing)}")
             self._desk.log(Kind.SESSION_OPENED, {"session": session, **args}, **given)
         elif verb == "session_close":
             self._close_session(args, given)
@@ -358,6 +360,14 @@ class RunNode:
         step.out.append(Message("@state", "state", {**shown, **board(desk, trial, live, operator_ready=ready)}))
 
     # -- end
+
+    def leave(self) -> None:
+        """Journal that this run ended in order, and say how to go on. A killed run leaves no such entry."""
+        done, total = finished(self._desk)
+        self._desk.log(Kind.RUN_STOPPED, {"reason": "asked" if self._shutting_down else "no trial is left"})
+        if self._shutting_down:
+            name = self._desk.campaign.folder.name
+            self._desk.say(f"stopped with {done} of {total} trials finished; go on with: labctl run {name} --headless")
 
     def _shut_down(self, now_ns: int, step: Step) -> None:
         """Asked to stop: whatever moves stops, what was recorded is sealed, the next run continues."""

@@ -131,6 +131,7 @@ def _run_manual(campaign: Campaign, say: Say, wrap: Callable[[Node], Node] | Non
     host.add(build_node("operator", spec))
     host.run(lambda: run.finished)
     host.end_all()
+    run.leave()
 
 
 def _run_live(campaign: Campaign, say: Say, clock: Clock) -> None:
@@ -159,6 +160,7 @@ def _run_live(campaign: Campaign, say: Say, clock: Clock) -> None:
 
     try:
         host.run(each)
+        run.leave()
     finally:
         supervisor.end_all()
         shutil.rmtree(sockets, ignore_errors=True)
