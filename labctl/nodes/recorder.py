@@ -57,6 +57,7 @@ class RecorderNode:
         step.out += acks
         if self._episode and self._close_by_ns is not None and (not self._waiting or now_ns >= self._close_by_ns):
             self._conclude(step)
+        step.due_ns = self._close_by_ns
         self._wind_down(now_ns, bool(inbox), step)
         return step
 
@@ -76,9 +77,8 @@ class RecorderNode:
             self._gaps += body.get("gaps", [])
         elif message.kind == "lost":
             self._waiting.discard(body["name"])
-        elif message.kind == "close":
+        elif message.kind == "close" and body["episode"] == self._episode:
             self._close_by_ns = now_ns + PATIENCE_NS
-            step.due_ns = self._close_by_ns
         elif message.kind == "shutdown":
             self._quiet_since_ns = now_ns
 

@@ -1,0 +1,239 @@
+"""The arm moves under a lease, along targets of its epoch that have not expired, and not otherwise."""
+
+import numpy as np
+import pytest
+
+from labctl.bus import Message
+from labctl.clock import MILLISECOND, SECOND
+from labctl.devices import Batch, DeviceEvent, RobotStatus, Setpoints, StreamSpec
+from labctl.errors import DeviceRefused
+from labctl.nodes.arm import ArmNode, tick_ns
+
+TICK = 10 * MILLISECOND
+STALE = 200 * MILLISECOND
+LEASE = 300 * MILLISECOND
+
+
+class Robot:
+    """Two joints that are wherever they were last told; joint 2 is limited to 0.5 rad."""
+
+    kind, dof, joint_names, control_hz = "sim", 2, ("j1", "j2"), 100.0
+    streams = (StreamSpec("arm/state", ("q1", "q2"), "rad", 100.0),)
+
+    def __init__(self) -> None:
+        self.q, self.gripper = np.zeros(2), np.zeros(1)
+        self.followed: list[int] = []
+        self.stops = 0
+        self.mode, self.reason = "idle", ""
+        self.happened: list[DeviceEvent] = []
+        self.refusals = 0
+        self.closed = False
+
+    def connect(self, now_ns: int) -> None:
+        pass
+
+    def to_joints(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
+        return poses[:, :2]
+
+    def follow(self, wanted: Setpoints) -> tuple[Setpoints, Setpoints]:
+        self.followed += wanted.t_ns.tolist()
+        limited = Setpoints(wanted.t_ns, np.minimum(wanted.q, [9.0, 0.5]), wanted.gripper)
+        sent = Setpoints(wanted.t_ns, np.round(limited.q, 3), wanted.gripper)
+        self.q, self.gripper = sent.q[-1].copy(), sent.gripper[-1:].copy()
+        return limited, sent
+
+    def drain(self, now_ns: int) -> list[Batch]:
+        return [Batch("arm/state", np.array([now_ns]), self.q[None, :])]
+
+    def observe(self) -> dict[str, np.ndarray]:
+        return {"q": self.q.copy(), "dq": np.zeros(2), "gripper": self.gripper.copy()}
+
+    def events(self) -> list[DeviceEvent]:
+        found, self.happened = self.happened, []
+        return found
+
+    def status(self) -> RobotStatus:
+        return RobotStatus(self.mode, self.reason)
+
+    def stop(self) -> None:
+        self.stops += 1
+
+    def recover(self) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            raise DeviceRefused("still moving")
+        self.mode = "idle"
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Bench:
+    """Visits the arm every tick, in simulated time."""
+
+    def __init__(self) -> None:
+        self.robot = Robot()
+        self.node = ArmNode(self.robot, tick_ns=TICK, stale_ns=STALE)
+        self.now_ns = SECOND
+        self.said: list[Message] = []
+        self.send()
+
+    def send(self, *messages: Message) -> None:
+        self.said += self.node.step(self.now_ns, list(messages)).out
+
+    def run(self, ns: int) -> None:
+        for _ in range(ns // TICK):
+            self.now_ns += TICK
+            self.send()
+
+    def lease(self, epoch: int = 1, ns: int = LEASE) -> Message:
+        return Message("@lease", "lease", {"epoch": epoch, "episode": "e", "until_ns": self.now_ns + ns})
+
+    def target(self, epoch: int = 1, *, to: float = 1.0, ns: int = 100 * MILLISECOND, expires_ns: int = 0) -> Message:
+        t_ns = self.now_ns + np.array([ns // 2, ns], np.int64)
+        arrays = {"t_ns": t_ns, "values": np.array([[to / 2, to / 2], [to, to]]), "gripper": np.array([0.02, 0.04])}
+        body = {"epoch": epoch, "episode": "e", "space": "joint_position", "expires_ns": expires_ns or int(t_ns[-1])}
+        return Message("arm", "target", body, arrays)
+
+    def moved_within(self, ns: int) -> bool:
+        before = len(self.robot.followed)
+        self.run(ns)
+        return len(self.robot.followed) > before
+
+
+@pytest.fixture
+def bench():
+    return Bench()
+
+
+def test_targets_without_a_lease_move_nothing(bench):
+    bench.send(bench.target())
+    assert not bench.moved_within(SECOND)
+
+
+def test_a_lease_without_targets_moves_nothing(bench):
+    bench.send(bench.lease())
+    assert not bench.moved_within(LEASE)
+
+
+def test_an_arm_follows_targets_under_a_lease_to_their_end(bench):
+    bench.send(bench.lease(), bench.target())
+    assert bench.moved_within(150 * MILLISECOND)
+    assert bench.robot.q.tolist() == [1.0, 0.5]
+    assert bench.robot.gripper[0] == 0.04
+    assert (np.diff(bench.robot.followed) == 10 * MILLISECOND).all()
+
+
+@pytest.mark.parametrize("epoch", [0, 2])
+def test_targets_of_another_epoch_are_dropped(bench, epoch):
+    bench.send(bench.lease(1), bench.target(epoch))
+    assert not bench.moved_within(LEASE)
+
+
+def test_expired_targets_are_dropped(bench):
+    bench.send(bench.lease(), bench.target(expires_ns=bench.now_ns - 1))
+    assert not bench.moved_within(LEASE)
+
+
+def test_a_lapsed_lease_stops_the_arm_within_a_tick(bench):
+    bench.send(bench.lease(ns=50 * MILLISECOND), bench.target(ns=SECOND))
+    lapses_ns = bench.now_ns + 50 * MILLISECOND
+    bench.run(SECOND)
+    assert bench.robot.stops == 1
+    assert max(bench.robot.followed) <= lapses_ns
+    bench.send(bench.lease())
+    assert not bench.moved_within(100 * MILLISECOND), "the old targets are gone; a late renewal moves nothing"
+
+
+def test_a_lease_of_an_older_epoch_is_ignored(bench):
+    bench.send(bench.lease(2, ns=50 * MILLISECOND), bench.lease(1, ns=SECOND), bench.target(2, ns=SECOND))
+    bench.run(SECOND)
+    assert bench.robot.stops == 1 and max(bench.robot.followed) <= SECOND + 50 * MILLISECOND
+
+
+def test_a_new_epoch_forgets_the_targets_of_the_last(bench):
+    bench.send(bench.lease(1), bench.target(1, ns=SECOND))
+    bench.run(50 * MILLISECOND)
+    bench.send(bench.lease(2))
+    assert not bench.moved_within(LEASE - TICK)
+
+
+def test_stale_targets_bring_the_arm_to_rest_at_the_last_one_and_fresh_ones_go_on(bench):
+    bench.send(bench.lease(ns=5 * SECOND), bench.target(ns=100 * MILLISECOND))
+    bench.run(100 * MILLISECOND + STALE + 2 * TICK)
+    assert not bench.moved_within(SECOND)
+    assert (bench.robot.stops, bench.robot.q[0]) == (0, 1.0)
+    notes = [message.body["body"] for message in bench.said if message.kind == "event"]
+    assert notes == [{"text": "targets went stale"}]
+    bench.send(bench.target(to=0.2))
+    assert bench.moved_within(200 * MILLISECOND) and bench.robot.q[0] == 0.2
+
+
+def test_a_stop_halts_and_no_renewal_of_its_lease_undoes_it(bench):
+    """A console's stop does not pass through run, which goes on renewing; a renewal may overtake a stop."""
+    bench.send(bench.lease(), bench.target(ns=SECOND))
+    bench.run(50 * MILLISECOND)
+    bench.send(Message("arm", "stop", {}))
+    assert bench.robot.stops == 1
+    bench.send(bench.lease(), bench.target())
+    assert not bench.moved_within(LEASE)
+    bench.send(bench.lease(2), bench.target(2))
+    assert bench.moved_within(100 * MILLISECOND), "the next episode's epoch may move it again"
+
+
+def test_an_arm_that_was_told_to_end_moves_no_more(bench):
+    bench.send(bench.lease(), bench.target(ns=SECOND))
+    bench.run(50 * MILLISECOND)
+    bench.send(Message("arm", "shutdown"), bench.lease(2), bench.target(2))
+    assert bench.robot.stops == 1 and bench.robot.closed and bench.node.finished
+    assert not bench.moved_within(LEASE)
+
+
+def test_requested_limited_and_sent_are_recorded_for_every_setpoint(bench):
+    bench.send(Message("arm", "open", {"episode": "e"}), bench.lease(), bench.target())
+    bench.run(100 * MILLISECOND)
+    bench.send(Message("arm", "close", {"episode": "e"}))
+    chunks = [message for message in bench.said if message.kind == "chunk" and message.body["stream"] == "arm/action"]
+    rows = np.concatenate([chunk.arrays["values"] for chunk in chunks])
+    times = np.concatenate([chunk.arrays["t_ns"] for chunk in chunks])
+    assert times.tolist() == bench.robot.followed
+    (declared,) = [message.body["specs"] for message in bench.said if message.kind == "declare"]
+    columns = next(spec["columns"] for spec in declared if spec["name"] == "arm/action")
+    at = {name: rows[:, index] for index, name in enumerate(columns)}
+    assert at["requested.j2"][-1] == 1.0 and at["limited.j2"][-1] == 0.5
+    np.testing.assert_array_equal(at["sent.j1"], np.round(at["limited.j1"], 3))
+    assert at["sent.gripper"][-1] == 0.04
+
+
+def test_a_safety_stop_is_told_at_its_own_time_and_drops_the_targets(bench):
+    bench.send(bench.lease(ns=SECOND), bench.target(ns=SECOND))
+    bench.run(50 * MILLISECOND)
+    bench.robot.mode, bench.robot.reason = "safety_stop", "reflex"
+    bench.robot.happened = [DeviceEvent("safety_stop", bench.now_ns + 3, {"reason": "reflex"})]
+    bench.run(TICK)
+    events = [message.body for message in bench.said if message.kind == "event"]
+    assert events == [{"kind": "safety_stop", "t_ns": bench.now_ns - TICK + 3, "body": {"reason": "reflex"}}]
+    assert not bench.moved_within(500 * MILLISECOND)
+    seen = [message.body["mode"] for message in bench.said if message.kind == "obs"]
+    assert seen[-1] == "safety_stop"
+
+
+def test_recovery_is_asked_for_until_the_robot_stands(bench):
+    bench.robot.mode, bench.robot.refusals = "safety_stop", 3
+    bench.send(Message("arm", "recover"))
+    bench.run(10 * TICK)
+    assert bench.robot.mode == "idle"
+    assert not [message for message in bench.said if message.kind == "event"]
+
+
+def test_a_robot_that_never_recovers_is_a_fault(bench):
+    bench.robot.mode, bench.robot.refusals = "safety_stop", 10**6
+    bench.send(Message("arm", "recover"))
+    bench.run(6 * SECOND)
+    events = [message.body for message in bench.said if message.kind == "event"]
+    assert [(event["kind"], event["body"]) for event in events] == [("fault", {"reason": "still moving"})]
+
+
+def test_in_real_time_a_stop_is_never_more_than_20_ms_away():
+    assert tick_ns(10.0, real_time=True) == 20 * MILLISECOND
+    assert tick_ns(10.0, real_time=False) == 100 * MILLISECOND
