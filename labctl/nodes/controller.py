@@ -9,6 +9,7 @@ The clock starts at go: the first observation captured after `start` is handed t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -55,17 +56,21 @@ class ControllerNode:
         step = Step()
         for message in inbox:
             self._read(message, now_ns, step)
-        if self._phase == "loaded" and self._seen is not None:
+        if self._seen is not None:
+            self._go_on(self._seen.t_ns, now_ns, step)
+        step.out += self._sender.poll(now_ns)
+        return step
+
+    def _go_on(self, seen_ns: int, now_ns: int, step: Step) -> None:
+        """What the phase asks for, given when the newest observation was captured."""
+        if self._phase == "loaded":
             self._warm(step)
-        elif self._phase == "started" and self._seen is not None and self._seen.t_ns >= self._started_ns:
+        elif self._phase == "started" and seen_ns >= self._started_ns:
             step.out.append(Message("run", "go", {"episode": self._task["episode"], "go_ns": now_ns}))
             self._phase = "running"
             self._infer(now_ns, step)
-        elif self._phase == "running" and self._next_ns is not None and now_ns >= self._next_ns:
-            self._infer(now_ns, step)
-        step.out += self._sender.poll(now_ns)
-        step.due_ns = self._next_ns if self._phase == "running" else None
-        return step
+        elif self._phase == "running" and self._next_ns is not None and seen_ns >= self._next_ns:
+            self._infer(now_ns, step)  # never on a picture of a motion that was not over when it was taken
 
     def _read(self, message: Message, now_ns: int, step: Step) -> None:
         kind, body = message.kind, message.body
@@ -125,7 +130,8 @@ class ControllerNode:
         if self._phase != "running" or not self._after(body, step, "running"):
             return
         chunk: ActionChunk = body["result"]
-        problem = chunk_problem(chunk)
+        assert self._seen is not None
+        problem = chunk_problem(chunk, len(self._seen.arrays["q"]))
         if problem:
             self._fail(problem, step)
             return
@@ -173,15 +179,18 @@ class ControllerNode:
         self._next_ns = None
 
 
-def chunk_problem(chunk: ActionChunk) -> str | None:
-    """Why an answer cannot be executed, or None: wrong shapes, nothing to execute, or numbers that are not finite."""
+def chunk_problem(chunk: ActionChunk, dof: int) -> str | None:
+    """Why an arm of `dof` joints cannot execute an answer, or None: wrong shapes, nothing to execute, values not finite."""
     values, gripper = np.asarray(chunk.values), np.asarray(chunk.gripper)
-    if values.ndim != 2 or not len(values) or len(gripper) != len(values):
+    if values.ndim != 2 or not len(values) or gripper.shape != (len(values),):
         return f"action chunk of shape {values.shape} with {gripper.shape} gripper values"
-    if chunk.execute < 1 or chunk.dt_s <= 0:
+    if chunk.execute < 1 or not 0 < chunk.dt_s < math.inf:
         return f"action chunk with execute={chunk.execute} and dt_s={chunk.dt_s}"
-    if chunk.space == "tcp_pose" and values.shape[1] != 7:
-        return f"tcp_pose actions need 7 values, got {values.shape[1]}"
+    widths = {"tcp_pose": 7, "joint_position": dof}
+    if chunk.space not in widths:
+        return f"action chunk in the space {chunk.space!r}; known spaces: {', '.join(widths)}"
+    if values.shape[1] != widths[chunk.space]:
+        return f"{chunk.space} actions need {widths[chunk.space]} values, got {values.shape[1]}"
     if not (np.isfinite(values).all() and np.isfinite(gripper).all()):
         return "action chunk with values that are not finite"
     return None
