@@ -140,12 +140,14 @@ class RunNode:
         in_use = rollout is not None and (name in rollout.producers or name == "recorder")
         if not was_there and not in_use:
             return
-        self._desk.say(f"{name} process lost ({'in an episode' if in_use else 'between episodes'}): {why}")
+        private = why if name == "controller" else None  # its last words may name the arm
+        when = "in an episode" if in_use else "between episodes"
+        self._desk.say(f"{name} process lost ({when}): {'why is kept with the seal' if private else why}")
         self._presence.deaths[name] = 0 if in_use else self._presence.deaths.get(name, 0) + 1
         if name == "arm" and "arm_lost" not in self._desk.state.holds:
             text = "the arm's process ended; look at the robot, then acknowledge"
             self._desk.log(Kind.HOLD_RAISED, {"code": "arm_lost", "text": text})
-        self._conductor.lose(name, now_ns, step)
+        self._conductor.lose(name, now_ns, step, private=private)
         if name == "recorder" and rollout is not None:
             self._ask_for(name, now_ns, step)
         if self._presence.deaths[name] >= MOST_DEATHS and self._desk.state.faulted is None:

@@ -180,7 +180,7 @@ class ControllerNode:
 
 
 def chunk_problem(chunk: ActionChunk, dof: int) -> str | None:
-    """Why an arm of `dof` joints cannot execute an answer, or None: wrong shapes, nothing to execute, values not finite."""
+    """Why an arm of `dof` joints cannot execute an answer, or None: wrong shapes, nothing to execute, not finite."""
     values, gripper = np.asarray(chunk.values), np.asarray(chunk.gripper)
     if values.ndim != 2 or not len(values) or gripper.shape != (len(values),):
         return f"action chunk of shape {values.shape} with {gripper.shape} gripper values"

@@ -1,4 +1,4 @@
-"""The recorder acknowledges what is committed, takes a chunk once, and closes when all have ended or it waited enough."""
+"""The recorder acknowledges what is committed, takes a chunk once, and closes when all ended or it waited enough."""
 
 from dataclasses import asdict
 

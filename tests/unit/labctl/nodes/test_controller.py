@@ -1,0 +1,253 @@
+"""The controller starts the clock warm and with a live observation, and keeps to itself why it failed."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from labctl.bus import Message, Work
+from labctl.clock import MILLISECOND, SECOND
+from labctl.devices import ActionChunk, Observation
+from labctl.errors import DeviceLost
+from labctl.nodes import controller as module
+from labctl.nodes.controller import ControllerNode, chunk_problem
+
+DOF = 7
+POSE = np.array([0.4, 0.0, 0.3, 1.0, 0.0, 0.0, 0.0])
+
+
+def good(n: int = 4, **changes) -> ActionChunk:
+    values = {"space": "tcp_pose", "values": np.tile(POSE, (n, 1)), "gripper": np.zeros(n), "dt_s": 0.1, "execute": 2}
+    return ActionChunk(**{**values, **changes})
+
+
+class Policy:
+    """Answers with what it is told to, and notes what was asked of it."""
+
+    kind, load_s = "sim", 1.0
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.saw: list[Observation] = []
+        self.answer: Callable[[], ActionChunk] = good
+
+    def load(self) -> None:
+        self.asked.append("load")
+
+    def warm(self, observation: Observation) -> None:
+        self.asked.append("warm")
+
+    def reset(self, seed: int) -> None:
+        self.asked.append(f"reset {seed}")
+
+    def infer(self, observation: Observation) -> ActionChunk:
+        self.saw.append(observation)
+        return self.answer()
+
+    def close(self) -> None:
+        self.asked.append("close")
+
+
+class Bench:
+    """A controller node whose calls are made when `finish` says so."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy, self.node = policy, ControllerNode({}, {})
+        self.now_ns = SECOND
+        self.said: list[Message] = []
+        self.work: list[Work] = []
+        self.due_ns: int | None = None
+
+    def send(self, *messages: Message) -> list[Message]:
+        step = self.node.step(self.now_ns, list(messages))
+        self.said += step.out
+        self.work += step.work
+        self.due_ns = step.due_ns
+        return step.out
+
+    def finish(self) -> list[Message]:
+        """Make the oldest call and hand in what came of it."""
+        work = self.work.pop(0)
+        try:
+            body = {"result": work.call(), "tag": ""}
+        except DeviceLost as error:
+            body = {"error": str(error), "tag": ""}
+        return self.send(Message("controller", work.kind, body))
+
+    def obs(self, t_ns: int | None = None) -> Message:
+        arrays = {"q": np.zeros(DOF), "tcp": POSE}
+        return Message("@obs", "obs", {"t_ns": self.now_ns if t_ns is None else t_ns}, arrays)
+
+    def prepare(self) -> None:
+        task = {"driver": "p", "options": {"endpoint": "x"}, "seed": 5, "episode": "e", "instruction": "Move."}
+        self.send(Message("controller", "open", {"episode": "e"}), Message("controller", "prepare", task))
+
+    def warm_up(self) -> None:
+        self.prepare()
+        self.send(self.obs())
+        self.finish()
+        self.finish()
+
+    def start(self) -> None:
+        self.send(Message("controller", "start", {"episode": "e", "epoch": 3}))
+
+    def go(self) -> None:
+        self.warm_up()
+        self.start()
+        self.now_ns += MILLISECOND
+        self.send(self.obs())
+
+    def kinds(self) -> list[str]:
+        return [message.kind for message in self.said if message.to in ("run", "arm")]
+
+    def failure(self) -> dict:
+        (failed,) = [dict(message.body) for message in self.said if message.kind == "failed"]
+        return failed
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    policy = Policy()
+    monkeypatch.setattr(module, "load", lambda driver, options, **given: policy)
+    return Bench(policy)
+
+
+def test_ready_is_said_after_loading_and_warming_with_the_warm_up_forgotten(bench):
+    bench.prepare()
+    bench.send(bench.obs())
+    bench.finish()
+    assert bench.kinds() == []
+    bench.finish()
+    assert bench.kinds() == ["ready"]
+    assert bench.policy.asked == ["load", "reset 5", "warm", "reset 5"]
+
+
+def test_warming_waits_for_an_observation(bench):
+    bench.prepare()
+    bench.finish()
+    assert bench.work == []
+    bench.send(bench.obs())
+    assert [work.kind for work in bench.work] == ["warmed"]
+
+
+def test_loading_takes_its_modelled_time(bench):
+    bench.prepare()
+    assert bench.work[0].modelled_ns(bench.policy) == SECOND
+
+
+def test_go_needs_an_observation_captured_after_start(bench):
+    bench.warm_up()
+    before_ns = bench.now_ns
+    bench.now_ns += 10 * MILLISECOND
+    bench.start()
+    bench.send(bench.obs(before_ns))
+    assert "go" not in bench.kinds() and not bench.policy.saw
+    bench.now_ns += MILLISECOND
+    bench.send(bench.obs())
+    (go,) = [message.body for message in bench.said if message.kind == "go"]
+    assert go == {"episode": "e", "go_ns": bench.now_ns}
+    bench.finish()
+    assert [(seen.t_ns, seen.instruction) for seen in bench.policy.saw] == [(bench.now_ns, "Move.")]
+
+
+def test_a_controller_that_is_not_warm_does_not_start(bench):
+    bench.prepare()
+    bench.start()
+    bench.send(bench.obs())
+    assert "go" not in bench.kinds()
+
+
+def test_targets_are_the_executed_part_of_the_answer_from_when_it_came(bench):
+    bench.go()
+    bench.now_ns += 50 * MILLISECOND
+    bench.finish()
+    (target,) = [message for message in bench.said if message.kind == "target"]
+    assert target.to == "arm" and target.body["epoch"] == 3
+    assert target.arrays["t_ns"].tolist() == [bench.now_ns + 100 * MILLISECOND, bench.now_ns + 200 * MILLISECOND]
+    assert target.arrays["values"].shape == (2, 7)
+    assert target.body["expires_ns"] == bench.now_ns + 200 * MILLISECOND
+
+
+def test_capture_request_and_reply_are_recorded(bench):
+    bench.go()
+    (asked_ns,) = [message.body["go_ns"] for message in bench.said if message.kind == "go"]
+    bench.now_ns += 50 * MILLISECOND
+    bench.finish()
+    bench.send(Message("controller", "close", {"episode": "e"}))
+    (chunk,) = [message for message in bench.said if message.kind == "chunk"]
+    assert chunk.arrays["values"].tolist() == [[asked_ns, asked_ns, bench.now_ns, 4, 2, 100 * MILLISECOND]]
+
+
+BAD = {
+    "nan": good(values=np.full((4, 7), np.nan)),
+    "infinite gripper": good(gripper=np.array([0, 0, np.inf, 0.0])),
+    "one row without columns": good(values=POSE),
+    "nothing": good(values=np.zeros((0, 7)), gripper=np.zeros(0)),
+    "other length of gripper": good(gripper=np.zeros(3)),
+    "two grippers": good(gripper=np.zeros((4, 2))),
+    "six numbers of a pose": good(values=np.zeros((4, 6))),
+    "joints of another robot": good(space="joint_position", values=np.zeros((4, 6))),
+    "an unknown space": good(space="wrench"),
+    "none to execute": good(execute=0),
+    "no time between actions": good(dt_s=0.0),
+    "time that is no number": good(dt_s=float("nan")),
+}
+
+
+@pytest.mark.parametrize("chunk", BAD.values(), ids=BAD.keys())
+def test_an_answer_that_cannot_be_executed_fails_the_episode_and_reaches_no_arm(bench, chunk):
+    bench.policy.answer = lambda: chunk
+    bench.go()
+    bench.finish()
+    failure = bench.failure()
+    assert set(failure) == {"name", "episode", "private"}, "why it failed may name it: in `private` alone"
+    assert failure["private"]
+    assert not [message for message in bench.said if message.to == "arm"]
+
+
+def test_an_answer_that_can_be_executed_has_no_problem():
+    assert chunk_problem(good(), DOF) is None
+    assert chunk_problem(good(space="joint_position", values=np.zeros((4, DOF))), DOF) is None
+
+
+@pytest.mark.parametrize("verb", ["load", "warm", "infer"])
+def test_a_policys_last_words_are_private(bench, monkeypatch, verb):
+    def die(*given):
+        raise DeviceLost("no answer from zebra://endpoint")
+
+    monkeypatch.setattr(bench.policy, verb, die)
+    bench.prepare()
+    bench.send(bench.obs())
+    bench.finish()
+    if verb != "load":
+        bench.finish()
+    if verb == "infer":
+        bench.start()
+        bench.send(bench.obs())
+        bench.finish()
+    assert bench.failure()["private"] == "no answer from zebra://endpoint"
+    for message in bench.said:
+        public = {key: value for key, value in message.body.items() if key != "private"}
+        assert "zebra" not in str(public)
+
+
+def test_an_answer_that_comes_after_the_end_moves_nothing(bench):
+    bench.go()
+    bench.send(Message("controller", "close", {"episode": "e"}))
+    bench.finish()
+    assert "target" not in bench.kinds()
+    assert bench.policy.asked[-1] == "close"
+
+
+def test_a_controller_that_is_done_says_so_after_its_last_targets(bench):
+    bench.policy.answer = lambda: good(done=True)
+    bench.go()
+    bench.finish()
+    assert bench.kinds()[-2:] == ["target", "done"]
+    assert bench.due_ns is None
+
+
+def test_it_tells_nobody_what_it_was_told(bench):
+    bench.go()
+    bench.finish()
+    assert "endpoint" not in str([(message.to, message.kind, dict(message.body)) for message in bench.said])

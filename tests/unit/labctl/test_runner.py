@@ -1,0 +1,223 @@
+"""The run process: stale commands, double clicks, wrong roles, lost processes, and what it says of them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.campaigns import HUMAN, make_campaign, policy
+
+from labctl.bus import Message
+from labctl.campaign import Campaign
+from labctl.clock import MILLISECOND, SECOND, ManualClock
+from labctl.conductor import Conductor
+from labctl.desk import Desk
+from labctl.events import Kind
+from labctl.presence import BEAT_LIMIT_NS, Presence
+from labctl.runner import MOST_DEATHS, RunNode
+from labctl.trial import State, fold
+
+
+class Bench:
+    """A run node with a cell that answers as told, in simulated time."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.campaign, self.clock = campaign, ManualClock(100 * SECOND)
+        self.lines: list[str] = []
+        self.sent: list[Message] = []
+        self.ids = 0
+        desk = Desk(campaign, self.clock.anchor, self.lines.append, "run")
+        desk.log(Kind.RUN_STARTED, {"pins": {}, "recovered": []})
+        self.presence = Presence(["recorder", "arm"])
+        arms = {arm.name: arm for arm in campaign.protocol.arm}
+        conductor = Conductor(desk, self.presence, arms, {}, 300 * MILLISECOND)
+        self.node = RunNode(desk, conductor, self.presence, run_id=1, free_gb=lambda: 100.0, until_done=True)
+
+    @property
+    def now_ns(self) -> int:
+        return self.clock.now_ns()
+
+    def hear(self, *messages: Message) -> list[Message]:
+        out = self.node.step(self.now_ns, list(messages)).out
+        self.sent += out
+        return out
+
+    def wait(self, ns: int, *, beating: tuple[str, ...] = ("arm", "recorder", "controller")) -> None:
+        """Let time pass with heartbeats and observations of the given nodes."""
+        end_ns = self.now_ns + ns
+        while self.now_ns < end_ns:
+            self.clock.sleep_until(min(end_ns, self.now_ns + SECOND // 10))
+            mail = [Message("run", "beats", {"names": list(beating)})]
+            if "arm" in beating:
+                mail.append(Message("run", "obs", {"mode": "idle", "reason": "", "t_ns": self.now_ns}, sender="arm"))
+            self.hear(*mail)
+
+    def command(
+        self, verb: str, *, version: int | None = None, role: str = "operator", id_: str = "", **args: Any
+    ) -> dict:
+        self.ids += 1
+        body = {"id": id_ or f"c{self.ids}", "verb": verb, "role": role, "who": "ann", "args": args, "version": version}
+        out = self.hear(Message("run", "command", body, sender="console"))
+        return dict(next(message.body for message in out if message.kind == "reply"))
+
+    def begin(self) -> None:
+        """Everyone is there, the session is open, the first scene is staged."""
+        self.hear(*(Message("run", "hello", sender=name) for name in ("arm", "recorder")))
+        self.wait(SECOND // 10)
+        people = [{"id": "ann", "roles": ["operator", "setter", "assessor"]}]
+        assert self.command("session", people=people, checks={})["ok"]
+        assert self.command("stage", role="setter")["ok"]
+        trial = [message.body["trial"] for message in self.sent if message.kind == "stage"][-1]
+        self.hear(Message("run", "staged", {"trial": trial}, sender="arm"))
+
+    def commit(self) -> str:
+        """Commit; returns the episode's id."""
+        assert self.command("commit")["ok"]
+        return next(m.body["episode"] for m in self.sent[::-1] if m.to == "recorder" and m.kind == "open")
+
+    def start(self) -> str:
+        """Commit and start a ready episode."""
+        episode = self.commit()
+        self.hear(Message("run", "hello", sender="controller"), Message("run", "opened", {"episode": episode}))
+        self.hear(Message("run", "ready", {"episode": episode}, sender="controller"))
+        assert self.command("start")["ok"]
+        self.wait(4 * SECOND)
+        return episode
+
+    def events(self, kind: Kind | None = None) -> list:
+        return [event for event in self.campaign.events() if kind is None or event.kind == kind]
+
+    def state(self) -> str:
+        return next(str(t.state) for t in fold(self.events()).trials.values() if t.state != State.NOT_RUN)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    folder = make_campaign(tmp_path, [HUMAN, policy("zebra", endpoint="sim://zebra")]).folder
+    with Campaign.open(folder, writer=True) as campaign:
+        yield Bench(campaign)
+
+
+def test_a_command_from_an_older_screen_is_refused_and_nothing_is_written(bench):
+    bench.begin()
+    before = len(bench.events())
+    reply = bench.command("commit", version=1)
+    assert (reply["ok"], reply["kind"]) == (False, "StaleCommand")
+    assert len(bench.events()) == before
+    assert bench.command("commit", version=reply["version"])["ok"]
+
+
+def test_a_command_given_twice_is_carried_out_once(bench):
+    bench.begin()
+    assert bench.command("release", id_="same", reason="look again")["ok"]
+    before = len(bench.events())
+    bench.command("release", id_="same", reason="look again")
+    assert len(bench.events()) == before
+
+
+def test_an_illegal_verb_is_one_line_and_no_event(bench):
+    bench.begin()
+    before = len(bench.events())
+    for verb in ("score", "start", "end", "void"):
+        reply = bench.command(verb, reason="operator")
+        assert not reply["ok"] and "\n" not in reply["error"]
+    assert len(bench.events()) == before
+
+
+def test_commit_reveals_to_the_controller_alone_once_it_says_hello(bench):
+    bench.begin()
+    bench.commit()
+    assert [m.body["name"] for m in bench.sent if m.kind == "spawn"] == ["controller"]
+    assert not [m for m in bench.sent if m.kind == "prepare"]
+    bench.hear(Message("run", "hello", sender="controller"))
+    assert [m.to for m in bench.sent if m.kind == "prepare"] == ["controller"]
+    public = [m for m in bench.sent if m.kind != "prepare"]
+    assert "zebra" not in str(public) + str(bench.lines) and "sim_person" not in str(public)
+
+
+def test_start_is_journalled_before_the_lease_and_lasts_from_commit_what_the_protocol_says(bench):
+    bench.begin()
+    committed_ns = bench.now_ns
+    bench.start()
+    (started,) = bench.events(Kind.EPISODE_STARTED)
+    assert started.at_ns == committed_ns + 4 * SECOND
+    leases = [message for message in bench.sent if message.kind == "lease"]
+    assert leases and leases[0].body["until_ns"] == started.at_ns + 300 * MILLISECOND
+
+
+def test_a_controller_not_ready_at_start_voids_before_go_and_the_trial_is_staged_again(bench):
+    bench.begin()
+    bench.commit()
+    bench.hear(Message("run", "hello", sender="controller"))
+    assert bench.command("start")["ok"]
+    bench.wait(4 * SECOND)
+    (void,) = bench.events(Kind.EPISODE_VOIDED)
+    assert (void.body["reason"], void.body["after_go"]) == ("not_ready", False)
+    assert not bench.events(Kind.EPISODE_STARTED) and not [m for m in bench.sent if m.kind == "lease"]
+    assert bench.state() == State.STAGING
+
+
+def test_an_end_takes_the_lease_back_and_stops_the_arm(bench):
+    bench.begin()
+    episode = bench.start()
+    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    bench.sent.clear()
+    assert bench.command("end", reason="operator")["ok"]
+    assert [m.body["until_ns"] for m in bench.sent if m.kind == "lease"] == [0]
+    assert [m.to for m in bench.sent if m.kind == "stop"] == ["arm"]
+    bench.wait(SECOND)
+    assert [m.body["until_ns"] for m in bench.sent if m.kind == "lease"] == [0], "never renewed after the end"
+
+
+def test_a_silent_node_is_killed_and_ends_the_episode(bench):
+    bench.begin()
+    episode = bench.start()
+    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    bench.wait(BEAT_LIMIT_NS + SECOND // 10, beating=("arm", "recorder"))
+    assert ("kill", "controller") in [(m.kind, m.body.get("name")) for m in bench.sent]
+    (ended,) = bench.events(Kind.EPISODE_ENDED)
+    assert ended.body["reason"] == "controller_lost"
+
+
+def test_a_lost_arm_is_a_hold_until_a_person_clears_it(bench):
+    bench.begin()
+    bench.hear(Message("run", "exited", {"name": "arm", "reason": "ended by signal 9"}))
+    assert [event.body["code"] for event in bench.events(Kind.HOLD_RAISED)] == ["arm_lost"]
+    bench.hear(Message("run", "hello", sender="arm"))
+    bench.wait(10 * SECOND)
+    assert not bench.command("commit")["ok"], "it does not clear itself"
+    assert bench.command("acknowledge", code="arm_lost")["ok"]
+    (cleared,) = bench.events(Kind.HOLD_CLEARED)
+    assert cleared.body["acknowledged_by"] == cleared.who == "ann"
+
+
+def test_a_process_that_dies_again_and_again_faults_the_cell(bench):
+    bench.begin()
+    for _ in range(MOST_DEATHS):
+        bench.hear(Message("run", "exited", {"name": "recorder", "reason": "ended with exit code 1"}))
+        bench.hear(Message("run", "hello", sender="recorder"))
+    (fault,) = bench.events(Kind.CELL_FAULTED)
+    assert "recorder" in fault.body["reason"]
+    assert bench.command("acknowledge", code="cell_faulted")["ok"]
+    assert fold(bench.events()).faulted is None
+
+
+def test_what_a_dying_controller_says_is_kept_in_the_seal_alone(bench):
+    bench.begin()
+    episode = bench.commit()
+    bench.hear(Message("run", "hello", sender="controller"))
+    bench.hear(Message("run", "exited", {"name": "controller", "reason": "no answer from sim://zebra"}))
+    assert [event.body["reason"] for event in bench.events(Kind.EPISODE_VOIDED)] == ["controller_lost"]
+    assert "zebra" not in str(bench.lines) + str([event.body for event in bench.events()])
+    openings = bench.campaign.ledger.open_all()["openings"]
+    assert {"no answer from sim://zebra"} == {o["value"] for o in openings if o["field"].startswith("failure")}
+    assert episode in {opening["episode"] for opening in openings}
+
+
+def test_a_shutdown_ends_and_seals_what_runs(bench):
+    bench.begin()
+    episode = bench.start()
+    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    bench.hear(Message("run", "shutdown"))
+    assert [event.body["reason"] for event in bench.events(Kind.EPISODE_ENDED)] == ["shutdown"]
+    assert not bench.node.finished, "it waits for the recording"
