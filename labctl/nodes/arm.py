@@ -43,7 +43,8 @@ class Targets:
     def clear(self) -> None:
         self.t_ns = np.empty(0, np.int64)
         self.values = np.empty((0, self._dof + 1))
-        self._slopes = self.values
+        self._rise = self._bend0 = self._bend1 = self.values
+        self._spans = self.t_ns
         self._still = True
         self.expires_ns = 0
 
@@ -59,11 +60,16 @@ class Targets:
             old_t, old_v = np.array([now_ns]), old_v[-1:]
         self.t_ns = np.concatenate([old_t, t_ns])
         self.values = np.concatenate([old_v, values])
-        self._slopes = np.zeros_like(self.values)
-        if len(self.t_ns) > 2:
-            secants = np.diff(self.values, axis=0) / np.maximum(np.diff(self.t_ns), 1)[:, None]
-            product, total = secants[:-1] * secants[1:], secants[:-1] + secants[1:]
-            np.divide(2 * product, total, out=self._slopes[1:-1], where=product > 0)
+        spans = np.maximum(np.diff(self.t_ns), 1)
+        self._rise = np.diff(self.values, axis=0)
+        secants = self._rise / spans[:, None]
+        slopes = np.zeros_like(self.values)
+        product, total = secants[:-1] * secants[1:], secants[:-1] + secants[1:]
+        np.divide(2 * product, total, out=slopes[1:-1], where=product > 0)
+        self._bend0 = slopes[:-1] * spans[:, None] - self._rise
+        self._bend1 = slopes[1:] * spans[:, None] - self._rise
+        self._bend0[:, -1] = self._bend1[:, -1] = 0.0
+        self._spans = spans
         self._still = bool((self.values == self.values[-1]).all())
         self.expires_ns = expires_ns
 
@@ -71,17 +77,16 @@ class Targets:
         """Values (n, dof + 1) on the grid; before the first and after the last knot the end values hold."""
         if self._still or grid_ns[0] >= self.t_ns[-1]:
             return np.tile(self.values[-1], (len(grid_ns), 1))
-        after = np.clip(np.searchsorted(self.t_ns, grid_ns, side="right"), 1, len(self.t_ns) - 1)
-        before = after - 1
-        span = np.maximum(self.t_ns[after] - self.t_ns[before], 1)
-        s = np.clip((grid_ns - self.t_ns[before]) / span, 0.0, 1.0)[:, None]
-        rise = self.values[after] - self.values[before]
-        out = self.values[before] + s * rise
-        joints = slice(0, self._dof)
-        slope0 = self._slopes[before, joints] * span[:, None] - rise[:, joints]
-        slope1 = self._slopes[after, joints] * span[:, None] - rise[:, joints]
-        out[:, joints] += s * (1.0 - s) * ((1.0 - s) * slope0 - s * slope1)
-        return out
+        before = self.t_ns.searchsorted(grid_ns, side="right") - 1
+        np.minimum(before, len(self._spans) - 1, out=before)
+        np.maximum(before, 0, out=before)
+        s = (grid_ns - self.t_ns[before]) / self._spans[before]
+        np.minimum(s, 1.0, out=s)
+        np.maximum(s, 0.0, out=s)
+        s = s[:, None]
+        rest = 1.0 - s
+        bend = rest * self._bend0[before] - s * self._bend1[before]
+        return self.values[before] + s * (self._rise[before] + rest * bend)
 
 
 class ArmNode:
@@ -257,8 +262,12 @@ class ArmNode:
         self._grid_ns = int(grid[-1])
         self._held = np.append(sent.q[-1], sent.gripper[-1])
         if self._sender.episode is not None:
-            columns = [column for part in (requested, limited, sent) for column in (part.q, part.gripper)]
-            self._sender.add(Batch(ACTION, grid, np.column_stack(columns)))
+            width = wanted.shape[1]
+            row = np.empty((len(grid), 3 * width))
+            for i, part in enumerate((requested, limited, sent)):
+                row[:, i * width : (i + 1) * width - 1] = part.q
+                row[:, (i + 1) * width - 1] = part.gripper
+            self._sender.add(Batch(ACTION, grid, row))
 
     def _collect(self, now_ns: int) -> None:
         self._collected_ns = now_ns
