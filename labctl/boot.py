@@ -6,11 +6,13 @@ May not: arm, stage or restart anything; the conclusions are events and lines fo
 
 from __future__ import annotations
 
+from functools import partial
+
 from labctl.conductor import file_digest
 from labctl.desk import Desk
-from labctl.events import Kind, digest
+from labctl.events import Kind
 from labctl.recovery import reconcile
-from labctl.rollout import recording_gaps
+from labctl.rollout import recording_body, recording_gaps
 from labctl.traces import TraceStore
 from labctl.trial import State, Trial
 from labctl.video import count_frames
@@ -67,12 +69,9 @@ def seal_what_is_there(desk: Desk, traces: TraceStore, trial: Trial) -> str:
         if path.is_file() and path.stat().st_size:
             relative = path.relative_to(desk.campaign.folder).as_posix()
             videos[camera.name] = {"file": relative, "sha256": file_digest(path), "frames": count_frames(path)}
-    body = {
-        "streams": streams,
-        "root": digest({name: entry["root"] for name, entry in streams.items()}),
-        "videos": videos,
-        "gaps": len(gaps),
-    }
+    private = [spec.name for spec in traces.streams(episode) if spec.arm_dependent]
+    seal = partial(desk.ledger.seal_value, episode, "streams")
+    body = recording_body(streams, private, videos, len(gaps), seal)
     desk.log(Kind.RECORDING_SEALED, body, trial=trial.id, episode=episode)
     samples = sum(entry["n"] for entry in streams.values())
     found = f"{samples} samples, {len(videos)} videos, {len(gaps)} gaps noted"

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from labctl.bus import Message, Step, Work
 from labctl.clock import SECOND
 from labctl.desk import Desk
-from labctl.events import EndReason, Kind, digest
+from labctl.events import EndReason, Kind
 from labctl.presence import Presence
-from labctl.rollout import VOIDABLE, Rollout, lost_reason, recording_gaps
+from labctl.rollout import VOIDABLE, Rollout, lost_reason, recording_body, recording_gaps
 from labctl.trial import Trial
 
 LEASE_RENEWALS = 3  # the lease is renewed this many times per duration
@@ -169,12 +170,20 @@ class Conductor:
             assert end_ns is not None
             self.end(overdue, end_ns, now_ns, step)
         if rollout.reason is not None and not rollout.digesting and rollout.delivered(now_ns):
-            rollout.digesting = True
-            files = {name: self._desk.campaign.folder / body["file"] for name, body in rollout.videos.items()}
-            step.work.append(Work(lambda: {name: file_digest(path) for name, path in files.items()}, "digested"))
-            step.out.append(Message("@host", "kill", {"name": "controller"}))
-            self._presence.gone("controller")
+            self._digest(rollout, step)
         self._renew(now_ns, step)
+
+    def _digest(self, rollout: Rollout, step: Step) -> None:
+        """Everything is there: digest the videos. Without the recorder's word nothing is sealed by guessing."""
+        rollout.digesting = True
+        step.out.append(Message("@host", "kill", {"name": "controller"}))
+        self._presence.gone("controller")
+        if rollout.closed is None:
+            why = "the recorder did not deliver; end this run and start it again: it seals what is on disk"
+            self._desk.log(Kind.CELL_FAULTED, {"reason": why})
+            return
+        files = {name: self._desk.campaign.folder / body["file"] for name, body in rollout.videos.items()}
+        step.work.append(Work(lambda: {name: file_digest(path) for name, path in files.items()}, "digested"))
 
     def _start(self, now_ns: int, step: Step) -> None:
         rollout, desk = self.rollout, self._desk
@@ -235,24 +244,21 @@ class Conductor:
     def _seal(self, videos: Mapping[str, str]) -> None:
         rollout, desk = self.rollout, self._desk
         assert rollout is not None and rollout.end_ns is not None and rollout.reason is not None
-        closed = rollout.closed or {"streams": {}, "gaps": [], "silent": rollout.producers}
-        streams: Mapping[str, Any] = closed["streams"]
-        gaps = [*closed["gaps"], *recording_gaps(streams, self._steady_rates(), rollout.end_ns)]
+        assert rollout.closed is not None
+        streams: Mapping[str, Any] = rollout.closed["streams"]
+        gaps = [*rollout.closed["gaps"], *recording_gaps(streams, self._steady_rates(), rollout.end_ns)]
         for gap in gaps:
             self._log(Kind.GAP, gap)
-        body = {
-            "streams": dict(streams),
-            "root": digest({name: entry["root"] for name, entry in streams.items()}),
-            "videos": {
-                name.removeprefix("camera:"): {
-                    "file": rollout.videos[name]["file"],
-                    "sha256": sha,
-                    "frames": rollout.videos[name]["frames"],
-                }
-                for name, sha in videos.items()
-            },
-            "gaps": len(gaps),
+        found = {
+            name.removeprefix("camera:"): {
+                "file": rollout.videos[name]["file"],
+                "sha256": sha,
+                "frames": rollout.videos[name]["frames"],
+            }
+            for name, sha in videos.items()
         }
+        seal = partial(desk.ledger.seal_value, rollout.episode, "streams")
+        body = recording_body(streams, rollout.closed["private"], found, len(gaps), seal)
         self._log(Kind.RECORDING_SEALED, body)
         rollout.sealed = True
         if rollout.reason in VOIDABLE and desk.opened["process_lost"] == "void":

@@ -23,6 +23,7 @@ from labctl.events import Event, Kind, canonical
 FOLDER = "seal"
 SCHEDULE, PROTOCOL, OPENINGS = "schedule.json", "protocol.toml", "openings.jsonl"
 _PRIVATE = 0o600
+_SEALING = frozenset({Kind.ARM_REVEALED, Kind.EPISODE_STARTED, Kind.RECORDING_SEALED})
 
 
 class Ledger:
@@ -139,6 +140,17 @@ def sealed_digest(secret: bytes, episode: str, field: str, value: Any) -> str:
     return hashlib.sha256(canonical(value) + drbg(secret, f"nonce:{episode}:{field}")).hexdigest()
 
 
+def sealed_values(opened: Mapping[str, Any], field: str) -> dict[str, Any]:
+    """The opened values of a field by their digest; one that does not give its own digest is left out."""
+    secret = bytes.fromhex(opened["secret_hex"])
+    entries = [entry for entry in opened["openings"] if entry["field"] == field]
+    return {
+        entry["sha256"]: entry["value"]
+        for entry in entries
+        if sealed_digest(secret, entry["episode"], field, entry["value"]) == entry["sha256"]
+    }
+
+
 def check_commitment(commitment: str, opened: Mapping[str, Any]) -> list[str]:
     """What is wrong between the commitment published at opening and what unblinding opened (`Ledger.open_all`)."""
     found = commitment_of(opened["schedule"], bytes.fromhex(opened["secret_hex"]))
@@ -162,7 +174,7 @@ def check_openings(events: Sequence[Event], opened: Mapping[str, Any]) -> list[s
         else:
             values[episode, opening["sha256"]] = (field, value)
     for event in events:
-        if event.kind not in (Kind.ARM_REVEALED, Kind.EPISODE_STARTED):
+        if event.kind not in _SEALING or "sealed" not in event.body:
             continue
         opening = values.get((event.episode or "", event.body.get("sealed", "")))
         here = f"journal seq {event.seq} ({event.kind}), episode {event.episode}"

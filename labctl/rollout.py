@@ -6,15 +6,15 @@ May not: send, journal, or name an arm of the experiment anywhere but in `task`,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from labctl.clock import MILLISECOND, SECOND
-from labctl.events import EndReason
+from labctl.events import EndReason, digest
 
 GO_PATIENCE_NS = 2 * SECOND  # from start to go
-CLOSE_PATIENCE_NS = 6 * SECOND  # from the end to everything delivered
+CLOSE_PATIENCE_NS = 15 * SECOND  # from the end to everything delivered
 SETTLE_NS = 150 * MILLISECOND  # device events of the last moment may arrive this long after the budget
 LOST = {"arm": EndReason.ARM_LOST, "controller": EndReason.CONTROLLER_LOST, "recorder": EndReason.RECORDER_LOST}
 VOIDABLE = frozenset({*LOST.values(), EndReason.CAMERA_LOST, EndReason.PROCESS_LOST})
@@ -114,6 +114,25 @@ def proposal(operations: Sequence[Mapping[str, Any]], items: int) -> dict[str, A
     moved = sum(operation["result"] == "success" for operation in operations)
     lost = sum(operation["result"] == "lost" for operation in operations)
     return {"items_staged": items, "moved": moved, "lost": lost, "remaining": items - moved - lost}
+
+
+def recording_body(
+    streams: Mapping[str, Mapping[str, Any]],
+    private: Sequence[str],
+    videos: Mapping[str, Mapping[str, Any]],
+    gaps: int,
+    seal: Callable[[Any], str],
+) -> dict[str, Any]:
+    """The body of RecordingSealed. How much there is of arm-dependent streams tells a rate: it is there as a digest."""
+    shown = {name: entry for name, entry in streams.items() if name not in private}
+    hidden = {name: entry for name, entry in streams.items() if name in private}
+    return {
+        "streams": shown,
+        "root": digest({name: entry["root"] for name, entry in shown.items()}),
+        "sealed": seal(hidden),
+        "videos": dict(videos),
+        "gaps": gaps,
+    }
 
 
 def recording_gaps(

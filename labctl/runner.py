@@ -104,12 +104,26 @@ class RunNode:
             self._staged = message.body["trial"]
         elif kind == "exited":
             self._exited(message.body, now_ns, step)
+        elif kind == "late":
+            self._note_late(message.body)
         elif kind == "command":
             step.out.append(self._command(message, now_ns, step))
         elif kind == "shutdown":
             self._shut_down(now_ns, step)
         else:
             self._conductor.hear(message, now_ns, step)
+
+    def _note_late(self, body: Mapping[str, Any]) -> None:
+        """A chunk that came after its recording was sealed is not stored; it is a gap, and said."""
+        trial = next(t.id for t in self._desk.state.trials.values() if body["episode"] in t.episodes)
+        gap = {
+            "stream": body["stream"],
+            "from_ns": None,
+            "to_ns": None,
+            "lost": body["n"],
+            "why": "came after the seal",
+        }
+        self._desk.log(Kind.GAP, gap, trial=trial, episode=body["episode"])
 
     def _greet(self, name: str, now_ns: int, step: Step) -> None:
         self._presence.asked.pop(name, None)
@@ -274,7 +288,7 @@ class RunNode:
     def _commit(self, trial: Trial, args: Mapping[str, Any], given: dict[str, Any], now_ns: int, step: Step) -> None:
         if self._desk.opened["kind"] == "sim" and self._staged != trial.id:
             raise StateError("the simulated scene is still being set; try again in a moment")
-        snapshot = {"arm_mode": self._presence.mode, "free_gb": round(self._free_now, 1)}
+        snapshot = {"arm_mode": self._presence.mode, "holds": []}
         self._staged = None  # what happens from here on changes the scene
         photo = args.get("photo")
         self._desk.log(Kind.SCENE_COMMITTED, {"photo": photo, "snapshot": snapshot}, trial=trial.id, **given)

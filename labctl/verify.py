@@ -16,7 +16,7 @@ from labctl.errors import BrokenRecord, InputError, LabctlError
 from labctl.events import Event, Kind, digest
 from labctl.heads import HEADS, chain_and_head_problems
 from labctl.journal import Journal, campaigns_in
-from labctl.ledger import Ledger, check_commitment, check_openings
+from labctl.ledger import Ledger, check_commitment, check_openings, sealed_values
 from labctl.problem import Problem
 from labctl.traces import TraceStore
 from labctl.trial import fold
@@ -199,9 +199,16 @@ def _check_recordings(folder: Path, events: Sequence[Event], found: _Found) -> N
 def _check_traces(folder: Path, campaign: str, sealed: Sequence[Event], found: _Found) -> None:
     store = TraceStore.open(sqlite_url(folder / "traces.db"), campaign, readonly=True)
     try:
+        hidden: dict[str, Any] = {}
+        found.guard(
+            DAMAGED_SEAL,
+            "sealed stream summaries",
+            lambda: hidden.update(sealed_values(Ledger.open(folder).open_all(), "streams")),
+        )
         for event in sealed:
             streams = event.body["streams"]
-            found.chunks += sum(stream["chunks"] for stream in streams.values())
+            all_streams = {**streams, **hidden.get(event.body.get("sealed", ""), {})}
+            found.chunks += sum(stream["chunks"] for stream in all_streams.values())
             roots = digest({name: stream["root"] for name, stream in streams.items()})
             if roots != event.body.get("root"):
                 where = f"journal seq {event.seq} ({event.kind})"
@@ -212,7 +219,7 @@ def _check_traces(folder: Path, campaign: str, sealed: Sequence[Event], found: _
             found.guard(
                 "unreadable traces",
                 where,
-                lambda e=event: found.problems.extend(store.check(e.episode or "", e.body["streams"])),
+                lambda e=event, all_=all_streams: found.problems.extend(store.check(e.episode or "", all_)),
             )
     finally:
         store.close()

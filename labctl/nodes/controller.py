@@ -48,6 +48,7 @@ class ControllerNode:
         self._epoch = -1
         self._started_ns = 0
         self._next_ns: int | None = None
+        self._last = False
         self._asked: tuple[int, int] = (0, 0)
         self.finished = False
 
@@ -70,6 +71,10 @@ class ControllerNode:
             self._phase = "running"
             self._infer(now_ns, step)
         elif self._phase == "running" and self._next_ns is not None and seen_ns >= self._next_ns:
+            if self._last:  # its last targets have been followed
+                self._next_ns = None
+                step.out.append(Message("run", "done", {"episode": self._task["episode"]}))
+                return
             self._infer(now_ns, step)  # never on a picture of a motion that was not over when it was taken
 
     def _read(self, message: Message, now_ns: int, step: Step) -> None:
@@ -149,9 +154,7 @@ class ControllerNode:
         row = np.array([[*self._asked, now_ns, len(chunk.values), n, dt_ns]], np.int64)
         self._sender.add(Batch(POLICY.name, np.array([now_ns], np.int64), row))
         self._next_ns = int(times[-1])
-        if chunk.done:
-            step.out.append(Message("run", "done", {"episode": self._task["episode"]}))
-            self._next_ns = None
+        self._last = chunk.done
 
     def _after(self, body: Mapping[str, Any], step: Step, phase: str) -> bool:
         """Enter a phase after a call, or report its failure."""

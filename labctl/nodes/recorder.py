@@ -30,6 +30,8 @@ class RecorderNode:
         self._episode: str | None = None
         self._waiting: set[str] = set()
         self._gaps: list[Mapping[str, Any]] = []
+        self._sent: dict[str, int] = {}  # chunks of each stream that its producer says it sent
+        self._concluded: set[str] = set()
         self._close_by_ns: int | None = None
         self._quiet_since_ns: int | None = None
         self.finished = False
@@ -37,44 +39,59 @@ class RecorderNode:
     def step(self, now_ns: int, inbox: list[Message]) -> Step:
         """Commit what arrived in one transaction, then acknowledge it."""
         step = Step()
-        chunks: dict[str, list[Chunk]] = {}
-        acks: list[Message] = []
+        chunks: list[Message] = []
         for message in inbox:
             if message.kind == "chunk":
-                body = message.body
-                chunk = Chunk(
-                    body["stream"],
-                    body["seq"],
-                    np.asarray(message.arrays["t_ns"]),
-                    np.asarray(message.arrays["values"]),
-                )
-                chunks.setdefault(body["episode"], []).append(chunk)
-                acks.append(Message(message.sender, "ack", {key: body[key] for key in ("episode", "stream", "seq")}))
+                chunks.append(message)
             else:
                 self._read(message, now_ns, step)
-        for episode, found in chunks.items():
-            self._store.write(episode, found)
-        step.out += acks
-        if self._episode and self._close_by_ns is not None and (not self._waiting or now_ns >= self._close_by_ns):
+        self._take(chunks, step)
+        if self._episode and self._close_by_ns is not None and (now_ns >= self._close_by_ns or self._complete()):
             self._conclude(step)
         step.due_ns = self._close_by_ns
         self._wind_down(now_ns, bool(inbox), step)
         return step
+
+    def _take(self, chunks: list[Message], step: Step) -> None:
+        """Store the open episode's chunks. A late one, of a sealed episode, is told to run; any other its producer
+        keeps and sends again once its episode is opened here (a recorder may be new in mid-episode).
+        """
+        stored = [message for message in chunks if message.body["episode"] == self._episode]
+        if stored and self._episode:
+            self._store.write(self._episode, [_chunk(message) for message in stored])
+        late = [message for message in chunks if message.body["episode"] in self._concluded]
+        for message in (*stored, *late):
+            body = {key: message.body[key] for key in ("episode", "stream", "seq")}
+            step.out.append(Message(message.sender, "ack", body))
+        step.out += [Message("run", "late", message.body) for message in late]
+
+    def _complete(self) -> bool:
+        """Every producer has ended, and every chunk it sent is here."""
+        if self._waiting or self._episode is None:
+            return False
+        here = self._store.seal(self._episode)
+        return all(here.get(stream, {"chunks": 0})["chunks"] >= sent for stream, sent in self._sent.items())
 
     def _read(self, message: Message, now_ns: int, step: Step) -> None:
         body = message.body
         if message.kind == "open":
             self._episode = body["episode"]
             self._waiting = set(body["producers"])
-            self._gaps = []
+            self._concluded.discard(body["episode"])
+            self._gaps, self._sent = [], {}
             self._close_by_ns = None
             step.out.append(Message("run", "opened", {"episode": self._episode}))
         elif message.kind == "declare":
             specs = [StreamSpec(**{**spec, "columns": tuple(spec["columns"])}) for spec in body["specs"]]
             self._store.declare(body["episode"], specs)
         elif message.kind == "end":
+            if body["episode"] != self._episode:
+                return
             self._waiting.discard(message.sender)
-            self._gaps += body.get("gaps", [])
+            gaps = body.get("gaps", [])
+            self._gaps += gaps
+            for stream, sent in body["sent"].items():
+                self._sent[stream] = sent["chunks"] - sum(gap.get("stream") == stream for gap in gaps)
         elif message.kind == "lost":
             self._waiting.discard(body["name"])
         elif message.kind == "close" and body["episode"] == self._episode:
@@ -88,10 +105,12 @@ class RecorderNode:
         body = {
             "episode": self._episode,
             "streams": self._store.seal(self._episode),
+            "private": [spec.name for spec in self._store.streams(self._episode) if spec.arm_dependent],
             "gaps": gaps,
             "silent": sorted(self._waiting),
         }
         step.out.append(Message("run", "closed", body))
+        self._concluded.add(self._episode)
         self._episode = None
         self._close_by_ns = None
 
@@ -104,3 +123,8 @@ class RecorderNode:
             self.finished = True
             self._store.close()
         step.due_ns = None if self.finished else self._quiet_since_ns + QUIET_NS
+
+
+def _chunk(message: Message) -> Chunk:
+    body, arrays = message.body, message.arrays
+    return Chunk(body["stream"], body["seq"], np.asarray(arrays["t_ns"]), np.asarray(arrays["values"]))

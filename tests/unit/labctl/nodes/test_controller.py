@@ -243,8 +243,13 @@ def test_a_controller_that_is_done_says_so_after_its_last_targets(bench):
     bench.policy.answer = lambda: good(done=True)
     bench.go()
     bench.finish()
-    assert bench.kinds()[-2:] == ["target", "done"]
-    assert bench.due_ns is None
+    assert bench.kinds()[-1] == "target", "its two targets of 0.1 s are still to be followed"
+    bench.now_ns += 199 * MILLISECOND
+    bench.send(bench.obs())
+    assert bench.kinds()[-1] == "target"
+    bench.now_ns += 2 * MILLISECOND
+    bench.send(bench.obs())
+    assert bench.kinds()[-1] == "done" and not bench.work
 
 
 def test_it_tells_nobody_what_it_was_told(bench):
