@@ -1,4 +1,4 @@
-"""A real PostgreSQL server is only a URL away: journal and trace store behave as on SQLite. Needs Debian's `postgresql`."""
+"""A real PostgreSQL server is only a URL away: journal and traces behave as on SQLite. Needs Debian's `postgresql`."""
 
 from __future__ import annotations
 
