@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from labctl.campaign import Campaign
 from labctl.durable import replace_file
-from labctl.errors import InputError, MissingExtra, StateError
+from labctl.errors import InputError, MissingExtra
 from labctl.events import EndReason, Event, Kind
 from labctl.trial import State, Trial, fold
 
@@ -199,16 +198,3 @@ def _parquet(rows: Sequence[Row], columns: Sequence[str]) -> bytes:
     table = pyarrow.table({column: [row[column] for row in rows] for column in columns})
     pyarrow.parquet.write_table(table, buffer)
     return buffer.getvalue()
-
-
-def export_table(folder: Path, path: Path) -> int:
-    """Write the operations table of a campaign folder; return the number of rows.
-
-    Raises StateError when no episode is scored yet, and as `write_table` does.
-    """
-    with Campaign.open(folder) as campaign:
-        rows = operations(campaign.events())
-    if not rows:
-        raise StateError(f"campaign {folder.name} has no scored episode yet; nothing was written")
-    write_table(rows, path)
-    return len(rows)
