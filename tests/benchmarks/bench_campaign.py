@@ -17,7 +17,7 @@ FAST = {
     "control_hz = 100.0": "control_hz = 50.0",
     "observe_hz = 10.0": "observe_hz = 4.0",
     "duration_s = 0.3": "duration_s = 2.0",
-    "[storage]": "[storage]\nchunk_s = 5.0",
+    "[storage]": "[storage]\nchunk_s = 10.0",
 }
 
 
