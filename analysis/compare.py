@@ -170,7 +170,9 @@ def _area(pairs: Sequence[tuple[Cell, Cell]], plan: Plan) -> tuple[float, Interv
     for start in range(0, plan.boot, CHUNK):
         part = range(start, min(start + CHUNK, plan.boot))
         drawn = [[multiplicities(cell_key(plan.seed, c), part, c.episodes, c.episodes) for c in pair] for pair in pairs]
-        areas = [auc_replicates(a.spells, r.spells, *w, plan.tau_ns) for (a, r), w in zip(pairs, drawn, strict=True)]
+        areas = [
+            auc_replicates(a.spells, r.spells, w[0], w[1], plan.tau_ns) for (a, r), w in zip(pairs, drawn, strict=True)
+        ]
         means.append(np.mean(areas, axis=0))
     return float(found), percentile(np.concatenate(means))
 

@@ -61,7 +61,9 @@ class Node(Protocol):
     """
 
     name: str
-    topics: tuple[str, ...]
+
+    @property
+    def topics(self) -> tuple[str, ...]: ...
 
     def step(self, now_ns: int, inbox: list[Message]) -> Step: ...
 
