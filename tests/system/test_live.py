@@ -160,6 +160,34 @@ def alive(folder: Path) -> list[Path]:
     return held
 
 
+def test_everything_killed_at_once_loses_at_most_the_open_second(tmp_path: Path) -> None:
+    """kill -9 of run and all its processes in an episode: a gap says what is missing, the next run goes on."""
+    campaign = make_campaign(
+        tmp_path, [policy("policy-a", skill="slow"), HUMAN], cameras=True, live=True, budget=8.0, arming=4.0
+    )
+    folder, log = campaign.folder, tmp_path / "run.log"
+    with running(folder, log) as run:
+        went = wait_for("go", lambda: of_kind(folder, Kind.GO))
+        assert isinstance(went, list)
+        CLOCK.sleep_until(went[0].body["go_ns"] + 4 * SECOND)
+        for pid in [run.pid, *children(run.pid).values()]:
+            os.kill(pid, signal.SIGKILL)
+        killed_ns = CLOCK.now_ns()
+    t_ns, _ = recorded(folder, went[0].episode)
+    assert killed_ns - t_ns[-1] <= 1.5 * SECOND, "more than the open second of the arm is missing"
+    with running(folder, log) as run:
+        wait_for("an outcome", lambda: of_kind(folder, Kind.OUTCOME_RECORDED))
+        run.terminate()
+        run.wait(timeout=30)
+    ended = of_kind(folder, Kind.EPISODE_ENDED)[0]
+    assert ended.body["reason"] == "process_lost" and ended.body["end_ns"] <= killed_ns
+    gaps = {event.body["stream"] for event in of_kind(folder, Kind.GAP) if event.episode == went[0].episode}
+    assert {"arm/state", "camera/wrist", "camera/over_shoulder"} <= gaps
+    sealed = next(e for e in of_kind(folder, Kind.RECORDING_SEALED) if e.episode == went[0].episode)
+    assert all(video["frames"] > 10 for video in sealed.body["videos"].values()) and len(sealed.body["videos"]) == 2
+    assert verify_campaign(folder).problems == []
+
+
 def test_an_interrupted_run_seals_and_continues(tmp_path: Path) -> None:
     """SIGTERM in an episode: it ends as a shutdown, is sealed, and the next run scores it and goes on."""
     campaign = make_campaign(tmp_path, [policy("policy-a", skill="slow"), HUMAN], live=True, budget=5.0, arming=4.0)

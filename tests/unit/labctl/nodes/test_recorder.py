@@ -156,3 +156,28 @@ def test_the_recorder_ends_when_mail_has_stopped(bench):
     assert not bench.node.finished
     bench.wait(1)
     assert bench.node.finished and bench.due_ns is None
+
+
+def test_it_seals_only_when_every_chunk_a_producer_sent_is_here(bench):
+    """An "end" may overtake chunks that are sent again to a restarted recorder."""
+    ended = Message(
+        "recorder", "end", {"episode": "e1", "sent": {SPEC.name: {"chunks": 2, "n": 6}}, "gaps": []}, sender="arm"
+    )
+    bench.send(open_(), declare(), chunk(0), ended, CLOSE)
+    assert bench.closed() == []
+    bench.send(chunk(1))
+    (closed,) = bench.closed()
+    assert closed["streams"][SPEC.name]["chunks"] == 2
+
+
+def test_a_chunk_after_the_seal_is_not_stored_and_run_is_told(bench):
+    bench.send(open_(), declare(), chunk(0), end("arm"), CLOSE)
+    sealed = bench.closed()[0]["streams"]
+    assert [message.kind for message in bench.send(chunk(1))] == ["ack", "late"]
+    assert bench.store.check("e1", sealed) == []
+
+
+def test_a_chunk_of_an_episode_not_opened_here_stays_with_its_producer(bench):
+    assert bench.send(declare(), chunk(0)) == []
+    bench.send(open_())
+    assert [message.kind for message in bench.send(chunk(0))] == ["ack"]
