@@ -12,7 +12,7 @@ from labctl.conductor import file_digest
 from labctl.desk import Desk
 from labctl.events import Kind
 from labctl.recovery import reconcile
-from labctl.rollout import recording_body, recording_gaps
+from labctl.rollout import recording_body, recording_gaps, steady_rates
 from labctl.traces import TraceStore
 from labctl.trial import State, Trial
 from labctl.video import count_frames
@@ -48,8 +48,7 @@ def seal_what_is_there(desk: Desk, traces: TraceStore, trial: Trial) -> str:
     episode = trial.episode
     streams = traces.seal(episode)
     cell = desk.campaign.cell
-    rates = {"arm/state": cell.robot.state_hz} | {f"camera/{camera.name}": camera.rate_hz for camera in cell.camera}
-    gaps = [*traces.gaps(episode), *recording_gaps(streams, rates, trial.end_ns)]
+    gaps = [*traces.gaps(episode), *recording_gaps(streams, steady_rates(cell), trial.end_ns)]
     gaps += [
         {
             "stream": name,

@@ -17,7 +17,7 @@ from labctl.clock import SECOND
 from labctl.desk import Desk
 from labctl.events import EndReason, Kind
 from labctl.presence import Presence
-from labctl.rollout import VOIDABLE, Rollout, lost_reason, recording_body, recording_gaps
+from labctl.rollout import VOIDABLE, Rollout, lost_reason, recording_body, recording_gaps, steady_rates
 from labctl.trial import Trial
 
 LEASE_RENEWALS = 3  # the lease is renewed this many times per duration
@@ -246,7 +246,7 @@ class Conductor:
         assert rollout is not None and rollout.end_ns is not None and rollout.reason is not None
         assert rollout.closed is not None
         streams: Mapping[str, Any] = rollout.closed["streams"]
-        gaps = [*rollout.closed["gaps"], *recording_gaps(streams, self._steady_rates(), rollout.end_ns)]
+        gaps = [*rollout.closed["gaps"], *recording_gaps(streams, steady_rates(desk.campaign.cell), rollout.end_ns)]
         for gap in gaps:
             self._log(Kind.GAP, gap)
         found = {
@@ -266,11 +266,6 @@ class Conductor:
             self._log(Kind.EPISODE_VOIDED, {**evidence, "after_go": rollout.go_ns is not None})
             desk.say(f"{rollout.trial}: {rollout.reason}, voided by the protocol's rule; its recording is kept")
             self.rollout = None
-
-    def _steady_rates(self) -> dict[str, float]:
-        cell = self._desk.campaign.cell
-        rates = {"arm/state": cell.robot.state_hz}
-        return rates | {f"camera/{camera.name}": camera.rate_hz for camera in cell.camera}
 
     def _log(self, kind: Kind, body: Mapping[str, Any]) -> None:
         rollout = self.rollout

@@ -12,6 +12,7 @@ from typing import Any
 
 from labctl.clock import MILLISECOND, SECOND
 from labctl.events import EndReason, digest
+from labctl.model import Cell
 
 GO_PATIENCE_NS = 2 * SECOND  # from start to go
 CLOSE_PATIENCE_NS = 15 * SECOND  # from the end to everything delivered
@@ -133,6 +134,11 @@ def recording_body(
         "videos": dict(videos),
         "gaps": gaps,
     }
+
+
+def steady_rates(cell: Cell) -> dict[str, float]:
+    """Samples per second of the streams that have a steady rate."""
+    return {"arm/state": cell.robot.state_hz} | {f"camera/{camera.name}": camera.rate_hz for camera in cell.camera}
 
 
 def recording_gaps(

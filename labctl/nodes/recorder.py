@@ -12,7 +12,7 @@ import numpy as np
 
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
-from labctl.devices import StreamSpec
+from labctl.nodes.tracing import spec_of
 from labctl.traces import Chunk, TraceStore
 
 PATIENCE_NS = 2 * SECOND  # how long after a close a producer may still deliver
@@ -82,8 +82,7 @@ class RecorderNode:
             self._close_by_ns = None
             step.out.append(Message("run", "opened", {"episode": self._episode}))
         elif message.kind == "declare":
-            specs = [StreamSpec(**{**spec, "columns": tuple(spec["columns"])}) for spec in body["specs"]]
-            self._store.declare(body["episode"], specs)
+            self._store.declare(body["episode"], [spec_of(spec) for spec in body["specs"]])
         elif message.kind == "end":
             if body["episode"] != self._episode:
                 return
