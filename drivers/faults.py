@@ -34,8 +34,13 @@ class Faulty:
         self._closed = threading.Event()
         # plain attributes, not __getattr__: a runtime check against a Protocol looks only at what is really there
         for name in dir(inner):
-            if not name.startswith("_") and name not in ("kind", "close"):
+            if not name.startswith("_") and name not in ("kind", "close", "clipped"):
                 setattr(self, name, self._cued if name == verb else getattr(inner, name))
+
+    @property
+    def clipped(self) -> str:
+        """The wrapped robot's own, as it is now."""
+        return getattr(self._inner, "clipped", "")
 
     def _cued(self, *args: Any, **kwargs: Any) -> Any:
         if self._left > 0:

@@ -15,6 +15,7 @@ from typing import Any
 from labctl.bus import Node
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import load
+from labctl.errors import LabctlError
 
 
 def node_names(cell: Mapping[str, Any]) -> list[str]:
@@ -73,17 +74,24 @@ def _camera_node(name: str, cell: Mapping[str, Any], fixture: Mapping[str, Any],
 
 
 def child_main() -> None:
-    """Entry of a child process: reads its spec from standard input, builds its node and runs it until told to end."""
+    """Entry of a child process: reads its spec from standard input, builds its node and runs it until told to end.
+
+    A device that refuses or vanishes ends it with exit code 1, a line in its log and the reason told to run.
+    """
     from labctl.locks import Lock
-    from labctl.wire import ProcessHost
+    from labctl.wire import ProcessHost, last_words
 
     spec = json.loads(sys.stdin.buffer.read())
     name = spec["name"]
     clock = MonotonicClock()
     path = Path(spec["locks"]) / f"{name.replace(':', '-')}.lock"
+    sockets = Path(spec["sockets"])
     with Lock(path, name, clock=clock, patience_ns=5 * SECOND):
-        node = build_node(name, spec)
-        host = ProcessHost(
-            [node], Path(spec["sockets"]), clock, cameras=tuple(camera_names(spec["cell"])), parent=spec["parent"]
-        )
-        host.run()
+        try:
+            node = build_node(name, spec)
+            cameras = tuple(camera_names(spec["cell"]))
+            ProcessHost([node], sockets, clock, cameras=cameras, parent=spec["parent"]).run()
+        except LabctlError as error:
+            if name != "controller":  # its words may name the arm of the experiment
+                last_words(sockets, name, str(error))
+            sys.exit(f"{name}: {error}")  # on its log, with exit code 1

@@ -36,7 +36,7 @@ class Conductor:
         self._presence = presence
         self._arms = arms
         self._pins = pins
-        self._lease_ns = lease_ns
+        self.lease_ns = lease_ns
         self._epoch = 0
         self.next_lease_ns = 0
 
@@ -56,11 +56,10 @@ class Conductor:
             "instruction": self._instruction(),
             "episode": episode,
         }
-        self._epoch += 1
         self.rollout = Rollout(
             trial=trial.id,
             episode=episode,
-            epoch=self._epoch,
+            epoch=self.new_epoch(),
             task=task,
             start_due_ns=committed_ns + round(opened["arming_s"] * SECOND),
             budget_ns=round(opened["budget_s"] * SECOND),
@@ -71,6 +70,11 @@ class Conductor:
         step.out.append(Message("recorder", "open", {"episode": episode, "producers": self.rollout.producers}))
         step.out += [Message(name, "open", {"episode": episode}) for name in ("arm", *cameras)]
         step.out.append(Message("@host", "spawn", {"name": "controller"}))
+
+    def new_epoch(self) -> int:
+        """A motion lease nobody has held before: whatever an older one allowed is over."""
+        self._epoch += 1
+        return self._epoch
 
     def _instruction(self) -> str:
         return self._desk.campaign.protocol.trial.instruction
@@ -119,7 +123,7 @@ class Conductor:
         rollout = self.rollout
         assert rollout is not None
         kind, t_ns, detail = body["kind"], int(body["t_ns"]), body.get("body", {})
-        if kind == "fault":
+        if kind == "fault" and self._desk.state.faulted is None:
             self._desk.log(Kind.CELL_FAULTED, {"reason": detail.get("reason", "no reason given")})
         if kind not in ("success", "lost", "safety_stop"):
             return
@@ -207,8 +211,8 @@ class Conductor:
         rollout = self.rollout
         if rollout is None or not rollout.moving or now_ns < self.next_lease_ns:
             return
-        until = rollout.lease_until(now_ns, self._lease_ns)
-        self.next_lease_ns = now_ns + self._lease_ns // LEASE_RENEWALS
+        until = rollout.lease_until(now_ns, self.lease_ns)
+        self.next_lease_ns = now_ns + self.lease_ns // LEASE_RENEWALS
         step.out.append(
             Message("@lease", "lease", {"epoch": rollout.epoch, "episode": rollout.episode, "until_ns": until})
         )

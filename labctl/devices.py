@@ -82,14 +82,33 @@ class Setpoints:
     gripper: np.ndarray
 
 
+@dataclass(slots=True)
+class Actions:
+    """Setpoints in their three states: what was asked for, what the limits left of it, what the device was given.
+
+    t_ns (n,) is the setpoint's own time. requested, limited, sent (n, dof + 1): joints in rad, then the gripper's
+    opening in m. delay_s (n,): from the setpoint's time to when `sent` was given to the device; 0 in simulation.
+    `sent` differs from `limited` while the device stops or was not to be given a setpoint: then it repeats the last.
+    """
+
+    t_ns: np.ndarray
+    requested: np.ndarray
+    limited: np.ndarray
+    sent: np.ndarray
+    delay_s: np.ndarray
+
+
 @runtime_checkable
 class Robot(Protocol):
     """A robot arm with its gripper, owned by the arm process. Verbs are idempotent; `stop` may come from any thread.
 
-    `follow` gets setpoints for the time since the last call up to now and returns the same setpoints after the
-    driver's limits
-    (second value) and what was really sent to the device (third). `drain` returns all samples measured since the last
-    drain.
+    `follow` gets setpoints one control period apart for the time since the last call up to now. Each is answered once
+    and in order as part of an `Actions`, by this call or a later one: a real arm is given its setpoints by a thread of
+    its own. With no setpoints it returns what has been answered since. `drain` returns all samples measured since the
+    last drain. `stage` prepares for a trial: the arm goes to where episodes begin, if the cell says where, and a
+    simulated cell sets its scene; `staged` is true once that is done. `clipped` names the limit that shaped the last
+    setpoints, "" when none did. No verb may block longer than a few milliseconds but `connect`, `stage` and `recover`;
+    `recover` raises DeviceRefused while the device is not ready yet, and is then called again.
     """
 
     kind: Kind
@@ -97,10 +116,14 @@ class Robot(Protocol):
     joint_names: tuple[str, ...]
     streams: tuple[StreamSpec, ...]
     control_hz: float
+    clipped: str
 
     def connect(self, now_ns: int) -> None: ...
+    def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None: ...
+    def staged(self) -> bool: ...
     def to_joints(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray: ...
-    def follow(self, wanted: Setpoints) -> tuple[Setpoints, Setpoints]: ...
+    def to_pose(self, q: np.ndarray) -> np.ndarray: ...
+    def follow(self, wanted: Setpoints) -> Actions: ...
     def drain(self, now_ns: int) -> list[Batch]: ...
     def observe(self) -> dict[str, np.ndarray]: ...
     def events(self) -> list[DeviceEvent]: ...
@@ -111,10 +134,26 @@ class Robot(Protocol):
 
 
 @runtime_checkable
-class Resettable(Protocol):
-    """A device that can put its scene back by itself (simulated cells). Real cells are staged by a person."""
+class Gripper(Protocol):
+    """A gripper that a robot driver loads by name: `build(options, *, host)`. It talks to its device in a thread of
+    its own.
 
-    def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None: ...
+    `connect` opens the link, moves nothing and raises DeviceLost. `target` (opening in m) never blocks: the latest
+    wins. `opening` is the last measured one, m. `recover` is called on an operator's word only: it activates the
+    gripper or clears its fault, and raises DeviceRefused while that is not done. `stop` leaves the fingers where they
+    are.
+    """
+
+    kind: Kind
+    stroke_m: float
+
+    def connect(self) -> None: ...
+    def target(self, opening_m: float) -> None: ...
+    def opening(self) -> float: ...
+    def status(self) -> RobotStatus: ...
+    def stop(self) -> None: ...
+    def recover(self) -> None: ...
+    def close(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -157,13 +196,13 @@ class Observation:
 class ActionChunk:
     """What a controller wants: n timed actions, the first `execute` of which are used before asking again.
 
-    space: "joint_position" -> values (n, dof) rad; "tcp_pose" -> values (n, 7) m and quaternion. gripper (n,) opening
-    in m.
+    space: "joint_position" -> values (n, dof) rad; "joint_velocity" -> (n, dof) rad/s; "tcp_pose" -> (n, 7) m and
+    quaternion; "tcp_velocity" -> (n, 6) m/s and rad/s about the base frame's axes. gripper (n,) opening in m.
     dt_s: time between actions. delay_s: time the answer took on a simulated controller (modelled; real ones leave 0).
     done: the controller says the task is finished.
     """
 
-    space: Literal["joint_position", "tcp_pose"]
+    space: Literal["joint_position", "joint_velocity", "tcp_pose", "tcp_velocity"]
     values: np.ndarray
     gripper: np.ndarray
     dt_s: float

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from labctl.bus import Message
-from labctl.clock import MILLISECOND
+from labctl.clock import MILLISECOND, SECOND
 
 BEAT_LIMIT_NS = 1500 * MILLISECOND
+CLIP_NS = SECOND
 
 
 @dataclass
@@ -25,6 +26,8 @@ class Presence:
     obs_ns: int | None = None
     mode: str = "idle"
     mode_reason: str = ""
+    clipped: str = ""
+    clipped_ns: int = 0
 
     def hear(self, message: Message, now_ns: int) -> None:
         """Take note of a hello, a heartbeat or an observation. Only a hello brings a node back: a late beat of a dying
@@ -35,6 +38,8 @@ class Presence:
         elif message.kind == "obs":
             self.obs_ns = now_ns
             self.mode, self.mode_reason = message.body["mode"], message.body["reason"]
+            if message.body["clipped"]:
+                self.clipped, self.clipped_ns = message.body["clipped"], now_ns
             self._beat("arm", now_ns)
         else:
             for name in message.body["names"]:
@@ -66,6 +71,10 @@ class Presence:
         """Time since a node was last heard, None when it is not there."""
         heard = self.beats.get(name)
         return None if heard is None else now_ns - heard
+
+    def clip(self, now_ns: int) -> str:
+        """The limit that shaped the arm's motion within the last second, "" when none did."""
+        return self.clipped if self.clipped_ns and now_ns - self.clipped_ns <= CLIP_NS else ""
 
     def obs_age(self, now_ns: int) -> int | None:
         """Time since the arm's last observation, None when there is none."""

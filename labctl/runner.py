@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from labctl.arm_watch import BAD_MODES, STOPPED, ArmWatch
 from labctl.board import board, finished
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
@@ -21,6 +22,7 @@ from labctl.interlock import Hold, Limits, Snapshot, holds
 from labctl.journal import DuplicateCommand
 from labctl.model import Role, missing_checks, outcome_from, session_from
 from labctl.presence import BEAT_LIMIT_NS, Presence
+from labctl.staging import Staging
 from labctl.trial import State, Trial, Verb, allowed
 
 PUBLISH_NS = SECOND
@@ -56,8 +58,9 @@ class RunNode:
         cell = desk.campaign.cell
         self._cameras = [f"camera:{camera.name}" for camera in cell.camera]
         self._limits = Limits(BEAT_LIMIT_NS, BEAT_LIMIT_NS, BEAT_LIMIT_NS, cell.storage.min_free_gb)
-        self._conditions = {entry["id"]: entry for entry in desk.opened["conditions"]}
-        self._staged: str | None = None
+        self._staging = Staging(desk, conductor)
+        self._watch = ArmWatch(desk, presence)
+        self._failing: dict[str, str] = {}
         self._moment = 0
         self._touches = 0
         self._published: tuple[object, ...] = ()
@@ -77,6 +80,9 @@ class RunNode:
             self._conductor.advance(now_ns, step, clear_to_start=lambda: not self._holds(now_ns, Verb.START))
         else:
             self._respawn(now_ns, step)
+            self._watch.look(now_ns)
+            if self._presence.alive("arm") and not self._shutting_down:
+                self._staging.advance(self._desk.current(), now_ns, step)
         if self._shutting_down and (self._conductor.rollout is None or self._conductor.rollout.sealed):
             self.finished = True
         if now_ns >= self._next_publish_ns or any(message.kind not in _ROUTINE for message in inbox):
@@ -92,6 +98,8 @@ class RunNode:
             due = min(due, soon) if soon is not None else due
             if rollout.moving:
                 due = min(due, self._conductor.next_lease_ns)
+        elif self._staging.under_way:
+            due = min(due, self._staging.next_lease_ns)
         return max(due, now_ns + MILLISECOND)
 
     def _read(self, message: Message, now_ns: int, step: Step) -> None:
@@ -101,7 +109,11 @@ class RunNode:
             if kind == "hello":
                 self._greet(message.sender, now_ns, step)
         elif kind == "staged":
-            self._staged = message.body["trial"]
+            self._staging.hear(message.body["trial"])
+        elif kind == "failing":
+            self._failing[message.body["name"]] = message.body["reason"]
+        elif kind == "event" and self._conductor.rollout is None:
+            self._watch.hear(message.body)
         elif kind == "exited":
             self._exited(message.body, now_ns, step)
         elif kind == "late":
@@ -128,9 +140,8 @@ class RunNode:
     def _greet(self, name: str, now_ns: int, step: Step) -> None:
         self._presence.asked.pop(name, None)
         self._conductor.hear(Message("run", "hello", sender=name), now_ns, step)
-        trial = self._desk.current()
-        if name == "arm" and trial is not None and trial.state == State.STAGING:
-            self._stage_scene(trial, step)
+        if name == "arm":
+            self._staging.forget()
 
     # -- processes
 
@@ -148,6 +159,7 @@ class RunNode:
 
     def _lost(self, name: str, why: str, now_ns: int, step: Step) -> None:
         """A process is gone: say so, end what depended on it, and ask for a person where a robot was involved."""
+        why = self._failing.pop(name, why)
         was_there = self._presence.alive(name) or name in self._presence.asked
         self._presence.gone(name)
         rollout = self._conductor.rollout
@@ -159,7 +171,7 @@ class RunNode:
         self._desk.say(f"{name} process lost ({when}): {'why is kept with the seal' if private else why}")
         self._presence.deaths[name] = 0 if in_use else self._presence.deaths.get(name, 0) + 1
         if name == "arm" and "arm_lost" not in self._desk.state.holds:
-            text = "the arm's process ended; look at the robot, then acknowledge"
+            text = f"the arm's process ended ({why}); look at the robot, then acknowledge"
             self._desk.log(Kind.HOLD_RAISED, {"code": "arm_lost", "text": text})
         self._conductor.lose(name, now_ns, step, private=private)
         if name == "recorder" and rollout is not None:
@@ -221,7 +233,7 @@ class RunNode:
         elif verb == "session_close":
             self._close_session(args, given)
         elif verb == "acknowledge":
-            self._acknowledge(str(args["code"]), given, step)
+            self._acknowledge(str(args["code"]), given, now_ns, step)
         else:
             trial = self._desk.current()
             if trial is None:
@@ -235,17 +247,20 @@ class RunNode:
         self._desk.log(Kind.SESSION_CLOSED, {"session": session.id, "handover": args.get("handover", "")}, **given)
         self.finished = self._until_done and self._desk.current() is None
 
-    def _acknowledge(self, code: str, given: Mapping[str, Any], step: Step) -> None:
+    def _acknowledge(self, code: str, given: Mapping[str, Any], now_ns: int, step: Step) -> None:
         code = code.removeprefix("unacknowledged:")
         if code == "cell_faulted" and self._desk.state.faulted is not None:
             self._desk.log(Kind.FAULT_ACKNOWLEDGED, {"reason": self._desk.state.faulted}, **given)
             self._presence.deaths.clear()
+            if self._presence.mode in BAD_MODES:
+                self._watch.acknowledged(now_ns, step)
             return
         if code not in self._desk.state.holds:
             raise StateError(f"no hold {code!r} stands; standing: {', '.join(self._desk.state.holds) or 'none'}")
         self._desk.log(Kind.HOLD_CLEARED, {"code": code, "acknowledged_by": given["who"]}, **given)
-        if code == "safety_stop":
-            step.out.append(Message("arm", "recover"))  # on a named person's word only
+        if code == STOPPED:
+            self._staging.forget()
+            self._watch.acknowledged(now_ns, step)
 
     def _trial_command(
         self, verb: Verb, trial: Trial, body: Mapping[str, Any], given: dict[str, Any], now_ns: int, step: Step
@@ -263,7 +278,7 @@ class RunNode:
         match verb:
             case Verb.STAGE:
                 self._desk.log(Kind.TRIAL_STAGING, {"setter": given["who"]}, trial=trial.id, **given)
-                self._stage_scene(self._trial(trial), step)
+                self._staging.ask(self._trial(trial), now_ns, step)
             case Verb.COMMIT:
                 self._commit(trial, args, given, now_ns, step)
             case Verb.RELEASE:
@@ -286,10 +301,10 @@ class RunNode:
                 raise StateError(f"{verb} is done by the run process itself")
 
     def _commit(self, trial: Trial, args: Mapping[str, Any], given: dict[str, Any], now_ns: int, step: Step) -> None:
-        if self._desk.opened["kind"] == "sim" and self._staged != trial.id:
-            raise StateError("the simulated scene is still being set; try again in a moment")
+        if self._staging.done != trial.id:
+            raise StateError("the arm is still on its way to where episodes begin; try again in a moment")
         snapshot = {"arm_mode": self._presence.mode, "holds": []}
-        self._staged = None  # what happens from here on changes the scene
+        self._staging.forget()  # what happens from here on changes the scene
         photo = args.get("photo")
         self._desk.log(Kind.SCENE_COMMITTED, {"photo": photo, "snapshot": snapshot}, trial=trial.id, **given)
         self._conductor.reveal(
@@ -323,7 +338,6 @@ class RunNode:
             **given,
         )
         self._conductor.rollout = None
-        self._restage(trial, step)
 
     def _score(self, trial: Trial, args: Mapping[str, Any], given: dict[str, Any], step: Step) -> None:
         outcome = outcome_from({**args, "end_reason": str(trial.ended)})
@@ -335,23 +349,8 @@ class RunNode:
         where = f"{trial.id}  {trial.condition}  {trial.episode}"
         self._desk.say(f"{done:>3}/{total}  {where}  sealed and scored  {self._desk.print_head()}")
 
-    # -- staging
-
     def _trial(self, trial: Trial) -> Trial:
         return self._desk.state.trials[trial.id]
-
-    def _stage_scene(self, trial: Trial, step: Step) -> None:
-        """A simulated cell sets its own scene, the same for every arm of a block; a real one is staged by the
-        setter.
-        """
-        self._staged = None
-        condition = {**self._conditions[trial.condition], "items": self._desk.opened["items_staged"]}
-        seed = self._desk.ledger.seed(f"scene:{trial.block}:{len(trial.episodes)}")
-        step.out.append(Message("arm", "stage", {"trial": trial.id, "condition": condition, "seed": seed}))
-
-    def _restage(self, trial: Trial, step: Step) -> None:
-        if self._trial(trial).state == State.STAGING:
-            self._stage_scene(self._trial(trial), step)
 
     # -- publication
 
@@ -361,12 +360,9 @@ class RunNode:
     def _publish(self, now_ns: int, step: Step) -> None:
         """The state for whoever looks: when it changed, and twice a second besides."""
         desk, rollout, trial = self._desk, self._conductor.rollout, self._desk.current()
-        if trial is not None and trial.state == State.STAGING and rollout is None and self._staged is None:
-            self._stage_scene(trial, step)
-            self._staged = ""
         live = self._holds(now_ns, Verb.COMMIT)
         verbs = tuple(str(verb) for verb in allowed(desk.state, trial, live, Role.OPERATOR)) if trial else ()
-        key = (desk.state.last_seq, self._touches, tuple(hold.code for hold in live), self._staged, verbs)
+        key = (desk.state.last_seq, self._touches, tuple(hold.code for hold in live), self._staging.done, verbs)
         if key == self._published and now_ns < self._next_publish_ns:
             return
         self._moment += key != self._published

@@ -125,6 +125,13 @@ class Mailroom:
         self._context.destroy(linger=500)
 
 
+def last_words(directory: Path, name: str, reason: str) -> None:
+    """Tell run why this process is about to end; whoever is not there to hear it does not."""
+    mailroom = Mailroom(directory, (name,), (), ())
+    mailroom.send(Message("run", "failing", {"name": name, "reason": reason}, sender=name))
+    mailroom.close()
+
+
 class ProcessHost:
     """One process's nodes, stepped when due or when mail arrives. The first node names the process; others share its
     mail.

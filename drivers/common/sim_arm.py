@@ -18,17 +18,16 @@ import numpy as np
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.arms import Arm
 from labctl.drivers.common.limits import Limiter, limits_of
+from labctl.drivers.common.reach import Reach
 from labctl.drivers.common.sweep import Sweep, yaw_of
 from labctl.drivers.common.world import World, tote_row
 
 from labctl.clock import SECOND
-from labctl.devices import Batch, DeviceEvent, Kind, RobotStatus, Setpoints, StreamSpec
+from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints, StreamSpec
 from labctl.errors import DeviceRefused, InputError
 
 TCP_SPEED_M_S = 1.0  # the simulated safety controller stops above this speed of the tool
 STALE_S = 0.1  # without setpoints for this long the arm brakes by itself
-INSIDE_M = 0.001  # targets are moved this far inside the workspace box
-REPORT_M = 0.005  # and reported when that or the reach moved them by more than this
 TRACKED = ("x", "y", "z", "yaw", "visible", "in_target", "lost", "held")
 
 
@@ -53,14 +52,14 @@ class SimArm:
         self.control_hz = float(robot["control_hz"])
         self.world = World(fixture)
         self._period_ns = round(SECOND / self.control_hz)
-        self._limits = limits_of(arm, robot["limits"])
-        self._limiter = Limiter(arm, self._limits, 1.0 / self.control_hz)
+        limits = limits_of(arm, robot["limits"])
+        self._limiter = Limiter(arm, limits, 1.0 / self.control_hz)
+        self._reach = Reach(arm, limits)
         self._state_period_ns = round(SECOND / float(robot["state_hz"]))
         self.streams = _streams(arm, robot)
         self._stop_asked = threading.Event()
         self._stopped = False
         self._safety = ""
-        self._clamped = False
         self._notes: list[DeviceEvent] = []
         self._begin(0)
 
@@ -92,52 +91,63 @@ class SimArm:
         self._notes.clear()
         self._begin(now_ns)
 
-    def to_joints(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
-        """Joint angles (n, dof) in rad for tool poses (n, 7), continuing from q_seed (dof,).
+    def staged(self) -> bool:
+        """True: the simulated arm is at home at once."""
+        return True
 
-        Poses are first moved inside the workspace box; the first one moved or missed by more than 5 mm is reported as a
-        "note".
-        """
-        inside = poses.copy()
-        inside[:, :3] = np.clip(poses[:, :3], self._limits.box_min + INSIDE_M, self._limits.box_max - INSIDE_M)
-        q = self.arm.inverse(inside, q_seed)
-        missed = float(np.abs(kinematics.positions(self.arm.chain, q) - poses[:, :3].T).max())
-        off = not missed <= REPORT_M  # so written that a pose that is not a number counts
-        if off and not self._clamped:
-            self._notes.append(DeviceEvent("note", self._t_ns, {"reason": f"target out of reach by {missed:.3f} m"}))
-        self._clamped = off
+    @property
+    def clipped(self) -> str:
+        """The limit that shaped the last setpoints, "" when none did."""
+        return getattr(self._limiter, "clipped", "")
+
+    def to_pose(self, q: np.ndarray) -> np.ndarray:
+        """Tool pose (7,) for joint angles (dof,) in rad."""
+        return self._reach.pose(q)
+
+    def to_joints(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
+        """Joint angles (n, dof) in rad for tool poses (n, 7), continuing from q_seed (dof,); see `Reach`."""
+        q = self._reach.joints(poses, q_seed)
+        if self._reach.news:
+            self._notes.append(DeviceEvent("note", self._t_ns, {"reason": self._reach.news}))
         return q
 
-    def follow(self, wanted: Setpoints) -> tuple[Setpoints, Setpoints]:
+    def follow(self, wanted: Setpoints) -> Actions:
         """Follow setpoints one control period apart. Limited and sent differ only when the safety controller cuts in.
 
         While stopped or braking both are the stop itself. Setpoints for a time already passed move nothing.
         """
-        if not len(wanted.t_ns):
-            return wanted, wanted
-        if wanted.t_ns[0] <= self._t_ns:
-            late = int(np.searchsorted(wanted.t_ns, self._t_ns, side="right"))
-            past = _held(wanted.t_ns[:late], self._limiter.q, self.world.opening)
-            limited, sent = self.follow(Setpoints(wanted.t_ns[late:], wanted.q[late:], wanted.gripper[late:]))
-            return _joined(past, limited), _joined(past, sent)
+        n = len(wanted.t_ns)
+        rows = np.empty((3, n, self.dof + 1))
+        rows[0, :, :-1], rows[0, :, -1] = wanted.q, wanted.gripper
+        late = int(np.searchsorted(wanted.t_ns, self._t_ns, side="right")) if n and wanted.t_ns[0] <= self._t_ns else 0
+        if late:
+            rows[1:, :late, :-1], rows[1:, :late, -1] = self._limiter.q, self.world.opening
+        if late < n:
+            t_ns, q, gripper = wanted.t_ns[late:], wanted.q[late:], wanted.gripper[late:]
+            rows[1, late:, :-1], rows[2, late:, :-1], openings = self._move(t_ns, q, gripper)
+            rows[1:, late:, -1] = openings
+        return Actions(wanted.t_ns, rows[0], rows[1], rows[2], np.zeros(n))
+
+    def _move(self, t_ns: np.ndarray, q: np.ndarray, gripper: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Limited joints, sent joints (n, dof) and the openings reached (n,)."""
         if self._halted():
-            sent = self._halt(wanted.t_ns)
-            return sent, sent
+            sent, openings = self._halt(t_ns)
+            return sent, sent, openings
         start, tip = self._limiter.q, self._limiter.pose
-        limited = sweep = self._limiter.follow(wanted.q)
+        limited = sweep = self._limiter.follow(q)
         stop = self._hazard(tip, sweep) if sweep.travel else None
         if stop is not None:
             i, self._safety = stop
-            self.world.events.append(DeviceEvent("safety_stop", int(wanted.t_ns[i]), {"reason": self._safety}))
+            self.world.events.append(DeviceEvent("safety_stop", int(t_ns[i]), {"reason": self._safety}))
             sweep = self._limiter.cut(sweep, start, i)
-        sent = self._send(wanted.t_ns, sweep, wanted.gripper)
-        return (sent if stop is None else Setpoints(wanted.t_ns, limited.q, sent.gripper)), sent
+        sent, openings = self._send(t_ns, sweep, gripper)
+        return limited.q, sent, openings
 
-    def _send(self, t_ns: np.ndarray, sweep: Sweep, gripper: np.ndarray) -> Setpoints:
+    def _send(self, t_ns: np.ndarray, sweep: Sweep, gripper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         openings = self.world.advance(t_ns, sweep, gripper, self._period_ns / SECOND)
         self._sent.append((t_ns, sweep.q, openings))
         self._t_ns = int(t_ns[-1])
-        return Setpoints(t_ns, sweep.q, openings)
+        return sweep.q, openings
 
     def _hazard(self, tip: tuple[float, ...], sweep: Sweep) -> tuple[int, str] | None:
         n = len(sweep.q)
@@ -154,7 +164,7 @@ class SimArm:
             self._stopped = True
         return self._stopped or bool(self._safety)
 
-    def _halt(self, t_ns: np.ndarray) -> Setpoints:
+    def _halt(self, t_ns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._send(t_ns, self._limiter.brake(len(t_ns)), np.full(len(t_ns), self.world.opening))
 
     def drain(self, now_ns: int) -> list[Batch]:
@@ -248,14 +258,6 @@ def _fixed(values: Sequence[float]) -> np.ndarray:
     array = np.array(values, dtype=float)
     array.setflags(write=False)
     return array
-
-
-def _held(t_ns: np.ndarray, q: np.ndarray, opening: float) -> Setpoints:
-    return Setpoints(t_ns, np.repeat(q[None, :], len(t_ns), axis=0), np.full(len(t_ns), opening))
-
-
-def _joined(a: Setpoints, b: Setpoints) -> Setpoints:
-    return Setpoints(*(np.concatenate(pair) for pair in ((a.t_ns, b.t_ns), (a.q, b.q), (a.gripper, b.gripper))))
 
 
 def _streams(arm: Arm, robot: Mapping[str, Any]) -> tuple[StreamSpec, ...]:

@@ -7,86 +7,31 @@ is stale, or a stop was asked.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
-from labctl.devices import Batch, Resettable, Robot, Setpoints, StreamSpec
+from labctl.devices import Actions, Batch, Robot, Setpoints, StreamSpec
 from labctl.errors import DeviceRefused
+from labctl.nodes.targets import Targets, integrated_joints, integrated_poses
 from labctl.nodes.tracing import TraceSender
 
 ACTION = "arm/action"
 LEAVE_NS = SECOND
-REST_RAD_S = 1e-6
-RECOVER_NS = 5 * SECOND
+REST_RAD_S = 0.01
+RECOVER_NS = 30 * SECOND  # powering a robot on and releasing its brakes takes so long
+STALL_TICKS = 10  # after a longer pause of this process the time that passed is not caught up
+BAD_MODES = ("safety_stop", "fault", "lost")
 
 
 def action_spec(robot: Robot) -> StreamSpec:
-    """The stream of setpoints: each joint and the gripper as requested, limited and sent."""
+    """The stream of setpoints: each joint and the gripper as requested, limited and sent, and how late it was sent."""
     parts = (*robot.joint_names, "gripper")
     columns = tuple(f"{stage}.{part}" for stage in ("requested", "limited", "sent") for part in parts)
-    return StreamSpec(ACTION, columns, "rad, m", robot.control_hz)
-
-
-class Targets:
-    """Timed joint and gripper targets of one lease epoch: a smooth path through the knots, held at its end until stale.
-
-    Joints follow a monotone cubic (Fritsch and Carlson 1980, harmonic-mean slopes), so that a chunk asks for no jump in
-    velocity and the path never leaves the span of two knots: a tool sent to 5 mm above the tote's floor stays above
-    it. The gripper goes in straight lines.
-    """
-
-    def __init__(self, dof: int) -> None:
-        self._dof = dof
-        self.clear()
-
-    def clear(self) -> None:
-        self.t_ns = np.empty(0, np.int64)
-        self.values = np.empty((0, self._dof + 1))
-        self._rise = self._bend0 = self._bend1 = self.values
-        self._spans = self.t_ns
-        self._still = True
-        self.expires_ns = 0
-
-    def replace(self, t_ns: np.ndarray, values: np.ndarray, expires_ns: int, now_ns: int, held: np.ndarray) -> None:
-        """Targets from `t_ns[0]` on replace older ones; a path that would start from nothing starts from where the arm
-        is held.
-        """
-        keep = self.t_ns < t_ns[0]
-        old_t, old_v = self.t_ns[keep][-2:], self.values[keep][-2:]
-        if not len(old_t):
-            old_t, old_v = np.array([min(now_ns, int(t_ns[0]) - 1)]), held[None, :]
-        elif old_t[-1] < now_ns < t_ns[0]:  # the old path was held at its end: leave from there, now
-            old_t, old_v = np.array([now_ns]), old_v[-1:]
-        self.t_ns = np.concatenate([old_t, t_ns])
-        self.values = np.concatenate([old_v, values])
-        spans = np.maximum(np.diff(self.t_ns), 1)
-        self._rise = np.diff(self.values, axis=0)
-        secants = self._rise / spans[:, None]
-        slopes = np.zeros_like(self.values)
-        product, total = secants[:-1] * secants[1:], secants[:-1] + secants[1:]
-        np.divide(2 * product, total, out=slopes[1:-1], where=product > 0)
-        self._bend0 = slopes[:-1] * spans[:, None] - self._rise
-        self._bend1 = slopes[1:] * spans[:, None] - self._rise
-        self._bend0[:, -1] = self._bend1[:, -1] = 0.0
-        self._spans = spans
-        self._still = bool((self.values == self.values[-1]).all())
-        self.expires_ns = expires_ns
-
-    def sample(self, grid_ns: np.ndarray) -> np.ndarray:
-        """Values (n, dof + 1) on the grid; before the first and after the last knot the end values hold."""
-        if self._still or grid_ns[0] >= self.t_ns[-1]:
-            return np.tile(self.values[-1], (len(grid_ns), 1))
-        before = self.t_ns.searchsorted(grid_ns, side="right") - 1
-        np.minimum(before, len(self._spans) - 1, out=before)
-        np.maximum(before, 0, out=before)
-        s = (grid_ns - self.t_ns[before]) / self._spans[before]
-        np.minimum(s, 1.0, out=s)
-        np.maximum(s, 0.0, out=s)
-        s = s[:, None]
-        rest = 1.0 - s
-        bend = rest * self._bend0[before] - s * self._bend1[before]
-        return self.values[before] + s * (self._rise[before] + rest * bend)
+    return StreamSpec(ACTION, (*columns, "delay_s"), "rad, m, s", robot.control_hz)
 
 
 class ArmNode:
@@ -115,6 +60,8 @@ class ArmNode:
         self._recover_by_ns = 0
         self._leave_by_ns = 0
         self._held = np.zeros(robot.dof + 1)
+        self._to_stage: Mapping[str, Any] | None = None
+        self._staging: str | None = None
         self._epoch = -1
         self._stopped_epoch = -1  # no lease of this epoch or an older one counts any more
         self._until_ns = 0
@@ -160,10 +107,9 @@ class ArmNode:
             self._epoch = self._stopped_epoch = max(self._epoch, int(body.get("epoch", self._epoch)))
             self._halt()
         elif message.kind == "stage":
-            if isinstance(self._robot, Resettable):
-                self._robot.stage(body["condition"], body["seed"], now_ns)
-                self._hold_here()
-            step.out.append(Message("run", "staged", {"trial": body["trial"]}))
+            self._take_lease(body, now_ns, step)
+            self._to_stage = body
+            self._stage(now_ns, step)
         elif message.kind == "recover":
             self._recover_by_ns = now_ns + RECOVER_NS
         elif message.kind == "open":
@@ -182,8 +128,7 @@ class ArmNode:
             self._halt()
             self._leave_by_ns = now_ns + LEAVE_NS
 
-    def _take_lease(self, body: object, now_ns: int, step: Step) -> None:
-        assert isinstance(body, dict)
+    def _take_lease(self, body: Mapping[str, Any], now_ns: int, step: Step) -> None:
         if body["epoch"] < self._epoch or body["epoch"] <= self._stopped_epoch or self._leave_by_ns:
             return  # what was stopped stays stopped: a renewal may still come from a run that has not heard of it
         if body["epoch"] > self._epoch:
@@ -197,12 +142,27 @@ class ArmNode:
         body = message.body
         if body["epoch"] != self._epoch or body["expires_ns"] < now_ns or now_ns > self._until_ns or self.finished:
             return
+        if self._staging is not None:
+            return  # the arm is on its way home
         t_ns = np.asarray(message.arrays["t_ns"], np.int64)
-        values = np.asarray(message.arrays["values"])
-        if body["space"] == "tcp_pose":
-            values = self._robot.to_joints(values, self._held[:-1])
+        values = self._joints(body, t_ns, np.asarray(message.arrays["values"]))
         joined = np.column_stack([values, message.arrays["gripper"]])
         self._targets.replace(t_ns, joined, int(t_ns[-1]) + self._stale_ns, now_ns, self._held)
+
+    def _joints(self, body: Mapping[str, Any], t_ns: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Joint angles (n, dof) for actions of any space; speeds are integrated from where the path now leads."""
+        space = body["space"]
+        if space == "joint_position":
+            return values
+        if space == "tcp_pose":
+            return self._robot.to_joints(values, self._held[:-1])
+        begin_ns = int(t_ns[0]) - int(body["dt_ns"])
+        path = self._targets
+        start = path.sample(np.array([begin_ns]))[0, :-1] if len(path.t_ns) else self._held[:-1]
+        if space == "joint_velocity":
+            return integrated_joints(t_ns, values, body["dt_ns"], start)
+        poses = integrated_poses(t_ns, values, body["dt_ns"], self._robot.to_pose(start))
+        return self._robot.to_joints(poses, start)
 
     def _must_stop(self, now_ns: int) -> bool:
         return self._moving and not self._may_move(now_ns)
@@ -214,6 +174,7 @@ class ArmNode:
         self._robot.stop()
         self._until_ns = 0
         self._moving = False
+        self._staging = self._to_stage = None
         self._targets.clear()
 
     def _hold_here(self) -> None:
@@ -222,26 +183,41 @@ class ArmNode:
 
     def _advance(self, now_ns: int, step: Step) -> None:
         if self._may_move(now_ns):
-            self._follow(now_ns)
+            self._follow(now_ns, step)
             self._moving = True
         elif self._moving:
             if now_ns <= self._until_ns:
-                self._moving = (
-                    False  # stale targets: the arm rests at the last one, and follows again when fresh ones come
-                )
-                step.out.append(
-                    Message("run", "event", {"kind": "note", "t_ns": now_ns, "body": {"text": "targets went stale"}})
-                )
+                # stale targets: the arm rests at the last one, and follows again when fresh ones come
+                self._moving = False
+                self._note("targets went stale", now_ns, step)
             else:
                 self._halt()
         else:
             self._grid_ns = now_ns
+            if self._staging is not None and now_ns > self._until_ns:
+                self._halt()
         if self._recover_by_ns:
             self._try_to_recover(now_ns, step)
+        self._stage(now_ns, step)
         self._measure(now_ns, step)
 
+    def _note(self, text: str, now_ns: int, step: Step) -> None:
+        step.out.append(Message("run", "event", {"kind": "note", "t_ns": now_ns, "body": {"text": text}}))
+
+    def _stage(self, now_ns: int, step: Step) -> None:
+        """Begin to stage once nothing else is under way; say so when it is done. Under a lease, like all motion."""
+        waits = self._recover_by_ns or now_ns > self._until_ns or self._robot.status().mode in BAD_MODES
+        if self._to_stage is not None and not waits:
+            body, self._to_stage = self._to_stage, None
+            self._robot.stage(body["condition"], body["seed"], now_ns)
+            self._staging = body["trial"]
+        if self._staging is not None and self._robot.staged():
+            self._hold_here()
+            step.out.append(Message("run", "staged", {"trial": self._staging}))
+            self._staging = None
+
     def _try_to_recover(self, now_ns: int, step: Step) -> None:
-        """A robot that is still coming to rest refuses; ask again until it stands, and give up with a fault."""
+        """A robot that is still coming to rest or powering on refuses; ask again, and give up with a fault."""
         self._collect(now_ns)
         try:
             self._robot.recover()
@@ -252,25 +228,29 @@ class ArmNode:
         self._recover_by_ns = 0
         self._hold_here()
 
-    def _follow(self, now_ns: int) -> None:
+    def _follow(self, now_ns: int, step: Step) -> None:
+        if now_ns - self._grid_ns > STALL_TICKS * self._tick_ns:
+            missed = (now_ns - self._grid_ns) / SECOND
+            self._note(f"the arm process paused for {missed:.2f} s; the arm was not moved through it", now_ns, step)
+            self._grid_ns = now_ns - self._tick_ns
         grid = np.arange(self._grid_ns + self._period_ns, now_ns + 1, self._period_ns, dtype=np.int64)
         if not len(grid):
             return
         wanted = self._targets.sample(grid)
-        requested = Setpoints(grid, wanted[:, :-1], wanted[:, -1])
-        limited, sent = self._robot.follow(requested)
+        self._answered(self._robot.follow(Setpoints(grid, wanted[:, :-1], wanted[:, -1])))
         self._grid_ns = int(grid[-1])
-        self._held = np.append(sent.q[-1], sent.gripper[-1])
+
+    def _answered(self, actions: Actions) -> None:
+        if not len(actions.t_ns):
+            return
+        self._held = actions.sent[-1]
         if self._sender.episode is not None:
-            width = wanted.shape[1]
-            row = np.empty((len(grid), 3 * width))
-            for i, part in enumerate((requested, limited, sent)):
-                row[:, i * width : (i + 1) * width - 1] = part.q
-                row[:, (i + 1) * width - 1] = part.gripper
-            self._sender.add(Batch(ACTION, grid, row))
+            row = np.column_stack([actions.requested, actions.limited, actions.sent, actions.delay_s])
+            self._sender.add(Batch(ACTION, actions.t_ns, row))
 
     def _collect(self, now_ns: int) -> None:
         self._collected_ns = now_ns
+        self._answered(self._robot.follow(_nothing(self._robot.dof)))
         for batch in self._robot.drain(now_ns):
             self._sender.add(batch)
 
@@ -278,12 +258,17 @@ class ArmNode:
         for event in self._robot.events():
             step.out.append(Message("run", "event", {"kind": event.kind, "t_ns": event.t_ns, "body": dict(event.body)}))
         status = self._robot.status()
-        if status.mode in ("safety_stop", "fault", "lost"):
+        if status.mode in BAD_MODES:
             self._moving = False
             self._targets.clear()
         body = {"t_ns": now_ns, "mode": status.mode, "reason": status.reason, "epoch": self._epoch}
+        body["clipped"] = self._robot.clipped
         step.out.append(Message("@obs", "obs", body, self._robot.observe()))
         self._last_ns = now_ns
+
+
+def _nothing(dof: int) -> Setpoints:
+    return Setpoints(np.empty(0, np.int64), np.empty((0, dof)), np.empty(0))
 
 
 def tick_ns(observe_hz: float, *, real_time: bool) -> int:

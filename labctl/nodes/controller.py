@@ -147,6 +147,7 @@ class ControllerNode:
             "epoch": self._epoch,
             "episode": self._task["episode"],
             "space": chunk.space,
+            "dt_ns": dt_ns,
             "expires_ns": int(times[-1]),
         }
         arrays = {"t_ns": times, "values": chunk.values[:n], "gripper": chunk.gripper[:n]}
@@ -189,7 +190,7 @@ def chunk_problem(chunk: ActionChunk, dof: int) -> str | None:
         return f"action chunk of shape {values.shape} with {gripper.shape} gripper values"
     if chunk.execute < 1 or not 0 < chunk.dt_s < math.inf:
         return f"action chunk with execute={chunk.execute} and dt_s={chunk.dt_s}"
-    widths = {"tcp_pose": 7, "joint_position": dof}
+    widths = {"tcp_pose": 7, "joint_position": dof, "tcp_velocity": 6, "joint_velocity": dof}
     if chunk.space not in widths:
         return f"action chunk in the space {chunk.space!r}; known spaces: {', '.join(widths)}"
     if values.shape[1] != widths[chunk.space]:

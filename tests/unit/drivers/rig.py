@@ -81,7 +81,8 @@ def episode(
         share = np.clip((t_ns - left) / (right - left), 0, 1)[:, None]
         wanted = knots_q[at - 1] + share * (knots_q[at] - knots_q[at - 1])
         setpoints = Setpoints(t_ns, wanted, np.asarray(knots_g)[at])
-        limited, sent = robot.follow(setpoints)
+        actions = robot.follow(setpoints)
+        limited, sent = (Setpoints(t_ns, rows[:, :-1], rows[:, -1]) for rows in (actions.limited, actions.sent))
         seen = robot.observe()
         events = robot.events()
         run.events += events

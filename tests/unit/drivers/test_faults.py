@@ -54,7 +54,7 @@ def test_an_exit_ends_the_process_without_a_word():
 def test_a_wrapped_device_is_one_of_kind_faults_and_still_meets_its_protocol(given):
     robot = faults.build({**FAULT, "fault": "raise"}, **given)
     assert robot.kind == "faults"
-    assert isinstance(robot, devices.Robot) and isinstance(robot, devices.Resettable)
+    assert isinstance(robot, devices.Robot)
     person = faults.build({"driver": "sim_person", "verb": "infer", "fault": "raise"}, **given)
     assert isinstance(person, devices.Controller)
 

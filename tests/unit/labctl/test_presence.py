@@ -13,7 +13,7 @@ def beats(*names: str) -> Message:
 
 
 def obs(mode: str = "idle", reason: str = "") -> Message:
-    return Message("run", "obs", {"mode": mode, "reason": reason}, sender="arm")
+    return Message("run", "obs", {"mode": mode, "reason": reason, "clipped": ""}, sender="arm")
 
 
 def test_a_node_is_there_from_its_hello():

@@ -26,6 +26,7 @@ class Bench:
         self.lines: list[str] = []
         self.sent: list[Message] = []
         self.ids = 0
+        self.mode, self.reason, self.clipped = "idle", "", ""
         desk = Desk(campaign, self.clock.anchor, self.lines.append, "run")
         desk.log(Kind.RUN_STARTED, {"pins": {}, "recovered": []})
         self.presence = Presence(["recorder", "arm"])
@@ -49,7 +50,8 @@ class Bench:
             self.clock.sleep_until(min(end_ns, self.now_ns + SECOND // 10))
             mail = [Message("run", "beats", {"names": list(beating)})]
             if "arm" in beating:
-                mail.append(Message("run", "obs", {"mode": "idle", "reason": "", "t_ns": self.now_ns}, sender="arm"))
+                body = {"mode": self.mode, "reason": self.reason, "clipped": self.clipped, "t_ns": self.now_ns}
+                mail.append(Message("run", "obs", body, sender="arm"))
             self.hear(*mail)
 
     def command(
@@ -62,13 +64,17 @@ class Bench:
 
     def begin(self) -> None:
         """Everyone is there, the session is open, the first scene is staged."""
+        self.begin_session()
+        assert self.command("stage", role="setter")["ok"]
+        trial = [message.body["trial"] for message in self.sent if message.kind == "stage"][-1]
+        self.hear(Message("run", "staged", {"trial": trial}, sender="arm"))
+
+    def begin_session(self) -> None:
+        """Everyone is there, the session is open."""
         self.hear(*(Message("run", "hello", sender=name) for name in ("arm", "recorder")))
         self.wait(SECOND // 10)
         people = [{"id": "ann", "roles": ["operator", "setter", "assessor"]}]
         assert self.command("session", people=people, checks={})["ok"]
-        assert self.command("stage", role="setter")["ok"]
-        trial = [message.body["trial"] for message in self.sent if message.kind == "stage"][-1]
-        self.hear(Message("run", "staged", {"trial": trial}, sender="arm"))
 
     def commit(self) -> str:
         """Commit; returns the episode's id."""
@@ -221,3 +227,64 @@ def test_a_shutdown_ends_and_seals_what_runs(bench):
     bench.hear(Message("run", "shutdown"))
     assert [event.body["reason"] for event in bench.events(Kind.EPISODE_ENDED)] == ["shutdown"]
     assert not bench.node.finished, "it waits for the recording"
+
+
+def _raised(bench) -> list[str]:
+    return [event.body["text"] for event in bench.events() if event.kind == Kind.HOLD_RAISED]
+
+
+def test_an_arm_found_stopped_asks_for_a_person_whose_word_recovers_it(bench):
+    bench.mode, bench.reason = "safety_stop", "joint reflex, latched"
+    bench.begin_session()
+    bench.wait(SECOND)
+    assert _raised(bench) == ["the robot stopped itself: joint reflex, latched"]
+    assert not bench.command("stage", role="setter")["ok"]
+    assert "recover" not in [message.kind for message in bench.sent]
+    assert bench.command("acknowledge", code="safety_stop")["ok"]
+    assert [message.to for message in bench.sent if message.kind == "recover"] == ["arm"]
+    bench.wait(10 * SECOND)
+    assert len(_raised(bench)) == 1, "while the arm is recovering nobody is asked again"
+    bench.mode = "idle"
+    bench.wait(SECOND)
+    assert bench.command("stage", role="setter")["ok"]
+
+
+def test_an_arm_that_cannot_be_recovered_faults_the_cell_and_the_next_acknowledgement_tries_again(bench):
+    bench.mode, bench.reason = "safety_stop", "user stop is pressed"
+    bench.begin_session()
+    bench.wait(SECOND)
+    bench.command("acknowledge", code="safety_stop")
+    body = {"kind": "fault", "t_ns": bench.now_ns, "body": {"reason": "user stop is pressed"}}
+    bench.hear(Message("run", "event", body, sender="arm"))
+    assert fold(bench.events()).faulted == "user stop is pressed"
+    assert bench.command("acknowledge", code="cell_faulted")["ok"]
+    assert [message.to for message in bench.sent if message.kind == "recover"] == ["arm", "arm"]
+
+
+def test_why_the_arms_process_ended_is_in_the_hold(bench):
+    bench.begin()
+    bench.hear(Message("run", "failing", {"name": "arm", "reason": "no state for 1 s"}, sender="arm"))
+    bench.hear(Message("run", "exited", {"name": "arm", "reason": "ended with exit code 1"}))
+    assert _raised(bench) == ["the arm's process ended (no state for 1 s); look at the robot, then acknowledge"]
+
+
+def test_a_scene_is_committed_only_when_the_arm_is_where_episodes_begin(bench):
+    bench.begin_session()
+    assert bench.command("stage", role="setter")["ok"]
+    refused = bench.command("commit")
+    assert not refused["ok"] and "still on its way" in refused["error"]
+
+
+def test_the_way_home_is_leased_until_the_arm_has_arrived(bench):
+    bench.begin_session()
+    bench.command("stage", role="setter")
+    (stage,) = [message for message in bench.sent if message.kind == "stage"]
+    bench.sent.clear()
+    bench.wait(SECOND)
+    renewals = [message.body for message in bench.sent if message.kind == "lease"]
+    assert {body["epoch"] for body in renewals} == {stage.body["epoch"]} and len(renewals) >= 9
+    assert renewals[-1]["until_ns"] > bench.now_ns + 150 * MILLISECOND
+    bench.hear(Message("run", "staged", {"trial": stage.body["trial"]}, sender="arm"))
+    bench.sent.clear()
+    bench.wait(SECOND)
+    assert not [message for message in bench.sent if message.kind == "lease"]

@@ -5,7 +5,7 @@ import pytest
 
 from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND
-from labctl.devices import Batch, DeviceEvent, RobotStatus, Setpoints, StreamSpec
+from labctl.devices import Actions, Batch, DeviceEvent, RobotStatus, Setpoints, StreamSpec
 from labctl.errors import DeviceRefused
 from labctl.nodes.arm import ArmNode, tick_ns
 
@@ -17,7 +17,7 @@ LEASE = 300 * MILLISECOND
 class Robot:
     """Two joints that are wherever they were last told; joint 2 is limited to 0.5 rad."""
 
-    kind, dof, joint_names, control_hz = "sim", 2, ("j1", "j2"), 100.0
+    kind, dof, joint_names, control_hz, clipped = "sim", 2, ("j1", "j2"), 100.0, ""
     streams = (StreamSpec("arm/state", ("q1", "q2"), "rad", 100.0),)
 
     def __init__(self) -> None:
@@ -28,19 +28,32 @@ class Robot:
         self.happened: list[DeviceEvent] = []
         self.refusals = 0
         self.closed = False
+        self.stagings: list[int] = []
+        self.at_home = True
 
     def connect(self, now_ns: int) -> None:
         pass
 
+    def stage(self, condition: dict, seed: int, now_ns: int) -> None:
+        self.stagings.append(seed)
+
+    def staged(self) -> bool:
+        return self.at_home
+
     def to_joints(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
         return poses[:, :2]
 
-    def follow(self, wanted: Setpoints) -> tuple[Setpoints, Setpoints]:
+    def to_pose(self, q: np.ndarray) -> np.ndarray:
+        return np.array([*q, 0.0, 1.0, 0.0, 0.0, 0.0])
+
+    def follow(self, wanted: Setpoints) -> Actions:
         self.followed += wanted.t_ns.tolist()
-        limited = Setpoints(wanted.t_ns, np.minimum(wanted.q, [9.0, 0.5]), wanted.gripper)
-        sent = Setpoints(wanted.t_ns, np.round(limited.q, 3), wanted.gripper)
-        self.q, self.gripper = sent.q[-1].copy(), sent.gripper[-1:].copy()
-        return limited, sent
+        requested = np.column_stack([wanted.q, wanted.gripper])
+        limited = np.minimum(requested, [9.0, 0.5, 1.0])
+        sent = np.round(limited, 3)
+        if len(sent):
+            self.q, self.gripper = sent[-1, :2].copy(), sent[-1, 2:].copy()
+        return Actions(wanted.t_ns, requested, limited, sent, np.zeros(len(sent)))
 
     def drain(self, now_ns: int) -> list[Batch]:
         return [Batch("arm/state", np.array([now_ns]), self.q[None, :])]
@@ -229,7 +242,7 @@ def test_recovery_is_asked_for_until_the_robot_stands(bench):
 def test_a_robot_that_never_recovers_is_a_fault(bench):
     bench.robot.mode, bench.robot.refusals = "safety_stop", 10**6
     bench.send(Message("arm", "recover"))
-    bench.run(6 * SECOND)
+    bench.run(31 * SECOND)
     events = [message.body for message in bench.said if message.kind == "event"]
     assert [(event["kind"], event["body"]) for event in events] == [("fault", {"reason": "still moving"})]
 
@@ -237,3 +250,59 @@ def test_a_robot_that_never_recovers_is_a_fault(bench):
 def test_in_real_time_a_stop_is_never_more_than_20_ms_away():
     assert tick_ns(10.0, real_time=True) == 20 * MILLISECOND
     assert tick_ns(10.0, real_time=False) == 100 * MILLISECOND
+
+
+def test_staging_runs_under_a_lease_and_is_said_when_it_is_done(bench):
+    bench.robot.at_home = False
+    body = {"trial": "t1", "condition": {}, "seed": 7, "epoch": 1, "episode": None}
+    bench.send(Message("arm", "stage", {**body, "until_ns": bench.now_ns + SECOND}))
+    bench.run(500 * MILLISECOND)
+    assert bench.robot.stagings == [7] and not [m for m in bench.said if m.kind == "staged"]
+    bench.send(bench.target(1))
+    assert not bench.moved_within(50 * MILLISECOND), "targets wait until the arm is home"
+    bench.robot.at_home = True
+    bench.run(TICK)
+    assert [m.body for m in bench.said if m.kind == "staged"] == [{"trial": "t1"}]
+    assert bench.robot.stops == 0
+
+
+def test_the_way_home_stops_when_the_run_process_no_longer_renews_its_lease(bench):
+    bench.robot.at_home = False
+    body = {"trial": "t1", "condition": {}, "seed": 7, "epoch": 1, "episode": None}
+    bench.send(Message("arm", "stage", {**body, "until_ns": bench.now_ns + LEASE}))
+    bench.run(LEASE + 2 * TICK)
+    assert bench.robot.stops == 1
+    bench.robot.at_home = True
+    bench.run(SECOND)
+    assert not [m for m in bench.said if m.kind == "staged"]
+
+
+def test_staging_waits_for_a_recovery(bench):
+    bench.robot.mode, bench.robot.refusals = "safety_stop", 3
+    body = {"trial": "t1", "condition": {}, "seed": 7, "epoch": 1, "episode": None, "until_ns": bench.now_ns + SECOND}
+    bench.send(Message("arm", "recover"), Message("arm", "stage", body))
+    assert bench.robot.stagings == []
+    bench.run(10 * TICK)
+    assert bench.robot.mode == "idle" and bench.robot.stagings == [7]
+
+
+def test_after_a_pause_of_the_process_the_time_that_passed_is_not_caught_up(bench):
+    bench.send(bench.lease(ns=5 * SECOND), bench.target(ns=4 * SECOND))
+    bench.run(100 * MILLISECOND)
+    before = len(bench.robot.followed)
+    bench.now_ns += SECOND
+    bench.send()
+    assert len(bench.robot.followed) - before <= 2
+    (note,) = [message.body["body"]["text"] for message in bench.said if message.kind == "event"]
+    assert note.startswith("the arm process paused for 1.0")
+
+
+def test_joint_speeds_are_integrated_from_where_the_path_leads(bench):
+    bench.send(bench.lease(ns=5 * SECOND), bench.target(to=0.4, ns=100 * MILLISECOND))
+    bench.run(100 * MILLISECOND)
+    t_ns = bench.now_ns + np.array([100, 200], np.int64) * MILLISECOND
+    body = {"epoch": 1, "episode": "e", "space": "joint_velocity", "dt_ns": 100 * MILLISECOND}
+    arrays = {"t_ns": t_ns, "values": np.array([[1.0, 0.0], [1.0, -1.0]]), "gripper": np.zeros(2)}
+    bench.send(Message("arm", "target", {**body, "expires_ns": int(t_ns[-1])}, arrays))
+    bench.run(210 * MILLISECOND)
+    np.testing.assert_allclose(bench.robot.q, [0.6, 0.3], atol=2e-3)

@@ -1,0 +1,141 @@
+"""Setpoints between the loop that limits them and the thread that gives them to a device, one every control period.
+
+May not: talk to a device, read a clock, or make a device wait for the loop. When the loop stalls, the setpoints of a
+stop that it left behind bring the arm to rest within its limits.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from labctl.devices import Actions
+
+COMMITTED = 3  # setpoints of a stop already under way that are played before the loop takes over again
+
+
+@dataclass(slots=True)
+class _Row:
+    """One setpoint on its way. `requested` is None for a setpoint nobody asked for; `given` False if it is left out."""
+
+    t_ns: int
+    requested: np.ndarray | None
+    limited: np.ndarray
+    given: bool
+
+
+class Feed:
+    """A queue of limited setpoints with the stop that follows the last of them. Rows are (dof + 1,): joints, gripper.
+
+    A setpoint is given `delay_ns` after its own time, so that a late visit of the loop does not interrupt the motion.
+    Both sides call it; it locks for microseconds.
+    """
+
+    def __init__(self, dof: int, delay_ns: int) -> None:
+        self._delay_ns = delay_ns
+        self._lock = threading.Lock()
+        self._queue: deque[_Row] = deque()
+        self._done: list[tuple[int, np.ndarray, np.ndarray, np.ndarray, float]] = []
+        self._tail = np.empty((0, dof + 1))
+        self._last = self._before = np.zeros(dof + 1)
+        self._filling = True  # waiting until the first setpoint is due
+        self._parted = False
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    @property
+    def last(self) -> np.ndarray:
+        """What the device was given last."""
+        return self._last
+
+    def reset(self, at: np.ndarray) -> None:
+        """The arm stands at `at` (dof + 1,): nothing is queued."""
+        with self._lock:
+            self._drop()
+            self._last = self._before = at.copy()
+            self._parted = False
+
+    def put(self, t_ns: np.ndarray, requested: np.ndarray, limited: np.ndarray, tail: np.ndarray) -> None:
+        """Queue setpoints, and the stop (k, dof + 1) that follows if none come after them."""
+        with self._lock:
+            for at, asked, row in zip(t_ns.tolist(), requested, limited, strict=True):
+                self._queue.append(_Row(at, asked, row, True))
+            self._tail = tail
+
+    def leave_out(self, t_ns: np.ndarray, requested: np.ndarray) -> None:
+        """Answer setpoints without giving them: the arm may not move, or they are too old."""
+        with self._lock:
+            held = self._queue[-1].limited if self._queue else self._last
+            for at, asked in zip(t_ns.tolist(), requested, strict=True):
+                self._queue.append(_Row(at, asked, held, False))
+            if self._filling and not any(row.given for row in self._queue):
+                self._drop(keep_tail=True)
+
+    @property
+    def parted(self) -> bool:
+        """Has the loop been so late that setpoints of the stop were given? Then `take_over` before the next `put`."""
+        return self._parted
+
+    def take_over(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the arm will be, (dof + 1,), and its last step, once the stop under way has been cut short."""
+        with self._lock:
+            self._parted = False
+            kept, self._tail = self._tail[:COMMITTED], self._tail[:0]
+            path = [self._before, self._last, *kept]
+            self._queue.extend(_Row(0, None, row, True) for row in kept)
+            return path[-1], path[-1] - path[-2]
+
+    def take(self, now_ns: int) -> np.ndarray | None:
+        """The setpoint to give now, or None while there is none. Called once a control period."""
+        with self._lock:
+            while self._queue:
+                row = self._queue[0]
+                if self._filling and row.given and now_ns < row.t_ns + self._delay_ns:
+                    return None
+                self._queue.popleft()
+                if row.given:
+                    self._filling = False
+                    self._before, self._last = self._last, row.limited
+                self._answer(row, now_ns)
+                if row.given:
+                    return row.limited
+            if len(self._tail):
+                self._before, self._last, self._tail = self._last, self._tail[0], self._tail[1:]
+                self._parted = True
+                return self._last
+            self._filling = True
+            self._before = self._last
+            return None
+
+    def _answer(self, row: _Row, now_ns: int) -> None:
+        if row.requested is not None:
+            delay_s = max(0.0, (now_ns - row.t_ns) / 1e9) if now_ns else 0.0
+            self._done.append((row.t_ns, row.requested, row.limited, self._last, delay_s))
+
+    def discard(self) -> None:
+        """A stop: nothing queued is given any more."""
+        with self._lock:
+            self._drop()
+
+    def _drop(self, *, keep_tail: bool = False) -> None:
+        for row in self._queue:
+            self._answer(row, 0)
+        self._queue.clear()
+        if not keep_tail:
+            self._tail = self._tail[:0]
+        self._filling = True
+
+    def answered(self) -> Actions:
+        """The setpoints decided since the last call, in order."""
+        with self._lock:
+            done, self._done = self._done, []
+        width = len(self._last)
+        if not done:
+            none = np.empty((0, width))
+            return Actions(np.empty(0, np.int64), none, none, none, np.empty(0))
+        t_ns, requested, limited, sent, delay_s = zip(*done, strict=True)
+        return Actions(np.array(t_ns, np.int64), *(np.array(rows) for rows in (requested, limited, sent, delay_s)))

@@ -1,0 +1,99 @@
+"""Timed targets of one lease epoch, and the path through them.
+
+May not: know a robot, a lease or a clock; times come in with targets and grids.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from labctl.clock import SECOND
+
+
+class Targets:
+    """Timed joint and gripper targets of one lease epoch: a smooth path through the knots, held at its end until stale.
+
+    Joints follow a monotone cubic (Fritsch and Carlson 1980, harmonic-mean slopes), so that a chunk asks for no jump in
+    velocity and the path never leaves the span of two knots: a tool sent to 5 mm above the tote's floor stays above
+    it. The gripper goes in straight lines.
+    """
+
+    def __init__(self, dof: int) -> None:
+        self._dof = dof
+        self.clear()
+
+    def clear(self) -> None:
+        self.t_ns = np.empty(0, np.int64)
+        self.values = np.empty((0, self._dof + 1))
+        self._rise = self._bend0 = self._bend1 = self.values
+        self._spans = self.t_ns
+        self._still = True
+        self.expires_ns = 0
+
+    def replace(self, t_ns: np.ndarray, values: np.ndarray, expires_ns: int, now_ns: int, held: np.ndarray) -> None:
+        """Targets from `t_ns[0]` on replace older ones; a path that would start from nothing starts from where the arm
+        is held.
+        """
+        keep = self.t_ns < t_ns[0]
+        old_t, old_v = self.t_ns[keep][-2:], self.values[keep][-2:]
+        if not len(old_t):
+            old_t, old_v = np.array([min(now_ns, int(t_ns[0]) - 1)]), held[None, :]
+        elif old_t[-1] < now_ns < t_ns[0]:  # the old path was held at its end: leave from there, now
+            old_t, old_v = np.array([now_ns]), old_v[-1:]
+        self.t_ns = np.concatenate([old_t, t_ns])
+        self.values = np.concatenate([old_v, values])
+        spans = np.maximum(np.diff(self.t_ns), 1)
+        self._rise = np.diff(self.values, axis=0)
+        secants = self._rise / spans[:, None]
+        slopes = np.zeros_like(self.values)
+        product, total = secants[:-1] * secants[1:], secants[:-1] + secants[1:]
+        np.divide(2 * product, total, out=slopes[1:-1], where=product > 0)
+        self._bend0 = slopes[:-1] * spans[:, None] - self._rise
+        self._bend1 = slopes[1:] * spans[:, None] - self._rise
+        self._bend0[:, -1] = self._bend1[:, -1] = 0.0
+        self._spans = spans
+        self._still = bool((self.values == self.values[-1]).all())
+        self.expires_ns = expires_ns
+
+    def sample(self, grid_ns: np.ndarray) -> np.ndarray:
+        """Values (n, dof + 1) on the grid; before the first and after the last knot the end values hold."""
+        if self._still or grid_ns[0] >= self.t_ns[-1]:
+            return np.tile(self.values[-1], (len(grid_ns), 1))
+        before = self.t_ns.searchsorted(grid_ns, side="right") - 1
+        np.minimum(before, len(self._spans) - 1, out=before)
+        np.maximum(before, 0, out=before)
+        s = (grid_ns - self.t_ns[before]) / self._spans[before]
+        np.minimum(s, 1.0, out=s)
+        np.maximum(s, 0.0, out=s)
+        s = s[:, None]
+        rest = 1.0 - s
+        bend = rest * self._bend0[before] - s * self._bend1[before]
+        return self.values[before] + s * (self._rise[before] + rest * bend)
+
+
+def integrated_joints(t_ns: np.ndarray, speeds: np.ndarray, dt_ns: int, start: np.ndarray) -> np.ndarray:
+    """Joint angles (n, dof) reached at t_ns (n,) by joint speeds (n, dof) in rad/s held from dt_ns before each on."""
+    spans = np.diff(t_ns, prepend=t_ns[0] - dt_ns) / SECOND
+    return start + np.cumsum(speeds * spans[:, None], axis=0)
+
+
+def integrated_poses(t_ns: np.ndarray, twists: np.ndarray, dt_ns: int, start: np.ndarray) -> np.ndarray:
+    """Tool poses (n, 7) reached from start (7,) by twists (n, 6): m/s, then rad/s about the axes of the base frame."""
+    spans = np.diff(t_ns, prepend=t_ns[0] - dt_ns) / SECOND
+    out = np.empty((len(t_ns), 7))
+    at, turn = start[:3].copy(), start[3:] / np.linalg.norm(start[3:])
+    for i, (twist, span) in enumerate(zip(twists, spans, strict=True)):
+        at = at + twist[:3] * span
+        turn = _turned(turn, twist[3:] * span)
+        out[i, :3], out[i, 3:] = at, turn
+    return out
+
+
+def _turned(quaternion: np.ndarray, spin: np.ndarray) -> np.ndarray:
+    """A quaternion (x y z w) turned by a rotation vector in the base frame."""
+    angle = float(np.linalg.norm(spin))
+    scale = 0.5 if angle < 1e-9 else np.sin(angle / 2) / angle
+    a, w = spin * scale, np.cos(angle / 2)
+    v, u = quaternion[:3], quaternion[3]
+    turned = np.append(w * v + u * a + np.cross(a, v), w * u - a @ v)
+    return turned / np.linalg.norm(turned)

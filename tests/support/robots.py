@@ -1,0 +1,100 @@
+"""Drives a robot through its setpoints as the arm node does: in simulated time, or tick by tick on the host's clock."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labctl.clock import MILLISECOND, SECOND, ManualClock, MonotonicClock
+from labctl.devices import Actions, Batch, Robot, Setpoints, load
+
+ROOT = Path(__file__).parents[2]
+FIXTURE = tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text())
+SCENE = {"object": "towels", "layout": "layout-1", "items": 3}
+TICK_NS = 20 * MILLISECOND
+PATIENCE_NS = 20 * SECOND
+
+
+def cell_named(name: str) -> dict[str, Any]:
+    """A shipped cell file, parsed."""
+    return tomllib.loads((ROOT / "hw_configs" / f"{name}.toml").read_text())
+
+
+class RobotRig:
+    """A connected and staged robot with its clock. `live` robots run on the host's monotonic clock."""
+
+    def __init__(self, driver: str, options: Mapping[str, Any], cell: Mapping[str, Any], *, live: bool) -> None:
+        self.cell, self.live = cell, live
+        self.clock = MonotonicClock() if live else ManualClock(5 * SECOND)
+        self.robot: Robot = load(driver, options, cell=cell, fixture=FIXTURE)
+        self.batches: list[Batch] = []
+
+    def connect(self) -> None:
+        """Connect, recover as an operator would if need be, and wait until the arm is where episodes begin."""
+        self.robot.connect(self.now_ns)
+        self.stage()
+
+    def stage(self) -> None:
+        self.robot.stage(SCENE, 1, self.now_ns)
+        self.until(self.robot.staged)
+
+    @property
+    def now_ns(self) -> int:
+        return self.clock.now_ns()
+
+    def wait(self, ns: int) -> None:
+        """Let time pass, drained as the arm node drains."""
+        end_ns = self.now_ns + ns
+        while self.now_ns < end_ns:
+            self.clock.sleep_until(min(end_ns, self.now_ns + TICK_NS))
+            self.drain()
+
+    def until(self, condition: Any) -> None:
+        """Wait for a condition; fails after 20 s."""
+        over_ns = self.now_ns + PATIENCE_NS
+        while not condition():
+            assert self.now_ns < over_ns, "waited for 20 s in vain"
+            self.wait(TICK_NS)
+
+    def drain(self) -> list[Batch]:
+        found = self.robot.drain(self.now_ns)
+        self.batches += found
+        return found
+
+    def follow(self, q: np.ndarray, opening: float = 0.08) -> Actions:
+        """Hand over setpoints (n, dof), a tick's worth at a time, from now on; returns all of them answered."""
+        period_ns = round(SECOND / self.robot.control_hz)
+        t_ns = self.now_ns + np.arange(1, len(q) + 1) * period_ns
+        answered: list[Actions] = []
+        given = 0
+        while given < len(q):
+            self.clock.sleep_until(min(self.now_ns + TICK_NS, int(t_ns[-1])))
+            due = int(np.searchsorted(t_ns, self.now_ns, side="right"))
+            if due > given:
+                rows = slice(given, due)
+                answered.append(self.robot.follow(Setpoints(t_ns[rows], q[rows], np.full(due - given, opening))))
+                given = due
+        nothing = Setpoints(t_ns[:0], q[:0], np.empty(0))
+        over_ns = self.now_ns + SECOND
+        while sum(len(some.t_ns) for some in answered) < len(q) and self.live:
+            assert self.now_ns < over_ns, "setpoints were not answered"
+            self.clock.sleep_until(self.now_ns + TICK_NS)
+            answered.append(self.robot.follow(nothing))
+        return joined(answered)
+
+    def at_rest(self) -> None:
+        """Wait until the arm stands still."""
+        if not self.live:
+            self.wait(SECOND)
+            return
+        self.until(lambda: np.abs(self.robot.observe()["dq"]).max() < 1e-4)
+
+
+def joined(parts: list[Actions]) -> Actions:
+    """Several answers as one."""
+    rows = [[getattr(part, name) for part in parts] for name in ("t_ns", "requested", "limited", "sent", "delay_s")]
+    return Actions(*(np.concatenate(row) for row in rows))
