@@ -130,12 +130,13 @@ class CellHead(Table):
 
 
 class Limits(Table):
-    """[robot.limits]: per joint, and the box the tool centre point stays inside, robot base frame."""
+    """[robot.limits]: per joint; the box the tool centre point stays inside, robot base frame, and its highest speed."""
 
     velocity_rad_s: Vector
     acceleration_rad_s2: Vector
     box_min_m: Point
     box_max_m: Point
+    tool_speed_m_s: Annotated[float, Field(gt=0, le=2)] | None = None
 
 
 class RobotTable(Table):

@@ -1,18 +1,19 @@
-"""The two arms labctl knows by their published tables: chains, limits, home, and closed-form inverses.
+"""The arms labctl knows by their published tables: chains, limits, home, and closed-form inverses.
 
 May not: move anything or read a cell; numbers come from the makers' documents and are quoted where they stand.
 
 FR3: modified DH and flange of franka_description / Franka's FCI documentation ("Robot and interface specifications"),
-hand turned by -45 degrees with the TCP 0.1034 m beyond the flange. UR5 (CB3): DH of Universal Robots' support article
-"DH parameters for calculations of kinematics and dynamics", joints +-360 degrees, 180 degrees/s; the same gripper
-stands on its flange.
+hand turned by -45 degrees with the TCP 0.1034 m beyond the flange. UR5 (CB3) and UR5e: DH of Universal Robots' support
+article "DH parameters for calculations of kinematics and dynamics", joints +-360 degrees, 180 degrees/s; the same
+gripper stands on their flange. `with_tool` puts another one there.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from labctl.drivers.common import kinematics
@@ -21,7 +22,7 @@ from labctl.drivers.common.kinematics import Chain
 HAND_M = 0.1034  # flange to TCP of the Franka hand
 DOWN_TOLERANCE = 1e-6
 
-Inverse = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Inverse = Callable[[Chain, np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class Arm:
     """An arm: chain, published limits (rad, rad/s, rad/s2, each (dof,)), home configuration and its inverse kinematics.
 
     `inverse(poses (n, 7), q_seed (dof,))` gives joint angles (n, dof): exact where the pose can be reached, else the
-    nearest configuration the method finds. The caller compares with `kinematics.positions`.
+    nearest configuration the method finds. The caller compares with `kinematics.positions`. `method` is that inverse
+    for any tool.
     """
 
     name: str
@@ -40,11 +42,20 @@ class Arm:
     velocity: np.ndarray
     acceleration: np.ndarray
     home: np.ndarray
-    inverse: Inverse
+    method: Inverse
 
     @property
     def dof(self) -> int:
         return self.chain.dof
+
+    def inverse(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
+        """See the class."""
+        return self.method(self.chain, poses, q_seed)
+
+
+def with_tool(arm: Arm, tool_z: float) -> Arm:
+    """The arm with its tool centre point tool_z m beyond the flange. Home holds the same joints, so another pose."""
+    return replace(arm, chain=replace(arm.chain, tool_z=arm.chain.tool_z - HAND_M + tool_z))
 
 
 _D1, _D3, _D5, _A4, _A7, _FLANGE = 0.333, 0.316, 0.384, 0.0825, 0.088, 0.107
@@ -73,7 +84,7 @@ _UPPER_ARM, _FOREARM = math.hypot(_D3, _A4), math.hypot(_D5, _A4)
 _BEND_1, _BEND_2 = math.atan2(_A4, _D3), math.atan2(_A4, _D5)
 
 
-def fr3_downward(poses: np.ndarray) -> np.ndarray:
+def fr3_downward(chain: Chain, poses: np.ndarray) -> np.ndarray:
     """Joint angles (n, 7) of an FR3 for poses that point straight down, in closed form with joints 3 and 5 at zero.
 
     The arm then lies in the vertical plane through its base: a triangle of two bent links reaches the wrist, joint 6
@@ -85,7 +96,7 @@ def fr3_downward(poses: np.ndarray) -> np.ndarray:
     x, y, z = poses[:, 0], poses[:, 1], poses[:, 2]
     q = np.zeros((poses.shape[0], 7))
     across = np.hypot(x, y) - _A7
-    up = z + (FR3_CHAIN.tool_z - _D1)
+    up = z + (chain.tool_z - _D1)
     reach = np.clip(np.hypot(across, up), _FOREARM - _UPPER_ARM + 1e-6, _FOREARM + _UPPER_ARM - 1e-6)
     lean = np.arctan2(across, up)
     square = reach * reach
@@ -101,40 +112,39 @@ def fr3_downward(poses: np.ndarray) -> np.ndarray:
     return q
 
 
-def _fr3_inverse(poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
+def _fr3_inverse(chain: Chain, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
     if float(np.abs(poses[:, 5:]).max()) < DOWN_TOLERANCE:
-        return np.clip(fr3_downward(poses), FR3_LOWER, FR3_UPPER)
-    return kinematics.solve(FR3_CHAIN, poses, q_seed, FR3_LOWER, FR3_UPPER)
+        return np.clip(fr3_downward(chain, poses), FR3_LOWER, FR3_UPPER)
+    return kinematics.solve(chain, poses, q_seed, FR3_LOWER, FR3_UPPER)
 
 
-_U = (0.089159, -0.425, -0.39225, 0.10915, 0.09465, 0.0823)  # d1 a2 a3 d4 d5 d6
+Links = tuple[float, float, float, float, float, float]
+UR5_LINKS: Links = (0.089159, -0.425, -0.39225, 0.10915, 0.09465, 0.0823)  # d1 a2 a3 d4 d5 d6, m
+UR5E_LINKS: Links = (0.1625, -0.425, -0.3922, 0.1333, 0.0997, 0.0996)
 
-UR5_CHAIN = Chain(
-    rows=(
-        (0.0, 0.0, _U[0]),
-        (0.0, _Q, 0.0),
-        (_U[1], 0.0, 0.0),
-        (_U[2], 0.0, _U[3]),
-        (0.0, _Q, _U[4]),
-        (0.0, -_Q, _U[5]),
-    ),
-    tool_z=HAND_M,
-)
+
+def _ur_chain(links: Links) -> Chain:
+    d1, a2, a3, d4, d5, d6 = links
+    rows = ((0.0, 0.0, d1), (0.0, _Q, 0.0), (a2, 0.0, 0.0), (a3, 0.0, d4), (0.0, _Q, d5), (0.0, -_Q, d6))
+    return Chain(rows=rows, tool_z=HAND_M)
+
+
+UR5_CHAIN, UR5E_CHAIN = _ur_chain(UR5_LINKS), _ur_chain(UR5E_LINKS)
 UR5_LOWER, UR5_UPPER = np.full(6, -2 * math.pi), np.full(6, 2 * math.pi)
 UR5_VELOCITY = np.full(6, math.pi)
 UR5_ACCELERATION = np.full(6, 40.0)  # not published as a joint limit: what the controller accepts as an argument
 
 
-def ur5_inverse(poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
-    """Joint angles (n, 6) of a UR5 in closed form, in the shoulder, elbow and wrist branch of q_seed (6,).
+def ur_inverse(links: Links, chain: Chain, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
+    """Joint angles (n, 6) of a UR5 or UR5e in closed form, in the shoulder, elbow and wrist branch of q_seed (6,).
 
     After Hawkins, "Analytic inverse kinematics for the Universal Robots UR-5/UR-10 arms" (2013), written with vectors:
     n is the common axis of joints 2 to 4, whose plane holds a two-link arm. Beyond reach the arm stretches. Angles
     continue from q_seed.
     """
-    d1, a2, a3, d4, d5, d6 = _U
+    d1, a2, a3, d4, d5, d6 = links
     tip_xx, tip_xy, tip_xz, tip_zx, tip_zy, tip_zz = _axes(poses[:, 3:])
-    out = d6 + UR5_CHAIN.tool_z
+    out = d6 + chain.tool_z
     x, y, z = poses[:, 0] - out * tip_zx, poses[:, 1] - out * tip_zy, poses[:, 2] - out * tip_zz
     lean = np.arcsin(np.clip(d4 / np.maximum(np.hypot(x, y), 1e-9), -1.0, 1.0))
     bearing = np.arctan2(y, x)
@@ -189,24 +199,25 @@ FR3 = Arm(
     upper=FR3_UPPER,
     velocity=FR3_VELOCITY,
     acceleration=FR3_ACCELERATION,
-    home=fr3_downward(_downward_home(0.42, 0.35))[0],
-    inverse=_fr3_inverse,
+    home=fr3_downward(FR3_CHAIN, _downward_home(0.42, 0.35))[0],
+    method=_fr3_inverse,
 )
-UR5 = Arm(
-    name="ur5",
-    joint_names=(
-        "shoulder_pan_joint",
-        "shoulder_lift_joint",
-        "elbow_joint",
-        "wrist_1_joint",
-        "wrist_2_joint",
-        "wrist_3_joint",
-    ),
-    chain=UR5_CHAIN,
-    lower=UR5_LOWER,
-    upper=UR5_UPPER,
-    velocity=UR5_VELOCITY,
-    acceleration=UR5_ACCELERATION,
-    home=ur5_inverse(_downward_home(0.42, 0.35), np.array([math.pi, -1.6, 1.8, -1.7, -1.6, 0.0]))[0],
-    inverse=ur5_inverse,
-)
+_UR_JOINTS = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
+_UR_SEED = np.array([math.pi, -1.6, 1.8, -1.7, -1.6, 0.0])
+
+
+def _ur(name: str, links: Links, chain: Chain) -> Arm:
+    return Arm(
+        name=name,
+        joint_names=tuple(f"{joint}_joint" for joint in _UR_JOINTS),
+        chain=chain,
+        lower=UR5_LOWER,
+        upper=UR5_UPPER,
+        velocity=UR5_VELOCITY,
+        acceleration=UR5_ACCELERATION,
+        home=ur_inverse(links, chain, _downward_home(0.42, 0.35), _UR_SEED)[0],
+        method=partial(ur_inverse, links),
+    )
+
+
+UR5, UR5E = _ur("ur5", UR5_LINKS, UR5_CHAIN), _ur("ur5e", UR5E_LINKS, UR5E_CHAIN)

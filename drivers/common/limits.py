@@ -1,4 +1,4 @@
-"""Keeps setpoints inside position, velocity, acceleration and workspace limits, and brakes within them.
+"""Keeps setpoints inside position, velocity, acceleration, tool-speed and workspace limits, and brakes within them.
 
 May not: know a robot's driver, time or a scene. One setpoint is one servo cycle: a late setpoint earns no larger step.
 
@@ -26,11 +26,14 @@ from labctl.errors import InputError
 SMOOTHING_S = 0.1
 _REST = 1e-9  # rad: nearer than any encoder sees, and far more than the rounding of the average
 _MARGIN = 1.0 - 1e-9  # differences of rounded positions must not exceed a limit in the last bit
+_TOOL_MARGIN = 0.95  # of the tool's speed: what the bent path of a stop may add to the speed it began with
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Joint limits (dof,) in rad, rad/s, rad/s2 and the box the tool centre point stays in, base frame, m."""
+    """Joint limits (dof,) in rad, rad/s, rad/s2, the box the tool centre point stays in, base frame, m, and its speed,
+    m/s.
+    """
 
     lower: np.ndarray
     upper: np.ndarray
@@ -38,6 +41,7 @@ class Limits:
     acceleration: np.ndarray
     box_min: np.ndarray
     box_max: np.ndarray
+    tool_speed: float = math.inf
 
 
 def limits_of(arm: Arm, wanted: Mapping[str, Any]) -> Limits:
@@ -59,7 +63,10 @@ def limits_of(arm: Arm, wanted: Mapping[str, Any]) -> Limits:
     home = kinematics.positions(arm.chain, arm.home[None, :])[:, 0]
     if (home <= low).any() or (home >= high).any():
         raise InputError(f"robot.limits: the box must hold the home of the {arm.name} at {home.round(2).tolist()} m")
-    return Limits(arm.lower, arm.upper, velocity, acceleration, low, high)
+    tool_speed = wanted.get("tool_speed_m_s")
+    return Limits(
+        arm.lower, arm.upper, velocity, acceleration, low, high, math.inf if tool_speed is None else float(tool_speed)
+    )
 
 
 def _row(wanted: Mapping[str, Any], name: str, length: int) -> np.ndarray:
@@ -84,6 +91,8 @@ class Limiter:
         self._box_middle, self._box_half = _span(limits.box_min, limits.box_max)
         self._box = list(zip(limits.box_min.tolist(), limits.box_max.tolist(), strict=True))
         self._lever = levers(arm.chain)
+        self._tool_step = limits.tool_speed * period_s * _TOOL_MARGIN
+        self.clipped = ""  # the limit that shaped the last tick, in words; the smoothing alone is none
         self._joints = list(
             zip(*(row.tolist() for row in (self._kick, self._middle, self._half, self._lever)), strict=True)
         )
@@ -95,6 +104,14 @@ class Limiter:
         """Stand still at q (dof,)."""
         self._take(np.array(q, dtype=float), np.zeros(self.arm.dof))
         self._hold()
+
+    def resume(self, q: np.ndarray, move: np.ndarray) -> None:
+        """Go on from q (dof,) with the last step `move` (dof,), which a stop has led to."""
+        self._take(np.array(q, dtype=float), np.array(move, dtype=float))
+        if move.any():
+            self._window = np.repeat(self.q[None, :], self._width, axis=0)
+        else:
+            self._hold()
 
     def _take(self, q: np.ndarray, move: np.ndarray, pose: tuple[float, ...] | None = None) -> None:
         self.q, self.move = q, move
@@ -113,11 +130,13 @@ class Limiter:
         """
         n = wanted.shape[0]
         if self.still and (wanted == self._rest).all():
+            self.clipped = ""
             return Sweep(self.arm.chain, np.repeat(self.q[None, :], n, axis=0), self.pose, 0.0)
         if not math.isfinite(float(wanted.sum())):
             wanted = _finite(self._window[-1], wanted)
         seen = np.concatenate([self._window, wanted])
         sweep = self._at_once(seen, n)
+        self.clipped = "" if sweep is not None else self._why(seen, n)
         if sweep is None:
             rows = np.array([self._cycle(row) for row in self._smooth(seen, n)[:n] + self._middle])
             sweep = Sweep(self.arm.chain, rows, self.pose, math.inf)
@@ -169,11 +188,40 @@ class Limiter:
         sweep = Sweep(self.arm.chain, q, end, float((sizes[n : 2 * n] @ self._lever).sum()))
         if self._room(end) <= sweep.travel and not self._in_box(sweep.positions):
             return None
+        fast = self._tool_step < math.inf and float((sizes[n : 2 * n] @ self._lever).max()) > self._tool_step
+        if fast and not self._slow_enough(sweep):
+            return None
         move = rows[2 * n - 1]
         if not self._can_brake(q[-1], move, end):
             return None
         self._take(q[-1], move, end)
         return sweep
+
+    def _slow_enough(self, sweep: Sweep) -> bool:
+        steps = np.diff(sweep.positions, axis=1, prepend=np.array(self.pose[:3])[:, None])
+        return bool((np.sqrt((steps * steps).sum(axis=0)) <= self._tool_step).all())
+
+    def _why(self, seen: np.ndarray, n: int) -> str:
+        """Which limit the smoothed setpoints would have broken, in words an operator understands."""
+        rows = self._smooth(seen, n)
+        over = np.argwhere(np.abs(rows) > self._filter(n)[1])
+        if len(over):
+            row, joint = over[0]
+            return f"joint {joint + 1} {('position', 'speed', 'acceleration')[row // n]}"
+        sweep = Sweep(self.arm.chain, rows[:n] + self._middle, self.pose, math.inf)
+        if not self._slow_enough(sweep):
+            return "tool speed"
+        stop = sweep.q[-1] + np.cumsum(_ramp(rows[2 * n - 1], self._kick), axis=0)  # where it would have come to rest
+        path = np.concatenate([sweep.q, stop])
+        far = np.abs(path - self._middle) > self._half
+        if far.any():
+            return f"joint {int(np.argmax(far.any(axis=0))) + 1} position"
+        beyond = np.abs(kinematics.positions(self.arm.chain, path).T - self._box_middle) > self._box_half
+        return f"workspace box {'xyz'[int(np.argmax(beyond.any(axis=0)))]}"
+
+    def brake_tail(self) -> np.ndarray:
+        """The setpoints (k, dof) of a stop from the present state, which stays as it is; none when the arm stands."""
+        return self.q + np.cumsum(_ramp(self.move, self._kick), axis=0)
 
     def brake(self, n: int) -> Sweep:
         """The next n setpoints of a stop: all joints slow down together, none faster than its limit, then stand."""
@@ -230,7 +278,13 @@ class Limiter:
         move = np.clip(np.copysign(speed, gap), self.move - self._kick, self.move + self._kick)
         q = self.q + move
         pose = kinematics.pose(self.arm.chain, q.tolist())
-        if not (self._inside(q[None, :]) and self._can_brake(q, move, pose)):
+        far = math.dist(pose[:3], self.pose[:3])
+        if far > self._tool_step:
+            move = np.clip(move * (0.99 * self._tool_step / far), self.move - self._kick, self.move + self._kick)
+            q = self.q + move
+            pose = kinematics.pose(self.arm.chain, q.tolist())
+        too_fast = math.dist(pose[:3], self.pose[:3]) > self._tool_step
+        if too_fast or not (self._inside(q[None, :]) and self._can_brake(q, move, pose)):
             ramp = _ramp(self.move, self._kick)
             move = ramp[0] if len(ramp) else np.zeros_like(move)
             q = self.q + move

@@ -98,7 +98,7 @@ class SimArm:
     @property
     def clipped(self) -> str:
         """The limit that shaped the last setpoints, "" when none did."""
-        return getattr(self._limiter, "clipped", "")
+        return self._limiter.clipped
 
     def to_pose(self, q: np.ndarray) -> np.ndarray:
         """Tool pose (7,) for joint angles (dof,) in rad."""

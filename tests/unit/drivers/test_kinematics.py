@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.arms import FR3, UR5, Arm
+from labctl.drivers.common.arms import FR3, UR5, UR5E, Arm
 from labctl.drivers.common.kinematics import Chain
 from labctl.drivers.common.sweep import levers
 
-ARMS = pytest.mark.parametrize("arm", [FR3, UR5], ids=["fr3", "ur5"])
+ARMS = pytest.mark.parametrize("arm", [FR3, UR5, UR5E], ids=["fr3", "ur5", "ur5e"])
 
 
 def _rx(angle: float) -> np.ndarray:

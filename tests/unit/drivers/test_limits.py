@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.arms import FR3, UR5, Arm
+from labctl.drivers.common.arms import FR3, UR5, UR5E, Arm
 from labctl.drivers.common.limits import Limiter, limits_of
 
 from labctl.errors import InputError
 
 PERIOD_S = 0.01
-ARMS = st.sampled_from([FR3, UR5])
+ARMS = st.sampled_from([FR3, UR5, UR5E])
 
 
-def _wanted(arm: Arm) -> dict[str, list[float]]:
+def _wanted(arm: Arm, tool_speed: float | None = 0.5) -> dict[str, Any]:
     return {
         "velocity_rad_s": [2.0] * arm.dof,
         "acceleration_rad_s2": [8.0] * arm.dof,
         "box_min_m": [0.15, -0.6, 0.0],
         "box_max_m": [0.8, 0.6, 0.8],
-    }
+    } | ({"tool_speed_m_s": tool_speed} if tool_speed else {})
 
 
-def _limiter(arm: Arm) -> Limiter:
-    return Limiter(arm, limits_of(arm, _wanted(arm)), PERIOD_S)
+def _limiter(arm: Arm, tool_speed: float | None = 0.5) -> Limiter:
+    return Limiter(arm, limits_of(arm, _wanted(arm, tool_speed)), PERIOD_S)
 
 
 def _breaks(arm: Arm, q: np.ndarray) -> list[str]:
@@ -41,6 +42,7 @@ def _breaks(arm: Arm, q: np.ndarray) -> list[str]:
         "position": ((q < limits.lower) | (q > limits.upper)).any(),
         "velocity": (np.abs(speed) > limits.velocity).any(),
         "acceleration": (np.abs(kick) > limits.acceleration).any(),
+        "tool speed": (np.linalg.norm(np.diff(at, axis=0), axis=1) / PERIOD_S > limits.tool_speed).any(),
         "box": ((at < limits.box_min) | (at > limits.box_max)).any(),
     }
     return [name for name, broken in checks.items() if broken]
@@ -72,6 +74,43 @@ def test_from_wherever_it_is_the_arm_stops_within_its_limits(arm, seed, size):
     stop = limiter.brake(60).q
     assert _breaks(arm, np.concatenate([sent, stop])) == []
     assert (stop[-1] == stop[-2]).all() and limiter.still
+
+
+@settings(max_examples=25, deadline=None)
+@given(arm=ARMS, seed=st.integers(0, 10**6), size=st.sampled_from([0.3, 4.0]), cut=st.integers(1, 8))
+def test_the_stop_kept_ready_keeps_every_limit_and_may_be_cut_short_and_left_again(arm, seed, size, cut):
+    limiter, sent = _driven(arm, seed, size, ticks=6)
+    before = limiter.q.copy()
+    tail = limiter.brake_tail()
+    assert (limiter.q == before).all()
+    path = np.concatenate([sent, tail])
+    assert _breaks(arm, path) == []
+    path = np.concatenate([sent, tail[:cut]])
+    limiter.resume(path[-1], path[-1] - path[-2])
+    again = [limiter.follow(np.repeat(arm.home[None, :], 10, axis=0)).q for _ in range(4)]
+    assert _breaks(arm, np.concatenate([path, *again])) == []
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        (FR3.home, ""),
+        (FR3.home + 0.005 * np.eye(7)[3], ""),
+        (FR3.home + 3.0 * np.eye(7)[3], "joint 4 speed"),
+        (FR3.home + 0.15 * np.eye(7)[3], "joint 4 acceleration"),
+        (FR3.inverse(np.array([[0.42, 0.0, -0.03, 1.0, 0.0, 0.0, 0.0]]), FR3.home)[0], "workspace box z"),
+    ],
+)
+def test_what_was_clipped_is_named(target, says):
+    limiter = _limiter(FR3)
+    path = limiter.q + np.linspace(0.0, 1.0, 200)[:, None] * (target - limiter.q) if "box" in says else target[None, :]
+    seen = {_clip(limiter, row) for row in np.array_split(path, len(path))}
+    assert says in seen
+
+
+def _clip(limiter: Limiter, row: np.ndarray) -> str:
+    limiter.follow(row)
+    return limiter.clipped
 
 
 def test_a_gentle_path_is_followed_exactly_but_for_the_average():
@@ -108,7 +147,7 @@ def test_a_number_that_is_not_finite_is_read_as_the_row_before(bad):
 
 
 def test_splitting_a_tick_changes_nothing():
-    whole, parts = _limiter(FR3), _limiter(FR3)
+    whole, parts = _limiter(FR3, None), _limiter(FR3, None)
     rows = FR3.home + 0.1 * np.sin(np.arange(40) / 20)[:, None] * np.ones(7)
     one = np.concatenate([whole.follow(rows[i : i + 10]).q for i in range(0, 40, 10)])
     two = np.concatenate([parts.follow(rows[i : i + 5]).q for i in range(0, 40, 5)])
