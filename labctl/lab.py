@@ -116,6 +116,11 @@ def read_fixture(path: Path) -> Fixture:
     return parse_fixture(read_text(path), str(path))
 
 
+def packaged_fixture() -> Path:
+    """The two totes that ship with labctl."""
+    return Path(str(importlib.resources.files("labctl.fixtures").joinpath("two_totes.toml")))
+
+
 def read_plan(path: Path) -> Plan:
     """A protocol and the fixture it names (relative to the protocol's folder), both validated. Raises InputError."""
     text = read_text(path)

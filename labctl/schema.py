@@ -130,7 +130,7 @@ class CellHead(Table):
 
 
 class Limits(Table):
-    """[robot.limits]: per joint; the box the tool centre point stays inside, robot base frame, and its highest speed."""
+    """[robot.limits]: per joint; the box the tool centre point stays inside, robot base frame; its highest speed."""
 
     velocity_rad_s: Vector
     acceleration_rad_s2: Vector

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,9 +39,13 @@ def state_spec(arm: Arm, rate_hz: float) -> StreamSpec:
 
 
 class States:
-    """A ring between two threads. `newest` is the last state seen; `overrun` counts what nobody collected in time."""
+    """A ring between two threads. `newest` is the last state seen; `overrun` counts what nobody collected in time.
 
-    def __init__(self) -> None:
+    `opening` tells the gripper's opening in m, which every sample gets.
+    """
+
+    def __init__(self, opening: Callable[[], float]) -> None:
+        self._opening = opening
         self._lock = threading.Lock()
         self._kept: deque[tuple[Sample, float]] = deque()
         self._last_ns = 0
@@ -48,8 +53,8 @@ class States:
         self.overrun = 0
         self.seen = 0
 
-    def add(self, sample: Sample, opening: float) -> None:
-        """One more state, with the gripper's opening in m. Times that do not ascend are moved on by a nanosecond."""
+    def add(self, sample: Sample) -> None:
+        """One more state. Times that do not ascend are moved on by a nanosecond."""
         with self._lock:
             if sample.t_ns <= self._last_ns:
                 sample = Sample(self._last_ns + 1, sample.q, sample.dq, sample.tau, sample.tcp, sample.device_s)
@@ -59,7 +64,7 @@ class States:
             if len(self._kept) >= MOST:
                 self._kept.popleft()
                 self.overrun += 1
-            self._kept.append((sample, opening))
+            self._kept.append((sample, self._opening()))
 
     def drain(self) -> list[Batch]:
         """All samples since the last call as one batch of the declared columns."""

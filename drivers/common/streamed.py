@@ -35,7 +35,8 @@ class Link(Protocol):
     (but `open`, before it runs, and `close`, after it ended).
 
     `open` connects and begins to add states to the ring; it moves nothing. `give` hands over one setpoint: joints
-    (dof,) rad and their speed (dof,) rad/s. `rest`: nothing to give for now. `halt`: slow down now and stay. `home`
+    (dof,) rad and their speed (dof,) rad/s. `rest`: nothing to give for now, the last was q; True once the arm is held
+    there. `halt`: slow down now and stay. `home`
     begins a slow motion to joints (dof,); `homing` is true until it has ended. `recover` does one step towards a robot
     that may move and returns True when it is there. `start_q` is where the next motion begins. All raise DeviceLost or
     DeviceRefused, nothing else.
@@ -44,7 +45,7 @@ class Link(Protocol):
     def open(self, states: States) -> None: ...
     def start_q(self) -> np.ndarray: ...
     def give(self, q: np.ndarray, dq: np.ndarray) -> None: ...
-    def rest(self) -> None: ...
+    def rest(self, q: np.ndarray) -> bool: ...
     def halt(self) -> None: ...
     def home(self, q: np.ndarray) -> None: ...
     def homing(self) -> bool: ...
@@ -78,7 +79,7 @@ class StreamedArm:
         self._limiter = Limiter(arm, limits, 1.0 / self.control_hz)
         self._reach = Reach(arm, limits)
         self._feed = Feed(arm.dof, round(DELAY_S * SECOND))
-        self._states = States()
+        self._states = States(gripper.opening)
         self._link, self._gripper, self._home = link, gripper, home
         self._clock = MonotonicClock()
         self._stop = threading.Event()
@@ -95,7 +96,11 @@ class StreamedArm:
     def connect(self, now_ns: int) -> None:
         """Open the links to arm and gripper and start reading; moves nothing. Raises DeviceLost or DeviceRefused."""
         self._gripper.connect()
-        self._link.open(self._states)
+        try:
+            self._link.open(self._states)
+        except DeviceError:
+            self._gripper.close()
+            raise
         self._look(now_ns)
         self._thread = threading.Thread(target=self._serve, name="servo", daemon=True)
         self._thread.start()
@@ -278,8 +283,7 @@ class StreamedArm:
             self._link.give(row[:-1], (row[:-1] - before[:-1]) * self.control_hz)
             self._gripper.target(float(row[-1]))
         elif self._moving:
-            self._moving = False
-            self._link.rest()
+            self._moving = not self._link.rest(before[:-1])
 
     def _look(self, now_ns: int) -> None:
         """Has the robot stopped itself since the last look?"""

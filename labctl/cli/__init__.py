@@ -21,6 +21,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "demo": ("labctl.cli.demo:demo", "One command to see everything, in a simulated cell."),
     "new": ("labctl.cli.new:new", "Make a lab folder to start from."),
     "doctor": ("labctl.cli.doctor:doctor", "What is installed, what answers, what is too slow."),
+    "emulate": ("labctl.cli.emulate:emulate", "A robot's controller on loopback, to practise and test with."),
     "plan": ("labctl.cli.plan:plan", "Check a protocol and say what its size can resolve."),
     "open": ("labctl.cli.open:open_", "Freeze a protocol, draw and seal its schedule."),
     "run": ("labctl.cli.run:run", "Run the trials of a campaign."),

@@ -1,0 +1,71 @@
+"""What gripper drivers share: a worker of their own that talks to the device, while `target` never blocks.
+
+May not: know a device. The latest target wins.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from labctl.devices import RobotStatus
+from labctl.errors import DeviceError, DeviceLost
+
+JOIN_S = 3.0
+
+
+class GripperWorker:
+    """Runs `visit` again and again in its own thread, `period_s` apart, or at once when something was asked.
+
+    State a driver reads: `wanted` (m, None when nothing is asked), `stopped`, `recovering`; it sets `opening` and
+    `sound`. An exception of `visit` that is a DeviceLost ends the worker: `sound` says "lost".
+    """
+
+    def __init__(self, name: str, visit: Callable[[], None], period_s: float) -> None:
+        self._name, self._visit, self._period_s = name, visit, period_s
+        self._wake, self._end = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self.wanted: float | None = None
+        self.stopped = self.recovering = False
+        self.opening = 0.0
+        self.sound = RobotStatus("idle")
+
+    def start(self) -> None:
+        self._end.clear()
+        self._thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while not self._end.is_set():
+            self._wake.wait(self._period_s)
+            self._wake.clear()
+            try:
+                self._visit()
+            except DeviceLost as error:
+                self.sound = RobotStatus("lost", str(error))
+                return
+            except DeviceError as error:
+                self.sound = RobotStatus("fault", str(error))
+
+    def ask(self, opening_m: float) -> None:
+        """A new target."""
+        if opening_m != self.wanted or self.stopped:
+            self.wanted, self.stopped = opening_m, False
+            self._wake.set()
+
+    def halt(self) -> None:
+        """Let the fingers stay where they are."""
+        self.wanted, self.stopped = None, True
+        self._wake.set()
+
+    def recover(self) -> None:
+        self.recovering = True
+        self._wake.set()
+
+    def end(self) -> None:
+        """End the thread. Any number of times."""
+        self._end.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(JOIN_S)
+            self._thread = None

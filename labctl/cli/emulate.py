@@ -1,0 +1,100 @@
+"""`labctl emulate`: a robot's controller on loopback, and the faults one can give it.
+
+May not: bind anything but loopback (the emulator refuses), or know a protocol.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from labctl.cli.options import CONTEXT, example, json_option, print_json
+
+EPILOG = example(
+    "labctl emulate fr3 --host 127.0.0.2",
+    "labctl emulate fr3 --host 127.0.0.2 --inject reflex --arg name=joint_reflex",
+    "labctl emulate fr3 --host 127.0.0.2 --clear",
+)
+
+
+@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.argument("name", metavar="fr3|ur5|ur5e")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Loopback address to serve.")
+@click.option("--fixture", type=click.Path(path_type=Path), default=None, help="Fixture file [default: two totes].")
+@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the emulator.")
+@click.option("--inject", default=None, metavar="FAULT", help="Give a running emulator a fault, and leave.")
+@click.option("--arg", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of the fault.")
+@click.option("--clear", is_flag=True, help="End every standing fault of a running emulator, and leave.")
+@click.option("--stats", is_flag=True, help="Print what a running emulator has counted, and leave.")
+@json_option
+def emulate(
+    name: str,
+    host: str,
+    fixture: Path | None,
+    options: tuple[str, ...],
+    inject: str | None,
+    arguments: tuple[str, ...],
+    clear: bool,
+    stats: bool,
+    as_json: bool,
+) -> None:
+    """Serve a controller that the real client libraries connect to, in front of a simulated arm and scene.
+
+    To a client it looks exactly like a robot; it is bound to loopback only. It proves nothing about hardware.
+    """
+    from labctl import emulating
+
+    if inject or clear or stats:
+        _talk(emulating.control_link(host), inject, _pairs(arguments), clear, as_json)
+        return
+
+    def ready(emulator: Any) -> None:
+        ports = ", ".join(f"{port} {what}" for what, port in emulator.ports.items())
+        click.echo(f"emulated {name} on {host}: {ports}. Not a robot; it proves nothing about hardware.")
+        click.echo(f'a cell reaches it with driver = "emulated" and host = "{host}"; see hw_configs/emulated_*.toml')
+        click.echo(f"faults: {', '.join(emulator.faults)}; inject one from another terminal:")
+        click.echo(f"  labctl emulate {name} --host {host} --inject {next(iter(emulator.faults))}")
+
+    from labctl.lab import packaged_fixture
+
+    last = emulating.serve(name, host, fixture or packaged_fixture(), _pairs(options), ready)
+    click.echo(f"ended after {last['robot_time_s']:.1f} s of robot time, {last['states_sent']} states sent")
+
+
+def _talk(link: Any, inject: str | None, arguments: dict[str, Any], clear: bool, as_json: bool) -> None:
+    if inject:
+        link.ask({"do": "fault", "name": inject, "args": arguments})
+        click.echo(f"{inject}: injected")
+    if clear:
+        link.ask({"do": "clear"})
+        click.echo("standing faults cleared")
+    if not (inject or clear):
+        found = link.ask({"do": "stats"})
+        if as_json:
+            print_json(found)
+        else:
+            for key, value in found.items():
+                click.echo(f"{key}: {value}")
+    link.close()
+
+
+def _pairs(given: tuple[str, ...]) -> dict[str, Any]:
+    """KEY=VALUE texts as a dict; a value that reads as a number or true/false is one."""
+    found: dict[str, Any] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise click.UsageError(f"{text!r} is not KEY=VALUE")
+        found[key] = {"true": True, "false": False}.get(value, _number(value))
+    return found
+
+
+def _number(text: str) -> float | int | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
