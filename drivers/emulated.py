@@ -57,7 +57,11 @@ class EmulatedCell:
     def connect(self, now_ns: int) -> None:
         """Connect the wrapped driver and the side door. Raises DeviceLost or DeviceRefused."""
         self._sense()
-        self._inner.connect(now_ns)
+        try:
+            self._inner.connect(now_ns)
+        except DeviceError:
+            self._link.close()
+            raise
         self._thread = threading.Thread(target=self._watch, name="scene", daemon=True)
         self._thread.start()
 

@@ -257,6 +257,13 @@ class FrankaLink:
         return what_is_wrong(state.robot_mode.name, error_names(state.current_errors))
 
     def close(self) -> None:
+        """Come to rest first: a connection that ends in motion is a reflex."""
+        try:
+            if self._robot is not None and self._robot.is_in_control:
+                self.halt()
+                self._robot.join_motion(JOIN_S)
+        except (DeviceError, *VENDOR):
+            pass  # closing: the robot has stopped itself, or is gone
         self._end.set()
         if self._reader is not None:
             self._reader.join(JOIN_S)

@@ -89,6 +89,7 @@ class Actions:
     t_ns (n,) is the setpoint's own time. requested, limited, sent (n, dof + 1): joints in rad, then the gripper's
     opening in m. delay_s (n,): from the setpoint's time to when `sent` was given to the device; 0 in simulation.
     `sent` differs from `limited` while the device stops or was not to be given a setpoint: then it repeats the last.
+    Setpoints of a stop that began because none came in time are rows too; what nobody asked for is not a number.
     """
 
     t_ns: np.ndarray

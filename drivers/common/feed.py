@@ -19,10 +19,10 @@ COMMITTED = 3  # setpoints of a stop already under way that are played before th
 
 @dataclass(slots=True)
 class _Row:
-    """One setpoint on its way. `requested` is None for a setpoint nobody asked for; `given` False if it is left out."""
+    """One setpoint on its way. `requested` is not a number where nobody asked; `given` is False if it is left out."""
 
     t_ns: int
-    requested: np.ndarray | None
+    requested: np.ndarray
     limited: np.ndarray
     given: bool
 
@@ -86,7 +86,8 @@ class Feed:
             self._parted = False
             kept, self._tail = self._tail[:COMMITTED], self._tail[:0]
             path = [self._before, self._last, *kept]
-            self._queue.extend(_Row(0, None, row, True) for row in kept)
+            nobody = np.full_like(self._last, np.nan)
+            self._queue.extend(_Row(0, nobody, row, True) for row in kept)
             return path[-1], path[-1] - path[-2]
 
     def take(self, now_ns: int) -> np.ndarray | None:
@@ -106,15 +107,16 @@ class Feed:
             if len(self._tail):
                 self._before, self._last, self._tail = self._last, self._tail[0], self._tail[1:]
                 self._parted = True
+                self._done.append((now_ns, np.full_like(self._last, np.nan), self._last, self._last, 0.0))
                 return self._last
             self._filling = True
             self._before = self._last
             return None
 
     def _answer(self, row: _Row, now_ns: int) -> None:
-        if row.requested is not None:
-            delay_s = max(0.0, (now_ns - row.t_ns) / 1e9) if now_ns else 0.0
-            self._done.append((row.t_ns, row.requested, row.limited, self._last, delay_s))
+        t_ns = row.t_ns or now_ns  # a setpoint of a stop has no time of its own
+        delay_s = max(0.0, (now_ns - t_ns) / 1e9) if row.given else 0.0
+        self._done.append((t_ns, row.requested, row.limited, self._last, delay_s))
 
     def discard(self) -> None:
         """A stop: nothing queued is given any more."""

@@ -27,6 +27,7 @@ DELAY_S = 0.05  # a setpoint is given this long after its time: two late visits 
 QUEUED_S = 0.15  # more than this waiting: the thread was held up; what is older is left out
 LOOK_NS = 20 * MILLISECOND
 REST_RAD_S = 0.02
+JUMP_RAD = 0.05
 JOIN_S = 3.0
 
 
@@ -189,6 +190,7 @@ class StreamedArm:
         self._raise_if_lost()
         if self._sound.mode != "idle":
             raise DeviceRefused(self._sound.reason)
+        self._based = False
         self._stop.clear()
         if self._home is not None:
             self._asked.home = True
@@ -216,6 +218,7 @@ class StreamedArm:
         if self._sound.mode != "idle":
             self._asked.recover = True
             raise DeviceRefused(self._sound.reason or "the robot is still recovering")
+        self._based = False
         self._stop.clear()
 
     def close(self) -> None:
@@ -279,11 +282,20 @@ class StreamedArm:
         before = self._feed.last
         row = self._feed.take(now_ns)
         if row is not None:
+            if not self._moving:
+                self._check_start(row[:-1])
             self._moving = True
             self._link.give(row[:-1], (row[:-1] - before[:-1]) * self.control_hz)
             self._gripper.target(float(row[-1]))
         elif self._moving:
             self._moving = not self._link.rest(before[:-1])
+
+    def _check_start(self, q: np.ndarray) -> None:
+        """A motion begins where the arm is, whatever the loop believes."""
+        far = float(np.abs(q - self._link.start_q()).max())
+        if far > JUMP_RAD:
+            self._stop.set()
+            raise DeviceRefused(f"the first setpoint lies {far:.2f} rad from where the arm is; the arm stays")
 
     def _look(self, now_ns: int) -> None:
         """Has the robot stopped itself since the last look?"""
