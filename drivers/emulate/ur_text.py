@@ -1,0 +1,86 @@
+"""The text ports of an emulated UR: the dashboard (29999) and the script inputs (30001 to 30003).
+
+May not: interpret URScript beyond finding where a program ends.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+DASHBOARD_PORT = 29999
+SCRIPT_PORTS = (30001, 30002, 30003)
+MOST_BYTES = 1 << 20
+
+
+class LineServer:
+    """Text clients on one port. `banner` is sent first; `answer(text)` gets complete pieces, split by `cut`."""
+
+    def __init__(
+        self, host: str, port: int, banner: str, cut: Callable[[str], int], answer: Callable[[str], str | None]
+    ) -> None:
+        self._listener = socket.create_server((host, port), backlog=8)
+        self._listener.setblocking(False)
+        self._banner, self._cut, self._answer = banner, cut, answer
+        self._clients: dict[socket.socket, str] = {}
+
+    def sockets(self) -> list[socket.socket]:
+        return [self._listener, *self._clients]
+
+    def close(self) -> None:
+        for sock in self.sockets():
+            sock.close()
+        self._clients.clear()
+
+    def read(self, sock: socket.socket) -> None:
+        if sock is self._listener:
+            client = self._listener.accept()[0]
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            client.setblocking(False)
+            self._clients[client] = ""
+            self._say(client, self._banner)
+        elif sock in self._clients:
+            self._hear(sock)
+
+    def _hear(self, sock: socket.socket) -> None:
+        try:
+            data = sock.recv(65536)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        text = self._clients[sock] + data.decode("utf-8", "replace")
+        if not data or len(text) > MOST_BYTES:
+            self._drop(sock)
+            return
+        while (end := self._cut(text)) > 0:
+            piece, text = text[:end], text[end:]
+            answer = self._answer(piece)
+            if answer is not None:
+                self._say(sock, answer)
+        if sock in self._clients:
+            self._clients[sock] = text
+
+    def _say(self, sock: socket.socket, text: str) -> None:
+        if text:
+            try:
+                sock.sendall(text.encode() + b"\n")
+            except OSError:
+                self._drop(sock)
+
+    def _drop(self, sock: socket.socket) -> None:
+        self._clients.pop(sock, None)
+        sock.close()
+
+
+def line_end(text: str) -> int:
+    """Where the first line ends."""
+    return text.find("\n") + 1
+
+
+def program_end(text: str) -> int:
+    """Where the first script ends: at a bare `end` for a program, else at its line."""
+    if not text.lstrip().startswith(("def ", "sec ")):
+        return line_end(text)
+    end = text.find("\nend\n")
+    return end + 5 if end >= 0 else 0
