@@ -210,6 +210,9 @@ class FrankaLink:
         self.halt()
         return True
 
+    def idle(self) -> None:
+        """Nothing: the FCI asks for nothing while no motion runs."""
+
     def halt(self) -> None:
         if not self._robot.is_in_control:
             return

@@ -28,6 +28,7 @@ QUEUED_S = 0.15  # more than this waiting: the thread was held up; what is older
 LOOK_NS = 20 * MILLISECOND
 REST_RAD_S = 0.02
 JUMP_RAD = 0.05
+RECOVER_NS = 300 * MILLISECOND  # between two steps of a recovery
 JOIN_S = 3.0
 
 
@@ -37,7 +38,7 @@ class Link(Protocol):
 
     `open` connects and begins to add states to the ring; it moves nothing. `give` hands over one setpoint: joints
     (dof,) rad and their speed (dof,) rad/s. `rest`: nothing to give for now, the last was q; True once the arm is held
-    there. `halt`: slow down now and stay. `home`
+    there. `idle`: nothing at all to do. `halt`: slow down now and stay. `home`
     begins a slow motion to joints (dof,); `homing` is true until it has ended. `recover` does one step towards a robot
     that may move and returns True when it is there. `start_q` is where the next motion begins. All raise DeviceLost or
     DeviceRefused, nothing else.
@@ -47,6 +48,7 @@ class Link(Protocol):
     def start_q(self) -> np.ndarray: ...
     def give(self, q: np.ndarray, dq: np.ndarray) -> None: ...
     def rest(self, q: np.ndarray) -> bool: ...
+    def idle(self) -> None: ...
     def halt(self) -> None: ...
     def home(self, q: np.ndarray) -> None: ...
     def homing(self) -> bool: ...
@@ -87,7 +89,8 @@ class StreamedArm:
         self._end = threading.Event()
         self._thread: threading.Thread | None = None
         self._asked = _Asked()
-        self._lost = ""
+        self._lost = self._refusal = ""
+        self._recover_after_ns = 0
         self._sound = RobotStatus("idle")
         self._based = False  # does the limiter stand where the arm stands?
         self._homing = self._moving = self._halted = False
@@ -204,6 +207,7 @@ class StreamedArm:
 
     def stop(self) -> None:
         """The servo thread slows the arm down at its next cycle. Any thread; any number of times."""
+        self._asked.home = False
         self._stop.set()
         self._gripper.stop()
 
@@ -217,7 +221,7 @@ class StreamedArm:
             self._gripper.recover()
         if self._sound.mode != "idle":
             self._asked.recover = True
-            raise DeviceRefused(self._sound.reason or "the robot is still recovering")
+            raise DeviceRefused(self._refusal or self._sound.reason)
         self._based = False
         self._stop.clear()
 
@@ -263,8 +267,12 @@ class StreamedArm:
             self._feed.discard()
             if not self._halted and (self._moving or self._homing):
                 self._link.halt()
+            else:
+                self._link.idle()
             self._halted = True
-            self._moving = self._homing = self._asked.home = False
+            self._moving = self._homing = False
+            if self._sound.mode != "idle":
+                self._asked.home = False
         elif self._asked.home:
             assert self._home is not None
             self._halted = False
@@ -275,8 +283,15 @@ class StreamedArm:
         else:
             self._halted = False
             self._play(now_ns)
-        if self._asked.recover and self._sound.mode != "idle":
-            self._asked.recover = not self._link.recover()
+        if self._asked.recover and now_ns >= self._recover_after_ns:
+            self._recover_after_ns = now_ns + RECOVER_NS
+            self._asked.recover = False
+            try:
+                self._link.recover()
+                self._refusal = ""
+            except DeviceRefused as error:
+                self._refusal = str(error)
+            self._look(now_ns)
 
     def _play(self, now_ns: int) -> None:
         before = self._feed.last
@@ -289,6 +304,8 @@ class StreamedArm:
             self._gripper.target(float(row[-1]))
         elif self._moving:
             self._moving = not self._link.rest(before[:-1])
+        else:
+            self._link.idle()
 
     def _check_start(self, q: np.ndarray) -> None:
         """A motion begins where the arm is, whatever the loop believes."""

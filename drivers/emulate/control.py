@@ -7,6 +7,7 @@ TCP, port 13370 of the emulator's address, one JSON object a line, one line of a
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socketserver
 import threading
@@ -45,6 +46,10 @@ class ControlServer:
 
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
+                with contextlib.suppress(ConnectionError):  # a client that is killed resets its connection
+                    self._talk()
+
+            def _talk(self) -> None:
                 while line := self.rfile.readline(MOST_BYTES + 1):
                     answer = _answer(verbs, line)
                     self.wfile.write(json.dumps(answer).encode() + b"\n")

@@ -7,6 +7,7 @@ Variables and their meaning: Robotiq's 2F-85 manual for e-Series, "Control by th
 
 from __future__ import annotations
 
+import contextlib
 import socketserver
 import threading
 import time
@@ -73,6 +74,10 @@ class RobotiqServer:
 
         class Handler(socketserver.BaseRequestHandler):
             def handle(self) -> None:
+                with contextlib.suppress(ConnectionError):  # a client that is killed resets its connection
+                    self._talk()
+
+            def _talk(self) -> None:
                 rest = b""
                 while data := self.request.recv(4096):
                     *lines, rest = (rest + data).split(b"\n")

@@ -24,6 +24,8 @@ ROBOTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "sim_ur5": ("sim_ur5", "sim_ur5", {}),
     "faults": ("faults", "sim_fr3", {"driver": "sim_fr3", **QUIET}),
     "fr3_over_fci": ("emulated", "emulated_fr3", {}),
+    "ur5_over_rtde": ("emulated", "emulated_ur5", {}),
+    "ur5e_over_rtde": ("emulated", "emulated_ur5e", {}),
 }
 
 
@@ -41,9 +43,11 @@ def rig(request, emulators):
     if live:
         options = emulators.options(cell_name)
     made = RobotRig(driver, options, cell_named(cell_name), live=live)
-    made.connect()
-    yield made
-    made.robot.close()
+    try:
+        made.connect()
+        yield made
+    finally:
+        made.robot.close()
 
 
 @pytest.fixture
@@ -177,8 +181,8 @@ def test_recover_moves_nothing_and_allows_motion_again(rig):
     robot.stop()
     rig.at_rest()
     before = robot.observe()["q"]
-    robot.recover()
-    robot.recover()
+    rig.recover()
+    rig.recover()
     assert np.abs(robot.observe()["q"] - before).max() < 1e-6
     actions = rig.follow(_moved(robot))
     assert np.abs(actions.sent[-1, :-1] - before).max() > 0.05

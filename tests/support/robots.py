@@ -11,6 +11,7 @@ import numpy as np
 
 from labctl.clock import MILLISECOND, SECOND, ManualClock, MonotonicClock
 from labctl.devices import Actions, Batch, Robot, Setpoints, load
+from labctl.errors import DeviceRefused
 
 ROOT = Path(__file__).parents[2]
 FIXTURE = tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text())
@@ -36,7 +37,19 @@ class RobotRig:
     def connect(self) -> None:
         """Connect, recover as an operator would if need be, and wait until the arm is where episodes begin."""
         self.robot.connect(self.now_ns)
+        self.recover()
         self.stage()
+
+    def recover(self) -> None:
+        """Ask until the robot agrees, as the arm node does after an operator's word."""
+        self.until(self._recovered)
+
+    def _recovered(self) -> bool:
+        try:
+            self.robot.recover()
+        except DeviceRefused:
+            return False
+        return True
 
     def stage(self) -> None:
         self.robot.stage(SCENE, 1, self.now_ns)

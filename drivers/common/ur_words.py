@@ -1,0 +1,47 @@
+"""What the states of a Universal Robots controller mean, in words an operator understands.
+
+May not: talk to a robot. Numbers are those of the RTDE guide and the dashboard manual.
+"""
+
+from __future__ import annotations
+
+from labctl.devices import RobotStatus
+
+RUNNING, PLAYING = 7, 2
+MODES = {
+    -1: "no controller",
+    0: "the controller is not connected",
+    1: "confirm the safety configuration at the pendant",
+    2: "the controller is booting; wait",
+    3: "the robot is switched off",
+    4: "the robot is powering on; wait",
+    5: "the brakes are closed",
+    6: "the robot is in backdrive",
+    8: "the robot is updating its firmware",
+}
+PROTECTIVE, SAFEGUARD, SYSTEM_ESTOP, ROBOT_ESTOP, ESTOP, VIOLATION, FAULT = 2, 4, 5, 6, 7, 8, 9
+
+
+def has(bits: int, bit: int) -> bool:
+    return bool(bits >> bit & 1)
+
+
+def what_is_wrong(robot_mode: int, safety_bits: int, runtime: int, *, attached: bool, power_on: bool) -> RobotStatus:
+    """The state of a robot from its mode, safety status bits and runtime state; `attached`: our program was sent."""
+    ask = "acknowledge to power it on and open the brakes" if power_on else "power it on and open the brakes there"
+    if has(safety_bits, ESTOP) or has(safety_bits, ROBOT_ESTOP) or has(safety_bits, SYSTEM_ESTOP):
+        return RobotStatus("safety_stop", "emergency stop: release the button once the cell is safe")
+    if has(safety_bits, VIOLATION) or has(safety_bits, FAULT):
+        return RobotStatus("fault", "safety violation or fault: restart the safety system at the pendant")
+    if has(safety_bits, SAFEGUARD):
+        return RobotStatus("safety_stop", "safeguard stop: close the safeguard")
+    if has(safety_bits, PROTECTIVE):
+        return RobotStatus("safety_stop", "protective stop: look at the arm, then acknowledge to unlock it")
+    if robot_mode != RUNNING:
+        return RobotStatus("fault", f"{MODES.get(robot_mode, f'robot mode {robot_mode}')}: {ask}")
+    if not attached:
+        return RobotStatus("fault", "labctl's program is not on the robot: acknowledge to send it")
+    if runtime != PLAYING:
+        why = "stopped at the pendant, by the watchdog, or by a pose without solution"
+        return RobotStatus("safety_stop", f"the robot's program has ended ({why}): acknowledge to start it again")
+    return RobotStatus("idle")
