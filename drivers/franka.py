@@ -10,6 +10,7 @@ stalls, the arm comes to rest by itself.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ from labctl.drivers.common.franka_words import error_names, what_is_wrong
 from labctl.drivers.common.options import Options
 from labctl.drivers.common.states import Sample, States
 from labctl.drivers.common.streamed import StreamedArm
+from labctl.drivers.common.urgency import urgent
 
 from labctl.clock import MILLISECOND, MonotonicClock
 from labctl.devices import RobotStatus, load
@@ -127,6 +129,7 @@ class FrankaLink:
 
     def _read_on(self) -> None:
         """While no motion runs, every state is fetched; while one runs, its callback hands over each cycle's state."""
+        urgent()
         while not self._end.is_set():
             try:
                 if self._robot.is_in_control:
@@ -199,6 +202,8 @@ class FrankaLink:
         try:
             self._robot.move(motion, asynchronous=True)
         except VENDOR as error:
+            with contextlib.suppress(*VENDOR):  # the robot's own words for it are in its newest state
+                self._read(self._robot.state)
             raise mapped(error) from error
 
     def rest(self, q: np.ndarray) -> bool:
@@ -243,6 +248,8 @@ class FrankaLink:
             raise mapped(error) from error
 
     def recover(self) -> bool:
+        with contextlib.suppress(*REFUSED):  # what ended the last motion is known; franky tells it once more
+            self._robot.join_motion(JOIN_S)
         try:
             return bool(self._robot.recover_from_errors())
         except VENDOR as error:

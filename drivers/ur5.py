@@ -26,6 +26,7 @@ from labctl.drivers.common.states import Sample, States
 from labctl.drivers.common.streamed import StreamedArm
 from labctl.drivers.common.ur_pose import from_ur, to_ur
 from labctl.drivers.common.ur_words import ESTOP, PROTECTIVE, RUNNING, has, what_is_wrong
+from labctl.drivers.common.urgency import PRIORITY, allowed, urgent
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.devices import RobotStatus, load
@@ -42,7 +43,7 @@ VARIABLES += ["robot_mode", "safety_status_bits", "runtime_state", "robot_status
 RTDE_PORT = 30004
 PROBE_S = 0.5
 LOST_NS = 500 * MILLISECOND
-POLL_S = 0.0003
+POLL_NS = MILLISECOND // 4
 KICK_NS = 50 * MILLISECOND
 STOP_RAD_S2 = 4.0
 HOME_RAD_S2 = 1.2
@@ -69,6 +70,7 @@ class UrLink:
     def __init__(self, host: str, arm: Arm, options: Options, state_hz: float, control_hz: float) -> None:
         self._host, self._arm, self._remote = host, arm, arm.name == "ur5e"
         self._state_hz, self._period_s = state_hz, 1.0 / control_hz
+        self._nap_ns = round(0.6 * SECOND / state_hz)
         self._servo = options.choice("servo", "joint", SERVOS)
         self._lookahead = options.number("lookahead_s", 0.1, 0.03, 0.2)
         self._gain = options.number("gain", 300.0, 100.0, 2000.0)
@@ -103,7 +105,9 @@ class UrLink:
             why = f"no robot answers on {self._host}:{RTDE_PORT} ({error})"
             raise DeviceLost(f"{why}; check the address, the cable and that it is on") from error
         self._receive = self._ask(
-            lambda: rtde_receive.RTDEReceiveInterface(self._host, self._state_hz, VARIABLES, False, self._upper)
+            lambda: rtde_receive.RTDEReceiveInterface(
+                self._host, self._state_hz, VARIABLES, False, self._upper, PRIORITY + 1 if allowed() else 0
+            )
         )
         self._dashboard = dashboard_client.DashboardClient(self._host)
         self._read()
@@ -122,6 +126,7 @@ class UrLink:
     # -- reading
 
     def _read_on(self) -> None:
+        urgent()
         last = self._stamp
         while not self._end.is_set():
             try:
@@ -130,10 +135,11 @@ class UrLink:
                     if not self._receive.isConnected():
                         self._lost = "UR: the RTDE connection was closed"
                         return
-                    self._clock.sleep_until(self._clock.now_ns() + round(POLL_S * SECOND))
+                    self._clock.sleep_until(self._clock.now_ns() + POLL_NS)
                     continue
                 self._read()
                 last = self._stamp
+                self._clock.sleep_until(self._seen_ns + self._nap_ns)  # the next package is not there before
             except VENDOR as error:
                 self._lost = str(mapped(error))
                 return

@@ -7,6 +7,7 @@ is next.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,8 @@ from labctl.bus import Node
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import load
 from labctl.errors import LabctlError
+
+CAMERA_NICE = 5  # a picture can wait for an encoder; a setpoint for the arm cannot
 
 
 def node_names(cell: Mapping[str, Any]) -> list[str]:
@@ -83,6 +86,8 @@ def child_main() -> None:
 
     spec = json.loads(sys.stdin.buffer.read())
     name = spec["name"]
+    if name.startswith("camera:"):
+        os.nice(CAMERA_NICE)
     clock = MonotonicClock()
     path = Path(spec["locks"]) / f"{name.replace(':', '-')}.lock"
     sockets = Path(spec["sockets"])

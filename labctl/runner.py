@@ -252,6 +252,7 @@ class RunNode:
         if code == "cell_faulted" and self._desk.state.faulted is not None:
             self._desk.log(Kind.FAULT_ACKNOWLEDGED, {"reason": self._desk.state.faulted}, **given)
             self._presence.deaths.clear()
+            self._staging.forget()
             if self._presence.mode in BAD_MODES:
                 self._watch.acknowledged(now_ns, step)
             return

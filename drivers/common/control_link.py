@@ -14,7 +14,7 @@ from typing import Any
 from labctl.errors import DeviceLost, DeviceRefused, InputError
 
 PORT = 13370
-MOST_BYTES = 65536
+MOST_BYTES = 262144
 TIMEOUT_S = 2.0
 
 

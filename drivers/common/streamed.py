@@ -7,6 +7,7 @@ being told.
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from labctl.drivers.common.feed import Feed
 from labctl.drivers.common.limits import Limiter, limits_of
 from labctl.drivers.common.reach import Reach
 from labctl.drivers.common.states import States, state_spec
+from labctl.drivers.common.urgency import urgent
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.devices import Actions, Batch, DeviceEvent, Gripper, Kind, RobotStatus, Setpoints
@@ -28,6 +30,7 @@ QUEUED_S = 0.15  # more than this waiting: the thread was held up; what is older
 LOOK_NS = 20 * MILLISECOND
 REST_RAD_S = 0.02
 JUMP_RAD = 0.05
+SWITCH_S = 0.0001  # a thread that computes lets the reading and the servo thread in after this time, not after 5 ms
 RECOVER_NS = 300 * MILLISECOND  # between two steps of a recovery
 JOIN_S = 3.0
 
@@ -91,6 +94,7 @@ class StreamedArm:
         self._asked = _Asked()
         self._lost = self._refusal = ""
         self._recover_after_ns = 0
+        self._latched: RobotStatus | None = None
         self._sound = RobotStatus("idle")
         self._based = False  # does the limiter stand where the arm stands?
         self._homing = self._moving = self._halted = False
@@ -105,6 +109,7 @@ class StreamedArm:
         except DeviceError:
             self._gripper.close()
             raise
+        sys.setswitchinterval(SWITCH_S)
         self._look(now_ns)
         self._thread = threading.Thread(target=self._serve, name="servo", daemon=True)
         self._thread.start()
@@ -242,6 +247,7 @@ class StreamedArm:
     # -- the servo thread's side
 
     def _serve(self) -> None:
+        urgent()
         due, look = self._clock.now_ns(), 0
         while not self._end.is_set() and not self._lost:
             self._clock.sleep_until(due)
@@ -255,22 +261,28 @@ class StreamedArm:
             except DeviceLost as error:
                 self._lost = str(error)
             except DeviceError as error:
-                self._news.append(DeviceEvent("note", now, {"reason": str(error)}))
-                self._look(now)
+                self._fail(str(error), now)
         self._feed.discard()
         if not self._lost:
             with contextlib.suppress(DeviceError):  # closing: nobody is left to be told
                 self._link.halt()
 
+    def _fail(self, reason: str, now_ns: int) -> None:
+        """The client refused. A stop of the robot's own explains it; else the refusal is one, until a person's word."""
+        reason = f"the arm did not reach home: {reason}" if self._homing else reason
+        self._moving = self._homing = False
+        self._look(now_ns)
+        if self._sound.mode == "idle":
+            self._latched = RobotStatus("safety_stop", reason)
+            self._look(now_ns)
+
     def _cycle(self, now_ns: int) -> None:
         if self._stop.is_set() or self._sound.mode != "idle":
             self._feed.discard()
-            if not self._halted and (self._moving or self._homing):
-                self._link.halt()
-            else:
-                self._link.idle()
+            halts = not self._halted and (self._moving or self._homing)
             self._halted = True
             self._moving = self._homing = False
+            self._link.halt() if halts else self._link.idle()
             if self._sound.mode != "idle":
                 self._asked.home = False
         elif self._asked.home:
@@ -287,7 +299,8 @@ class StreamedArm:
             self._recover_after_ns = now_ns + RECOVER_NS
             self._asked.recover = False
             try:
-                self._link.recover()
+                if self._link.recover():
+                    self._latched = None
                 self._refusal = ""
             except DeviceRefused as error:
                 self._refusal = str(error)
@@ -320,6 +333,8 @@ class StreamedArm:
         held = self._gripper.status()
         if now.mode == "idle" and held.mode in ("fault", "lost"):
             now = RobotStatus("fault", f"gripper: {held.reason}")
+        elif now.mode == "idle" and self._latched is not None:
+            now = self._latched
         self._sound = now
         if now.mode == "lost":
             raise DeviceLost(now.reason)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import queue
 import select
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,7 +25,18 @@ from labctl.drivers.emulate.ur_text import DASHBOARD_PORT, SCRIPT_PORTS, LineSer
 
 from labctl.errors import InputError
 
-BEHIND_CYCLES = 4
+MOST_UNSENT = 5000  # cycles remembered that this machine was too late to send
+CLOSEST = 0.6  # of a period: no two packages follow each other closer, however late the first was
+INTS = [(i, f"output_int_register_{i}") for i in (*range(3), *range(12, 20), *range(24, 27))]
+DOUBLES = [(i, f"output_double_register_{i}") for i in (*range(6), *range(12, 20), *range(24, 30))]
+STILL: dict[str, object] = {
+    "speed_scaling": 1.0,
+    "target_speed_fraction": 1.0,
+    "joint_mode": [253] * 6,
+    "joint_temperatures": [30.0] * 6,
+    "actual_main_voltage": 48.0,
+    "actual_robot_voltage": 48.0,
+}
 FAULTS = {
     "protective_stop": "the robot stops itself, as after a collision",
     "emergency_stop": "the button on the pendant is pressed, until cleared; then the robot is off",
@@ -73,6 +85,7 @@ class UrController:
         self._script: ControlScript | None = None
         self._asked: queue.SimpleQueue[tuple[str, Mapping[str, Any]]] = queue.SimpleQueue()
         self._cycle = self._late = self._commands = self._skipped = 0
+        self._unsent: deque[int] = deque(maxlen=MOST_UNSENT)
         self._stall_until = 0
         self._watch_s = 0.0
         self._written = 0
@@ -169,6 +182,7 @@ class UrController:
             "commands": self._commands,
             "late_ticks": self._late,
             "skipped_ticks": self._skipped,
+            "unsent_s": [cycle * body.dt for cycle in self._unsent],
             "mode": self._dashboard.answer("robotmode"),
             "safety": self._dashboard.answer("safetymode"),
             "program": "running" if self._script is not None else "none",
@@ -185,16 +199,19 @@ class UrController:
             while not self._asked.empty():
                 self._obey(*self._asked.get())
             now = time.monotonic_ns()
-            self._tick(now)
-            due += self._period_ns
-            if now - due > BEHIND_CYCLES * self._period_ns:
+            missed = max(0, (now - due) // self._period_ns)
+            if missed:  # this machine was late: the clock goes on, one package is sent
                 self._late += 1
-                missed = (now - due) // self._period_ns
                 self._skipped += missed
                 due += missed * self._period_ns
+            for _ in range(missed):
+                self._tick(now, publish=False)
+                self._unsent.append(self._cycle)
+            self._tick(now)
+            due = max(due + self._period_ns, now + round(CLOSEST * self._period_ns))
             self._serve(due)
 
-    def _tick(self, now: int) -> None:
+    def _tick(self, now: int, *, publish: bool = True) -> None:
         self._cycle += 1
         body = self.body
         if self._script is not None and body.runtime == PLAYING:
@@ -206,7 +223,7 @@ class UrController:
         if self.plant.contact:
             body.protective_stop(self.plant.contact)
             self.plant.clear_contact()
-        if self._cycle >= self._stall_until:
+        if publish and self._cycle >= self._stall_until and self._rtde.sessions:
             self._rtde.publish(self._cycle, self._values())
 
     def _run_script(self, script: ControlScript) -> None:
@@ -220,6 +237,7 @@ class UrController:
         pose = to_ur(body.pose(body.q))
         q, qd = body.q.tolist(), body.qd.tolist()
         values: dict[str, object] = {
+            **STILL,
             "timestamp": self._cycle * body.dt,
             "target_q": q,
             "actual_q": q,
@@ -233,17 +251,11 @@ class UrController:
             "safety_status_bits": body.safety_bits,
             "runtime_state": body.runtime,
             "robot_status_bits": int(body.robot_mode == RUNNING) | int(body.runtime == PLAYING) << 1,
-            "speed_scaling": 1.0,
-            "target_speed_fraction": 1.0,
-            "joint_mode": [253] * 6,
-            "joint_temperatures": [30.0] * 6,
-            "actual_main_voltage": 48.0,
-            "actual_robot_voltage": 48.0,
         }
-        for i in (*range(3), *range(12, 20), *range(24, 27)):
-            values[f"output_int_register_{i}"] = registers.ints_out[i]
-        for i in (*range(6), *range(12, 20), *range(24, 30)):
-            values[f"output_double_register_{i}"] = registers.doubles_out[i]
+        for i, name in INTS:
+            values[name] = registers.ints_out[i]
+        for i, name in DOUBLES:
+            values[name] = registers.doubles_out[i]
         return values
 
     def _serve(self, due: int) -> None:

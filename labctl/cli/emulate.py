@@ -76,7 +76,8 @@ def _talk(link: Any, inject: str | None, arguments: dict[str, Any], clear: bool,
             print_json(found)
         else:
             for key, value in found.items():
-                click.echo(f"{key}: {value}")
+                if not isinstance(value, list):
+                    click.echo(f"{key}: {value}")
     link.close()
 
 

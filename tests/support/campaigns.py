@@ -52,10 +52,11 @@ def arms_toml(arms: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def cell_toml(*, cameras: bool, durable: bool = False, name: str = "test-cell") -> str:
-    """The shipped simulated cell, with or without its cameras."""
-    text = (ROOT / "hw_configs" / "sim_fr3.toml").read_text("utf-8")
-    text = text.replace('name = "sim-fr3"', f'name = "{name}"').replace("min_free_gb = 1.0", "min_free_gb = 0.01")
+def cell_toml(*, cameras: bool, durable: bool = False, name: str = "test-cell", base: str = "sim_fr3") -> str:
+    """A shipped cell, with or without its cameras."""
+    text = (ROOT / "hw_configs" / f"{base}.toml").read_text("utf-8")
+    text = text.replace(f'name = "{base.replace("_", "-")}"', f'name = "{name}"')
+    text = text.replace("min_free_gb = 1.0", "min_free_gb = 0.01")
     if not durable:
         text = text.replace("durable = true ", "durable = false ")
     if not cameras:
@@ -80,6 +81,7 @@ def make_campaign(
     process_lost: str = "void",
     entropy: bytes | None = None,
     cell: Mapping[str, str] | None = None,
+    base: str = "sim_fr3",
 ) -> Opened:
     """Open a campaign in the folder `lab`, which becomes a lab. `cell` replaces pieces of the cell file's text."""
     for folder in ("protocols", "fixtures", "cells", "campaigns"):
@@ -96,7 +98,7 @@ def make_campaign(
         blocks=blocks,
     )
     (lab / "protocols/p.toml").write_text(text + arms_toml(arms), "utf-8")
-    cell_text = cell_toml(cameras=cameras, durable=durable)
+    cell_text = cell_toml(cameras=cameras, durable=durable, base=base)
     for old, new in (cell or {}).items():
         assert old in cell_text, f"the cell file does not say {old!r}"
         cell_text = cell_text.replace(old, new)
