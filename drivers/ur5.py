@@ -25,7 +25,7 @@ from labctl.drivers.common.options import Options
 from labctl.drivers.common.states import Sample, States
 from labctl.drivers.common.streamed import StreamedArm
 from labctl.drivers.common.ur_pose import from_ur, to_ur
-from labctl.drivers.common.ur_words import ESTOP, PROTECTIVE, RUNNING, has, what_is_wrong
+from labctl.drivers.common.ur_words import ESTOP, IDLE, PLAYING, POWER_OFF, PROTECTIVE, RUNNING, has, what_is_wrong
 from labctl.drivers.common.urgency import PRIORITY, allowed, urgent
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
@@ -45,6 +45,7 @@ PROBE_S = 0.5
 LOST_NS = 500 * MILLISECOND
 POLL_NS = MILLISECOND // 4
 KICK_NS = 50 * MILLISECOND
+NEXT = {POWER_OFF: "power on", IDLE: "brake release"}  # by robot mode; all others pass by themselves
 STOP_RAD_S2 = 4.0
 HOME_RAD_S2 = 1.2
 ARRIVED_RAD = 1e-3
@@ -244,7 +245,8 @@ class UrLink:
         now = self._clock.now_ns()
         if self._control is not None and now - self._kicked_ns > KICK_NS:
             self._kicked_ns = now
-            self._ask(self._control.kickWatchdog)
+            if self._receive.getRuntimeState() == PLAYING:
+                self._ask(self._control.kickWatchdog)
 
     def halt(self) -> None:
         control, doing, self._doing = self._control, self._doing, ""
@@ -285,8 +287,8 @@ class UrLink:
         if mode != RUNNING:
             if not self._power_on:
                 raise DeviceRefused(self.health().reason)
-            self._said("power on", dash.powerOn)
-            self._said("brake release", dash.brakeRelease)
+            if mode in NEXT:
+                self._said(NEXT[mode], {"power on": dash.powerOn, "brake release": dash.brakeRelease}[NEXT[mode]])
             return False
         if self._ready_for_program() and self.health().mode != "idle":
             self._attach()

@@ -31,6 +31,7 @@ LOOK_NS = 20 * MILLISECOND
 REST_RAD_S = 0.02
 JUMP_RAD = 0.05
 SWITCH_S = 0.0001  # a thread that computes lets the reading and the servo thread in after this time, not after 5 ms
+EXPLAIN_NS = 60 * MILLISECOND
 RECOVER_NS = 300 * MILLISECOND  # between two steps of a recovery
 JOIN_S = 3.0
 
@@ -271,7 +272,11 @@ class StreamedArm:
         """The client refused. A stop of the robot's own explains it; else the refusal is one, until a person's word."""
         reason = f"the arm did not reach home: {reason}" if self._homing else reason
         self._moving = self._homing = False
+        until = now_ns + EXPLAIN_NS  # the robot's own state may come a moment after its refusal
         self._look(now_ns)
+        while self._sound.mode == "idle" and (now_ns := self._clock.now_ns()) < until:
+            self._clock.sleep_until(now_ns + MILLISECOND)
+            self._look(now_ns)
         if self._sound.mode == "idle":
             self._latched = RobotStatus("safety_stop", reason)
             self._look(now_ns)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from labctl.devices import RobotStatus
 
-RUNNING, PLAYING = 7, 2
+POWER_OFF, IDLE, RUNNING = 3, 5, 7  # robot modes
+PLAYING = 2  # runtime state
 MODES = {
     -1: "no controller",
     0: "the controller is not connected",

@@ -93,7 +93,10 @@ class Body:
         self.remote = True
 
     def power(self, *modes: int) -> None:
-        """Go through robot modes, one after another."""
+        """Go through robot modes, one after another. Asked for again on the way, it goes on as it was."""
+        if self._power_to:
+            self._power_to += [mode for mode in modes if mode > self._power_to[-1]]
+            return
         self._power_to, self._power_left = list(modes), round(POWER_CYCLES_S / self.dt)
 
     def power_off(self) -> None:
