@@ -99,4 +99,6 @@ def child_main() -> None:
         except LabctlError as error:
             if name != "controller":  # its words may name the arm of the experiment
                 last_words(sockets, name, str(error))
-            sys.exit(f"{name}: {error}")  # on its log, with exit code 1
+            sys.stderr.write(f"{name}: {error}\n")
+            sys.stderr.flush()
+            os._exit(1)  # not sys.exit: a vendor's thread that hangs in its call would hold the interpreter's end

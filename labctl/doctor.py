@@ -36,6 +36,7 @@ EXTRAS = {
     "postgres": ("psycopg", "journals on PostgreSQL"),
     "franka": ("franky", "Franka robots"),
     "ur": ("rtde_control", "Universal Robots"),
+    "robotiq": ("pymodbus", "Robotiq grippers on a serial line"),
     "realsense": ("pyrealsense2", "RealSense cameras"),
     "cameras": ("cv2", "USB and network cameras"),
 }

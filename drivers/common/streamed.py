@@ -32,6 +32,7 @@ REST_RAD_S = 0.02
 JUMP_RAD = 0.05
 SWITCH_S = 0.0001  # a thread that computes lets the reading and the servo thread in after this time, not after 5 ms
 EXPLAIN_NS = 60 * MILLISECOND
+STUCK_NS = 4_000 * MILLISECOND  # longer than a program takes to be sent
 RECOVER_NS = 300 * MILLISECOND  # between two steps of a recovery
 JOIN_S = 3.0
 
@@ -95,6 +96,7 @@ class StreamedArm:
         self._asked = _Asked()
         self._lost = self._refusal = ""
         self._recover_after_ns = 0
+        self._cycled_ns = 0
         self._latched: RobotStatus | None = None
         self._sound = RobotStatus("idle")
         self._based = False  # does the limiter stand where the arm stands?
@@ -111,6 +113,7 @@ class StreamedArm:
             self._gripper.close()
             raise
         sys.setswitchinterval(SWITCH_S)
+        self._cycled_ns = self._clock.now_ns()
         self._look(now_ns)
         self._thread = threading.Thread(target=self._serve, name="servo", daemon=True)
         self._thread.start()
@@ -242,8 +245,13 @@ class StreamedArm:
             self._gripper.close()
 
     def _raise_if_lost(self) -> None:
+        """The servo thread says so, or cannot any more: a vendor's client may hang in its call when its link is gone."""
         if self._lost:
             raise DeviceLost(self._lost)
+        if self._thread is not None and (health := self._link.health()).mode == "lost":
+            raise DeviceLost(health.reason)
+        if self._thread is not None and self._clock.now_ns() - self._cycled_ns > STUCK_NS:
+            raise DeviceLost("the robot's client library has not returned from a call")
 
     # -- the servo thread's side
 
@@ -252,7 +260,7 @@ class StreamedArm:
         due, look = self._clock.now_ns(), 0
         while not self._end.is_set() and not self._lost:
             self._clock.sleep_until(due)
-            now = self._clock.now_ns()
+            now = self._cycled_ns = self._clock.now_ns()
             due = due + self._period_ns if now - due < 5 * self._period_ns else now + self._period_ns
             try:
                 if now >= look:

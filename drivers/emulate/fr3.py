@@ -9,7 +9,6 @@ from __future__ import annotations
 import queue
 import select
 import socket
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,8 +19,10 @@ from labctl.drivers.emulate.fci_hand import FciHand
 from labctl.drivers.emulate.fci_robot import FciRobot
 from labctl.drivers.emulate.plant import Plant
 
+from labctl.clock import MonotonicClock
 from labctl.errors import InputError
 
+CLOCK = MonotonicClock()
 MS = 1_000_000
 BEHIND_NS = 5 * MS
 FAULTS = {
@@ -46,7 +47,7 @@ class Fr3:
     ports: Mapping[str, int] = {"robot": wire.ROBOT_PORT, "gripper": wire.HAND_PORT}
 
     def __init__(self, host: str, fixture: Mapping[str, Any], echo_s: float, paced: bool) -> None:
-        self.plant = Plant(FR3, fixture, 0.001, now_ns=time.monotonic_ns())
+        self.plant = Plant(FR3, fixture, 0.001, now_ns=CLOCK.now_ns())
         try:
             self._robot = FciRobot(self.plant, host)
             self._hand = FciHand(self.plant, host)
@@ -97,11 +98,11 @@ class Fr3:
         return {**self._robot.stats(), "late_ticks": self._late, "q": self.plant.q.tolist()}
 
     def run(self, until: Callable[[], bool]) -> None:
-        due = time.monotonic_ns()
+        due = CLOCK.now_ns()
         while not (self._robot.number % 50 == 0 and until()):
             while not self._asked.empty():
                 self._obey(*self._asked.get())
-            now = time.monotonic_ns()
+            now = CLOCK.now_ns()
             self._robot.cycle(now)
             self._hand.cycle()
             due += MS
@@ -112,9 +113,9 @@ class Fr3:
 
     def _serve(self, due: int) -> None:
         """Answer sockets until the next millisecond is due and the client in control has answered this one."""
-        robot, sent = self._robot, time.monotonic_ns()
+        robot, sent = self._robot, CLOCK.now_ns()
         while True:
-            now = time.monotonic_ns()
+            now = CLOCK.now_ns()
             waits = robot.waits_for_echo
             if waits and now - sent > self._echo_ns:
                 robot.reflex(["communication_constraints_violation"])  # the client's process has stopped or died

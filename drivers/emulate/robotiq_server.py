@@ -10,14 +10,16 @@ from __future__ import annotations
 import contextlib
 import socketserver
 import threading
-import time
 
 from labctl.drivers.emulate.plant import Plant
 
+from labctl.clock import SECOND, MonotonicClock
+
+CLOCK = MonotonicClock()
 PORT = 63352
 STROKE_M = 0.085
 OPEN_POS, CLOSED_POS = 3, 228  # what POS reads at the ends (as reached)
-ACTIVATE_S = 0.5  # Assumption: shorter than a real activation
+ACTIVATE_NS = SECOND // 2  # Assumption: shorter than a real activation
 NAMES = ("ACT", "GTO", "ATR", "ARD", "FOR", "SPE", "POS", "STA", "PRE", "OBJ", "FLT")
 
 
@@ -28,23 +30,24 @@ class Fingers:
         self._plant = plant
         self._lock = threading.Lock()
         self._set = dict.fromkeys(NAMES, 0)
-        self._active_at = 0.0
-        self._moved_at, self._last = 0.0, -1.0
+        self._active_at = 0
 
     def write(self, values: dict[str, int]) -> None:
         with self._lock:
             was = self._set["ACT"]
             self._set |= values
             if self._set["ACT"] and not was:
-                self._active_at = time.monotonic() + ACTIVATE_S
+                self._active_at = CLOCK.now_ns() + ACTIVATE_NS
             if "POS" in values:
                 self._set["PRE"] = values["POS"]
-            if self._set["GTO"] and self._active:
+            if values.get("GTO") == 0:
+                self._plant.grip(self._plant.opening)
+            elif self._set["GTO"] and self._active:
                 self._plant.grip(STROKE_M * (1 - self._set["PRE"] / 255))
 
     @property
     def _active(self) -> bool:
-        return bool(self._set["ACT"]) and time.monotonic() >= self._active_at
+        return bool(self._set["ACT"]) and CLOCK.now_ns() >= self._active_at
 
     def read(self, name: str) -> int:
         with self._lock:

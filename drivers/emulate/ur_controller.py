@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import queue
 import select
-import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,8 +22,10 @@ from labctl.drivers.emulate.ur_dashboard import Dashboard
 from labctl.drivers.emulate.ur_script import ControlScript, Registers, ScriptEnded
 from labctl.drivers.emulate.ur_text import DASHBOARD_PORT, SCRIPT_PORTS, LineServer, line_end, program_end
 
+from labctl.clock import MonotonicClock
 from labctl.errors import InputError
 
+CLOCK = MonotonicClock()
 MOST_UNSENT = 5000  # cycles remembered that this machine was too late to send
 CLOSEST = 0.6  # of a period: no two packages follow each other closer, however late the first was
 INTS = [(i, f"output_int_register_{i}") for i in (*range(3), *range(12, 20), *range(24, 27))]
@@ -62,7 +63,7 @@ class UrController:
     ) -> None:
         self.name = arm.name
         period = 1.0 / rate_hz
-        self.plant = Plant(arm, fixture, period, now_ns=time.monotonic_ns())
+        self.plant = Plant(arm, fixture, period, now_ns=CLOCK.now_ns())
         self.body = Body(arm, period)
         if off:
             self.body.robot_mode = POWER_OFF
@@ -194,11 +195,11 @@ class UrController:
     # -- the control cycle
 
     def run(self, until: Callable[[], bool]) -> None:
-        due = time.monotonic_ns()
+        due = CLOCK.now_ns()
         while not (self._cycle % 25 == 0 and until()):
             while not self._asked.empty():
                 self._obey(*self._asked.get())
-            now = time.monotonic_ns()
+            now = CLOCK.now_ns()
             missed = max(0, (now - due) // self._period_ns)
             if missed:  # this machine was late: the clock goes on, one package is sent
                 self._late += 1
@@ -261,12 +262,12 @@ class UrController:
     def _serve(self, due: int) -> None:
         servers = [self._rtde, *self._texts]
         while True:
-            now = time.monotonic_ns()
+            now = CLOCK.now_ns()
             sockets = [sock for server in servers for sock in server.sockets()]
             for sock in select.select(sockets, [], [], max(0.0, (due - now) / 1e9))[0]:
                 for server in servers:
                     server.read(sock)
-            if time.monotonic_ns() >= due:
+            if CLOCK.now_ns() >= due:
                 return
 
     def close(self) -> None:

@@ -85,7 +85,7 @@ def make_campaign(
 ) -> Opened:
     """Open a campaign in the folder `lab`, which becomes a lab. `cell` replaces pieces of the cell file's text."""
     for folder in ("protocols", "fixtures", "cells", "campaigns"):
-        (lab / folder).mkdir(exist_ok=True)
+        (lab / folder).mkdir(exist_ok=True, parents=True)
     (lab / "lab.toml").touch()
     (lab / "fixtures/two_totes.toml").write_bytes((ROOT / "fixtures/two_totes.toml").read_bytes())
     text = PROTOCOL.format(
