@@ -2,6 +2,8 @@
 VENV ?= .venv
 PYTHON ?= python3
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check -q
+# What is tested by default; `alone` needs the machine to itself, since it counts what two busy cores may lose.
+DEFAULT = not interop and not hardware and not benchmark
 # setuptools makes an editable install live for edits and new modules; only these two files change what is installed.
 INSTALLED_BY = pyproject.toml constraints.txt
 
@@ -12,7 +14,8 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-test
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/python -m pytest -q -n 2
+	$(VENV)/bin/python -m pytest -q -n 2 -m "not alone and $(DEFAULT)"
+	$(VENV)/bin/python -m pytest -q -m "alone and $(DEFAULT)"
 
 # The type checker cannot follow mapped folders, so it reads a copy laid out as installed.
 lint: $(VENV)/.installed-test

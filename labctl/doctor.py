@@ -26,6 +26,7 @@ from labctl.clock import MILLISECOND, Clock, MonotonicClock
 from labctl.errors import LabctlError
 from labctl.lab import read_cell
 from labctl.model import Cell
+from labctl.probing import probe
 
 CORE = ("av", "click", "jinja2", "matplotlib", "numpy", "pyzmq", "rich", "scipy", "sqlmodel")
 # extra -> (module to look for, what it is for)
@@ -43,6 +44,7 @@ EXTRAS = {
 # An event is committed before its act, so a slow disk makes every act slow. Measured commits: 4 ms median on an SSD.
 SLOW_FSYNC_MS = 50.0
 SYNCS = 20
+FEWEST_STATES = 0.95  # of what the cell asks for: fewer is a warning
 # A 1 kHz loop needs priority over the desktop; 99 is what Franka's and UR's set-up pages ask for.
 REALTIME_PRIORITY = 99
 
@@ -181,7 +183,24 @@ def check_drivers(cell: Cell, folder: Path) -> list[Check]:
     names = ["arm", *camera_names(plain)]
     if cell.cell.operator != "console":
         names.append("operator")
-    return [_loads(name, spec) for name in names]
+    checks = [_loads(name, spec) for name in names]
+    if cell.cell.kind in ("real", "emulated") and checks[0].level == "ok":
+        checks[0] = _answers(cell, {"cell": plain, "fixture": fixture})
+    return checks
+
+
+def _answers(cell: Cell, spec: Mapping[str, Any]) -> Check:
+    """Does the robot answer, is it ready, and does it send as many states as the cell asks for?"""
+    found = probe(spec)
+    if found["mode"] == "lost":
+        return Check("arm", "fail", f"does not answer: {found['reason']}", "then run doctor again")
+    if found["mode"] in ("safety_stop", "fault"):
+        return Check("arm", "warn", found["reason"], "a run asks an operator to acknowledge this before anything moves")
+    wanted = cell.robot.state_hz
+    text = f"connected and {found['mode']}; {found['states']:.0f} states in a second, {wanted:g} asked for"
+    if found["states"] < FEWEST_STATES * wanted:
+        return Check("arm", "warn", text, "this machine or the network is too slow for this state_hz")
+    return Check("arm", "ok", f"{text}; nothing was moved")
 
 
 def _loads(name: str, spec: Mapping[str, Any]) -> Check:

@@ -245,7 +245,7 @@ class StreamedArm:
             self._gripper.close()
 
     def _raise_if_lost(self) -> None:
-        """The servo thread says so, or cannot any more: a vendor's client may hang in its call when its link is gone."""
+        """The servo thread says so, or cannot any more: a vendor's client may hang in a call once its link is gone."""
         if self._lost:
             raise DeviceLost(self._lost)
         if self._thread is not None and (health := self._link.health()).mode == "lost":

@@ -1,5 +1,5 @@
-"""What every gripper does: moves nothing by connecting, follows the latest target, stays where it is stopped, activates on a
-person's word, and leaves no thread behind.
+"""What every gripper does: moves nothing by connecting, follows the latest target, stays where it is stopped, activates
+on a person's word, and leaves no thread behind.
 """
 
 from __future__ import annotations

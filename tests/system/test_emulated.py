@@ -4,15 +4,17 @@ recorded, and every fault costs what it should and no more.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from signal import SIGCONT, SIGKILL, SIGSTOP
 
 import numpy as np
 import pytest
 from support.campaigns import HUMAN, events_of, make_campaign, policy, start_run
 from support.emulators import NAMES, Emulator
-from support.live import of_kind, running, wait_for
+from support.live import children, of_kind, running, wait_for
 
 from labctl.events import Kind
 from labctl.traces import TraceStore
@@ -41,6 +43,7 @@ def _states(folder: Path, episode: str | None) -> np.ndarray:
         store.close()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("emulator", ["emulated_fr3", "emulated_ur5e"], indirect=True)
 def test_a_block_records_every_state_that_the_controller_sent(emulator: Emulator, tmp_path: Path) -> None:
     cell = emulator.cell
@@ -143,6 +146,46 @@ def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, 
         assert any(words in text for text in said), f"{fault}: {said}"
     lost = Counter(reasons.values())["arm_lost"]
     assert Counter(str(e.body["reason"]) for e in of_kind(folder, Kind.EPISODE_VOIDED))["arm_lost"] == lost
+    assert verify_campaign(folder).problems == []
+
+
+@pytest.mark.parametrize("emulator", ["emulated_fr3", "emulated_ur5e"], indirect=True)
+def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator, tmp_path: Path) -> None:
+    """Run frozen, controller killed, arm process frozen, arm process killed: each in an episode of its own. The stated
+    times are the lease (0.3 s), the stale target (0.5 s), and the robot's own watch (0.2 s on the FCI, 0.25 s on RTDE).
+    """
+    cell = emulator.cell
+    victims = [("run", SIGSTOP), ("controller", SIGKILL), ("arm", SIGSTOP), ("arm", SIGKILL)]
+    opened = make_campaign(
+        tmp_path,
+        [policy("policy-a", skill="swift"), policy("policy-b", skill="swift")],
+        base=cell,
+        cell={HOSTS[cell]: emulator.host},
+        durable=True,
+        live=True,
+        blocks=3,
+        items=8,
+        budget=3.0,
+        arming=3.0,
+        max_voids=9,
+    )
+    folder = opened.folder
+    with running(folder, tmp_path / "run.log") as run:
+        for number, (victim, how) in enumerate(victims, 1):
+            wait_for(f"go {number}", lambda n=number: len(of_kind(folder, Kind.GO)) >= n)
+            _until_moving(emulator)
+            pid = run.pid if victim == "run" else children(run.pid)[victim]
+            from_s = emulator.stats()["robot_time_s"]
+            os.kill(pid, how)
+            wait_for(f"the arm at rest without {victim}", lambda: _still(emulator))
+            took = emulator.stats()["robot_time_s"] - from_s
+            print(f"{cell}: {victim} {how.name}: at rest {took:.2f} s of robot time later")
+            assert took < 2.0
+            if victim == "run":
+                os.kill(pid, SIGCONT)
+        wait_for("one more go", lambda: len(of_kind(folder, Kind.GO)) > len(victims))
+        run.terminate()
+        run.wait(timeout=30)
     assert verify_campaign(folder).problems == []
 
 
