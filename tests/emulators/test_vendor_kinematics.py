@@ -1,0 +1,60 @@
+"""The simulated arms stand where the vendors' own clients say they stand: forward kinematics to 1e-6."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from labctl.drivers.common import kinematics
+from labctl.drivers.common.arms import FR3, UR5, UR5E
+from labctl.drivers.common.ur_pose import from_ur
+from support.emulators import Emulator
+
+RNG = np.random.default_rng(5)
+FRANKY = """
+import json, sys, franky
+robot = franky.Robot({host!r}, realtime_config=franky.RealtimeConfig.Ignore)
+state, model = robot.state, robot.model
+found = []
+for q in json.load(sys.stdin):
+    pose = model.pose(franky.Frame.EndEffector, q, state.F_T_EE, state.EE_T_K)
+    found.append([*pose.translation, *pose.quaternion])
+print(json.dumps(found))
+"""
+UR_RTDE = """
+import json, sys, os, rtde_control
+control = rtde_control.RTDEControlInterface({host!r})
+tool = [0.0, 0.0, 0.1034, 0.0, 0.0, 0.0]
+print(json.dumps([control.getForwardKinematics(q, tool) for q in json.load(sys.stdin)]), flush=True)
+control.stopScript()
+os._exit(0)
+"""
+
+
+def asked(code: str, host: str, q: np.ndarray) -> list[list[float]]:
+    """The poses a client library gives, asked in a process of its own."""
+    command = [sys.executable, "-c", code.format(host=host)]
+    done = subprocess.run(command, input=json.dumps(q.tolist()), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads([line for line in done.stdout.splitlines() if line.startswith("[")][-1])
+
+
+@pytest.mark.parametrize(
+    ("arm", "name", "code"),
+    [(FR3, "fr3", FRANKY), (UR5, "ur5", UR_RTDE), (UR5E, "ur5e", UR_RTDE)],
+    ids=["fr3", "ur5", "ur5e"],
+)
+def test_forward_kinematics_agree_with_the_client(arm, name: str, code: str) -> None:
+    q = arm.home + RNG.uniform(-0.6, 0.6, (25, arm.dof))
+    emulator = Emulator(name)
+    try:
+        found = asked(code, emulator.host, q)
+    finally:
+        emulator.end()
+    theirs = np.array(found if name == "fr3" else [from_ur(pose) for pose in found])
+    ours = kinematics.poses(arm.chain, q)
+    assert np.abs(ours[:, :3] - theirs[:, :3]).max() < 1e-6
+    assert np.abs(np.abs((ours[:, 3:] * theirs[:, 3:]).sum(axis=1)) - 1).max() < 1e-6
