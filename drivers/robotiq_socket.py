@@ -65,7 +65,10 @@ class RobotiqSocket:
         return data.decode("ascii", "replace").splitlines()
 
     def _look(self) -> None:
-        answers = dict(line.split(" ", 1) for line in self._ask("".join(f"GET {n}\n" for n in READ), len(READ)))
+        pairs = [line.split() for line in self._ask("".join(f"GET {n}\n" for n in READ), len(READ))]
+        if [pair[0] for pair in pairs if len(pair) == 2] != list(READ):
+            raise DeviceLost(f"what answers on {self._host}:{PORT} is not a Robotiq gripper's URCap")
+        answers = {name: value for name, value in pairs}
         if any(not answers.get(name, "?").isdigit() for name in READ):
             self._work.sound = RobotStatus("fault", "the gripper answers '?': the robot is in emergency stop")
             return

@@ -46,6 +46,8 @@ def probe_main() -> None:
         answer = _listen(spec)
     except LabctlError as error:
         answer = {"mode": "lost", "reason": str(error)}
+    except Exception as error:  # a bug in a driver must not look like a robot that is well
+        answer = {"mode": "lost", "reason": f"{type(error).__name__}: {error}"}
     sys.stdout.write("\n" + json.dumps(answer) + "\n")
     sys.stdout.flush()
     os._exit(0)  # a vendor's thread that hangs would hold the interpreter's end

@@ -4,6 +4,7 @@ on a person's word, and leaves no thread behind.
 
 from __future__ import annotations
 
+import socketserver
 import threading
 from collections.abc import Callable, Iterator
 
@@ -145,6 +146,23 @@ def test_a_gripper_that_is_not_there_is_lost_in_one_line(driver: str) -> None:
     with pytest.raises(DeviceLost) as caught:
         made.connect()
     assert "\n" not in str(caught.value)
+
+
+def test_a_stranger_on_the_grippers_port_is_told_from_a_gripper() -> None:
+    class Stranger(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            self.rfile.readline()
+            self.wfile.write(b"HTTP/1.1 400 Bad Request\n\n\n\n\n")
+
+    host = address()
+    with socketserver.TCPServer((host, 63352), Stranger) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        made = load("robotiq_socket", {}, host=host)
+        with pytest.raises(DeviceLost, match="not a Robotiq gripper"):
+            made.connect()
+        made.close()
+        thread.join()
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
