@@ -370,6 +370,7 @@ class RunNode:
         self._published, self._next_publish_ns = key, now_ns + PUBLISH_NS
         shown = {"run": self._run_id, "version": self._version(trial), "moment": self._moment, "allowed": list(verbs)}
         ready = bool(rollout and rollout.operator_ready)
+        shown["clipped"] = self._presence.clip(now_ns)
         step.out.append(Message("@state", "state", {**shown, **board(desk, trial, live, operator_ready=ready)}))
 
     # -- end

@@ -11,11 +11,12 @@ import click
 
 from labctl.cli.options import CONTEXT, campaign_argument, example, lab_option
 
-FORMATS = ("table",)
+FORMATS = ("table", "npz")
 LATER = ("rrd", "mcap", "parquet", "lerobot-v3", "lerobot-v2.1")
 EPILOG = example(
     "labctl export first --to table --out operations.csv",
     "labctl export first --to table --where outcome=failure --out failures.parquet",
+    "labctl export first --to npz --out states/",
 )
 
 
@@ -26,7 +27,8 @@ EPILOG = example(
 @click.option("--where", default=None, metavar="COLUMN=VALUE", help="Only episodes of which this is true.")
 @lab_option
 def export(campaign: str, form: str, out: Path, where: str | None, lab: Path | None) -> None:
-    """Write the operations table, as CSV or, by the ending of PATH, as Parquet.
+    """Write the operations table, as CSV or, by the ending of PATH, as Parquet; or the recorded states of the arm
+    (npz), one file an episode in the folder PATH.
 
     Before unblinding it has no arm column. `--where outcome=failure` keeps the episodes in which an item was left.
     """
@@ -49,5 +51,17 @@ def export(campaign: str, form: str, out: Path, where: str | None, lab: Path | N
     kept = filter_rows(rows, where) if where else rows
     if not kept:
         raise InputError(f"no episode of {folder.name} has {where}; nothing was written")
+    if form == "npz":
+        from labctl.dialect import sqlite_url
+        from labctl.export_traces import write_states
+        from labctl.traces import TraceStore
+
+        store = TraceStore.open(sqlite_url(folder / "traces.db"), folder.name, readonly=True)
+        try:
+            written = write_states(store, list(dict.fromkeys(row["episode"] for row in kept)), out)
+        finally:
+            store.close()
+        click.echo(f"wrote the states of {len(written)} episodes to {out}")
+        return
     write_table(kept, out)
     click.echo(f"wrote {len(kept)} rows of {len({row['episode'] for row in kept})} episodes to {out}")

@@ -1,6 +1,7 @@
 """Who is there, and who is not any more."""
 
 from labctl.bus import Message
+from labctl.clock import SECOND
 from labctl.presence import BEAT_LIMIT_NS, Presence
 
 
@@ -63,3 +64,13 @@ def test_an_observation_is_a_heartbeat_of_the_arm():
     presence.hear(hello("arm"), 0)
     presence.hear(obs(), BEAT_LIMIT_NS)
     assert presence.silent(BEAT_LIMIT_NS + 1) == []
+
+
+def test_the_limit_that_shapes_the_motion_is_shown_for_a_second():
+    presence = Presence(["arm"])
+    presence.hear(Message("run", "hello", sender="arm"), 0)
+    body = {"mode": "moving", "reason": "", "clipped": "joint 4 speed"}
+    presence.hear(Message("run", "obs", body, sender="arm"), 5 * SECOND)
+    presence.hear(Message("run", "obs", {**body, "clipped": ""}, sender="arm"), 5 * SECOND + SECOND // 2)
+    assert presence.clip(5 * SECOND + SECOND // 2) == "joint 4 speed"
+    assert presence.clip(6 * SECOND + 1) == ""
