@@ -79,7 +79,7 @@ class UrLink:
         self._power_on = options.flag("power_on", False)
         self._home_speed = options.number("home_speed_rad_s", 0.3, 0.01, 1.0)
         self._payload = options.number("payload_kg", 0.0, 0.0, 5.0)
-        self._cog = options.numbers("payload_cog_m", (0.0, 0.0, 0.05), 3)
+        self._cog = options.row("payload_cog_m", (0.0, 0.0, 0.05))
         self._watchdog_hz = options.number("watchdog_hz", 4.0, 1.0, 50.0)
         self._tool = [0.0, 0.0, options.number("tool_z_m", HAND_M, 0.0, 0.5), 0.0, 0.0, 0.0]
         self._receive: Any = None
@@ -176,7 +176,7 @@ class UrLink:
         control = self._ask(lambda: rtde_control.RTDEControlInterface(self._host, 1 / self._period_s, flags))
         self._ask(lambda: control.setTcp(self._tool))
         if self._payload:
-            self._ask(lambda: control.setPayload(self._payload, list(self._cog)))
+            self._ask(lambda: control.setPayload(self._payload, self._cog))
         self._ask(lambda: control.setWatchdog(self._watchdog_hz))
         self._control, self._doing = control, ""
         self._kicked_ns = self._clock.now_ns()

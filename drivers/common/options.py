@@ -51,6 +51,11 @@ class Options:
             raise self.refusal(name, f"a list of {length} finite numbers")
         return np.array(value, dtype=float)
 
+    def row(self, name: str, default: Sequence[float]) -> list[float]:
+        """A list of as many finite numbers as the default has."""
+        found = self.numbers(name, default, len(default))
+        return list(default) if found is None else found.tolist()
+
     def choice(self, name: str, default: str, allowed: Sequence[str]) -> str:
         """One of a few words."""
         value = self._given.get(name, default)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 
-def from_ur(pose: Sequence[float]) -> np.ndarray:
+def from_ur(pose: Sequence[float] | np.ndarray) -> np.ndarray:
     """A pose (7,) from x y z rx ry rz."""
     x, y, z, rx, ry, rz = pose
     angle = math.sqrt(rx * rx + ry * ry + rz * rz)
@@ -19,7 +19,7 @@ def from_ur(pose: Sequence[float]) -> np.ndarray:
     return np.array([x, y, z, rx * scale, ry * scale, rz * scale, math.cos(angle / 2)])
 
 
-def to_ur(pose: Sequence[float]) -> list[float]:
+def to_ur(pose: Sequence[float] | np.ndarray) -> list[float]:
     """x y z rx ry rz from a pose (7,), the rotation at most half a turn."""
     x, y, z, qx, qy, qz, qw = pose
     if qw < 0:

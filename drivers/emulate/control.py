@@ -99,7 +99,7 @@ def _answer(verbs: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]], 
         return {"ok": False, "error": f"a request is at most {MOST_BYTES} bytes"}
     try:
         body = json.loads(line)
-        verb = verbs.get(body.get("do")) if isinstance(body, dict) else None
+        verb = verbs.get(str(body.get("do"))) if isinstance(body, dict) else None
         if verb is None:
             return {"ok": False, "error": f'give {{"do": …}} with one of: {", ".join(verbs)}'}
         return {"ok": True, **verb(body)}

@@ -96,8 +96,8 @@ def read_command(data: bytes) -> RobotCommand | None:
     if len(data) != COMMAND.size:
         return None
     v = COMMAND.unpack(data)
-    parts = [np.array(v[a:b]) for a, b in ((1, 8), (8, 15), (15, 31), (31, 37), (37, 39))]
-    return RobotCommand(v[0], *parts, bool(v[39]), bool(v[40]), np.array(v[41:48]), bool(v[48]))
+    q, dq, pose, twist, elbow = (np.array(v[a:b]) for a, b in ((1, 8), (8, 15), (15, 31), (31, 37), (37, 39)))
+    return RobotCommand(v[0], q, dq, pose, twist, elbow, bool(v[39]), bool(v[40]), np.array(v[41:48]), bool(v[48]))
 
 
 class StateBuffer:

@@ -29,7 +29,7 @@ class Fingers:
     def __init__(self, plant: Plant) -> None:
         self._plant = plant
         self._lock = threading.Lock()
-        self._set = dict.fromkeys(NAMES, 0)
+        self._set: dict[str, int] = {name: 0 for name in NAMES}
         self._active_at = 0
 
     def write(self, values: dict[str, int]) -> None:
