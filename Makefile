@@ -2,7 +2,7 @@
 VENV ?= .venv
 PYTHON ?= python3
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check -q
-# What is tested by default; `alone` needs the machine to itself, since it counts what two busy cores may lose.
+# What is tested by default. What runs in real time (`alone`) has the machine to itself: a robot waits for nobody.
 DEFAULT = not interop and not hardware and not benchmark
 # setuptools makes an editable install live for edits and new modules; only these two files change what is installed.
 INSTALLED_BY = pyproject.toml constraints.txt
@@ -14,8 +14,8 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-test
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/python -m pytest -q -n 2 -m "not alone and $(DEFAULT)"
-	$(VENV)/bin/python -m pytest -q -m "alone and $(DEFAULT)"
+	$(VENV)/bin/python -m pytest -q -n 2 --dist loadfile -m "not alone and $(DEFAULT)"
+	$(VENV)/bin/python -m pytest -q -rR -m "alone and $(DEFAULT)"
 
 # The type checker cannot follow mapped folders, so it reads a copy laid out as installed.
 lint: $(VENV)/.installed-test
@@ -27,6 +27,7 @@ lint: $(VENV)/.installed-test
 
 docs: $(VENV)/.installed-test
 	$(VENV)/bin/python -P tests/unit/test_help.py > docs/cli.md
+	$(VENV)/bin/python -P tests/unit/test_planning_page.py
 
 clean:
 	rm -rf build dist *.egg-info labctl-demo

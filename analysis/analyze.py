@@ -11,9 +11,10 @@ from typing import Any
 
 from labctl.analysis.cautions import cautions, unequal_budgets
 from labctl.analysis.cells import cells_of
+from labctl.analysis.clusters import clusters, episode_replicates, rmst_replicates
 from labctl.analysis.compare import Cohort, Plan, arm_row, pair_rows
-from labctl.analysis.describe import cell_replicates, cell_row
-from labctl.analysis.hrt import cell_mean
+from labctl.analysis.describe import cell_row
+from labctl.analysis.hrt import rmst
 from labctl.analysis.table import LONGEST_S, NS, Table, TableError
 
 SCHEMA = "labctl.analysis/1"
@@ -42,18 +43,16 @@ def analyze(
     for name, count in (("boot", boot), ("perm", perm)):
         if count < 1:
             raise TableError(table.where, f"{name} is {count}; allowed is a whole number, 1 or more")
-    cohort = Cohort(
-        cells,
-        {k: cell_mean(c, plan.tau_ns) for k, c in cells.items()},
-        {k: cell_replicates(c, seed, boot, plan.tau_ns) for k, c in cells.items()},
-    )
+    found = rmst_replicates(clusters(cells, plan.tau_ns, seed), boot)
+    paper = {k: episode_replicates(c, plan.tau_ns, seed, boot, found) for k, c in cells.items()}
+    cohort = Cohort(cells, found, paper, any(table.cause))
     refused = unequal_budgets(cells)
     return {
         "schema": SCHEMA,
         "tau": plan.tau_ns / NS,
         "reference": reference,
         "seed": seed,
-        "cells": [cell_row(c, cohort.means[k], plan.tau_ns, cohort.replicates[k]) for k, c in cells.items()],
+        "cells": [cell_row(c, rmst(found, [k], paper, plan.tau_ns / NS), plan.tau_ns) for k, c in cells.items()],
         "arms": [arm_row(cohort, arm, plan) for arm in cohort.arms()],
         "pairs": pair_rows(cohort, plan, set(refused)),
         "warnings": cautions(table, cells, plan.tau_ns, refused),

@@ -11,15 +11,15 @@ from collections.abc import Mapping
 import numpy as np
 from labctl.analysis.cells import Cell
 from labctl.analysis.ks import pair_of
+from labctl.analysis.multiplicity import smallest_p
 from labctl.analysis.resample import swap_count
 from labctl.analysis.survival import NEVER_NS
-from labctl.analysis.table import CENSORED, UNKNOWN, Table
+from labctl.analysis.table import CENSORED, UNKNOWN, WRONG_END, Table
+from labctl.analysis.verdicts import ALPHA
 
 Key = tuple[str, str]
 FEW = 5
 PERCENTILE_NEEDS = 20
-SWAPS_FOR_05 = 40
-"""With fewer relabellings a two-sided p cannot reach .05: the mirror image of each is as extreme."""
 
 
 def unequal_budgets(cells: Mapping[Key, Cell]) -> dict[Key, str]:
@@ -87,6 +87,10 @@ def _of_cell(cell: Cell, tau_ns: int) -> list[str]:
         out.append("no budget_s; completion and mtbf are taken at tau")
     if cell.ended_early:
         out.append(f"{cell.ended_early} episode{'s' * (cell.ended_early > 1)} ended early by a person")
+    wrong = cell.cause.count(WRONG_END)
+    if wrong:
+        many = "episodes were" if wrong > 1 else "episode was"
+        out.append(f"{wrong} {many} ended by a device while items remained; what was open is censored there")
     if cell.futile_without_budget:
         out.append("an episode ended for lack of progress has no budget_s; its tail stays as observed")
     return out
@@ -98,9 +102,11 @@ def _of_pairs(cells: Mapping[Key, Cell], arms: list[str], tau_ns: int, refused: 
         shared = sorted({o for arm, o in cells if arm == a} & {o for arm, o in cells if arm == b})
         if shared and (a, b) not in refused:
             pair = pair_of([cells[a, o] for o in shared], [cells[b, o] for o in shared], tau_ns)
-            swaps = swap_count(pair.strata, pair.is_a)
-            if swaps < SWAPS_FOR_05:
-                out.append(f"{a} and {b}: only {swaps} relabellings within blocks; p cannot be below {1 / swaps:.3g}")
+            sides = [(int(pair.is_a[s].sum()), int((~pair.is_a[s]).sum())) for s in pair.strata]
+            least = smallest_p(sides)
+            if least > ALPHA:
+                swaps = swap_count(pair.strata, pair.is_a)
+                out.append(f"{a} and {b}: only {swaps} relabellings within blocks; p cannot be below {least:.3g}")
         elif not shared:
             out.append(f"{a} and {b} have no object in common: not compared")
     return out

@@ -25,6 +25,7 @@ class Cell:
     spells: Spells
     observed: Spells
     kind: np.ndarray
+    cause: tuple[str, ...]
     ghost_ns: Ints
     blocks: tuple[str, ...]
     moved: Ints
@@ -33,6 +34,7 @@ class Cell:
     budget_ns: Ints
     ended_early: int
     futile_without_budget: int
+    interventions: Ints
 
     @property
     def episodes(self) -> int:
@@ -53,15 +55,19 @@ def _cell(table: Table, key: tuple[str, str], episodes: tuple[int, ...], rows: l
     said = [table.episodes[e] for e in episodes]
     budget = np.array([e.budget_ns for e in said])
     walked = np.bincount(local, np.where(kind == SUCCESS, time, 0), len(episodes)).astype(np.int64)
-    early = np.array([table.cause[r] in ("futility", "operator") for r in taken]) & (kind == CENSORED)
-    futile = np.array([table.cause[r] == "futility" for r in taken]) & (kind == CENSORED)
+    cause = tuple(table.cause[r] for r in taken)
+    tail = kind == CENSORED
+    futile = np.array([c == "futility" for c in cause]) & tail
+    early = np.array([c == "operator" for c in cause]) & tail | futile
     carried = np.where(futile & (budget[local] != UNKNOWN), np.maximum(time, (budget - walked)[local]), time)
     event = kind != CENSORED
+    observed = Spells(np.where(kind == GHOST, NEVER_NS, time), event, local, len(episodes))
     return Cell(
         *key,
-        Spells(np.where(kind == GHOST, NEVER_NS, carried), event, local, len(episodes)),
-        Spells(np.where(kind == GHOST, NEVER_NS, time), event, local, len(episodes)),
+        Spells(np.where(kind == GHOST, NEVER_NS, carried), event, local, len(episodes)) if futile.any() else observed,
+        observed,
         kind,
+        cause,
         np.where(kind == GHOST, time, UNKNOWN),
         tuple(e.block for e in said),
         np.bincount(local[kind == SUCCESS], minlength=len(episodes)),
@@ -70,6 +76,7 @@ def _cell(table: Table, key: tuple[str, str], episodes: tuple[int, ...], rows: l
         budget,
         int(early.sum()),
         int((futile & (budget[local] == UNKNOWN)).sum()),
+        np.array([e.interventions for e in said]),
     )
 
 

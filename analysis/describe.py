@@ -5,20 +5,37 @@ Compares nothing: whatever needs two arms lives in `compare.py`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from labctl.analysis.cells import Cell
-from labctl.analysis.hrt import Interval, Mean, cell_key, percentile, rmst_interval, rmst_replicates
-from labctl.analysis.survival import NEVER_NS, Floats, Ints, curve, incidence_rmst, median_ns, rmst, weighted_rmst
+from labctl.analysis.hrt import Estimate
+from labctl.analysis.incidence import incidence
+from labctl.analysis.intervals import Interval
+from labctl.analysis.survival import (
+    NEVER_NS,
+    Floats,
+    Ints,
+    curve,
+    quantile_ns,
+    rmst,
+    rmst_with_error,
+    weighted_rmst,
+)
 from labctl.analysis.table import CENSORED, GHOST, SUCCESS, UNKNOWN
 
+INTERVENTIONS = ("safety_stop", "intervention", "assist", "e_stop", "estop")
+"""Causes that say a person touched the robot or stopped it for safety."""
 
-def cell_row(cell: Cell, mean: Mean, tau_ns: int, replicates: Floats) -> dict[str, object]:
-    """The entry of `cells` for one (arm, object); `replicates` are the paper's bootstrap RMSTs [boot]."""
+
+def cell_row(cell: Cell, found: Estimate, tau_ns: int) -> dict[str, object]:
+    """The entry of `cells` for one (arm, object); `found` is its RMST(tau) with intervals."""
     horizon = common_budget(cell.budget_ns) or tau_ns
     grid, surviving = curve(cell.spells, max(tau_ns, horizon, 60_000_000_000))
     done = 1.0 - surviving
     completion = _read(grid, done, horizon)
     shown = grid <= tau_ns
+    competing = incidence(cell, tau_ns)
     return {
         "arm": cell.arm,
         "object": cell.object,
@@ -27,17 +44,17 @@ def cell_row(cell: Cell, mean: Mean, tau_ns: int, replicates: Floats) -> dict[st
         "successes": int((cell.kind == SUCCESS).sum()),
         "censored": int((cell.kind == CENSORED).sum()),
         "ghosts": int((cell.kind == GHOST).sum()),
-        "rmst": mean.rmst,
-        "rmst_se": mean.se,
-        "rmst_ci": listed(rmst_interval([mean], tau_ns / 1e9)[1]),
-        "rmst_ci_percentile": listed(percentile(replicates)),
+        "rmst": found.value,
+        "rmst_se": rmst_with_error(cell.spells, tau_ns)[1],
+        "rmst_ci": listed(found.interval),
+        "rmst_ci_percentile": listed(found.percentile),
         "rmst_wang_chang": wang_chang(cell, tau_ns),
-        "rmst_aalen_johansen": aalen_johansen(cell, tau_ns),
+        "rmst_aalen_johansen": None if competing is None else competing.rmst,
         "items_moved": int(cell.moved.sum()),
         "items_staged": None if (cell.staged == UNKNOWN).any() else int(cell.staged.sum()),
         "rmst_first_operation": first_operation(cell, tau_ns),
         "ended_early": cell.ended_early,
-        "median": _seconds(median_ns(cell.spells)),
+        "median": _seconds(quantile_ns(cell.spells)),
         "completion": completion,
         "uph": items_per_hour(cell),
         "uph_paper": items_per_hour_paper(cell),
@@ -48,11 +65,6 @@ def cell_row(cell: Cell, mean: Mean, tau_ns: int, replicates: Floats) -> dict[st
             "F": [_read(grid, done, 0), *done[shown & (grid > 0)].tolist()],
         },
     }
-
-
-def cell_replicates(cell: Cell, seed: int, boot: int, tau_ns: int) -> Floats:
-    """The paper's RMST replicates of the cell [boot], on tails as observed."""
-    return rmst_replicates(cell.observed, cell_key(seed, cell), boot, tau_ns)
 
 
 def common_budget(budget_ns: Ints) -> int | None:
@@ -73,29 +85,30 @@ def items_per_hour_paper(cell: Cell) -> float | None:
     return 3600.0 / (float(times.mean()) / 1e9) if times.sum() else None
 
 
+def intervention_rate(cells: Sequence[Cell], *, named: bool = True) -> float | None:
+    """Share of episodes, void ones left out, that a person touched or a stop for safety ended.
+
+    Touches are those of the column `interventions`; where an episode leaves it empty, the causes named have to tell,
+    and None where an unfinished row of such an episode names none. named: the table names causes at all.
+    """
+    touched, count = 0, 0
+    for cell in cells:
+        said = np.array([cause.lower().replace(" ", "_").replace("-", "_") for cause in cell.cause])
+        silent = (cell.interventions == UNKNOWN)[cell.spells.episode]
+        if ((cell.kind != SUCCESS) & (said == "") & silent).any() or (silent.any() and not named):
+            return None
+        by_cause = np.isin(np.arange(cell.episodes), cell.spells.episode[np.isin(said, INTERVENTIONS)])
+        touched += int((by_cause | (cell.interventions > 0)).sum())
+        count += cell.episodes
+    return touched / count
+
+
 def wang_chang(cell: Cell, tau_ns: int) -> float:
     """RMST by Wang & Chang (1999): complete gaps weigh 1/m within their episode, a tail counts only if alone."""
     complete = np.bincount(cell.spells.episode[cell.kind != CENSORED], minlength=cell.episodes)[cell.spells.episode]
     kept = (cell.kind != CENSORED) | (complete == 0)
     weight = 1.0 / np.maximum(complete, 1)[kept]
     return weighted_rmst(cell.spells.time_ns[kept], cell.spells.event[kept], weight, tau_ns)
-
-
-def aalen_johansen(cell: Cell, tau_ns: int) -> float | None:
-    """tau - ∫F of success with lost items competing, on durations that restart at a ghost.
-
-    None where a ghost carries no time, or a row is earlier than the ghost before it.
-    """
-    ghost = cell.kind == GHOST
-    if (cell.ghost_ns[ghost] == UNKNOWN).any():
-        return None
-    time = np.where(ghost, cell.ghost_ns, cell.spells.time_ns)
-    since = np.zeros_like(time)
-    after_ghost = np.flatnonzero(ghost[:-1] & (cell.spells.episode[1:] == cell.spells.episode[:-1])) + 1
-    since[after_ghost] = time[after_ghost - 1]
-    if (time < since).any():
-        return None
-    return incidence_rmst(time - since, cell.kind == SUCCESS, ghost, tau_ns)
 
 
 def first_operation(cell: Cell, tau_ns: int) -> float:

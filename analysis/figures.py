@@ -117,7 +117,7 @@ def curve_figures(
             _label_ends(ax, tau, ends)
 
         band_of = {arm: bands.get((arm, obj)) for arm in curves}
-        figures.append(_make(f"success-{slug(obj)}", obj, (4.9, 3.1), draw, _curve_csv(obj, curves, band_of)))
+        figures.append(make(f"success-{slug(obj)}", obj, (4.9, 3.1), draw, _curve_csv(obj, curves, band_of)))
     return figures
 
 
@@ -147,8 +147,8 @@ def pp_figures(result: Mapping[str, Any], styles: Mapping[str, Look]) -> list[Fi
             for arm, xyz in points.items()
             for t, x, y in zip(*xyz, strict=True)
         ]
-        text = _csv(("object", "arm", "t_s", "f_reference", "f_arm"), rows)
-        figures.append(_make(f"pp-{slug(obj)}", obj, (3.1, 3.1), draw, text))
+        text = to_csv(("object", "arm", "t_s", "f_reference", "f_arm"), rows)
+        figures.append(make(f"pp-{slug(obj)}", obj, (3.1, 3.1), draw, text))
     return figures
 
 
@@ -193,7 +193,7 @@ def hrt_figure(result: Mapping[str, Any], styles: Mapping[str, Look]) -> Figure 
         for a in arms
     ]
     head = ("arm", *keys, *(f"{s}_{end}" for s in spans for end in ("low", "high")))
-    return _make("hrt", "HRT", (7.4, 1.0 + 0.48 * len(arms)), draw, _csv(head, rows))
+    return make("hrt", "HRT", (7.4, 1.0 + 0.48 * len(arms)), draw, to_csv(head, rows))
 
 
 def _curves(result: Mapping[str, Any]) -> dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]:
@@ -229,7 +229,8 @@ def _label_ends(ax: Axes, x: float, ends: Sequence[tuple[float, str, str]], gap:
         ax.annotate(arm, at, (5, 0), textcoords="offset points", va="center", color=colour, annotation_clip=False)
 
 
-def _make(name: str, title: str, size: tuple[float, float], draw: Callable[[Axes], None], numbers: str) -> Figure:
+def make(name: str, title: str, size: tuple[float, float], draw: Callable[[Axes], None], numbers: str) -> Figure:
+    """Draw one figure of `size` inches: the same input, the same bytes."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
@@ -255,10 +256,11 @@ def _curve_csv(obj: str, curves: Mapping[str, Any], bands: Mapping[str, Band | N
                 i = max(0, int(np.searchsorted(band[0], x, side="right")) - 1)
                 ends = (f"{band[1][i]:.6g}", f"{band[2][i]:.6g}")
             rows.append((obj, arm, f"{x:.6g}", f"{y:.6g}", *ends))
-    return _csv(("object", "arm", "t_s", "f", "f_low", "f_high"), rows)
+    return to_csv(("object", "arm", "t_s", "f", "f_low", "f_high"), rows)
 
 
-def _csv(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def to_csv(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """The numbers of a figure as CSV text."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(head)

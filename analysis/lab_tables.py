@@ -53,6 +53,34 @@ def _repeated(row: Mapping[str, Any]) -> str:
     return moved_of_staged(row.get("moved"), row.get("staged"))
 
 
+def answer_table(lab: Lab) -> Table | None:
+    """How fast each arm was answered; None when no questions were recorded."""
+    rows = []
+    for entry in lab.get("answer_times") or []:
+        spreads = [_spread(entry.get(key), 1000) for key in ("answer_s", "server_s", "command_s", "picture_s")]
+        spreads += [_spread(entry.get(key), 1) for key in ("load_s", "warm_s")]
+        counts = (count(entry.get("questions")), count(entry.get("late")), count(entry.get("unanswered")))
+        rows.append((str(entry["arm"]), *counts, number(entry.get("answers_per_s")), *spreads))
+    if not rows:
+        return None
+    columns = (
+        ARM, Column("Questions"), Column("Late"), Column("Unanswered"), Column("Answers per s"), Column("Answer ms"),
+        Column("By its server ms"), Column("State to command ms"), Column("Picture to command ms"),
+        Column("Loading s"), Column("Warming s"),
+    )  # fmt: skip
+    note = (
+        "Median / 95th percentile. Loading and warming are before the clock and never count. Late answers came after "
+        "the card's deadline and were not used; the arm stood meanwhile, and that time counts. State and picture to "
+        "command: from when they were taken to when the first action of the answer began."
+    )
+    return Table(columns, tuple(rows), note)
+
+
+def _spread(spread: Mapping[str, Any] | None, scale: float) -> str:
+    digits = 0 if scale > 1 else 1
+    return " / ".join(number(scale * spread[key], digits) for key in ("p50", "p95")) if spread else MISSING
+
+
 def episode_table(lab: Lab) -> Table | None:
     """Every scored episode with the command that opens it; the HTML adds links to its videos."""
     episodes = lab.get("episodes") or []
@@ -89,6 +117,8 @@ def provenance_table(lab: Lab | None, result: Result) -> Table:
         if isinstance(value, Mapping):
             value = ", ".join(f"{name} {version}" for name, version in value.items())
         facts[words(key)] = value
+    if lab and lab.get("labels"):
+        facts["labels"] = f"{lab['labels']['stream']}: {lab['labels']['text']}"
     facts["analysis"] = f"{result.get('schema')}, seed {result.get('seed')}, tau {number(result.get('tau'), 0)} s"
     rows = tuple((str(key), str(value)) for key, value in facts.items() if value is not None)
     return Table((Column("What", "text"), Column("Value", "code")), rows)

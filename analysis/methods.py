@@ -51,14 +51,23 @@ NOTES: tuple[tuple[str, str], ...] = (
         "Each pair is tested by swapping the labels of its two arms within block and object; p = (b + 1) / (B + 1). "
         "A family of statistics is combined by its smallest p over one set of permutations, and Holm adjusts over "
         "pairs. A campaign fixes that family in its protocol before the first trial; a bare table has no record of "
-        "it. Verdicts have three values: an order, different without an order, or not resolved at this N. Not "
-        "resolved means that this campaign was too small to tell, nothing more. "
+        "it. A verdict is an order, different without an order (or as the object has it), or not resolved at this N. "
+        "Not resolved means that this campaign was too small to tell, nothing more. "
         f"(Verdicts: {PHAIL}; permutation test: labctl, since the paper's bootstrap rejects too often.)",
     ),
     (
         "Intervals",
         "All intervals are 95 % and treat an episode, not an operation, as the unit, because operations of an episode "
-        "depend on each other. The percentile interval is the paper's; at ten episodes per cell it is too narrow.",
+        "depend on each other; where arms ran in the same blocks, whole blocks are drawn. RMST, HRT and the P–P area "
+        "have studentised bootstrap intervals on a log or logit scale, with a deterministic t interval in their place "
+        "where too few operations succeeded. The percentile interval is the paper's; at ten episodes per cell it is "
+        "too narrow. Bands cover a whole curve at once. (Efron and Tibshirani 1993; calibration: labctl.)",
+    ),
+    (
+        "Intervention",
+        "A person's touch of an episode between go and its end, as an interval with a kind. It neither voids nor fails "
+        "the episode: shares are of all scored episodes, and items moved unaided leave out those during whose time "
+        "somebody touched it. (labctl.)",
     ),
     (
         "Void",

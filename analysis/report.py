@@ -5,6 +5,7 @@ May not: estimate or claim (see `analyze` and `wording`), read a campaign, or le
 
 from __future__ import annotations
 
+import base64
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -13,12 +14,24 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from labctl.analysis import diagrams, figures, lab_tables, markdown, methods, tables, wording
+from labctl.analysis import (
+    beyond,
+    diagrams,
+    figures,
+    lab_sections,
+    lab_tables,
+    markdown,
+    methods,
+    page_words,
+    people_sections,
+    tables,
+    wording,
+)
 from labctl.analysis.bands import curve_bands
 
 SCHEMA = "labctl.report/1"
 _FILES = {"report.html", "report.md", "report.json"}
-_FIGURE_SUFFIXES = {".svg", ".png", ".csv"}
+_FOLDERS = {"figures": {".svg", ".png", ".csv"}, "clips": {".mp4"}}
 _ALPHA = 0.05
 _CONTENTS = (
     *(("flow", "From plan to score"), ("success", "Success over time"), ("hrt", "Against the reference")),
@@ -49,27 +62,33 @@ def build_report(
     *,
     lab: Mapping[str, Any] | None = None,
     title: str,
+    files: Mapping[str, bytes] | None = None,
+    supplement: Mapping[str, Any] | None = None,
 ) -> Paths:
     """Write the report of an analysis `result` into folder `out`, all of it or nothing; the same input, the same bytes.
 
     `table_rows` are the rows of the operations table behind `result`; `lab` is what only a campaign knows, None for
-    a bare table. An earlier report at `out` is replaced. Raises `ReportError` if `out` is a file or holds anything
-    that no report wrote, and `TableError` on a row that breaks a rule of the table.
+    a bare table; `files` holds the content of the files it names (its clips); `supplement` is what stands beside the
+    headline numbers, of the same table. An earlier report at `out` is replaced.
+    Raises `ReportError` if `out` is a file or holds anything that no report wrote, and `TableError` on a row that
+    breaks a rule of the table.
     """
     out = Path(out).resolve()
     check_folder(out)
-    page, drawn = build_page(result, table_rows, lab=lab, title=title)
-    body = {"schema": SCHEMA, "title": title, "result": result, "lab": lab}
-    files: dict[str, bytes] = {
+    page, drawn = build_page(result, table_rows, lab=lab, title=title, files=files, supplement=supplement)
+    body = {"schema": SCHEMA, "title": title, "result": result, "lab": lab, "supplement": supplement}
+    made: dict[str, bytes] = {
+        **(files or {}),
+        **lab_sections.files(lab or {}),
         "report.html": render_html(page).encode(),
         "report.md": markdown.render(page).encode(),
         "report.json": (json.dumps(body, ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode(),
     }
     for figure in drawn:
-        files[f"figures/{figure.name}.svg"] = figure.svg.encode()
-        files[f"figures/{figure.name}.png"] = figure.png
-        files[f"figures/{figure.name}.csv"] = figure.csv.encode()
-    _replace(out, files)
+        made[f"figures/{figure.name}.svg"] = figure.svg.encode()
+        made[f"figures/{figure.name}.png"] = figure.png
+        made[f"figures/{figure.name}.csv"] = figure.csv.encode()
+    _replace(out, made)
     return Paths(out, out / "report.html", out / "report.md", out / "report.json", out / "figures")
 
 
@@ -79,6 +98,8 @@ def build_page(
     *,
     lab: Mapping[str, Any] | None,
     title: str,
+    files: Mapping[str, bytes] | None = None,
+    supplement: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, Any], list[figures.Figure]]:
     """Everything the HTML and the Markdown print, as text, tables and drawings; and the figures to be saved."""
     order = tables.arm_order(result)
@@ -92,8 +113,12 @@ def build_page(
     arms = tables.arms_of(result)
     cautions = [wording.floor_caution(arm, reference=reference) for arm in arms]
     facts: Mapping[str, Any] = lab or {}
-    page = {
+    more = beyond.sections(supplement, result, looks) if supplement else []
+    people = people_sections.section((supplement or {}).get("people"), facts.get("practice"))
+    more = [*more, *([people] if people else []), *lab_sections.sections(facts, result)]
+    page: dict[str, Any] = {
         "title": title,
+        "head": {**page_words.HEADINGS, "hrt": f"Compared with {reference or 'a reference'}"},
         "question": facts.get("question"),
         "meta": _meta(facts),
         "badges": _badges(facts),
@@ -102,11 +127,19 @@ def build_page(
         "main": tables.main_table(result, rows, lab),
         "whiskers": diagrams.whiskers(result, looks),
         "keys": {arm: diagrams.key(look) for arm, look in looks.items()},
-        "contents": [*_CONTENTS, *([("episodes", "Episodes")] if facts.get("episodes") else [])],
+        "contents": [
+            *_CONTENTS[:5],
+            *((section.id, section.title) for section in more),
+            *([("answers", "Answer times")] if facts.get("answer_times") else []),
+            *_CONTENTS[5:],
+            *([("clips", "Clips")] if facts.get("clips") else []),
+            *([("episodes", "Episodes")] if facts.get("episodes") else []),
+        ],
         "has_lab": lab is not None,
         "flow": diagrams.flow(facts, order) if facts.get("flow") else None,
         "flow_table": lab_tables.flow_table(result, facts),
         "void_table": lab_tables.void_table(result, facts),
+        "answer_table": lab_tables.answer_table(facts),
         "reference": reference,
         "curves": curves,
         "band_note": band_note,
@@ -117,6 +150,7 @@ def build_page(
         "pair_table": tables.pair_table(result, alpha=alpha),
         "rmst_table": tables.rmst_table(result),
         "cell_table": tables.cell_table(result),
+        "beyond": more,
         "deviations": list(facts.get("deviations") or []),
         "warnings": list(result.get("warnings") or []),
         "blinding": wording.blinding(facts.get("blinding")),
@@ -126,9 +160,11 @@ def build_page(
         "verify": _verify(facts, result),
         "methods": methods.NOTES,
         "episode_table": lab_tables.episode_table(facts),
+        "clips": _clips(facts, files or {}, order),
         "videos": [_videos(e.get("video") or ()) for e in facts.get("episodes") or []],
     }
-    return page, [*curves, *pp, *([hrt] if hrt else [])]
+    page["say"] = page_words.sentences(page)
+    return page, [*curves, *pp, *([hrt] if hrt else []), *beyond.all_figures(more)]
 
 
 def render_html(page: Mapping[str, Any]) -> str:
@@ -149,8 +185,15 @@ def _meta(lab: Mapping[str, Any]) -> str:
     named = (("campaign", "Campaign"), ("cell", "cell"), ("robot", "robot"))
     parts = [f"{name} {lab[key]}" for key, name in named if lab.get(key)]
     if lab.get("opened_wall"):
-        parts.append(f"{lab['opened_wall']} to {lab.get('closed_wall') or 'now'}")
+        parts.append(f"{_minute(lab['opened_wall'])} to {_minute(lab.get('closed_wall') or 'now')}")
+    if lab.get("labels"):
+        parts.append(f"labels: {lab['labels']['stream']}")
     return " · ".join(parts)
+
+
+def _minute(wall: str) -> str:
+    """A wall time (ISO 8601) as people read it; anything else as it is."""
+    return f"{wall[:10]} {wall[11:16]} UTC" if wall.endswith("+00:00") else wall
 
 
 def _badges(lab: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -186,6 +229,23 @@ def _videos(paths: Sequence[str]) -> list[tuple[str, str]]:
     return [(Path(path).stem, quote(str(path))) for path in paths]
 
 
+def _clips(lab: Mapping[str, Any], files: Mapping[str, bytes], order: Sequence[str]) -> dict[str, list[dict[str, str]]]:
+    """By arm, in the report's order: what each clip shows and why it was chosen, and the clip itself: the page needs no
+    other file.
+    """
+    found: dict[str, list[dict[str, str]]] = {}
+    for clip in lab.get("clips") or []:
+        pace = "as fast as it happened" if clip["speed"] == 1 else f"{clip['speed']} times the pace"
+        entry = {
+            "kind": str(clip["kind"]),
+            "caption": f"{clip['why']}. {clip['episode']}, {pace}.",
+            "file": quote(clip["file"]),
+            "src": f"data:video/mp4;base64,{base64.b64encode(files[clip['file']]).decode()}",
+        }
+        found.setdefault(str(clip["arm"]), []).append(entry)
+    return {arm: found[arm] for arm in sorted(found, key=lambda arm: order.index(arm) if arm in order else len(order))}
+
+
 def check_folder(out: Path) -> None:
     """Raise `ReportError` if a report may not be written to `out`; worth asking before a long analysis."""
     if out.exists() and not out.is_dir():
@@ -193,8 +253,9 @@ def check_folder(out: Path) -> None:
     if not out.is_dir() or not any(out.iterdir()):
         return
     record = out / "report.json"
-    foreign = [path.name for path in out.iterdir() if path.name not in _FILES | {"figures"}]
-    foreign += [f"figures/{p.name}" for p in (out / "figures").glob("*") if p.suffix not in _FIGURE_SUFFIXES]
+    foreign = [path.name for path in out.iterdir() if path.name not in {*_FILES, *_FOLDERS}]
+    for folder, suffixes in _FOLDERS.items():
+        foreign += [f"{folder}/{path.name}" for path in (out / folder).glob("*") if path.suffix not in suffixes]
     if not record.is_file() or _schema(record) != SCHEMA:
         raise ReportError(f"{out} is not empty and is no earlier report; give --out a new or empty folder")
     if foreign:

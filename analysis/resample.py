@@ -1,6 +1,7 @@
 """Random replicates as a pure function of (seed, names, replicate, draw): order and threads cannot change them.
 
-Holds no generator and no state; knows episodes only as numbers.
+May not: hold a generator or any state; knows episodes only as numbers. `kernel_compiled.py` repeats these draws bit
+for bit.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_DRAW_BITS = np.uint64(24)
+GOLDEN = 0x9E3779B97F4A7C15
+MIX_1 = 0xBF58476D1CE4E5B9
+MIX_2 = 0x94D049BB133111EB
+DRAW_BITS = 24
 """Replicates count in the high 40 bits, draws within a replicate in the low 24."""
+MOST_DRAWS = 1 << DRAW_BITS
 
 
 def stream_key(seed: int, *names: str) -> np.uint64:
@@ -26,21 +28,28 @@ def stream_key(seed: int, *names: str) -> np.uint64:
     return np.uint64(int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little"))
 
 
-def hashes(key: np.uint64, replicates: range, draws: int) -> NDArray[np.uint64]:
-    """Uniform 64-bit words [len(replicates), draws]: splitmix64 (Steele, Lea & Flood 2014) at a counter."""
+def hashes(key: np.uint64, replicates: range, draws: range) -> NDArray[np.uint64]:
+    """Uniform 64-bit words [len(replicates), len(draws)]: splitmix64 (Steele, Lea & Flood 2014) at a counter."""
     replicate = np.arange(replicates.start, replicates.stop, dtype=np.uint64)
-    counter = (replicate[:, None] << _DRAW_BITS) + np.arange(1, draws + 1, dtype=np.uint64)
-    z = key + counter * _GOLDEN
-    z = (z ^ (z >> np.uint64(30))) * _MIX_1
-    z = (z ^ (z >> np.uint64(27))) * _MIX_2
+    counter = (replicate[:, None] << np.uint64(DRAW_BITS)) + np.arange(draws.start + 1, draws.stop + 1, dtype=np.uint64)
+    z = key + counter * np.uint64(GOLDEN)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_1)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(MIX_2)
     return z ^ (z >> np.uint64(31))
 
 
-def multiplicities(key: np.uint64, replicates: range, episodes: int, draws: int) -> NDArray[np.float64]:
+def below(words: NDArray[np.uint64], bound: int | NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Words as whole numbers 0 … bound - 1: the high half of a 64-bit product, uniform to bound / 2^32."""
+    return ((words >> np.uint64(32)) * np.uint64(bound) >> np.uint64(32)).astype(np.int64)
+
+
+def multiplicities(
+    key: np.uint64, replicates: range, episodes: int, draws: int, *, first_draw: int = 0
+) -> NDArray[np.float64]:
     """How often each of `episodes` episodes is drawn in `draws` draws with replacement [len(replicates), episodes]."""
-    picked = (hashes(key, replicates, draws) >> np.uint64(32)) * np.uint64(episodes) >> np.uint64(32)
+    picked = below(hashes(key, replicates, range(first_draw, first_draw + draws)), episodes)
     rows = np.arange(len(replicates))[:, None] * episodes
-    counts = np.bincount((picked.astype(np.int64) + rows).ravel(), minlength=len(replicates) * episodes)
+    counts = np.bincount((picked + rows).ravel(), minlength=len(replicates) * episodes)
     return counts.reshape(len(replicates), episodes).astype(np.float64)
 
 
@@ -59,15 +68,25 @@ def all_swaps(strata: Sequence[NDArray[np.int64]], chosen: NDArray[np.bool_]) ->
 
 
 def random_swaps(
-    key: np.uint64, replicates: range, strata: Sequence[NDArray[np.int64]], chosen: NDArray[np.bool_]
+    key: np.uint64, replicates: range, strata: Sequence[NDArray[np.int64]], counts: Sequence[int], episodes: int
 ) -> NDArray[np.bool_]:
-    """Random relabellings within strata [len(replicates), episodes], each uniform over all of them."""
-    words = hashes(key, replicates, len(chosen))
-    out = np.zeros(words.shape, dtype=bool)
-    shapes = sorted({(len(s), int(chosen[s].sum())) for s in strata})
-    for size, count in shapes:
-        alike = np.array([s for s in strata if len(s) == size and int(chosen[s].sum()) == count])
-        order = np.argsort(words[:, alike], axis=-1, kind="stable")
-        picked = np.take_along_axis(np.broadcast_to(alike, order.shape), order[..., :count], axis=-1)
-        np.put_along_axis(out, picked.reshape(len(out), -1), True, axis=1)
+    """Random choices of `counts[i]` members of `strata[i]` [len(replicates), episodes], each uniform over all of them.
+
+    The first draws of a Fisher–Yates shuffle in every stratum; draw j of a stratum is number j past the members of the
+    strata before it.
+    """
+    out = np.zeros((len(replicates), episodes), dtype=bool)
+    starts = np.cumsum([0, *(len(s) for s in strata)])
+    row = np.arange(len(replicates))
+    for size, count in sorted({(len(s), c) for s, c in zip(strata, counts, strict=True) if c}):
+        alike = [i for i, s in enumerate(strata) if (len(s), counts[i]) == (size, count)]
+        pool = np.broadcast_to(np.array([strata[i] for i in alike]), (len(row), len(alike), size)).copy()
+        words = hashes(key, replicates, range(int(starts[alike[0]]), int(starts[alike[-1]]) + count))
+        offset = starts[alike] - starts[alike[0]]
+        place = np.arange(len(alike))
+        for j in range(count):
+            pick = j + below(words[:, offset + j], size - j)
+            chosen = pool[row[:, None], place, pick]
+            pool[row[:, None], place, pick] = pool[:, :, j]
+            out[row[:, None], chosen] = True
     return out

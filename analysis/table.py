@@ -16,10 +16,14 @@ from numpy.typing import NDArray
 REQUIRED = ("episode", "arm", "object", "kind", "time_s")
 OPTIONAL = (
     *("op_index", "items_staged", "end_s", "budget_s", "block", "session", "trial", "condition", "cause", "stage"),
-    *("operator", "tote_side", "camera_side", "axis", "void"),
+    *("operator", "tote_side", "camera_side", "axis", "void", "interventions"),
 )
+STAGED = ("session", "condition", "operator", "tote_side", "camera_side")
+"""What an episode says of its staging, where the table says it."""
 SUCCESS, CENSORED, GHOST = 0, 1, 2
 KINDS = {"success": SUCCESS, "censored": CENSORED, "ghost": GHOST}
+WRONG_END = "wrong_end"
+"""Cause of what was open when a device ended an episode as all done by mistake: censored there, and no failure."""
 UNKNOWN = -1
 """Stands for an absent integer: a ghost's unknown time, no `end_s`, no `budget_s`, no `items_staged`."""
 LONGEST_S = 1e9
@@ -47,6 +51,12 @@ class Episode:
     budget_ns: int
     void: bool
     line: int
+    session: str = ""
+    condition: str = ""
+    operator: str = ""
+    tote_side: str = ""
+    camera_side: str = ""
+    interventions: int = UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -156,16 +166,18 @@ def _episode(row: Mapping[str, object], where: str, line: int) -> Episode:
         named["arm"],
         named["object"],
         _text(row.get("block")),
-        _items(row.get("items_staged"), where),
+        _whole(row, "items_staged", 1, where),
         _time(row.get("end_s"), "end_s", where, may_be_empty=True),
         budget,
         _text(row.get("void")).lower() not in ("", "0", "false", "no"),
         line,
+        *(_text(row.get(name)) for name in STAGED),
+        interventions=_whole(row, "interventions", 0, where),
     )
 
 
 def _same(first: Episode, said: Episode, where: str) -> None:
-    for name in ("arm", "object", "block", "items_staged", "end_ns", "budget_ns", "void"):
+    for name in ("arm", "object", "block", "items_staged", "end_ns", "budget_ns", "void", *STAGED, "interventions"):
         a, b = getattr(first, name), getattr(said, name)
         if a != b:
             column = {"end_ns": "end_s", "budget_ns": "budget_s"}.get(name, name)
@@ -202,14 +214,14 @@ def _time(value: object, column: str, where: str, *, may_be_empty: bool) -> int:
     return round(Fraction(seconds) * NS)
 
 
-def _items(value: object, where: str) -> int:
-    text = _text(value)
+def _whole(row: Mapping[str, object], column: str, least: int, where: str) -> int:
+    text = _text(row.get(column))
     if not text:
         return UNKNOWN
     try:
         number = float(text)
     except ValueError:
         number = math.nan
-    if not (math.isfinite(number) and number >= 1 and number == int(number)):
-        raise TableError(where, f"items_staged is {text!r}; allowed is a whole number, 1 or more, or empty")
+    if not (math.isfinite(number) and number >= least and number == int(number)):
+        raise TableError(where, f"{column} is {text!r}; allowed is a whole number, {least} or more, or empty")
     return int(number)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from labctl.analysis.numerals import MISSING, count, estimate, interval, number, p_value, percent
+from labctl.analysis.table import WRONG_END
 from labctl.analysis.wording import matrix_words, verdict_words
 
 Kind = Literal["text", "num", "arm", "code"]
@@ -85,6 +86,8 @@ def failures(rows: Sequence[Mapping[str, Any]], lab: Mapping[str, Any] | None) -
             continue
         if kind == "ghost":
             bucket = "safety stop" if _bucket(cause) == "safety stop" else "lost"
+        elif cause == WRONG_END:
+            continue
         else:
             bucket = "other" if cause == "futility" else "timed out"
         tally[bucket] = tally.get(bucket, 0) + 1
@@ -172,9 +175,9 @@ def hrt_table(result: Result) -> Table:
         for arm in arms_of(result)
     )
     note = (
-        "Recommended: t interval on log HRT with an episode-clustered standard error. Percentile: the paper's "
-        "bootstrap, which under-covers at small N. P-P area: the chance that an item takes the arm less time than the "
-        "reference."
+        "Recommended: studentised bootstrap on log HRT with an episode-clustered standard error. Percentile: the "
+        "paper's bootstrap, which under-covers at small N. P-P area: the chance that an item takes the arm less time "
+        "than the reference."
     )
     return Table(columns, rows, note)
 

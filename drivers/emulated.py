@@ -22,7 +22,7 @@ from labctl.errors import DeviceError, DeviceLost, InputError
 
 OPTIONS = ("driver", "driver_options")
 TRACKED = ("x", "y", "z", "yaw", "visible", "in_target", "lost", "held")
-SCENE = ("source_tote", "target_tote", "object", "object_index")
+SCENE = ("source_tote", "target_tote", "object", "object_index", "camera_side")
 JOIN_S = 3.0
 
 

@@ -6,7 +6,6 @@ differs by more than CHANGE_M interrupts the one under way. Unverified on hardwa
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import franky
 from labctl.drivers.common.gripping import GripperWorker
 from labctl.drivers.common.options import Options
+from labctl.drivers.common.urgency import kept
 
 from labctl.devices import Kind, RobotStatus
 from labctl.errors import DeviceLost, DeviceRefused
@@ -50,8 +50,8 @@ class FrankaHand:
 
     def connect(self) -> None:
         try:
-            self._hand = franky.Gripper(self._host)
-            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))  # libfranka raises the calling thread
+            with kept():  # libfranka raises the calling thread
+                self._hand = franky.Gripper(self._host)
             self._work.opening = float(self._hand.width)
         except VENDOR as error:
             raise mapped(error) from error

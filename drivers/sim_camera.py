@@ -1,4 +1,5 @@
-"""A simulated camera: draws the cell from the arm's observations, over the operator's left shoulder or from the wrist.
+"""A simulated camera: draws the cell from the arm's observations, from the wrist or over the shoulder at which the
+layout has it.
 
 May not: read a clock, use a graphics library, or know more than an observation and the fixture say.
 
@@ -29,6 +30,9 @@ VIEWS = ("over_shoulder", "wrist")
 OPTIONS = ("view", "width", "height", "rate_hz")
 CLOCK_DRIFT = 20e-6  # the camera's own clock runs this much fast, as crystals do
 SCALE = 2
+LAYER_M = 0.05  # items at heights closer than this keep their order
+WRIST = ((0.075, 0.0, -0.15), (0.0, 0.0, 0.10), (1.0, 0.0, 0.0))  # eye, target and up in the TCP's frame, m
+WRIST_DEG = 72
 
 _DARK = (52, 55, 62)
 _WHITE = ((128, 134, 146), (206, 211, 219), (246, 248, 251))
@@ -49,7 +53,8 @@ class Item:
 class Scene:
     """An observation made ready to draw.
 
-    q: joint angles; tip and turn: the TCP's place and its axes as columns; extent: an item's size (m).
+    q: joint angles; tip and turn: the TCP's place and its axes as columns; extent: an item's size (m);
+    side: 1 for the left shoulder, -1 for the right.
     """
 
     q: np.ndarray
@@ -58,6 +63,7 @@ class Scene:
     opening_m: float
     items: tuple[Item, ...]
     extent: np.ndarray
+    side: float = 1.0
 
 
 def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> SimCamera:
@@ -114,6 +120,23 @@ class SimCamera:
         image = self._painter.paint(_scene(self._observation) if self._observation else None)
         return Frame(image, now_ns, since * (1.0 + CLOCK_DRIFT) / 1e6, int(number))
 
+    def about(self) -> dict[str, Any]:
+        """What is to be known beside the pictures. extrinsics: rotation (rows), translation_m of x_base or x_tcp =
+        rotation x_camera + translation, the camera's axes right, down and forward.
+        """
+        lens, frame = self._painter.lens()
+        focal, (cx, cy) = lens.focal / SCALE, (lens.centre[0] / SCALE - 0.5, lens.centre[1] / SCALE - 0.5)
+        intrinsics = {"width": self.width, "height": self.height, "fx": focal, "fy": focal, "cx": cx, "cy": cy}
+        placed = {"rotation": lens.axes.T.tolist(), "translation_m": lens.position.tolist()}
+        return {
+            "model": "sim_camera",
+            "serial": None,
+            "settings": {"view": self._painter.view, "clock_drift": CLOCK_DRIFT},
+            "intrinsics": {**intrinsics, "distortion": "none", "coefficients": []},
+            "extrinsics": {f"{frame}_from_camera": placed},
+            "depth_scale_m": None,
+        }
+
     def close(self) -> None:
         """Nothing to let go of."""
         self._start_ns = None
@@ -141,45 +164,70 @@ def _scene(seen: Mapping[str, np.ndarray]) -> Scene:
     turn = rotation(tcp[None, 3:7])[0]
     rows = np.asarray(seen.get("items", np.empty((0, 8))), dtype=float)
     items = tuple(Item(row[:3], float(row[3]), bool(row[7])) for row in rows if row[4])
-    return Scene(np.asarray(seen["q"]), tcp[:3], turn, float(seen["gripper"][0]), items, np.asarray(seen["object"][:3]))
+    side = float(seen["camera_side"][0]) if "camera_side" in seen else 1.0
+    opening, extent = float(seen["gripper"][0]), np.asarray(seen["object"][:3])
+    return Scene(np.asarray(seen["q"]), tcp[:3], turn, opening, items, extent, side)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mount:
+    """A camera that stands still: its background, the faces before the totes' content, all points as it sees them."""
+
+    camera: Pinhole
+    background: Image.Image
+    before: list[Face]
+    seen: draw.Corners
 
 
 class _Painter:
-    """Draws scenes for one view. The over-the-shoulder background never changes and is drawn once."""
+    """Draws scenes for one view. What never changes over a shoulder is drawn once."""
 
     def __init__(self, view: str, size: tuple[int, int], totes: list[Tote], things: list[Thing]) -> None:
-        self._view = view
+        self.view = view
         self._size = (SCALE * size[0], SCALE * size[1])
         self._totes = totes
         self._things = [(scenery.item_shape(name, extent), extent) for name, extent in things]
         self._room = scenery.Room(totes)
-        middle = np.mean([tote.centre for tote in totes], axis=0)
+        self._middle = np.mean([tote.centre for tote in totes], axis=0)
         self._image = Image.new("RGB", self._size)  # one image for all pictures: making one costs more than filling it
         self._nothing = Image.new("RGB", self._size, _DARK)
-        self._fixed = self._camera((-0.40, 0.84, 1.12), middle + np.array([-0.11, -0.03, 0.18]), (0, 0, 1), 53)
-        empty, self._before = self._draw_room(self._fixed)
-        light = Image.fromarray((255 * draw.vignette(*self._size)).astype(np.uint8))
-        self._background = ImageChops.multiply(empty.image, Image.merge("RGB", [light] * 3))
-        self._before_seen = self._fixed.to_camera(self._room.points).tolist()
+        self._mounts: dict[float, _Mount] = {}
+        self._side = 1.0
+
+    def _mount(self) -> _Mount:
+        """The camera's place over the shoulder it is at, and what is always seen from there."""
+        side = self._side
+        if side not in self._mounts:
+            target = self._middle + np.array([-0.11, -0.03 * side, 0.18])
+            camera = self._camera((-0.40, 0.84 * side, 1.12), target, (0, 0, 1), 53)
+            empty, before = self._draw_room(camera)
+            light = Image.fromarray((255 * draw.vignette(*self._size)).astype(np.uint8))
+            background = ImageChops.multiply(empty.image, Image.merge("RGB", [light] * 3))
+            seen = camera.to_camera(self._room.points).tolist()
+            self._mounts[side] = _Mount(camera, background, before, seen)
+        return self._mounts[side]
 
     def paint(self, scene: Scene | None) -> np.ndarray:
         """One picture (height, width, 3) uint8; without a scene yet, the empty room from over the shoulder."""
         if scene is None:
-            canvas = self._fixed_canvas()
-            draw.draw_seen(canvas, self._fixed, self._before_seen, self._before)
-        elif self._view == "wrist":
+            mount = self._mount()
+            canvas = self._canvas(mount)
+            draw.draw_seen(canvas, mount.camera, mount.seen, mount.before)
+        elif self.view == "wrist":
             canvas = self._paint_wrist(scene)
         else:
             canvas = self._paint_shoulder(scene)
         return np.asarray(canvas.image.reduce(SCALE))
 
     def _paint_shoulder(self, scene: Scene) -> Canvas:
-        canvas, camera = self._fixed_canvas(), self._fixed
+        self._side = scene.side
+        mount = self._mount()
+        canvas, camera = self._canvas(mount), mount.camera
         self._draw_items(canvas, camera, scene, held=False)
         inside = any(t.holds(scene.tip) and scene.tip[2] < t.centre[2] + t.size[2] for t in self._totes)
         if inside:  # the walls nearer to the camera hide the hand
             self._draw_hand(canvas, camera, scene)
-        draw.draw_seen(canvas, camera, self._before_seen, self._before)
+        draw.draw_seen(canvas, camera, mount.seen, mount.before)
         points = joint_points(_CHAINS[len(scene.q)], scene.q)
         draw.draw_tube(canvas, camera, points, np.linspace(0.066, 0.042, len(points)).tolist(), _WHITE)
         draw.draw_joints(canvas, camera, points[1:-1], 0.030, _JOINT)
@@ -188,9 +236,8 @@ class _Painter:
         return canvas
 
     def _paint_wrist(self, scene: Scene) -> Canvas:
-        across, approach = scene.turn[:, 0], scene.turn[:, 2]
-        eye = scene.tip - 0.15 * approach + 0.075 * across
-        camera = self._camera(eye, scene.tip + 0.10 * approach, across, 72)
+        eye, target, up = (scene.turn @ np.array(point) for point in WRIST)
+        camera = self._camera(scene.tip + eye, scene.tip + target, up, WRIST_DEG)
         canvas, before = self._draw_room(camera)
         self._draw_items(canvas, camera, scene, held=False)
         draw.draw_parts(canvas, camera, self._room.points, before)
@@ -198,8 +245,14 @@ class _Painter:
         self._draw_fingers(canvas, camera, scene)
         return canvas
 
-    def _fixed_canvas(self) -> Canvas:
-        self._image.paste(self._background)
+    def lens(self) -> tuple[Pinhole, str]:
+        """The camera at SCALE times its size, where it stood last, and the frame it stands in: "base", or "tcp" for the
+        wrist's.
+        """
+        return (self._camera(*WRIST, WRIST_DEG), "tcp") if self.view == "wrist" else (self._mount().camera, "base")
+
+    def _canvas(self, mount: _Mount) -> Canvas:
+        self._image.paste(mount.background)
         return Canvas(self._image)
 
     def _camera(self, eye: Any, target: Any, up: Any, field_of_view_deg: float) -> Pinhole:
@@ -218,9 +271,9 @@ class _Painter:
         shape, size = min(self._things, key=lambda thing: float(np.abs(scene.extent - thing[1]).sum()))
         items = [item for item in scene.items if item.held == held]
         if not held:
-            items.sort(key=lambda item: float(item.at[2]))
+            items.sort(key=lambda item: round(float(item.at[2]) / LAYER_M))  # noise does not turn a pile over
             things = [scenery.shadow(item.at, item.yaw, size, self._totes) for item in items]
-            if self._view != "wrist":
+            if self.view != "wrist":
                 things.append(scenery.shadow(scene.tip, 0.0, (0.07, 0.10, 0.06), self._totes))
             for thing in things:
                 draw.draw_parts(canvas, camera, thing.points, thing.parts)

@@ -32,7 +32,8 @@ class SimulatedOperator:
             return self._command("session", people=people, checks=checks)
         waiting = [hold["code"] for hold in state["holds"] if hold.get("needs_person")]
         if waiting:
-            return self._command("acknowledge", code=waiting[0])
+            said = {"why": "simulated operator", "contact": False} if "stop" in waiting[0] else {}
+            return self._command("acknowledge", code=waiting[0], **said)
         allowed = state["allowed"]
         if state["trial"] is None:
             return self._command("session_close", handover="simulated evening over")

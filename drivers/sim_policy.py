@@ -13,7 +13,7 @@ from labctl.drivers.common.picker import Picker, Skill, difficulties, options_of
 
 from labctl.errors import InputError
 
-OPTIONS = ("skill", "endpoint", "load_s", "latency_s", "crash_at")
+OPTIONS = ("skill", "endpoint", "load_s", "warm_s", "latency_s", "adapt_s", "crash_at")
 
 _SWIFT = Skill(
     speed_m_s=0.3,
@@ -41,7 +41,8 @@ SKILLS: Mapping[str, Skill] = {
 def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> Picker:
     """A simulated policy.
 
-    Options: skill, endpoint, load_s, latency_s (instead of the skill's own), crash_at ("load" or "infer").
+    Options: skill, endpoint, load_s, warm_s (the first answer, before the clock), latency_s (instead of the skill's
+    own), adapt_s (thought after a changed instruction), crash_at ("load" or "infer").
     Raises InputError for an unknown option or skill.
     """
     given = options_of(options, OPTIONS, "sim_policy")
@@ -49,6 +50,7 @@ def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mappi
     if name not in SKILLS:
         raise InputError(f"sim_policy has no skill {name!r}; known skills: {', '.join(SKILLS)}")
     skill = SKILLS[name]
-    if "latency_s" in given:
-        skill = replace(skill, latency_s=float(given["latency_s"]))
-    return Picker(skill, difficulties(fixture), float(given.get("load_s", 0.0)), given.get("crash_at"))
+    own = {name: float(given[name]) for name in ("latency_s", "adapt_s") if name in given}
+    skill = replace(skill, **own)
+    times = {"load_s": float(given.get("load_s", 0.0)), "warm_s": float(given.get("warm_s", 0.0))}
+    return Picker(skill, difficulties(fixture), crash_at=given.get("crash_at"), **times)

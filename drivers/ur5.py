@@ -22,6 +22,7 @@ import rtde_receive
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.arms import HAND_M, UR5, UR5E, Arm, with_tool
 from labctl.drivers.common.options import Options
+from labctl.drivers.common.silence import Silence
 from labctl.drivers.common.states import Sample, States
 from labctl.drivers.common.streamed import StreamedArm
 from labctl.drivers.common.ur_pose import from_ur, to_ur
@@ -34,7 +35,7 @@ from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 
 KNOWN = (
     *("host", "model", "servo", "tool_z_m", "payload_kg", "payload_cog_m", "home_rad", "home_speed_rad_s"),
-    *("lookahead_s", "gain", "register_offset", "power_on", "watchdog_hz", "gripper"),
+    *("lookahead_s", "gain", "register_offset", "power_on", "watchdog_hz", "silence_s", "gripper"),
 )
 MODELS: Mapping[str, tuple[Arm, float]] = {"ur5": (UR5, 125.0), "ur5e": (UR5E, 500.0)}
 SERVOS = ("joint", "cartesian", "velocity")
@@ -42,7 +43,7 @@ VARIABLES = ["timestamp", "actual_q", "actual_qd", "target_q", "target_moment", 
 VARIABLES += ["robot_mode", "safety_status_bits", "runtime_state", "robot_status_bits"]
 RTDE_PORT = 30004
 PROBE_S = 0.5
-LOST_NS = 500 * MILLISECOND
+SILENCE_S = 0.5  # without a state for so long, a robot is lost, unless the cell says otherwise
 POLL_NS = MILLISECOND // 4
 KICK_NS = 50 * MILLISECOND
 NEXT = {POWER_OFF: "power on", IDLE: "brake release"}  # by robot mode; all others pass by themselves
@@ -92,6 +93,8 @@ class UrLink:
         self._seen_ns = self._kicked_ns = 0
         self._stamp = -1.0
         self._lost = ""
+        self._silence = Silence()
+        self._silence_ns = round(options.number("silence_s", SILENCE_S, 0.1, 5.0) * SECOND)
         self._doing = ""  # servo, speed or move: what a halt has to end
         self._settling = 0.0
         self._goal = arm.home
@@ -151,12 +154,9 @@ class UrLink:
         now = self._clock.now_ns()
         q, qd = np.array(receive.getActualQ()), np.array(receive.getActualQd())
         tcp = from_ur(receive.getActualTCPPose())
-        newest = states.newest
-        if newest is not None and newest.tcp[3:] @ tcp[3:] < 0:
-            tcp[3:] = -tcp[3:]
         moment = np.array(receive.getTargetMoment())
         self._seen_ns, self._stamp = now, receive.getTimestamp()
-        states.add(Sample(now, q, qd, moment, tcp, self._stamp))
+        states.add(now, Sample(q, qd, moment, tcp, self._stamp))
 
     # -- program
 
@@ -294,12 +294,15 @@ class UrLink:
             self._attach()
         return self.health().mode == "idle"
 
+    def lost(self) -> str:
+        age_ns = self._silence.age_ns(self._seen_ns, self._clock.now_ns())
+        if self._lost or age_ns <= self._silence_ns:
+            return self._lost
+        return f"no state from the robot for {age_ns / 1e9:.1f} s: network or power"
+
     def health(self) -> RobotStatus:
-        if self._lost:
-            return RobotStatus("lost", self._lost)
-        age_ns = self._clock.now_ns() - self._seen_ns
-        if age_ns > LOST_NS:
-            return RobotStatus("lost", f"no state from the robot for {age_ns / 1e9:.1f} s: network or power")
+        if lost := self.lost():
+            return RobotStatus("lost", lost)
         receive = self._receive
         return what_is_wrong(
             receive.getRobotMode(),

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from labctl.conductor import file_digest
 from labctl.desk import Desk
 from labctl.events import Kind
+from labctl.footage import file_gaps
 from labctl.recovery import reconcile
 from labctl.rollout import recording_body, recording_gaps, steady_rates
+from labctl.sealing import layout_of, look_over
 from labctl.traces import TraceStore
 from labctl.trial import State, Trial
-from labctl.video import count_frames
 
 
 def recover(desk: Desk, traces: TraceStore) -> list[str]:
@@ -48,7 +48,15 @@ def seal_what_is_there(desk: Desk, traces: TraceStore, trial: Trial) -> str:
     episode = trial.episode
     streams = traces.seal(episode)
     cell = desk.campaign.cell
-    gaps = [*traces.gaps(episode), *recording_gaps(streams, steady_rates(cell), trial.end_ns)]
+    campaign = desk.campaign
+    cameras = [camera.name for camera in cell.camera]
+    condition = next(entry for entry in desk.opened["conditions"] if entry["id"] == trial.condition)
+    layout = layout_of(campaign.fixture, condition)
+    found = look_over(campaign.folder, campaign.traces_url, campaign.opened["campaign"], episode, cameras, layout)
+    events = desk.campaign.journal.events()
+    marked = [event.body for event in events if event.kind == Kind.GAP and event.episode == episode]
+    gaps = [*traces.gaps(episode), *recording_gaps(streams, steady_rates(cell), trial.end_ns, marked=marked)]
+    gaps += file_gaps(found.footage, {})
     gaps += [
         {
             "stream": name,
@@ -62,16 +70,18 @@ def seal_what_is_there(desk: Desk, traces: TraceStore, trial: Trial) -> str:
     ]
     for gap in gaps:
         desk.log(Kind.GAP, gap, trial=trial.id, episode=episode)
-    videos = {}
-    for camera in cell.camera:
-        path = desk.campaign.folder / "video" / episode / f"{camera.name}.mp4"
-        if path.is_file() and path.stat().st_size:
-            relative = path.relative_to(desk.campaign.folder).as_posix()
-            videos[camera.name] = {"file": relative, "sha256": file_digest(path), "frames": count_frames(path)}
     private = [spec.name for spec in traces.streams(episode) if spec.arm_dependent]
     seal = partial(desk.ledger.seal_value, episode, "streams")
-    body = recording_body(streams, private, videos, len(gaps), seal)
+    body = recording_body(
+        streams,
+        private,
+        found.footage.videos,
+        len(marked) + len(gaps),
+        seal,
+        clocks=found.clocks,
+        detected=found.detected,
+    )
     desk.log(Kind.RECORDING_SEALED, body, trial=trial.id, episode=episode)
     samples = sum(entry["n"] for entry in streams.values())
-    found = f"{samples} samples, {len(videos)} videos, {len(gaps)} gaps noted"
-    return f"trial {trial.id}: sealed what was recorded of {episode}: {found}"
+    said = f"{samples} samples, {len(found.footage.videos)} videos, {len(gaps)} gaps noted"
+    return f"trial {trial.id}: sealed what was recorded of {episode}: {said}"

@@ -1,7 +1,7 @@
 """Messages between nodes, and their bytes on a wire. May not: know sockets, processes or what a message means.
 
 A message is addressed to one node ("run", "recorder", "arm", "controller", "camera:NAME") or published on a topic
-("@obs", "@lease", "@state", "@preview"). Small facts travel in `body` (JSON), samples in `arrays` (numpy,
+("@obs", "@lease", "@state", "@preview", "@frames"). Small facts travel in `body` (JSON), samples in `arrays` (numpy,
 little-endian).
 """
 
@@ -81,6 +81,25 @@ def encode(message: Message) -> list[bytes]:
     frames = [json.dumps(header, separators=(",", ":"), allow_nan=True).encode()]
     frames += [value.astype(value.dtype.newbyteorder("<"), copy=False).tobytes() for value in arrays.values()]
     return frames
+
+
+def joined(frames: list[bytes]) -> bytes:
+    """The frames of a message as one block of bytes, for a socket that keeps only its newest block; see `parted`."""
+    sizes = json.dumps([len(frame) for frame in frames]).encode()
+    return b"".join([len(sizes).to_bytes(4, "little"), sizes, *frames])
+
+
+def parted(block: bytes | memoryview) -> list[bytes]:
+    """The frames that `joined` made one block of. Raises ValueError when they are not all there."""
+    view = memoryview(block)
+    begin = 4 + int.from_bytes(view[:4], "little")
+    frames = []
+    for size in json.loads(bytes(view[4:begin])):
+        frames.append(view[begin : begin + size])
+        begin += size
+    if begin != len(view):
+        raise ValueError(f"a block of {len(view)} bytes announced {begin}")
+    return [bytes(frames[0]), *frames[1:]]  # pyright: ignore[reportReturnType]
 
 
 def decode(frames: list[bytes]) -> Message:

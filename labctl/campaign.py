@@ -21,13 +21,18 @@ from labctl.devices import known_drivers
 from labctl.dialect import sqlite_url, storage_errors
 from labctl.durable import replace_file, sync_folder
 from labctl.errors import BrokenRecord, InputError, StateError
-from labctl.events import Event, Kind
+from labctl.events import Event, Kind, digest
 from labctl.heads import append_head, chain_and_head_problems
 from labctl.journal import Journal, campaigns_in
 from labctl.lab import Plan, read_cell, read_fixture, read_plan, read_text
 from labctl.ledger import Ledger, check_commitment
+from labctl.linking import Linked, links_of, sealed_links
 from labctl.locks import campaign_lock
 from labctl.model import Cell, Fixture, Protocol, parse_protocol, protocol_conditions
+from labctl.policies import check_policies, with_cards
+from labctl.practised import rule as plateau_rule
+from labctl.scenes import check_given, given_body, given_pictures, keep_given
+from labctl.schema import Arm
 from labctl.traces import TraceStore
 from labctl.trial import CampaignState, Phase, State, advance, fold
 
@@ -41,6 +46,7 @@ class Opened:
     folder: Path
     name: str
     commitment: str
+    links: Sequence[Linked] = ()
 
 
 class Campaign:
@@ -103,16 +109,30 @@ class Campaign:
         """The protocol as it was frozen; it names arms, so only a writer may ask."""
         return parse_protocol(self.ledger.protocol_text(), "protocol.toml")
 
+    @cached_property
+    def arms(self) -> dict[str, Arm]:
+        """The protocol's arms by name, each with its policy card as a plain dict; only a writer may ask."""
+        return with_cards(self.protocol, self.ledger.cards())
+
     def events(self) -> list[Event]:
         """All events of the journal so far."""
         return self.journal.events()
 
-    def log(self, kind: Kind, body: Mapping[str, Any], *, anchor: Anchor, who: str, trial: str | None = None) -> Event:
+    def log(
+        self,
+        kind: Kind,
+        body: Mapping[str, Any],
+        *,
+        anchor: Anchor,
+        who: str,
+        trial: str | None = None,
+        episode: str | None = None,
+    ) -> Event:
         """Commit an event and fold it in. Raises StateError, before anything is written, when it may not follow."""
         seq, _ = self.journal.head()
-        wanted = Event(seq + 1, kind, anchor.mono_ns, anchor.boot, anchor.wall, who, trial, body=body)
+        wanted = Event(seq + 1, kind, anchor.mono_ns, anchor.boot, anchor.wall, who, trial, episode, body)
         advance(self.state, wanted)
-        event = self.journal.append(kind, anchor=anchor, who=who, trial=trial, body=body)
+        event = self.journal.append(kind, anchor=anchor, who=who, trial=trial, episode=episode, body=body)
         self.state = advance(self.state, event)
         return event
 
@@ -149,18 +169,25 @@ def open_campaign(
     anchor: Anchor,
     who: str,
     name: str | None = None,
+    extends: Path | None = None,
+    anchors: Sequence[str] = (),
 ) -> Opened:
     """Freeze a protocol, draw and seal its schedule from 32 bytes of entropy, start the journal in LAB/campaigns/NAME.
 
-    The name is the protocol's unless given; a taken one gets -2, -3, … Everything is checked first and the folder
-    appears whole or not at all. Raises InputError for the files and the name, StorageError.
+    The name is the protocol's unless given; a taken one gets -2, -3, … `extends` is the folder of an earlier campaign
+    and `anchors` the arms run in both (see `linking.links_of`). Everything is checked first and the folder appears
+    whole or not at all. Raises InputError for the files and the name, StorageError, and what `links_of` raises.
     """
     plan = read_plan(protocol_path)
     cell = read_cell(cell_path)
     conditions = protocol_conditions(plan.protocol, plan.fixture)
+    pictures = given_pictures(plan)
+    check_given(pictures, cell)
     _check_drivers(plan.protocol, cell)
+    check_policies(plan, cell)
     if name is not None and not _NAME.fullmatch(name):
         raise InputError(f"campaign name {name!r}: use letters, digits, '.', '_', '-', first a letter or digit")
+    links = links_of(plan, cell, lab, extends, anchors)
     schedule = draw(
         [condition.id for condition in conditions],
         [arm.name for arm in plan.protocol.arm],
@@ -170,21 +197,23 @@ def open_campaign(
     cell_text = read_text(cell_path)
     campaigns = lab.resolve() / "campaigns"
     name = _free_name(campaigns, name or plan.protocol.protocol.name, given=name is not None)
-    body = _opened_body(name, plan, cell, cell_text)
+    body = {**_opened_body(name, plan, cell, cell_text), "references": given_body(pictures)}
     with _in_one_step(campaigns, name) as folder:
         replace_file(folder / "cell.toml", cell_text.encode())
         replace_file(folder / "fixture.toml", plan.fixture_text.encode())
-        commitment = Ledger.create(folder, schedule, entropy, plan.protocol_text)
+        keep_given(pictures, folder)
+        commitment = Ledger.create(folder, schedule, entropy, plan.protocol_text, plan.cards)
         TraceStore.create(sqlite_url(folder / "traces.db"), name).close()
         journal = Journal.create(journal_url(folder), name)
         try:
-            sealed = {**body, "commitment": commitment, "schedule": schedule.public()}
+            tied = sealed_links(links, Ledger.open(folder))
+            sealed = {**body, "links": tied, "commitment": commitment, "schedule": schedule.public()}
             event = journal.append(Kind.CAMPAIGN_OPENED, anchor=anchor, who=who, body=sealed)
             fold([event])
         finally:
             journal.close()
         append_head(folder, event.seq, event.hash, anchor.wall)
-    return Opened(campaigns / name, name, commitment)
+    return Opened(campaigns / name, name, commitment, links)
 
 
 def _opened_body(name: str, plan: Plan, cell: Cell, cell_text: str) -> dict[str, Any]:
@@ -201,6 +230,7 @@ def _opened_body(name: str, plan: Plan, cell: Cell, cell_text: str) -> dict[str,
             "name": protocol.protocol.name,
             "sha256": text_digest(plan.protocol_text),
             "question": protocol.protocol.question,
+            **({"cards_sha256": digest(dict(plan.cards))} if plan.cards else {}),
         },
         "conditions": [
             {
@@ -214,17 +244,22 @@ def _opened_body(name: str, plan: Plan, cell: Cell, cell_text: str) -> dict[str,
         "arms_count": len(kinds),
         "has_human": "human" in kinds,
         "deducible_share": deducible_share(kinds),
+        "instruction": rules.instruction,
+        **({"switches": [switch.model_dump() for switch in protocol.switch]} if protocol.switch else {}),
         "items_staged": rules.items_staged,
         "budget_s": rules.budget_s,
         "arming_s": rules.arming_s,
         "max_voids": rules.max_voids,
         "process_lost": rules.process_lost,
+        "camera_lost": rules.camera_lost,
         "early_end": rules.early_end,
         "void_reasons": list(rules.void_reasons),
+        "scene": protocol.scene.model_dump(),
         "tau_s": protocol.analysis.tau_s,
+        "takeover": rules.takeover,
+        "plateau": plateau_rule(protocol),
         "durable": cell.cell.durable,
         "shared_uid": True,  # operator and run process: this version has no second user to run as
-        "links": [{"campaign": link.campaign, "head": link.head} for link in protocol.link],
     }
 
 
@@ -238,6 +273,8 @@ def _check_drivers(protocol: Protocol, cell: Cell) -> None:
     named = [(protocol, ("arm", i, "controller"), arm.controller) for i, arm in enumerate(protocol.arm)]
     named += [(cell, ("camera", i, "driver"), camera.driver) for i, camera in enumerate(cell.camera)]
     named += [(cell, ("robot", "driver"), cell.robot.driver)]
+    if protocol.trial.takeover == "allowed" and cell.teleop is None:
+        raise protocol.refusal(("trial", "takeover"), f"cell {cell.cell.name} has no [teleop] table to take over with")
     if cell.cell.operator != "console":
         named += [(cell, ("cell", "operator"), cell.cell.operator)]
     for document, at, driver in named:
@@ -278,7 +315,7 @@ def close_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor |
     Returns lines to print. Raises StateError with the remedy for an episode that is armed or running, or when trials
     are left and no reason is given.
     """
-    with _writing(folder, "close", anchor) as (campaign, now):
+    with writing(folder, "close", anchor) as (campaign, now):
         _check_phase(campaign, Phase.OPEN, "close")
         trials = campaign.state.trials.values()
         for trial in trials:
@@ -304,7 +341,7 @@ def freeze_campaign(folder: Path, *, who: str, anchor: Anchor | None = None) -> 
 
     Returns lines to print. Raises StateError when the campaign is not closed or a trial is not scored yet.
     """
-    with _writing(folder, "freeze", anchor) as (campaign, now):
+    with writing(folder, "freeze", anchor) as (campaign, now):
         reviewed = campaign.state.phase == Phase.REVIEWED
         if not reviewed:
             _check_phase(campaign, Phase.CLOSED, "freeze")
@@ -319,7 +356,7 @@ def unblind_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor
     Before freezing it needs a reason and is recorded as early. Returns lines to print.
     Raises StateError, BrokenRecord when the seal does not give the published commitment (nothing is written then).
     """
-    with _writing(folder, "unblind", anchor) as (campaign, now):
+    with writing(folder, "unblind", anchor) as (campaign, now):
         phase = campaign.state.phase
         if phase == Phase.UNBLINDED:
             raise StateError(f"campaign {folder.name} is unblinded already")
@@ -337,7 +374,8 @@ def unblind_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor
 
 
 @contextmanager
-def _writing(folder: Path, verb: str, anchor: Anchor | None) -> Iterator[tuple[Campaign, Anchor]]:
+def writing(folder: Path, verb: str, anchor: Anchor | None) -> Iterator[tuple[Campaign, Anchor]]:
+    """A campaign that one verb may write into, and the time it does. Raises StateError naming whoever holds it."""
     if not (folder / "journal.db").is_file():
         raise InputError(f"{folder} is no campaign")
     with campaign_lock(folder, verb), Campaign.open(folder, writer=True) as campaign:

@@ -54,6 +54,12 @@ class MonotonicClock:
     def anchor(self) -> Anchor:
         return Anchor(time.monotonic_ns(), datetime.now(UTC).isoformat(timespec="microseconds"), self.boot)
 
+    def wall_ahead_ns(self) -> int:
+        """The wall clock less this one, from the quickest of a few readings of both."""
+        readings = [(time.monotonic_ns(), time.time_ns(), time.monotonic_ns()) for _ in range(3)]
+        before, wall, after = min(readings, key=lambda reading: reading[2] - reading[0])
+        return wall - (before + after) // 2
+
     def sleep_until(self, due_ns: int) -> None:
         left = due_ns - time.monotonic_ns()
         if left > 0:
@@ -76,6 +82,12 @@ class ManualClock:
 
     def sleep_until(self, due_ns: int) -> None:
         self._now_ns = max(self._now_ns, due_ns)
+
+
+def wall_ns(wall: str) -> int:
+    """Nanoseconds since 1970-01-01 UTC of an anchor's wall time, exact to its microseconds. Raises ValueError."""
+    since = datetime.fromisoformat(wall) - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * SECOND + since.microseconds * 1000
 
 
 def cpu_ns() -> int:

@@ -12,6 +12,7 @@ from labctl.campaign import Campaign
 from labctl.clock import Anchor
 from labctl.events import Event, Kind
 from labctl.heads import append_head
+from labctl.scenes import References
 from labctl.trial import Trial, advance, next_trial
 
 
@@ -26,6 +27,15 @@ class Desk:
         self.state = campaign.state
         self.opened: Mapping[str, Any] = campaign.opened
         self.operations: dict[str, list[Mapping[str, Any]]] = {}  # bodies of OperationRecorded by episode
+        self.counted: dict[str, int] = {}  # the operator's own tally by episode
+        self.ends: dict[str, Event] = {}  # EpisodeEnded by episode
+        self.detected: dict[str, list[Mapping[str, Any]]] = {}  # what the detector found, by episode
+        self.recording: Mapping[str, Any] | None = None  # of the last RecordingSealed
+        self.scored_ns: list[int] = []  # when trials were scored on this boot
+        self.recovered: list[str] = []  # what the last run concluded at its start
+        self.handover: dict[str, str] | None = None
+        self._boot = ""
+        self.references = References()
         for event in campaign.events():
             self._note(event)
         self.anchor = anchor
@@ -64,8 +74,25 @@ class Desk:
         return event
 
     def _note(self, event: Event) -> None:
+        self.references.note(event)
         if event.kind == Kind.OPERATION_RECORDED and event.episode:
             self.operations.setdefault(event.episode, []).append(event.body)
+        elif event.kind == Kind.ITEM_COUNTED and event.episode:
+            self.counted[event.episode] = event.body["moved"]
+        elif event.kind == Kind.EPISODE_ENDED and event.episode:
+            self.ends[event.episode] = event
+        elif event.kind == Kind.RECORDING_SEALED and event.episode:
+            self.recording = event.body
+            if event.body.get("detected") is not None:
+                self.detected[event.episode] = event.body["detected"]
+        elif event.kind == Kind.RUN_STARTED:
+            self.recovered = list(event.body.get("recovered", ()))
+        elif event.kind == Kind.SESSION_CLOSED:
+            self.handover = {"text": event.body["handover"], "who": event.who, "wall": event.wall}
+        elif event.kind == Kind.OUTCOME_RECORDED:
+            if event.boot != self._boot:
+                self._boot, self.scored_ns = event.boot, []
+            self.scored_ns.append(event.at_ns)
 
     def print_head(self) -> str:
         """Append the chain's head to the file outside the database; returns it for printing."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -159,18 +160,30 @@ class Gripper(Protocol):
 
 @dataclass(slots=True)
 class Frame:
-    """One picture: image (height, width, 3) uint8 RGB, device time in its own unit and host time on receipt."""
+    """One picture: image (height, width, 3) uint8 RGB, device time in ms of the clock that `domain` names, host time
+    on receipt, and the device's own count.
+
+    depth: (height, width) uint16 seen from where the image was taken, in units of `about()["depth_scale_m"]`;
+    None without. number jumps where the device dropped frames. A device without a clock has device_time NaN.
+    """
 
     image: np.ndarray
     host_ns: int
     device_time: float
     number: int
+    depth: np.ndarray | None = None
+    domain: str = "device"
 
 
 @runtime_checkable
 class Camera(Protocol):
     """One camera, owned by its own process. `sense` receives the arm's observations (simulated cameras draw them; real
     ones ignore).
+
+    `connect` raises DeviceLost when the camera is not there; after a loss it may be called again. `grab` returns None
+    while no new frame is there and may block for one frame period; it raises DeviceLost when the camera is gone or
+    gives the same picture over and over. `about` is what must be kept beside the pictures, as plain JSON values: model,
+    serial, settings as read back, intrinsics, extrinsics, depth_scale_m; complete once connected.
     """
 
     kind: Kind
@@ -181,16 +194,48 @@ class Camera(Protocol):
     def connect(self, now_ns: int) -> None: ...
     def sense(self, observation: Mapping[str, np.ndarray]) -> None: ...
     def grab(self, now_ns: int) -> Frame | None: ...
+    def about(self) -> dict[str, Any]: ...
     def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What a controller sees of a camera: image (height, width, 3) uint8 RGB at full size, and when its light fell
+    (receipt less the camera's latency), ns.
+    """
+
+    image: np.ndarray
+    t_ns: int
 
 
 @dataclass(slots=True)
 class Observation:
-    """What a controller sees: capture time, named arrays (robot state, tracker, images) and the spoken task."""
+    """What a controller sees: capture time of the robot's state, named arrays (robot state, tracker), the spoken task,
+    and of each camera it asked for (`Pace.cameras`) the pictures of the last `Pace.history_s`, the newest last.
+    """
 
     t_ns: int
     arrays: Mapping[str, np.ndarray]
     instruction: str = ""
+    images: Mapping[str, Sequence[Picture]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a controller wants to be asked. A question waits until every camera has a picture no older than max_age_s.
+
+    deadline_s: an answer that comes later is not used. late: what then: "hold" (the arm stands; a fresh question once
+    the late answer is in) or "end" (the episode, at the deadline). give_up_s: an unanswered question ends the episode.
+    ask_ahead_s: the next question comes this long before the executed actions run out.
+    """
+
+    cameras: tuple[str, ...] = ()
+    max_age_s: float = math.inf
+    history_s: float = 0.0
+    deadline_s: float = math.inf
+    late: Literal["hold", "end"] = "hold"
+    give_up_s: float = math.inf
+    ask_ahead_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -198,35 +243,66 @@ class ActionChunk:
     """What a controller wants: n timed actions, the first `execute` of which are used before asking again.
 
     space: "joint_position" -> values (n, dof) rad; "joint_velocity" -> (n, dof) rad/s; "tcp_pose" -> (n, 7) m and
-    quaternion; "tcp_velocity" -> (n, 6) m/s and rad/s about the base frame's axes. gripper (n,) opening in m.
-    dt_s: time between actions. delay_s: time the answer took on a simulated controller (modelled; real ones leave 0).
-    done: the controller says the task is finished.
+    quaternion; "tcp_velocity" -> (n, 6) m/s and rad/s about the base frame's axes. Two count from what is measured when
+    a step begins: "joint_step" -> (n, dof) rad; "tcp_step" -> (n, 7) m along the base axes and a quaternion that turns
+    about them. gripper (n,) opening in m.
+    dt_s: time between actions. delay_s: time the answer took, for a host under a manual clock: modelled or measured.
+    done: the controller says the task is finished. starts: the first action begins when the answer arrives ("reply"),
+    or action i is due i steps after the observation was captured, and what is past is dropped ("capture").
+    server_s: how long the policy itself took, by its own account; call_s: the whole of the server's work on the
+    question; gpu_memory_mb: the GPU memory it holds, MB. NaN when it says nothing.
     """
 
-    space: Literal["joint_position", "joint_velocity", "tcp_pose", "tcp_velocity"]
+    space: Literal["joint_position", "joint_velocity", "tcp_pose", "tcp_velocity", "joint_step", "tcp_step"]
     values: np.ndarray
     gripper: np.ndarray
     dt_s: float
     execute: int
     delay_s: float = 0.0
     done: bool = False
+    starts: Literal["reply", "capture"] = "reply"
+    server_s: float = math.nan
+    call_s: float = math.nan
+    gpu_memory_mb: float = math.nan
 
 
 @runtime_checkable
 class Controller(Protocol):
     """A policy or a person. `load` and `warm` happen before the clock starts and may be slow; `infer` is on the clock.
 
-    load_s: modelled duration of `load` on a simulated clock (real ones leave 0).
+    `pace` is asked for after `load`. load_s, warm_s: how long the last `load` and `warm` took, modelled or measured,
+    for a host under a manual clock. `close` may come while another verb runs in a second thread, which then raises.
     """
 
     kind: Kind
     load_s: float
+    warm_s: float
+    pace: Pace
 
     def load(self) -> None: ...
     def warm(self, observation: Observation) -> None: ...
     def reset(self, seed: int) -> None: ...
     def infer(self, observation: Observation) -> ActionChunk: ...
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Telling(Protocol):
+    """A controller whose server may tell what it needs: `told`, after `warm`, has any of gpu_memory_mb, memory_mb,
+    model_mb (MB of 10^6 bytes) and parameters. It tells arms apart, so it goes where an arm's name goes.
+    """
+
+    told: Mapping[str, float]
+
+
+@runtime_checkable
+class ByHand(Protocol):
+    """A controller that is a person at a device. Its screen shows `hand`: device, waits (what is missing, "" when
+    nothing is), engaged, fresh, ramp (0 to 1), gap_rad (dof,) or None, limit_rad. q (dof,) rad. It raises nothing and
+    may be asked while another verb runs in a second thread. A policy never has it: people see the person anyway.
+    """
+
+    def hand(self, q: np.ndarray) -> Mapping[str, Any]: ...
 
 
 def load(name: str, options: Mapping[str, Any], *, where: str = "", **given: Any) -> Any:

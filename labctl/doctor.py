@@ -6,29 +6,32 @@ May not: move a robot, change a setting, or import a driver except by the name i
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.resources
 import importlib.util
 import itertools
 import os
 import resource
 import shutil
+import socket
 import statistics
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from labctl.cell import build_node, camera_names
+from labctl.cell import build_node, camera_names, stand_in, video_settings
 from labctl.clock import MILLISECOND, Clock, MonotonicClock
+from labctl.encoding_cost import MOST_CORES, Measure, MeasureDepth, best_affordable, measure_cost, measure_depth
 from labctl.errors import LabctlError
 from labctl.lab import read_cell
 from labctl.model import Cell
-from labctl.probing import probe
+from labctl.probing import probe, probe_hand
 
-CORE = ("av", "click", "jinja2", "matplotlib", "numpy", "pyzmq", "rich", "scipy", "sqlmodel")
+CORE = (
+    *("av", "click", "jinja2", "matplotlib", "numpy", "pillow", "pyzmq"),
+    *("rich", "scipy", "sqlmodel", "textual"),
+)
 # extra -> (module to look for, what it is for)
 EXTRAS = {
     "fast": ("numba", "faster bootstraps and permutations"),
@@ -40,6 +43,11 @@ EXTRAS = {
     "robotiq": ("pymodbus", "Robotiq grippers on a serial line"),
     "realsense": ("pyrealsense2", "RealSense cameras"),
     "cameras": ("cv2", "USB and network cameras"),
+    "scene": ("skimage", "match scores of a staged scene against its reference"),
+    "mcap": ("mcap", "MCAP exports"),
+    "teleop": ("pygame", "gamepads, spacemice and leader arms for teleoperation"),
+    "web": ("textual_serve", "the console in a browser"),
+    "policy": ("websockets", "policies behind openpi, RoboArena and GR00T servers"),
 }
 # An event is committed before its act, so a slow disk makes every act slow. Measured commits: 4 ms median on an SSD.
 SLOW_FSYNC_MS = 50.0
@@ -164,7 +172,8 @@ def check_realtime(limit: int) -> Check:
 
 
 def check_cell(path: Path, folder: Path) -> list[Check]:
-    """The checks of one cell file: it parses, its disk is free enough, its drivers load. Nothing moves."""
+    """The checks of one cell file: it parses, its disk is free enough, its drivers load, its
+    teleoperation device can be read. Nothing moves."""
     try:
         cell = read_cell(path)
     except LabctlError as error:
@@ -172,13 +181,13 @@ def check_cell(path: Path, folder: Path) -> list[Check]:
     checks = [Check("cell", "ok", f"{path}: {cell.cell.name}, kind {cell.cell.kind}, clock {cell.cell.clock}")]
     if cell.storage.min_free_gb > 1.0:
         checks.append(check_free_disk(folder, cell.storage.min_free_gb))
-    return checks + check_drivers(cell, folder)
+    return checks + check_drivers(cell, folder) + check_capture(cell) + check_teleop(cell) + check_encoders(cell)
 
 
 def check_drivers(cell: Cell, folder: Path) -> list[Check]:
-    """Do the drivers that a cell names load with its options? A fixture of two totes stands in for the protocol's."""
+    """Do the drivers that a cell names load with its options?"""
     plain = cell.model_dump(mode="json")
-    fixture = tomllib.loads(importlib.resources.files("labctl.fixtures").joinpath("two_totes.toml").read_text("utf-8"))
+    fixture = stand_in()
     spec = {"cell": plain, "fixture": fixture, "folder": str(folder), "real_time": True}
     names = ["arm", *camera_names(plain)]
     if cell.cell.operator != "console":
@@ -187,6 +196,34 @@ def check_drivers(cell: Cell, folder: Path) -> list[Check]:
     if cell.cell.kind in ("real", "emulated") and checks[0].level == "ok":
         checks[0] = _answers(cell, {"cell": plain, "fixture": fixture})
     return checks
+
+
+def check_capture(cell: Cell) -> list[Check]:
+    """May this user take an FR3's states from the network? Nothing for a cell that has none, or wants no such thing."""
+    options = cell.robot.options
+    if cell.robot.driver == "emulated":
+        given, driver = options.get("driver_options", {}), options.get("driver")
+    else:
+        given, driver = options, cell.robot.driver
+    if driver != "franka" or given.get("states") == "client":
+        return []
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP).close()
+    except OSError:
+        text = "an FR3 at rest may lose states: raw sockets (CAP_NET_RAW) are not allowed to this user"
+        return [Check("states", "warn", text, 'see docs/hardware.md, or say states = "client" in robot.options')]
+    return [Check("states", "ok", "an FR3's are taken from the network (raw sockets are allowed): none is lost")]
+
+
+def check_teleop(cell: Cell) -> list[Check]:
+    """Is the device of [teleop] there, and can it be read? Nothing for a cell without one."""
+    if cell.teleop is None:
+        return []
+    found = probe_hand({"cell": cell.model_dump(mode="json"), "fixture": stand_in()})
+    if "problem" in found:
+        return [Check("teleop", "fail", f"{cell.teleop.device}: {found['problem']}", found["remedy"])]
+    now = f"it would now wait: {found['waits']}" if found["waits"] else "its clutch is held"
+    return [Check("teleop", "ok", f"{cell.teleop.device} is there and can be read; {now}; nothing was moved")]
 
 
 def _answers(cell: Cell, spec: Mapping[str, Any]) -> Check:
@@ -209,3 +246,50 @@ def _loads(name: str, spec: Mapping[str, Any]) -> Check:
     except LabctlError as error:
         return Check(name, "fail", str(error), "correct the cell file, or install what it needs")
     return Check(name, "ok", "its driver loads (not connected: nothing moves)")
+
+
+def check_encoders(cell: Cell, measure: Measure = measure_cost, depth: MeasureDepth = measure_depth) -> list[Check]:
+    """What encoding each camera's video and depth take on this machine, and the best setting that it affords."""
+    plain = cell.model_dump(mode="json")
+    checks: list[Check] = []
+    known: dict[str, Check] = {}
+    for camera in plain["camera"]:
+        video = video_settings(plain, camera)
+        size = (camera["width"], camera["height"], camera["rate_hz"])
+        key = repr((video, size))
+        if key not in known:
+            known[key] = _encoder(video, size, measure)
+        found = known[key]
+        checks.append(Check(f"video {camera['name']}", found.level, found.text, found.remedy))
+        if camera["options"].get("depth", camera["driver"] == "realsense"):
+            checks.append(_depth_encoder(camera["name"], size, depth))
+    return checks
+
+
+def _depth_encoder(name: str, size: tuple[int, int, float], measure: MeasureDepth) -> Check:
+    width, height, rate_hz = size
+    cost = measure(*size)
+    text = f"ffv1, without loss, at {width} x {height}, {rate_hz:g} Hz: {cost}"
+    if cost.affordable(rate_hz):
+        return Check(f"depth {name}", "ok", text)
+    remedy = f"lower rate_hz, or depth = false in its options; depth should take {MOST_CORES:g} cores at most"
+    return Check(f"depth {name}", "warn", text, remedy)
+
+
+def _encoder(video: Mapping[str, Any], size: tuple[int, int, float], measure: Measure) -> Check:
+    width, height, rate_hz = size
+    what = f"{video['codec']} {video['preset']} crf {video['crf']} at {width} x {height}, {rate_hz:g} Hz"
+    try:
+        cost = measure(video, *size)
+        best = best_affordable(video, *size, measure)
+    except LabctlError as error:
+        return Check("video", "fail", str(error), "correct [video] of the cell file, or [camera.video]")
+    text = f"{what}: {cost}"
+    if cost.affordable(rate_hz):
+        if best is not None and best[0]["preset"] != video["preset"]:
+            text += f'; preset = "{best[0]["preset"]}" would be affordable too: {best[1]}'
+        return Check("video", "ok", text)
+    if best is None:
+        remedy = f"lower rate_hz or the size; one camera should take {MOST_CORES:g} cores at most"
+        return Check("video", "warn", text, remedy)
+    return Check("video", "warn", text, f'preset = "{best[0]["preset"]}" in [video]: {best[1]}')

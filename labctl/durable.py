@@ -11,8 +11,8 @@ from pathlib import Path
 from labctl.dialect import storage_errors
 
 
-def replace_file(path: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Write a file beside its place, force it to disk, then put it there in one step. Raises StorageError."""
+def replace_file(path: Path, content: bytes, *, mode: int = 0o644, durable: bool = True) -> None:
+    """Write a file beside its place, force it to disk (durable), then put it there in one step. Raises StorageError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     with storage_errors(str(path)):
         try:
@@ -20,12 +20,14 @@ def replace_file(path: Path, content: bytes, *, mode: int = 0o644) -> None:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
                 file.flush()
-                os.fsync(file.fileno())
+                if durable:
+                    os.fsync(file.fileno())
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        sync_folder(path.parent)
+        if durable:
+            sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

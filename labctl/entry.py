@@ -1,6 +1,7 @@
 """The one module that loads the statistics, the report and the Rerun views, by name, for the command line.
 
-May not: be imported by anything but `labctl.cli` and `labctl.reporting`; hold any logic of its own.
+May not: be imported by anything but `labctl.cli`, `labctl.reporting`, `labctl.showing` and
+`labctl.static_screen`; hold any logic of its own.
 """
 
 from __future__ import annotations

@@ -25,26 +25,39 @@ class Kind(StrEnum):
     RUN_STARTED = "RunStarted"  # pins:{version, git, python, packages}, recovered:[text]
     RUN_STOPPED = "RunStopped"  # reason
     TRIAL_STAGING = "TrialStaging"  # setter
-    SCENE_COMMITTED = "SceneCommitted"  # photo: sha256 | None, snapshot:{}
+    SCENE_COMMITTED = (
+        "SceneCommitted"  # photo:{camera: {file, sha256, t_ns}}, match:{camera: see scene_watch}, snapshot
+    )
+    REFERENCE_SET = "ReferenceSet"  # camera, photo:{file, sha256, t_ns}, old: sha256 | None, reason
     TRIAL_RELEASED = "TrialReleased"  # reason   (staging or committed -> planned)
     TRIAL_SKIPPED = "TrialSkipped"  # reason   (planned -> not_run)
     ARM_REVEALED = "ArmRevealed"  # sealed: sha256; the episode id is new here
     EPISODE_STARTED = "EpisodeStarted"  # pins, kind, durable, budget_s, items_staged, sealed: sha256
     GO = "Go"  # go_ns: first live observation handed to a warm controller (device-side time)
     OPERATION_RECORDED = "OperationRecorded"  # op_index, result: "success"|"lost"|"safety_stop", t_ns, cause
+    ITEM_COUNTED = "ItemCounted"  # moved: the operator's own tally so far, t_ns
+    INTERVENTION_BEGAN = "InterventionBegan"  # number: from 0, kind: a Touch, by: console | device, t_ns
+    INTERVENTION_ENDED = "InterventionEnded"  # number, kind: as it turned out, t_ns, note
+    INSTRUCTION_SWITCHED = "InstructionSwitched"  # number: from 0, name, instruction, planned_ns, t_ns: taken
     EPISODE_ENDED = "EpisodeEnded"  # reason, end_ns
-    GAP = "Gap"  # stream, from_ns, to_ns, lost, why
+    GAP = "Gap"  # stream, from_ns, to_ns, lost, why, holes: of a camera's frames, how many places this gap tells of
     RECORDING_SEALED = (
-        "RecordingSealed"  # streams:{name:{n, chunks, root}}, root, videos:{camera:{file, sha256, frames}}, gaps
+        # streams:{name:{n, chunks, root}}, root, videos:{camera:{file, sha256, frames, about?, depth?}}, gaps, clocks:
+        # {stream: skew.ClockFit}; about: {file, sha256}, depth: {file, sha256, frames}
+        "RecordingSealed"
     )
-    OUTCOME_RECORDED = "OutcomeRecorded"  # outcome:{...}
+    OUTCOME_RECORDED = "OutcomeRecorded"  # outcome: see model.Outcome
     OUTCOME_CORRECTED = "OutcomeCorrected"  # old, new, why
+    OPERATIONS_REVIEWED = "OperationsReviewed"  # operations:[{op_index, result, t_ns, cause}] as an assessor saw, note
     EPISODE_VOIDED = "EpisodeVoided"  # reason, evidence: event seq | None, confirmed_by: person | None, after_go: bool
     HOLD_RAISED = "HoldRaised"  # code, text
-    HOLD_CLEARED = "HoldCleared"  # code, acknowledged_by
+    HOLD_CLEARED = "HoldCleared"  # code, acknowledged_by; of a stop also why, contact: bool
     CELL_FAULTED = "CellFaulted"  # reason
     FAULT_ACKNOWLEDGED = "FaultAcknowledged"  # reason
     DEVIATION = "Deviation"  # text
+    NOTE = "Note"  # text: what a person found worth keeping
+    PRACTICE_RECORDED = "PracticeRecorded"  # person, object, moved, staged, duration_s: teleoperation outside of trials
+    ARM_GUESSED = "ArmGuessed"  # guess: a candidate | None ("cannot tell"), before unblinding, for the blinding index
     CAMPAIGN_CLOSED = "CampaignClosed"  # reason
     CAMPAIGN_REVIEWED = "CampaignReviewed"  # by
     CAMPAIGN_FROZEN = "CampaignFrozen"  # reviewed: bool, head
@@ -54,7 +67,7 @@ class Kind(StrEnum):
 class EndReason(StrEnum):
     """Why an episode's motion ended."""
 
-    ALL_DONE = "all_done"  # every item moved or lost
+    ALL_DONE = "all_done"  # devices counted every item moved or lost; an outcome may say that they were wrong
     BUDGET = "budget"
     CONTROLLER_DONE = "controller_done"
     OPERATOR = "operator"
@@ -67,6 +80,15 @@ class EndReason(StrEnum):
     RECORDER_LOST = "recorder_lost"
     PROCESS_LOST = "process_lost"
     SHUTDOWN = "shutdown"
+
+
+class Touch(StrEnum):
+    """How a person touched an episode while it ran."""
+
+    TAKE_OVER = "take_over"  # drove the arm in the controller's place
+    HAND = "hand_in_scene"
+    RESET = "reset"  # put an item or the arm back, or nudged it
+    OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,10 @@ class LoopHost:
     def _obey(self, message: Message) -> None:
         name = message.body["name"]
         if message.kind == "kill":
-            self.remove(name)
+            if name in self._nodes:
+                self.remove(name)
+                gone = {"name": name, "reason": "killed", "asked": True}
+                self._deliver(Message("run", "exited", gone, sender="@host"))
         elif message.kind == "spawn" and name not in self._nodes:
             try:
                 self.add(self._factory(name))

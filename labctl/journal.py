@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import BigInteger, Column, Connection, Engine, Table, Text, insert, select
@@ -271,3 +272,16 @@ def chain_problems(events: Sequence[Event]) -> list[Problem]:
 def check_chain(events: Sequence[Event]) -> list[str]:
     """The problems of `chain_problems`, one line each; empty when the chain holds."""
     return [str(problem) for problem in chain_problems(events)]
+
+
+def events_of(folder: Path) -> list[Event]:
+    """Every event of the one campaign in this folder. Raises BrokenRecord, StorageError."""
+    url = dialect.sqlite_url(folder / "journal.db")
+    names = campaigns_in(url)
+    if len(names) != 1:
+        raise BrokenRecord(f"{folder / 'journal.db'} holds {len(names)} campaigns, not one")
+    journal = Journal.open(url, names[0], readonly=True)
+    try:
+        return journal.events()
+    finally:
+        journal.close()

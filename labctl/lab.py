@@ -8,11 +8,13 @@ from __future__ import annotations
 import importlib.resources
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from labctl.errors import InputError
 from labctl.model import Cell, Fixture, Protocol, check_against_fixture, parse_cell, parse_fixture, parse_protocol
+from labctl.policy_card import parse_card
+from labctl.schema import Lab, parse_lab
 
 MARK = "lab.toml"
 JOURNAL = "journal.db"
@@ -28,7 +30,9 @@ STARTER = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A protocol with the fixture it names, and the exact text of both (they are frozen into a campaign)."""
+    """A protocol with the fixture and the policy cards it names, and the exact text of all (they are frozen into a
+    campaign). `cards`: a card's name as the protocol writes it -> its text.
+    """
 
     path: Path
     protocol: Protocol
@@ -36,6 +40,7 @@ class Plan:
     fixture_path: Path
     fixture: Fixture
     fixture_text: str
+    cards: Mapping[str, str] = field(default_factory=dict)
 
 
 def find_lab(
@@ -60,6 +65,14 @@ def find_lab(
         f"no {MARK} in {here} or above it; go into a lab folder, name one with --lab DIR, "
         "or make one with: labctl new DIR"
     )
+
+
+def lab_settings(folder: Path) -> Lab:
+    """The settings of the lab that a campaign folder lies in; the defaults when it lies in none. Raises InputError."""
+    for above in folder.parents:
+        if (above / MARK).is_file():
+            return parse_lab(read_text(above / MARK), str(above / MARK))
+    return Lab()
 
 
 def campaigns(lab: Path) -> list[Path]:
@@ -122,7 +135,7 @@ def packaged_fixture() -> Path:
 
 
 def read_plan(path: Path) -> Plan:
-    """A protocol and the fixture it names (relative to the protocol's folder), both validated. Raises InputError."""
+    """A protocol, the fixture and the policy cards it names (relative to its folder), validated. Raises InputError."""
     text = read_text(path)
     protocol = parse_protocol(text, str(path))
     fixture_path = path.parent / protocol.protocol.fixture
@@ -134,7 +147,31 @@ def read_plan(path: Path) -> Plan:
     fixture_text = read_text(fixture_path)
     fixture = parse_fixture(fixture_text, str(fixture_path))
     check_against_fixture(protocol, fixture, str(path))
-    return Plan(path, protocol, text, fixture_path, fixture, fixture_text)
+    return Plan(path, protocol, text, fixture_path, fixture, fixture_text, _read_cards(path.parent, protocol))
+
+
+def _read_cards(folder: Path, protocol: Protocol) -> dict[str, str]:
+    """The texts of the policy cards that arms name, each validated and of its controller's dialect."""
+    cards: dict[str, str] = {}
+    for index, arm in enumerate(protocol.arm):
+        at = ("arm", index, "options", "card")
+        name = arm.options.get("card")
+        speaks = arm.controller.removeprefix("policy_") if arm.controller.startswith("policy_") else None
+        if name is None:
+            if speaks:
+                told = f'{arm.controller} needs a policy card: [arm.options] card = "cards/NAME.toml"'
+                raise protocol.refusal(("arm", index, "controller"), told)
+            continue
+        if not isinstance(name, str):
+            raise protocol.refusal(at, f"card is {name!r}; name a file, relative to the protocol's folder")
+        if not (folder / name).is_file():
+            raise protocol.refusal(at, f"card {name!r} is no file{_neighbours(folder / name)}")
+        cards[name] = read_text(folder / name)
+        card = parse_card(cards[name], str(folder / name))
+        if speaks not in (None, card.policy.dialect):
+            told = f"{arm.controller} speaks {speaks}, its card says {card.policy.dialect!r}"
+            raise protocol.refusal(at, f"{told}; use policy_{card.policy.dialect} or another card")
+    return cards
 
 
 def new_lab(folder: Path) -> list[Path]:

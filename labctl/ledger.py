@@ -22,6 +22,7 @@ from labctl.events import Event, Kind, canonical
 
 FOLDER = "seal"
 SCHEDULE, PROTOCOL, OPENINGS = "schedule.json", "protocol.toml", "openings.jsonl"
+CARDS = "cards.json"  # there only when the protocol names policy cards
 _PRIVATE = 0o600
 _SEALING = frozenset({Kind.ARM_REVEALED, Kind.EPISODE_STARTED, Kind.RECORDING_SEALED})
 
@@ -37,8 +38,16 @@ class Ledger:
         self._durable = durable
 
     @classmethod
-    def create(cls, folder: Path, schedule: Schedule, secret: bytes, protocol_text: str) -> str:
-        """Seal a schedule, the 32 secret bytes it was drawn from and the protocol; return the commitment to publish.
+    def create(
+        cls,
+        folder: Path,
+        schedule: Schedule,
+        secret: bytes,
+        protocol_text: str,
+        cards: Mapping[str, str] | None = None,
+    ) -> str:
+        """Seal a schedule, the 32 secret bytes it was drawn from, the protocol and its cards; return the commitment to
+        publish.
 
         Raises StateError when the campaign is sealed already, StorageError.
         """
@@ -51,6 +60,8 @@ class Ledger:
         slots = [asdict(slot) for slot in schedule.slots]
         sealed = canonical({"schema": "labctl.seal/1", "slots": slots, "secret_hex": secret.hex()})
         replace_file(seal / PROTOCOL, protocol_text.encode(), mode=_PRIVATE)
+        if cards:
+            replace_file(seal / CARDS, canonical(dict(cards)), mode=_PRIVATE)
         replace_file(seal / OPENINGS, b"", mode=_PRIVATE)
         replace_file(seal / SCHEDULE, sealed, mode=_PRIVATE)
         return commitment_of(slots, secret)
@@ -83,6 +94,19 @@ class Ledger:
         """The protocol as it was frozen; it names arms and endpoints, so it stays in the seal."""
         with storage_errors(str(self._seal)):
             return (self._seal / PROTOCOL).read_text(encoding="utf-8")
+
+    def cards(self) -> dict[str, str]:
+        """The policy cards as they were frozen: name in the protocol -> text. {} when it names none.
+
+        Raises BrokenRecord when they are damaged.
+        """
+        path = self._seal / CARDS
+        with storage_errors(str(path)):
+            text = path.read_bytes() if path.is_file() else b"{}"
+        try:
+            return {str(name): str(card) for name, card in json.loads(text).items()}
+        except (ValueError, AttributeError) as error:
+            raise BrokenRecord(f"broken seal: {path} cannot be read; restore it from a copy of the campaign") from error
 
     def private_file(self, name: str) -> Path:
         """A file beside the seal that only the owner may read, for what would tell arms apart (a controller's log)."""
@@ -173,6 +197,9 @@ def check_openings(events: Sequence[Event], opened: Mapping[str, Any]) -> list[s
             problems.append(f"episode {episode}: the opened {field} does not give its own digest")
         else:
             values[episode, opening["sha256"]] = (field, value)
+    for link in [link for event in events for link in _links(event)]:
+        if ("", link["sealed"]) not in values:
+            problems.append(f"the anchors shared with campaign {link['campaign']}: their sealed value was not opened")
     for event in events:
         if event.kind not in _SEALING or "sealed" not in event.body:
             continue
@@ -183,3 +210,9 @@ def check_openings(events: Sequence[Event], opened: Mapping[str, Any]) -> list[s
         elif event.kind == Kind.ARM_REVEALED and opening != ("arm", arms.get(event.trial or "")):
             problems.append(f"{here}: the arm that was sealed is not the one drawn for trial {event.trial}")
     return problems
+
+
+def _links(event: Event) -> list[Mapping[str, Any]]:
+    """The links of a CampaignOpened that hold a sealed value."""
+    found = (event.body.get("links") or []) if event.kind == Kind.CAMPAIGN_OPENED else []
+    return [link for link in found if "sealed" in link]

@@ -18,6 +18,7 @@ from labctl.errors import StateError
 
 POLL_NS = 20 * MILLISECOND
 PATIENCE_NS = SECOND
+LOCKS = ".locks"  # of a lab's cells
 
 
 class Lock:
@@ -99,5 +100,9 @@ def campaign_lock(folder: Path, verb: str, clock: Clock | None = None) -> Lock:
 
 def cell_lock(folder: Path, cell: str, verb: str, clock: Clock | None = None) -> Lock:
     """The lock of a cell, kept in the lab of the campaign `folder`: two campaigns cannot drive one robot."""
-    lab = folder.resolve().parent.parent
-    return Lock(lab / ".locks" / f"{cell}.lock", verb, what=f"cell {cell}", clock=clock)
+    return cell_lock_in(folder.resolve().parent.parent, cell, verb, clock)
+
+
+def cell_lock_in(lab: Path, cell: str, verb: str, clock: Clock | None = None) -> Lock:
+    """The same lock, for a verb that has the lab `lab` and no campaign."""
+    return Lock(lab / LOCKS / f"{cell}.lock", verb, what=f"cell {cell}", clock=clock)

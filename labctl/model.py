@@ -136,7 +136,8 @@ def missing_checks(protocol: Protocol, session: Session) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The assessor's record of an episode. Counts are items; staged = moved + lost + remaining.
+    """The assessor's record of an episode. Counts are items; staged = moved + lost + remaining. wrong_end: a device
+    ended it as all done, and a person found items remaining.
 
     Raises InputError for counts that contradict each other or the reason the episode ended.
     """
@@ -148,6 +149,8 @@ class Outcome:
     end_reason: EndReason
     notes: str = ""
     stage_reached: str | None = None
+    tags: tuple[str, ...] = ()
+    wrong_end: bool = False
 
     def __post_init__(self) -> None:
         counts = {name: getattr(self, name) for name in ("items_staged", "moved", "lost", "remaining")}
@@ -161,14 +164,30 @@ class Outcome:
             raise InputError(f"{total} is not the {self.items_staged} items staged; count again")
         if self.end_reason not in list(EndReason):
             raise InputError(f"unknown end reason {self.end_reason!r}; known: {', '.join(EndReason)}")
-        if self.end_reason == EndReason.ALL_DONE and self.remaining:
+        self._check_end()
+
+    def _check_end(self) -> None:
+        found = f"{self.remaining} of {self.items_staged} items remaining"
+        if not isinstance(self.wrong_end, bool):
+            raise InputError(f"wrong_end is {self.wrong_end!r}; it must be true or false")
+        disputed = self.end_reason == EndReason.ALL_DONE and self.remaining > 0
+        if disputed and not self.wrong_end:
             raise InputError(
-                f"end reason all_done with {self.remaining} items remaining; correct the counts or the reason"
+                f"a device ended this episode as all_done, and {found} says that it was wrong: correct the counts, or "
+                "say wrong_end = true; what remains is then censored at that end, and a review looks at it first"
+            )
+        if self.wrong_end and not disputed:
+            raise InputError(
+                "wrong_end is for an episode that a device ended as all_done while items remain; this one was ended by "
+                f"{self.end_reason} with {self.remaining} remaining; leave it out"
             )
 
     def body(self) -> dict[str, Any]:
         """The `outcome` of OutcomeRecorded, plain JSON values."""
-        return {**asdict(self), "end_reason": str(self.end_reason)}
+        found = {**asdict(self), "end_reason": str(self.end_reason), "tags": list(self.tags)}
+        if not self.wrong_end:
+            del found["wrong_end"]  # as it was before an end could be disputed
+        return found
 
 
 def outcome_from(body: Mapping[str, Any]) -> Outcome:
@@ -182,4 +201,4 @@ def outcome_from(body: Mapping[str, Any]) -> Outcome:
     reasons = list(EndReason)
     if body["end_reason"] not in reasons:
         raise InputError(f"unknown end reason {body['end_reason']!r}; known: {', '.join(reasons)}")
-    return Outcome(**{**body, "end_reason": EndReason(body["end_reason"])})
+    return Outcome(**{**body, "end_reason": EndReason(body["end_reason"]), "tags": tuple(body.get("tags", ()))})

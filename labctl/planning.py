@@ -1,121 +1,138 @@
-"""What a protocol of this size can and cannot resolve, and how many hours it takes; before anything is drawn.
+"""How large a protocol is and what it costs a person in hours; before anything is drawn.
 
-May not: draw a schedule, name an arm, or promise power (that needs a model of the effect).
+May not: draw a schedule, name an arm, or say what the size can resolve (`labctl.analysis.planning_design` does).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import combinations
+import math
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from scipy.stats import binomtest
-
 from labctl.design import deducible_share
+from labctl.errors import InputError
+from labctl.looks import looks_after
 from labctl.model import Fixture, Protocol, protocol_conditions
 
-# The default number of label swaps of the permutation test (methodology.md 3.1); fewer distinct ones are all tried.
-SWAPS = 9999
-# Items of one episode depend on each other. PhAIL (arXiv 2605.29710, 4.4 operations per episode) measured this factor.
-DESIGN_EFFECT = 2.25
+HOUR = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """A person's time and habits, as stated by who plans. Seconds per trial, shares of trials, hours of an evening."""
+
+    staging_s: float = 90.0
+    scoring_s: float = 30.0
+    review_s: float = 30.0
+    run_s: float | None = None  # of an episode; the whole budget unless stated
+    void_share: float = 0.05  # of episodes, each staged, armed and run again in full
+    break_every_s: float = 3600.0
+    break_s: float = 600.0
+    session_h: float = 3.0
+    session_overhead_s: float = 1200.0  # opening checks and handover
+
+
+@dataclass(frozen=True, slots=True)
+class Hours:
+    """Where the hours go. `total` is all of them; `sessions` evenings of `Effort.session_h`, opening included."""
+
+    staging: float
+    arming: float
+    running: float
+    scoring: float
+    voids: float
+    breaks: float
+    sessions_open_close: float
+    review: float
+    total: float
+    sessions: int
+    running_is_at_most: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What `labctl plan` prints. Half-widths and p-values are fractions, durations hours."""
+    """The size of a campaign: what `labctl plan` prints first."""
 
     name: str
     question: str
     fixture: str
     conditions: tuple[tuple[str, int, int], ...]  # (condition, blocks, trials)
     arms: int
+    policies: int
+    human: bool
     blocks: int
     trials: int
-    episodes_per_arm: int
+    items_staged: int
     budget_s: float
     tau_s: float
-    deducible_share: float
-    smallest_p: float
-    policy_pairs: int
-    smallest_holm_p: float
     alpha: float
-    half_width_episodes: float
-    half_width_items: float
-    hours_at_most: float
-    warnings: tuple[str, ...]
+    deducible_share: float
+    looks_after: tuple[int, ...]
+    switches: tuple[tuple[float, str], ...]  # (seconds after go, instruction)
+    hours: Hours
 
     def as_json(self) -> dict[str, Any]:
-        """The same as one JSON object, under the key names of this class."""
-        shown = {name: getattr(self, name) for name in self.__slots__}
+        """The same as plain values, under the key names of this class; switches only where there are any."""
+        shown = asdict(self)
+        del shown["switches"]
+        if self.switches:
+            shown["switches"] = [{"at_s": at_s, "instruction": told} for at_s, told in self.switches]
         shown["conditions"] = [{"condition": c, "blocks": b, "trials": t} for c, b, t in self.conditions]
-        shown["warnings"] = list(self.warnings)
-        return {"schema": "labctl.plan/1", **shown}
+        return shown
 
 
-def preview(protocol: Protocol, fixture: Fixture, *, staging_s: float, scoring_s: float) -> Preview:
-    """The preview of a validated protocol. `staging_s` and `scoring_s` are a person's time for each trial.
-
-    Half-widths are of the 95 % Wilson interval where it is widest, at a half.
-    Raises InputError when protocol and fixture do not fit each other.
-    """
+def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) -> Preview:
+    """The preview of a validated protocol. Raises InputError when protocol and fixture do not fit each other."""
     conditions = protocol_conditions(protocol, fixture)
     per_condition, arms = protocol.design.blocks_per_condition, len(protocol.arm)
     blocks = per_condition * len(conditions)
-    trials = blocks * arms
-    budget_s = protocol.trial.budget_s
     kinds = [arm.kind for arm in protocol.arm]
-    pairs = list(combinations(kinds, 2))
-    policy_pairs = sum(1 for pair in pairs if "human" not in pair)
-    # Human against policy is a family of its own (methodology.md 3.2), so Holm counts the larger of the two families.
-    smallest_p = smallest_swap_p(blocks)
-    family = max(policy_pairs, len(pairs) - policy_pairs, 1)
-    items = round(blocks * protocol.trial.items_staged / DESIGN_EFFECT)
-    half_items = wilson_half_width(max(items, 1))
-    smallest_holm = min(1.0, smallest_p * family)
-    alpha = protocol.analysis.alpha
-    per_trial_s = staging_s + protocol.trial.arming_s + budget_s + scoring_s
+    looks = protocol.analysis.looks
     return Preview(
         name=protocol.protocol.name,
         question=protocol.protocol.question,
         fixture=fixture.fixture.name,
         conditions=tuple((c.id, per_condition, per_condition * arms) for c in conditions),
         arms=arms,
+        policies=kinds.count("policy"),
+        human="human" in kinds,
         blocks=blocks,
-        trials=trials,
-        episodes_per_arm=blocks,
-        budget_s=budget_s,
+        trials=blocks * arms,
+        items_staged=protocol.trial.items_staged,
+        budget_s=protocol.trial.budget_s,
         tau_s=protocol.analysis.tau_s,
+        alpha=protocol.analysis.alpha,
         deducible_share=deducible_share(kinds),
-        smallest_p=smallest_p,
-        policy_pairs=policy_pairs,
-        smallest_holm_p=smallest_holm,
-        alpha=alpha,
-        half_width_episodes=wilson_half_width(blocks),
-        half_width_items=half_items,
-        hours_at_most=trials * per_trial_s / 3600,
-        warnings=tuple(_warnings(blocks, smallest_holm, alpha)),
+        looks_after=looks_after(looks, blocks) if looks else (),
+        switches=tuple((switch.at_s, switch.instruction) for switch in protocol.switch),
+        hours=hours(blocks * arms, protocol.trial.arming_s, protocol.trial.budget_s, effort or Effort()),
     )
 
 
-def smallest_swap_p(blocks: int) -> float:
-    """The smallest two-sided p that swapping two arms' labels within `blocks` blocks can give.
+def hours(trials: int, arming_s: float, budget_s: float, effort: Effort) -> Hours:
+    """The hours of `trials` scored trials: at the cell (voids, breaks and evenings included) and in review afterwards.
 
-    2^blocks swaps exist, half of them mirror images, so five blocks cannot beat 2/32 = .0625; with more swaps than are
-    tried, (0 + 1) / (tried + 1).
+    A void is staged, armed and run again but not scored. A break follows every `break_every_s` of work. The work is
+    cut into evenings; each opens and closes once. Raises InputError where an evening has no time left for a trial.
     """
-    return max(2.0 / 2.0 ** min(blocks, 1000), 1.0 / (SWAPS + 1))
-
-
-def wilson_half_width(n: int, confidence: float = 0.95) -> float:
-    """Half the width of the Wilson interval of n/2 (rounded down) successes in n, as a fraction."""
-    interval = binomtest(n // 2, n).proportion_ci(confidence_level=confidence, method="wilson")
-    return float(interval.high - interval.low) / 2
-
-
-def _warnings(blocks: int, smallest_holm: float, alpha: float) -> list[str]:
-    if smallest_holm <= alpha:
-        return []
-    return [
-        f"{blocks} blocks cannot reach p <= {alpha:g} after Holm's correction (best possible {smallest_holm:.3g}); "
-        "plan more blocks_per_condition or fewer arms"
-    ]
+    run_s = budget_s if effort.run_s is None else effort.run_s
+    again = effort.void_share / (1.0 - effort.void_share)
+    at_cell_s = trials * (effort.staging_s + arming_s + run_s + effort.scoring_s)
+    voids_s = trials * again * (effort.staging_s + arming_s + run_s)
+    breaks_s = (at_cell_s + voids_s) / effort.break_every_s * effort.break_s
+    working_s = effort.session_h * HOUR - effort.session_overhead_s
+    if working_s < effort.staging_s + arming_s + run_s + effort.scoring_s:
+        raise InputError(f"an evening of {effort.session_h:g} h leaves no time for a trial; make it longer")
+    sessions = math.ceil(round((at_cell_s + voids_s + breaks_s) / working_s, 9))
+    parts = {
+        "staging": trials * effort.staging_s,
+        "arming": trials * arming_s,
+        "running": trials * run_s,
+        "scoring": trials * effort.scoring_s,
+        "voids": voids_s,
+        "breaks": breaks_s,
+        "sessions_open_close": sessions * effort.session_overhead_s,
+        "review": trials * effort.review_s,
+    }
+    named = {name: seconds / HOUR for name, seconds in parts.items()}
+    return Hours(**named, total=sum(named.values()), sessions=sessions, running_is_at_most=effort.run_s is None)

@@ -13,6 +13,7 @@ from labctl.clock import MILLISECOND, SECOND
 
 BEAT_LIMIT_NS = 1500 * MILLISECOND
 CLIP_NS = SECOND
+NO_PICTURE_YET = "it has not given a picture yet"
 
 
 @dataclass
@@ -28,10 +29,11 @@ class Presence:
     mode_reason: str = ""
     clipped: str = ""
     clipped_ns: int = 0
+    blind: dict[str, str] = field(default_factory=dict)  # camera node -> why it gives no pictures, "" when it does
 
     def hear(self, message: Message, now_ns: int) -> None:
-        """Take note of a hello, a heartbeat or an observation. Only a hello brings a node back: a late beat of a dying
-        one does not.
+        """Take note of a hello, a heartbeat, an observation or a camera's word. Only a hello brings a node back: a late
+        beat of a dying one does not.
         """
         if message.kind == "hello":
             self.beats[message.sender] = now_ns
@@ -41,6 +43,8 @@ class Presence:
             if message.body["clipped"]:
                 self.clipped, self.clipped_ns = message.body["clipped"], now_ns
             self._beat("arm", now_ns)
+        elif message.kind == "camera":
+            self.blind[message.body["name"]] = message.body["lost"]
         else:
             for name in message.body["names"]:
                 self._beat(name, now_ns)
@@ -53,11 +57,16 @@ class Presence:
         """A process has ended."""
         self.beats.pop(name, None)
         self.asked.pop(name, None)
+        self.blind.pop(name, None)
         if name == "arm":
             self.obs_ns = None
 
     def alive(self, name: str) -> bool:
         return name in self.beats
+
+    def unseeing(self, camera: str) -> str:
+        """Why a camera node that is there gives no pictures, "" when it does."""
+        return self.blind.get(camera, NO_PICTURE_YET) if camera in self.beats else ""
 
     def silent(self, now_ns: int) -> list[str]:
         """Nodes that were there and have not been heard for too long: hung or dying."""

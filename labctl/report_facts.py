@@ -13,6 +13,8 @@ from typing import Any
 from labctl.clock import SECOND
 from labctl.errors import StateError
 from labctl.events import EndReason, Event, Kind
+from labctl.export import WRONG_END
+from labctl.skew import campaign_clock, clock_warnings
 from labctl.trial import CampaignState, State, Trial
 
 EARLY = frozenset({EndReason.OPERATOR, EndReason.FUTILITY, EndReason.SHUTDOWN})
@@ -27,6 +29,8 @@ class Told:
     started: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # episode -> EpisodeStarted body
     sealed: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # episode -> RecordingSealed body
     voids: list[Event] = field(default_factory=list)
+    scorers: dict[str, str] = field(default_factory=dict)  # episode -> who counted last
+    looked_at: set[str] = field(default_factory=set)  # episodes whose operations were reviewed
     pins: Mapping[str, Any] = field(default_factory=dict)
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
     deviations: list[str] = field(default_factory=list)
@@ -55,6 +59,7 @@ def gather(events: Sequence[Event]) -> Told:
             case Kind.CAMPAIGN_UNBLINDED:
                 told.unblinded = body
                 told.arms = {slot["trial"]: slot["arm"] for slot in body["schedule"]}
+                told.deviations += _failures(body.get("openings") or [])
             case Kind.SESSION_OPENED:
                 people = [f"{person['id']} ({', '.join(person['roles'])})" for person in body["people"]]
                 told.sessions[body["session"]] = {"session": body["session"], "people": people}
@@ -71,22 +76,39 @@ def gather(events: Sequence[Event]) -> Told:
                 told.started[event.episode] = body
             case Kind.RECORDING_SEALED if event.episode:
                 told.sealed[event.episode] = body
+                for stream, fit in (body.get("clocks") or {}).items():
+                    told.deviations += [f"episode {event.episode}: {text}" for text in clock_warnings(stream, fit)]
             case Kind.EPISODE_VOIDED:
                 told.voids.append(event)
             case Kind.GAP if event.episode:
                 gaps[event.episode] += 1
+            case Kind.OUTCOME_RECORDED if event.episode:
+                told.scorers[event.episode] = event.who
+            case Kind.OPERATIONS_REVIEWED if event.episode:
+                told.looked_at.add(event.episode)
             case Kind.OUTCOME_CORRECTED:
+                told.scorers[str(event.episode)] = event.who
                 told.deviations.append(
                     f"{event.wall}: outcome of {event.episode} corrected by {event.who}: {body['why']}"
                 )
             case Kind.DEVIATION:
                 told.deviations.append(f"{event.wall}: {body['text']}")
+            case Kind.REFERENCE_SET:
+                told.deviations.append(
+                    f"{event.wall}: new reference of camera {body['camera']}, by {event.who}: {body['reason']}"
+                )
             case Kind.CELL_FAULTED:
                 told.deviations.append(f"{event.wall}: cell faulted: {body['reason']}")
     if not told.arms:
         raise StateError("the campaign is not unblinded; nothing may be said by arm")
     told.deviations += [f"episode {episode}: {n} gap(s) in the recording" for episode, n in gaps.items()]
     return told
+
+
+def _failures(openings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What controllers said when they failed: sealed until now, since it may name them."""
+    told = [opening for opening in openings if str(opening["field"]).startswith("failure:")]
+    return [f"episode {opening['episode']}: its controller failed: {opening['value']}" for opening in told]
 
 
 def kinds(told: Told) -> list[str]:
@@ -124,7 +146,7 @@ def facts(state: CampaignState, told: Told, arms: Sequence[str], *, alpha: float
         "closed_wall": told.closed_wall,
         "sessions": list(told.sessions.values()),
         "flow": {**_flow(state.trials.values(), told), "by_arm": _flow_by_arm(state, told, arms)},
-        "deviations": [*_durability(told), *told.deviations],
+        "deviations": [*_durability(told), *told.deviations, *_wrong_ends(state, told)],
         "blinding": {
             "deducible_share": opened["deducible_share"],
             "shared_uid": opened["shared_uid"],
@@ -132,7 +154,7 @@ def facts(state: CampaignState, told: Told, arms: Sequence[str], *, alpha: float
             "statement": "Who staged, operated and scored was not told which arm a trial had before unblinding.",
         },
         "episodes": [_episode(trial, told) for trial in state.trials.values() if trial.state == State.SCORED],
-        "provenance": _provenance(opened, told.pins),
+        "provenance": {**_provenance(opened, told.pins), "clocks": _clocks(told)},
         "void_as_failure": _voids_as_failures(state, told, arms),
     }
 
@@ -193,11 +215,34 @@ def _episode(trial: Trial, told: Told) -> dict[str, Any]:
         else "nothing moved",
         "moved": outcome.moved,
         "staged": outcome.items_staged,
-        "end_reason": str(trial.ended),
+        "end_reason": WRONG_END if outcome.wrong_end else str(trial.ended),
         "duration_s": duration,
         "video": [str(video["file"]) for video in videos.values()],
         "rrd_command": f"labctl show {episode}",
     }
+
+
+def _wrong_ends(state: CampaignState, told: Told) -> list[str]:
+    """Where a device ended an episode as all done and a person found items remaining."""
+    lines = []
+    for trial in state.trials.values():
+        if trial.outcome is not None and trial.outcome.wrong_end:
+            episode, outcome = str(trial.episode), trial.outcome
+            left = f"{outcome.remaining} of {outcome.items_staged} items remaining"
+            seen = "reviewed" if episode in told.looked_at else "not reviewed"
+            who = told.scorers[episode]
+            said = f"a device ended it as all done; {who} counted {left}, censored there, {seen}"
+            lines.append(f"episode {episode}: {said}")
+    return lines
+
+
+def _clocks(told: Told) -> dict[str, str] | None:
+    """How each device's clock ran over the campaign; None where no device has one."""
+    fits: dict[str, list[Mapping[str, Any]]] = {}
+    for body in told.sealed.values():
+        for stream, fit in (body.get("clocks") or {}).items():
+            fits.setdefault(stream, []).append(fit)
+    return {f"{stream}:": campaign_clock(found) for stream, found in sorted(fits.items())} or None
 
 
 def _durability(told: Told) -> list[str]:

@@ -5,6 +5,7 @@ May not: decide about trials (`runner` does), or start while another run holds t
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -21,28 +22,37 @@ from labctl.cell import build_node, camera_names, node_names
 from labctl.clock import SECOND, Clock, ManualClock, MonotonicClock
 from labctl.conductor import Conductor
 from labctl.desk import Desk
-from labctl.errors import StateError
+from labctl.durable import replace_file
+from labctl.errors import MissingExtra, StateError
 from labctl.events import Kind
 from labctl.host import LoopHost
 from labctl.locks import Lock, campaign_lock, cell_lock
 from labctl.pins import collect_pins
 from labctl.presence import Presence
 from labctl.runner import RunNode
+from labctl.scenes import rules, scores_available
 from labctl.traces import TraceStore
 
 Say = Callable[[str], None]
 WHO = "labctl-run"
 LOCKS = "locks"
+CONTACT = "run.json"  # where a console finds the run that is going
 ORPHAN_NS = 10 * SECOND
 
 
 def run_campaign(
-    folder: Path, say: Say, *, manual: bool | None = None, wrap: Callable[[Node], Node] | None = None
+    folder: Path,
+    say: Say,
+    *,
+    manual: bool | None = None,
+    attended: bool = False,
+    wrap: Callable[[Node], Node] | None = None,
 ) -> None:
-    """Run the trials that are left, headless.
+    """Run the trials that are left; people attach and detach with consoles.
 
     manual: True for simulated time in one process (simulated cells only), False for real time, None for what the cell
     says.
+    attended: people stage and score at a console, whoever the cell names for runs without them.
     wrap: puts a fault around a node (manual clock only; tests).
 
     Raises StateError when the campaign is not open or the cell needs a person, StorageError when another run holds it.
@@ -62,14 +72,27 @@ def run_campaign(
             raise StateError(
                 f"cell {campaign.cell.cell.name} is {campaign.cell.cell.kind}; simulated time is for cells of kind sim"
             )
-        if campaign.cell.cell.operator == "console":
-            raise StateError(
-                "the cell's operator is the console, which this version does not have; a sim cell may name sim_operator"
-            )
+        attended = attended or campaign.cell.cell.operator == "console"
+        if simulated and attended:
+            raise StateError("a person cannot keep up with simulated time; run in real time, or name sim_operator")
+        _check_scores(campaign, say)
         if simulated:
             _run_manual(campaign, say, wrap)
         else:
-            _run_live(campaign, say, clock)
+            _run_live(campaign, say, clock, attended=attended)
+
+
+def _check_scores(campaign: Campaign, say: Say) -> None:
+    """Scores need scikit-image: a protocol that asks for them does not begin without, any other says so.
+
+    Raises MissingExtra.
+    """
+    if scores_available() or not campaign.cell.camera:
+        return
+    least = rules(campaign.opened)["min_score"]
+    if least is not None:
+        raise MissingExtra("scene", f"[scene] min_score = {least:g} of the protocol")
+    say("scenes get no match score: that needs pip install 'labctl[scene]'")
 
 
 def _wait_for_orphans(folder: Path, clock: Clock) -> None:
@@ -95,8 +118,7 @@ def _prepare(campaign: Campaign, clock: Clock, say: Say) -> tuple[RunNode, Prese
         say(f"recovered: {line}")
     cell = toml_of(campaign.folder / "cell.toml")
     presence = Presence(node_names(cell))
-    arms = {arm.name: arm for arm in campaign.protocol.arm}
-    conductor = Conductor(desk, presence, arms, pins, round(campaign.cell.lease.duration_s * SECOND))
+    conductor = Conductor(desk, presence, campaign.arms, pins, round(campaign.cell.lease.duration_s * SECOND))
     node = RunNode(
         desk, conductor, presence, run_id=started.seq, free_gb=lambda: free_gb(campaign.folder), until_done=True
     )
@@ -134,7 +156,7 @@ def _run_manual(campaign: Campaign, say: Say, wrap: Callable[[Node], Node] | Non
     run.leave()
 
 
-def _run_live(campaign: Campaign, say: Say, clock: Clock) -> None:
+def _run_live(campaign: Campaign, say: Say, clock: Clock, *, attended: bool) -> None:
     from labctl.supervisor import Supervisor
     from labctl.wire import ProcessHost
 
@@ -148,8 +170,8 @@ def _run_live(campaign: Campaign, say: Say, clock: Clock) -> None:
     locks = campaign.folder / LOCKS
     locks.mkdir(exist_ok=True)
     supervisor = Supervisor({**spec, "sockets": str(sockets), "locks": str(locks)}, logs)
-    operator = build_node("operator", spec)
-    host = ProcessHost([run, operator], sockets, clock, cameras=tuple(camera_names(spec["cell"])))
+    nodes: list[Node] = [run] if attended else [run, build_node("operator", spec)]
+    host = ProcessHost(nodes, sockets, clock, cameras=tuple(camera_names(spec["cell"])))
 
     def each(now_ns: int) -> None:
         for request in host.host_requests:
@@ -158,10 +180,15 @@ def _run_live(campaign: Campaign, say: Say, clock: Clock) -> None:
         for message in supervisor.poll(now_ns):
             host.deliver(message)
 
+    contact = campaign.folder / CONTACT
     try:
+        replace_file(contact, json.dumps({"pid": os.getpid(), "sockets": str(sockets)}).encode())
+        if attended:
+            say(f"waiting for a console: labctl console {campaign.folder.name}")
         host.run(each)
         run.leave()
     finally:
+        contact.unlink(missing_ok=True)
         supervisor.end_all()
         shutil.rmtree(sockets, ignore_errors=True)
 

@@ -1,7 +1,7 @@
 """Gets the arm ready for the trial at hand: it goes where episodes begin, and a simulated cell sets its scene.
 
-May not: move the arm without the setter's word (a trial in staging), or let it move on when this process stops: the
-way home runs under a lease like all motion.
+May not: move the arm without the setter's word (a trial in staging), while a hold stands, or when this process stops:
+the way home runs under a lease like all motion.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from typing import Any
 from labctl.bus import Message, Step
 from labctl.conductor import LEASE_RENEWALS, Conductor
 from labctl.desk import Desk
-from labctl.trial import State, Trial
+from labctl.events import Kind
+from labctl.trial import State, Trial, standing
+
+LAPSED = "way_home"  # the hold's code
 
 
 class Staging:
@@ -31,12 +34,14 @@ class Staging:
         return self._asked is not None
 
     def ask(self, trial: Trial, now_ns: int, step: Step) -> None:
-        """The scene is the same for every arm of a block; a real one is set by the setter while the arm goes home."""
+        """The scene is the same for every arm of a block, at every attempt: a pair starts from one scene. A real one is
+        set by the setter while the arm goes home.
+        """
         self.done, self._asked = None, trial.id
         self._epoch = self._conductor.new_epoch()
         self.next_lease_ns = now_ns + self._conductor.lease_ns // LEASE_RENEWALS
         condition = {**self._conditions[trial.condition], "items": self._desk.opened["items_staged"]}
-        seed = self._desk.ledger.seed(f"scene:{trial.block}:{len(trial.episodes)}")
+        seed = self._desk.ledger.seed(f"scene:{trial.block}:0")  # of every attempt what was the first's
         body = {"trial": trial.id, "condition": condition, "seed": seed}
         step.out.append(Message("arm", "stage", {**body, **self._lease(now_ns)}))
 
@@ -47,6 +52,16 @@ class Staging:
         """The arm says that it is ready for this trial."""
         if trial == self._asked:
             self.done, self._asked = trial, None
+
+    def lapsed(self, trial: str) -> None:
+        """The arm says that it stopped on its way, because this process was not heard. It may have stood for long, and
+        people come near what stands still: it goes on when somebody has looked.
+        """
+        if trial != self._asked:
+            return
+        self.forget()
+        text = "the arm stopped on its way home: the run process was not heard in time; look at the cell"
+        self._desk.log(Kind.HOLD_RAISED, {"code": LAPSED, "text": text})
 
     def forget(self) -> None:
         """Whatever was staged no longer holds: the scene has changed, the trial was released, the arm stopped."""
@@ -60,7 +75,8 @@ class Staging:
                 self.forget()
             return
         if trial.id not in (self.done, self._asked):
-            self.ask(trial, now_ns, step)
+            if not standing(self._desk.state, trial) and self._desk.state.faulted is None:
+                self.ask(trial, now_ns, step)
         elif self._asked is not None and now_ns >= self.next_lease_ns:
             self.next_lease_ns = now_ns + self._conductor.lease_ns // LEASE_RENEWALS
             step.out.append(Message("@lease", "lease", self._lease(now_ns)))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from labctl.events import Event, Kind
+from labctl.switches import taken
 from labctl.trial import FINISHED, CampaignState, Phase, next_trial
 
 
@@ -46,7 +47,9 @@ def standing(state: CampaignState) -> dict[str, Any]:
 
 
 def recorded(state: CampaignState, events: Sequence[Event]) -> list[dict[str, Any]]:
-    """One entry per episode, in the order they began. `arm` is there only after unblinding."""
+    """One entry per episode, in the order they began. `arm` is there only after unblinding, and `switched`, how many
+    switches of the instruction the controller took, where the protocol has any.
+    """
     found: dict[str, dict[str, Any]] = {}
     arms: dict[str, str] = {}
     for event in events:
@@ -61,6 +64,8 @@ def recorded(state: CampaignState, events: Sequence[Event]) -> list[dict[str, An
                 "ended": None,
                 "void": None,
                 "sealed": False,
+                "gaps": 0,
+                "clocks": {},
                 "began": event.wall,
             }
         elif event.kind == Kind.CAMPAIGN_UNBLINDED:
@@ -68,6 +73,9 @@ def recorded(state: CampaignState, events: Sequence[Event]) -> list[dict[str, An
         elif event.episode in found:
             _note(found[event.episode], event)
     episodes = list(found.values())
+    if state.opened.get("switches"):
+        took = taken(events)
+        episodes = [{**episode, "switched": len(took.get(episode["episode"], ()))} for episode in episodes]
     if state.phase == Phase.UNBLINDED or arms:
         episodes = [{**episode, "arm": arms[episode["trial"]]} for episode in episodes]
     return episodes
@@ -81,3 +89,6 @@ def _note(episode: dict[str, Any], event: Event) -> None:
         episode["state"] = "voided"
     elif event.kind == Kind.RECORDING_SEALED:
         episode["sealed"] = True
+        episode["clocks"] = event.body.get("clocks", {})
+    elif event.kind == Kind.GAP:
+        episode["gaps"] += 1

@@ -31,6 +31,7 @@ __all__ = [
     "apply",
     "fold",
     "next_trial",
+    "standing",
 ]
 
 
@@ -60,6 +61,7 @@ VERBS: Mapping[State, Mapping[Verb, frozenset[Role]]] = {
 }
 _TOWARDS_MOTION = frozenset({Verb.STAGE, Verb.COMMIT, Verb.REVEAL, Verb.START})
 _AFTER_CLOSING = frozenset({Verb.SCORE, Verb.CORRECT})
+AFTER_TRIAL, AFTER_BLOCK = "after_trial:", "after_block:"  # codes of holds a person asked for, to begin later
 _PHASES: Mapping[str, tuple[frozenset[Phase], Phase]] = {
     Kind.CAMPAIGN_CLOSED: (frozenset({Phase.OPEN}), Phase.CLOSED),
     Kind.CAMPAIGN_REVIEWED: (frozenset({Phase.CLOSED}), Phase.REVIEWED),
@@ -71,10 +73,14 @@ _WHEN_CLOSED = frozenset(
     {
         Kind.TRIAL_SKIPPED,
         Kind.OPERATION_RECORDED,
+        Kind.ITEM_COUNTED,
+        Kind.INTERVENTION_ENDED,
+        Kind.ARM_GUESSED,
         Kind.GAP,
         Kind.RECORDING_SEALED,
         Kind.OUTCOME_RECORDED,
         Kind.OUTCOME_CORRECTED,
+        Kind.OPERATIONS_REVIEWED,
     }
 )
 
@@ -145,9 +151,17 @@ def allowed(state: CampaignState, trial: Trial, holds: Sequence[Hold], role: Rol
         verbs &= ({Verb.SKIP} if trial.exhausted else {Verb.STAGE}) if its_turn else set()
     if state.phase == Phase.CLOSED:
         verbs &= _AFTER_CLOSING
-    if holds or state.holds or state.faulted is not None:
+    if holds or standing(state, trial) or state.faulted is not None:
         verbs -= _TOWARDS_MOTION
     return tuple(verb for verb in Verb if verb in verbs)
+
+
+def standing(state: CampaignState, trial: Trial | None) -> dict[str, str]:
+    """The journalled holds that concern this trial now. One asked for "after_trial:ID" or "after_block:N" waits until
+    another trial, or another block, has its turn.
+    """
+    waiting = {f"{AFTER_TRIAL}{trial.id}", f"{AFTER_BLOCK}{trial.block}"} if trial else set()
+    return {code: text for code, text in state.holds.items() if code not in waiting}
 
 
 def _step(state: CampaignState, trials: dict[str, Trial], event: Event) -> CampaignState:
@@ -270,6 +284,9 @@ _CAMPAIGN_WIDE: Mapping[str, Callable[[CampaignState, Event], dict[str, Any]]] =
     Kind.RUN_STARTED: _noted,
     Kind.RUN_STOPPED: _noted,
     Kind.DEVIATION: _noted,
+    Kind.NOTE: _noted,
+    Kind.PRACTICE_RECORDED: _noted,
+    Kind.REFERENCE_SET: _noted,
     Kind.SESSION_OPENED: _session_opened,
     Kind.SESSION_CLOSED: _session_closed,
     Kind.HOLD_RAISED: _hold_raised,

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from labctl.errors import StateError
-from labctl.events import EndReason, Event, Kind
+from labctl.events import EndReason, Event, Kind, Touch
 from labctl.model import Outcome, outcome_from
 
 
@@ -65,6 +65,8 @@ class Trial:
     """A randomised slot. `episode` is the current attempt, None before a reveal and after a void; `episodes` are all
     of them.
 
+    `touches` counts the interventions of the current episode, `touching` are the numbers of those that go on, and
+    `switches` is the number that the next switch of its instruction has at least.
     `version` is the seq of the last event that changed what may be done with it: a command from a screen that showed
     an older one is stale. Operation events and gaps do not count, or an operator could not end an episode in which
     things happen. `ended`, `go_ns` and `end_ns` belong to the current episode.
@@ -85,6 +87,9 @@ class Trial:
     sealed_recording: bool = False
     version: int = 0
     max_voids: int = 3
+    touches: int = 0
+    touching: tuple[int, ...] = ()
+    switches: int = 0
 
     @property
     def exhausted(self) -> bool:
@@ -107,13 +112,25 @@ def apply(trial: Trial, event: Event) -> Trial:
         _need(trial, event, trial.state == State.RUNNING and trial.go_ns is None, "an episode goes once, while it runs")
         _need_current(trial, event)
         return replace(trial, go_ns=event.body["go_ns"])
-    if event.kind == Kind.OPERATION_RECORDED:
+    if event.kind in (Kind.OPERATION_RECORDED, Kind.ITEM_COUNTED):
         _need(
             trial,
             event,
             trial.state in (State.RUNNING, State.SCORING),
             "operations happen in an episode that is not yet scored",
         )
+        _need_current(trial, event)
+        return trial
+    if event.kind in (Kind.INTERVENTION_BEGAN, Kind.INTERVENTION_ENDED):
+        return _touch(trial, event)
+    if event.kind == Kind.INSTRUCTION_SWITCHED:
+        return _switch(trial, event)
+    if event.kind == Kind.ARM_GUESSED:
+        _need(trial, event, trial.state in (State.SCORING, State.SCORED), "a guess comes after the episode")
+        _need_current(trial, event)
+        return trial
+    if event.kind == Kind.OPERATIONS_REVIEWED:
+        _need(trial, event, trial.state == State.SCORED, "a review comes after the score")
         _need_current(trial, event)
         return trial
     if event.kind == Kind.GAP:
@@ -136,6 +153,7 @@ def _transition(trial: Trial, event: Event) -> Trial:
                 trial, event, bool(event.episode) and event.episode not in trial.episodes, "it needs a new episode id"
             )
             changes |= {"episode": event.episode, "episodes": (*trial.episodes, event.episode)}
+            changes |= {"touches": 0, "touching": (), "switches": 0}
         case Kind.EPISODE_STARTED:
             _need_current(trial, event)
         case Kind.EPISODE_ENDED:
@@ -143,11 +161,11 @@ def _transition(trial: Trial, event: Event) -> Trial:
         case Kind.OUTCOME_RECORDED:
             _need_current(trial, event)
             _need(trial, event, trial.sealed_recording, "its recording is not sealed yet")
-            changes["outcome"] = outcome_from(event.body["outcome"])
+            changes |= {"outcome": outcome_from(event.body["outcome"]), "touching": ()}
         case Kind.EPISODE_VOIDED:
             to = _check_void(trial, event)
             changes |= {"voids": trial.voids + 1, "episode": None, "ended": None, "go_ns": None, "end_ns": None}
-            changes["sealed_recording"] = False
+            changes |= {"sealed_recording": False, "touching": ()}
     return replace(trial, state=to, **changes)
 
 
@@ -182,6 +200,31 @@ def _check_void(trial: Trial, event: Event) -> State:
     return State.PLANNED if last or event.body.get("by_recovery") else State.STAGING
 
 
+def _touch(trial: Trial, event: Event) -> Trial:
+    """One that still goes on when the motion ends, ends with it; what it was may be said until the score."""
+    _need_current(trial, event)
+    number, kind = event.body.get("number"), event.body.get("kind")
+    _need(trial, event, kind in list(Touch), f"unknown kind {kind!r}; known: {', '.join(Touch)}")
+    if event.kind == Kind.INTERVENTION_BEGAN:
+        begins = trial.state == State.RUNNING and number == trial.touches
+        _need(trial, event, begins, f"the next intervention is number {trial.touches}, while the episode runs")
+        return replace(trial, touches=trial.touches + 1, touching=(*trial.touching, number))
+    ends = trial.state in (State.RUNNING, State.SCORING) and number in trial.touching
+    _need(trial, event, ends, f"no intervention {number} goes on in an episode that is not yet scored")
+    return replace(trial, touching=tuple(n for n in trial.touching if n != number))
+
+
+def _switch(trial: Trial, event: Event) -> Trial:
+    """A controller took a switch while the episode ran. It changes nothing that may be done."""
+    _need_current(trial, event)
+    number, t_ns = event.body.get("number"), event.body.get("t_ns")
+    runs = trial.state == State.RUNNING and trial.go_ns is not None and isinstance(t_ns, int) and t_ns >= trial.go_ns
+    _need(trial, event, runs, "an instruction is switched after go, while the episode runs")
+    in_order = isinstance(number, int) and number >= trial.switches
+    _need(trial, event, in_order, f"the next switch is number {trial.switches} or a later one")
+    return replace(trial, switches=event.body["number"] + 1)
+
+
 def _seal(trial: Trial, event: Event) -> Trial:
     """A voided episode's recording may be sealed later on, to keep it; that changes nothing else."""
     if event.episode in trial.episodes and event.episode != trial.episode:
@@ -201,7 +244,7 @@ def _correct(trial: Trial, event: Event) -> Trial:
         "only a scored trial has an outcome to correct",
     )
     assert trial.outcome is not None
-    stands = dict(event.body["old"]) == trial.outcome.body()
+    stands = {"tags": [], **event.body["old"]} == trial.outcome.body()  # before there were tags, outcomes had none
     _need(trial, event, stands, "the old outcome it names is not the one that stands; look again")
     _need(trial, event, bool(event.body.get("why")), "a correction needs a why")
     return replace(trial, outcome=outcome_from(event.body["new"]), version=event.seq)

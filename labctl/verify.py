@@ -14,10 +14,13 @@ from typing import Any
 from labctl.dialect import sqlite_url, storage_errors
 from labctl.errors import BrokenRecord, InputError, LabctlError
 from labctl.events import Event, Kind, digest
+from labctl.footage import check_files, index_notes
 from labctl.heads import HEADS, chain_and_head_problems
-from labctl.journal import Journal, campaigns_in
+from labctl.journal import events_of
 from labctl.ledger import Ledger, check_commitment, check_openings, sealed_values
 from labctl.problem import Problem
+from labctl.scenes import journalled_photos
+from labctl.skew import clock_warnings
 from labctl.traces import TraceStore
 from labctl.trial import fold
 
@@ -32,9 +35,11 @@ class Counts:
     recordings: int
     chunks: int
     videos: int
+    photos: int = 0
 
     def __str__(self) -> str:
-        return f"{self.entries} entries, {self.recordings} recordings, {self.chunks} chunks, {self.videos} videos"
+        recorded = f"{self.recordings} recordings, {self.chunks} chunks, {self.videos} videos, {self.photos} photos"
+        return f"{self.entries} entries, {recorded}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ class _Found:
     notes: list[str] = field(default_factory=list)
     chunks: int = 0
     videos: int = 0
+    photos: int = 0
 
     def guard(self, what: str, where: str, look: Callable[[], None]) -> None:
         """Look; what cannot be looked at is a problem too, not the end of the verification."""
@@ -66,7 +72,7 @@ class _Found:
 
 
 def verify_campaign(folder: Path, head: str | None = None) -> Verification:
-    """Check chain, heads, frozen files, commitment and openings, traces, videos and read models of a campaign folder.
+    """Check chain, heads, frozen files, commitment and openings, traces, videos, photos and read models of a campaign.
 
     head: a hash that was printed or noted down; it must be in the chain (its first 8 digits or more will do).
     Raises InputError when the folder is no campaign or `head` no hash.
@@ -75,18 +81,20 @@ def verify_campaign(folder: Path, head: str | None = None) -> Verification:
         raise InputError(f"{folder} is no campaign")
     found = _Found()
     events: list[Event] = []
-    found.guard("unreadable journal", "journal.db", lambda: events.extend(_events(folder)))
+    found.guard("unreadable journal", "journal.db", lambda: events.extend(events_of(folder)))
     if events:
         found.guard("damaged heads.log", HEADS, lambda: found.problems.extend(chain_and_head_problems(folder, events)))
         found.guard("illegal history", "journal.db", lambda: _check_history(events))
         _check_files(folder, events[0].body, found)
         _check_seal(folder, events, found)
         _check_recordings(folder, events, found)
+        _check_photos(folder, events, found)
     if head is not None:
         _check_given_head(head, events, found)
     sealed = sum(event.kind == Kind.RECORDING_SEALED for event in events)
     last = f"{events[-1].seq} {events[-1].hash}" if events else "0"
-    return Verification(found.problems, found.notes, last, Counts(len(events), sealed, found.chunks, found.videos))
+    counts = Counts(len(events), sealed, found.chunks, found.videos, found.photos)
+    return Verification(found.problems, found.notes, last, counts)
 
 
 def read_events_or_refuse(folder: Path) -> list[Event]:
@@ -95,19 +103,7 @@ def read_events_or_refuse(folder: Path) -> list[Event]:
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise BrokenRecord(f"{problems[0]}{more}; no report on a broken record; see: labctl verify {folder.name}")
-    return _events(folder)
-
-
-def _events(folder: Path) -> list[Event]:
-    url = sqlite_url(folder / "journal.db")
-    names = campaigns_in(url)
-    if len(names) != 1:
-        raise BrokenRecord(f"{folder / 'journal.db'} holds {len(names)} campaigns, not one")
-    journal = Journal.open(url, names[0], readonly=True)
-    try:
-        return journal.events()
-    finally:
-        journal.close()
+    return events_of(folder)
 
 
 def _check_history(events: Sequence[Event]) -> None:
@@ -147,6 +143,9 @@ def _check_files(folder: Path, opened: Mapping[str, Any], found: _Found) -> None
         if ledger.loose_permissions:
             found.notes.append("others than its owner may read the seal: blinding rests on trust here")
         compare("protocol.toml", lambda: ledger.protocol_text().encode())
+        if digest(ledger.cards()) != opened.get("protocol", {}).get("cards_sha256", digest({})):
+            what = "they are not the ones the campaign was opened with"
+            found.problems.append(Problem("changed frozen file", "policy cards", what))
 
     found.guard(DAMAGED_SEAL, "sealed protocol", protocol)
 
@@ -189,11 +188,24 @@ def _check_recordings(folder: Path, events: Sequence[Event], found: _Found) -> N
     )
     for event in sealed:
         for camera, video in event.body.get("videos", {}).items():
-            where = f"{video['file']} (episode {event.episode}, {camera})"
+            whose = f"episode {event.episode}, {camera}"
             found.videos += 1
             found.guard(
-                "unreadable video", where, lambda video=video, where=where: _check_video(folder, video, where, found)
+                "unreadable video",
+                f"{video['file']} ({whose})",
+                lambda v=video, w=whose: found.problems.extend(check_files(folder, v, w)),
             )
+
+
+def _check_photos(folder: Path, events: Sequence[Event], found: _Found) -> None:
+    for seq, photo in journalled_photos(events):
+        whose = f"journal seq {seq}"
+        found.photos += 1
+        found.guard(
+            "unreadable photo",
+            f"{photo['file']} ({whose})",
+            lambda p=photo, w=whose: found.problems.extend(check_files(folder, p, w, what="photo")),
+        )
 
 
 def _check_traces(folder: Path, campaign: str, sealed: Sequence[Event], found: _Found) -> None:
@@ -215,6 +227,8 @@ def _check_traces(folder: Path, campaign: str, sealed: Sequence[Event], found: _
                 found.problems.append(
                     Problem("broken recording root", where, "it is not the digest of its streams' roots")
                 )
+            _check_indexes(folder, store, event, found)
+            _check_clocks(event, found)
             where = f"traces.db episode {event.episode}"
             found.guard(
                 "unreadable traces",
@@ -225,12 +239,22 @@ def _check_traces(folder: Path, campaign: str, sealed: Sequence[Event], found: _
         store.close()
 
 
-def _check_video(folder: Path, video: Mapping[str, Any], where: str, found: _Found) -> None:
-    path = folder / video["file"]
-    if not path.is_file():
-        found.problems.append(Problem("missing video", where, "the file is gone"))
-        return
-    with storage_errors(str(path)), path.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    if sha256 != video["sha256"]:
-        found.problems.append(Problem("changed video", where, "its bytes are not the ones that were sealed"))
+def _check_indexes(folder: Path, store: TraceStore, event: Event, found: _Found) -> None:
+    """Has every frame of an index its picture, and the other way round? What a killed process took is no tampering."""
+    episode = event.episode or ""
+    specs = {spec.name: spec for spec in store.streams(episode)}
+    for camera, video in event.body.get("videos", {}).items():
+        spec = specs.get(f"camera/{camera}")
+        if spec is None or not (folder / video["file"]).is_file():
+            continue
+        try:
+            notes = index_notes(folder, video, spec.columns, store.read(episode, spec.name)[1])
+        except LabctlError:
+            continue  # what cannot be read is named where the files and the chunks themselves are checked
+        found.notes += [f"episode {episode}: {note}" for note in notes]
+
+
+def _check_clocks(event: Event, found: _Found) -> None:
+    """A clock that runs badly breaks no record, but whoever joins streams by time has to know."""
+    for stream, fit in event.body.get("clocks", {}).items():
+        found.notes += [f"episode {event.episode}: {text}" for text in clock_warnings(stream, fit)]

@@ -8,7 +8,7 @@ targets and stops on
 PULL sockets of its own, so that a stop never passes through run; topics ("@obs", "@lease", …) are published by the
 process that makes them.
 Nothing that must not be lost is ever published (measured: PUB/SUB drops after a stalled second; facts on
-orchestration).
+orchestration). Full pictures ("@frames") have sockets of their own that keep the newest one only, on both sides.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ from pathlib import Path
 
 import zmq
 
-from labctl.bus import Message, Node, Step, Work, decode, encode
+from labctl.bus import Message, Node, Step, Work, decode, encode, joined, parted
 from labctl.clock import MILLISECOND, SECOND, Clock
 from labctl.errors import LabctlError
 
 BEAT_NS = 200 * MILLISECOND
 PUBLISHERS = {"@obs": ("arm",), "@lease": ("run",), "@state": ("run",)}  # "@preview" comes from the cameras
 LINGER_NS = 3 * SECOND
+FRAMES = "@frames"
+PREVIEWS = 2  # pictures that wait for someone slow; further ones are dropped, so that looking on disturbs nothing
 
 
 def endpoint(directory: Path, name: str) -> str:
@@ -47,29 +49,48 @@ class Mailroom:
         self._names = names
         self._main = names[0]
         self.poller = zmq.Poller()
-        self._pub = self._socket(zmq.PUB, bind=f"{self._main}.pub")
+        self._pub = self._socket(zmq.PUB, bind=f"{self._main}.pub", most=PREVIEWS if self._films() else 0)
         self._router: zmq.Socket | None = None
         self._dealers: dict[str, zmq.Socket] = {}
         self._push_arm: zmq.Socket | None = None
         self._inputs: list[zmq.Socket] = []
+        self._looking: zmq.Socket | None = None
         if self._main in ("run", "recorder"):
             self._router = self._socket(zmq.ROUTER, bind=f"{self._main}.in", read=True)
         for hub in ("run", "recorder"):
             if hub != self._main and not (hub == "recorder" and self._main == "run"):
                 self._dealers[hub] = self._socket(zmq.DEALER, connect=f"{hub}.in", read=True, identity=self._main)
+        self._frames = self._socket(zmq.PUB, bind=f"{self._main}.frames", newest=True) if self._films() else None
         if self._main == "arm":
             self._socket(zmq.PULL, bind="arm.in", read=True)
             self._socket(zmq.PULL, bind="arm.stop", read=True)
         elif self._main == "controller":
             self._push_arm = self._socket(zmq.PUSH, connect="arm.in")
         if topics:
-            self._subscribe(topics, cameras)
+            self._subscribe(tuple(topic for topic in topics if topic != FRAMES), cameras)
+        if FRAMES in topics and cameras:
+            self._look_on(cameras)
+
+    def _films(self) -> bool:
+        return self._main.startswith("camera:")
 
     def _socket(
-        self, kind: int, *, bind: str = "", connect: str = "", read: bool = False, identity: str = ""
+        self,
+        kind: int,
+        *,
+        bind: str = "",
+        connect: str = "",
+        read: bool = False,
+        identity: str = "",
+        most: int = 0,
+        newest: bool = False,
     ) -> zmq.Socket:
         made = self._context.socket(kind)
         made.linger = 500
+        if newest:
+            made.setsockopt(zmq.CONFLATE, 1)  # before it is bound or connected, or it has no effect
+        if most:
+            made.sndhwm = most
         if identity:
             made.identity = identity.encode()
         if bind:
@@ -93,12 +114,22 @@ class Mailroom:
         self.poller.register(listening, zmq.POLLIN)
         self._inputs.append(listening)
 
+    def _look_on(self, cameras: tuple[str, ...]) -> None:
+        """Take the newest full picture of every camera; what was not looked at in time was never sent."""
+        looking = self._looking = self._socket(zmq.SUB, read=True, newest=True)
+        looking.subscribe(b"")
+        for camera in cameras:
+            looking.connect(endpoint(self._directory, f"{camera}.frames"))
+
     def send(self, message: Message) -> None:
         """Send a message on its way. A receiver that is not there loses it; what must arrive is kept by its sender
         until acknowledged.
         """
         frames = encode(message)
-        if message.to.startswith("@"):
+        if message.to == FRAMES:
+            assert self._frames is not None, "only a camera publishes full pictures"
+            self._frames.send(joined(frames), copy=False)
+        elif message.to.startswith("@"):
             self._pub.send_multipart([message.to.encode(), *frames])
         elif message.to in self._dealers:
             self._dealers[message.to].send_multipart(frames)
@@ -116,7 +147,9 @@ class Mailroom:
                     frames = source.recv_multipart(zmq.NOBLOCK)
                 except zmq.Again:
                     break
-                if source.type in (zmq.ROUTER, zmq.SUB):
+                if source is self._looking:
+                    frames = parted(frames[0])
+                elif source.type in (zmq.ROUTER, zmq.SUB):
                     frames = frames[1:]
                 arrived.append(decode(frames))
         return arrived
@@ -208,7 +241,7 @@ class ProcessHost:
         dues = [due for due in self._due.values() if due is not None]
         wait_ns = min([*dues, now + BEAT_NS // 2]) - now
         if wait_ns > 0 and not any(self._mail.values()):
-            self._mailroom.poller.poll(max(1, wait_ns // MILLISECOND))
+            self._mailroom.poller.poll(-(-wait_ns // MILLISECOND))  # not sooner: it would only wait again
         self._collect()
         now = self.clock.now_ns()
         self._beat(now)

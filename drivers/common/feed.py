@@ -59,12 +59,18 @@ class Feed:
             self._last = self._before = at.copy()
             self._parted = False
 
-    def put(self, t_ns: np.ndarray, requested: np.ndarray, limited: np.ndarray, tail: np.ndarray) -> None:
-        """Queue setpoints, and the stop (k, dof + 1) that follows if none come after them."""
+    def put(self, t_ns: np.ndarray, requested: np.ndarray, limited: np.ndarray, tail: np.ndarray) -> bool:
+        """Queue setpoints, and the stop (k, dof + 1) that follows if none come after them.
+
+        False, and nothing is queued, once setpoints of a stop were given: these go on from where the arm no longer is.
+        """
         with self._lock:
+            if self._parted:
+                return False
             for at, asked, row in zip(t_ns.tolist(), requested, limited, strict=True):
                 self._queue.append(_Row(at, asked, row, True))
             self._tail = tail
+            return True
 
     def leave_out(self, t_ns: np.ndarray, requested: np.ndarray) -> None:
         """Answer setpoints without giving them: the arm may not move, or they are too old."""
@@ -81,10 +87,10 @@ class Feed:
         return self._parted
 
     def take_over(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where the arm will be, (dof + 1,), and its last step, once the stop under way has been cut short."""
+        """Where the arm will be, (dof + 1,), and its last step, once the stop under way is cut short by a `put`."""
         with self._lock:
             self._parted = False
-            kept, self._tail = self._tail[:COMMITTED], self._tail[:0]
+            kept, self._tail = self._tail[:COMMITTED], self._tail[COMMITTED:]
             path = [self._before, self._last, *kept]
             nobody = np.full_like(self._last, np.nan)
             self._queue.extend(_Row(0, nobody, row, True) for row in kept)

@@ -69,6 +69,12 @@ def limits_of(arm: Arm, wanted: Mapping[str, Any]) -> Limits:
     )
 
 
+def slowed(speed: np.ndarray, most: np.ndarray | float) -> np.ndarray:
+    """A velocity in its own direction, as fast as it may be: no part beyond `most` (one for all, or one for each)."""
+    share = float((np.abs(speed) / most).max())
+    return speed / share if share > 1 else speed
+
+
 def _row(wanted: Mapping[str, Any], name: str, length: int) -> np.ndarray:
     value = wanted.get(name)
     if not isinstance(value, Sequence) or len(value) != length:

@@ -4,7 +4,8 @@ May not: know the scene beyond an `Observation`, the arm's kinematics or the tim
 alone.
 
 It plans one half of an operation at a time (pick, or place) as tool poses `dt_s` apart, hands them out in chunks, and
-looks again when a half is used up. Motion between two poses is a minimum-jerk straight line (Flash and Hogan 1985).
+looks again when a half is used up. A changed instruction makes it think for `adapt_s` and plan anew, no more.
+Motion between two poses is a minimum-jerk straight line (Flash and Hogan 1985).
 Faults are drawn from the skill: the aim errs, the hand hesitates, an item is let go in the wrong place, a carry is too
 low or too fast. Hard episodes and easy ones differ by a log-normal factor drawn once per episode (frailty), so that
 operations of an episode resemble each other.
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from labctl.devices import ActionChunk, Kind, Observation
+from labctl.devices import ActionChunk, Kind, Observation, Pace
 from labctl.errors import DeviceLost, InputError
 
 OPEN_M = 0.08
@@ -52,20 +53,27 @@ class Skill:
     chunk: int = 16
     execute: int = 8
     dt_s: float = 0.1
+    adapt_s: float = 1.0  # stands and thinks when the instruction has changed
 
 
 class Picker:
     """A simulated controller. See `labctl.devices.Controller`; `infer` needs the arrays of `SimArm.observe`."""
 
     kind: Kind = "sim"
+    pace = Pace()
 
     def __init__(
-        self, skill: Skill, difficulty: Sequence[float], load_s: float = 0.0, crash_at: str | None = None
+        self,
+        skill: Skill,
+        difficulty: Sequence[float],
+        load_s: float = 0.0,
+        crash_at: str | None = None,
+        warm_s: float = 0.0,
     ) -> None:
         """difficulty: of each object of the fixture, in its order; it scales the aim's error."""
         self.skill = skill
         self._difficulty = tuple(difficulty)
-        self.load_s = load_s
+        self.load_s, self.warm_s = load_s, warm_s
         self._crash_at = crash_at
         self.reset(0)
 
@@ -86,11 +94,16 @@ class Picker:
         self._placing = False
         self._aimed: tuple[float, float] | None = None
         self._bias = np.zeros(2)
+        self._told: str | None = None  # the instruction of the answer before
+        self._adapting_s = 0.0
 
     def infer(self, observation: Observation) -> ActionChunk:
         """The next poses of the plan. Raises DeviceLost when told to crash here."""
         if self._crash_at == "infer":
             raise DeviceLost("the simulated controller was told to crash on the clock")
+        if self._told not in (None, observation.instruction):  # whatever it was about to do, it thinks again
+            self._plan, self._adapting_s = np.zeros((0, 5)), self.skill.adapt_s
+        self._told = observation.instruction
         items = observation.arrays["items"]
         holding = bool((items[:, 7] > 0.5).any())
         dropped = self._placing and not holding and len(self._plan) > 0 and self._plan[0, 4] == 0.0
@@ -115,22 +128,23 @@ class Picker:
     def _think(self, arrays: Mapping[str, np.ndarray], holding: bool) -> bool:
         """Plan the next half of an operation; False when nothing is left to do."""
         tcp, items = arrays["tcp"], arrays["items"]
+        react_s, self._adapting_s = self.skill.react_s + self._adapting_s, 0.0
         yaw = math.remainder(2 * math.atan2(float(tcp[4]), float(tcp[3])), math.tau)
         here: Point = (float(tcp[0]), float(tcp[1]), float(tcp[2]), yaw)
         self._placing = holding
         if holding:
-            self._place(here, arrays["target_tote"])
+            self._place(here, arrays["target_tote"], react_s)
             return True
         free = items[(items[:, 4] > 0.5) & (items[:, 5] < 0.5) & (items[:, 6] < 0.5)]
         if len(free):
             nearest = free[int(np.argmin((free[:, 0] - here[0]) ** 2 + (free[:, 1] - here[1]) ** 2))]
-            self._pick(here, nearest.tolist(), self._difficulty[int(arrays["object_index"][0])])
+            self._pick(here, nearest.tolist(), self._difficulty[int(arrays["object_index"][0])], react_s)
             return True
         self._plan = np.array([[*here, OPEN_M]])
         in_the_air = (items[:, 4] < 0.5) & (items[:, 6] < 0.5)
         return bool(in_the_air.any())
 
-    def _pick(self, here: Point, item: list[float], difficulty: float) -> None:
+    def _pick(self, here: Point, item: list[float], difficulty: float, react_s: float) -> None:
         x, y, z, yaw = item[:4]
         if self._aimed is None or math.hypot(x - self._aimed[0], y - self._aimed[1]) > 0.01:
             self._aimed = (x, y)
@@ -139,7 +153,7 @@ class Picker:
         gx, gy = x + aim[0], y + aim[1]
         turn = _near(yaw, math.atan2(gy, gx))
         legs = _Legs(self, here, OPEN_M)
-        legs.wait(self.skill.react_s)
+        legs.wait(react_s)
         if here[2] < CLEAR_M - 0.05 and math.hypot(gx - here[0], gy - here[1]) > 0.12:
             legs.go((here[0], here[1], CLEAR_M, here[3]))
         legs.go((gx, gy, z + HOVER_M, turn))
@@ -148,7 +162,7 @@ class Picker:
         legs.go((gx, gy, CLEAR_M, turn))
         self._plan = legs.rows()
 
-    def _place(self, here: Point, tote: np.ndarray) -> None:
+    def _place(self, here: Point, tote: np.ndarray, react_s: float) -> None:
         skill, rng = self.skill, self._rng
         x, y = (float(tote[i] + tote[i + 3] * 0.3 * rng.uniform(-1, 1)) for i in (0, 1))
         chance = rng.random(3)
@@ -158,7 +172,7 @@ class Picker:
         height = LOW_M if low else CLEAR_M
         bearing = math.atan2(y, x)
         legs = _Legs(self, here, 0.0)
-        legs.wait(skill.react_s)
+        legs.wait(react_s)
         legs.go((here[0], here[1], height, here[3]))
         legs.go((x, y, height, bearing), 1.6 if fast else skill.speed_m_s)
         legs.go((x, y, float(tote[2]) + HOVER_M, bearing))
@@ -226,7 +240,7 @@ def options_of(options: Mapping[str, Any], allowed: tuple[str, ...], where: str)
     for name in options:
         if name not in allowed:
             raise InputError(f"{where} has no option {name!r}; known options: {', '.join(allowed)}")
-    for name in ("load_s", "latency_s"):
+    for name in ("load_s", "warm_s", "latency_s", "adapt_s"):
         value = options.get(name, 0.0)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
             raise InputError(f"{where}: {name} must be seconds, 0 or more, found {value!r}")

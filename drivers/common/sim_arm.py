@@ -72,6 +72,7 @@ class SimArm:
             "target_tote": _fixed(tote_row(world.target)),
             "object": _fixed((*world.thing.size, world.thing.grasp_width)),
             "object_index": _fixed((float(world.thing.index),)),
+            "camera_side": _fixed((world.camera_side,)),
         }
         self._sent = [(np.array([now_ns]), self._limiter.q[None, :].copy(), np.array([self.world.opening]))]
         self._seen: list[tuple[int, np.ndarray]] = []
@@ -210,6 +211,7 @@ class SimArm:
 
         The scene is known from the fixture. source_tote, target_tote (6,): centre on the floor and inner size, m.
         object (4,): item size and grasp width, m; object_index (1,): which object of the fixture it is.
+        camera_side (1,): the layout's, 1 left, -1 right.
         """
         items = self.world.tracked(yaw_of(self._limiter.pose))
         self._seen.append((self._t_ns, items))

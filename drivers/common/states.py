@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from labctl.drivers.common.arms import Arm
@@ -21,14 +22,22 @@ MOST = 20_000  # samples kept while nobody drains; then the oldest go, and are c
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One state of the device: q, dq, tau (dof,) in rad, rad/s, N m; tool pose tcp (7,); device_s its own clock."""
+    """One state of the device: q, dq, tau (dof,) in rad, rad/s, N m; tool pose tcp (7,); device_s its own clock.
+    Or n of them, each with one more axis in front.
+    """
 
-    t_ns: int
     q: np.ndarray
     dq: np.ndarray
     tau: np.ndarray
     tcp: np.ndarray
-    device_s: float
+    device_s: float | np.ndarray
+
+
+def stacked(samples: Sequence[Sample]) -> Sample:
+    """n samples as one of n rows."""
+    columns = zip(*((s.q, s.dq, s.tau, s.tcp, s.device_s) for s in samples), strict=True)
+    q, dq, tau, tcp, device_s = (np.array(column) for column in columns)
+    return Sample(q, dq, tau, tcp, device_s)
 
 
 def state_spec(arm: Arm, rate_hz: float) -> StreamSpec:
@@ -39,32 +48,42 @@ def state_spec(arm: Arm, rate_hz: float) -> StreamSpec:
 
 
 class States:
-    """A ring between two threads. `newest` is the last state seen; `overrun` counts what nobody collected in time.
+    """A ring between two threads; `overrun` counts what nobody collected in time.
 
-    `opening` tells the gripper's opening in m, which every sample gets.
+    `opening` tells the gripper's opening in m, which every sample gets. `table` makes one Sample of n rows of n states
+    that were added, when somebody wants it: whoever reads a thousand states a second has no time for it.
     """
 
-    def __init__(self, opening: Callable[[], float]) -> None:
+    def __init__(self, opening: Callable[[], float], table: Callable[[Sequence[Any]], Sample] = stacked) -> None:
         self._opening = opening
+        self.table = table
         self._lock = threading.Lock()
-        self._kept: deque[tuple[Sample, float]] = deque()
-        self._last_ns = 0
-        self.newest: Sample | None = None
+        self._kept: deque[tuple[int, Any, float]] = deque()
+        self._last: tuple[int, Any] = (0, None)
+        self._made: tuple[Any, Sample | None] = (None, None)
+        self._turn = np.zeros(4)  # the last quaternion given out
         self.overrun = 0
-        self.seen = 0
 
-    def add(self, sample: Sample) -> None:
-        """One more state. Times that do not ascend are moved on by a nanosecond."""
+    def add(self, t_ns: int, state: Any) -> None:
+        """One more state, received at t_ns. Times that do not ascend are moved on by a nanosecond."""
         with self._lock:
-            if sample.t_ns <= self._last_ns:
-                sample = Sample(self._last_ns + 1, sample.q, sample.dq, sample.tau, sample.tcp, sample.device_s)
-            self._last_ns = sample.t_ns
-            self.newest = sample
-            self.seen += 1
+            t_ns = max(t_ns, self._last[0] + 1)
+            self._last = (t_ns, state)
             if len(self._kept) >= MOST:
                 self._kept.popleft()
                 self.overrun += 1
-            self._kept.append((sample, self._opening()))
+            self._kept.append((t_ns, state, self._opening()))
+
+    @property
+    def newest(self) -> Sample | None:
+        """The last state seen, None before the first."""
+        with self._lock:
+            state = self._last[1]
+            if state is not None and state is not self._made[0]:
+                one = self.table([state])
+                tcp = self._one_side(one.tcp)
+                self._made = (state, Sample(one.q[0], one.dq[0], one.tau[0], tcp[0], np.ravel(one.device_s)[0]))
+            return self._made[1]
 
     def drain(self) -> list[Batch]:
         """All samples since the last call as one batch of the declared columns."""
@@ -72,6 +91,17 @@ class States:
             kept, self._kept = self._kept, deque()
         if not kept:
             return []
-        t_ns = np.array([sample.t_ns for sample, _ in kept], np.int64)
-        rows = [(*s.q, *s.dq, *s.tau, *s.tcp, opening, s.device_s) for s, opening in kept]
-        return [Batch(STATE, t_ns, np.array(rows))]
+        rows = self.table([state for _, state, _ in kept])
+        with self._lock:
+            tcp = self._one_side(rows.tcp)
+        t_ns = np.array([t_ns for t_ns, _, _ in kept], np.int64)
+        opening = np.array([opening for _, _, opening in kept])
+        return [Batch(STATE, t_ns, np.column_stack([rows.q, rows.dq, rows.tau, tcp, opening, rows.device_s]))]
+
+    def _one_side(self, tcp: np.ndarray) -> np.ndarray:
+        """Poses (n, 7) whose quaternions stay on the side of the one before: one rotation has two."""
+        turns = tcp[:, 3:]
+        before = np.concatenate([self._turn[None, :], turns[:-1]])
+        side = np.cumprod(np.where((turns * before).sum(axis=1) < 0, -1.0, 1.0))[:, None]
+        self._turn = turns[-1] * side[-1]
+        return np.column_stack([tcp[:, :3], turns * side])

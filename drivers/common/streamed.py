@@ -19,7 +19,7 @@ from labctl.drivers.common.feed import Feed
 from labctl.drivers.common.limits import Limiter, limits_of
 from labctl.drivers.common.reach import Reach
 from labctl.drivers.common.states import States, state_spec
-from labctl.drivers.common.urgency import urgent
+from labctl.drivers.common.urgency import LOOP, ordinary, urgent
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.devices import Actions, Batch, DeviceEvent, Gripper, Kind, RobotStatus, Setpoints
@@ -30,7 +30,7 @@ QUEUED_S = 0.15  # more than this waiting: the thread was held up; what is older
 LOOK_NS = 20 * MILLISECOND
 REST_RAD_S = 0.02
 JUMP_RAD = 0.05
-SWITCH_S = 0.0001  # a thread that computes lets the reading and the servo thread in after this time, not after 5 ms
+SWITCH_S = 0.0005  # a thread that computes lets the reading and the servo thread in after this time, not after 5 ms
 EXPLAIN_NS = 60 * MILLISECOND
 STUCK_NS = 4_000 * MILLISECOND  # longer than a program takes to be sent
 RECOVER_NS = 300 * MILLISECOND  # between two steps of a recovery
@@ -38,14 +38,15 @@ JOIN_S = 3.0
 
 
 class Link(Protocol):
-    """One vendor's client. `start_q` and `health` may be called from any thread, all others only from the servo thread
-    (but `open`, before it runs, and `close`, after it ended).
+    """One vendor's client. `start_q`, `lost` and `health` may be called from any thread, all others only from the servo
+    thread (but `open`, before it runs, and `close`, after it ended).
 
     `open` connects and begins to add states to the ring; it moves nothing. `give` hands over one setpoint: joints
     (dof,) rad and their speed (dof,) rad/s. `rest`: nothing to give for now, the last was q; True once the arm is held
     there. `idle`: nothing at all to do. `halt`: slow down now and stay. `home`
     begins a slow motion to joints (dof,); `homing` is true until it has ended. `recover` does one step towards a robot
-    that may move and returns True when it is there. `start_q` is where the next motion begins. All raise DeviceLost or
+    that may move and returns True when it is there. `start_q` is where the next motion begins. `lost` says why the
+    robot is, "" while it is not; `health` says that too, and all else that is wrong. All raise DeviceLost or
     DeviceRefused, nothing else.
     """
 
@@ -58,6 +59,7 @@ class Link(Protocol):
     def home(self, q: np.ndarray) -> None: ...
     def homing(self) -> bool: ...
     def recover(self) -> bool: ...
+    def lost(self) -> str: ...
     def health(self) -> RobotStatus: ...
     def close(self) -> None: ...
 
@@ -109,12 +111,14 @@ class StreamedArm:
         self._gripper.connect()
         try:
             self._link.open(self._states)
+            self._cycled_ns = self._clock.now_ns()
+            self._look(now_ns)
         except DeviceError:
+            self._link.close()
             self._gripper.close()
             raise
         sys.setswitchinterval(SWITCH_S)
-        self._cycled_ns = self._clock.now_ns()
-        self._look(now_ns)
+        urgent(LOOP)
         self._thread = threading.Thread(target=self._serve, name="servo", daemon=True)
         self._thread.start()
 
@@ -146,23 +150,24 @@ class StreamedArm:
         return self._feed.answered()
 
     def _queue(self, t_ns: np.ndarray, asked: np.ndarray, rows: np.ndarray) -> None:
-        if self._feed.parted:
-            at, move = self._feed.take_over()
-            self._limiter.resume(at[:-1], move[:-1])
-        opening = rows[:, -1]
-        limited = np.column_stack([self._limiter.follow(rows[:, :-1]).q, opening])
+        opening, taken = rows[:, -1], False
+        while not taken:  # again if the queue ran dry meanwhile
+            if self._feed.parted:
+                at, move = self._feed.take_over()
+                self._limiter.resume(at[:-1], move[:-1])
+            limited = np.column_stack([self._limiter.follow(rows[:, :-1]).q, opening])
+            tail = self._limiter.brake_tail()
+            taken = self._feed.put(t_ns, asked, limited, np.column_stack([tail, np.full(len(tail), opening[-1])]))
         self.clipped = self._limiter.clipped
-        tail = self._limiter.brake_tail()
-        self._feed.put(t_ns, asked, limited, np.column_stack([tail, np.full(len(tail), opening[-1])]))
 
     def _ready(self) -> bool:
         """May setpoints be given? Then the limiter stands where the arm stands."""
-        newest = self._states.newest
-        if self._stop.is_set() or self._homing or self._asked.home or self._sound.mode != "idle" or newest is None:
+        if self._stop.is_set() or self._homing or self._asked.home or self._sound.mode != "idle":
             self._based, self.clipped = False, ""
             return False
         if not self._based:
-            if np.abs(newest.dq).max() > REST_RAD_S:
+            newest = self._states.newest
+            if newest is None or np.abs(newest.dq).max() > REST_RAD_S:
                 return False
             start = self._link.start_q()
             self._limiter.reset(start)
@@ -243,13 +248,14 @@ class StreamedArm:
             self._thread = None
             self._link.close()
             self._gripper.close()
+            ordinary()
 
     def _raise_if_lost(self) -> None:
         """The servo thread says so, or cannot any more: a vendor's client may hang in a call once its link is gone."""
         if self._lost:
             raise DeviceLost(self._lost)
-        if self._thread is not None and (health := self._link.health()).mode == "lost":
-            raise DeviceLost(health.reason)
+        if self._thread is not None and (why := self._link.lost()):
+            raise DeviceLost(why)
         if self._thread is not None and self._clock.now_ns() - self._cycled_ns > STUCK_NS:
             raise DeviceLost("the robot's client library has not returned from a call")
 
@@ -300,7 +306,8 @@ class StreamedArm:
                 self._asked.home = False
         elif self._asked.home:
             assert self._home is not None
-            self._halted = False
+            self._halted = self._moving = False
+            self._feed.discard()
             self._homing, self._asked.home = True, False
             self._link.home(self._home)
         elif self._homing:

@@ -5,10 +5,15 @@ May not: raise a thread above the vendor's own, or fail where it is not allowed:
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
+from collections.abc import Iterator
 
 PRIORITY = 5  # of SCHED_FIFO; the vendors' threads are higher
+CONTROLLER = 2 * PRIORITY  # of an emulated one: a real one has a computer of its own
+CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()  # that this process was given
+LOOP = PRIORITY - 1  # of the loop beside them: whoever waits for the interpreter's lock waits for its holder to be run
 
 
 def allowed() -> bool:
@@ -19,12 +24,48 @@ def allowed() -> bool:
     return os.geteuid() == 0 or limit == resource.RLIM_INFINITY or limit >= PRIORITY
 
 
-def urgent() -> bool:
-    """Raise the calling thread, if that is allowed; says whether it was."""
+def urgent(priority: int = PRIORITY) -> bool:
+    """Raise the calling thread, and those it begins, if that is allowed; says whether it was."""
     if not allowed():
         return False
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
     except OSError:  # a container may forbid what the limits allow
         return False
     return True
+
+
+def ordinary() -> None:
+    """The calling thread waits its turn again."""
+    if hasattr(os, "sched_setscheduler"):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+def together() -> None:
+    """Keep the calling thread, and those it begins, on one core, where they go ahead of others.
+
+    A vendor's loop, its callbacks and ours wake each other a thousand times a second. From core to core that costs a
+    sixth of all that the arm's process takes (measured with an FR3). Who may not go ahead of others is better off with
+    any core that is free.
+    """
+    if len(CORES) > 1 and allowed():
+        os.sched_setaffinity(0, {max(CORES)})
+
+
+def apart() -> None:
+    """The calling thread may run on any core again, as one that waits for states should: it cannot wait for others."""
+    if len(CORES) > 1:
+        os.sched_setaffinity(0, CORES)
+
+
+@contextlib.contextmanager
+def kept() -> Iterator[None]:
+    """However a client's library schedules the calling thread, it is as before afterwards, and if it fails too."""
+    if not hasattr(os, "sched_setscheduler"):
+        yield
+        return
+    policy, param = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, policy, param)

@@ -96,6 +96,7 @@ class World:
         self._rng, self._tracker = rng.spawn(2)
         self.thing = thing
         self.target = _named(self._totes, self._layouts[layout]["tote_side"], "tote")
+        self.camera_side = -1.0 if self._layouts[layout].get("camera_side") == "right" else 1.0
         self.source = next(tote for tote in self._totes.values() if tote is not self.target)
         self.where = [IN_TOTE] * n
         self._flags = np.repeat([[1.0, 0.0, 0.0, 0.0]], n, axis=0)

@@ -60,6 +60,8 @@ class FciHand:
         if sock is self._listener:
             client, _ = self._listener.accept()
             if self._tcp is not None:
+                self._read_requests(self._tcp)  # it may have gone, and not been heard of yet
+            if self._tcp is not None:
                 client.close()
                 return
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

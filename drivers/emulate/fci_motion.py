@@ -16,6 +16,7 @@ DT = 0.001
 # FCI documentation, "Limits in the Cartesian space / Joint space limits" for the FR3; libfranka's rate_limiting.h.
 ACCELERATION, JERK = 10.0, 5000.0
 TOOL = {"velocity": (3.0, 2.5), "acceleration": (9.0, 17.0), "jerk": (4500.0, 8500.0)}  # translation, rotation
+TOOL_GENERATORS = (wire.CARTESIAN_POSE, wire.CARTESIAN_VELOCITY)
 SLACK = 1.0 + 1e-3
 MOST_LOST = 20  # commands missing in a row; then the robot stops itself (FCI documentation)
 FRICTION = 0.5  # N m s/rad, a stand-in
@@ -23,7 +24,9 @@ REST_RAD_S = 0.05  # Assumption: slower than this is at rest when a motion is fi
 
 
 class Motion:
-    """The commanded joints. q, dq, ddq (7,): rad, rad/s, rad/s2; pose and twist are those of the last command."""
+    """The commanded joints. q, dq, ddq (7,): rad, rad/s, rad/s2; pose (16,) and twist are those of the last command of
+    the tool, and stand still while joints are commanded: see `measured`.
+    """
 
     def __init__(self, arm: Arm) -> None:
         self.arm = arm
@@ -34,11 +37,24 @@ class Motion:
         self.twist_rate = np.zeros(6)
         self.generator = wire.NO_GENERATOR
         self.missed = 0
+        self._measured: tuple[np.ndarray, np.ndarray] = (np.empty(0), np.empty(0))  # joints, and the pose they make
         self.settle()
+
+    @property
+    def measured(self) -> np.ndarray:
+        """The pose (16,) that the joints make now, whatever was commanded."""
+        if self._measured[0] is not self.q:  # joints are replaced, never written into
+            self._measured = (self.q, wire.matrix(kinematics.pose(self.arm.chain, self.q.tolist())))
+        return self._measured[1]
+
+    @property
+    def held(self) -> np.ndarray:
+        """The pose (16,) that is commanded: of the tool's own commands, or what commanded joints make."""
+        return self.pose if self.generator in TOOL_GENERATORS else self.measured
 
     def settle(self) -> None:
         """The Cartesian values that belong to the joints."""
-        self.pose = wire.matrix(kinematics.pose(self.arm.chain, self.q.tolist()))
+        self.pose = self.measured
         self.twist, self.twist_rate = np.zeros(6), np.zeros(6)
 
     def begin(self, generator: int) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from labctl.drivers.common import fci_state as fci
 from labctl.drivers.emulate import fci_wire as wire
 from labctl.drivers.emulate.fci_motion import Motion
 from labctl.drivers.emulate.fr3_urdf import urdf
@@ -50,7 +51,7 @@ class FciRobot:
         self._constants()
         self._model = urdf()
         self.number = 0  # of the last state: the robot's clock in ms
-        self.mode = wire.IDLE
+        self.mode = fci.IDLE
         self._errors, self._last_errors = bytearray(41), bytearray(41)
         self._move: _Move | None = None
         self._command: wire.RobotCommand | None = None
@@ -99,6 +100,8 @@ class FciRobot:
 
     def _accept(self) -> None:
         client, _ = self._listener.accept()
+        if self._tcp is not None:
+            self._read_requests()  # it may have gone, and not been heard of yet
         if self._tcp is not None:  # Assumption: a real robot has one client only
             client.close()
             return
@@ -212,14 +215,14 @@ class FciRobot:
         controller, generator = wire.MOVE_HEAD.unpack_from(payload)
         if self.safety_rejects:
             self._answer(wire.MOVE, number, bytes([wire.REJECTED_SAFETY]))
-        elif self.mode != wire.IDLE or self._move is not None or not self.motion.standing or generator > 4:
+        elif self.mode != fci.IDLE or self._move is not None or not self.motion.standing or generator > 4:
             self._answer(wire.MOVE, number, bytes([wire.NOT_POSSIBLE]))
         else:
             self._answer(wire.MOVE, number, bytes([wire.STARTED]))
             self._move = _Move(number, generator + 1, controller)
             self.motion.begin(generator + 1)
             self._command = None
-            self.mode = wire.MOVING
+            self.mode = fci.MOVING
             self.counts["moves"] += 1
 
     def _finish(self, status: int) -> None:
@@ -227,8 +230,8 @@ class FciRobot:
         move, self._move, self._command = self._move, None, None
         if move is None:
             return
-        if self.mode == wire.MOVING:
-            self.mode = wire.IDLE
+        if self.mode == fci.MOVING:
+            self.mode = fci.IDLE
         self.motion.settle()
         self.motion.tau[:] = 0.0
         self._answer(wire.MOVE, move.id, bytes([status]))
@@ -238,17 +241,17 @@ class FciRobot:
             self._answer(wire.RECOVER, number, bytes([5]))
         elif self.brakes_closed:
             self._answer(wire.RECOVER, number, bytes([1]))
-        elif self.mode != wire.REFLEX:
+        elif self.mode != fci.REFLEX:
             self._answer(wire.RECOVER, number, b"\0")
         else:
-            self.mode = wire.RECOVERING
+            self.mode = fci.RECOVERING
             self._recovery = (self.number + RECOVERY_MS, number)
 
     def _recovered(self) -> None:
         assert self._recovery is not None
         number, self._recovery = self._recovery[1], None
         self._errors = bytearray(41)
-        self.mode = wire.IDLE
+        self.mode = fci.IDLE
         self.plant.clear_contact()
         self._answer(wire.RECOVER, number, b"\0")
 
@@ -262,15 +265,15 @@ class FciRobot:
         """The robot stops itself. Without errors: the latched kind that names no cause."""
         self._errors = bytearray(41)
         for name in errors:
-            self._errors[wire.BIT[name]] = 1
+            self._errors[fci.BIT[name]] = 1
         self._last_errors = bytearray(self._errors)
-        self.mode = wire.REFLEX
+        self.mode = fci.REFLEX
         self.counts["reflexes"] += 1
         self._finish(wire.REFLEX_ABORTED)
 
     def user_stop(self) -> None:
         self.user_stopped = True
-        self.mode = wire.USER_STOPPED
+        self.mode = fci.USER_STOPPED
         self._finish(wire.EMERGENCY_ABORTED)
 
     def safety_stop(self) -> None:
@@ -279,13 +282,13 @@ class FciRobot:
 
     def close_brakes(self) -> None:
         self.brakes_closed = True
-        self.mode = wire.OTHER
+        self.mode = fci.OTHER
         self._finish(wire.ABORTED)
 
     def release(self) -> None:
         """A person at the robot ends what stands; a reflex is not cleared by that."""
-        if self.mode in (wire.USER_STOPPED, wire.OTHER):
-            self.mode = wire.IDLE
+        if self.mode in (fci.USER_STOPPED, fci.OTHER):
+            self.mode = fci.IDLE
         self.user_stopped = self.brakes_closed = self.safety_rejects = False
         self.refused_version = self.drop_commands = self.silent_until = 0
         self.drop_states = 0.0
@@ -304,7 +307,7 @@ class FciRobot:
         if self._cut_at and self.number >= self._cut_at:
             self._cut_at, self._peer = 0, None
         self.plant.tick(self.motion.q, now_ns)
-        if self.plant.contact and self.mode == wire.MOVING:
+        if self.plant.contact and self.mode == fci.MOVING:
             self._fail("cartesian_reflex")
         self._send()
 
@@ -332,9 +335,9 @@ class FciRobot:
                 self._move.commanded = False
             return
         state, motion = self._state, self.motion
-        held = motion.pose
-        for name in ("O_T_EE", "O_T_EE_d", "O_T_EE_c"):
-            state.set(name, held)
+        state.set("O_T_EE", motion.measured)
+        for name in ("O_T_EE_d", "O_T_EE_c"):
+            state.set(name, motion.held)
         for name in ("q", "q_d", "theta"):
             state.set(name, motion.q)
         for name in ("dq", "dq_d", "dtheta"):
@@ -360,6 +363,6 @@ class FciRobot:
 
     def stats(self) -> dict[str, Any]:
         names = ("other", "idle", "move", "guiding", "reflex", "user_stopped", "recovering")
-        errors = [wire.ERRORS[bit] for bit, value in enumerate(self._errors[: len(wire.ERRORS)]) if value]
+        errors = [fci.ERRORS[bit] for bit, value in enumerate(self._errors[: len(fci.ERRORS)]) if value]
         mine = {"states_sent_to_client": self.sent_to_client, "mode": names[self.mode], "errors": errors}
         return {**self.counts, **mine, "robot_time_s": self.number / 1000, "connected": self._peer is not None}

@@ -10,6 +10,7 @@ import struct
 from dataclasses import dataclass
 
 import numpy as np
+from labctl.drivers.common.fci_state import FLOATS, NUMBER, SLICES, TAIL
 
 ROBOT_PORT, HAND_PORT = 1337, 1338
 ROBOT_VERSION, HAND_VERSION = 10, 3
@@ -24,8 +25,7 @@ SETTERS = range(3, 10)
 SUCCESS, STARTED, PREEMPTED, PREEMPTED_SAFETY, REJECTED_SAFETY, NOT_POSSIBLE = range(6)
 SINGULAR, INVALID, REFLEX_ABORTED, EMERGENCY_ABORTED, INPUT_ERROR, ABORTED = range(6, 12)
 
-# robot modes, and the idle modes of generator and controller
-OTHER, IDLE, MOVING, GUIDING, REFLEX, USER_STOPPED, RECOVERING = range(7)
+# the idle modes of generator and controller
 NO_GENERATOR, NO_CONTROLLER = 0, 3
 JOINT_POSITION, JOINT_VELOCITY, CARTESIAN_POSE, CARTESIAN_VELOCITY, TORQUE = 1, 2, 3, 4, 5
 
@@ -34,45 +34,6 @@ HAND_HEADER = struct.Struct("<HII")
 MOVE_HEAD = struct.Struct("<II")
 HAND_STATE = struct.Struct("<IddBH")
 COMMAND = struct.Struct("<Q7d7d16d6d2dBB7dB")
-TAIL = struct.Struct("<BB41s41sBf")
-STATE_BYTES = 1377
-
-# the 320 floats of a robot state, in order
-FIELDS = (
-    ("O_T_EE", 16), ("O_T_EE_d", 16), ("F_T_EE", 16), ("EE_T_K", 16), ("F_T_NE", 16), ("NE_T_EE", 16), ("m_ee", 1),
-    ("I_ee", 9), ("F_x_Cee", 3), ("m_load", 1), ("I_load", 9), ("F_x_Cload", 3), ("elbow", 2), ("elbow_d", 2),
-    ("tau_J", 7), ("tau_J_d", 7), ("dtau_J", 7), ("q", 7), ("q_d", 7), ("dq", 7), ("dq_d", 7), ("ddq_d", 7),
-    ("joint_contact", 7), ("cartesian_contact", 6), ("joint_collision", 7), ("cartesian_collision", 6),
-    ("tau_ext_hat_filtered", 7), ("O_F_ext_hat_K", 6), ("K_F_ext_hat_K", 6), ("O_dP_EE_d", 6), ("O_ddP_O", 3),
-    ("elbow_c", 2), ("delbow_c", 2), ("ddelbow_c", 2), ("O_T_EE_c", 16), ("O_dP_EE_c", 6), ("O_ddP_EE_c", 6),
-    ("theta", 7), ("dtheta", 7), ("accel_top", 18), ("accel_bottom", 18),
-)  # fmt: skip
-SLICES: dict[str, slice] = {}
-for _name, _size in FIELDS:
-    _start = sum(size for name, size in FIELDS[: [n for n, _ in FIELDS].index(_name)])
-    SLICES[_name] = slice(_start, _start + _size)
-
-# error bits, in the FCI's order
-ERRORS = (
-    "joint_position_limits_violation", "cartesian_position_limits_violation", "self_collision_avoidance_violation",
-    "joint_velocity_violation", "cartesian_velocity_violation", "force_control_safety_violation", "joint_reflex",
-    "cartesian_reflex", "max_goal_pose_deviation_violation", "max_path_pose_deviation_violation",
-    "cartesian_velocity_profile_safety_violation", "joint_position_motion_generator_start_pose_invalid",
-    "joint_motion_generator_position_limits_violation", "joint_motion_generator_velocity_limits_violation",
-    "joint_motion_generator_velocity_discontinuity", "joint_motion_generator_acceleration_discontinuity",
-    "cartesian_position_motion_generator_start_pose_invalid", "cartesian_motion_generator_elbow_limit_violation",
-    "cartesian_motion_generator_velocity_limits_violation", "cartesian_motion_generator_velocity_discontinuity",
-    "cartesian_motion_generator_acceleration_discontinuity", "cartesian_motion_generator_elbow_sign_inconsistent",
-    "cartesian_motion_generator_start_elbow_invalid", "force_controller_desired_force_tolerance_violation",
-    "start_elbow_sign_inconsistent", "communication_constraints_violation", "power_limit_violation",
-    "cartesian_motion_generator_joint_position_limits_violation",
-    "cartesian_motion_generator_joint_velocity_limits_violation",
-    "cartesian_motion_generator_joint_velocity_discontinuity",
-    "cartesian_motion_generator_joint_acceleration_discontinuity",
-    "cartesian_position_motion_generator_invalid_frame", "controller_torque_discontinuity",
-    "joint_p2p_insufficient_torque_for_planning", "tau_j_range_violation", "instability_detected",
-)  # fmt: skip
-BIT = {name: bit for bit, name in enumerate(ERRORS)}
 
 
 @dataclass(slots=True)
@@ -104,7 +65,7 @@ class StateBuffer:
     """A robot state under construction: `set` fields by name, `pack` the datagram."""
 
     def __init__(self) -> None:
-        self._floats = np.zeros(320, "<f4")
+        self._floats = np.zeros(FLOATS, "<f4")
         self._views = {name: self._floats[at] for name, at in SLICES.items()}
 
     def set(self, name: str, value: np.ndarray | float) -> None:
@@ -113,7 +74,7 @@ class StateBuffer:
     def pack(self, number: int, generator: int, controller: int, errors: bytes, last: bytes, mode: int) -> bytes:
         """The datagram; errors and last (41 bytes each) are the current errors and those of the last motion."""
         tail = TAIL.pack(generator, controller, errors, last, mode, 1.0)
-        return struct.pack("<Q", number) + self._floats.tobytes() + tail
+        return NUMBER.pack(number) + self._floats.tobytes() + tail
 
 
 def matrix(pose: tuple[float, ...]) -> np.ndarray:

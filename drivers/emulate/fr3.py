@@ -12,8 +12,10 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from labctl.drivers.common import fci_state as fci
 from labctl.drivers.common.arms import FR3
 from labctl.drivers.common.control_link import loopback
+from labctl.drivers.common.urgency import CONTROLLER, urgent
 from labctl.drivers.emulate import fci_wire as wire
 from labctl.drivers.emulate.fci_hand import FciHand
 from labctl.drivers.emulate.fci_robot import FciRobot
@@ -25,6 +27,7 @@ from labctl.errors import InputError
 CLOCK = MonotonicClock()
 MS = 1_000_000
 BEHIND_NS = 5 * MS
+CLOSEST_NS = 600_000  # no two states follow each other closer, however late the first was
 FAULTS = {
     "reflex": "the robot stops itself; name = an error's name (default cartesian_reflex)",
     "latched_reflex": "mode Reflex with no error named, as seen in the field",
@@ -46,7 +49,7 @@ class Fr3:
     faults: Mapping[str, str] = FAULTS
     ports: Mapping[str, int] = {"robot": wire.ROBOT_PORT, "gripper": wire.HAND_PORT}
 
-    def __init__(self, host: str, fixture: Mapping[str, Any], echo_s: float, paced: bool) -> None:
+    def __init__(self, host: str, fixture: Mapping[str, Any], echo_s: float, paced: bool, ahead: bool) -> None:
         self.plant = Plant(FR3, fixture, 0.001, now_ns=CLOCK.now_ns())
         try:
             self._robot = FciRobot(self.plant, host)
@@ -54,15 +57,15 @@ class Fr3:
         except OSError as error:
             why = f"{host}:{wire.ROBOT_PORT} cannot be bound ({error.strerror}); another emulator runs there"
             raise InputError(why) from error
-        self._echo_ns, self._paced = round(echo_s * 1e9), paced
+        self._echo_ns, self._paced, self._ahead = round(echo_s * 1e9), paced, ahead
         self._asked: queue.SimpleQueue[tuple[str, Mapping[str, Any]]] = queue.SimpleQueue()
         self._late = 0
 
     def inject(self, name: str, args: Mapping[str, Any]) -> None:
         if name not in FAULTS:
             raise InputError(f"no fault {name!r}; known: {', '.join(FAULTS)}")
-        if name == "reflex" and args.get("name", "cartesian_reflex") not in wire.BIT:
-            raise InputError(f"no FCI error {args['name']!r}; known: {', '.join(wire.ERRORS)}")
+        if name == "reflex" and args.get("name", "cartesian_reflex") not in fci.BIT:
+            raise InputError(f"no FCI error {args['name']!r}; known: {', '.join(fci.ERRORS)}")
         self._asked.put((name, dict(args)))
 
     def clear(self) -> None:
@@ -98,6 +101,8 @@ class Fr3:
         return {**self._robot.stats(), "late_ticks": self._late, "q": self.plant.q.tolist()}
 
     def run(self, until: Callable[[], bool]) -> None:
+        if self._ahead:
+            urgent(CONTROLLER)
         due = CLOCK.now_ns()
         while not (self._robot.number % 50 == 0 and until()):
             while not self._asked.empty():
@@ -114,6 +119,7 @@ class Fr3:
     def _serve(self, due: int) -> None:
         """Answer sockets until the next millisecond is due and the client in control has answered this one."""
         robot, sent = self._robot, CLOCK.now_ns()
+        due = max(due, sent + CLOSEST_NS) if self._paced else due
         while True:
             now = CLOCK.now_ns()
             waits = robot.waits_for_echo
@@ -141,14 +147,15 @@ class Fr3:
 
 
 def build(options: Mapping[str, Any], *, host: str, fixture: Mapping[str, Any]) -> Fr3:
-    """An FR3 on `host`. Options: echo_s (0.02 to 5, default 0.2), paced (default true).
+    """An FR3 on `host`. Options: echo_s (0.02 to 5, default 0.2), paced (default true), ahead (default false: of other
+    programs on this machine, where this user may ask for it; a real controller has a computer of its own).
 
     Raises InputError for another option, a host that is not loopback, or ports in use.
     """
     for name in options:
-        if name not in ("echo_s", "paced"):
-            raise InputError(f"the fr3 emulator has no option {name!r}; known options: echo_s, paced")
+        if name not in ("echo_s", "paced", "ahead"):
+            raise InputError(f"the fr3 emulator has no option {name!r}; known options: echo_s, paced, ahead")
     echo_s = float(options.get("echo_s", 0.2))
     if not 0.02 <= echo_s <= 5:
         raise InputError(f"the fr3 emulator: echo_s must be from 0.02 to 5, found {echo_s:g}")
-    return Fr3(loopback(host), fixture, echo_s, bool(options.get("paced", True)))
+    return Fr3(loopback(host), fixture, echo_s, bool(options.get("paced", True)), bool(options.get("ahead")))

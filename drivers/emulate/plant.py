@@ -16,6 +16,7 @@ from labctl.drivers.common.sweep import Sweep, levers, yaw_of
 from labctl.drivers.common.world import World, tote_row
 
 BATCH_S = 0.01  # the scene advances in steps of about this length
+DEEPER_M = 0.001
 
 
 class Plant:
@@ -30,6 +31,7 @@ class Plant:
         self.q = arm.home.copy()
         self.dq = np.zeros(arm.dof)
         self.contact = ""
+        self._stuck_z: float | None = None  # where the tool was let go of inside something, until it is out
         self._lock = threading.Lock()
         self._lever = levers(arm.chain)
         self._batch = max(1, round(BATCH_S / period_s))
@@ -67,13 +69,17 @@ class Plant:
             travel = float((steps @ self._lever).sum()) + 1e-6
             sweep = Sweep(self.arm.chain, rows, self._pose, travel if before != self._pose else 0.0)
             hit = self.world.contact(sweep) if sweep.travel and not self.contact else None
-            if hit is not None:
+            if hit is None:
+                self._stuck_z = self._stuck_z if self.contact or not sweep.travel else None
+            elif self._stuck_z is None or self._pose[2] < self._stuck_z - DEEPER_M:
                 self.contact = hit[1]
             self.world.advance(times, sweep, np.full(len(rows), self._wanted), self.period_s)
             self._now_ns = int(times[-1])
 
     def clear_contact(self) -> None:
-        self.contact = ""
+        """Forget what was hit. A tool that stands in it may leave it, but not go deeper."""
+        if self.contact:
+            self.contact, self._stuck_z = "", self._pose[2]
 
     def stage(self, condition: Mapping[str, Any], seed: int) -> None:
         """Fill the source tote by the seed; the arm stays. Raises InputError for a name the fixture lacks."""
@@ -96,4 +102,5 @@ class Plant:
                 "target_tote": list(tote_row(world.target)),
                 "object": [*world.thing.size, world.thing.grasp_width],
                 "object_index": [float(world.thing.index)],
+                "camera_side": [world.camera_side],
             }

@@ -183,7 +183,7 @@ class UrController:
             "commands": self._commands,
             "late_ticks": self._late,
             "skipped_ticks": self._skipped,
-            "unsent_s": [cycle * body.dt for cycle in self._unsent],
+            "unsent_s": [cycle * body.dt for cycle in list(self._unsent)],  # the loop may add one meanwhile
             "mode": self._dashboard.answer("robotmode"),
             "safety": self._dashboard.answer("safetymode"),
             "program": "running" if self._script is not None else "none",

@@ -22,20 +22,29 @@ VERBS: dict[str, tuple[str, str]] = {
     "new": ("labctl.cli.new:new", "Make a lab folder to start from."),
     "doctor": ("labctl.cli.doctor:doctor", "What is installed, what answers, what is too slow."),
     "emulate": ("labctl.cli.emulate:emulate", "A robot's controller on loopback, to practise and test with."),
+    "teleop": ("labctl.cli.teleop:teleop", "Drive a cell by hand, for practice."),
     "plan": ("labctl.cli.plan:plan", "Check a protocol and say what its size can resolve."),
+    "power": ("labctl.cli.power:power", "How many trials a question needs."),
     "open": ("labctl.cli.open:open_", "Freeze a protocol, draw and seal its schedule."),
+    "extend": ("labctl.cli.open:extend", "A linked campaign: new arms against an earlier one's, through anchors."),
+    "practice": ("labctl.cli.practice:practice", "Write down what teleoperators practised."),
     "run": ("labctl.cli.run:run", "Run the trials of a campaign."),
+    "console": ("labctl.cli.console:console", "Attach the operator console to a running campaign."),
     "status": ("labctl.cli.look:status", "Where a campaign stands."),
     "episodes": ("labctl.cli.look:episodes", "List what was recorded."),
     "show": ("labctl.cli.show:show", "Look at one episode in Rerun."),
+    "review": ("labctl.cli.review:review", "Assessor: confirm or correct operations, blind to the arm."),
+    "scene": ("labctl.cli.scene:scene", "How well a staged scene was put back, as a picture."),
     "close": ("labctl.cli.closing:close", "No more trials."),
     "freeze": ("labctl.cli.closing:freeze", "No more review."),
     "unblind": ("labctl.cli.closing:unblind", "Reveal which arm was which."),
     "verify": ("labctl.cli.verify:verify", "Re-hash everything recorded and name what is broken."),
     "export": ("labctl.cli.export:export", "Write a campaign as a table other tools read."),
     "report": ("labctl.cli.report:report", "Write the report of a campaign or a table."),
+    "static": ("labctl.cli.static:static", "Ask policies about keyframes of recorded human episodes."),
     "analyze": ("labctl.cli.statistics:analyze", "The statistics alone, from an operations table."),
     "rates": ("labctl.cli.statistics:rates", "Exact intervals for k-of-n tables."),
+    "compare": ("labctl.cli.compare:compare", "Whether two success counts can be told apart."),
 }
 
 BUG_LINE = "This is a bug in labctl. Please report it with the lines below and the command you typed."
@@ -110,7 +119,9 @@ def explain(error: BaseException) -> tuple[str, int] | None:
     if isinstance(error, LabctlError):
         return str(error), error.exit_code
     kind = type(error)
-    if kind.__name__ in ("TableError", "ReportError") and kind.__module__.startswith("labctl.analysis."):
+    if kind.__name__ in ("TableError", "ReportError", "QuestionError", "LinkError") and kind.__module__.startswith(
+        "labctl.analysis."
+    ):
         return str(error), 2
     if isinstance(error, OSError):
         return _explain_os(error)

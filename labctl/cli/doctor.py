@@ -13,20 +13,55 @@ import click
 from labctl.cli.options import CONTEXT, example, file_argument, json_option, print_json
 
 MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
-EPILOG = example("labctl doctor", "labctl doctor cells/sim_fr3.toml")
+EPILOG = example(
+    "labctl doctor",
+    "labctl doctor cells/sim_fr3.toml",
+    "labctl doctor cells/fr3.toml --latency",
+    "labctl doctor cells/fr3.toml --protocol protocols/first.toml",
+)
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
 @file_argument("cell", "[CELL.toml]", required=False)
+@click.option("--latency", is_flag=True, help="Measure how late the cell's cameras are: they film a page on a screen.")
+@click.option("--camera", default=None, metavar="NAME", help="With --latency: this camera alone.")
+@click.option(
+    "--port",
+    type=click.IntRange(1024, 65535),
+    default=None,
+    metavar="N",
+    help="With --latency: the page's port on 127.0.0.1 [default: a free one].",
+)
+@click.option(
+    "--protocol",
+    type=click.Path(path_type=Path),
+    default=None,
+    metavar="PROTOCOL.toml",
+    help="Also ask each of its policies for an answer; servers start as their cards say. Do this before `open`.",
+)
 @json_option
-def doctor(cell: Path | None, as_json: bool) -> int:
-    """Look at this machine: packages, disk, clock, realtime limits; with a cell file, also the drivers it names.
+def doctor(
+    cell: Path | None, latency: bool, camera: str | None, port: int | None, protocol: Path | None, as_json: bool
+) -> int:
+    """Look at this machine: packages, disk, clock, realtime limits; with a cell file, also the drivers it names,
+    whether its teleoperation device can be read and what its cameras' encoding costs; with a protocol, also whether its
+    policies answer, and how fast.
 
     Exit code 1 if the cell could not run. Nothing moves.
     """
+    if latency:
+        return _latency(cell, camera, port or 0, as_json)
+    if camera is not None or port is not None:
+        raise click.UsageError("--camera and --port go with --latency")
+    if protocol is not None and cell is None:
+        raise click.UsageError("--protocol needs a cell file: labctl doctor CELL.toml --protocol PROTOCOL.toml")
     from labctl.doctor import check_cell, runnable, software
 
     checks = software(Path.cwd()) + (check_cell(cell, Path.cwd()) if cell else [])
+    if cell is not None and protocol is not None:
+        from labctl.policy_check import check_protocol
+
+        checks += check_protocol(protocol, cell)
     if as_json:
         print_json({"schema": "labctl.doctor/1", "runnable": runnable(checks), "checks": [asdict(c) for c in checks]})
     else:
@@ -35,3 +70,28 @@ def doctor(cell: Path | None, as_json: bool) -> int:
             click.echo(f"{MARKS[check.level]}  {check.name}: {check.text}{remedy}")
         click.echo("a cell could run here" if runnable(checks) else "a cell could not run here: see FAIL above")
     return 0 if runnable(checks) else 1
+
+
+def _latency(cell_path: Path | None, only: str | None, port: int, as_json: bool) -> int:
+    """Film the clock page with the cell's cameras. Exit code 1 if one could not be measured."""
+    from labctl.clock import MonotonicClock
+    from labctl.clock_page import ClockPage
+    from labctl.lab import read_cell
+    from labctl.latency import SCREEN_NOTE, measure_all, wait_for_page
+
+    if cell_path is None:
+        raise click.UsageError("--latency needs a cell file: labctl doctor CELL.toml --latency")
+    cell, clock = read_cell(cell_path), MonotonicClock()
+    with ClockPage(clock, port) as page:
+        click.echo(f"open this on a screen that the camera sees, full screen (F11): {page.url}", err=True)
+        wait_for_page(page, clock)
+        found, failed = measure_all(cell.model_dump(mode="json"), only, page, clock)
+    if as_json:
+        print_json({"schema": "labctl.latency/1", "cameras": [one.body() for one in found], "failed": failed})
+    for one in [] if as_json else found:
+        spread = f"p95 {1e3 * one.p95_s:.0f} ms, n {one.n}, the page's clock within {one.error_ms:.1f} ms"
+        click.echo(f"camera {one.camera}: {1e3 * one.median_s:.0f} ms from screen to receipt (median; {spread})")
+        click.echo(f"    {one.line()}   # into the [[camera]] table of {one.camera}; {SCREEN_NOTE}")
+    for text in [] if as_json else failed:
+        click.echo(text, err=True)
+    return 1 if failed else 0

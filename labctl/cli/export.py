@@ -1,67 +1,110 @@
-"""`labctl export`: a campaign as a table other tools read.
+"""`labctl export`: a campaign in a format that other tools read.
 
-May not: write an arm before unblinding, or leave a half-written file.
+May not: decide what may be shown (`labctl.exports.selection` does), or leave a half-written file.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from labctl.cli.options import CONTEXT, campaign_argument, example, lab_option
+from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option
 
-FORMATS = ("table", "npz")
-LATER = ("rrd", "mcap", "parquet", "lerobot-v3", "lerobot-v2.1")
+FORMATS = ("table", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "npz")
 EPILOG = example(
     "labctl export first --to table --out operations.csv",
-    "labctl export first --to table --where outcome=failure --out failures.parquet",
-    "labctl export first --to npz --out states/",
+    "labctl export first --to parquet --where outcome=failure --out failures",
+    "labctl export first --to lerobot-v3 --fps 15 --where outcome=failure --out failures",
+    "labctl export first --to parquet --for-arm policy-a --out for-policy-a",
 )
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
 @campaign_argument()
 @click.option("--to", "form", required=True, metavar="FORMAT", help=f"One of: {', '.join(FORMATS)}.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="PATH", help="File to write.")
-@click.option("--where", default=None, metavar="COLUMN=VALUE", help="Only episodes of which this is true.")
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), metavar="PATH", help="File (table) or folder to write."
+)
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="COLUMN=VALUE",
+    help="Only episodes of which this is true: a column of the table, outcome or end_reason. Several are all true.",
+)
+@click.option("--for-arm", metavar="ARM", help="For the people of one arm: the others are masked. After unblinding.")
+@click.option("--force", is_flag=True, help="Replace an export that is at PATH already.")
+@click.option("--fps", type=int, metavar="N", help="lerobot: frames a second [default: the fastest camera's].")
+@click.option(
+    "--max-error-ms",
+    type=float,
+    metavar="MS",
+    help="lerobot: refuse to move anything further than this [default: a quarter more than its own period].",
+)
+@click.option("--action", metavar="KIND", help="lerobot: sent, limited, requested or measured [default: sent].")
+@click.option("--skip-inexact", is_flag=True, help="lerobot: leave out episodes that would be moved too far.")
+@json_option
 @lab_option
-def export(campaign: str, form: str, out: Path, where: str | None, lab: Path | None) -> None:
-    """Write the operations table, as CSV or, by the ending of PATH, as Parquet; or the recorded states of the arm
-    (npz), one file an episode in the folder PATH.
+def export(
+    campaign: str,
+    form: str,
+    out: Path,
+    where: tuple[str, ...],
+    for_arm: str | None,
+    force: bool,
+    fps: int | None,
+    max_error_ms: float | None,
+    action: str | None,
+    skip_inexact: bool,
+    as_json: bool,
+    lab: Path | None,
+) -> None:
+    """Write the scored episodes of a campaign in a format of other tools.
 
-    Before unblinding it has no arm column. `--where outcome=failure` keeps the episodes in which an item was left.
+    \b
+    table         the operations table, as CSV or, by the ending of PATH, Parquet
+    parquet       every stream, and tables of operations, episodes and events
+    mcap          one file an episode, for Foxglove
+    lerobot-v3    a LeRobotDataset for training; lerobot-v2.1 the same as openpi and GR00T read it
+    rrd           one file an episode, for Rerun, as `labctl show` draws it
+    npz           the recorded states of the arm, for numpy and the replay driver
+
+    Before unblinding there is no arm, and nothing that could tell one from another. --where outcome=failure keeps the
+    episodes in which an item was left. --for-arm keeps the recordings of that arm's episodes; the others' rows stay in
+    the table as other-1, other-2, …
     """
-    from labctl.errors import InputError
-
-    if form not in FORMATS:
-        known = "not in this version" if form in LATER else "unknown"
-        raise InputError(f"format {form!r} is {known}; this version exports: {', '.join(FORMATS)}")
-
-    from labctl.campaign import Campaign
-    from labctl.errors import StateError
-    from labctl.export import filter_rows, operations, write_table
+    from labctl import entry
+    from labctl.cli.options import print_json
+    from labctl.cli.progress import progress
+    from labctl.exporting import Grid, Request, export_campaign
     from labctl.lab import campaign_folder
 
-    folder = campaign_folder(campaign, lab)
-    with Campaign.open(folder) as opened:
-        rows = operations(opened.events())
-    if not rows:
-        raise StateError(f"campaign {folder.name} has no scored episode yet; nothing was written")
-    kept = filter_rows(rows, where) if where else rows
-    if not kept:
-        raise InputError(f"no episode of {folder.name} has {where}; nothing was written")
-    if form == "npz":
-        from labctl.dialect import sqlite_url
-        from labctl.export_traces import write_states
-        from labctl.traces import TraceStore
-
-        store = TraceStore.open(sqlite_url(folder / "traces.db"), folder.name, readonly=True)
-        try:
-            written = write_states(store, list(dict.fromkeys(row["episode"] for row in kept)), out)
-        finally:
-            store.close()
-        click.echo(f"wrote the states of {len(written)} episodes to {out}")
+    request = Request(
+        form=form,
+        out=out,
+        where=where,
+        for_arm=for_arm,
+        force=force,
+        views=lambda: entry.ui("rerun_episode"),
+        grid=Grid(fps, max_error_ms, action, skip_inexact),
+    )
+    with progress(f"exporting {form}", quiet=as_json or sys.stderr.isatty()) as say:
+        done = export_campaign(campaign_folder(campaign, lab), request, say)
+    if as_json:
+        print_json(done)
         return
-    write_table(kept, out)
-    click.echo(f"wrote {len(kept)} rows of {len({row['episode'] for row in kept})} episodes to {out}")
+    click.echo(_summary(done))
+
+
+def _summary(done: dict[str, Any]) -> str:
+    from labctl.exports.destination import size
+
+    held = f"{done['episodes']} episodes" if "episodes" in done else f"{done['rows']} rows"
+    masked = "; masked: the campaign is not unblinded" if done["masked"] else ""
+    if "max_error_ms" in done:
+        held += f", {done['frames']} frames at {done['fps']} Hz, moved by at most {done['max_error_ms']} ms"
+    if done.get("skipped"):
+        held += f", {len(done['skipped'])} left out"
+    return f"wrote {held} ({size(done['bytes'])} in {done['files']} files) to {done['out']}{masked}"

@@ -59,14 +59,19 @@ def _print_standing(entry: dict[str, Any]) -> None:
     click.echo(f"head: {entry['head']['seq']} {entry['head']['hash']}")
 
 
-@click.command(epilog=example("labctl episodes", "labctl episodes first --json"), context_settings=CONTEXT)
+@click.command(
+    epilog=example("labctl episodes", "labctl episodes first --clocks", "labctl episodes first --json"),
+    context_settings=CONTEXT,
+)
 @campaign_argument(required=False)
+@click.option("--clocks", is_flag=True, help="Also say how the clocks of cameras and arm ran beside the host's.")
 @lab_option
 @json_option
-def episodes(campaign: str | None, lab: Path | None, as_json: bool) -> None:
+def episodes(campaign: str | None, clocks: bool, lab: Path | None, as_json: bool) -> None:
     """List the episodes of a campaign. Their arms are named after unblinding only."""
     from labctl.campaign import Campaign
     from labctl.lab import campaign_folder
+    from labctl.skew import clock_line
     from labctl.status import recorded
 
     with Campaign.open(campaign_folder(campaign, lab)) as opened:
@@ -77,9 +82,13 @@ def episodes(campaign: str | None, lab: Path | None, as_json: bool) -> None:
     if not found:
         click.echo("no episode yet; run the campaign with: labctl run CAMPAIGN")
         return
-    columns = ["episode", "trial", "block", "condition", "state", "ended", "void", "sealed"]
-    columns += ["arm"] if "arm" in found[0] else []
+    columns = ["episode", "trial", "block", "condition", "state", "ended", "void", "sealed", "gaps"]
+    columns += [name for name in ("switched", "arm") if name in found[0]]
     print_table(columns, [[_cell(entry[column]) for column in columns] for entry in found])
+    if clocks:
+        for entry in found:
+            for stream, fit in entry["clocks"].items():
+                click.echo(f"{entry['episode']}  {clock_line(stream, fit)}")
 
 
 def _cell(value: Any) -> str:

@@ -1,22 +1,41 @@
-"""`labctl open`: freeze a protocol, draw and seal its schedule.
+"""`labctl open` and `labctl extend`: freeze a protocol, draw and seal its schedule.
 
 May not: print anything of the schedule but its commitment.
 """
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
-from labctl.cli.options import CONTEXT, example, file_argument, json_option, lab_option, print_json, who_option
+from labctl.cli.options import (
+    CONTEXT,
+    campaign_argument,
+    example,
+    file_argument,
+    json_option,
+    lab_option,
+    print_json,
+    who_option,
+)
 
 EPILOG = example("labctl open protocols/first.toml --cell cells/sim_fr3.toml")
+EXTEND = example(
+    "labctl extend first protocols/second.toml --cell cells/sim_fr3.toml",
+    "labctl extend first protocols/second.toml --cell cells/sim_fr3.toml --anchor human --anchor policy-a",
+    "labctl report first second --out report  # when both are unblinded",
+)
+CELL = click.option(
+    "--cell", required=True, type=click.Path(path_type=Path), metavar="CELL.toml", help="The cell to run in."
+)
 
 
 @click.command("open", epilog=EPILOG, context_settings=CONTEXT)
 @file_argument("protocol", "PROTOCOL.toml")
-@click.option("--cell", required=True, type=click.Path(path_type=Path), metavar="CELL.toml", help="The cell to run in.")
+@CELL
 @who_option
 @lab_option
 @json_option
@@ -25,6 +44,39 @@ def open_(protocol: Path, cell: Path, who: str, lab: Path | None, as_json: bool)
 
     The schedule comes from the operating system's entropy and is opened one trial at a time, to the controller only.
     """
+    _open(protocol, cell, who, lab, as_json)
+
+
+@click.command(epilog=EXTEND, context_settings=CONTEXT)
+@campaign_argument()
+@file_argument("protocol", "PROTOCOL.toml")
+@CELL
+@click.option(
+    "--anchor",
+    "anchors",
+    multiple=True,
+    metavar="ARM",
+    help="An arm run in both, repeatable [default: those of the protocol's [[link]], else every arm that has the same "
+    "name, kind, controller, options and policy card in both].",
+)
+@who_option
+@lab_option
+@json_option
+def extend(
+    campaign: str, protocol: Path, cell: Path, anchors: tuple[str, ...], who: str, lab: Path | None, as_json: bool
+) -> None:
+    """Open a campaign linked to an earlier one, CAMPAIGN, so that new arms can be held against its arms later.
+
+    Arms of two campaigns are compared only through anchors: arms of the first that the second runs again. The earlier
+    campaign must be unblinded and its chain must hold; its head is written into the new campaign, its anchors into the
+    new campaign's seal. A person and one frozen policy make good anchors: one alone cannot be told from drift.
+    """
+    from labctl.lab import campaign_folder
+
+    _open(protocol, cell, who, lab, as_json, extends=campaign_folder(campaign, lab), anchors=anchors)
+
+
+def _open(protocol: Path, cell: Path, who: str, lab: Path | None, as_json: bool, **link: Any) -> None:
     import os
 
     from labctl.campaign import open_campaign
@@ -32,13 +84,19 @@ def open_(protocol: Path, cell: Path, who: str, lab: Path | None, as_json: bool)
     from labctl.lab import find_lab
 
     anchor = MonotonicClock().anchor()
-    opened = open_campaign(protocol, cell, find_lab(lab), entropy=os.urandom(32), anchor=anchor, who=who)
+    opened = open_campaign(protocol, cell, find_lab(lab), entropy=os.urandom(32), anchor=anchor, who=who, **link)
     if as_json:
-        print_json({"campaign": opened.name, "folder": str(opened.folder), "commitment": opened.commitment})
+        links = [asdict(link) for link in opened.links]
+        told = {"campaign": opened.name, "folder": str(opened.folder), "commitment": opened.commitment}
+        print_json({**told, "links": links} if links else told)
         return
     click.echo(f"opened {opened.name}")
+    for linked in opened.links:
+        click.echo(f"linked to {linked.campaign} at head {linked.head}; anchors: {', '.join(linked.anchors)}")
+        if linked.changed:
+            click.echo(f"counted as the same on your word, though not by digest: {', '.join(linked.changed)}")
     click.echo(f"commitment {opened.commitment}")
     click.echo(
         "It binds the sealed schedule: publish it or note it down, and `labctl verify` will hold the campaign to it."
     )
-    click.echo(f"next: labctl run {opened.name} --headless")
+    click.echo(f"next: labctl run {opened.name} (with --headless a simulated cell runs by itself)")

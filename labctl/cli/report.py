@@ -11,33 +11,63 @@ import click
 
 from labctl.cli.options import CONTEXT, example, lab_option
 
-EPILOG = example("labctl report first --out report", "labctl report operations.csv --reference human --out report")
+EPILOG = example(
+    "labctl report first --out report",
+    "labctl report first --labels detector --out by-detector",
+    "labctl report first second --out report  # second was opened with: labctl extend first ...",
+    "labctl report operations.csv --reference human --out report",
+)
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
-@click.argument("what", metavar="CAMPAIGN|TABLE.csv")
+@click.argument("what", nargs=-1, required=True, metavar="CAMPAIGN [CAMPAIGN]|TABLE.csv")
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Folder to write.")
 @click.option("--reference", default=None, metavar="ARM", help="For a table: the arm the others are compared with.")
 @click.option("--tau", type=float, default=None, metavar="S", help="For a table: the horizon [default: the budget].")
 @click.option("--boot", default=9999, show_default=True, type=click.IntRange(min=1), help="Bootstrap replicates.")
 @click.option("--perm", default=9999, show_default=True, type=click.IntRange(min=1), help="Label swaps tried.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes out.")
+@click.option(
+    "--labels",
+    type=click.Choice(["operator", "detector", "reviewed", "device"]),
+    default=None,
+    help="For a campaign: who says when items were moved [default: the review, else devices, else the detector].",
+)
 @lab_option
 def report(
-    what: str, out: Path, reference: str | None, tau: float | None, boot: int, perm: int, seed: int, lab: Path | None
+    what: tuple[str, ...],
+    out: Path,
+    reference: str | None,
+    tau: float | None,
+    boot: int,
+    perm: int,
+    seed: int,
+    labels: str | None,
+    lab: Path | None,
 ) -> None:
     """Write a self-contained HTML report, with JSON, Markdown and every figure as a file.
 
     A campaign is verified first and must be unblinded; its report is provisional until it was reviewed and frozen.
+    Of two linked campaigns (labctl extend) it is the report of the later one, with its arms held against those of the
+    earlier through the anchors that ran in both.
     """
+    from labctl.cli.progress import progress
     from labctl.errors import InputError
     from labctl.lab import campaign_folder
-    from labctl.reporting import report_campaign, report_table
+    from labctl.reporting import report_campaign, report_linked, report_table
 
-    if Path(what).suffix.lower() == ".csv":
-        page = report_table(Path(what), out, tau=tau, reference=reference, boot=boot, perm=perm, seed=seed)
+    tables = [name for name in what if Path(name).suffix.lower() == ".csv"]
+    if tables and len(what) > 1:
+        raise InputError(f"{tables[0]} is a table; a report of two takes two linked campaigns, by name")
+    if tables:
+        if labels is not None:
+            raise InputError("--labels is for a campaign; the rows of a table are of one stream already")
+        page = report_table(Path(tables[0]), out, tau=tau, reference=reference, boot=boot, perm=perm, seed=seed)
     elif reference is not None or tau is not None:
         raise InputError("--reference and --tau of a campaign stand in its protocol; leave them out")
     else:
-        page = report_campaign(campaign_folder(what, lab), out, boot=boot, perm=perm, seed=seed)
+        folders = [campaign_folder(name, lab) for name in what]
+        with progress("report") as say:
+            more = {"boot": boot, "perm": perm, "seed": seed, "labels": labels or "best", "say": say}
+            page = report_campaign(folders[0], out, **more) if len(what) == 1 else report_linked(folders, out, **more)
     click.echo(f"report: {page}")

@@ -5,42 +5,55 @@ May not: name an arm; everything printed is fit for a blind role.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from labctl.cli.options import CONTEXT, example, lab_option
 
-EPILOG = example("labctl run first --headless", "labctl run first --headless --simulated-time")
+EPILOG = example("labctl run first", "labctl run first --headless", "labctl run first --headless --simulated-time")
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
 @click.argument("campaign", required=False)
-@click.option(
-    "--headless", is_flag=True, help="Without the operator console; the cell file names who stages and scores."
-)
+@click.option("--headless", is_flag=True, help="Without opening a console; the cell file names who stages and scores.")
+@click.option("--attended", is_flag=True, help="With --headless: people stage and score at consoles.")
+@click.option("--who", default=None, metavar="ID", help="Your opaque id at the console [default: the login name].")
 @click.option(
     "--simulated-time/--real-time",
     default=None,
     help="Simulated cells only: one process under a manual clock, as fast as it computes [default: the cell's clock].",
 )
 @lab_option
-def run(campaign: str | None, headless: bool, simulated_time: bool | None, lab: object) -> None:
-    """Run the trials that are left, each staged, committed, revealed to the controller alone, run, recorded, sealed
-    and scored.
+def run(
+    campaign: str | None, headless: bool, attended: bool, who: str | None, simulated_time: bool | None, lab: Path | None
+) -> None:
+    """Run the trials that are left and open the operator console.
+
+    Each is staged, committed, revealed to the controller alone, run, recorded, sealed and scored.
 
     First says what it concluded from an interrupted run; nothing moves because of that. Ctrl-C stops the robot, seals
     what was
     recorded and ends; the next `labctl run` goes on with the right trial. labctl's holds and watchdogs are not a safety
     system: the e-stop and the robot's own safety controller are.
     """
-    from pathlib import Path
-
-    from labctl.cli.progress import progress
-    from labctl.errors import InputError
     from labctl.lab import campaign_folder
+
+    if campaign is None and not headless:
+        from labctl.cli.console import choose, login
+
+        if choose(lab, who or login()):
+            return
+    folder = campaign_folder(campaign, lab)
+    if not headless:
+        from labctl.cli.console import login, run_with_console
+
+        if simulated_time:
+            raise click.UsageError("a person cannot keep up with simulated time; add --headless, or leave it out")
+        run_with_console(folder, who or login())
+        return
+    from labctl.cli.progress import progress
     from labctl.running import run_campaign
 
-    if not headless:
-        raise InputError("this version has no operator console yet; run with --headless (simulated cells)")
-    folder = campaign_folder(campaign, lab if isinstance(lab, Path) else None)
     with progress(f"trials of {folder.name}") as say:
-        run_campaign(folder, say, manual=simulated_time)
+        run_campaign(folder, say, manual=False if attended else simulated_time, attended=attended)

@@ -1,57 +1,132 @@
-"""`labctl show`: one episode as a Rerun recording.
+"""`labctl show`: an episode, or two side by side, in Rerun.
 
-May not: show an arm or its timing before unblinding (`labctl.viewing` decides), or open a port.
+May not: show an arm or its timing before unblinding (`labctl.viewing` decides), or listen beyond loopback.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from labctl.cli.options import CONTEXT, example, lab_option
 
+if TYPE_CHECKING:
+    from labctl.showing import Made
+
 EPILOG = example(
-    "labctl show e-07a3793968 --save episode.rrd", "labctl show e-07a3793968 --campaign first --save episode.rrd"
+    "labctl show e-07a3793968",
+    "labctl show e-07a3793968 --web",
+    "labctl show e-07a3793968 e-e94614cc64 --save two.rrd",
+    "labctl show two.rrd --web",
+    "labctl show --live first --web",
 )
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
-@click.argument("episode", metavar="EPISODE")
-@click.option("--campaign", default=None, metavar="NAME", help="Its campaign [default: found among the lab's].")
+@click.argument("episodes", metavar="EPISODE [EPISODE] | F.rrd", nargs=-1)
+@click.option("--campaign", default=None, metavar="NAME", help="Their campaign [default: found among the lab's].")
 @click.option(
     "--save",
     type=click.Path(path_type=Path),
     default=None,
     metavar="F.rrd",
-    help="File to write [default: EPISODE.rrd].",
+    help="Write the recording to this file; without --web, open nothing.",
 )
+@click.option("--web", is_flag=True, help="Serve it to a browser on this machine (127.0.0.1) until Ctrl-C.")
+@click.option(
+    "--port",
+    type=click.IntRange(1024, 65534),
+    default=None,
+    metavar="N",
+    help="Port of the page, the next one for its data [default: free ones].",
+)
+@click.option("--masked", is_flag=True, help="As a blind assessor may see it, even after unblinding.")
+@click.option("--live", default=None, metavar="CAMPAIGN", help="Follow a running campaign, as a blind role may see it.")
 @lab_option
-def show(episode: str, campaign: str | None, save: Path | None, lab: Path | None) -> None:
-    """Write an episode as a Rerun recording: the arm in 3D, both cameras at their measured times, joints, gripper,
-    actions, events.
+def show(
+    episodes: tuple[str, ...],
+    campaign: str | None,
+    save: Path | None,
+    web: bool,
+    port: int | None,
+    masked: bool,
+    live: str | None,
+    lab: Path | None,
+) -> None:
+    """Look at an episode in Rerun: the arm in its cell, both cameras at their measured times, joints, gripper, actions,
+    the policy's answers, what happened when. Two episodes stand side by side on the time since each one's go.
 
-    Before unblinding the view is masked: no arm, no policy timing, no action shapes. Open the file with: rerun FILE
+    Before unblinding the view is masked: no arm, no policy timing, no actions. A recording written earlier is shown as
+    it is. docs/looking.md says what is where.
     """
-    from labctl import entry
+    from labctl import showing
+    from labctl.entry import ui
+    from labctl.errors import InputError
+
+    if save is not None and save.suffix != ".rrd":
+        raise InputError(f"--save {save}: a Rerun recording ends in .rrd; this version writes no other kind")
+    if port is not None and not web:
+        raise InputError("--port is the port of the page; add --web")
+    if live is not None:
+        if episodes or save or campaign:
+            raise InputError("--live CAMPAIGN follows a run; it goes with --web and --port alone")
+        _show_live(live, lab, web, port)
+        return
+    if not episodes:
+        raise InputError(
+            "which episode? list them with: labctl episodes CAMPAIGN; or follow a run with --live CAMPAIGN"
+        )
+    files = [Path(name) for name in episodes if name.endswith(".rrd")]
+    if files and (len(files) < len(episodes) or save or masked):
+        raise InputError(f"{files[0]} is a recording already and is shown as it is; name episodes, or recordings alone")
+    viewer = ui("viewer_process")
+    if save is None and not web:
+        viewer.need_display()
+    with showing.workshop() as folder:
+        if not files:
+            made = _make(episodes, campaign, lab, save, folder, masked)
+            files = [made.path]
+            if save is None and not web and made.videos and not viewer.decodes_video():
+                click.echo("there is no ffmpeg here, which the window needs to show videos; --web needs none")
+        for file in files:
+            if not file.is_file():
+                raise InputError(f"no recording {file}; write one with: labctl show EPISODE --save {file}")
+        if web:
+            showing.show_page(files, folder, port, click.echo)
+        elif save:
+            click.echo(f"look at it with: labctl show {save}")
+        else:
+            showing.show_window(files, folder)
+
+
+def _show_live(campaign: str, lab: Path | None, web: bool, port: int | None) -> None:
+    from labctl import showing
+    from labctl.entry import ui
+    from labctl.lab import campaign_folder
+
+    if not web:
+        ui("viewer_process").need_display()
+    with showing.workshop() as folder:
+        showing.show_live(campaign_folder(campaign, lab), folder, web=web, port=port, say=click.echo)
+
+
+def _make(
+    episodes: tuple[str, ...], campaign: str | None, lab: Path | None, save: Path | None, folder: Path, masked: bool
+) -> Made:
+    """Write the recording, to `save` or into a passing folder, and say what it is."""
+    from labctl import showing
     from labctl.errors import InputError
     from labctl.lab import campaign_folder, campaigns, find_lab
-    from labctl.viewing import find_episode, look_at
 
-    target = save or Path(f"{episode}.rrd")
-    if target.suffix != ".rrd":
-        raise InputError(f"--save {target}: a Rerun recording ends in .rrd; this version writes no other kind")
+    if len(episodes) > 2:
+        raise InputError(f"{len(episodes)} episodes given; one is shown alone, two side by side")
     folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
-    seen = look_at(find_episode(folders, episode), episode)
-    views = entry.ui("rerun_episode")
-    streams = {name: views.Stream(**stream) for name, stream in seen.pop("streams").items()}
-    videos = {name: views.Video(**video) for name, video in seen.pop("videos").items()}
-    joints = (
-        tuple(c.removeprefix("q.") for c in streams["arm/state"].columns if c.startswith("q."))
-        if "arm/state" in streams
-        else ()
-    )
-    view = views.EpisodeView(streams=streams, videos=videos, joint_names=joints, **seen)
-    views.save_episode(target, view)
-    masked = ", masked: the campaign is not unblinded" if view.masked else ""
-    click.echo(f"{target}: {len(streams)} streams, {len(videos)} videos{masked}; open it with: rerun {target}")
+    views = showing.views_of(episodes, folders, masked=masked)
+    made = showing.write(views, save or folder / f"{'-'.join(episodes)}.rrd")
+    why = "as asked" if masked else "the campaign is not unblinded"
+    note = f", masked: {why}" if made.masked else ""
+    size = f"{made.size_mb:.1f} MB in {made.took_s:.1f} s"
+    click.echo(f"{save or made.path.stem}: {made.streams} streams, {made.videos} videos, {size}{note}")
+    return made

@@ -16,7 +16,11 @@ ANALYZE = example(
     "labctl analyze operations.csv --reference human",
     "labctl analyze operations.csv --reference human --tau 240 --boot 9999 --perm 9999 --seed 0 --json",
 )
-RATES = example("labctl rates counts.csv --by axis,arm", "labctl rates counts.csv --by arm --json")
+RATES = example(
+    "labctl rates counts.csv --by axis,arm",
+    "labctl rates counts.csv --by category,arm      # the seven categories of perturbation, from the axis codes",
+    "labctl rates counts.csv --by arm --json",
+)
 
 
 @click.command(epilog=ANALYZE, context_settings=CONTEXT)
@@ -82,10 +86,13 @@ def _print_analysis(result: dict[str, Any]) -> None:
 )
 @json_option
 def rates(counts: Path, by: str, as_json: bool) -> None:
-    """Exact intervals for k-of-n tables (columns `successes`, `trials` and any others), pooled by any columns."""
+    """Exact intervals for k-of-n tables (columns `successes`, `trials` and any others), pooled by any columns.
+
+    With a column `axis` of perturbation codes (V-SC, S-PROP+V-OBJ, in-distribution), `category` may be pooled by too.
+    """
     from labctl import entry
 
-    module = entry.analysis("binary")
+    module = entry.analysis("pooling")
     columns = tuple(name.strip() for name in by.split(",") if name.strip())
     found = module.rates(counts, columns)
     if as_json:

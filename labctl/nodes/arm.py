@@ -195,6 +195,7 @@ class ArmNode:
         else:
             self._grid_ns = now_ns
             if self._staging is not None and now_ns > self._until_ns:
+                step.out.append(Message("run", "unstaged", {"trial": self._staging}))
                 self._halt()
         if self._recover_by_ns:
             self._try_to_recover(now_ns, step)

@@ -1,160 +1,273 @@
-"""The camera node: grabs frames when they are due, encodes them, and records when each was taken.
+"""The camera node: grabs frames as they come, has them filmed, and says what is missing. A camera that is lost is asked
+for again until it answers.
 
-May not: read a clock, open a socket, or pretend that it sees: a camera that stops answering has failed.
+May not: read a clock, open a socket, wait for an encoder or a connection, or pretend that it sees.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
-from labctl.bus import Message, Step
+from labctl.bus import Message, Step, Work
 from labctl.clock import MILLISECOND, SECOND
-from labctl.devices import Batch, Camera, Frame, StreamSpec
-from labctl.errors import LabctlError
+from labctl.devices import Batch, Camera, Frame
+from labctl.errors import DeviceLost, LabctlError
+from labctl.nodes.film import ENCODED, Film, Terms, index_spec
+from labctl.nodes.frames import Frames
+from labctl.nodes.holes import Holes
+from labctl.nodes.photos import KINDS as PHOTO_KINDS
+from labctl.nodes.photos import ScenePhotos
+from labctl.nodes.preview import Preview
 from labctl.nodes.tracing import TraceSender
-from labctl.video import VideoWriter
+from labctl.presence import NO_PICTURE_YET
 
-PREVIEW_NS = 500 * MILLISECOND
-PREVIEW_WIDTH = 160
-SILENT_PERIODS = 3  # so many frame periods without a frame, and the camera counts as lost
-
-
-def index_spec(camera: str, rate_hz: float) -> StreamSpec:
-    """The stream that says when each frame of a video was taken: device_time_us is of the camera's own clock."""
-    columns = ("frame", "device_time_us", "host_ns", "pts_us")
-    return StreamSpec(f"camera/{camera}", columns, "1, us, ns, us", rate_hz, dtype="<i8")
+SILENT_NS = SECOND  # so long without a frame, and three periods, and the camera counts as lost …
+FIRST_NS = 5 * SECOND  # … but when it was just connected it has this long to give its first
+HUNG_NS = 60 * SECOND  # an attempt to connect that takes so long will not end; in simulated time none takes any
+RETRY_NS = (SECOND // 2, SECOND, 2 * SECOND, 5 * SECOND)  # between attempts to connect; then always the last
+CONNECTED = "connected"  # kind of the message that answers an attempt
 
 
 class CameraNode:
-    """See the module. `name` is the camera's in the cell; `video` the cell's [video] table; `folder` the campaign's."""
+    """See the module. `connect` replaces the camera's own where the cameras of a machine take turns.
 
-    topics = ("@obs",)
+    real_time: frames are asked for as they come, at all times. In simulated time each is asked for when it is due,
+    and between episodes only what a preview needs.
+    """
 
-    def __init__(self, name: str, camera: Camera, video: Mapping[str, Any], folder: Path) -> None:
-        self.name = f"camera:{name}"
+    def __init__(
+        self,
+        camera: Camera,
+        terms: Terms,
+        *,
+        real_time: bool = False,
+        connect: Callable[[int], None] | None = None,
+        photos: ScenePhotos | None = None,
+    ) -> None:
+        self.name = f"camera:{terms.camera}"
         self.finished = False
-        self._short = name
+        self._terms = terms
         self._camera = camera
-        self._video = dict(video)
-        self._folder = folder
+        self._connect = connect or camera.connect
+        self._photos = photos or ScenePhotos(terms.camera, terms.folder)
+        self._drawn = camera.kind not in ("real", "replay")
+        self.topics = ("@obs",) if self._drawn else ()
+        self._real_time = real_time
         self._period_ns = round(SECOND / camera.rate_hz)
-        self._sender = TraceSender(self.name, [index_spec(name, camera.rate_hz)])
-        self._connected = False
-        self._episode: str | None = None
-        self._writer: VideoWriter | None = None
-        self._file = ""
-        self._first_ns = 0
-        self._last_frame_ns = 0
+        self._stream = f"camera/{terms.camera}"
+        self._sender = TraceSender(self.name, [index_spec(terms.camera, camera.rate_hz)])
+        self._preview = Preview(terms.camera, real_time=real_time)
+        self._frames = Frames(terms.camera)
+        self._film: Film | None = None
+        self._holes = Holes(self._stream, 0)
+        self._next_episode: str | None = None
+        self._ending = False
+        self._connected = self._trying = False
+        self._reset = False  # the device has to be closed before it is connected to again
+        self._lost = NO_PICTURE_YET  # why there are no pictures; "" while there are
+        self._cause = NO_PICTURE_YET  # why they stopped coming; an attempt to connect may fail for another reason
+        self._shown: str | None = None  # what run was last told of it
+        self._attempts = 0
+        self._tried_ns = 0
+        self._retry_ns = 0
         self._grab_ns = 0
-        self._preview_ns = 0
-        self._failed = False
+        self._patient_until_ns = 0
+        self._domains: list[str] = []
 
     def step(self, now_ns: int, inbox: list[Message]) -> Step:
-        """One visit: mail, then the frame if one is due. A raising or silent camera has failed; run is told once."""
+        """One visit: mail, then a frame if one may be there, then what is to be encoded and sent."""
         step = Step()
         for message in inbox:
             self._read(message, now_ns, step)
-        if not self._failed and not self.finished and now_ns >= self._grab_ns:
-            try:
-                self._look(now_ns, step)
-            except LabctlError as error:
-                self._fail(str(error), now_ns, step)
+        if self._ending:
+            self._end()
+        elif not self._connected and not self._trying and now_ns >= self._retry_ns:
+            self._try(now_ns, step)
+        elif self._connected and now_ns >= self._grab_ns:
+            self._look(now_ns, step)
+        if self._trying and now_ns - self._tried_ns > HUNG_NS:
+            raise DeviceLost(f"connecting has not returned for {HUNG_NS // SECOND} s; this process is started again")
+        if self._film is not None:
+            step.work += self._film.work(now_ns)
+            self._tell_gaps(self._film, now_ns, step)
         step.out += self._sender.poll(now_ns)
-        step.due_ns = None if self._failed or self.finished else self._grab_ns
+        if not self._ending:
+            waiting_ns = self._tried_ns + HUNG_NS + 1 if self._trying else self._retry_ns
+            step.due_ns = self._grab_ns if self._connected else waiting_ns
         return step
 
     def _read(self, message: Message, now_ns: int, step: Step) -> None:
         body = message.body
         if message.kind == "obs":
             self._camera.sense(message.arrays)
+        elif message.kind == ENCODED:
+            self._encoded(body, now_ns, step)
+        elif message.kind == CONNECTED:
+            self._tried(body.get("error", ""), now_ns, step)
         elif message.kind == "open":
+            self._frames.wanted = bool(body.get("frames"))
             self._open(body["episode"], now_ns, step)
         elif message.kind == "close":
+            self._frames.wanted = False
             self._close(now_ns, step)
         elif message.kind == "ack":
             self._sender.ack(body)
         elif message.kind == "resend":
             step.out += self._sender.resend()
+        elif message.kind in PHOTO_KINDS:
+            self._photos.read(message, step)
+            if self._photos.waiting:
+                self._grab_ns = min(self._grab_ns, now_ns)
         elif message.kind == "shutdown":
             self._close(now_ns, step)
-            self._camera.close()
-            self.finished = True
+            self._ending = True
+
+    # -- the film
 
     def _open(self, episode: str, now_ns: int, step: Step) -> None:
-        if episode == self._episode:
+        if self._film is not None:
+            if episode != self._film.episode:  # run has given that one up; it is finished first
+                self._film.close()
+                self._next_episode = episode
             return
-        self._close(now_ns, step)
         step.out += self._sender.open(episode)
-        self._episode, self._failed = episode, False
-        self._grab_ns = self._last_frame_ns = now_ns
-        self._file = f"video/{episode}/{self._short}.mp4"
+        if not self._real_time:
+            self._grab_ns = now_ns
         try:
-            self._writer = VideoWriter(
-                self._folder / self._file,
-                self._camera.width,
-                self._camera.height,
-                rate_hz=self._camera.rate_hz,
-                **self._video,
-            )
+            about = self._camera.about() if self._connected else {}
+            self._film = Film(self._terms, episode, self._camera, about, self._domains)
+            self._holes = Holes(self._stream, now_ns)
         except LabctlError as error:
-            self._fail(str(error), now_ns, step)
+            body = {"name": self.name, "reason": str(error), "episode": episode}
+            step.out.append(Message("run", "failed", body))
 
     def _close(self, now_ns: int, step: Step) -> None:
-        if self._episode is None:
-            return
+        self._next_episode = None
+        if self._film is not None:
+            self._film.close()
+        else:
+            step.out += self._sender.close(now_ns)
+
+    def _encoded(self, body: Mapping[str, Any], now_ns: int, step: Step) -> None:
+        film = self._film
+        assert film is not None
+        if "error" in body:
+            raise RuntimeError(body["error"])  # nothing a film foresees: this process is not to be trusted
+        rows = film.take(body["result"])
+        self._sender.add(Batch(self._stream, rows[:, 2], rows))
+        if film.closed:
+            self._finish(film, now_ns, step)
+        self._tell(step)
+
+    def _finish(self, film: Film, now_ns: int, step: Step) -> None:
+        self._tell_gaps(film, now_ns, step, force=True)
         step.out += self._sender.close(now_ns)
-        if self._writer is not None:
-            try:
-                frames = self._writer.close()
-                body = {"episode": self._episode, "camera": self._short, "file": self._file, "frames": frames}
-                step.out.append(Message("run", "video", body))
-            except LabctlError as error:
-                self._fail(str(error), now_ns, step)
-        self._episode, self._writer = None, None
+        body = {"episode": film.episode, "camera": self._terms.camera, "file": film.file, "frames": film.frames}
+        step.out.append(Message("run", "video", body))
+        self._film = None
+        if self._next_episode is not None:
+            episode, self._next_episode = self._next_episode, None
+            self._open(episode, now_ns, step)
+
+    def _tell_gaps(self, film: Film, now_ns: int, step: Step, *, force: bool = False) -> None:
+        for gap in self._holes.due(now_ns, force=force):
+            step.out.append(Message("run", "gap", {"episode": film.episode, **gap}))
+
+    # -- the camera
+
+    def _try(self, now_ns: int, step: Step) -> None:
+        """Connect beside the loop: it may take seconds, and other cameras may have their turn first."""
+        self._trying, self._tried_ns = True, now_ns
+        reset, self._reset = self._reset, False
+
+        def attempt() -> None:
+            if reset:
+                self._camera.close()
+            self._connect(now_ns)
+
+        step.work.append(Work(attempt, CONNECTED))
+
+    def _tried(self, error: str, now_ns: int, step: Step) -> None:
+        self._trying = False
+        if error:
+            self._retry_ns = now_ns + RETRY_NS[min(self._attempts, len(RETRY_NS) - 1)]
+            self._attempts += 1
+            self._lost = error
+            self._tell(step)
+            return
+        self._connected = True
+        self._grab_ns, self._patient_until_ns = now_ns, now_ns + FIRST_NS
+        if self._film is not None:
+            self._film.connected_again(now_ns, self._camera.about())
 
     def _look(self, now_ns: int, step: Step) -> None:
-        """Ask for a frame. A real camera may block here until it has one: it has this process to itself."""
-        if not self._connected:
-            self._camera.connect(now_ns)
-            self._connected = True
-            self._last_frame_ns = now_ns
-        frame = self._camera.grab(now_ns)
-        # Between episodes only the preview needs pictures; without one, ask again well before the next is due.
-        interval_ns = self._period_ns if self._episode else max(self._period_ns, PREVIEW_NS)
-        if frame is None:
-            self._grab_ns = now_ns + self._period_ns // 4
-            silent_ns = now_ns - self._last_frame_ns
-            if silent_ns > SILENT_PERIODS * interval_ns:
-                self._fail(f"no frame for {silent_ns / SECOND:.1f} s", now_ns, step)
+        """Ask for a frame. A real camera may block here for a frame's time: it has this process to itself."""
+        try:
+            frame = self._camera.grab(now_ns)
+        except LabctlError as error:
+            self._lose(str(error), now_ns, step)
             return
+        if frame is None:
+            part = 8 if self._real_time else 4
+            self._grab_ns = now_ns + max(MILLISECOND, self._period_ns // part)
+            if now_ns > self._patient_until_ns:
+                self._reset = True
+                self._lose("it gives no pictures", now_ns, step)
+            return
+        expected = (self._camera.height, self._camera.width, 3)
+        if frame.image.shape != expected:
+            self._reset = True
+            self._lose(f"its pictures are {frame.image.shape}, not {expected}", now_ns, step)
+            return
+        self._patient_until_ns = now_ns + max(SILENT_NS, 3 * self._period_ns)
+        self._next_grab(frame.host_ns, now_ns)
+        self._take(frame, now_ns, step)
+
+    def _next_grab(self, host_ns: int, now_ns: int) -> None:
+        if self._real_time and self._drawn:  # one that is drawn when asked for: asked late, it must not stay late
+            self._grab_ns = now_ns + self._period_ns // 4
+            return
+        if self._real_time:  # a little before the next one can be there; at once when more of them wait
+            self._grab_ns = max(now_ns + MILLISECOND, host_ns + self._period_ns - 2 * MILLISECOND)
+            return
+        filming = self._film is not None and not self._film.closing
+        interval_ns = (
+            self._period_ns if filming or self._photos.waiting else max(self._period_ns, self._preview.every_ns)
+        )
         on_time = now_ns - self._grab_ns < interval_ns
         self._grab_ns = (self._grab_ns if on_time else now_ns) + interval_ns
-        self._last_frame_ns = now_ns
-        if self._writer is not None:
-            self._record(self._writer, frame)
-        if now_ns - self._preview_ns >= PREVIEW_NS:
-            self._preview_ns = now_ns
-            stride = max(1, frame.image.shape[1] // PREVIEW_WIDTH)
-            small = np.ascontiguousarray(frame.image[::stride, ::stride])
-            step.out.append(
-                Message("@preview", "preview", {"camera": self._short, "t_ns": frame.host_ns}, {"image": small})
-            )
 
-    def _record(self, writer: VideoWriter, frame: Frame) -> None:
-        if not writer.frames:
-            self._first_ns = frame.host_ns
-        pts_us = (frame.host_ns - self._first_ns) // 1000
-        writer.write(frame.image, pts_us)
-        row = (frame.number, round(frame.device_time * 1000), frame.host_ns, pts_us)
-        self._sender.add(Batch(f"camera/{self._short}", np.array([frame.host_ns]), np.array([row], dtype=np.int64)))
+    def _take(self, frame: Frame, now_ns: int, step: Step) -> None:
+        film = self._film
+        if self._lost and film is not None:
+            self._holes.lost(frame.host_ns, self._camera.rate_hz, self._cause)
+        self._lost, self._attempts = "", 0
+        if frame.domain not in self._domains:
+            self._domains.append(frame.domain)
+        if film is not None and not film.closing and not film.error and self._holes.keeps(frame.number, frame.host_ns):
+            if film.put(frame):
+                self._holes.kept(frame.host_ns)
+            else:
+                self._holes.given_up(frame.host_ns)
+        self._tell(step)
+        self._photos.see(frame, step)
+        step.out += [*self._frames.of(frame), *self._preview.of(frame, now_ns)]
 
-    def _fail(self, reason: str, now_ns: int, step: Step) -> None:
-        """Say that this camera is lost and since when; what was recorded stays and is closed when the episode is."""
-        self._failed = True
-        gap = {"stream": f"camera/{self._short}", "from_ns": self._last_frame_ns, "to_ns": now_ns, "why": reason}
-        step.out.append(Message("run", "event", {"kind": "note", "t_ns": now_ns, "body": gap}))
-        step.out.append(Message("run", "failed", {"name": self.name, "reason": reason, "episode": self._episode}))
+    def _lose(self, why: str, now_ns: int, step: Step) -> None:
+        self._connected = False
+        self._lost = self._cause = why
+        self._retry_ns, self._attempts = now_ns + RETRY_NS[0], 1
+        self._tell(step)
+
+    def _tell(self, step: Step) -> None:
+        """Let run know why there are no pictures, or no video of them, when that has changed."""
+        now = self._lost or (self._film.error if self._film is not None else "")
+        if now != self._shown:
+            self._shown = now
+            step.out.append(Message("run", "camera", {"name": self.name, "lost": now}))
+
+    def _end(self) -> None:
+        if self._film is None and not self._trying and not self.finished:
+            self._camera.close()
+            self.finished = True

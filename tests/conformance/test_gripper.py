@@ -21,6 +21,8 @@ from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.devices import Gripper, load
 from labctl.errors import DeviceLost, DeviceRefused, InputError
 
+pytestmark = pytest.mark.alone
+
 CLOCK = MonotonicClock()
 DRIVERS = ("robotiq_socket", "robotiq_serial", "franka_hand")
 

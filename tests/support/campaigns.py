@@ -24,6 +24,7 @@ budget_s_per_item = {budget}
 arming_s = {arming}
 max_voids = {max_voids}
 process_lost = "{process_lost}"
+camera_lost = "{camera_lost}"
 instruction = "Move the items."
 [design]
 objects = ["towels"]
@@ -79,15 +80,25 @@ def make_campaign(
     arming: float = 4.0,
     max_voids: int = 3,
     process_lost: str = "void",
+    camera_lost: str = "mark",
     entropy: bytes | None = None,
     cell: Mapping[str, str] | None = None,
+    protocol: Mapping[str, str] | None = None,
+    fixture: str | None = None,
     base: str = "sim_fr3",
+    extends: Path | None = None,
+    anchors: Sequence[str] = (),
+    link: str = "",
 ) -> Opened:
-    """Open a campaign in the folder `lab`, which becomes a lab. `cell` replaces pieces of the cell file's text."""
+    """Open a campaign in the folder `lab`, which becomes a lab. `cell` and `protocol` replace pieces of their files;
+    `fixture` is another text of the two totes; `link` is text of [[link]] tables, `extends` and `anchors` as
+    `open_campaign` has them.
+    """
     for folder in ("protocols", "fixtures", "cells", "campaigns"):
         (lab / folder).mkdir(exist_ok=True, parents=True)
     (lab / "lab.toml").touch()
-    (lab / "fixtures/two_totes.toml").write_bytes((ROOT / "fixtures/two_totes.toml").read_bytes())
+    plain = (ROOT / "fixtures/two_totes.toml").read_text("utf-8")
+    (lab / "fixtures/two_totes.toml").write_text(plain if fixture is None else fixture, "utf-8")
     text = PROTOCOL.format(
         name=name,
         items=items,
@@ -95,9 +106,13 @@ def make_campaign(
         arming=arming,
         max_voids=max_voids,
         process_lost=process_lost,
+        camera_lost=camera_lost,
         blocks=blocks,
     )
-    (lab / "protocols/p.toml").write_text(text + arms_toml(arms), "utf-8")
+    for old, new in (protocol or {}).items():
+        assert old in text, f"the protocol does not say {old!r}"
+        text = text.replace(old, new)
+    (lab / "protocols/p.toml").write_text(text + arms_toml(arms) + link, "utf-8")
     cell_text = cell_toml(cameras=cameras, durable=durable, base=base)
     for old, new in (cell or {}).items():
         assert old in cell_text, f"the cell file does not say {old!r}"
@@ -105,9 +120,9 @@ def make_campaign(
     (lab / "cells/c.toml").write_text(cell_text, "utf-8")
     anchor = MonotonicClock().anchor() if live else ManualClock(0).anchor()
     entropy = entropy or hashlib.sha256(name.encode()).digest()
-    return open_campaign(
-        lab / "protocols/p.toml", lab / "cells/c.toml", lab, entropy=entropy, anchor=anchor, who="tester"
-    )
+    protocol_path, cell_path = lab / "protocols/p.toml", lab / "cells/c.toml"
+    linked = {"extends": extends, "anchors": anchors}
+    return open_campaign(protocol_path, cell_path, lab, entropy=entropy, anchor=anchor, who="tester", **linked)
 
 
 def events_of(folder: Path) -> list[Any]:

@@ -5,20 +5,35 @@ from __future__ import annotations
 import copy
 import itertools
 import os
+import socket
 import subprocess
 import sys
 import time
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+import pytest
 from labctl.drivers.common.control_link import ControlLink
 
 from labctl.errors import DeviceLost
+from support.live import wait_for
 from support.robots import cell_named
 
 NAMES = {"emulated_fr3": "fr3", "emulated_ur5": "ur5", "emulated_ur5e": "ur5e"}
 _numbers = itertools.count(1)
 START_S = 15.0
+
+
+def _may_capture() -> bool:
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP).close()
+    except PermissionError:
+        return False
+    return True
+
+
+needs_raw_sockets = pytest.mark.skipif(not _may_capture(), reason="this user has no right to raw sockets")
 
 
 def address() -> str:
@@ -54,6 +69,17 @@ class Emulator:
 
     def stats(self) -> dict[str, Any]:
         return self.link.ask({"do": "stats"})
+
+    def until_moving(self) -> None:
+        """Wait until a joint has turned by more than 0.02 rad."""
+        start = np.array(self.stats()["q"])
+        wait_for("motion", lambda: np.abs(np.array(self.stats()["q"]) - start).max() > 0.02)
+
+    def still(self) -> bool:
+        """Are the joints where they were 50 ms of robot time ago?"""
+        before = self.stats()
+        wait_for("a later state", lambda: self.stats()["robot_time_s"] > before["robot_time_s"] + 0.05)
+        return self.stats()["q"] == before["q"]
 
     def end(self) -> str:
         """Ask it to end; returns what it printed."""

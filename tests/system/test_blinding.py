@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import sqlite3
@@ -147,16 +148,20 @@ def assert_same(first: dict[str, str], second: dict[str, str]) -> None:
 def test_exchanging_two_arms_that_behave_alike_changes_no_byte_a_blind_role_sees(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Alike but for name and endpoint, with a person and both cameras; only digests of MASKED and CHAIN may differ."""
+    """Alike but for name and endpoint, with a person, both cameras and a switch of the instruction; only digests of
+    MASKED and CHAIN may differ.
+    """
+    switch = '[[switch]]\nname = "small"\nat_s = 5.0\ninstruction = "Move the small items."\n'
     arms = [
         policy("first", endpoint="sim://first", skill="swift"),
         policy("second", endpoint="sim://second", skill="swift"),
         HUMAN,
     ]
-    (first, events), (second, _) = run_twice(tmp_path, arms, capsys, cameras=True, budget=12.0, cell=SMALL)
+    (first, events), (second, _) = run_twice(tmp_path, arms, capsys, cameras=True, budget=12.0, cell=SMALL, link=switch)
     assert_same(first, second)
     kinds = Counter(event.kind for event in events)
     assert kinds[Kind.OUTCOME_RECORDED] == 3 and kinds[Kind.OPERATION_RECORDED] >= 1
+    assert kinds[Kind.INSTRUCTION_SWITCHED] == 3
     assert sum(surface.endswith(".mp4") for surface in first) == 6
     assert first["table.csv"].count("\n") >= 4
 
@@ -219,8 +224,13 @@ def test_what_open_prints_does_not_depend_on_the_draw(
 
 
 def test_a_policy_slow_to_load_starts_when_a_quick_one_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """load_s 4 and 0 exchanged: every start is arming_s after commit, go and operations come at the same moments."""
-    arms = [policy("first", skill="swift", load_s=4), policy("second", skill="swift", load_s=0)]
+    """Boot time, first call and endpoint exchanged: every start is arming_s after commit, go and operations come at the
+    same moments. The report, which is only there after unblinding, tells them apart.
+    """
+    arms = [
+        policy("first", skill="swift", load_s=4, warm_s=1.5, endpoint="sim://far"),
+        policy("second", skill="swift", endpoint="sim://near"),
+    ]
     (first, events), (second, others) = run_twice(tmp_path, arms, capsys, arming=6.0, budget=60.0)
     assert_same(first, second)
     for told in (events, others):
@@ -231,6 +241,13 @@ def test_a_policy_slow_to_load_starts_when_a_quick_one_does(tmp_path: Path, caps
         [since_go(event, told) for event in told if event.kind == Kind.OPERATION_RECORDED] for told in (events, others)
     ]
     assert moments[0] == moments[1] and moments[0]
+    folder = tmp_path / "lab/campaigns/trial-run"
+    assert call(["close", str(folder)]) == call(["freeze", str(folder)]) == call(["unblind", str(folder)]) == 0
+    assert call(["report", str(folder), "--out", str(tmp_path / "report")]) == 0
+    told = json.loads((tmp_path / "report/report.json").read_text())["lab"]["answer_times"]
+    started = {entry["arm"]: (entry["load_s"]["p50"], entry["warm_s"]["p50"]) for entry in told}
+    assert started == {"first": (4.0, 1.5), "second": (0.0, 0.0)}
+    assert all(entry["questions"] > 3 and 0.05 < entry["answer_s"]["p50"] < 0.2 for entry in told), "0.1 s is modelled"
 
 
 def since_go(event: Event, told: list[Event]) -> int:
@@ -323,6 +340,7 @@ def test_no_score_runs_along_while_blinded(tmp_path: Path, capsys: pytest.Captur
     assert found_in(shown, ("moved", "remaining", "success", "outcome", '"lost"', "items", "score:", "rate")) == []
 
 
+@pytest.mark.alone
 def test_no_process_shows_an_arm_while_it_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Command line and environment of every process of a live run, its locks, logs and output, all the while."""
     lab, arms, log = tmp_path / "lab", [*ZEBRAS, DYING], tmp_path / "run.log"

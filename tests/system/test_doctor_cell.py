@@ -13,6 +13,8 @@ from support.robots import RobotRig, cell_named
 
 from labctl.doctor import Check, check_cell
 
+pytestmark = pytest.mark.alone
+
 HOSTS = {"emulated_fr3": "127.0.0.2", "emulated_ur5e": "127.0.0.3", "emulated_ur5": "127.0.0.4"}
 FR3 = {
     "reflex": "collision",

@@ -13,6 +13,8 @@ from support.emulators import Emulator, address
 
 from labctl.errors import DeviceRefused
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture(params=["fr3", "ur5e"])
 def emulator(request):

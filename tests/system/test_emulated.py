@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from signal import SIGCONT, SIGKILL, SIGSTOP
 
@@ -15,13 +15,20 @@ import pytest
 from support.campaigns import HUMAN, events_of, make_campaign, policy, start_run
 from support.emulators import NAMES, Emulator
 from support.live import children, of_kind, running, wait_for
+from support.neighbours import Neighbours
+from support.standstill import Standstill
 
 from labctl.events import Kind
 from labctl.traces import TraceStore
 from labctl.verify import verify_campaign
 
+pytestmark = pytest.mark.alone
+
 HOSTS = {"emulated_fr3": "127.0.0.2", "emulated_ur5e": "127.0.0.3", "emulated_ur5": "127.0.0.4"}
 RATE_HZ = {"emulated_fr3": 1000.0, "emulated_ur5e": 250.0}
+# The claim is about a machine that labctl has to itself and that runs: beside other programs it is a weaker one, and
+# what came due while the machine itself stood still is excused; both are printed, and SHARED holds whatever happened.
+WHOLE, SHARED, QUIET_CORES, HALTED_S = 0.99, 0.90, 0.15, 1.0
 CYCLE_HZ = {"emulated_fr3": 1000.0, "emulated_ur5e": 500.0}
 
 
@@ -43,7 +50,6 @@ def _states(folder: Path, episode: str | None) -> np.ndarray:
         store.close()
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("emulator", ["emulated_fr3", "emulated_ur5e"], indirect=True)
 def test_a_block_records_every_state_that_the_controller_sent(emulator: Emulator, tmp_path: Path) -> None:
     cell = emulator.cell
@@ -56,19 +62,25 @@ def test_a_block_records_every_state_that_the_controller_sent(emulator: Emulator
         durable=True,
         live=True,
         items=1,
-        budget=12.0,
+        budget=20.0,
         arming=5.0,
     )
     log = tmp_path / "run.log"
-    with running(opened.folder, log) as run:
-        run.wait(timeout=120)
+    with Standstill() as machine:
+        others = Neighbours([emulator.process.pid, *machine.pids])
+        with running(opened.folder, log) as run:
+            run.wait(timeout=120)
+        taken = others.cores()
     assert run.returncode == 0, log.read_text()
     folder = opened.folder
     assert len(of_kind(folder, Kind.OUTCOME_RECORDED)) == 2, log.read_text()
-    assert any(event.body["result"] == "success" for event in of_kind(folder, Kind.OPERATION_RECORDED))
+    did = [event.body for event in of_kind(folder, Kind.OPERATION_RECORDED)]
+    assert any(body["result"] == "success" for body in did), f"{did}; stood still {machine.text}; {log.read_text()}"
     assert verify_campaign(folder).problems == []
+    print(f"others used {taken:.2f} cores; the machine itself stood still {machine.text}")
     for sealed in of_kind(folder, Kind.RECORDING_SEALED):
-        assert sealed.body["gaps"] == 0 and len(sealed.body["videos"]) == 2
+        print(f"{sealed.body['gaps']} gaps")
+        assert (sealed.body["gaps"] == 0 or machine.seconds > HALTED_S) and len(sealed.body["videos"]) == 2
         times = _states(folder, sealed.episode)
         unsent = np.array(emulator.stats().get("unsent_s", []))  # this machine was too late: nothing was sent
         due = np.round(unsent * CYCLE_HZ[cell]) % round(CYCLE_HZ[cell] / RATE_HZ[cell]) == 0
@@ -76,7 +88,8 @@ def test_a_block_records_every_state_that_the_controller_sent(emulator: Emulator
         sent = round((times[-1] - times[0]) * RATE_HZ[cell]) + 1 - skipped
         print(f"{cell}: {len(times)} of {sent} states, {skipped} never sent")
         assert len(np.unique(times)) == len(times)
-        assert len(times) >= 0.99 * sent
+        whole = WHOLE * sent - skipped - machine.seconds * RATE_HZ[cell]
+        assert len(times) >= (max(whole, SHARED * sent) if taken < QUIET_CORES else SHARED * sent)
 
 
 # fault -> how the episode must end, and what the journal must say of it. None: the arm's process is lost
@@ -132,10 +145,10 @@ def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, 
     with running(folder, log) as run:
         for number, (fault, _) in enumerate(faults, 1):
             wait_for(f"go {number} ({fault})", lambda n=number: len(of_kind(folder, Kind.GO)) >= n)
-            _until_moving(emulator)
+            emulator.until_moving()
             emulator.inject(fault)
             wait_for(f"the end of {fault}", lambda n=number: len(of_kind(folder, Kind.EPISODE_ENDED)) >= n)
-            wait_for(f"the arm at rest after {fault}", lambda: _still(emulator))
+            wait_for(f"the arm at rest after {fault}", emulator.still)
             emulator.clear()
         wait_for("one more go", lambda: len(of_kind(folder, Kind.GO)) > len(faults))
         run.terminate()
@@ -175,11 +188,11 @@ def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator
     with running(folder, tmp_path / "run.log") as run:
         for number, (victim, how) in enumerate(victims, 1):
             wait_for(f"go {number}", lambda n=number: len(of_kind(folder, Kind.GO)) >= n)
-            _until_moving(emulator)
+            emulator.until_moving()
             pid = run.pid if victim == "run" else children(run.pid)[victim]
             from_s = emulator.stats()["robot_time_s"]
             os.kill(pid, how)
-            wait_for(f"the arm at rest without {victim}", lambda: _still(emulator))
+            wait_for(f"the arm at rest without {victim}", emulator.still)
             took = emulator.stats()["robot_time_s"] - from_s
             print(f"{cell}: {victim} {how.name}: at rest {took:.2f} s of robot time later")
             assert took < 2.0
@@ -189,22 +202,6 @@ def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator
         run.terminate()
         run.wait(timeout=30)
     assert verify_campaign(folder).problems == []
-
-
-def _until_moving(emulator: Emulator) -> None:
-    start = np.array(emulator.stats()["q"])
-    wait_for("motion", lambda: np.abs(np.array(emulator.stats()["q"]) - start).max() > 0.02)
-
-
-def _still(emulator: Emulator) -> bool:
-    before = emulator.stats()["q"]
-    wait_for("a later state", _later(emulator))
-    return emulator.stats()["q"] == before
-
-
-def _later(emulator: Emulator) -> Callable[[], bool]:
-    from_s = emulator.stats()["robot_time_s"]
-    return lambda: emulator.stats()["robot_time_s"] > from_s + 0.05
 
 
 def test_two_campaigns_at_once_have_journals_and_locks_of_their_own(tmp_path: Path) -> None:

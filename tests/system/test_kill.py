@@ -11,7 +11,9 @@ import sqlite3
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from support.campaigns import HUMAN, events_of, make_campaign, policy, start_run
+from support.live import CLOCK, children, of_kind, running, wait_for
 
 from labctl.clock import SECOND
 from labctl.events import Event, Kind
@@ -20,6 +22,7 @@ from labctl.recovery import reconcile
 from labctl.traces import TraceStore
 from labctl.trial import LIVE, fold, next_trial
 from labctl.verify import verify_campaign
+from labctl.video import frame_times, read_frames
 
 ROUNDS = 50
 
@@ -112,3 +115,52 @@ def check_gaps(folder: Path, events: list[Event]) -> None:
                 assert max(happened) - last <= 1.6 * SECOND, "more than the open second is missing"
     finally:
         store.close()
+
+
+# Which processes are killed, and of which cameras the video then ends early.
+SHOULDER, WRIST = "over_shoulder", "wrist"
+VICTIMS = {"recorder": (), "camera-wrist": (WRIST,), "everything": (SHOULDER, WRIST)}
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_videos_play_to_within_a_second_of_a_kill_and_agree_with_their_index(tmp_path: Path, victim: str) -> None:
+    """kill -9 in mid-episode of the recorder, a camera, or all processes at once."""
+    arms = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
+    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, budget=7.0, arming=4.0, process_lost="score")
+    folder, log = campaign.folder, tmp_path / "run.log"
+    with running(folder, log) as run:
+        went = wait_for("go", lambda: of_kind(folder, Kind.GO))
+        assert isinstance(went, list)
+        pids = children(run.pid)
+        CLOCK.sleep_until(went[0].body["go_ns"] + 3 * SECOND)
+        for pid in [run.pid, *pids.values()] if victim == "everything" else [pids[victim]]:
+            os.kill(pid, signal.SIGKILL)
+        killed_ns = CLOCK.now_ns()
+        if victim != "everything":
+            wait_for("a sealed recording", lambda: of_kind(folder, Kind.RECORDING_SEALED))
+            run.terminate()
+            run.wait(timeout=30)
+    with running(folder, log) as run:  # whatever is left to be concluded
+        wait_for("a sealed recording", lambda: of_kind(folder, Kind.RECORDING_SEALED))
+        run.terminate()
+        run.wait(timeout=30)
+    verified = verify_campaign(folder)
+    assert verified.problems == []
+    sealed = of_kind(folder, Kind.RECORDING_SEALED)[0]
+    assert set(sealed.body["videos"]) == {SHOULDER, WRIST}
+    (ended,) = [event for event in of_kind(folder, Kind.EPISODE_ENDED) if event.episode == sealed.episode]
+    store = TraceStore.open(f"sqlite:///{folder / 'traces.db'}", folder.name, readonly=True)
+    for name, video in sealed.body["videos"].items():
+        rows = store.read(sealed.episode or "", f"camera/{name}")[1]
+        played = frame_times(folder / video["file"])
+        assert len(list(read_frames(folder / video["file"]))) == len(played) == video["frames"] > 20
+        assert set(rows[:, 3].tolist()) <= set(played.tolist()), "a row without its frame"
+        last_ns = int(rows[0, 2] + 1000 * played[-1])
+        until_ns = killed_ns if name in VICTIMS[victim] else ended.body["end_ns"]
+        print(f"\n{victim} killed: the video of {name} ends {(until_ns - last_ns) / 1e9:.2f} s before")
+        assert until_ns - last_ns < SECOND
+        untimed = any(f"of {video['file']} are not in the index" in note for note in verified.notes)
+        assert untimed == (len(rows) < len(played)), "verify says what has no time any more"
+        assert name in VICTIMS[victim] or len(rows) == len(played)
+    store.close()

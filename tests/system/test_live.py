@@ -18,6 +18,8 @@ from labctl.events import Kind
 from labctl.traces import TraceStore
 from labctl.verify import verify_campaign
 
+pytestmark = pytest.mark.alone
+
 VICTIMS = {
     "arm": "arm_lost",
     "controller": "controller_lost",
@@ -29,10 +31,12 @@ VICTIMS = {
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "hung"])
 def test_a_lost_process_costs_one_episode(tmp_path: Path, how: signal.Signals) -> None:
     """Each kind of process is lost in an episode of its own: the reason is right, the rule voids it, the trial is run
-    again.
+    again. A camera's loss ends an episode where the protocol says so.
     """
     arms = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
-    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, budget=5.0, arming=4.0, max_voids=9)
+    campaign = make_campaign(
+        tmp_path, arms, cameras=True, live=True, budget=5.0, arming=4.0, max_voids=9, camera_lost="end"
+    )
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
         for number, victim in enumerate(VICTIMS, 1):
@@ -53,6 +57,38 @@ def test_a_lost_process_costs_one_episode(tmp_path: Path, how: signal.Signals) -
     assert acknowledged == ["arm_lost"], "a person looks after a lost arm, and only then"
     assert verify_campaign(folder).problems == []
     assert steady(folder, of_kind(folder, Kind.GO)[2].episode), "a recorder's death loses no chunk: producers keep them"
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "hung"])
+def test_a_lost_camera_is_a_gap_and_costs_no_episode(tmp_path: Path, how: signal.Signals) -> None:
+    """The process of a camera is lost in mid-episode: the episode goes on and is scored, its video up to then is
+    sealed, the gap says to when; the next episode has the whole video again, from a new process.
+    """
+    arms = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
+    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, items=2, budget=4.0, arming=4.0)
+    folder, log = campaign.folder, tmp_path / "run.log"
+    with running(folder, log) as run:
+        went = wait_for("go", lambda: of_kind(folder, Kind.GO))
+        assert isinstance(went, list)
+        pid = wait_for("the camera's process", lambda: children(run.pid).get("camera-wrist"))
+        assert isinstance(pid, int)
+        CLOCK.sleep_until(went[0].body["go_ns"] + 2 * SECOND)
+        os.kill(pid, how)
+        killed_ns = CLOCK.now_ns()
+        assert run.wait(timeout=120) == 0, log.read_text()
+    assert of_kind(folder, Kind.EPISODE_VOIDED) == [] and len(of_kind(folder, Kind.OUTCOME_RECORDED)) == 2
+    first, second = of_kind(folder, Kind.RECORDING_SEALED)
+    (ended,) = [e for e in of_kind(folder, Kind.EPISODE_ENDED) if e.episode == first.episode]
+    assert ended.body["reason"] != "camera_lost"
+    (gap,) = [e.body for e in of_kind(folder, Kind.GAP) if e.episode == first.episode]
+    assert gap["stream"] == "camera/wrist" and "its process was lost" in gap["why"]
+    assert killed_ns - 1.6 * SECOND < gap["from_ns"] <= killed_ns and gap["to_ns"] == ended.body["end_ns"]
+    assert first.body["gaps"] == 1 and first.body["videos"]["wrist"]["frames"] > 20
+    assert second.body["gaps"] == 0, "it is back in the next episode"
+    frames = {name: video["frames"] for name, video in second.body["videos"].items()}
+    assert abs(frames["wrist"] - frames["over_shoulder"]) <= 2
+    assert "the episode goes on, the gap is marked" in log.read_text()
+    assert verify_campaign(folder).problems == []
 
 
 def steady(folder: Path, episode: str | None) -> bool:

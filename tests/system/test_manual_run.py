@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections import Counter, defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,10 @@ from labctl.export import operations
 from labctl.ledger import Ledger
 from labctl.model import parse_protocol
 from labctl.running import run_campaign
+from labctl.traces import TraceStore
 from labctl.trial import State, fold
 from labctl.verify import verify_campaign
+from labctl.video import frame_times
 
 ARMS = [HUMAN, policy("policy-a", skill="swift"), policy("policy-b", skill="clumsy")]
 ONE_SMALL_CAMERA = {"width = 320": "width = 96", "height = 240": "height = 72", "rate_hz = 10.0": "rate_hz = 4.0"}
@@ -193,3 +196,46 @@ def test_an_arm_lost_in_simulated_time_costs_one_episode_and_a_persons_word(tmp_
     cleared = [(event.body["code"], event.who) for event in events if event.kind == Kind.HOLD_CLEARED]
     assert (reasons, cleared) == (["arm_lost"], [("arm_lost", "sim-operator")])
     assert {trial.state for trial in fold(events).trials.values()} == {State.SCORED}
+
+
+FLAKY = {**ONE_SMALL_CAMERA, 'driver = "sim_camera"': 'driver = "support.flaky_camera:build"'}
+
+
+def test_a_camera_that_comes_and_goes_costs_no_episode(tmp_path: Path) -> None:
+    """Both cameras are gone for two seconds of every nine: no episode begins without them, none that began is lost,
+    and gaps tell every hole.
+    """
+    folder = make_campaign(tmp_path, ARMS, cameras=True, items=4, budget=10.0, arming=2.0, cell=FLAKY).folder
+    said = run(folder)
+    events = events_of(folder)
+    assert {trial.state for trial in fold(events).trials.values()} == {State.SCORED}
+    voids = [event.body for event in events if event.kind == Kind.EPISODE_VOIDED]
+    assert {(void["reason"], void["after_go"]) for void in voids} <= {("camera_lost", False)}
+    gaps = [event for event in events if event.kind == Kind.GAP]
+    assert len(gaps) > 4 and {gap.body["why"] for gap in gaps} == {"the cable is out"}
+    store = TraceStore.open(f"sqlite:///{folder / 'traces.db'}", folder.name, readonly=True)
+    for event in (event for event in events if event.kind == Kind.RECORDING_SEALED):
+        mine = [gap.body for gap in gaps if gap.episode == event.episode]
+        assert event.body["gaps"] == len(mine)
+        end_ns = next(e.body["end_ns"] for e in events if e.kind == Kind.EPISODE_ENDED and e.episode == event.episode)
+        for name, video in event.body["videos"].items():
+            t_ns, rows = store.read(event.episode, f"camera/{name}")
+            assert len(rows) == video["frames"]
+            holes = [(int(a), int(b)) for a, b in pairwise(t_ns) if b - a > SECOND]
+            holes += [(int(t_ns[-1]), end_ns)] if end_ns - t_ns[-1] > SECOND else []
+            assert holes == [(g["from_ns"], g["to_ns"]) for g in mine if g["stream"] == f"camera/{name}"]
+            assert frame_times(folder / video["file"]).tolist() == rows[:, 3].tolist()
+    store.close()
+    assert any("the episode goes on, the gap is marked" in line for line in said)
+    assert verify_campaign(folder).problems == []
+
+
+def test_where_the_protocol_says_so_a_lost_camera_ends_the_episode(tmp_path: Path) -> None:
+    folder = make_campaign(
+        tmp_path, ARMS, cameras=True, budget=20.0, arming=2.0, cell=FLAKY, camera_lost="end", process_lost="score"
+    ).folder
+    run(folder)
+    events = events_of(folder)
+    ended = [event.body["reason"] for event in events if event.kind == Kind.EPISODE_ENDED]
+    assert "camera_lost" in ended
+    assert verify_campaign(folder).problems == []

@@ -1,68 +1,68 @@
-"""k-of-n tables are summed before they are divided, and refused with their line when they cannot be counts."""
+"""Intervals of one rate: reference values, symmetry, and coverage counted over every possible outcome."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
+import numpy as np
 import pytest
-from labctl.analysis.binary import rate, rates
-from labctl.analysis.table import TableError
-
-# Rows of the published BridgeV2-* conditions (k of 5), typed in.
-STAR = """condition,axis,arm,successes,trials
-Carrot Base,In-distribution,OpenVLA (OXE),3,5
-Carrot Base,In-distribution,"OpenVLA (OXE, FT)",5,5
-Knife Base,In-distribution,OpenVLA (OXE),2,5
-Knife Base,In-distribution,"OpenVLA (OXE, FT)",3,5
-"""
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from labctl.analysis.binary import clopper_pearson, rate, wilson
+from labctl.analysis.question import QuestionError
+from scipy import stats
 
 
-def write(folder: Path, text: str) -> Path:
-    file = folder / "counts.csv"
-    file.write_text(text)
-    return file
+def coverage(interval, trials: int, grid: np.ndarray) -> np.ndarray:
+    """Probability that the interval of a Binomial(trials, p) count holds p, for every p of the grid."""
+    low, high = np.array([interval(k, trials) for k in range(trials + 1)]).T
+    inside = (low[:, None] <= grid) & (grid <= high[:, None])
+    return (stats.binom.pmf(np.arange(trials + 1)[:, None], trials, grid) * inside).sum(axis=0)
 
 
-def test_groups_are_pooled_in_order_of_appearance(tmp_path: Path) -> None:
-    found = rates(write(tmp_path, STAR), ["axis", "arm"])
-    assert [(r["axis"], r["arm"], r["successes"], r["trials"], r["rate"]) for r in found] == [
-        ("In-distribution", "OpenVLA (OXE)", 5, 10, 0.5),
-        ("In-distribution", "OpenVLA (OXE, FT)", 8, 10, 0.8),
-    ]
-    (everything,) = rates(write(tmp_path, STAR), [])
-    assert (everything["successes"], everything["trials"]) == (13, 20)
-
-
-def test_intervals_are_wilson_and_clopper_pearson() -> None:
+def test_intervals_are_wilson_and_clopper_pearson():
     # R 4.2: binom.test(8, 10)$conf.int; prop.test(8, 10, correct = FALSE)$conf.int
     found = rate(8, 10)
     assert found["ci_exact"] == pytest.approx([0.4439045, 0.9747893], abs=1e-6)
     assert found["ci_wilson"] == pytest.approx([0.4901625, 0.9433178], abs=1e-6)
 
 
-def test_no_trials_have_no_rate() -> None:
+def test_no_trials_have_no_rate():
     assert rate(0, 0) == {"successes": 0, "trials": 0, "rate": None, "ci_wilson": None, "ci_exact": None}
 
 
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("a,6,5", r":3: successes is 6 of 5 trials"),
-        ("a,-1,5", r":3: successes is '-1'"),
-        ("a,2.5,5", r":3: successes is '2.5'"),
-        ("a,1,", r":3: trials is ''"),
-        ("a,1", r":3: 2 values for 3 columns"),
-    ],
-)
-def test_what_is_no_count_is_named_with_its_line(tmp_path: Path, line: str, found: str) -> None:
-    with pytest.raises(TableError, match=found):
-        rates(write(tmp_path, f"arm,successes,trials\nb,1,5\n{line}\n"), ["arm"])
+@pytest.mark.parametrize(("successes", "trials"), [(6, 5), (-1, 5), (0, 0)])
+def test_what_is_no_count_is_refused(successes: int, trials: int):
+    with pytest.raises(QuestionError, match="allowed is k of n"):
+        wilson(successes, trials)
 
 
-def test_unknown_groups_list_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match="no column 'axes' to group by; the grouping columns are condition, axis, arm"):
-        rates(write(tmp_path, STAR), ["axes"])
-    with pytest.raises(TableError, match="missing column trials"):
-        rates(write(tmp_path, "arm,successes\na,1\n"), ["arm"])
-    with pytest.raises(TableError, match="no rows"):
-        rates(write(tmp_path, "arm,successes,trials\n"), ["arm"])
+@pytest.mark.parametrize("trials", [5, 12, 30])
+def test_the_exact_interval_covers_at_least_what_it_says_and_wilson_s_does_on_average(trials: int):
+    grid = np.linspace(0.01, 0.99, 99)
+    exact, score = coverage(clopper_pearson, trials, grid), coverage(wilson, trials, grid)
+    assert min(exact) >= 0.95
+    # Agresti & Coull (Amer. Statist. 52 (1998) 119) find a mean near .95 and a minimum of about .83 near 0 and 1
+    assert 0.94 < np.mean(score) < 0.965
+    assert min(score) > 0.83
+    assert np.mean(exact) > np.mean(score)
+
+
+@settings(deadline=None)
+@given(trials=st.integers(1, 200), data=st.data())
+def test_intervals_mirror_when_success_and_failure_change_places(trials: int, data: st.DataObject):
+    k = data.draw(st.integers(0, trials))
+    for interval in (wilson, clopper_pearson):
+        low, high = interval(k, trials)
+        mirrored = interval(trials - k, trials)
+        assert (1 - high, 1 - low) == pytest.approx(mirrored, abs=1e-9)
+        assert 0 <= low <= k / trials + 1e-12 and k / trials - 1e-12 <= high <= 1
+
+
+@settings(deadline=None)
+@given(trials=st.integers(2, 100), data=st.data())
+def test_one_more_success_moves_both_limits_up_and_a_higher_level_widens(trials: int, data: st.DataObject):
+    k = data.draw(st.integers(0, trials - 1))
+    for interval in (wilson, clopper_pearson):
+        one, more = interval(k, trials), interval(k + 1, trials)
+        assert one[0] <= more[0] and one[1] <= more[1]
+        wide = interval(k, trials, 0.99)
+        assert wide[0] <= one[0] and one[1] <= wide[1]

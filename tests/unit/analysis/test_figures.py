@@ -71,7 +71,7 @@ def test_inlined_drawings_share_no_id_and_ask_for_nothing(drawn):
 
 def test_a_band_is_drawn_only_round_a_curve_the_rows_reproduce(case, rows):
     bands, note = curve_bands(case, rows)
-    assert len(bands) == 16 and "percentile bootstrap of whole episodes" in note
+    assert len(bands) == 16 and "simultaneous 95 % bands" in note
     wrong = [r | {"time_s": "1.0"} if r["arm"] == "policy-a" else r for r in rows]
     bands, note = curve_bands(case, wrong)
     assert {arm for arm, _ in bands} == {"human", "policy-b", "policy-c"}

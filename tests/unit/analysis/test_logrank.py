@@ -1,31 +1,14 @@
-"""Logrank tests agree with R survival 3.5.3, ordinary and clustered."""
+"""Logrank tests: ghosts, nothing to say, strata and permutation; the numbers of R are in `test_survival.py`."""
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
-
 import numpy as np
 import pytest
-from labctl.analysis.logrank import logrank
+from labctl.analysis.ks import pair_of
+from labctl.analysis.logrank import logrank, logrank_permutation, stratified
+from labctl.analysis.simulated import Law, simulate
 from labctl.analysis.survival import NEVER_NS, Spells
-
-NS = 1_000_000_000
-
-
-def test_kidney_by_sex_with_two_catheters_per_patient() -> None:
-    # facts §2 C4: survdiff(Surv(time, status) ~ sex), and the robust score of coxph(... cluster(id)) on R's kidney
-    with (Path(__file__).parent / "data" / "kidney.csv").open() as f:
-        rows = list(csv.DictReader(f))
-    groups = []
-    for sex in ("male", "female"):
-        mine = [r for r in rows if r["sex"] == sex]
-        ids = np.unique([int(r["patient"]) for r in mine], return_inverse=True)[1]
-        time = np.array([int(r["time"]) for r in mine]) * NS
-        groups.append(Spells(time, np.array([r["status"] == "1" for r in mine]), ids, int(ids.max()) + 1))
-    found = logrank(*groups)
-    assert found.chi2 == pytest.approx(8.3083275947, abs=1e-9)
-    assert found.chi2_cluster == pytest.approx(3.1996890395, abs=1e-9)
+from support.cohorts import NS, TAU_NS, random_spells
 
 
 def test_a_ghost_counts_as_censored_beyond_every_time() -> None:
@@ -47,3 +30,20 @@ def test_a_ghost_counts_as_censored_beyond_every_time() -> None:
 def test_without_an_event_there_is_nothing_to_say() -> None:
     s = Spells(np.array([NS]), np.array([False]), np.array([0]), 1)
     assert logrank(s, s).chi2 is None and logrank(s, s).p_cluster is None
+
+
+def test_one_stratum_is_the_plain_test_and_two_add_up() -> None:
+    rng = np.random.default_rng(5)
+    a, b = random_spells(rng, 9), random_spells(rng, 8)
+    assert stratified([(a, b)]) == logrank(a, b)
+    twice = stratified([(a, b), (a, b)])  # twice the difference over twice the variance
+    assert twice.chi2 == pytest.approx(2 * (logrank(a, b).chi2 or 0))
+
+
+def test_by_permutation_the_logrank_agrees_with_its_robust_score_where_there_are_many() -> None:
+    rng = np.random.default_rng(6)
+    a, b = (simulate(Law(mean), 40, rng, arm=arm) for arm, mean in (("a", 60.0), ("b", 80.0)))
+    pair = pair_of([a], [b], TAU_NS)
+    robust = logrank(a.spells, b.spells).p_cluster
+    assert robust is not None
+    assert logrank_permutation(pair, 0, 9999) == pytest.approx(robust, abs=0.02)

@@ -144,6 +144,11 @@ def test_failures_come_from_the_rows_when_no_lab_says_them(case, rows):
     assert not any(tables.failures(voided, None).values())
 
 
+def test_what_was_open_when_a_device_ended_an_episode_by_mistake_is_no_failure():
+    open_row = {"arm": "a", "kind": "censored", "cause": "wrong_end", "void": 0}
+    assert tables.failures([open_row, {**open_row, "cause": "budget"}], None) == {"a": {"timed out": 1}}
+
+
 def test_what_was_not_computed_is_said_and_infinity_is_not_reached(case, rows, undrawn):
     result = json.loads(json.dumps(case["result"]))
     result["pairs"][0]["p"]["ks_macro"] = None
@@ -250,3 +255,27 @@ def test_a_disk_that_fills_up_leaves_the_earlier_report(case, rows, undrawn, tmp
         report.build_report(case["result"], rows, tmp_path / "out", title="second")
     assert files(paths.folder) == before
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_how_fast_each_arm_was_answered_is_a_table_where_it_was_recorded(case, rows, undrawn):
+    spread = {"p50": 0.0801, "p95": 0.2149}
+    entry = {
+        "arm": "policy-a",
+        "episodes": 24,
+        "questions": 1200,
+        "late": 3,
+        "unanswered": 1,
+        "answers_per_s": 1.84,
+        "answer_s": spread,
+        "command_s": spread,
+        "picture_s": None,
+        "server_s": {"p50": 0.07, "p95": 0.08},
+        "load_s": {"p50": 12.04, "p95": 14.0},
+        "warm_s": {"p50": 3.2, "p95": 4.0},
+    }
+    told = text_of(html_of(case["result"], rows, case["lab"] | {"answer_times": [entry]}))
+    assert "How fast each arm answered" in told and "Answer times" in told
+    line = told[told.index("Loading s") :]
+    for shown in ("1200", "3", "1.8", "80 / 215", "70 / 80", "12.0 / 14.0", "3.2 / 4.0"):
+        assert shown in line, shown
+    assert "How fast each arm answered" not in text_of(html_of(case["result"], rows, case["lab"]))

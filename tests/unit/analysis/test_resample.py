@@ -20,7 +20,7 @@ def splitmix64(state: int) -> int:
 
 def test_words_are_splitmix64_at_their_counter() -> None:
     key = stream_key(7, "boot", "a", "cup")
-    words = hashes(key, range(3, 5), 2)
+    words = hashes(key, range(3, 5), range(2))
     for i, j in itertools.product(range(2), range(2)):
         counter = ((3 + i) << 24) + j + 1
         assert int(words[i, j]) == splitmix64((int(key) + counter * 0x9E3779B97F4A7C15) & MASK)
@@ -28,7 +28,7 @@ def test_words_are_splitmix64_at_their_counter() -> None:
 
 def test_splitmix64_gives_its_published_first_output() -> None:
     # splitmix64 seeded with 1234567: first output 6457827717110365317 (Rosetta Code, Vigna's splitmix64.c)
-    assert int(hashes(np.uint64(1234567), range(1), 1)[0, 0]) == 6457827717110365317
+    assert int(hashes(np.uint64(1234567), range(1), range(1))[0, 0]) == 6457827717110365317
 
 
 def test_the_order_in_which_replicates_are_asked_for_changes_nothing() -> None:
@@ -55,8 +55,22 @@ def test_swaps_keep_the_number_of_labels_in_every_block_and_are_uniform() -> Non
     everything = all_swaps(strata, chosen)
     assert len(everything) == swap_count(strata, chosen) == 2 * 2 * 3
     assert len(np.unique(everything, axis=0)) == 12
-    drawn = random_swaps(stream_key(0, "swap"), range(12_000), strata, chosen)
+    drawn = random_swaps(stream_key(0, "swap"), range(12_000), strata, (1, 1, 1), 7)
     for s in strata:
         assert (drawn[:, s].sum(axis=1) == chosen[s].sum()).all()
     share = np.unique(drawn, axis=0, return_counts=True)[1]
     assert len(share) == 12 and np.abs(share - 1000).max() < 4 * np.sqrt(12_000 * (1 / 12) * (11 / 12))
+
+
+def test_a_choice_from_a_large_stratum_is_uniform_too() -> None:
+    drawn = random_swaps(stream_key(0, "swap"), range(12_000), [np.arange(3, 8)], (2,), 9)
+    assert (drawn.sum(axis=1) == 2).all() and not drawn[:, :3].any() and not drawn[:, 8].any()
+    share = np.unique(drawn, axis=0, return_counts=True)[1]
+    assert len(share) == 10 and np.abs(share - 1200).max() < 4 * np.sqrt(12_000 * 0.1 * 0.9)
+
+
+def test_draws_later_in_a_stream_are_other_draws() -> None:
+    key = stream_key(0, "x")
+    whole = multiplicities(key, range(9), 5, 7)
+    parts = multiplicities(key, range(9), 5, 3), multiplicities(key, range(9), 5, 4, first_draw=3)
+    assert np.array_equal(whole, parts[0] + parts[1])

@@ -3,18 +3,19 @@
 import struct
 
 import numpy as np
+from labctl.drivers.common import fci_state as fci
 from labctl.drivers.emulate import fci_wire as wire
 
 
 def test_sizes_are_exact():
     assert wire.COMMAND.size == 371 and wire.HAND_STATE.size == 23
-    assert len(wire.StateBuffer().pack(1, 0, 3, bytes(41), bytes(41), 1)) == wire.STATE_BYTES == 1377
+    assert len(wire.StateBuffer().pack(1, 0, 3, bytes(41), bytes(41), 1)) == fci.STATE_BYTES == 1377
     assert wire.SIZES[wire.MOVE] == 113 and wire.SIZES[wire.SET_COLLISION] == 416
 
 
 def test_fields_lie_where_the_client_reads_them():
     offsets = {"O_T_EE": 8, "elbow": 496, "tau_J": 512, "q": 596, "q_d": 624, "dq": 652, "O_T_EE_c": 976}
-    assert {name: 8 + 4 * wire.SLICES[name].start for name in offsets} == offsets
+    assert {name: 8 + 4 * fci.SLICES[name].start for name in offsets} == offsets
     state = wire.StateBuffer()
     state.set("q", np.arange(7.0))
     data = state.pack(77, 2, 1, bytes(41), bytes(41), 4)
@@ -32,7 +33,7 @@ def test_the_error_bits_have_the_fcis_numbers():
         "controller_torque_discontinuity": 32,
         "instability_detected": 35,
     }
-    assert {name: wire.BIT[name] for name in named} == named
+    assert {name: fci.BIT[name] for name in named} == named
 
 
 def test_a_command_is_read_field_by_field_and_another_size_is_none():

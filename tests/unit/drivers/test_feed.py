@@ -59,6 +59,26 @@ def test_taking_over_from_a_stop_under_way_makes_no_jump(taken: int, more: int):
     assert not feed.parted
 
 
+@given(st.integers(1, 3), st.integers(0, 4))
+def test_setpoints_worked_out_before_the_stop_began_are_not_given_after_it(played: int, later: int):
+    """While the loop limits a tick's setpoints the queue may run dry: they go on from where the arm no longer is."""
+    feed, rows, _ = filled()
+    path = [feed.take(60 + i * PERIOD_NS)[0] for i in range(6)]
+    late = rows + 6  # go on from the last that was queued
+    path += [feed.take(120 + i * PERIOD_NS)[0] for i in range(played)]
+    assert not feed.put(np.arange(1, 7) * PERIOD_NS + 500, late, late, late[:0]) and feed.parted
+    at, move = feed.take_over()
+    path += [row[0] for i in range(later) if (row := feed.take(200 + i * PERIOD_NS)) is not None]
+    if feed.parted:  # held up once more, for longer than what was left of the stop to play meanwhile
+        at, move = feed.take_over()
+    ahead = at + move * 0.5 * np.arange(1, 4)[:, None]
+    assert feed.put(np.arange(1, 4) * PERIOD_NS + 500, ahead, ahead, ahead[:0])
+    while (row := feed.take(10_000)) is not None:
+        path.append(row[0])
+    steps = np.diff([0.0, *path])
+    assert (np.abs(np.diff(steps)) <= 0.5 + 1e-12).all() and path[-1] == ahead[-1, 0]
+
+
 def test_what_is_left_out_is_answered_as_held_and_never_given():
     feed, rows, _ = filled(n=2)
     asked = np.full((3, 2), 9.0)

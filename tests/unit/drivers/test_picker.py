@@ -122,7 +122,7 @@ def test_difficulty_comes_from_the_fixture(given):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"skil": "swift"}, "no option 'skil'; known options: skill, endpoint, load_s, latency_s, crash_at"),
+        ({"skil": "swift"}, "no option 'skil'; known options: skill, endpoint, load_s, warm_s, latency_s, adapt_s"),
         ({"skill": "brilliant"}, "no skill 'brilliant'; known skills: swift, steady, halting, clumsy, slow"),
         ({"load_s": -1}, "load_s must be seconds, 0 or more, found -1"),
         ({"latency_s": float("nan")}, "latency_s must be seconds"),
@@ -147,3 +147,22 @@ def test_a_controller_told_to_crash_does_so_on_cue(given, fr3):
     fr3.stage({"object": "towels", "layout": "layout-1", "items": 2}, 1, 0)
     with pytest.raises(DeviceLost):
         crashing.infer(Observation(0, fr3.observe()))
+
+
+def test_a_changed_instruction_makes_it_think_and_plan_anew(given, fr3):
+    fr3.stage({"object": "towels", "layout": "layout-1", "items": 2}, 1, 0)
+    arrays = fr3.observe()
+
+    def standing(*told: str, **options: float) -> int:
+        """How many actions of its answer to the last instruction it stands still for."""
+        policy = _policy(given, skill="swift", **options)
+        policy.reset(3)
+        for instruction in told[:-1]:
+            policy.infer(Observation(0, arrays, instruction))
+        rows = policy.infer(Observation(0, arrays, told[-1])).values[:, :3]
+        return int((np.abs(rows - arrays["tcp"][:3]).max(axis=1) < 1e-9).sum())
+
+    plain = standing("Move.", adapt_s=0.4)
+    assert standing("Move.", "Move the red ones.", adapt_s=0.4) == plain + 4, "0.4 s of 0.1 s each"
+    assert standing("Move.", "Move the red ones.", adapt_s=0.0) == plain
+    assert standing("Move.", "Move.", adapt_s=0.4) < plain, "the same one again: it goes on with its plan"

@@ -177,3 +177,42 @@ def test_only_walls_that_face_the_eye_are_drawn():
     assert (len(behind) - table, len(before)) == (7, 2)
     behind, before = room.layers(np.array([-0.4, 0.84, 1.1]))  # from a corner: two near walls with their rims
     assert (len(behind) - table, len(before)) == (5, 4)
+
+
+@pytest.mark.parametrize("view", ["over_shoulder", "wrist"])
+def test_what_it_says_of_its_lens_and_place_is_how_it_draws(view):
+    """A towel is blue, and its middle is where the lens, put where it is said to stand, would show it."""
+    seen = observation("towels", tcp=(0.44, 0.20, 0.30), items=((0.48, 0.24),))
+    about = camera(view).about()
+    lens = about["intrinsics"]
+    ((frame, placed),) = about["extrinsics"].items()
+    turn, shift = np.array(placed["rotation"]), np.array(placed["translation_m"])
+    if frame == "tcp_from_camera":
+        tip = kinematics.rotation(seen["tcp"][None, 3:7])[0]
+        turn, shift = tip @ turn, seen["tcp"][:3] + tip @ shift
+    x, y, z = turn.T @ (seen["items"][0, :3] - shift)
+    column, row = lens["fx"] * x / z + lens["cx"], lens["fy"] * y / z + lens["cy"]
+    red, _, blue = picture(view, seen)[round(row), round(column)]
+    assert z > 0 and blue > red + 60
+    blues = np.argwhere(picture(view, seen)[:, :, 2] > picture(view, seen)[:, :, 0] + 60)
+    assert np.abs(blues.mean(axis=0) - (row, column)).max() < 12, "in the middle of the towel, in pixels"
+
+
+def test_the_layout_says_over_which_shoulder_the_camera_looks():
+    """Seen from the other side, the same cell is another picture; the wrist camera does not care."""
+    left, right = observation(), {**observation(), "camera_side": np.array([-1.0])}
+    assert np.array_equal(picture("over_shoulder", left), picture("over_shoulder", {**left, "camera_side": np.ones(1)}))
+    assert changed(picture("over_shoulder", left), picture("over_shoulder", right)) > 0.3
+    assert np.array_equal(picture("wrist", left), picture("wrist", right))
+    made, places = camera(), []
+    for seen in (left, right):
+        made.sense(seen)
+        made.grab(len(places) * SECOND)
+        places.append(made.about()["extrinsics"]["base_from_camera"]["translation_m"])
+    assert places[0][1] > 0.5 and places[1][1] < -0.5, "and it says so"
+
+
+def test_noise_in_a_height_does_not_turn_a_pile_over():
+    seen = observation(items=((0.48, 0.24), (0.50, 0.25)))
+    nudged = {**seen, "items": seen["items"] + np.array([[0, 0, 0.002, 0, 0, 0, 0, 0], [0] * 8])}
+    assert changed(picture("wrist", seen), picture("wrist", nudged)) < 0.02

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -27,7 +28,7 @@ class Hand:
     kind, stroke_m = "sim", 0.08
 
     def __init__(self) -> None:
-        self.at, self.sound, self.stops = 0.08, RobotStatus("idle"), 0
+        self.at, self.sound, self.stops, self.closed = 0.08, RobotStatus("idle"), 0, False
 
     def connect(self) -> None: ...
     def target(self, opening_m: float) -> None:
@@ -43,7 +44,8 @@ class Hand:
         self.stops += 1
 
     def recover(self) -> None: ...
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self.closed = True
 
 
 class Link:
@@ -52,7 +54,8 @@ class Link:
     def __init__(self) -> None:
         self.q = FR3.home.copy()
         self.given: list[np.ndarray] = []
-        self.halts = self.recoveries = 0
+        self.halts = self.recoveries = self.rests = self.idles = 0
+        self.settled, self.closed = True, False
         self.fail: Exception | None = None
         self.sound = RobotStatus("idle")
         self.at_home = threading.Event()
@@ -65,7 +68,8 @@ class Link:
     def _tell(self) -> None:
         assert self.states is not None
         zero = np.zeros(7)
-        self.states.add(Sample(CLOCK.now_ns(), self.q.copy(), zero, zero, np.array([0.4, 0, 0.3, 1, 0, 0, 0.0]), 0.0))
+        tcp = np.array([0.4, 0, 0.3, 1, 0, 0, 0.0])
+        self.states.add(CLOCK.now_ns(), Sample(self.q.copy(), zero, zero, tcp, 0.0))
 
     def start_q(self) -> np.ndarray:
         return self.q.copy()
@@ -78,9 +82,11 @@ class Link:
         self._tell()
 
     def rest(self, q: np.ndarray) -> bool:
-        return True
+        self.rests += 1
+        return self.settled
 
     def idle(self) -> None:
+        self.idles += 1
         self._tell()
 
     def halt(self) -> None:
@@ -98,10 +104,14 @@ class Link:
         self.fail = None
         return True
 
+    def lost(self) -> str:
+        return self.sound.reason if self.sound.mode == "lost" else ""
+
     def health(self) -> RobotStatus:
         return self.sound
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self.closed = True
 
 
 @pytest.fixture
@@ -154,6 +164,25 @@ def test_what_is_given_is_what_the_limits_left_and_the_gripper_gets_its_opening(
     sent = np.concatenate([part.sent for part in parts])
     assert (limited == sent).all()
     assert bench.link.given and bench.hand.at == 0.04
+
+
+def test_a_loop_held_up_while_it_limits_setpoints_leads_to_no_jump(bench: Bench, monkeypatch: Any) -> None:
+    arm, limits = bench.arm, cell_named("emulated_fr3")["robot"]["limits"]
+    follow, calls = arm._limiter.follow, []
+
+    def held_up(wanted: np.ndarray) -> Any:
+        found = follow(wanted)
+        calls.append(1)
+        if len(calls) == 3:
+            bench.until(lambda: arm._feed.parted)
+        return found
+
+    monkeypatch.setattr(arm._limiter, "follow", held_up)
+    swing = FR3.home + 0.2 * (1 - np.cos(np.linspace(0, np.pi, 60)))[:, None] * np.ones(7)
+    parts = [part for rows in np.array_split(swing, 12) for part in bench.play(rows)]
+    sent = np.concatenate([np.repeat(FR3.home[None, :], 2, axis=0), *(part.sent[:, :-1] for part in parts)])
+    change = np.diff(sent, n=2, axis=0) * arm.control_hz**2
+    assert len(calls) > 3 and (np.abs(change) <= np.array(limits["acceleration_rad_s2"]) * (1 + 1e-9)).all()
 
 
 def test_a_stop_from_two_threads_halts_once_and_holds_until_a_persons_word(bench: Bench) -> None:
@@ -214,6 +243,27 @@ def test_staging_goes_home_and_is_done_only_then(bench: Bench) -> None:
     assert not bench.arm.staged()
     bench.link.at_home.set()
     bench.until(bench.arm.staged)
+
+
+def test_an_arm_that_was_sent_home_before_it_had_settled_does_not_go_back(bench: Bench) -> None:
+    bench.link.settled = False
+    bench.play(near(2))
+    bench.until(lambda: bench.link.rests)
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    bench.link.at_home.set()
+    bench.until(bench.arm.staged)
+    rests, idles = bench.link.rests, bench.link.idles
+    bench.until(lambda: bench.link.idles > idles + 2 or bench.link.rests > rests)
+    assert bench.link.rests == rests
+
+
+def test_a_robot_that_is_lost_while_it_is_connected_leaves_nothing_behind() -> None:
+    link, hand = Link(), Hand()
+    link.sound = RobotStatus("lost", "the cable is out")
+    arm = StreamedArm(FR3, link, hand, cell_named("emulated_fr3"), HOME)
+    with pytest.raises(DeviceLost, match="the cable is out"):
+        arm.connect(CLOCK.now_ns())
+    assert link.closed and hand.closed and os.sched_getscheduler(0) == os.SCHED_OTHER
 
 
 def test_a_fault_of_the_gripper_stops_the_arm(bench: Bench) -> None:

@@ -38,11 +38,42 @@ for words in ("Timeout connecting to UR dashboard server.", "RTDE: connection lo
 print(9)
 """
 
+# librealsense throws C++ exceptions alone, so pybind11's are all there are; OpenCV has one of its own
+REALSENSE = """
+import pyrealsense2 as rs
+from labctl.drivers.common import realsense_device
+from labctl.errors import DeviceLost, DeviceRefused
+own = [v for v in vars(rs).values() if isinstance(v, type) and issubclass(v, BaseException)]
+assert own == [], own
+for kind in (RuntimeError, ValueError, IndexError, OverflowError, MemoryError):
+    error = realsense_device.mapped(kind("two\\nlines of words"))
+    assert isinstance(error, DeviceLost) and str(error) == "two lines of words", kind
+    assert kind in realsense_device.VENDOR
+assert isinstance(realsense_device.mapped(RuntimeError("xioctl failed: Device or resource busy")), DeviceRefused)
+print(6)
+"""
+OPENCV = """
+import cv2
+from labctl.drivers import opencv_camera
+from labctl.errors import DeviceLost
+found = [v for v in vars(cv2).values() if isinstance(v, type) and issubclass(v, BaseException)]
+assert set(found) == {cv2.error}, found
+error = opencv_camera.mapped(cv2.error("two\\nlines of words"))
+assert isinstance(error, DeviceLost) and str(error) == "two lines of words"
+print(1)
+"""
+
 
 @pytest.mark.parametrize(
     ("code", "least"),
-    [(FRANKA.format(module="franka"), 14), (FRANKA.format(module="franka_hand"), 8), (UR, 9)],
-    ids=["franka", "franka_hand", "ur5"],
+    [
+        (FRANKA.format(module="franka"), 14),
+        (FRANKA.format(module="franka_hand"), 8),
+        (UR, 9),
+        (REALSENSE, 6),
+        (OPENCV, 1),
+    ],
+    ids=["franka", "franka_hand", "ur5", "realsense", "opencv_camera"],
 )
 def test_every_exception_is_mapped(code: str, least: int) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from labctl.bus import Message, decode, encode
+from labctl.bus import Message, decode, encode, joined, parted
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False) | st.text(max_size=8),
@@ -48,3 +48,18 @@ def test_a_message_that_lost_an_array_is_refused():
 def test_garbage_is_refused():
     with pytest.raises(ValueError):
         decode([b"\x80\x01"])
+
+
+@given(st.text(max_size=8), st.dictionaries(st.text(max_size=5), JSON, max_size=3), ARRAYS)
+def test_a_message_in_one_block_is_the_same_message(kind, body, arrays):
+    got = decode(parted(joined(encode(Message("@frames", kind, body, arrays, "camera:wrist")))))
+    assert (got.to, got.kind, got.body, got.sender) == ("@frames", kind, body, "camera:wrist")
+    assert {name: value.tobytes() for name, value in got.arrays.items()} == {
+        name: np.ascontiguousarray(value, value.dtype.newbyteorder("<")).tobytes() for name, value in arrays.items()
+    }
+
+
+def test_a_block_that_is_cut_short_is_no_message():
+    block = joined(encode(Message("@frames", "frame", {}, {"image": np.zeros((2, 2, 3), np.uint8)})))
+    with pytest.raises(ValueError, match="announced"):
+        parted(block[:-1])

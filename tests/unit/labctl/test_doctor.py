@@ -5,12 +5,14 @@ from __future__ import annotations
 import resource
 from itertools import cycle
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from labctl import doctor
 from labctl.clock import ManualClock
 from labctl.doctor import Check, check_clock, check_extras, check_free_disk, check_fsync, check_python, check_realtime
+from labctl.lab import read_cell
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -108,3 +110,26 @@ def test_every_core_dependency_is_looked_for():
 
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     assert set(doctor.CORE) == {re.split("[<>=]", line)[0] for line in declared}
+
+
+@pytest.mark.parametrize("cell", ["fr3_droid_cell", "emulated_fr3"])
+def test_states_of_an_fr3_are_taken_from_the_network_by_whoever_may(cell: str, monkeypatch: pytest.MonkeyPatch):
+    made = read_cell(ROOT / "hw_configs" / f"{cell}.toml")
+
+    def socket_of(*_: object):
+        if not allowed:
+            raise PermissionError(1, "Operation not permitted")
+        return SimpleNamespace(close=lambda: None)
+
+    monkeypatch.setattr(doctor.socket, "socket", socket_of)
+    for allowed, level in ((True, "ok"), (False, "warn")):
+        (check,) = doctor.check_capture(made)
+        assert check.level == level and bool(check.remedy) != allowed
+    told = made.robot.options["driver_options"] if cell == "emulated_fr3" else made.robot.options
+    told["states"] = "client"
+    assert doctor.check_capture(made) == []
+
+
+def test_a_robot_of_another_make_is_not_captured():
+    assert doctor.check_capture(read_cell(ROOT / "hw_configs" / "emulated_ur5e.toml")) == []
+    assert doctor.check_capture(read_cell(ROOT / "hw_configs" / "sim_fr3.toml")) == []

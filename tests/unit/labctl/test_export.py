@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,8 @@ from labctl.clock import SECOND
 from labctl.entry import analysis
 from labctl.errors import InputError, MissingExtra
 from labctl.events import Event, Kind
-from labctl.export import COLUMNS, filter_rows, operations, write_table
+from labctl.export import COLUMNS, filter_rows, operations, told_of, write_table
+from labctl.trial import fold
 
 GO = 7_000_000_123
 BUDGET_S = 120.0
@@ -151,6 +153,43 @@ def test_all_items_lost_or_moved_leaves_nothing_to_censor(story):
     assert story.rows()[2][2] == "lost"
 
 
+DISPUTED = {"reason": "all_done", "wrong_end": True}
+
+
+def test_after_a_wrong_end_what_remained_is_censored_there_and_the_counts_are_the_persons(story):
+    """A device counted four moved at 43.57 s; the operator found one of them back in the source tote. Nobody knows
+    which placement did not happen: the last is taken back, so that the time at risk stays what it was.
+    """
+    story.episode(
+        [("success", t) for t in (9.38, 14.54, 32.84, 43.57)], 43.57, moved=3, lost=0, remaining=1, **DISPUTED
+    )
+    assert story.rows() == [
+        ("success", 9.38, None),
+        ("success", 5.16, None),
+        ("success", 18.3, None),
+        ("censored", 10.73, "wrong_end"),
+    ]
+    (row, *_) = operations(story.events)
+    assert (row["items_staged"], row["end_s"], row["budget_s"]) == (4, 43.57, BUDGET_S)
+
+
+def test_an_item_a_device_called_lost_that_was_found_in_the_source_tote_is_no_ghost(story):
+    ops = [("success", 10.0), ("lost", 16.0, "outside"), ("success", 25.0), ("lost", 30.0)]
+    story.episode(ops, 30.0, moved=2, lost=1, remaining=1, **DISPUTED)
+    expected = [
+        ("success", 10.0, None),
+        ("ghost", 6.0, "outside"),
+        ("success", 15.0, None),
+        ("censored", 5.0, "wrong_end"),
+    ]
+    assert story.rows() == expected
+
+
+def test_all_that_a_device_saw_may_have_been_wrong(story):
+    story.episode([("success", t) for t in (1.0, 2.0, 3.0, 4.0)], 4.0, moved=0, lost=0, remaining=4, **DISPUTED)
+    assert story.rows() == [("censored", 4.0, "wrong_end")]
+
+
 def test_a_voided_episode_is_not_in_the_table_but_its_next_attempt_is(story):
     story.episode([("success", 5.0)], 6.0, "arm_lost", void="arm_lost")
     assert story.rows() == []
@@ -197,6 +236,7 @@ def test_each_row_says_where_it_belongs(story):
         "camera_side": "right",
         "axis": "",
         "void": 0,
+        "interventions": 0,
     }
 
 
@@ -238,6 +278,14 @@ def test_the_statistics_accept_the_table(story):
     assert len(table.episode) == 5
 
 
+def test_an_empty_column_of_the_parquet_table_keeps_its_type(story, tmp_path):
+    story.episode([("success", t) for t in (1, 2, 3, 4)], 4.0, "all_done", moved=4, lost=0, remaining=0)
+    write_table(operations(story.events), tmp_path / "t.parquet")
+    table = pyarrow.parquet.read_table(tmp_path / "t.parquet")
+    assert table["cause"].to_pylist() == [None] * 4 and str(table.schema.field("cause").type) == "string"
+    assert table["time_s"].to_pylist() == [1.0] * 4
+
+
 def test_parquet_without_its_library_names_the_extra(story, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(MissingExtra, match=r"labctl\[parquet\]"):
@@ -247,10 +295,22 @@ def test_parquet_without_its_library_names_the_extra(story, tmp_path, monkeypatc
 def test_filtering_keeps_whole_episodes(story):
     story.episode([("success", t) for t in (1, 2, 3, 4)], 4.0, "all_done", moved=4, lost=0, remaining=0, n=0)
     story.episode([("success", 1)], 120.0, "budget", moved=1, lost=0, remaining=3, n=1)
-    rows = operations(story.events)
-    assert len(filter_rows(rows, "outcome=success")) == 4
-    assert len(filter_rows(rows, "outcome=failure")) == 2
-    assert len(filter_rows(rows, "cause=budget")) == 2
-    for wrong in ("arm=human", "outcome", "outcome=perhaps"):
+    rows, told = operations(story.events), told_of(fold(story.events))
+    assert len(filter_rows(rows, "outcome=success", told)) == 4
+    assert len(filter_rows(rows, "outcome=failure", told)) == 2
+    assert len(filter_rows(rows, "cause=budget", told)) == 2
+    assert len(filter_rows(rows, "end_reason=all_done", told)) == 4
+    for wrong in ("outcome", "outcome=perhaps", "=", "colour=red"):
         with pytest.raises(InputError, match="--where"):
-            filter_rows(rows, wrong)
+            filter_rows(rows, wrong, told)
+    with pytest.raises(InputError, match="no arm column before unblinding"):
+        filter_rows(rows, "arm=human", told)
+
+
+def test_an_outcome_that_was_corrected_is_what_a_filter_asks_for(story):
+    story.episode([("success", 1.0)], 120.0, "budget", moved=1, lost=0, remaining=3)
+    old = {**story.events[-1].body["outcome"], "notes": "", "stage_reached": None}
+    corrected = {"old": old, "new": {**old, "moved": 4, "remaining": 0}, "why": "three were under the first"}
+    story.add(Kind.OUTCOME_CORRECTED, corrected, "t-0", story.events[-1].episode)
+    rows, told = operations(story.events), told_of(fold(story.events))
+    assert filter_rows(rows, "outcome=success", told) == rows and not filter_rows(rows, "outcome=failure", told)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labctl.clock import SECOND
-from labctl.interlock import Limits, Snapshot, holds
+from labctl.interlock import Limits, Look, Snapshot, holds, overridable
 from labctl.trial import Verb
 
 CLEAR = Snapshot(
@@ -85,6 +85,7 @@ def test_one_thing_wrong_with_arm_cell_or_disk_holds_everything_towards_motion(a
         ({"recorder_age_ns": LIMITS.recorder_ns + 1}, "recorder_stale"),
         ({"camera_age_ns": {"wrist": LIMITS.camera_ns + 1, "shoulder": 0}}, "camera_stale:wrist"),
         ({"camera_age_ns": {"wrist": 0, "shoulder": None}}, "camera_stale:shoulder"),
+        ({"camera_lost": {"wrist": "the cable is out", "shoulder": ""}}, "camera_lost:wrist"),
     ],
 )
 def test_what_records_must_be_heard_from_commit_on_but_not_for_staging(change, code):
@@ -111,5 +112,66 @@ def test_every_hold_says_what_clears_it():
     assert all(hold.text and hold.clears for hold in holds(DEAD, LIMITS, Verb.START))
 
 
+def test_a_camera_that_is_not_heard_is_held_for_that_alone():
+    assert codes(replace(CLEAR, camera_age_ns={"wrist": None}, camera_lost={"wrist": "x"})) == ["camera_stale:wrist"]
+
+
 def test_a_cell_without_cameras_is_not_held_for_want_of_one():
     assert codes(replace(CLEAR, camera_age_ns={})) == []
+
+
+# -- the staged scene
+
+STILL = {"shift_px": [0.1, 0.0], "rotation_deg": 0.0, "moved_px": 0.1, "note": ""}
+MATCH = {**STILL, "score": 97.0, "ssim": 0.99, "changed": 0.0, "regions": []}
+SCORED = Limits(min_score=80.0)
+
+
+def looked(limits: Limits = SCORED, act: Verb = Verb.COMMIT, **look: object) -> list[str]:
+    fields = {"scene": MATCH, "pose": STILL, "counts": True, "size": (640, 480), **look}
+    found = holds(replace(CLEAR, looks={"wrist": Look(**fields)}), limits, act)
+    assert all(overridable(hold) for hold in found)
+    return [hold.code for hold in found]
+
+
+def test_a_scene_that_matches_and_a_camera_that_stands_hold_nothing():
+    assert looked() == []
+
+
+@given(score=st.floats(0, 100), least=st.floats(0, 100))
+def test_a_scene_is_held_exactly_below_the_protocols_score(score, least):
+    expected = ["scene_differs:wrist"] if score < least else []
+    assert looked(Limits(min_score=least), scene={**MATCH, "score": score}) == expected
+
+
+@given(moved=st.floats(0, 100), most=st.floats(0.1, 100))
+def test_a_camera_is_held_exactly_beyond_the_protocols_distance(moved, most):
+    expected = ["camera_moved:wrist"] if moved > most else []
+    assert looked(Limits(max_camera_shift_px=most), pose={**STILL, "moved_px": moved}) == expected
+
+
+def test_only_a_reference_that_counts_holds_and_only_where_scores_are_asked_for():
+    low = {**MATCH, "score": 3.0}
+    assert looked(scene=low) == ["scene_differs:wrist"]
+    assert looked(scene=low, counts=False) == []
+    assert looked(Limits(), scene=low) == []
+    assert looked(scene=None, problem="it is gone") == ["scene_unknown:wrist"]
+    assert looked(scene=None, counts=False) == []
+
+
+def test_a_moved_camera_is_said_alone_and_needs_no_scores():
+    away = {**STILL, "moved_px": 9.0}
+    assert looked(scene={**MATCH, "score": 3.0}, pose=away) == ["camera_moved:wrist"]
+    assert looked(Limits(), scene=None, pose=away, counts=False) == ["camera_moved:wrist"]
+    assert looked(pose={**STILL, "moved_px": None}) == [], "too little structure to tell is no movement"
+    assert looked(pose={"note": "2 of 40 places were found", "moved_px": None}) == ["camera_moved:wrist"]
+
+
+@pytest.mark.parametrize("act", [act for act in Verb if act != Verb.COMMIT])
+def test_the_scene_holds_a_commit_and_nothing_else(act):
+    assert looked(act=act, scene={**MATCH, "score": 3.0}, pose={**STILL, "moved_px": 9.0}) == []
+
+
+def test_nothing_is_committed_while_its_photo_is_taken():
+    assert codes(replace(CLEAR, photographing=True), Verb.COMMIT) == ["photographing"]
+    assert codes(replace(CLEAR, photographing=True), Verb.START) == []

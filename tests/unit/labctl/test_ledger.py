@@ -118,3 +118,21 @@ def test_seeds_repeat_and_differ_by_label(tmp_path, commitment):
     one, two = Ledger.open(tmp_path), Ledger.open(tmp_path)
     assert one.seed("a") == two.seed("a") != one.seed("b")
     assert 0 <= one.seed("a") < 2**63
+
+
+def test_policy_cards_are_sealed_beside_the_protocol_and_for_the_owner_alone(tmp_path):
+    Ledger.create(tmp_path, SCHEDULE, SECRET, "text", {"cards/a.toml": "name = 'å'"})
+    ledger = Ledger.open(tmp_path)
+    assert ledger.cards() == {"cards/a.toml": "name = 'å'"}
+    assert {path.stat().st_mode & 0o077 for path in (tmp_path / "seal").iterdir()} == {0}
+
+
+def test_a_protocol_without_cards_has_none(tmp_path, commitment):
+    assert Ledger.open(tmp_path).cards() == {}
+
+
+def test_damaged_cards_are_a_broken_seal(tmp_path):
+    Ledger.create(tmp_path, SCHEDULE, SECRET, "text", {"cards/a.toml": "x"})
+    (tmp_path / "seal" / "cards.json").write_text("{")
+    with pytest.raises(BrokenRecord, match=r"cards\.json cannot be read"):
+        Ledger.open(tmp_path).cards()

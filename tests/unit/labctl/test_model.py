@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from labctl import fixtures, protocols
 from labctl.errors import InputError
@@ -297,8 +299,11 @@ def test_an_outcome_goes_to_the_journal_and_back():
         ({"moved": True}, "moved is True"),
         ({"moved": 2.0}, "moved is 2.0"),
         ({"items_staged": 0, "moved": 0, "lost": 0, "remaining": 0}, "at least one item"),
-        ({"end_reason": "all_done"}, "all_done with 1 items remaining"),
-        ({"end_reason": "all_done", "moved": 0, "lost": 0, "remaining": 4}, "all_done with 4 items remaining"),
+        ({"end_reason": "all_done"}, "all_done, and 1 of 4 items remaining says that it was wrong: correct the counts"),
+        ({"end_reason": "all_done", "moved": 0, "lost": 0, "remaining": 4}, "or say wrong_end = true"),
+        ({"wrong_end": True}, "wrong_end is for an episode that a device ended as all_done .* ended by budget"),
+        ({"end_reason": "all_done", "lost": 2, "remaining": 0, "wrong_end": True}, "with 0 remaining"),
+        ({"end_reason": "all_done", "wrong_end": 1}, "wrong_end is 1; it must be true or false"),
         ({"end_reason": "bored"}, "unknown end reason 'bored'; known: all_done"),
         ({"score": 3}, "unknown 'score'"),
     ],
@@ -306,6 +311,24 @@ def test_an_outcome_goes_to_the_journal_and_back():
 def test_an_outcome_that_contradicts_itself_is_refused(change, says):
     with pytest.raises(InputError, match=says):
         outcome_from({**GOOD, **change})
+
+
+def test_an_episode_a_device_ended_as_done_while_items_remained_is_scored_as_that():
+    outcome = outcome_from({**GOOD, "end_reason": "all_done", "wrong_end": True})
+    assert outcome.wrong_end and outcome.remaining == 1 and outcome.end_reason == EndReason.ALL_DONE
+    assert outcome_from(outcome.body()) == outcome and outcome.body()["wrong_end"] is True
+    assert "wrong_end" not in outcome_from(GOOD).body(), "every other outcome reads as it always did"
+
+
+@given(moved=st.integers(0, 6), lost=st.integers(0, 6), remaining=st.integers(0, 6), staged=st.integers(1, 6))
+def test_no_wrong_end_makes_an_episode_a_success(moved: int, lost: int, remaining: int, staged: int):
+    """Whatever is said, at least one staged item was not moved: a wrong end only ever takes away."""
+    counts = {"items_staged": staged, "moved": moved, "lost": lost, "remaining": remaining}
+    try:
+        outcome = outcome_from({**counts, "end_reason": "all_done", "wrong_end": True})
+    except InputError:
+        return
+    assert outcome.moved < outcome.items_staged
 
 
 def test_an_outcome_lacking_a_count_is_refused():

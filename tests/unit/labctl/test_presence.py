@@ -2,7 +2,7 @@
 
 from labctl.bus import Message
 from labctl.clock import SECOND
-from labctl.presence import BEAT_LIMIT_NS, Presence
+from labctl.presence import BEAT_LIMIT_NS, NO_PICTURE_YET, Presence
 
 
 def hello(name: str) -> Message:
@@ -74,3 +74,16 @@ def test_the_limit_that_shapes_the_motion_is_shown_for_a_second():
     presence.hear(Message("run", "obs", {**body, "clipped": ""}, sender="arm"), 5 * SECOND + SECOND // 2)
     assert presence.clip(5 * SECOND + SECOND // 2) == "joint 4 speed"
     assert presence.clip(6 * SECOND + 1) == ""
+
+
+def test_a_camera_sees_from_its_own_word_on_and_forgets_it_with_its_process():
+    presence = Presence(["camera:wrist"])
+    assert presence.unseeing("camera:wrist") == "", "that its process is not there is another matter"
+    presence.hear(hello("camera:wrist"), 0)
+    assert presence.unseeing("camera:wrist") == NO_PICTURE_YET
+    for lost in ("", "the cable is out"):
+        presence.hear(Message("run", "camera", {"name": "camera:wrist", "lost": lost}), 1)
+        assert presence.unseeing("camera:wrist") == lost
+    presence.gone("camera:wrist")
+    presence.hear(hello("camera:wrist"), 2)
+    assert presence.unseeing("camera:wrist") == NO_PICTURE_YET

@@ -129,3 +129,29 @@ def test_a_stream_that_stops_early_has_a_gap_and_a_slow_one_has_not():
         ("arm/state", GO - SECOND, 100),
         ("camera/lost", None, None),
     ]
+
+
+def test_what_is_told_already_is_not_told_again_at_the_end_of_a_stream():
+    streams = {"camera/wrist": {"t1_ns": GO - 5 * SECOND}}
+    marked = [{"stream": "camera/wrist", "to_ns": GO - 2 * SECOND}, {"stream": "arm/state", "to_ns": GO}]
+    (gap,) = recording_gaps(streams, {"camera/wrist": 10.0}, GO, marked=marked, why={"camera/wrist": "unplugged"})
+    assert (gap["from_ns"], gap["lost"], gap["why"]) == (GO - 2 * SECOND, 20, "unplugged")
+    marked.append({"stream": "camera/wrist", "to_ns": GO - SECOND // 10})
+    assert recording_gaps(streams, {"camera/wrist": 10.0}, GO, marked=marked) == []
+
+
+def test_a_stream_without_a_sample_says_why_if_that_is_known():
+    (gap,) = recording_gaps({}, {"camera/wrist": 10.0}, GO, why={"camera/wrist": "no camera 123 here"})
+    assert gap["why"] == "nothing recorded: no camera 123 here"
+
+
+def test_missing_frames_add_up_for_each_camera():
+    gaps = [{"stream": "camera/wrist", "lost": 3}, {"stream": "camera/wrist", "lost": None}, {"stream": "x", "lost": 9}]
+    assert rollout(gaps=gaps).missing("camera:wrist") == 3
+    assert rollout(gaps=gaps).missing("camera:over_shoulder") == 0
+
+
+def test_a_video_is_waited_for_until_nobody_can_write_it():
+    given = {"reason": EndReason.ALL_DONE, "closing_since_ns": GO, "closed": {}, "lost": {"camera:wrist"}}
+    assert not rollout(**given, dying={"camera:wrist"}).delivered(GO)
+    assert rollout(**given).delivered(GO)

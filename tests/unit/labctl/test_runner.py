@@ -2,99 +2,18 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.bench import Bench
 from support.campaigns import HUMAN, make_campaign, policy
 
 from labctl.bus import Message
 from labctl.campaign import Campaign
-from labctl.clock import MILLISECOND, SECOND, ManualClock
-from labctl.conductor import Conductor
-from labctl.desk import Desk
+from labctl.clock import MILLISECOND, SECOND
 from labctl.events import Kind
-from labctl.presence import BEAT_LIMIT_NS, Presence
-from labctl.runner import MOST_DEATHS, RunNode
+from labctl.presence import BEAT_LIMIT_NS
+from labctl.runner import MOST_DEATHS
 from labctl.trial import State, fold
-
-
-class Bench:
-    """A run node with a cell that answers as told, in simulated time."""
-
-    def __init__(self, campaign: Campaign) -> None:
-        self.campaign, self.clock = campaign, ManualClock(100 * SECOND)
-        self.lines: list[str] = []
-        self.sent: list[Message] = []
-        self.ids = 0
-        self.mode, self.reason, self.clipped = "idle", "", ""
-        desk = Desk(campaign, self.clock.anchor, self.lines.append, "run")
-        desk.log(Kind.RUN_STARTED, {"pins": {}, "recovered": []})
-        self.presence = Presence(["recorder", "arm"])
-        arms = {arm.name: arm for arm in campaign.protocol.arm}
-        conductor = Conductor(desk, self.presence, arms, {}, 300 * MILLISECOND)
-        self.node = RunNode(desk, conductor, self.presence, run_id=1, free_gb=lambda: 100.0, until_done=True)
-
-    @property
-    def now_ns(self) -> int:
-        return self.clock.now_ns()
-
-    def hear(self, *messages: Message) -> list[Message]:
-        out = self.node.step(self.now_ns, list(messages)).out
-        self.sent += out
-        return out
-
-    def wait(self, ns: int, *, beating: tuple[str, ...] = ("arm", "recorder", "controller")) -> None:
-        """Let time pass with heartbeats and observations of the given nodes."""
-        end_ns = self.now_ns + ns
-        while self.now_ns < end_ns:
-            self.clock.sleep_until(min(end_ns, self.now_ns + SECOND // 10))
-            mail = [Message("run", "beats", {"names": list(beating)})]
-            if "arm" in beating:
-                body = {"mode": self.mode, "reason": self.reason, "clipped": self.clipped, "t_ns": self.now_ns}
-                mail.append(Message("run", "obs", body, sender="arm"))
-            self.hear(*mail)
-
-    def command(
-        self, verb: str, *, version: int | None = None, role: str = "operator", id_: str = "", **args: Any
-    ) -> dict:
-        self.ids += 1
-        body = {"id": id_ or f"c{self.ids}", "verb": verb, "role": role, "who": "ann", "args": args, "version": version}
-        out = self.hear(Message("run", "command", body, sender="console"))
-        return dict(next(message.body for message in out if message.kind == "reply"))
-
-    def begin(self) -> None:
-        """Everyone is there, the session is open, the first scene is staged."""
-        self.begin_session()
-        assert self.command("stage", role="setter")["ok"]
-        trial = [message.body["trial"] for message in self.sent if message.kind == "stage"][-1]
-        self.hear(Message("run", "staged", {"trial": trial}, sender="arm"))
-
-    def begin_session(self) -> None:
-        """Everyone is there, the session is open."""
-        self.hear(*(Message("run", "hello", sender=name) for name in ("arm", "recorder")))
-        self.wait(SECOND // 10)
-        people = [{"id": "ann", "roles": ["operator", "setter", "assessor"]}]
-        assert self.command("session", people=people, checks={})["ok"]
-
-    def commit(self) -> str:
-        """Commit; returns the episode's id."""
-        assert self.command("commit")["ok"]
-        return next(m.body["episode"] for m in self.sent[::-1] if m.to == "recorder" and m.kind == "open")
-
-    def start(self) -> str:
-        """Commit and start a ready episode."""
-        episode = self.commit()
-        self.hear(Message("run", "hello", sender="controller"), Message("run", "opened", {"episode": episode}))
-        self.hear(Message("run", "ready", {"episode": episode}, sender="controller"))
-        assert self.command("start")["ok"]
-        self.wait(4 * SECOND)
-        return episode
-
-    def events(self, kind: Kind | None = None) -> list:
-        return [event for event in self.campaign.events() if kind is None or event.kind == kind]
-
-    def state(self) -> str:
-        return next(str(t.state) for t in fold(self.events()).trials.values() if t.state != State.NOT_RUN)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from labctl.errors import InputError, StorageError
-from labctl.video import VideoWriter, count_frames, read_frames
+from labctl.video import OPEN_S, DepthWriter, VideoWriter, count_frames, frame_times, mend, read_depth, read_frames
 
 SHAPE = (48, 64, 3)
 
@@ -118,42 +118,126 @@ from labctl.video import VideoWriter
 writer = VideoWriter(Path(sys.argv[1]), 64, 48, keyframe_s=1.0, rate_hz=10.0)
 for number in range(35):
     writer.write(np.full((48, 64, 3), 5 * number, dtype=np.uint8), number * 100_000)
-print("written", flush=True)
+print(writer.settled, flush=True)
 sys.stdin.read()
 """
 
 
-def test_a_killed_writer_leaves_all_but_the_open_keyframe_interval(tmp_path):
+def test_a_killed_writer_leaves_all_but_the_open_fragment(tmp_path):
     path = tmp_path / "v.mp4"
     process = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
-    assert process.stdout.readline() == "written\n"
+    settled = int(process.stdout.readline())
     process.send_signal(signal.SIGKILL)
     process.communicate()
     found = [pts for pts, _ in read_frames(path)]
     assert found == [n * 100_000 for n in range(len(found))]
-    assert 35 - 10 <= len(found) <= 35
-    assert count_frames(path) == len(found)
+    assert 35 - OPEN_S * 10 - 1 <= len(found) <= 35
+    assert frame_times(path).tolist() == found
+    assert settled in found, "what is said to be in the file is in it"
+    assert settled >= 3_400_000 - OPEN_S * 1e6 - 200_000
 
 
-def test_a_cut_file_plays_up_to_the_cut(tmp_path):
+def test_a_file_cut_anywhere_plays_up_to_the_cut_once_mended(tmp_path):
     path = tmp_path / "v.mp4"
     write(path, [n * 100_000 for n in range(40)], rate_hz=5.0)
     whole = path.read_bytes()
-    left = []
-    for size in range(len(whole), len(whole) // 2, -997):
+    left, mended = [], 0
+    for size in range(len(whole), len(whole) // 2, -37):
         path.write_bytes(whole[:size])
+        cut = mend(path)
+        assert path.stat().st_size == size - cut and mend(path) == 0
         numbers = [number_of(image) for _, image in read_frames(path)]
         assert numbers == [n % 16 for n in range(len(numbers))]
         left.append(len(numbers))
+        mended += cut > 0
     assert left[0] == 40
     assert left == sorted(left, reverse=True)
     assert 5 <= left[-1] < 40
+    assert mended > 5, "no cut went through a fragment's header"
+
+
+def test_what_is_no_mp4_is_left_alone_by_mending(tmp_path):
+    (tmp_path / "v.mp4").write_bytes(bytes(100))
+    assert mend(tmp_path / "v.mp4") == 0
+    assert (tmp_path / "v.mp4").read_bytes() == bytes(100)
 
 
 def test_a_folder_that_cannot_be_written_is_one_clear_line(tmp_path):
     (tmp_path / "video").write_text("a file where the folder should be")
     with pytest.raises(StorageError, match="cannot be written"):
         VideoWriter(tmp_path / "video" / "v.mp4", 64, 48)
+
+
+def depth_picture(number: int) -> np.ndarray:
+    """Depth with holes (0), the farthest value and noise in every bit."""
+    values = np.random.default_rng(number).integers(0, 2**16, (48, 64), dtype=np.uint16)
+    values[:5], values[5] = 0, 65535
+    return values
+
+
+def test_depth_comes_back_bit_for_bit_at_its_own_times(tmp_path):
+    writer = DepthWriter(tmp_path / "a" / "d.mkv", 64, 48)
+    said = [writer.write(depth_picture(n), pts_us) for n, pts_us in enumerate([0, 33_334, 33_400, 33_450, 100_499])]
+    assert said == [0, 33, 34, 35, 100], "no two frames share a millisecond"
+    assert (writer.close(), writer.close()) == (5, 5)
+    found = list(read_depth(tmp_path / "a" / "d.mkv"))
+    assert [us for us, _ in found] == [1000 * ms for ms in said]
+    assert all(np.array_equal(depth, depth_picture(n)) for n, (_, depth) in enumerate(found))
+    assert count_frames(tmp_path / "a" / "d.mkv") == 5
+
+
+def test_depth_of_another_shape_or_kind_is_refused(tmp_path):
+    writer = DepthWriter(tmp_path / "d.mkv", 64, 48)
+    for wrong in (np.zeros((64, 48), np.uint16), np.zeros((48, 64), np.float32)):
+        with pytest.raises(ValueError, match="depth of"):
+            writer.write(wrong, 0)
+    writer.close()
+
+
+DEPTH_WRITER = """
+import sys
+from pathlib import Path
+import numpy as np
+from labctl.video import DepthWriter
+writer = DepthWriter(Path(sys.argv[1]), 64, 48, rate_hz=30.0)
+for number in range(60):
+    writer.write(np.full((48, 64), 1000 * number, dtype=np.uint16), number * 33_333)
+print(writer.settled, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_killed_depth_writer_leaves_all_that_it_said_was_settled(tmp_path):
+    path = tmp_path / "d.mkv"
+    process = subprocess.Popen(
+        [sys.executable, "-c", DEPTH_WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    settled = int(process.stdout.readline())
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    found = list(read_depth(path))
+    assert found[-1][0] >= 1000 * settled >= 1000 * (round(59 * 33.333) - round(OPEN_S * 1e3) - 67)
+    assert all((depth == 1000 * n).all() for n, (_, depth) in enumerate(found))
+
+
+def test_everything_is_settled_once_a_video_is_closed_and_nothing_before_it_began(tmp_path):
+    writer = VideoWriter(tmp_path / "v.mp4", 64, 48)
+    assert writer.settled is None
+    for number in range(12):
+        writer.write(picture(number), number * 100_000)
+        assert writer.settled is None or writer.settled < number * 100_000
+    writer.close()
+    assert writer.settled == 1_100_000
+
+
+@pytest.mark.parametrize("codec", ["libx264", "libx265", "libsvtav1"])
+def test_every_codec_worth_naming_keeps_frames_and_times(tmp_path, codec):
+    preset = "10" if codec == "libsvtav1" else "ultrafast"
+    times_us = [n * 33_333 + n % 3 for n in range(45)]
+    assert write(tmp_path / "v.mp4", times_us, codec=codec, preset=preset, rate_hz=30.0) == 45
+    assert [number_of(image) for _, image in read_frames(tmp_path / "v.mp4")] == [n % 16 for n in range(45)]
+    assert frame_times(tmp_path / "v.mp4").tolist() == times_us

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from labctl.ui.rerun_episode import STAGES, EpisodeView, Stream, Video, save_episode
+from labctl.ui.episode_view import STAGES, EpisodeView, Stream, Video
+from labctl.ui.rerun_episode import save_episode, save_side_by_side
 
 from labctl.errors import MissingExtra, StorageError
+from labctl.lanes import Mark
 from labctl.video import VideoWriter
 
 pytest.importorskip("rerun")
@@ -26,12 +28,35 @@ def cli() -> Path:
     return Path(rerun_cli.__file__).parent / "rerun"
 
 
-def contents(path: Path) -> str:
-    """Every entity, component and value of a recording, in words."""
+@pytest.fixture(autouse=True)
+def strict():
+    """What the SDK would only warn of is an error here."""
+    import rerun as rr
+
+    rr.set_strict_mode(True)
+    yield
+    rr.set_strict_mode(False)
+
+
+def batches(path: Path):
+    """(entity, record batch) of everything in a recording."""
     from rerun.chunk import RrdReader
 
-    chunks = RrdReader(path).stream()
-    return "\n".join(f"{chunk.entity_path} {chunk.to_record_batch().to_pydict()}" for chunk in chunks)
+    return [(chunk.entity_path, chunk.to_record_batch()) for chunk in RrdReader(path).stream()]
+
+
+def contents(path: Path) -> str:
+    """Every entity, component and value of a recording, in words."""
+    return "\n".join(f"{entity} {batch.to_pydict()}" for entity, batch in batches(path))
+
+
+def times(path: Path, timeline: str = "since_go") -> dict[str, list[int]]:
+    """When each entity says something, ns, in order."""
+    found: dict[str, list[int]] = {}
+    for entity, batch in batches(path):
+        if timeline in batch.schema.names:
+            found.setdefault(entity, []).extend(batch.column(timeline).cast("int64").to_pylist())
+    return {entity: sorted(values) for entity, values in found.items()}
 
 
 @pytest.fixture
@@ -39,13 +64,15 @@ def episode(tmp_path) -> EpisodeView:
     t_ns = GO + np.arange(N) * 10_000_000
     poses = tuple(f"tcp.{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw"))
     ramp = np.linspace(0.0, 0.05, N)[:, None].repeat(15, axis=1)
-    state = Stream((*(f"q.{name}" for name in JOINTS), *poses, "gripper"), t_ns, ramp)
+    moving = np.concatenate([ramp, ramp[:, :7] + 1.0], axis=1)
+    state = Stream((*(f"q.{name}" for name in JOINTS), *poses, "gripper", *(f"dq.{n}" for n in JOINTS)), t_ns, moving)
     columns = tuple(f"{stage}.{part}" for stage in STAGES for part in (*JOINTS, "gripper"))
     action = Stream(columns, t_ns, np.full((N, 24), 0.5))
     asked = t_ns[:5]
-    replies = np.stack([asked, asked + 80_000_000], axis=1)
-    policy = Stream(("request_ns", "reply_ns"), asked, replies, arm_dependent=True)
-    tracker = Stream(("item", "x", "y", "z"), t_ns[:10].repeat(2), np.zeros((20, 4)))
+    replies = np.stack([asked - 5_000_000, asked, asked + 80_000_000], axis=1)
+    policy = Stream(("capture_ns", "request_ns", "reply_ns"), asked, replies, arm_dependent=True)
+    tracked = ("item", "x", "y", "z", "yaw", "in_target", "lost", "held")
+    tracker = Stream(tracked, t_ns[:10].repeat(2), np.zeros((20, 8)))
     writer = VideoWriter(tmp_path / "wrist.mp4", 64, 48)
     pts_us = np.arange(5) * 100_000
     for pts in pts_us:
@@ -57,9 +84,16 @@ def episode(tmp_path) -> EpisodeView:
         streams={"arm/state": state, "arm/action": action, "policy": policy, "tracker": tracker},
         videos={"wrist": Video(tmp_path / "wrist.mp4", GO + pts_us * 1000 + 333, pts_us)},
         events=[(GO, "INFO", "go"), (GO + 300_000_000, "WARN", "item lost")],
-        operations=[(GO, "item 1"), (GO + 300_000_000, "item 2")],
-        joint_names=JOINTS,
-        totes={"left": ((0.48, 0.24, 0.0), (0.34, 0.30, 0.12))},
+        wall=("2026-01-01T00:01:14.600000+00:00", 50_000_000),
+        lanes={
+            "phase": [Mark(GO - 500_000_000, "armed", "ready"), Mark(GO, "running", "go")],
+            "operations": [Mark(GO, "1 moved 0.3 s", "good"), Mark(GO + 300_000_000, "")],
+            "gaps arm/state": [Mark(GO + 100_000_000, "40 ms", "bad"), Mark(GO + 140_000_000, "")],
+        },
+        facts={"arm": "zebra-policy", "outcome": "success", "moved": 4, "duration_s": 12.5, "sealed": True},
+        robot="fr3",
+        totes={"left": ((0.48, 0.24, 0.0), (0.34, 0.30, 0.12), True)},
+        item_size_m=(0.2, 0.03, 0.01),
         masked=False,
     )
 
@@ -75,49 +109,111 @@ def test_the_file_is_whole_by_reruns_own_check(episode, tmp_path):
 def test_everything_of_an_episode_is_in_it(episode, tmp_path):
     save_episode(tmp_path / "e.rrd", episode)
     text = contents(tmp_path / "e.rrd")
-    world = [f"/world/{thing}" for thing in ("tcp", "path", "items", "totes", "fr3/visual_geometries/link6")]
-    for entity in ("/joints", "/gripper", "/cameras/wrist", "/operations", *world):
-        assert entity in text
-    for stage in STAGES:
-        assert f"/actions/fr3_joint7/{stage}" in text
-    assert "/policy" in text
-    assert "item lost" in text
+    world = [
+        f"/world/{thing}" for thing in ("tcp", "path", "items", "totes/left", "fr3/visual_geometries/link6/visual_0")
+    ]
+    lanes = [f"/lanes/{lane}" for lane in ("1_phase", "2_operations", "3_gaps_arm_state")]
+    for entity in ("/joints/q", "/joints/dq", "/gripper", "/cameras/wrist", "/policy", *world, *lanes):
+        assert f"{entity} " in text
+    assert "/joints/tau" not in text, "what was not recorded is not drawn"
+    assert all(f"/actions/joint{n} " in text for n in range(1, 8)) and all(stage in text for stage in STAGES)
+    assert "item lost" in text and "1 moved 0.3 s" in text
+
+
+def test_an_episode_can_be_searched_by_its_facts(episode, tmp_path):
+    save_episode(tmp_path / "e.rrd", episode)
+    ((_, found),) = [pair for pair in batches(tmp_path / "e.rrd") if pair[0] == "/__properties/episode"]
+    values = {
+        name.split(":")[-1]: column.to_pylist()[0][0]
+        for name, column in zip(found.schema.names, found.columns, strict=True)
+        if name in episode.facts
+    }
+    assert values == dict(episode.facts)
 
 
 def test_samples_and_frames_stand_at_their_measured_time(episode, tmp_path):
-    from rerun.chunk import RrdReader
-
     save_episode(tmp_path / "e.rrd", episode)
-    times = {}
-    for chunk in RrdReader(tmp_path / "e.rrd").stream():
-        batch = chunk.to_record_batch()
-        if "t" in batch.schema.names:
-            times.setdefault(chunk.entity_path, []).extend(batch.column("t").cast("int64").to_pylist())
-    assert sorted(times["/joints"]) == [n * 10_000_000 for n in range(N)]
-    assert sorted(times["/cameras/wrist"]) == [n * 100_000_000 + 333 for n in range(5)]
+    since, utc = times(tmp_path / "e.rrd"), times(tmp_path / "e.rrd", "utc")
+    assert since["/world/tcp"] == [n * 20_000_000 for n in range(N // 2)], "the drawn arm moves at 50 Hz"
+    assert since["/cameras/wrist"] == [n * 100_000_000 + 333 for n in range(5)]
+    assert since["/lanes/1_phase"] == [-500_000_000, 0]
+    zero_ns = np.datetime64("2026-01-01T00:01:14.550", "ns").astype(int)
+    assert {entity: [t - zero_ns for t in found] for entity, found in utc.items()} == since
 
 
-def test_a_masked_view_has_no_policy_timing_and_no_actions(episode, tmp_path):
+def test_every_sample_is_drawn_and_a_gap_breaks_the_line_without_adding_one(episode, tmp_path):
+    save_episode(tmp_path / "e.rrd", episode)
+    shown = times(tmp_path / "e.rrd")["/joints/q"]
+    hole = [t for t in shown if t % 10_000_000]
+    assert [t for t in shown if t not in hole] == [n * 10_000_000 for n in range(N)] and hole == [100_000_001]
+    (broken,) = [
+        b for entity, b in batches(tmp_path / "e.rrd") if entity == "/joints/q" and "since_go" in b.schema.names
+    ]
+    at = broken.column("since_go").cast("int64").to_pylist().index(100_000_001)
+    assert np.isnan(broken.column("Scalars:scalars").to_pylist()[at]).all()
+
+
+def test_a_masked_view_has_nothing_that_depends_on_the_arm(episode, tmp_path):
+    """Neither in its words nor in its bytes: no arm, policy timing or action, no speed in which answers stand out."""
     save_episode(tmp_path / "m.rrd", dataclasses.replace(episode, masked=True))
-    text = contents(tmp_path / "m.rrd")
-    assert "/joints" in text
-    for told in ("policy", "/actions", "requested", "time to answer"):
-        assert told not in text
+    raw, text = (tmp_path / "m.rrd").read_bytes(), contents(tmp_path / "m.rrd")
+    assert "/joints/q " in text
+    for told in ("policy", "/actions", "requested", "speeds", "joints/dq", "zebra"):
+        assert told not in text and told.encode() not in raw
+    assert "arm" not in text.split("/__properties/episode")[1].split("\n")[0]
 
 
-def test_two_arms_that_differ_only_in_policy_timing_look_the_same_when_masked(episode, tmp_path):
-    policy = episode.streams["policy"]
-    for name, factor in (("a", 1), ("b", 2)):
-        streams = {**episode.streams, "policy": dataclasses.replace(policy, values=policy.values * factor)}
-        save_episode(tmp_path / f"{name}.rrd", dataclasses.replace(episode, streams=streams, masked=True))
-    compare = [cli(), "rrd", "compare", "--unordered", tmp_path / "a.rrd", tmp_path / "b.rrd"]
-    assert subprocess.run(compare, capture_output=True, timeout=60, check=False).returncode == 0
+def decoded(path: Path) -> dict[str, list]:
+    """What a recording says, entity by entity, without the ids of its rows, which are drawn anew for every file."""
+    found: dict[str, list] = {}
+    for entity, batch in batches(path):
+        said = {
+            name: column.to_pylist()
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+            if "RowId" not in name and "row_id" not in name
+        }
+        found.setdefault(entity, []).append(said)
+    return found
+
+
+def test_two_arms_that_look_alike_are_the_same_file_when_masked(episode, tmp_path):
+    """Another name, slower answers, larger and faster actions: the decoded content is equal, value by value."""
+    told = episode.streams
+    other = {
+        **told,
+        "policy": dataclasses.replace(told["policy"], values=told["policy"].values * 2),
+        "arm/action": dataclasses.replace(told["arm/action"], values=told["arm/action"].values + 1),
+    }
+    facts = {**episode.facts, "arm": "quagga-policy"}
+    save_episode(tmp_path / "a.rrd", dataclasses.replace(episode, masked=True))
+    save_episode(tmp_path / "b.rrd", dataclasses.replace(episode, streams=other, facts=facts, masked=True))
+    assert repr(decoded(tmp_path / "a.rrd")) == repr(decoded(tmp_path / "b.rrd"))
+    for name, masked in (("c", episode), ("d", dataclasses.replace(episode, streams=other))):
+        save_episode(tmp_path / f"{name}.rrd", masked)
+    assert repr(decoded(tmp_path / "c.rrd")) != repr(decoded(tmp_path / "d.rrd")), "the comparison can fail"
+
+
+def test_side_by_side_holds_both_on_one_timeline(episode, tmp_path):
+    later = dataclasses.replace(episode, title="e-other", start_ns=GO + 100_000_000)
+    save_side_by_side(tmp_path / "two.rrd", episode, later)
+    found = times(tmp_path / "two.rrd")
+    assert [t - 100_000_000 for t in found["/a/gripper"]] == found["/b/gripper"], "each counts from its own go"
+    assert {entity[3:] for entity in found if entity[1] == "a"} == {entity[3:] for entity in found if entity[1] == "b"}
+    text = contents(tmp_path / "two.rrd")
+    assert "a/link0" in text and "b/link0" in text, "each arm has frames of its own"
 
 
 def test_an_episode_of_an_unknown_arm_without_cameras_can_still_be_shown(episode, tmp_path):
-    bare = EpisodeView("e-1", GO, {"arm/state": episode.streams["arm/state"]}, joint_names=("a", "b"))
-    save_episode(tmp_path / "e.rrd", bare)
-    assert "/world/path" in contents(tmp_path / "e.rrd")
+    state = episode.streams["arm/state"]
+    unknown = dataclasses.replace(state, columns=tuple(c.replace("fr3_joint", "axis") for c in state.columns))
+    save_episode(tmp_path / "e.rrd", EpisodeView("e-1", GO, {"arm/state": unknown}))
+    text = contents(tmp_path / "e.rrd")
+    assert "/world/path " in text and "visual_geometries" not in text
+
+
+def test_an_episode_without_samples_can_still_be_shown(tmp_path):
+    save_episode(tmp_path / "e.rrd", EpisodeView("e-1", GO, {}, lanes={"phase": [Mark(GO, "armed", "ready")]}))
+    assert "/lanes/1_phase " in contents(tmp_path / "e.rrd")
 
 
 def test_a_missing_video_is_one_clear_line(episode, tmp_path):
@@ -136,3 +232,17 @@ def test_without_rerun_the_remedy_is_named(episode, tmp_path, monkeypatch):
 def test_importing_the_module_does_not_import_rerun():
     code = "import sys, labctl.ui.rerun_episode; sys.exit('rerun' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("frame", "entity"), [("base", "/world/cameras/wrist"), ("tcp", "/world/tcp/wrist")])
+def test_a_camera_that_says_where_it_stands_is_drawn_there(episode, tmp_path, frame, entity):
+    """Its lens, its place and its video are one entity, in the cell or moving with the tool."""
+    lens = {"width": 64, "height": 48, "fx": 60.0, "fy": 60.0, "cx": 31.5, "cy": 23.5}
+    placed = {f"{frame}_from_camera": {"rotation": np.eye(3).tolist(), "translation_m": [0.1, 0.0, 0.5]}}
+    video = dataclasses.replace(episode.videos["wrist"], about={"intrinsics": lens, "extrinsics": placed})
+    save_episode(tmp_path / "e.rrd", dataclasses.replace(episode, videos={"wrist": video}))
+    text = contents(tmp_path / "e.rrd")
+    said = "\n".join(line for line in text.splitlines() if line.startswith(f"{entity} "))
+    assert all(word in said for word in ("Pinhole:image_from_camera", "Transform3D:translation", "AssetVideo:blob"))
+    assert "\n/cameras/wrist " not in text
+    assert times(tmp_path / "e.rrd")[entity] == [n * 100_000_000 + 333 for n in range(5)]

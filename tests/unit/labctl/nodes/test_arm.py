@@ -272,6 +272,7 @@ def test_the_way_home_stops_when_the_run_process_no_longer_renews_its_lease(benc
     bench.send(Message("arm", "stage", {**body, "until_ns": bench.now_ns + LEASE}))
     bench.run(LEASE + 2 * TICK)
     assert bench.robot.stops == 1
+    assert [m.body for m in bench.said if m.kind == "unstaged"] == [{"trial": "t1"}], "or the run would wait for ever"
     bench.robot.at_home = True
     bench.run(SECOND)
     assert not [m for m in bench.said if m.kind == "staged"]

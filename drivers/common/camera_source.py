@@ -1,0 +1,76 @@
+"""Where a camera's pictures come from: a device, a URL or a file, as a cell file names it, and what a device is called.
+
+May not: open anything, or show a password.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from labctl.errors import InputError
+
+SCHEMES = ("http", "https", "rtsp")
+SYSFS = Path("/sys/class/video4linux")
+BY_ID = Path("/dev/v4l/by-id")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """`opened` is what is handed to a library; `shown` the same as a person may read it, without a password."""
+
+    sort: Literal["device", "url", "file"]
+    opened: str
+    shown: str
+
+
+def parse_source(given: Any, driver: str) -> Source:
+    """The source an option names.
+
+    Raises InputError for anything but an index, a /dev path, a URL of a known scheme, or a file that exists.
+    """
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
+        return Source("device", f"/dev/video{given}", f"/dev/video{given}")
+    if not isinstance(given, str) or not given.strip():
+        raise InputError(
+            f"{driver}: source must be an index, a device, a URL or a file, found {given!r}; "
+            'best source = "/dev/v4l/by-id/…", which does not change'
+        )
+    if "://" in given:
+        parts = urlsplit(given)
+        if parts.scheme not in SCHEMES:
+            raise InputError(f"{driver}: source has the scheme {parts.scheme!r}; known are {', '.join(SCHEMES)}")
+        return Source("url", given, given.replace(parts.netloc, parts.netloc.rpartition("@")[2], 1))
+    if given.startswith("/dev/"):
+        return Source("device", given, given)
+    if not Path(given).is_file():
+        raise InputError(f"{driver}: source: there is no file {given}")
+    return Source("file", given, given)
+
+
+def why_absent(source: Source) -> str:
+    """What to tell a person when a live source cannot be opened."""
+    if source.sort == "url":
+        return "no stream of pictures comes from there; open it in a browser or a player to see"
+    if not Path(source.opened).exists():
+        there = sorted(str(path) for path in BY_ID.glob("*")) if BY_ID.is_dir() else []
+        return f"there is no such device; found: {', '.join(there) or 'no camera at all'}"
+    return "it cannot be opened as a camera; another program may use it, or you are not in the group video"
+
+
+def device_names(source: Source) -> tuple[str, str | None]:
+    """Model and serial number of a device, as the kernel has them; of anything else its sort and None."""
+    if source.sort != "device":
+        return source.sort, None
+    folder = SYSFS / Path(source.opened).resolve().name
+    # `device` is the USB interface; its parent, found through the link, is the camera
+    return _line(folder / "name") or "unknown", _line((folder / "device").resolve().parent / "serial")
+
+
+def _line(path: Path) -> str | None:
+    try:
+        return path.read_text("utf-8").strip() or None
+    except OSError:
+        return None

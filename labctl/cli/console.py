@@ -1,0 +1,164 @@
+"""`labctl console`: the screens of a running campaign. `labctl run` opens the same on a run that it starts.
+
+May not: print what a blind role must not see, or end a run without being told to.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from labctl.cli.options import CONTEXT, example, lab_option
+
+EPILOG = example("labctl console first --who p07", "labctl console first --read-only", "labctl console first --web")
+START_S = 60
+
+
+@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.argument("campaign", required=False)
+@click.option("--who", default=None, metavar="ID", help="Your opaque id [default: the login name].")
+@click.option("--read-only", is_flag=True, help="Look, and touch nothing.")
+@click.option("--web", is_flag=True, help="The same in a browser, on this machine, behind a token.")
+@click.option("--port", default=0, metavar="PORT", help="With --web: the port [default: a free one].")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="With --web: where to listen.")
+@lab_option
+def console(
+    campaign: str | None, who: str | None, read_only: bool, web: bool, port: int, host: str, lab: Path | None
+) -> None:
+    """Attach a console to a running campaign.
+
+    It owns nothing: close it, open another, open two; the run goes on. ENTER does the one next thing, SPACE or F12
+    stops the robot, ? lists the keys. Keys are rebound in lab.toml ([console.keys]); a pedal that types a key is a key.
+    """
+    from labctl.lab import campaign_folder
+
+    if campaign is None and not web and choose(lab, who or login(), read_only=read_only):
+        return
+    folder = campaign_folder(campaign, lab)
+    if web:
+        from labctl.cli.console_web import serve
+
+        serve(folder, who or login(), read_only=read_only, host=host, port=port)
+        return
+    open_console(folder, who or login(), read_only=read_only)
+
+
+def choose(lab: Path | None, who: str, *, read_only: bool = False) -> bool:
+    """Let a person choose among the campaigns of a lab; False when there is only one, or none."""
+    from labctl.attach import is_running
+    from labctl.campaign import Campaign
+    from labctl.entry import ui
+    from labctl.lab import campaigns, find_lab
+    from labctl.reporting import report_campaign
+    from labctl.status import standing
+
+    folders = campaigns(find_lab(lab))
+    if len(folders) < 2 or not sys.stdout.isatty():
+        return False
+    module = ui("console.campaigns")
+    entries = []
+    for folder in folders:
+        with Campaign.open(folder) as opened:
+            said, last = standing(opened.state), opened.events()[-1]
+        happened = f"{last.kind} {last.wall[:16].replace('T', ' ')}"
+        counts = (said["finished"], said["trials"])
+        entries.append(module.Entry(folder.name, said["phase"], *counts, is_running(folder), happened))
+    by_name = {folder.name: folder for folder in folders}
+    reports = find_lab(lab) / "reports"
+
+    def make(name: str, say: Callable[[str], None]) -> Path:
+        return report_campaign(by_name[name], reports / name, say=say)
+
+    chosen = module.Campaigns(entries, make).run()
+    if chosen is None:
+        return True
+    if chosen[1] == "attach":
+        open_console(by_name[chosen[0]], who, read_only=read_only)
+    else:
+        run_with_console(by_name[chosen[0]], who)
+    return True
+
+
+def login() -> str:
+    """Who sits here, for want of a better word."""
+    return os.environ.get("USER") or os.environ.get("LOGNAME") or "operator"
+
+
+def open_console(folder: Path, who: str, *, read_only: bool = False) -> None:
+    """Draw the console of a running campaign until it is left. Raises StateError when none is running."""
+    from labctl.attach import Attachment
+    from labctl.clock import MonotonicClock
+    from labctl.entry import ui
+    from labctl.errors import InputError
+    from labctl.lab import lab_settings
+
+    settings = lab_settings(folder).console
+    link = Attachment(folder, read_only=read_only)
+    try:
+        module = ui("console.app")
+        known = [key.id for key in module.KEYS]
+        for name in settings.keys:
+            if name not in known:
+                raise InputError(f"lab.toml [console.keys] has {name!r}; known: {', '.join(known)}")
+        app = module.Console(link, MonotonicClock(), who=who, keys=settings.keys)
+        if settings.theme:
+            if settings.theme not in app.available_themes:
+                raise InputError(f"lab.toml: no theme {settings.theme!r}; known: {', '.join(app.available_themes)}")
+            app.theme = settings.theme
+        app.run()
+    finally:
+        link.close()
+
+
+def run_with_console(folder: Path, who: str) -> None:
+    """Start a run of a campaign in a process of its own and open a console on it. Leaving the console leaves the run,
+    unless the person says otherwise.
+    """
+    from labctl.attach import wait_for_run
+    from labctl.clock import SECOND, MonotonicClock
+    from labctl.errors import StateError
+
+    log = folder / "logs" / "run.log"
+    log.parent.mkdir(exist_ok=True)
+    command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()"]
+    command += ["run", str(folder), "--headless", "--attended"]
+    with log.open("ab") as out:
+        started = out.tell()
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
+    clock = MonotonicClock()
+    until = clock.now_ns() + START_S * SECOND
+    while True:
+        if child.poll() is not None:
+            words = log.read_text()[started:].strip().splitlines()
+            raise StateError(words[-1].removeprefix("error: ") if words else f"the run ended at once; see {log}")
+        try:
+            wait_for_run(folder, clock, patience_ns=SECOND // 5)
+            break
+        except StateError:
+            if clock.now_ns() > until:
+                child.send_signal(signal.SIGTERM)
+                raise
+    open_console(folder, who)
+    _leave(child, folder.name)
+
+
+def _leave(child: subprocess.Popen[bytes], name: str) -> None:
+    try:
+        code = child.wait(timeout=2)
+    except subprocess.TimeoutExpired:
+        if click.confirm("The run goes on. End it now (whatever moves stops, what was recorded is sealed)?"):
+            child.send_signal(signal.SIGTERM)
+            child.wait()
+            click.echo(f"ended; go on another time with: labctl run {name}")
+        else:
+            click.echo(f"the run goes on; look at it with: labctl console {name}")
+        return
+    click.echo(
+        "the run is over" if code == 0 else f"the run ended with exit code {code}; see the campaign's logs/run.log"
+    )

@@ -1,0 +1,250 @@
+"""The times half of `labctl power`: simulated campaigns from stated RMSTs or a pilot table.
+
+May not: compute anything; `labctl.analysis.planning_answers` does.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from labctl.cli.options import print_json, print_table
+from labctl.cli.power_rates import numbers
+from labctl.cli.progress import progress
+
+NAMES = {
+    "moved": "items moved",
+    "log_rmst_ratio": "RMST ratio",
+    "uph": "UPH",
+    "ks_sup_mean": "KS sup-mean",
+    "ks_macro": "KS macro",
+    "family": "family min-P",
+}
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def times(given: Mapping[str, Any]) -> None:
+    """Print the answer for --rmst or --pilot. Raises QuestionError and InputError."""
+    from labctl import entry
+
+    answers = entry.analysis("planning_answers")
+    design = _design(given)
+    tau, items, budget = (_needed(given, design, name) for name in ("tau", "items", "budget_s"))
+    if given["pilot"] is not None:
+        table = entry.analysis("reading").read_table(given["pilot"])
+        tau = tau or _shortest_budget(table)
+        arms = answers.arms_from_pilot(table, tau, items, budget)
+    else:
+        arms = _stated(answers, given, design, tau, items, budget)
+    names = [arm.name for arm in arms]
+    asked = answers.Asked(
+        tau_s=tau,
+        sizes=tuple(numbers(given["sizes"], "--n", 10_000) or design.get("sizes") or [5, 10, 20, 40]),
+        alpha=given["alpha"] or design.get("alpha") or 0.05,
+        target=given["target"],
+        reference=given["reference"] or next((n for n in (design.get("reference"), "human") if n in names), None),
+        runs=given["runs"],
+        perm=given["perm"],
+        seed=given["seed"],
+    )
+    with progress("campaigns", quiet=True) as say:
+        found = answers.answer(arms, asked, _steps(say, quiet=given["as_json"]))
+    if given["as_json"]:
+        print_json(found)
+    else:
+        _print(found, pilot=given["pilot"] is not None)
+
+
+def _steps(say: Callable[[str], None], *, quiet: bool) -> Callable[[str, int, int], None]:
+    """A bar on a terminal, elsewhere a line on stderr when a part is done."""
+
+    def step(what: str, done: int, of: int) -> None:
+        if sys.stderr.isatty():
+            say(f"{done}/{of} {what}")
+        elif done == of and not quiet:
+            click.echo(f"simulated: {what}, {of} steps", err=True)
+
+    return step
+
+
+def _design(given: Mapping[str, Any]) -> dict[str, Any]:
+    if given["protocol"] is None:
+        return {}
+    from labctl.lab import read_plan
+
+    protocol = read_plan(Path(given["protocol"])).protocol
+    each = protocol.design.blocks_per_condition * len(protocol.design.layouts)
+    return {
+        "tau": protocol.analysis.tau_s,
+        "items": protocol.trial.items_staged,
+        "budget_s": protocol.trial.budget_s,
+        "objects": list(protocol.design.objects),
+        "alpha": protocol.analysis.alpha,
+        "names": [arm.name for arm in protocol.arm],
+        "reference": protocol.analysis.reference,
+        "sizes": sorted({max(2, each // 2), max(2, each)}),
+    }
+
+
+def _needed(given: Mapping[str, Any], design: Mapping[str, Any], name: str) -> Any:
+    """A number from its option, else from the protocol; a pilot may do without."""
+    from labctl.errors import InputError
+
+    value = given[name] if given[name] is not None else design.get(name)
+    if value is None and given["pilot"] is None:
+        raise InputError(f"--{name.replace('_', '-')} is needed without --protocol")
+    return value
+
+
+def _shortest_budget(table: Any) -> float:
+    from labctl.errors import InputError
+
+    budgets = [e.budget_ns for e in table.episodes if e.budget_ns > 0 and not e.void]
+    if not budgets:
+        raise InputError("the pilot has no budget_s to take tau from; give --tau")
+    return min(budgets) / 1e9
+
+
+def _stated(
+    answers: Any, given: Mapping[str, Any], design: Mapping[str, Any], tau: float, items: int, budget: float
+) -> Any:
+    from labctl import entry
+    from labctl.errors import InputError
+
+    named = _named(given["rmst"], design.get("names", ()))
+    lost = _shares(given["lost"], len(named))
+    objects = design.get("objects")
+    if given["objects"] is not None or objects is None:
+        objects = [f"object {i + 1}" for i in range(given["objects"] or 1)]
+    if tau > budget:
+        raise InputError(f"tau is {tau:g} s, beyond the episode budget of {budget:g} s; lower it")
+    law = entry.analysis("simulated").Law(
+        1.0,
+        shape=given["shape"],
+        frailty=given["frailty"],
+        items=items,
+        budget_s=budget,
+        scene=given["scene"],
+    )
+    return answers.arms_from_rmst(named, law, tau, lost, objects)
+
+
+def _named(text: str, known: list[str] | tuple[str, ...]) -> dict[str, float]:
+    """Arms and their RMSTs: `a=77,b=99`, or bare numbers that get the protocol's names when they are as many."""
+    from labctl.errors import InputError
+
+    parts = [part.strip() for part in text.split(",")]
+    bare = known if len(known) == len(parts) else LETTERS
+    found: dict[str, float] = {}
+    for i, part in enumerate(parts):
+        name, equals, value = part.rpartition("=")
+        name = name.strip() if equals else (bare[i] if i < len(bare) else "")
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = -1.0
+        if not (name and 0 < seconds < float("inf")):
+            raise InputError(f"--rmst has {part!r}; allowed are seconds or NAME=SECONDS, such as human=10.5,a=77,b=99")
+        if name in found:
+            raise InputError(f"--rmst names {name!r} twice; every arm needs its own name")
+        found[name] = seconds
+    if len(found) < 2:
+        raise InputError("--rmst has one arm; give two or more, such as --rmst 77,99")
+    return found
+
+
+def _shares(text: str | None, arms: int) -> list[float]:
+    from labctl.errors import InputError
+
+    if text is None:
+        return []
+    try:
+        shares = [float(part) for part in text.split(",")]
+    except ValueError:
+        shares = [-1.0]
+    if not all(0 <= share < 1 for share in shares) or len(shares) not in (1, arms):
+        raise InputError(f"--lost is {text!r}; allowed is one share of items from 0 to below 1, or one for each arm")
+    return shares * arms if len(shares) == 1 else shares
+
+
+def _print(found: Mapping[str, Any], *, pilot: bool) -> None:
+    law = next(iter(found["arms"][0]["laws"].values()))
+    source = "fitted to the pilot" if pilot else "stated"
+    click.echo(f"Assumed ({source}); everything below follows from this and is no better than it:")
+    click.echo(f"{law['items']} items an episode, budget {law['budget_s']:g} s, tau {found['tau_s']:g} s")
+    print_table(("arm", "RMST s", "as drawn", "item s", "shape", "frailty", "lost %"), _laws(found))
+    objects = len(found["objects"])
+    blocks = ", ".join(str(size * objects) for size in found["sizes"])
+    click.echo(
+        f"Power by N, episodes per arm and object ({blocks} blocks in all); {found['runs']} campaigns each, "
+        "+- is their Monte-Carlo error."
+    )
+    for pair in found["pairs"]:
+        _print_pair(pair, found["sizes"], found["target"])
+    best = found["resolvable"]
+    given = f"{found['target']:.0%} power at N = {best['episodes']}, level {best['level']:.2g}"
+    click.echo(f"Told apart from {best['arm']} (RMST {best['rmst']:.0f} s) with {given}: an arm whose RMST is at least")
+    rows = [
+        (NAMES[row["measure"]], "beyond reach" if row["rmst"] is None else f"{row['rmst']:.0f} s, x {row['ratio']:.2f}")
+        for row in best["by_measure"]
+    ]
+    print_table(("by", "RMST"), rows)
+    if found["hrt"]:
+        click.echo(f"HRT % against {found['reference']}, as expected, +- half of its 95 % interval:")
+        by = {(row["arm"], row["episodes"]): row for row in found["hrt"]}
+        arms = list(dict.fromkeys(row["arm"] for row in found["hrt"]))
+        shown = [(arm, *(_hrt(by[arm, size]) for size in found["sizes"])) for arm in arms]
+        print_table(("arm", *(f"N = {size}" for size in found["sizes"])), shown)
+    if pilot:
+        click.echo("The pilot's own uncertainty is not in these numbers: plan for arms closer together than it saw.")
+
+
+def _laws(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    rows = []
+    for arm in found["arms"]:
+        laws = list(arm["laws"].values())
+        means = sorted(law["mean_s"] for law in laws)
+        item = f"{means[0]:.1f}" if means[0] == means[-1] else f"{means[0]:.1f} to {means[-1]:.1f}"
+        law = laws[0]
+        shape = f"{law['shape']:.2g}", f"{law['frailty']:.2f}", f"{100 * law['lost']:.1f}"
+        rows.append((arm["arm"], f"{arm['rmst_asked']:.1f}", f"{arm['rmst']:.1f}", item, *shape))
+    return rows
+
+
+def _print_pair(pair: Mapping[str, Any], sizes: list[int], target: float) -> None:
+    by = {(row["episodes"], row["measure"]): row for row in pair["power"]}
+    seen = sorted({row["episodes"] for row in pair["power"]})
+    title = f"{pair['a']} vs {pair['b']}, level {pair['level']:.2g}"
+    if all(row["power"] == 1.0 for row in pair["power"]):
+        click.echo(f"{title}: told apart by every test in every campaign at N = {seen[0]}.")
+        return
+    click.echo(f"{title}:")
+    rows = [
+        (name, *(_share(by.get((size, m))) for size in sizes), _episodes(pair["episodes_for_target"][m], sizes))
+        for m, name in NAMES.items()
+    ]
+    print_table(("test", *(f"N = {size}" for size in sizes), f"N for {target:.0%}"), rows)
+
+
+def _share(row: Mapping[str, Any] | None) -> str:
+    """A power with its error; what was not simulated any more is certain."""
+    if row is None:
+        return "1.00"
+    return f"{row['power']:.2f}".replace("0.", ".", 1) + f"+-{row['error']:.2f}".replace("0.", ".", 1)
+
+
+def _hrt(row: Mapping[str, Any]) -> str:
+    return f"{100 * row['hrt']:.1f}+-{100 * row['half_width']:.1f}"
+
+
+def _episodes(needed: Mapping[str, Any], sizes: list[int]) -> str:
+    best, low, high = needed["episodes"], needed["low"], needed["high"]
+    if best is None:
+        return f"above {sizes[-1]}"
+    if best <= sizes[0]:
+        return f"at most {sizes[0]}"
+    return f"{best} [{f'{low:.0f}' if low else f'<{sizes[0]}'}, {f'{high:.0f}' if high else f'>{sizes[-1]}'}]"

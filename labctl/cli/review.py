@@ -1,0 +1,107 @@
+"""`labctl review`: an assessor confirms or corrects when operations happened, blind to the arm.
+
+May not: show an arm; the episode is opened masked.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option, print_json
+
+EPILOG = example("labctl review first --who p09", "labctl review first --list", "labctl review first --finish")
+
+
+@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@campaign_argument(required=False)
+@click.option("--who", default=None, metavar="ID", help="Your opaque id [default: the login name].")
+@click.option("--list", "listing", is_flag=True, help="Print the queue and leave.")
+@click.option("--finish", is_flag=True, help="Everything is reviewed: no more review of this closed campaign.")
+@click.option("--web", is_flag=True, help="Open episodes in the browser instead of Rerun's window.")
+@json_option
+@lab_option
+def review(
+    campaign: str | None, who: str | None, listing: bool, finish: bool, web: bool, as_json: bool, lab: Path | None
+) -> None:
+    """Go through the scored episodes: disagreements between detector, operator and assessor come first.
+
+    ENTER confirms what stands and goes on; O opens the episode in Rerun, masked; + adds an operation, D removes one, X
+    turns a success into a loss, W corrects the outcome with a why. Both streams of labels are kept.
+    """
+    from labctl.campaign import Campaign
+    from labctl.cli.console import login
+    from labctl.entry import ui
+    from labctl.lab import campaign_folder
+    from labctl.reviewed import Item, queue
+
+    folder = campaign_folder(campaign, lab)
+
+    def load() -> list[Item]:
+        with Campaign.open(folder) as opened:
+            return queue(opened.state, opened.events())
+
+    if finish:
+        from labctl.reviewing import finish as finish_review
+
+        click.echo(finish_review(folder, who=who or login()))
+        return
+    if listing or as_json:
+        _print(load(), as_json)
+        return
+    from labctl import reviewing
+
+    def save(trial: str, operations: list[dict[str, Any]]) -> None:
+        reviewing.review(folder, trial, operations, who=who or login())
+
+    def correct(trial: str, outcome: Mapping[str, Any], why: str) -> None:
+        reviewing.correct(folder, trial, outcome, who=who or login(), why=why)
+
+    def watch(episode: str) -> None:
+        command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()", "show", episode, "--masked"]
+        command += ["--lab", str(lab)] if lab else []
+        with (folder / "logs" / "show.log").open("ab") as log:
+            subprocess.Popen(
+                [*command, *(["--web"] if web else [])],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    ui("console.review").Review(load, save, correct, watch).run()
+
+
+def _print(items: list[Any], as_json: bool) -> None:
+    if as_json:
+        print_json(
+            [
+                {
+                    "episode": item.trial.episode,
+                    "trial": item.trial.id,
+                    "condition": item.trial.condition,
+                    "reviewed": item.reviewed is not None,
+                    "differences": item.differences,
+                }
+                for item in items
+            ]
+        )
+        return
+    from labctl.cli.options import print_table
+
+    rows = [
+        (
+            item.trial.episode or "",
+            item.trial.condition,
+            "reviewed" if item.reviewed is not None else "to do",
+            "; ".join(item.differences) or "all agree",
+        )
+        for item in items
+    ]
+    print_table(("episode", "condition", "review", "differences"), rows)

@@ -1,0 +1,52 @@
+"""`labctl scene`: how well a staged scene was put back, as one picture and its scores.
+
+May not: write into a campaign, or name an arm; a scene's photo is older than its reveal.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option, print_json
+
+EPILOG = example("labctl scene first", "labctl scene first --trial t-7k2m4q --out pictures")
+
+
+@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@campaign_argument()
+@click.option(
+    "--trial", default=None, metavar="TRIAL", help="The trial whose scene it is [default: the last one committed]."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    metavar="DIR",
+    help="Folder for the picture [default: the current one].",
+)
+@lab_option
+@json_option
+def scene(campaign: str, trial: str | None, out: Path, lab: Path | None, as_json: bool) -> None:
+    """Show how well the scene of a trial was put back: reference, photo, both over each other and their difference side
+    by side, as one PNG, with the score of every camera.
+
+    100 means as the reference, to within what noise and light do; docs/scene-reset.md says what costs how much.
+    """
+    from labctl.durable import replace_file
+    from labctl.lab import campaign_folder
+    from labctl.scene_sheet import scene_of, sheet, words
+
+    found = scene_of(campaign_folder(campaign, lab), trial)
+    path = out / f"scene-{found.trial}-{found.commit}.png"
+    out.mkdir(parents=True, exist_ok=True)
+    replace_file(path, sheet(found))
+    if as_json:
+        print_json({"schema": "labctl.scene/1", "picture": str(path), **found.facts()})
+        return
+    click.echo(f"{found.trial}  {found.condition}  committed {found.wall[:19]}")
+    for row in found.rows:
+        for line in words(found, row):
+            click.echo(f"  {line}")
+    click.echo(f"picture: {path}")

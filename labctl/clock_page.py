@@ -1,0 +1,149 @@
+"""A page on loopback that shows a number for every picture of the screen, and says when each one was shown.
+
+May not: listen beyond 127.0.0.1, or trust the browser's clock: how it runs beside the host's is asked again and again.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+import threading
+from collections import deque
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+
+from labctl.clock import MILLISECOND, Clock
+from labctl.errors import InputError
+
+LOOPBACK = "127.0.0.1"
+KEPT = 20_000  # numbers shown last, some five minutes of them
+ASKED = 60  # exchanges of time that are kept; the quickest of them counts
+LARGEST = 1_000_000  # bytes of what a page may send at once
+
+
+class PageClock:
+    """The browser's clock (ms) in the host's (ns), from exchanges of time: the quickest of the last ones counts."""
+
+    def __init__(self) -> None:
+        self._asked: deque[tuple[float, float]] = deque(maxlen=ASKED)  # round trip ms, offset ms
+
+    def add(self, sent_ms: float, host_ns: int, received_ms: float) -> None:
+        """An answer that was on its way between two times of the browser."""
+        self._asked.append((received_ms - sent_ms, host_ns / MILLISECOND - (sent_ms + received_ms) / 2))
+
+    @property
+    def known(self) -> bool:
+        return len(self._asked) >= 5
+
+    @property
+    def error_ms(self) -> float:
+        """How far off a converted time may be: half the quickest round trip."""
+        return min(self._asked)[0] / 2
+
+    def to_host_ns(self, page_ms: float) -> int:
+        return round((page_ms + min(self._asked)[1]) * MILLISECOND)
+
+
+class ClockPage:
+    """`with ClockPage(clock) as page:` serves the page at `page.url`. `say` is shown below the code."""
+
+    def __init__(self, clock: Clock, port: int = 0) -> None:
+        """Raises InputError when the port is taken."""
+        self.say = ""
+        self.clock = PageClock()
+        self._host = clock
+        self._lock = threading.Lock()
+        self._shown: dict[int, float] = {}  # number -> when it came on the screen, ms of the browser's clock
+        self._order: deque[int] = deque()
+        self._load: object = None  # which loading of the page is heard: another one counts anew, by another clock
+        html = importlib.resources.files("labctl").joinpath("templates/clock.html").read_bytes()
+        try:
+            self._server = ThreadingHTTPServer((LOOPBACK, port), _handler(self, html))
+        except OSError as error:
+            text = f"port {port} cannot be served on ({error.strerror}); leave it out for a free one"
+            raise InputError(text) from error
+        self._server.daemon_threads = True
+        self.url = f"http://{LOOPBACK}:{self._server.server_address[1]}/"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="clock-page", daemon=True)
+
+    @property
+    def open(self) -> bool:
+        """Has a browser shown numbers, and is its clock known?"""
+        with self._lock:
+            return self.clock.known and len(self._shown) > 1
+
+    def shown(self, number: int) -> tuple[int, int] | None:
+        """When a number came on the screen and when the next one did, ns of the host; None if it was never shown."""
+        with self._lock:
+            if number not in self._shown or not self.clock.known:
+                return None
+            began = self._shown[number]
+            ended = self._shown.get(number + 1, began)
+            return self.clock.to_host_ns(began), self.clock.to_host_ns(ended)
+
+    def told(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """What a page tells: numbers shown since it last did, and its last exchange of time. Answers with the time."""
+        now_ns = self._host.now_ns()
+        with self._lock:
+            if body["load"] != self._load:
+                self._load, self.clock = body["load"], PageClock()
+                self._shown.clear()
+                self._order.clear()
+            before = body.get("before")
+            if before:
+                self.clock.add(float(before["sent"]), int(before["host_ns"]), float(before["received"]))
+            for number, at_ms in body["shown"]:
+                self._shown[int(number)] = float(at_ms)
+                self._order.append(int(number))
+            while len(self._order) > KEPT:
+                self._shown.pop(self._order.popleft(), None)
+        return {"host_ns": now_ns, "say": self.say}
+
+    def __enter__(self) -> ClockPage:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+def _handler(page: ClockPage, text: bytes) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            if self.path == "/":
+                self._answer(200, "text/html; charset=utf-8", text)
+            else:
+                self._answer(404, "text/plain", b"")
+
+        def do_POST(self) -> None:
+            try:
+                length = int(self.headers["Content-Length"])
+                if self.path != "/told" or not 0 < length <= LARGEST:
+                    raise ValueError("nothing that this page says")
+                answer = page.told(json.loads(self.rfile.read(length)))
+            except (KeyError, TypeError, ValueError):
+                self.close_connection = True
+                self._answer(400, "text/plain", b"")
+                return
+            self._answer(200, "application/json", json.dumps(answer).encode())
+
+        def _answer(self, status: int, kind: str, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Cache-Control", "no-store")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nothing: a request every 50 ms is no news."""
+
+    return Handler

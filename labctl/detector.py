@@ -1,0 +1,137 @@
+"""Finds placements and drops in the traces of gripper and tool: what a person would have to watch for otherwise. Pure.
+
+May not: decide an outcome (a person's count is the truth), know an arm of the experiment, or read a trace store.
+
+After the paper's release detector (PhAIL, appendix; methodology.md section 2): an item is held while the gripper stands
+still between closed and open; a hold ends in a release when the fingers open from it, or in a slump when they fall
+shut. Where the tool was then says what became of the item: target tote, source tote, or neither. Times are the edge's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+METHOD = "release/1"
+STILL_M = 0.0015  # fingers that stay within this band are holding still
+HOLD_S = 0.25  # for at least so long
+CLOSED_M = 0.004  # a gripper narrower than this holds nothing but a sheet
+RELEASE_M = 0.004  # how far fingers open before it is a release
+SLUMP_M = 0.003  # how far they fall shut before it is a slump
+EDGE_S = 0.6  # within which either must show after the hold's last still moment
+MOVED_M = 0.10  # a release nearer than this to its grasp put the item back where it was
+FREE_M = 0.92  # share of the widest opening seen that counts as open
+OVER_M = 0.30  # above a tote's floor, a tool still counts as over it
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where things go: totes as {name: (centre of the floor (3,), size (3,))} in the base frame, m; the target's name;
+    grasp_m: how wide an item is between the fingers, None when nobody said.
+    """
+
+    totes: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+    target: str
+    grasp_m: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One end of a hold. edge: "release" or "slump"; zone: a tote's name or "outside"; result: "success", "lost" or
+    "neutral" (put back); held_s; moved_m: from grasp to edge, in the plane.
+    """
+
+    t_ns: int
+    edge: str
+    zone: str
+    result: str
+    held_s: float
+    moved_m: float
+
+    def body(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "t_ns": self.t_ns,
+            "edge": self.edge,
+            "zone": self.zone,
+            "result": self.result,
+            "held_s": round(self.held_s, 3),
+            "moved_m": round(self.moved_m, 4),
+        }
+
+
+def detect(t_ns: np.ndarray, opening: np.ndarray, tcp: np.ndarray, layout: Layout) -> list[Candidate]:
+    """Candidates in order. t_ns (n,) ascending; opening (n,) m; tcp (n, 3) m, base frame. Samples that are not finite
+    are left out; fewer than two seconds give none.
+    """
+    known = np.isfinite(opening) & np.isfinite(tcp).all(axis=1)
+    t_ns, opening, tcp = t_ns[known], opening[known], tcp[known]
+    if len(t_ns) < 2 or (t_ns[-1] - t_ns[0]) < 2_000_000_000:
+        return []
+    seconds = (t_ns - t_ns[0]) / 1e9
+    found = []
+    for start, end in _holds(seconds, opening, layout.grasp_m):
+        edge = _edge(seconds, opening, end)
+        if edge is None:
+            continue
+        kind, at = edge
+        moved = float(np.hypot(*(tcp[at, :2] - tcp[start, :2])))
+        zone = zone_of(tcp[at], layout)
+        result = "success" if zone == layout.target else "lost" if zone == "outside" else "neutral"
+        if result == "success" and kind == "release" and moved < MOVED_M:
+            result = "neutral"
+        held_s = float(seconds[end] - seconds[start])
+        found.append(Candidate(int(t_ns[at]), kind, zone, result, held_s, moved))
+    return found
+
+
+def _holds(seconds: np.ndarray, opening: np.ndarray, grasp_m: float | None) -> list[tuple[int, int]]:
+    """(first, last) samples of every stretch in which the fingers stand still around something."""
+    widest = float(opening.max())
+    between = (opening > CLOSED_M) & (opening < FREE_M * widest)
+    if grasp_m is not None:
+        between &= opening < max(2.0 * grasp_m, grasp_m + 0.015)
+    holds, start = [], None
+    for i in range(len(opening)):
+        still = bool(between[i]) and (start is None or abs(opening[i] - opening[start]) <= STILL_M)
+        if still and start is None:
+            start = i
+        elif not still and start is not None:
+            if seconds[i - 1] - seconds[start] >= HOLD_S:
+                holds.append((start, i - 1))
+            start = i if between[i] else None
+    return holds
+
+
+def _edge(seconds: np.ndarray, opening: np.ndarray, end: int) -> tuple[str, int] | None:
+    """How a hold ended, and at which sample: None when the recording or the grip went on otherwise."""
+    held = float(opening[end])
+    last = int(np.searchsorted(seconds, seconds[end] + EDGE_S, side="right"))
+    for i in range(end + 1, last):
+        if opening[i] - held >= RELEASE_M:
+            return "release", i
+        if held - opening[i] >= min(SLUMP_M, 0.5 * held):
+            return "slump", i
+    return None
+
+
+def zone_of(point: np.ndarray, layout: Layout) -> str:
+    """The tote that a point is over, or "outside"."""
+    for name, (centre, size) in layout.totes.items():
+        inside = np.abs(point[:2] - np.asarray(centre)[:2]) <= np.asarray(size)[:2] / 2
+        if inside.all() and point[2] <= centre[2] + OVER_M:
+            return name
+    return "outside"
+
+
+def as_operations(candidates: Sequence[Mapping[str, Any]], go_ns: int, end_ns: int) -> list[dict[str, Any]]:
+    """Bodies as of OperationRecorded for what was placed or lost between go and end; what was put back is none."""
+    told = [c for c in candidates if c["result"] != "neutral" and go_ns <= c["t_ns"] <= end_ns]
+    cause = {"success": None, "lost": "dropped"}
+    return [
+        {"op_index": number, "result": c["result"], "t_ns": c["t_ns"], "cause": cause[c["result"]]}
+        for number, c in enumerate(told)
+    ]

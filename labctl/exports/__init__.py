@@ -1,0 +1,1 @@
+"""Projections of a campaign into formats of other tools: each can be thrown away and made again."""

@@ -1,0 +1,154 @@
+"""Messages and schemas by the names Foxglove knows, as JSON; and JSON schemas for streams that it has no name for.
+
+May not: write a file, or know an episode. Times are ns since 1970-01-01 UTC; poses are of the TCP in the frame "base".
+
+The fields are those of Foxglove's published schemas, as far as they are filled here.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from labctl.clock import SECOND
+
+Json = dict[str, Any]
+BASE, TCP = "base", "tcp"
+LEVELS = {"INFO": 2, "WARN": 3, "ERROR": 4}
+
+
+def _object(title: str, **fields: Json) -> Json:
+    return {"title": title, "type": "object", "properties": fields, "required": list(fields)}
+
+
+_NUMBER: Json = {"type": "number"}
+_TEXT: Json = {"type": "string"}
+_SECONDS: Json = {"type": "integer", "minimum": 0}
+_TIME = _object("time", sec=_SECONDS, nsec={**_SECONDS, "maximum": 999_999_999})
+_VECTOR = _object("foxglove.Vector3", x=_NUMBER, y=_NUMBER, z=_NUMBER)
+_TURN = _object("foxglove.Quaternion", x=_NUMBER, y=_NUMBER, z=_NUMBER, w=_NUMBER)
+_JOINT = _object("foxglove.JointState", name=_TEXT, position=_NUMBER, velocity=_NUMBER, effort=_NUMBER)
+_JOINT["required"] = ["name"]
+_NAMES = ("UNKNOWN", "DEBUG", "INFO", "WARNING", "ERROR", "FATAL")
+_LEVEL: Json = {
+    "title": "foxglove.LogLevel",
+    "oneOf": [{"title": name, "const": value} for value, name in enumerate(_NAMES)],
+}
+
+# By the exact names that Foxglove recognises in a channel with JSON messages.
+SCHEMAS: Mapping[str, Json] = {
+    schema["title"]: schema
+    for schema in (
+        _object("foxglove.JointStates", timestamp=_TIME, joints={"type": "array", "items": _JOINT}),
+        _object(
+            "foxglove.PoseInFrame",
+            timestamp=_TIME,
+            frame_id=_TEXT,
+            pose=_object("foxglove.Pose", position=_VECTOR, orientation=_TURN),
+        ),
+        _object(
+            "foxglove.FrameTransform",
+            timestamp=_TIME,
+            parent_frame_id=_TEXT,
+            child_frame_id=_TEXT,
+            translation=_VECTOR,
+            rotation=_TURN,
+        ),
+        _object(
+            "foxglove.CompressedVideo",
+            timestamp=_TIME,
+            frame_id=_TEXT,
+            data={**_TEXT, "contentEncoding": "base64"},
+            format=_TEXT,
+        ),
+        _object(
+            "foxglove.Log",
+            timestamp=_TIME,
+            level=_LEVEL,
+            message=_TEXT,
+            name=_TEXT,
+            file=_TEXT,
+            line=_SECONDS,
+        ),
+    )
+}
+
+
+def time(wall_ns: int) -> Json:
+    """A time as Foxglove writes it."""
+    return {"sec": wall_ns // SECOND, "nsec": wall_ns % SECOND}
+
+
+def joint_states(wall_ns: int, joints: Sequence[Json]) -> Json:
+    return {"timestamp": time(wall_ns), "joints": list(joints)}
+
+
+def pose_in_frame(wall_ns: int, pose: Sequence[float]) -> Json:
+    """pose (7,): x y z qx qy qz qw."""
+    return {
+        "timestamp": time(wall_ns),
+        "frame_id": BASE,
+        "pose": {"position": _named("xyz", pose), "orientation": _named("xyzw", pose[3:])},
+    }
+
+
+def frame_transform(wall_ns: int, pose: Sequence[float]) -> Json:
+    """The TCP's frame in the robot's; pose as above."""
+    return {
+        "timestamp": time(wall_ns),
+        "parent_frame_id": BASE,
+        "child_frame_id": TCP,
+        "translation": _named("xyz", pose),
+        "rotation": _named("xyzw", pose[3:]),
+    }
+
+
+def compressed_video(wall_ns: int, camera: str, data: bytes, form: str) -> Json:
+    """data: one picture as coded, Annex B."""
+    return {
+        "timestamp": time(wall_ns),
+        "frame_id": camera,
+        "data": base64.b64encode(data).decode(),
+        "format": form,
+    }
+
+
+def log(wall_ns: int, level: str, text: str) -> Json:
+    """level: INFO, WARN or ERROR."""
+    return {
+        "timestamp": time(wall_ns),
+        "level": LEVELS.get(level, 0),
+        "message": text,
+        "name": "labctl",
+        "file": "",
+        "line": 0,
+    }
+
+
+def _named(names: str, values: Sequence[float]) -> Json:
+    return dict(zip(names, (float(value) for value in values), strict=False))
+
+
+def nested(columns: Sequence[str], values: Sequence[Any]) -> Json:
+    """A sample as JSON; "sent.joint" stands in an object "sent", as a dot leads into an object where values are
+    picked. What is not finite is null.
+    """
+    found: Json = {}
+    for column, value in zip(columns, values, strict=True):
+        group, dot, rest = column.partition(".")
+        place = found.setdefault(group, {}) if dot else found
+        place[rest if dot else column] = value if math.isfinite(value) else None
+    return found
+
+
+def sample_schema(title: str, columns: Sequence[str], units: Sequence[str], *, whole: bool) -> Json:
+    """The schema of `nested` samples with their time; whole: values are integers."""
+    kind: Json = {"type": "integer"} if whole else {"type": ["number", "null"]}
+    fields: Json = {"timestamp": _TIME}
+    for column, unit in zip(columns, units, strict=True):
+        group, dot, rest = column.partition(".")
+        place = fields.setdefault(group, {"type": "object", "properties": {}})["properties"] if dot else fields
+        place[rest if dot else column] = {**kind, "description": unit}
+    return {"title": title, "type": "object", "properties": fields}

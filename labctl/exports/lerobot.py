@@ -1,0 +1,223 @@
+"""A LeRobot dataset, v3.0 or v2.1: one Parquet file and one video a camera for each episode, and the tables about them.
+
+May not: put an episode on the grid that does not fit it, or leave one out without saying so.
+
+Both versions hold the same frames; only names and the tables in `meta/` differ (`lerobot_meta`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labctl.clock import MILLISECOND, SECOND
+from labctl.errors import InputError, StateError
+from labctl.exports import statistics
+from labctl.exports.grid import milliseconds
+from labctl.exports.lerobot_episode import ActionKind, Feature, Plan, Terms, features, plan
+from labctl.exports.lerobot_meta import LAYOUTS, PICTURES, Layout, Written, arrow, features_of, write_meta
+from labctl.exports.recordings import Recordings
+from labctl.exports.retime import retime
+from labctl.exports.selection import Selection
+from labctl.switches import taken
+
+__all__ = ["LAYOUTS", "terms_of", "write_dataset"]
+
+Say = Callable[[str], None]
+
+
+ACTIONS: tuple[ActionKind, ...] = ("sent", "limited", "requested", "measured")
+
+
+def terms_of(
+    fps: int | None, fastest_hz: float, action: str | None, max_error_ms: float | None, *, masked: bool
+) -> Terms:
+    """Terms from what was asked for: the fastest camera's rate and the sent action unless told otherwise.
+
+    Raises InputError for an action or a number that cannot be, StateError for actions that are still sealed.
+    """
+    if fps is not None and not 1 <= fps <= 1000:
+        raise InputError(f"--fps {fps}: give 1 to 1000 frames a second")
+    if max_error_ms is not None and not 0 <= max_error_ms <= 3.6e6:
+        raise InputError(f"--max-error-ms {max_error_ms}: give 0 or more")
+    kind: ActionKind | None = next((one for one in ACTIONS if one == (action or "sent")), None)
+    if kind is None:
+        raise InputError(f"--action {action}: give one of {', '.join(ACTIONS)}")
+    if masked and kind != "measured":
+        raise StateError(
+            "a dataset needs actions, and they stay sealed until the campaign is unblinded, since their shape can tell "
+            "one policy from another; unblind it first, or take the next measured state with --action measured"
+        )
+    bound_ns = None if max_error_ms is None else round(max_error_ms * MILLISECOND)
+    return Terms(fps or max(1, round(fastest_hz)), kind, bound_ns)
+
+
+def write_dataset(
+    recordings: Recordings,
+    selection: Selection,
+    folder: Path,
+    layout: Layout,
+    terms: Terms,
+    *,
+    instruction: str,
+    cameras: Sequence[str],
+    skip_inexact: bool,
+    say: Say,
+) -> dict[str, Any]:
+    """Fill a folder; frames, tasks, resampling errors and what was left out.
+
+    cameras: those every episode must have. Raises InputError when an episode cannot be put on the grid exactly enough
+    and `skip_inexact` is false, StateError for one without states or actions, MissingExtra without pyarrow.
+    """
+    arrow()
+    plans, skipped = _plans(recordings, selection, terms, cameras, skip_inexact, say)
+    made = Written()
+    info: dict[str, Any] = {}
+    units: dict[str, str] = {}
+    for number, found in enumerate(plans):
+        tasks, of_frame = _tasks(found, instruction or found.recording.chosen.object)
+        tasks = [selection.hide(task) for task in tasks]
+        made.tasks += [task for task in dict.fromkeys(tasks) if task not in made.tasks]
+        columns = features(found, terms, _moved_s(selection, found.recording.chosen.episode))
+        info = info or features_of(columns, {name: found.recording.pictures[name].path for name in cameras}, terms.fps)
+        units = {name: one.unit for name, one in columns.items()}
+        _write_episode(folder, layout, made, number, found, columns, terms, [tasks[place] for place in of_frame])
+        say(f"{number + 1}/{len(plans)} {found.recording.chosen.episode} {found.frames} frames")
+    write_meta(folder, layout, made, info, fps=terms.fps, robot=selection.about["robot"])
+    return {
+        "frames": made.frames,
+        "fps": terms.fps,
+        "action": terms.action,
+        "tasks": made.tasks,
+        "max_error_ms": milliseconds(max(found.worst_ns for found in plans)),
+        "error_ms": _errors(plans),
+        "skipped": skipped,
+        "units": units,
+    }
+
+
+def _tasks(found: Plan, first: str) -> tuple[list[str], np.ndarray]:
+    """The tasks of an episode, that of go first, and the place of each frame's: a switch counts from when it was taken
+    (n,).
+    """
+    switches = taken(found.recording.events).get(found.recording.chosen.episode, [])
+    at_ns = np.array([switch.t_ns for switch in switches], np.int64)
+    return [first, *(switch.instruction for switch in switches)], np.searchsorted(at_ns, found.t_ns[:-1], side="right")
+
+
+def _moved_s(selection: Selection, episode: str) -> list[float]:
+    """When items were moved, s since go, by the operations that stand: a row counts from the success before it."""
+    steps = [row["time_s"] for row in selection.rows if row["episode"] == episode and row["kind"] == "success"]
+    return np.cumsum(steps).tolist()
+
+
+def _plans(
+    recordings: Recordings,
+    selection: Selection,
+    terms: Terms,
+    cameras: Sequence[str],
+    skip_inexact: bool,
+    say: Say,
+) -> tuple[list[Plan], list[str]]:
+    """Every episode placed, before anything is written; and the episodes left out, if that was allowed."""
+    plans, problems, skipped = [], [], []
+    for chosen in selection.episodes:
+        found = plan(recordings.of(chosen), terms)
+        wrong = found.problems(terms)
+        wrong += [f"{chosen.episode} has no pictures of {name}" for name in cameras if name not in found.places_us]
+        if wrong:
+            problems += wrong
+            skipped.append(chosen.episode)
+        else:
+            plans.append(found)
+    if problems and not skip_inexact:
+        worst = "; ".join(problems[:3]) + (f"; and {len(problems) - 3} more" if len(problems) > 3 else "")
+        raise InputError(
+            f"at {terms.fps} frames a second {len(skipped)} of {len(selection.episodes)} episodes would be moved too "
+            f"far: {worst}; leave them out with --skip-inexact, or allow more with --max-error-ms N"
+        )
+    if not plans:
+        raise InputError(f"no episode can be put on a grid of {terms.fps} frames a second: {problems[0]}")
+    for line in problems:
+        say(f"left out: {line}")
+    return plans, skipped
+
+
+def _errors(plans: Sequence[Plan]) -> dict[str, dict[str, float]]:
+    """Per stream, how far its samples were from the grid, ms: median and largest."""
+    streams: dict[str, list[np.ndarray]] = {}
+    for found in plans:
+        for one in found.offsets:
+            streams.setdefault(one.stream, []).append(one.error_ns)
+    joined = {name: np.concatenate(errors) for name, errors in streams.items()}
+    return {name: {"median": milliseconds(np.median(e)), "max": milliseconds(e.max())} for name, e in joined.items()}
+
+
+def _write_episode(
+    folder: Path,
+    layout: Layout,
+    made: Written,
+    number: int,
+    found: Plan,
+    columns: Mapping[str, Feature],
+    terms: Terms,
+    tasks: Sequence[str],
+) -> None:
+    n, first = found.frames, made.frames
+    stats = {name: statistics.of_columns(one.values) for name, one in columns.items()}
+    counters = {
+        "timestamp": (np.arange(n) / terms.fps).astype(np.float32),
+        "frame_index": np.arange(n),
+        "episode_index": np.full(n, number),
+        "index": np.arange(first, first + n),
+        "task_index": np.array([made.tasks.index(task) for task in tasks], np.int64),
+    }
+    stats |= {name: statistics.of_columns(values) for name, values in counters.items()}
+    _write_frames(layout.data_file(folder, number), columns, counters)
+    for camera, places in found.places_us.items():
+        key = PICTURES + camera
+        target = layout.video_file(folder, number, key)
+        levels = retime(found.recording.pictures[camera].path, places.tolist(), target, terms.fps)
+        stats[key] = levels.stats()
+        made.levels.setdefault(key, statistics.Histogram()).merge(levels)
+    made.stats.append(stats)
+    made.episodes.append({"episode_index": number, "tasks": list(dict.fromkeys(tasks)), "length": n, **_about(found)})
+    made.frames += n
+
+
+def _about(found: Plan) -> dict[str, Any]:
+    """What the tables of episodes say beyond the format's own columns."""
+    chosen, trial = found.recording.chosen, found.recording.chosen.trial
+    outcome = trial.outcome
+    assert outcome is not None, f"trial {trial.id} is chosen without an outcome"
+    told = {
+        "episode": chosen.episode,
+        "trial": trial.id,
+        **({"arm": chosen.arm} if chosen.arm is not None else {}),
+        "object": chosen.object,
+        "condition": trial.condition,
+        "block": trial.block,
+        "success": chosen.outcome == "success",
+        "items_moved": outcome.moved,
+        "items_staged": outcome.items_staged,
+        "end_reason": str(trial.ended),
+        "first_frame_since_go": (int(found.t_ns[0]) - found.recording.go_ns) / SECOND,
+        "first_frame_wall_ns": int(found.recording.wall(found.t_ns[:1])[0]),
+        "max_error_ms": milliseconds(found.worst_ns),
+    }
+    return {f"labctl.{key}": value for key, value in told.items()}
+
+
+def _write_frames(path: Path, columns: Mapping[str, Feature], counters: Mapping[str, np.ndarray]) -> None:
+    pa, pq = arrow()
+    arrays: dict[str, Any] = {}
+    for name, one in columns.items():
+        if one.values.ndim == 1:
+            arrays[name] = pa.array(one.values)
+        else:
+            flat = pa.array(np.ascontiguousarray(one.values).reshape(-1))
+            arrays[name] = pa.FixedSizeListArray.from_arrays(flat, one.values.shape[1])
+    pq.write_table(pa.table(arrays | {name: pa.array(values) for name, values in counters.items()}), path)

@@ -1,0 +1,197 @@
+"""One episode on the uniform grid of a LeRobot dataset: its features frame by frame, and how exact they are.
+
+May not: write a file, or put anything on the grid that lies further from it than is allowed.
+
+A frame's `timestamp` is its place on the grid, as the format demands; `labctl.since_go` and `labctl.capture_time` say
+when things really were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from labctl.clock import MILLISECOND, SECOND
+from labctl.errors import StateError
+from labctl.exports.grid import Offset, default_bound_ns, first_frame, grid, held, offset, overlapping
+from labctl.exports.recordings import CAMERA, Recording
+from labctl.interventions import interventions, spans
+from labctl.projection import project
+from labctl.video import frame_times
+
+STATE, ACTION = "arm/state", "arm/action"
+POSE = tuple(f"tcp.{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw"))
+STAGES = ("requested", "limited", "sent")
+ActionKind = Literal["sent", "limited", "requested", "measured"]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How to project: frames a second, what `action` is, and the largest error in ns (None: each stream's own)."""
+
+    fps: int
+    action: ActionKind = "sent"
+    bound_ns: int | None = None
+
+    def bound(self, rate_hz: float) -> int:
+        return default_bound_ns(rate_hz, self.fps) if self.bound_ns is None else self.bound_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A feature of every frame: values (n, k) or, for a single number, (n,); names of its k columns."""
+
+    values: np.ndarray
+    names: tuple[str, ...] = ()
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where an episode's frames stand and what they take: t_ns (n + 1,) as `grid`, offsets of state and cameras, the
+    places (n,) us of each camera's pictures, and the longest stretch of actions that is missing, ns.
+    """
+
+    recording: Recording
+    t_ns: np.ndarray
+    offsets: tuple[Offset, ...]
+    places_us: Mapping[str, np.ndarray]
+    taken_ns: Mapping[str, np.ndarray]
+    actions_missing_ns: int
+
+    @property
+    def frames(self) -> int:
+        return max(len(self.t_ns) - 1, 0)
+
+    @property
+    def worst_ns(self) -> int:
+        return max((one.worst_ns for one in self.offsets), default=0)
+
+    def problems(self, terms: Terms) -> list[str]:
+        """Why this episode may not be put on the grid, a line each."""
+        episode = self.recording.chosen.episode
+        if not self.frames:
+            return [f"{episode} is shorter than a frame"]
+        found = [
+            f"{episode} {one.stream} "
+            + (f"is {one.worst_ns / MILLISECOND:.1f} ms off" if one.worst_ns < SECOND * 3600 else "has no sample")
+            + f" (bound {one.bound_ns / MILLISECOND:.1f})"
+            for one in self.offsets
+            if one.too_far
+        ]
+        bound = terms.bound(terms.fps)
+        if self.actions_missing_ns > bound:
+            missing = f"lacks {self.actions_missing_ns / MILLISECOND:.1f} ms (bound {bound / MILLISECOND:.1f})"
+            found.append(f"{episode} {ACTION} {missing}")
+        return found
+
+
+def plan(recording: Recording, terms: Terms) -> Plan:
+    """Place an episode's frames from its first picture after go to its end, and measure how far everything is moved.
+
+    Raises StateError for an episode without states of the arm or, unless the action is measured, without actions.
+    """
+    needed = (STATE,) if terms.action == "measured" else (STATE, ACTION)
+    for stream in needed:
+        if not recording.has(stream):
+            raise StateError(f"episode {recording.chosen.episode} has no recorded {stream}; a dataset needs it")
+    rates = {spec.name: spec.rate_hz for spec in recording.specs}
+    taken, places = {}, {}
+    for camera, pictures in recording.pictures.items():
+        there = np.isin(pictures.pts_us, frame_times(pictures.path))
+        taken[camera], places[camera] = pictures.taken_ns[there], pictures.pts_us[there]
+    cameras = {camera: rates[CAMERA + camera] for camera in taken}
+    start_ns = first_frame(taken, cameras, recording.go_ns, terms.fps)
+    t_ns = grid(start_ns, recording.end_ns, terms.fps)
+    frames = t_ns[:-1]
+    state_ns, _ = recording.read(STATE)
+    offsets = [offset(STATE, state_ns, t_ns, terms.bound(rates[STATE]))]
+    for camera, light_ns in taken.items():
+        offsets.append(offset(CAMERA + camera, light_ns, frames, terms.bound(rates[CAMERA + camera])))
+        if len(light_ns):
+            nearest = offsets[-1].nearest
+            taken[camera], places[camera] = light_ns[nearest], places[camera][nearest]
+    missing = overlapping(recording.gaps(), ACTION, start_ns, recording.end_ns) if ACTION in needed else 0
+    return Plan(recording, t_ns, tuple(offsets), places, taken, missing)
+
+
+def features(found: Plan, terms: Terms, moved_s: Sequence[float]) -> dict[str, Feature]:
+    """Everything but the pictures, by the name of its feature; see docs/exports.md.
+
+    moved_s: when items were moved, s since go, ascending.
+    """
+    recording, t_ns = found.recording, found.t_ns
+    frames = t_ns[:-1]
+    spec = next(spec for spec in recording.specs if spec.name == STATE)
+    state = _state(recording, t_ns, terms.bound(spec.rate_hz))
+    columns = list(spec.columns)
+
+    def of(names: Sequence[str]) -> np.ndarray:
+        return state[:, [columns.index(name) for name in names]]
+
+    joints = [column.removeprefix("q.") for column in columns if column.startswith("q.")]
+    body = [*(f"q.{joint}" for joint in joints), "gripper"]
+    parts = (*joints, "gripper")
+    position = of(body).astype(np.float32)
+    made = {"observation.state": Feature(position[:-1], parts, "rad, m")}
+    actions, age_s = _actions(recording, t_ns, parts, of(body)) if recording.has(ACTION) else ({}, None)
+    actions["measured"] = position[1:]
+    made["action"] = Feature(actions.pop(terms.action), parts, "rad, m")
+    for stage in STAGES:
+        if stage in actions:
+            made[f"labctl.action_{stage}"] = Feature(actions[stage], parts, "rad, m")
+    if age_s is not None:
+        made["labctl.action_age"] = Feature(age_s, unit="s")
+    for name, prefix, unit in (("velocity", "dq", "rad/s"), ("torque", "tau", "N.m")):
+        wanted = [f"{prefix}.{joint}" for joint in joints]
+        if all(column in columns for column in wanted):
+            made[f"labctl.joint_{name}"] = Feature(of(wanted)[:-1].astype(np.float32), tuple(joints), unit)
+    if all(column in columns for column in POSE):
+        made["labctl.tcp_pose"] = Feature(of(POSE)[:-1].astype(np.float32), tuple(c[4:] for c in POSE), "m, 1")
+    made["labctl.since_go"] = Feature((frames - recording.go_ns) / SECOND, unit="s")
+    if found.taken_ns:
+        cameras = tuple(found.taken_ns)
+        times = np.column_stack([(found.taken_ns[camera] - recording.go_ns) / SECOND for camera in cameras])
+        made["labctl.capture_time"] = Feature(times if len(cameras) > 1 else times[:, 0], cameras, "s")
+    since_go = made["labctl.since_go"].values
+    moved = np.searchsorted(np.asarray(moved_s, float), since_go, side="right")
+    touches = interventions(recording.events).get(recording.chosen.episode, [])
+    touched = spans(touches, recording.go_ns, recording.end_ns)
+    inside = np.any([(frames >= start) & (frames <= until) for start, until in touched], axis=0) if touched else 0
+    made["labctl.intervention"] = Feature(np.zeros(len(frames), np.int64) + inside, unit="1")
+    made["labctl.items_moved"] = Feature(moved.astype(np.int64), unit="1")
+    return made
+
+
+def _state(recording: Recording, t_ns: np.ndarray, bound_ns: int) -> np.ndarray:
+    """All columns of the arm's state at t_ns; beyond the first or last sample, which is near enough, that one."""
+    spec = next(spec for spec in recording.specs if spec.name == STATE)
+    sampled_ns, values = recording.read(STATE)
+    turns = [spec.columns.index("tcp.qx")] if "tcp.qx" in spec.columns else []
+    found = project(sampled_ns, values, t_ns, max_gap_ns=2 * bound_ns, quaternions=turns)
+    ends = offset(STATE, sampled_ns, t_ns, bound_ns).nearest
+    return np.where(found.valid[:, None], found.values, values[ends])
+
+
+def _actions(
+    recording: Recording, t_ns: np.ndarray, parts: Sequence[str], measured: np.ndarray
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Each stage (n, parts) of the setpoint that stands when a frame ends, and how old it is then, s (n,).
+
+    Before the first setpoint the arm is held where it is: sent and limited say so, requested and the age are no number.
+    """
+    spec = next(spec for spec in recording.specs if spec.name == ACTION)
+    set_ns, values = recording.read(ACTION)
+    last = held(set_ns, t_ns[1:])
+    before = last < 0
+    found = {}
+    for stage in STAGES:
+        at = [spec.columns.index(f"{stage}.{part}") for part in parts]
+        taken = values[np.maximum(last, 0)][:, at] if len(values) else np.zeros((len(last), len(at)))
+        at_rest = np.full_like(taken, np.nan) if stage == "requested" else measured[:-1]
+        found[stage] = np.where(before[:, None], at_rest, taken).astype(np.float32)
+    age = (t_ns[1:] - set_ns[np.maximum(last, 0)]) / SECOND if len(set_ns) else np.zeros(len(last))
+    return found, np.where(before, np.nan, age)

@@ -1,0 +1,163 @@
+"""What was recorded of the episodes that an export may show: streams, pictures, events, and the way to wall time.
+
+May not: hand out a stream that the selection hides, resample, or write anything.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from labctl.campaign import Campaign
+from labctl.clock import wall_ns
+from labctl.devices import StreamSpec
+from labctl.errors import BrokenRecord
+from labctl.events import Event, Kind
+from labctl.exports.selection import Chosen, Selection
+from labctl.lanes import attempt
+from labctl.projection import capture_ns
+from labctl.traces import TraceStore
+
+CAMERA = "camera/"
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """A camera's video file; for each frame of its index when it was received (host, ns) and its place in it (us).
+
+    latency_s: from light to receipt, as the cell says.
+    """
+
+    path: Path
+    t_ns: np.ndarray
+    pts_us: np.ndarray
+    latency_s: float
+
+    @property
+    def taken_ns(self) -> np.ndarray:
+        """When the light of each frame fell, host ns (n,)."""
+        return capture_ns(self.t_ns, self.latency_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One episode. `anchor` pairs the host's clock with the wall: (ns, ns since 1970). Times are host ns.
+
+    `events` are its own, `told` those with what staged it and the holds that came up meanwhile.
+    """
+
+    chosen: Chosen
+    specs: tuple[StreamSpec, ...]  # of the columns that are shown
+    pictures: Mapping[str, Pictures]
+    events: tuple[Event, ...]
+    told: tuple[Event, ...]
+    go_ns: int
+    end_ns: int
+    anchor: tuple[int, int]
+    _store: TraceStore
+    _columns: Mapping[str, list[int]]  # of a shown stream, where its shown columns stand in the store
+
+    def read(self, stream: str) -> tuple[np.ndarray, np.ndarray]:
+        """All samples of one of `specs`: t_ns (n,), values (n, columns). Raises BrokenRecord for a changed chunk."""
+        t_ns, values = self._store.read(self.chosen.episode, stream)
+        return t_ns, values[:, self._columns[stream]]
+
+    def has(self, stream: str) -> bool:
+        return any(spec.name == stream for spec in self.specs)
+
+    def wall(self, t_ns: np.ndarray) -> np.ndarray:
+        """Host times (n,) as ns since 1970-01-01 UTC, by the episode's anchor."""
+        return np.asarray(t_ns, np.int64) + (self.anchor[1] - self.anchor[0])
+
+    @property
+    def drift_ns(self) -> int:
+        """How far the wall clock went against the host's from the first event of the episode to its end."""
+        last = next(event for event in self.events if event.kind == Kind.EPISODE_ENDED)
+        same_boot = last.boot == self.events[0].boot
+        return wall_ns(last.wall) - int(self.wall(np.array([last.at_ns]))[0]) if same_boot else 0
+
+    def gaps(self) -> list[Mapping[str, Any]]:
+        """What the journal says is missing: stream, from_ns, to_ns, lost, why."""
+        return [event.body for event in self.events if event.kind == Kind.GAP]
+
+
+class Recordings:
+    """The recordings of a selection; use as a context manager."""
+
+    def __init__(self, campaign: Campaign, selection: Selection) -> None:
+        self._folder = campaign.folder
+        self._selection = selection
+        self._latency_s = {camera.name: camera.latency_s for camera in campaign.cell.camera}
+        self._events: dict[str, list[Event]] = defaultdict(list)
+        self._all = campaign.events()
+        for event in self._all:
+            if event.episode:
+                self._events[event.episode].append(event)
+        self._store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._store.close()
+
+    def of(self, chosen: Chosen) -> Recording:
+        """The recording of an episode. Raises BrokenRecord when the journal says of it less than a scored one has."""
+        events = self._events[chosen.episode]
+        trial = chosen.trial
+        started = next((event for event in events if event.kind == Kind.EPISODE_STARTED), None)
+        if started is None or trial.end_ns is None:
+            raise BrokenRecord(f"episode {chosen.episode} is scored but has no start or no end; see: labctl verify")
+        stored = [spec for spec in self._store.streams(chosen.episode) if self._selection.shows(spec)]
+        columns = {spec.name: self._selection.columns(spec) for spec in stored}
+        specs = tuple(replace(spec, columns=tuple(spec.columns[i] for i in columns[spec.name])) for spec in stored)
+        return Recording(
+            chosen=chosen,
+            specs=specs,
+            pictures=self._pictures(chosen.episode, events, specs),
+            events=tuple(events),
+            told=tuple(attempt(self._all, chosen.episode)),
+            go_ns=trial.go_ns if trial.go_ns is not None else started.at_ns,
+            end_ns=trial.end_ns,
+            anchor=(started.at_ns, wall_ns(started.wall)),
+            _store=self._store,
+            _columns=columns,
+        )
+
+    def sealed(self, chosen: Chosen) -> Mapping[str, Any]:
+        """The body of the episode's RecordingSealed: how much there is of it, and its videos."""
+        bodies = [event.body for event in self._events[chosen.episode] if event.kind == Kind.RECORDING_SEALED]
+        return bodies[-1] if bodies else {"streams": {}, "videos": {}}
+
+    def stored_bytes(self) -> tuple[int, int]:
+        """(bytes of all shown samples as plain numbers, bytes of all video files) of the selection's episodes."""
+        samples = videos = 0
+        for chosen in self._selection.episodes:
+            sealed = self.sealed(chosen)
+            shown = {spec.name: len(spec.columns) + 2 for spec in self._store.streams(chosen.episode)}
+            samples += sum(8 * entry["n"] * shown.get(name, 0) for name, entry in sealed["streams"].items())
+            files = [self._folder / video["file"] for video in sealed["videos"].values()]
+            videos += sum(path.stat().st_size for path in files if path.is_file())
+        return samples, videos
+
+    def _pictures(self, episode: str, events: Sequence[Event], specs: Sequence[StreamSpec]) -> dict[str, Pictures]:
+        sealed = [event.body["videos"] for event in events if event.kind == Kind.RECORDING_SEALED]
+        indexed = {spec.name: list(spec.columns) for spec in specs}
+        found = {}
+        for camera, video in (sealed[-1] if sealed else {}).items():
+            columns = indexed.get(CAMERA + camera)
+            if columns is None or not video["frames"]:
+                continue
+            t_ns, values = self._store.read(episode, CAMERA + camera)
+            path = self._folder / video["file"]
+            if not path.is_file():
+                raise BrokenRecord(f"the video {path} is missing; `labctl verify` says what else is")
+            if len(t_ns):
+                received, place = (values[:, columns.index(name)] for name in ("host_ns", "pts_us"))
+                found[camera] = Pictures(path, received, place, self._latency_s.get(camera, 0.0))
+        return found

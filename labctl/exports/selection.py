@@ -1,0 +1,181 @@
+"""What may leave in an export, and to whom: the rows of the operations table, the episodes whose recordings go along.
+
+May not: read a recording, or let through what the campaign's phase or `--for-arm` hides. Every format takes what it
+writes from here, so that none of them decides about masking.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from labctl import __version__
+from labctl.campaign import Campaign
+from labctl.design import drbg
+from labctl.devices import StreamSpec
+from labctl.errors import InputError, StateError
+from labctl.events import Event, Kind
+from labctl.export import Row, filter_rows, operations, told_of
+from labctl.trial import CampaignState, Phase, State, Trial
+from labctl.viewing import robot_model
+
+SCHEMA = "labctl.export/1"
+ACTION = "arm/action"  # not measured at the arm but asked of it: its shape can tell a policy from another
+SHAPED = ("dq.", "tau.", "device_s")  # columns of what was measured in which the rate of answers stands out
+STEPS = {Phase.OPEN: "close, freeze and unblind", Phase.CLOSED: "freeze and unblind", Phase.REVIEWED: "freeze, unblind"}
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An episode whose recording may be exported. `arm` is None before unblinding; `outcome` is success or failure."""
+
+    episode: str
+    trial: Trial
+    arm: str | None
+    outcome: str
+    object: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What one export holds. `rows` may say more than `episodes`: with --for-arm the other arms' are there, masked.
+
+    `masked`: before unblinding, so nothing that depends on the arm may be shown. `about` is where it all comes from.
+    """
+
+    rows: list[Row]
+    episodes: list[Chosen]
+    masked: bool
+    about: dict[str, Any]
+    _names: Mapping[str, str]
+
+    def shows(self, spec: StreamSpec) -> bool:
+        """Whether a stream may be exported."""
+        return not (self.masked and (spec.arm_dependent or spec.name == ACTION))
+
+    def columns(self, spec: StreamSpec) -> list[int]:
+        """Which columns of a stream may be exported."""
+        return [i for i, column in enumerate(spec.columns) if not (self.masked and column.startswith(SHAPED))]
+
+    def body(self, event: Event) -> dict[str, Any]:
+        """What an event says, as it may be exported."""
+        body = dict(event.body)
+        if self.masked and event.kind == Kind.RECORDING_SEALED:
+            body["streams"] = {name: entry for name, entry in body["streams"].items() if name != ACTION}
+        return self.hide(body)
+
+    def hide(self, value: Any) -> Any:
+        """A JSON value with the name of every arm that is masked replaced, wherever it stands in a text or a key."""
+        if isinstance(value, str):
+            return _renamed(value, self._names)
+        if isinstance(value, Mapping):
+            return {self.hide(key): self.hide(entry) for key, entry in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.hide(entry) for entry in value]
+        return value
+
+
+def select(campaign: Campaign, where: Sequence[str] = (), for_arm: str | None = None) -> Selection:
+    """The scored episodes of a campaign of which every `where` is true, masked for whom they are for.
+
+    for_arm: this arm's episodes in full; the rows of the others stay in the table, which pairs need, under `other-1`,
+    `other-2`, … and with episode and trial ids of their own.
+    Raises StateError without a scored episode or for `for_arm` before unblinding, InputError for an unknown arm or a
+    `where` that no episode fits.
+    """
+    events, state = campaign.events(), campaign.state
+    rows = operations(events)
+    name = campaign.folder.name
+    if not rows:
+        raise StateError(f"campaign {name} has no scored episode yet; nothing was written")
+    unblinding = next((event for event in events if event.kind == Kind.CAMPAIGN_UNBLINDED), None)
+    names: dict[str, str] = {}
+    if for_arm is not None:
+        names = _mask_names(name, state, unblinding, for_arm)
+    kept, told = rows, told_of(state)
+    for condition in where:
+        kept = filter_rows(kept, condition, told) if kept else kept
+    episodes = _chosen(kept, state, unblinding, told)
+    if for_arm is not None and unblinding is not None:
+        kept = _mask_rows(kept, names, for_arm, unblinding.body["secret_hex"])
+        episodes = [chosen for chosen in episodes if chosen.arm == for_arm]
+    if not kept:
+        raise InputError(f"no episode of {name} has {' and '.join(where)}; nothing was written")
+    selection = Selection(kept, episodes, unblinding is None, {}, names)
+    selection.about.update(selection.hide(_about(campaign, where, for_arm)))
+    return selection
+
+
+def _mask_names(name: str, state: CampaignState, unblinding: Event | None, for_arm: str) -> dict[str, str]:
+    """Each arm's name -> what an export for `for_arm` calls it. The order of the others is drawn anew for every arm."""
+    if unblinding is None:
+        raise StateError(
+            f"--for-arm {for_arm}: campaign {name} is {state.phase} and its arms are sealed; "
+            f"{STEPS.get(state.phase, 'unblind')} it first, or export without --for-arm"
+        )
+    arms = sorted({slot["arm"] for slot in unblinding.body["schedule"]})
+    if for_arm not in arms:
+        raise InputError(f"--for-arm {for_arm}: campaign {name} has no such arm; its arms are: {', '.join(arms)}")
+    secret = bytes.fromhex(unblinding.body["secret_hex"])
+    others = sorted((arm for arm in arms if arm != for_arm), key=lambda arm: drbg(secret, f"mask:{for_arm}:{arm}"))
+    return {for_arm: for_arm} | {arm: f"other-{number}" for number, arm in enumerate(others, 1)}
+
+
+def _mask_rows(rows: Sequence[Row], names: Mapping[str, str], for_arm: str, secret_hex: str) -> list[Row]:
+    secret = bytes.fromhex(secret_hex)
+
+    def alias(letter: str, name: str) -> str:
+        return f"{letter}-{drbg(secret, f'mask:{for_arm}:{name}', 5).hex()}"
+
+    masked = []
+    for row in rows:
+        if row["arm"] != for_arm:
+            ids = {"episode": alias("m", row["episode"]), "trial": alias("m", row["trial"])}
+            row = {**row, **ids, "arm": names[row["arm"]]}
+        masked.append({key: _renamed(value, names) if key == "cause" else value for key, value in row.items()})
+    return masked
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """A text with each whole word that is an arm's name replaced; a longer name wins over one it contains."""
+    if not names or not isinstance(value, str):
+        return value
+    words = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    same = {name.lower(): label for name, label in names.items()}
+    return re.sub(f"(?<![A-Za-z0-9])(?:{words})(?![A-Za-z0-9])", lambda m: same[m[0].lower()], value, flags=re.I)
+
+
+def _chosen(
+    rows: Sequence[Row], state: CampaignState, unblinding: Event | None, told: Mapping[str, Mapping[str, str]]
+) -> list[Chosen]:
+    arms = {slot["trial"]: slot["arm"] for slot in unblinding.body["schedule"]} if unblinding else {}
+    objects = {row["episode"]: row["object"] for row in rows}
+    return [
+        Chosen(trial.episode, trial, arms.get(trial.id), told[trial.episode]["outcome"], objects[trial.episode])
+        for trial in state.trials.values()
+        if trial.state == State.SCORED and trial.episode is not None and trial.episode in objects
+    ]
+
+
+def _about(campaign: Campaign, where: Sequence[str], for_arm: str | None) -> dict[str, Any]:
+    """Where an export comes from: what it takes to check it against the record, and to make it again."""
+    state, opened = campaign.state, campaign.opened
+    seq, head = campaign.journal.head()
+    return {
+        "schema": SCHEMA,
+        "labctl": __version__,
+        "campaign": opened["campaign"],
+        "phase": str(state.phase),
+        "head": f"{seq} {head}",
+        "commitment": opened["commitment"],
+        "kind": opened["kind"],
+        "robot": robot_model(campaign.cell.robot.driver, campaign.cell.robot.options),
+        "cell": opened["cell"],
+        "fixture": opened["fixture"],
+        "protocol": {key: opened["protocol"][key] for key in ("name", "sha256")},
+        "where": list(where),
+        "for_arm": for_arm,
+        "masked": state.phase != Phase.UNBLINDED,
+    }

@@ -1,0 +1,26 @@
+"""Full pictures for a controller that reads them: published while an episode is open, the newest alone, and forgotten.
+
+May not: know which controller listens or whether one does, be recorded, or hold up the film. Whether a campaign wants
+them is the same for every trial of it (`policies.cameras_wanted`), so that it tells no arm.
+"""
+
+from __future__ import annotations
+
+from labctl.bus import Message
+from labctl.devices import Frame
+
+TOPIC = "@frames"
+
+
+class Frames:
+    """Passes on a camera's frames while they are wanted."""
+
+    def __init__(self, camera: str) -> None:
+        self.wanted = False
+        self._camera = camera
+
+    def of(self, frame: Frame) -> list[Message]:
+        """The picture to publish: `t_ns` is when the host received it."""
+        if not self.wanted:
+            return []
+        return [Message(TOPIC, "frame", {"camera": self._camera, "t_ns": frame.host_ns}, {"image": frame.image})]

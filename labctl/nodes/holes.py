@@ -1,0 +1,100 @@
+"""What is missing of a camera's frames, as gaps of its stream: dropped by the device, lost, or given up here.
+
+May not: see a picture, or hide a frame that is missing; holes close together are told as one gap with their count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from labctl.clock import SECOND
+
+FINEST_NS = 1000  # a video's times are whole microseconds
+JOIN_NS = SECOND  # holes of one cause, closer together than this, are one gap …
+LONGEST_NS = 10 * SECOND  # … unless it is this long: what goes on for ever is told now and then
+DROPPED = "dropped by the device"
+BEHIND = "the encoder was behind"
+AGAIN = "the device delivered a frame again"
+BACK = "the device's count of frames went back"
+STILL = "the device's frames did not advance in time"
+
+
+@dataclass(slots=True)
+class _Open:
+    """A gap that may still grow. `awaiting` its end: the next frame that is kept closes the last hole."""
+
+    from_ns: int
+    to_ns: int
+    lost: int | None = 0
+    holes: int = 0
+    awaiting: bool = False
+
+
+class Holes:
+    """Looks at every frame of an episode in order. `due` gives the gaps that are complete, as bodies of Gap events."""
+
+    def __init__(self, stream: str, from_ns: int) -> None:
+        self._stream = stream
+        self._number: int | None = None
+        self._kept_ns = from_ns  # the last frame kept, or the episode's opening
+        self._first = True
+        self._open: dict[str, _Open] = {}
+        self._told_ns: dict[str, int] = {}  # up to when a cause was told
+
+    def keeps(self, number: int, host_ns: int) -> bool:
+        """Is a frame to be recorded? Not when it was before, or its time does not advance. A hole before it is noted.
+
+        number: the device's count; host_ns: its time on receipt.
+        """
+        before, self._number = self._number, number
+        if not self._first and host_ns < self._kept_ns + FINEST_NS:
+            self._hole(STILL, self._kept_ns, 1)
+            return False
+        if before is not None and number == before:
+            self._hole(AGAIN, host_ns, 0)
+            return False
+        if before is not None and number < before:
+            self._hole(BACK, host_ns, None)
+        elif before is not None and number > before + 1:
+            self._hole(DROPPED, host_ns, number - before - 1)
+        return True
+
+    def kept(self, host_ns: int) -> None:
+        """A frame was handed to the encoder."""
+        for gap in self._open.values():
+            if gap.awaiting:
+                gap.to_ns, gap.awaiting = host_ns, False
+        self._kept_ns, self._first = host_ns, False
+
+    def given_up(self, host_ns: int) -> None:
+        """The encoder had no room for a frame."""
+        gap = self._hole(BEHIND, host_ns, 1)
+        gap.awaiting = True
+
+    def lost(self, to_ns: int, rate_hz: float, why: str) -> None:
+        """The camera was lost after the last frame and is back at to_ns: what it would have sent is missing.
+
+        Its count may begin anew.
+        """
+        missing = max(0, round((to_ns - self._kept_ns) / SECOND * rate_hz) - 1)
+        self._hole(why, to_ns, missing)
+        self._number = None
+
+    def due(self, now_ns: int, *, force: bool = False) -> list[dict[str, Any]]:
+        """The gaps that are over, once each; with `force` all of them. [{stream, from_ns, to_ns, lost, why, holes}]"""
+        found = []
+        for why, gap in list(self._open.items()):
+            if force or now_ns - gap.to_ns > JOIN_NS or now_ns - gap.from_ns > LONGEST_NS:
+                del self._open[why]
+                self._told_ns[why] = gap.to_ns
+                times = {"from_ns": gap.from_ns, "to_ns": gap.to_ns}
+                found.append({"stream": self._stream, **times, "lost": gap.lost, "why": why, "holes": gap.holes})
+        return found
+
+    def _hole(self, why: str, to_ns: int, lost: int | None) -> _Open:
+        gap = self._open.setdefault(why, _Open(max(self._kept_ns, self._told_ns.get(why, 0)), to_ns))
+        gap.to_ns = max(gap.to_ns, to_ns)
+        gap.holes += not gap.awaiting
+        gap.lost = None if gap.lost is None or lost is None else gap.lost + lost
+        return gap

@@ -1,0 +1,110 @@
+"""One action chunk on its way to the arm: when each action is due, and what is sent for it.
+
+May not: read a clock, ask for the next chunk, or go on past the actions that were to be executed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from labctl.bus import Message
+from labctl.clock import SECOND
+from labctl.devices import ActionChunk
+
+STEPS = {"joint_step": "joint_position", "tcp_step": "tcp_pose"}  # added to what is measured when a step begins
+
+
+class Play:
+    """The executed part of a chunk, from an answer that came at `now_ns` to an observation captured at `capture_ns`.
+
+    t_ns (n,): when each action is to be reached; n is 0 when all of them were past before they came. first_ns: when
+    the first of them begins. Targets carry `epoch` and `episode`.
+    """
+
+    def __init__(self, chunk: ActionChunk, capture_ns: int, now_ns: int, epoch: int, episode: str) -> None:
+        self._address = {"epoch": epoch, "episode": episode}
+        self._dt_ns = round(chunk.dt_s * SECOND)
+        due = now_ns + self._dt_ns * np.arange(1, len(chunk.values) + 1, dtype=np.int64)
+        if chunk.starts == "capture":
+            due = capture_ns + self._dt_ns * np.arange(len(chunk.values), dtype=np.int64)
+        past = int(np.searchsorted(due, now_ns, side="right"))
+        chosen = slice(past, past + chunk.execute)
+        self.t_ns, self._values, self._gripper = due[chosen], chunk.values[chosen], chunk.gripper[chosen]
+        self._space, self._stepped = STEPS.get(chunk.space, chunk.space), chunk.space in STEPS
+        self._next = 0
+        self.first_ns = now_ns
+        self.done = chunk.done
+
+    @property
+    def ends_ns(self) -> int:
+        """When the last action is to be reached."""
+        return int(self.t_ns[-1])
+
+    def opening(self, now_ns: int) -> float:
+        """What the gripper is asked for now, m: that of the action which is on its way, or was the last."""
+        place = int(np.searchsorted(self.t_ns, now_ns))
+        return float(self._gripper[min(place, len(self._gripper) - 1)])
+
+    @property
+    def due_ns(self) -> int | None:
+        """When something is to be sent next: the beginning of a step; None when all is on its way."""
+        return int(self.t_ns[self._next]) - self._dt_ns if self._next < len(self.t_ns) else None
+
+    def targets(self, now_ns: int, measured: Mapping[str, Any]) -> list[Message]:
+        """What is due: the whole chunk at once, or the step that begins now, from what is measured now.
+
+        A step that was to be over by now is left out: two at once would be twice as fast.
+        """
+        if self._next >= len(self.t_ns):
+            return []
+        if not self._stepped:
+            self._next = len(self.t_ns)
+            return [self._target(slice(None), self._values)]
+        while self._next < len(self.t_ns) and self.t_ns[self._next] <= now_ns:
+            self._next += 1
+        due = self.due_ns
+        if due is None or now_ns < due:
+            return []
+        one = slice(self._next, self._next + 1)
+        self._next += 1
+        return [self._target(one, self._stepped_to(self._values[one][0], measured)[None, :])]
+
+    def _target(self, part: slice, values: np.ndarray) -> Message:
+        t_ns = self.t_ns[part]
+        body = {**self._address, "space": self._space, "dt_ns": self._dt_ns, "expires_ns": int(t_ns[-1])}
+        return Message("arm", "target", body, {"t_ns": t_ns, "values": values, "gripper": self._gripper[part]})
+
+    def _stepped_to(self, step: np.ndarray, measured: Mapping[str, Any]) -> np.ndarray:
+        if self._space == "joint_position":
+            return np.asarray(measured["q"]) + step
+        tcp = np.asarray(measured["tcp"])
+        return np.concatenate([tcp[:3] + step[:3], turned_by(tcp[3:], step[3:])])
+
+
+def turned_by(quaternion: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """A quaternion (x y z w) turned by another about the axes of the base."""
+    v, w, u, s = turn[:3], turn[3], quaternion[:3], quaternion[3]
+    turned = np.append(w * u + s * v + np.cross(v, u), w * s - v @ u)
+    return turned / np.linalg.norm(turned)
+
+
+def chunk_problem(chunk: ActionChunk, dof: int) -> str | None:
+    """Why an arm of `dof` joints cannot execute an answer, or None: wrong shapes, nothing to execute, not finite."""
+    values, gripper = np.asarray(chunk.values), np.asarray(chunk.gripper)
+    if values.ndim != 2 or not len(values) or gripper.shape != (len(values),):
+        return f"action chunk of shape {values.shape} with {gripper.shape} gripper values"
+    if chunk.execute < 1 or not 0 < chunk.dt_s < math.inf:
+        return f"action chunk with execute={chunk.execute} and dt_s={chunk.dt_s}"
+    widths = {"tcp_pose": 7, "joint_position": dof, "tcp_velocity": 6, "joint_velocity": dof}
+    widths |= {"joint_step": dof, "tcp_step": 7}
+    if chunk.space not in widths:
+        return f"action chunk in the space {chunk.space!r}; known spaces: {', '.join(widths)}"
+    if values.shape[1] != widths[chunk.space]:
+        return f"{chunk.space} actions need {widths[chunk.space]} values, got {values.shape[1]}"
+    if not (np.isfinite(values).all() and np.isfinite(gripper).all()):
+        return "action chunk with values that are not finite"
+    return None

@@ -1,0 +1,45 @@
+"""Calibration in full: type I of every test and coverage of every interval, for docs/statistics-calibration.md.
+
+    python -m pytest -q -s -m benchmark tests/benchmarks/bench_calibration.py
+
+`LABCTL_CALIBRATION_RUNS` sets the outer runs (10,000 by default, about an hour of one core).
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from support.calibration import coverage, rejections
+from support.cohorts import LAWS
+
+pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(0)]
+RUNS = int(os.environ.get("LABCTL_CALIBRATION_RUNS", "10000"))
+NULLS = {
+    "5 v 5": (5, 5, "m1", False),
+    "10 v 10": (10, 10, "m1", False),
+    "20 v 20": (20, 20, "m1", False),
+    "35 v 35": (35, 35, "m1", False),
+    "10 v 30": (10, 30, "m1", False),
+    "20 v 20, slow arm": (20, 20, "m4", False),
+    "20 blocks": (20, 20, "m1", True),
+}
+
+
+def table(columns: dict[str, dict[str, float]]) -> None:
+    names = list(dict.fromkeys(name for found in columns.values() for name in found))
+    print(f"\n\n{RUNS} runs\n\n| | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
+    for name in names:
+        cells = [f"{found[name]:.4f}".lstrip("0") if name in found else "" for found in columns.values()]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+@pytest.mark.parametrize("name", NULLS)
+def test_type_one(name: str) -> None:
+    a, b, law, blocks = NULLS[name]
+    table({name: rejections(a, b, LAWS[law], range(RUNS), blocks=blocks)})
+
+
+@pytest.mark.parametrize("episodes", [10, 20, 35])
+def test_coverage(episodes: int) -> None:
+    table({f"N = {episodes}": coverage(("m1", "m3", "m4"), episodes, range(RUNS))})

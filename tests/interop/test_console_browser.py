@@ -1,0 +1,86 @@
+"""The console in a browser: Chromium runs one trial by its keys, asks nobody else for anything, and needs the token.
+
+Opt-in: needs Chromium and labctl[web]. pytest -m interop tests/interop/test_console_browser.py
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.browser import browsing
+from support.campaigns import HUMAN, events_of, make_campaign, policy
+from support.live import running, wait_for
+
+from labctl.events import Kind
+
+pytestmark = pytest.mark.interop
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    cell = {'operator = "sim_operator"': 'operator = "console"'}
+    arms = [HUMAN, policy("policy-a", skill="swift")]
+    opened = make_campaign(tmp_path, arms, cell=cell, live=True, items=2, budget=30.0, arming=4.0, cameras=True)
+    with running(opened.folder, tmp_path / "run.log"):
+        wait_for("the run", lambda: (opened.folder / "run.json").is_file())
+        yield opened.folder
+
+
+@pytest.fixture
+def address(folder: Path, tmp_path: Path) -> Iterator[str]:
+    """The address that `labctl console --web` prints."""
+    log = tmp_path / "web.log"
+    command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()", "console", str(folder), "--web"]
+    with log.open("wb") as out:
+        child = subprocess.Popen([*command, "--who", "ann"], stdout=out, stderr=out)
+    try:
+        found = wait_for("the page", lambda: re.search(r"http://\S+", log.read_text()))
+        yield found.group(0)  # type: ignore[attr-defined]
+    finally:
+        child.terminate()
+        child.wait(timeout=20)
+
+
+def test_a_trial_from_the_browser(folder: Path, address: str, tmp_path: Path) -> None:
+    def happened(kind: Kind) -> bool:
+        return any(event.kind == kind for event in events_of(folder))
+
+    with browsing() as page:
+        page.open(address)
+
+        def press_until(kind: Kind, *keys: str) -> None:
+            def tried() -> bool:
+                for key in keys:
+                    page.press(key)
+                    page.rest(1.0)
+                return happened(kind)
+
+            wait_for(kind, tried)
+
+        wait_for("the terminal", lambda: page.value("!!document.querySelector('.xterm-helper-textarea')"))
+        page.rest(3.0)
+        press_until(Kind.SESSION_OPENED, "Enter")
+        press_until(Kind.TRIAL_STAGING, "Enter")
+        press_until(Kind.SCENE_COMMITTED, "Enter")
+        press_until(Kind.GO, "Enter")
+        press_until(Kind.ITEM_COUNTED, "m")
+        page.shot(tmp_path / "running.png")
+        press_until(Kind.EPISODE_ENDED, " ")
+        assert {re.match(r"\w+://[^/:]+", url).group(0) for url in page.requests} <= {"http://127.0.0.1"}  # type: ignore[union-attr]
+        assert page.errors == []
+    ended = next(event for event in events_of(folder) if event.kind == Kind.EPISODE_ENDED)
+    assert ended.body["reason"] == "safety_stop"
+
+
+def test_without_the_token_there_is_nothing_to_see(address: str) -> None:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    for path in ("/", "/static/js/textual.js", "/ws", "/?token=wrong"):
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            opener.open(address.split("/?")[0] + path)

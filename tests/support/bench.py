@@ -1,0 +1,130 @@
+"""A run node on a bench: its cell answers as told, in simulated time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from labctl.bus import Message, Work
+from labctl.campaign import Campaign
+from labctl.clock import MILLISECOND, SECOND, ManualClock
+from labctl.conductor import Conductor
+from labctl.desk import Desk
+from labctl.events import Kind
+from labctl.presence import Presence
+from labctl.runner import RunNode
+from labctl.trial import State, fold
+
+
+class Bench:
+    """A run node with a cell that answers as told, in simulated time."""
+
+    def __init__(
+        self, campaign: Campaign, *, clock: ManualClock | None = None, recovered: Sequence[str] | None = None
+    ) -> None:
+        """clock: of a bench before this one. recovered: what was concluded when the run was started again."""
+        self.campaign, self.clock = campaign, clock or ManualClock(100 * SECOND)
+        self.lines: list[str] = []
+        self.sent: list[Message] = []
+        self.work: list[Work] = []
+        self.ids = 0
+        self.mode, self.reason, self.clipped = "idle", "", ""
+        desk = Desk(campaign, self.clock.anchor, self.lines.append, "run")
+        desk.log(Kind.RUN_STARTED, {"pins": {}, "recovered": list(recovered or ())})
+        self.cameras = [f"camera:{camera.name}" for camera in campaign.cell.camera]
+        self.taking = set(self.cameras)  # nodes of the cameras that take photos when asked
+        self.finds: dict[str, dict[str, Any]] = {}
+        self.presence = Presence(["recorder", "arm", *self.cameras])
+        arms = {arm.name: arm for arm in campaign.protocol.arm}
+        conductor = Conductor(desk, self.presence, arms, {}, 300 * MILLISECOND)
+        self.node = RunNode(desk, conductor, self.presence, run_id=1, free_gb=lambda: 100.0, until_done=True)
+
+    @property
+    def now_ns(self) -> int:
+        return self.clock.now_ns()
+
+    def hear(self, *messages: Message) -> list[Message]:
+        step = self.node.step(self.now_ns, list(messages))
+        self.sent += step.out
+        self.work += step.work
+        photos = [self.photographed(m.to, m.body) for m in step.out if m.kind == "photo" and m.to in self.taking]
+        return [*step.out, *(self.hear(*photos) if photos else ())]
+
+    def photographed(self, node: str, asked: Mapping[str, Any]) -> Message:
+        """A camera's answer to a request for a photo, with what it is to find there (`finds`)."""
+        name = node.removeprefix("camera:")
+        photo = {"file": asked["file"], "sha256": f"{self.now_ns + len(name):064x}", "t_ns": self.now_ns}
+        found = {"scene": None, "pose": None, "problem": None, **self.finds.get(name, {})}
+        body = {"request": asked["request"], "camera": name, "photo": photo, **found}
+        return Message("run", "photographed", body, sender=node)
+
+    def compared(self, name: str, **found: Any) -> None:
+        """A camera's word about the scene that is staged."""
+        told = [m.body for m in self.sent if m.kind == "compare" and m.to == f"camera:{name}"][-1]
+        body = {"camera": name, "trial": told["trial"], "round": told["round"], "t_ns": self.now_ns}
+        plain = {"scene": None, "pose": None, "problem": None}
+        self.hear(Message("run", "compared", {**body, **plain, **found}, sender=f"camera:{name}"))
+
+    def wait(self, ns: int, *, beating: tuple[str, ...] = ()) -> None:
+        """Let time pass with heartbeats and observations of the given nodes, else of all."""
+        beating = beating or ("arm", "recorder", "controller", *self.cameras)
+        end_ns = self.now_ns + ns
+        while self.now_ns < end_ns:
+            self.clock.sleep_until(min(end_ns, self.now_ns + SECOND // 10))
+            mail = [Message("run", "beats", {"names": list(beating)})]
+            if "arm" in beating:
+                body = {"mode": self.mode, "reason": self.reason, "clipped": self.clipped, "t_ns": self.now_ns}
+                mail.append(Message("run", "obs", body, sender="arm"))
+            self.hear(*mail)
+
+    def camera(self, name: str, lost: str) -> None:
+        """A camera's word: why it gives no pictures, "" when it does."""
+        self.hear(Message("run", "camera", {"name": name, "lost": lost}, sender=name))
+
+    def shown(self) -> dict:
+        """The state that was published last."""
+        return dict([message.body for message in self.sent if message.kind == "state"][-1])
+
+    def command(
+        self, verb: str, *, version: int | None = None, role: str = "operator", id_: str = "", **args: Any
+    ) -> dict:
+        self.ids += 1
+        body = {"id": id_ or f"c{self.ids}", "verb": verb, "role": role, "who": "ann", "args": args, "version": version}
+        out = self.hear(Message("run", "command", body, sender="console"))
+        return dict(next(message.body for message in out if message.kind == "reply"))
+
+    def begin(self) -> None:
+        """Everyone is there, the session is open, the first scene is staged."""
+        self.begin_session()
+        assert self.command("stage", role="setter")["ok"]
+        trial = [message.body["trial"] for message in self.sent if message.kind == "stage"][-1]
+        self.hear(Message("run", "staged", {"trial": trial}, sender="arm"))
+
+    def begin_session(self) -> None:
+        """Everyone is there, the session is open."""
+        self.hear(*(Message("run", "hello", sender=name) for name in ("arm", "recorder", *self.cameras)))
+        for name in self.cameras:
+            self.camera(name, "")
+        self.wait(SECOND // 10)
+        people = [{"id": "ann", "roles": ["operator", "setter", "assessor"]}]
+        assert self.command("session", people=people, checks={})["ok"]
+
+    def commit(self) -> str:
+        """Commit; returns the episode's id."""
+        assert self.command("commit")["ok"]
+        return next(m.body["episode"] for m in self.sent[::-1] if m.to == "recorder" and m.kind == "open")
+
+    def start(self) -> str:
+        """Commit and start a ready episode."""
+        episode = self.commit()
+        self.hear(Message("run", "hello", sender="controller"), Message("run", "opened", {"episode": episode}))
+        self.hear(Message("run", "ready", {"episode": episode}, sender="controller"))
+        assert self.command("start")["ok"]
+        self.wait(4 * SECOND)
+        return episode
+
+    def events(self, kind: Kind | None = None) -> list:
+        return [event for event in self.campaign.events() if kind is None or event.kind == kind]
+
+    def state(self) -> str:
+        return next(str(t.state) for t in fold(self.events()).trials.values() if t.state != State.NOT_RUN)

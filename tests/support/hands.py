@@ -1,0 +1,111 @@
+"""Teleoperation devices without hardware: a HID puck, servos behind a pseudo-terminal, SDL's own virtual pad."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pty
+import struct
+import threading
+import tty
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+
+class Puck:
+    """What `hid.device()` gives, filled by a test; `unplugged` makes it fail as a pulled cable does."""
+
+    def __init__(self) -> None:
+        self.reports: deque[bytes] = deque()
+        self.unplugged = False
+
+    def read(self, size: int, timeout_ms: int) -> list[int]:
+        if self.unplugged:
+            raise OSError("read error")
+        return list(self.reports.popleft()) if self.reports else []
+
+    def move(self, *axes: int) -> None:
+        """Translation and rotation in counts, as two reports."""
+        self.reports.append(b"\x01" + struct.pack("<3h", *axes[:3]))
+        self.reports.append(b"\x02" + struct.pack("<3h", *axes[3:]))
+
+    def press(self, buttons: int) -> None:
+        self.reports.append(bytes([3, buttons, 0]))
+
+    def close(self) -> None: ...
+
+
+class Servos:
+    """Dynamixel servos on a pseudo-terminal that answer sync reads of positions. `ticks` by id; `silent` is a fault."""
+
+    def __init__(self, ticks: dict[int, int]) -> None:
+        from dynamixel_sdk import PacketHandler
+
+        self.ticks = ticks
+        self.silent = False
+        self._crc = PacketHandler(2.0).updateCRC
+        self._master, self._slave = pty.openpty()
+        tty.setraw(self._slave)
+        tty.setraw(self._master)
+        self.port = os.ttyname(self._slave)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        kept = b""
+        while True:
+            try:
+                got = os.read(self._master, 256)
+            except OSError:
+                return
+            kept += got
+            start = kept.find(b"\xff\xff\xfd\x00")
+            while start >= 0 and len(kept) >= start + 7:
+                length = struct.unpack_from("<H", kept, start + 5)[0]
+                if len(kept) < start + 7 + length:
+                    break
+                packet, kept = kept[start : start + 7 + length], kept[start + 7 + length :]
+                self._answer(packet)
+                start = kept.find(b"\xff\xff\xfd\x00")
+
+    def _answer(self, packet: bytes) -> None:
+        if self.silent or packet[7] != 0x82:  # sync read
+            return
+        for number in packet[12:-2]:
+            body = bytes([0xFF, 0xFF, 0xFD, 0, number, 8, 0, 0x55, 0]) + struct.pack("<i", self.ticks[number])
+            crc = self._crc(0, list(body), len(body))
+            os.write(self._master, body + struct.pack("<H", crc))
+
+    def end(self) -> None:
+        os.close(self._slave)
+        os.close(self._master)
+        self._thread.join(timeout=2)
+
+
+class VirtualPad:
+    """A joystick that exists in SDL alone: axes from -1 to 1, buttons, and the cable."""
+
+    def __init__(self) -> None:
+        import pygame
+
+        folder = Path(pygame.__file__).parent.parent / "pygame.libs"
+        library = next(path for path in folder.iterdir() if path.name.startswith("libSDL2-2"))
+        self._sdl: Any = ctypes.CDLL(str(library))
+        self._sdl.SDL_JoystickOpen.restype = ctypes.c_void_p
+        for name in ("SDL_JoystickSetVirtualAxis", "SDL_JoystickSetVirtualButton"):
+            getattr(self._sdl, name).argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int16]
+        pygame.display.init()
+        pygame.joystick.init()
+        self.number = self._sdl.SDL_JoystickAttachVirtual(1, 6, 10, 0)
+        assert self.number >= 0
+        self._pad = self._sdl.SDL_JoystickOpen(self.number)
+
+    def axis(self, number: int, value: float) -> None:
+        self._sdl.SDL_JoystickSetVirtualAxis(self._pad, number, round(32767 * value))
+
+    def button(self, number: int, down: bool) -> None:
+        self._sdl.SDL_JoystickSetVirtualButton(self._pad, number, int(down))
+
+    def unplug(self) -> None:
+        self._sdl.SDL_JoystickDetachVirtual(self.number)

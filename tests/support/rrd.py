@@ -1,0 +1,54 @@
+"""Reads Rerun recordings and viewers' sockets back, for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+def decoded(path: Path) -> dict[str, list[dict[str, Any]]]:
+    """What a recording says, entity by entity, without the ids of its rows, which are drawn anew for every file."""
+    from rerun.chunk import RrdReader
+
+    found: dict[str, list[dict[str, Any]]] = {}
+    for chunk in RrdReader(path).stream():
+        batch = chunk.to_record_batch()
+        said = {
+            name: column.to_pylist()
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+            if "RowId" not in name
+        }
+        found.setdefault(chunk.entity_path, []).append(said)
+    return found
+
+
+def family(pid: int) -> list[int]:
+    """A process and all that descend from it."""
+    found = [pid]
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue  # it ended while it was looked at
+        if parent == pid:
+            found += family(int(path.parent.name))
+    return found
+
+
+def listening(pid: int) -> list[str]:
+    """ADDRESS:PORT of every TCP socket that a process listens on, addresses in hexadecimal as the kernel has them."""
+    inodes = set()
+    for link in (Path("/proc") / str(pid) / "fd").iterdir():
+        try:
+            target = str(link.readlink())
+        except OSError:
+            continue
+        if target.startswith("socket:["):
+            inodes.add(target[8:-1])
+    found = []
+    for table in ("tcp", "tcp6"):
+        for line in (Path("/proc") / str(pid) / "net" / table).read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in inodes:  # 0A: listening
+                found.append(fields[1])
+    return found

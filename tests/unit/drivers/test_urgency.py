@@ -1,0 +1,58 @@
+"""Scheduling of threads: what is raised or kept on one core is let go again, and only for the thread that asks."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+import pytest
+from labctl.drivers.common import urgency
+
+pytestmark = pytest.mark.skipif(not urgency.allowed(), reason="this user may not schedule ahead of others")
+
+
+def in_thread(call: Callable[[], object]) -> None:
+    """Run it where nothing of it is left behind."""
+    failed: list[BaseException] = []
+
+    def body() -> None:
+        try:
+            call()
+        except BaseException as error:  # told below
+            failed.append(error)
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+
+
+def test_a_thread_that_a_library_raised_is_as_before_even_if_the_library_fails() -> None:
+    def body() -> None:
+        with pytest.raises(RuntimeError), urgency.kept():
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+            raise RuntimeError
+        assert os.sched_getscheduler(0) == os.SCHED_OTHER
+
+    in_thread(body)
+
+
+@pytest.mark.skipif(len(urgency.CORES) < 2, reason="one core is all there is")
+def test_threads_kept_together_are_on_one_core_and_one_that_is_apart_on_any() -> None:
+    seen: dict[str, set[int]] = {}
+
+    def alone() -> None:
+        urgency.apart()
+        seen["apart"] = os.sched_getaffinity(0)
+
+    def body() -> None:
+        urgency.together()
+        seen["together"] = os.sched_getaffinity(0)
+        in_thread(lambda: seen.__setitem__("begun", os.sched_getaffinity(0)))
+        in_thread(alone)
+
+    in_thread(body)
+    assert len(seen["together"]) == 1 and seen["begun"] == seen["together"]
+    assert seen["apart"] == urgency.CORES == os.sched_getaffinity(0)

@@ -1,0 +1,106 @@
+"""`labctl power` as typed: exact answers for rates, simulated ones for times, one line for a mistake."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from labctl import cli
+
+ROOT = Path(__file__).resolve().parents[3]
+DEMO = ROOT / "protocols" / "demo.toml"
+PILOT = ROOT / "tests" / "unit" / "analysis" / "report_table.csv"
+QUICK = ["--runs", "20", "--perm", "99"]
+
+
+def typed(*words: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    code = cli.call(["power", *words])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_a_rate_takes_the_published_number_of_trials(capsys: pytest.CaptureFixture[str]):
+    code, out, _ = typed("--half-width", "0.05", "--rate", "0.7", "--n", "25", capsys=capsys)
+    # methodology 3.9: 320 at p = .7, 381 at .5; facts 4.8: N = 25 at .7 gives 16.9 points
+    assert code == 0 and "takes 320 independent trials; 381 if" in out and "+-16.9" in out
+
+
+def test_pairs_are_connor_s_and_exact_side_by_side(capsys: pytest.CaptureFixture[str]):
+    code, out, _ = typed("--discordant", "0.1", "--difference", "0.05", "--n", "312", "--json", capsys=capsys)
+    found = json.loads(out)
+    assert code == 0 and found["pairs_connor"] == 312
+    assert 0.80 <= found["by_pairs"][0]["power"] < 0.82 and found["by_pairs"][0]["power_exact"] < 0.78
+    assert abs(found["pairs"] - 312) < 20
+
+
+def test_two_unpaired_rates_take_their_sizes_from_a_protocol(capsys: pytest.CaptureFixture[str]):
+    code, out, _ = typed("--rates", "0.9,0.4", "--protocol", str(DEMO), "--json", capsys=capsys)
+    found = json.loads(out)
+    assert code == 0 and [row["trials"] for row in found["by_trials"]] == [12]
+    assert found["alpha"] == 0.05 and found["trials_per_arm"] < 30
+    code, out, _ = typed("--rates", "0.51,0.50", capsys=capsys)
+    assert code == 0 and "needs about 39240 trials per arm (by the normal approximation)" in out
+
+
+def test_times_are_simulated_from_stated_rmsts(capsys: pytest.CaptureFixture[str]):
+    words = ["--rmst", "human=8,a=40,b=70", "--protocol", str(DEMO), "--n", "3,6", *QUICK]
+    code, out, err = typed(*words, capsys=capsys)
+    assert code == 0
+    assert "Assumed (stated)" in out and "a vs b, level 0.05:" in out and "HRT % against human" in out
+    assert "(12, 24 blocks in all)" in out  # four objects
+    assert "simulated: power" in err
+
+
+def test_bare_numbers_take_the_protocol_s_names_when_they_are_as_many(capsys: pytest.CaptureFixture[str]):
+    words = ["--rmst", "8,40,70,90", "--protocol", str(DEMO), "--n", "3", "--json", *QUICK]
+    code, out, _ = typed(*words, capsys=capsys)
+    found = json.loads(out)
+    assert code == 0 and [arm["arm"] for arm in found["arms"]] == ["human", "policy-a", "policy-b", "policy-c"]
+    assert {law["budget_s"] for arm in found["arms"] for law in arm["laws"].values()} == {120.0}
+    assert len(found["objects"]) == 4
+
+
+def test_times_are_simulated_from_a_pilot(capsys: pytest.CaptureFixture[str]):
+    code, out, _ = typed("--pilot", str(PILOT), "--n", "3", *QUICK, capsys=capsys)
+    assert code == 0
+    assert "Assumed (fitted to the pilot)" in out and "policy-b" in out
+    assert "The pilot's own uncertainty is not in these numbers" in out
+
+
+RMST = ["--rmst", "77,99", "--tau", "240", "--items", "8", "--budget-s", "240"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "found none of them"),
+        (["--half-width", "0.05", "--rates", "0.5,0.6"], "found --half-width and --rates"),
+        (["--half-width", "1.5"], "--half-width"),
+        (["--rates", "0.5"], "two rates such as 0.85,0.70"),
+        (["--rates", "0.5,0.5"], "two different rates"),
+        (["--rates", "0.5,1.5"], "two different rates"),
+        (["--discordant", "0.2"], "go together"),
+        (["--discordant", "0.2", "--difference", "0.3"], "at most the share of discordant pairs"),
+        (["--rates", "0.5,0.7", "--n", "500"], "listed up to 400"),
+        (["--rates", "0.5,0.7", "--n", "20,-5"], "--n is '20,-5'"),
+        (["--rmst", "77,99"], "--tau is needed without --protocol"),
+        ([*RMST, "--rmst", "77"], "--rmst has one arm"),
+        ([*RMST, "--rmst", "77,x"], "--rmst has 'x'"),
+        ([*RMST, "--rmst", "a=77,a=99"], "names 'a' twice"),
+        ([*RMST, "--rmst", "77,400"], "allowed is above 0 and below tau"),
+        ([*RMST, "--rmst", "77,nan"], "--rmst has 'nan'"),
+        ([*RMST, "--tau", "300"], "beyond the episode budget of 240 s"),
+        ([*RMST, "--lost", "0.1,0.1,0.1"], "--lost is '0.1,0.1,0.1'"),
+        ([*RMST, "--lost", "1"], "--lost is '1'"),
+        ([*RMST, "--n", "1"], "allowed is 2 and more"),
+        ([*RMST, "--reference", "human"], "no arm 'human' to refer to; the arms are A, B"),
+        ([*RMST, "--perm", "19", "--alpha", "0.01"], "--perm 99"),
+        (["--pilot", "none.csv"], "none.csv: cannot be read"),
+    ],
+)
+def test_a_mistake_is_one_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]):
+    code, out, err = typed(*words, capsys=capsys)
+    assert code == 2 and out == ""
+    assert said in err and err.startswith("error: ") and err.count("\n") == 1

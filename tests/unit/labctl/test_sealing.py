@@ -1,0 +1,67 @@
+"""What is sealed of an episode beside its chunks: footage, and the clocks of devices that have one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labctl.chunks import Chunk
+from labctl.clock import SECOND
+from labctl.devices import StreamSpec
+from labctl.dialect import sqlite_url
+from labctl.nodes.film import index_spec
+from labctl.sealing import episode_clocks, look_over
+from labctl.traces import TraceStore
+
+ARM = StreamSpec("arm/state", ("q", "device_s"), "rad s", 1000.0)
+PLAIN = StreamSpec("tracker", ("x",), "m", 10.0)
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    made = TraceStore.create(sqlite_url(tmp_path / "traces.db"), "c")
+    made.declare("e-1", [ARM, PLAIN, index_spec("wrist", 30.0), index_spec("front", 30.0)])
+    yield made
+    made.close()
+
+
+def camera_rows(host_ns: np.ndarray, ppm: float, domain=0) -> np.ndarray:
+    n = np.arange(len(host_ns))
+    device_us = ((host_ns - 50 * SECOND) * (1 + ppm / 1e6) / 1e3).astype(np.int64)
+    return np.stack([n, device_us, host_ns, n * 33_333, n * 0 + domain, n * 0 - 1], axis=1)
+
+
+def write(store: TraceStore, stream: str, t_ns: np.ndarray, values: np.ndarray, per_chunk: int) -> None:
+    cuts = range(0, len(t_ns), per_chunk)
+    store.write(
+        "e-1", [Chunk(stream, i, t_ns[c : c + per_chunk], values[c : c + per_chunk]) for i, c in enumerate(cuts)]
+    )
+
+
+def test_every_device_with_a_clock_is_fitted_and_no_other_stream(store):
+    host_ns = 100 * SECOND + np.arange(3000) * SECOND // 30
+    write(store, "camera/wrist", host_ns, camera_rows(host_ns, 35.0), 30)
+    blind = camera_rows(host_ns, 0.0)
+    blind[:, 1] = -1
+    write(store, "camera/front", host_ns, blind, 30)
+    t_ns = 100 * SECOND + np.arange(100_000) * SECOND // 1000
+    device_s = 7.0 + np.arange(100_000) / 1000 * (1 - 12e-6)
+    write(store, "arm/state", t_ns, np.stack([device_s * 0, device_s], axis=1), 1000)
+    write(store, "tracker", t_ns[:100], np.zeros((100, 1)), 100)
+    found = episode_clocks(store, "e-1")
+    assert {name: fit["drift_ppm"] for name, fit in found.items()} == {"arm/state": -12.0, "camera/wrist": 35.0}
+    assert found["arm/state"]["rate_hz"] == 1000.0 and found["arm/state"]["n"] <= 60_000
+    assert found["arm/state"]["span_s"] > 95, "a part of the samples, spread over the whole episode"
+
+
+def test_a_camera_whose_clock_was_exchanged_has_a_reset(store):
+    host_ns = 100 * SECOND + np.arange(900) * SECOND // 30
+    write(store, "camera/wrist", host_ns, camera_rows(host_ns, 35.0, np.arange(900) // 600), 30)
+    assert episode_clocks(store, "e-1")["camera/wrist"]["resets"] == 1
+
+
+def test_an_episode_without_samples_has_no_clocks(store, tmp_path):
+    found = look_over(tmp_path, sqlite_url(tmp_path / "traces.db"), "c", "e-1", ["wrist"])
+    assert found.clocks == {} and found.footage.videos == {} and found.footage.notes == []

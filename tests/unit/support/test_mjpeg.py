@@ -1,0 +1,110 @@
+"""The loopback camera sends marked pictures, and each of its faults is what it says."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from PIL import Image
+from support import barcode
+from support.mjpeg import CLOCK, MjpegServer
+
+from labctl.clock import SECOND
+
+
+@pytest.fixture
+def server() -> Iterator[MjpegServer]:
+    with MjpegServer(rate_hz=100.0) as made:
+        yield made
+
+
+class Client:
+    """Reads parts of a multipart stream, the plain way."""
+
+    def __init__(self, server: MjpegServer) -> None:
+        host, _, port = server.url.split("/")[2].partition(":")
+        self.link = http.client.HTTPConnection(host, int(port), timeout=0.5)
+        try:
+            self.link.request("GET", "/stream.mjpg")
+            self.answer = self.link.getresponse()
+        except (OSError, http.client.HTTPException):
+            self.link.close()
+            raise
+
+    def picture(self) -> np.ndarray:
+        """The next picture; raises OSError or EOFError."""
+        length = 0
+        while True:
+            line = self.answer.readline()
+            if not line:
+                raise EOFError
+            if line.startswith(b"Content-Length:"):
+                length = int(line.split(b":")[1])
+            if line == b"\r\n" and length:
+                return np.asarray(Image.open(io.BytesIO(self.answer.read(length))))
+
+    def close(self) -> None:
+        self.answer.close()
+        self.link.close()
+
+
+@pytest.fixture
+def client(server: MjpegServer) -> Iterator[Client]:
+    made = Client(server)
+    yield made
+    made.close()
+
+
+def test_pictures_are_numbered_and_timed_by_the_hosts_clock(server: MjpegServer, client: Client) -> None:
+    before_ns = CLOCK.now_ns()
+    marks = [barcode.read(client.picture()) for _ in range(10)]
+    numbers = [mark.number for mark in marks]
+    assert numbers == list(range(numbers[0], numbers[0] + 10))
+    times = [mark.t_ns for mark in marks]
+    assert times == sorted(times) and before_ns - SECOND // 10 < times[0] and times[-1] < CLOCK.now_ns()
+    assert server.sent >= 10 and server.latest >= numbers[-1]
+
+
+def test_a_frozen_camera_repeats_itself(server: MjpegServer, client: Client) -> None:
+    server.fault = "frozen"
+    marks = [barcode.read(client.picture()) for _ in range(8)]
+    assert len(set(marks[-4:])) == 1
+    server.fault = ""
+    assert len({barcode.read(client.picture()) for _ in range(8)}) > 4
+
+
+def test_a_camera_of_another_size_sends_smaller_pictures(server: MjpegServer, client: Client) -> None:
+    server.fault = "wrong_size"
+    shapes = [client.picture().shape for _ in range(4)]
+    assert shapes[-1] == (120, 160, 3)
+
+
+def test_a_slow_camera_sends_one_in_five(server: MjpegServer, client: Client) -> None:
+    server.fault = "slow"
+    numbers = [barcode.read(client.picture()).number for _ in range(6)][2:]
+    assert {number % 5 for number in numbers} == {0}
+
+
+def test_a_stalled_camera_keeps_the_link_and_a_closed_one_cuts_it(server: MjpegServer, client: Client) -> None:
+    server.fault = "stall"
+    with pytest.raises(TimeoutError):
+        while True:
+            client.picture()
+    server.fault = "close"
+    with pytest.raises((OSError, http.client.HTTPException)):
+        Client(server)
+    server.fault = ""
+    again = Client(server)
+    assert barcode.read(again.picture()) is not None
+    again.close()
+
+
+def test_closing_the_server_leaves_no_thread(client: Client, server: MjpegServer) -> None:
+    server.close()
+    assert not [
+        thread for thread in threading.enumerate() if "mjpeg" in thread.name or "process_request" in thread.name
+    ]

@@ -1,0 +1,98 @@
+"""A live view draws what is published, at the time it carries, and nothing that tells how a policy behaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.rrd import decoded
+
+from labctl.bus import Message
+from labctl.clock import SECOND, ManualClock
+
+rr = pytest.importorskip("rerun")
+
+from labctl.ui.rerun_live import LiveCell, LiveView  # noqa: E402
+
+TOTES = {
+    "left": ((0.48, 0.24, 0.0), (0.34, 0.30, 0.12), False),
+    "right": ((0.48, -0.24, 0.0), (0.34, 0.30, 0.12), False),
+}
+CELL = LiveCell("first", "fr3", TOTES, ["wrist"])
+
+
+def observation(t_ns: int, mode: str = "moving", **body: object) -> Message:
+    arrays = {
+        "q": np.full(7, t_ns / SECOND),
+        "dq": np.full(7, 3.0),
+        "tcp": np.array([0.4, 0.0, 0.3, 0, 1, 0, 0]),
+        "gripper": np.array([0.04]),
+        "items": np.array([[0.4, 0.2, 0.0, 0.5, 1, 0, 0, 1]]),
+        "object": np.array([0.1, 0.05, 0.02, 0.02]),
+        "target_tote": np.array([0.48, -0.24, 0.0, 0.34, 0.30, 0.12]),
+    }
+    return Message("@obs", "obs", {"t_ns": t_ns, "mode": mode, "reason": "", "clipped": "speed", **body}, arrays)
+
+
+@pytest.fixture
+def drawn(tmp_path: Path):
+    """Draw messages into a file; what it says."""
+
+    def draw(*messages: Message) -> dict:
+        recording = rr.RecordingStream("labctl", recording_id="live", send_properties=False)
+        recording.save(tmp_path / "live.rrd")
+        view = LiveView(CELL, ManualClock(0).anchor(), recording=recording)
+        view.draw(messages, 9 * SECOND)
+        view.close()
+        return decoded(tmp_path / "live.rrd")
+
+    rr.set_strict_mode(True)
+    yield draw
+    rr.set_strict_mode(False)
+
+
+def times(said: list[dict]) -> list[int]:
+    return sorted(np.datetime64(t, "ns").astype(int) % (10 * SECOND) for part in said for t in part.get("utc", ()))
+
+
+def test_observations_stand_at_the_time_they_carry(drawn):
+    said = drawn(observation(1 * SECOND), observation(2 * SECOND))
+    for entity in ("/joints/q", "/gripper", "/world/tcp", "/world/items", "/world/joints/fr3_joint7"):
+        assert times(said[entity]) == [1 * SECOND, 2 * SECOND], entity
+    assert "/world/totes/right/label" in said and "right, target" in repr(said["/world/totes/right/label"])
+
+
+def test_pictures_and_the_board_are_drawn(drawn):
+    picture = Message(
+        "@preview", "preview", {"camera": "wrist", "t_ns": SECOND}, {"image": np.zeros((48, 64, 3), np.uint8)}
+    )
+    board = {"trial": "t-1", "trial_state": "running", "condition": "towels/layout-1", "progress": [3, 8]}
+    holds = [{"code": "disk_low", "text": "little disk is left"}]
+    said = drawn(picture, Message("@state", "state", {**board, "holds": holds}))
+    assert times(said["/cameras/wrist"]) == [SECOND] and times(said["/lanes/1_trial"]) == [9 * SECOND]
+    assert "3 of 8 trials" in repr(said["/about"]) and "disk_low" in repr(said["/lanes/3_holds"])
+
+
+def test_a_state_that_does_not_change_is_said_once(drawn):
+    board = Message("@state", "state", {"trial": "t-1", "trial_state": "armed", "progress": [0, 8], "holds": []})
+    said = drawn(board, board, board)
+    assert len(times(said["/lanes/1_trial"])) == len(times(said["/about"])) == 1
+
+
+def test_nothing_tells_how_a_policy_behaves(drawn):
+    """No speeds, no limits that were met, and not when the arm pauses; that it was stopped is shown."""
+    told = repr(drawn(observation(SECOND, "moving"), observation(2 * SECOND, "idle")))
+    assert not [word for word in ("moving", "idle", "speed", "clipped", "dq") if word in told]
+    assert "safety_stop" in repr(drawn(observation(SECOND, "safety_stop"))["/lanes/2_arm"])
+
+
+def test_what_is_not_understood_is_left_out(drawn):
+    bare = Message(
+        "@obs",
+        "obs",
+        {"t_ns": SECOND, "mode": "idle"},
+        {k: v for k, v in observation(0).arrays.items() if k in ("q", "tcp", "gripper")},
+    )
+    said = drawn(bare, Message("@other", "other"))
+    assert times(said["/joints/q"]) == [SECOND]

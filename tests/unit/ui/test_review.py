@@ -1,0 +1,143 @@
+"""The assessor's queue by key presses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from labctl.ui.console.review import Review
+from textual.pilot import Pilot
+
+from labctl.clock import SECOND
+from labctl.errors import InputError
+from labctl.events import EndReason
+from labctl.model import Outcome
+from labctl.reviewed import Item, checked
+from labctl.trial import State, Trial
+
+
+def trial(name: str, moved: int = 2) -> Trial:
+    outcome = Outcome(2, moved, 0, 2 - moved, EndReason.BUDGET)
+    return Trial(
+        name,
+        0,
+        0,
+        "towels/layout-1",
+        state=State.SCORED,
+        episode=f"e-{name}",
+        episodes=(f"e-{name}",),
+        outcome=outcome,
+        ended=EndReason.BUDGET,
+        go_ns=10 * SECOND,
+        end_ns=70 * SECOND,
+    )
+
+
+def operation(at_s: float, result: str = "success") -> dict[str, Any]:
+    return {"op_index": 0, "result": result, "t_ns": round((10 + at_s) * SECOND), "cause": None}
+
+
+class Book:
+    """What stands in for a campaign: two episodes, the second of which the detector saw otherwise."""
+
+    def __init__(self) -> None:
+        self.items = [
+            Item(trial("t-b"), [operation(5.0)], counted=2),
+            Item(trial("t-a"), [operation(4.0), operation(9.0)]),
+        ]
+        self.saved: list[tuple[str, list[dict[str, Any]]]] = []
+        self.watched: list[str] = []
+        self.corrected: list[tuple[str, dict[str, Any], str]] = []
+
+    def load(self) -> list[Item]:
+        return sorted(self.items, key=lambda item: item.reviewed is not None)
+
+    def save(self, name: str, operations: list[dict[str, Any]]) -> None:
+        item = next(item for item in self.items if item.trial.id == name)
+        item.reviewed = checked(item.trial, operations)
+        self.saved.append((name, item.reviewed))
+
+    def correct(self, name: str, outcome: Any, why: str) -> None:
+        if outcome["moved"] > 2:
+            raise InputError("more than were staged")
+        self.corrected.append((name, dict(outcome), why))
+
+
+def reviewing(play: Callable[[Pilot[Any], Callable[[], str]], Awaitable[None]]) -> Book:
+    book = Book()
+
+    async def session() -> None:
+        app = Review(book.load, book.save, book.correct, book.watched.append)
+        async with app.run_test(size=(110, 30)) as pilot:
+
+            def text() -> str:
+                strips = app.screen._compositor.render_strips()
+                return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+            await pilot.pause()
+            await play(pilot, text)
+
+    asyncio.run(session())
+    return book
+
+
+def test_what_the_witnesses_disagree_on_is_said_and_cannot_be_confirmed():
+    async def play(pilot, text):
+        assert "2 of 2 episodes left" in text() and "the detector saw 1 moved, the assessor 2" in text()
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "correct the outcome or the events" in text()
+
+    assert reviewing(play).saved == []
+
+
+def test_a_missing_operation_is_added_and_the_episode_confirmed():
+    async def play(pilot, text):
+        await pilot.press("i")
+        await pilot.press("1", "2", "full_stop", "5", "ctrl+s")
+        await pilot.pause()
+        assert "12.50" in text() and "all witnesses agree" in text()
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "1 of 2 episodes left" in text()
+
+    book = reviewing(play)
+    assert [(name, len(ops)) for name, ops in book.saved] == [("t-b", 2)]
+    assert book.saved[0][1][1]["t_ns"] == round(22.5 * SECOND)
+
+
+def test_an_operation_is_removed_turned_and_taken_back():
+    async def play(pilot, text):
+        await pilot.press("n")
+        await pilot.pause()
+        await pilot.press("d")
+        await pilot.pause()
+        assert "4.00" not in text()
+        await pilot.press("z", "x")
+        await pilot.pause()
+        assert "4.00" in text() and "these events saw 1 moved" in text()
+
+    assert reviewing(play).saved == []
+
+
+def test_the_outcome_is_corrected_with_a_why():
+    async def play(pilot, text):
+        await pilot.press("w")
+        await pilot.pause()
+        await pilot.press("backspace", "1", "tab", "tab", "tab")
+        await pilot.press(*"one fell".replace(" ", "_"))
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+
+    (name, outcome, why), *_ = reviewing(play).corrected
+    assert (name, outcome["moved"], outcome["remaining"], why) == ("t-b", 1, 1, "one_fell")
+
+
+def test_an_episode_is_opened_by_its_id():
+    async def play(pilot, text):
+        await pilot.press("o")
+        await pilot.pause()
+        assert "masked" in text()
+
+    assert reviewing(play).watched == ["e-t-b"]

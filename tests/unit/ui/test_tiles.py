@@ -1,0 +1,82 @@
+"""Pictures in half blocks and curves of joints: what is drawn is what was measured."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from labctl.ui.console.picture import STEP, Picture, cells
+from labctl.ui.console.tiles import BARS, Joints, sparks
+from textual.app import App, ComposeResult
+
+RED, BLUE = (255, 0, 0), (0, 0, 255)
+
+
+def test_a_cell_is_two_pixels_and_its_colours_are_near_the_truth() -> None:
+    image = np.zeros((4, 3, 3), np.uint8)
+    image[0], image[1:] = RED, BLUE
+    drawn = cells(image, 3, 2)
+    assert drawn.shape == (2, 3, 2)
+    colours = np.stack([drawn >> 16, drawn >> 8 & 255, drawn & 255], axis=-1)
+    wanted = np.array([[[RED, BLUE]] * 3, [[BLUE, BLUE]] * 3])
+    assert np.abs(colours - wanted).max() < STEP
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=120), st.integers(1, 80))
+def test_a_curve_has_its_width_and_ends_with_its_last_value(values: list[float], width: int) -> None:
+    drawn = sparks(values, width)
+    assert len(drawn) == width and set(drawn) <= set(BARS)
+    if width > 1:
+        level = (values[-1] - min(values)) / max(max(values) - min(values), 1e-9)
+        assert drawn[-1] == BARS[round(level * (len(BARS) - 1))]
+
+
+class Screen(App[None]):
+    CSS = "Picture { width: 1fr; height: auto; } Joints { height: auto; }"
+
+    def compose(self) -> ComposeResult:
+        yield Picture()
+        yield Joints()
+
+
+def test_a_picture_keeps_its_shape_and_only_rows_that_changed_are_drawn_again() -> None:
+    async def look() -> None:
+        async with Screen().run_test(size=(40, 24)) as pilot:
+            picture = pilot.app.query_one(Picture)
+            image = np.zeros((48, 80, 3), np.uint8)
+            picture.put(image)
+            await pilot.pause()
+            assert (picture.size.width, picture.size.height) == (40, 12), "48 x 80 pixels"
+            asked: list[int] = []
+            drawn = picture.render_line
+            picture.render_line = lambda y: asked.append(y) or drawn(y)  # type: ignore[method-assign]
+            picture.put(image.copy())
+            await pilot.pause()
+            assert asked == [], "the same picture again"
+            changed = image.copy()
+            changed[20:24] = RED
+            picture.put(changed)
+            await pilot.pause()
+            assert asked == [5]
+            assert {segment.style.color.triplet.red for segment in drawn(5) if segment.style} == {252}
+            assert len(list(drawn(5))) == 1, "equal neighbours are one segment"
+
+    asyncio.run(look())
+
+
+def test_the_row_of_a_joint_says_its_name_its_curve_and_its_value() -> None:
+    async def look() -> None:
+        async with Screen().run_test(size=(60, 24)) as pilot:
+            joints = pilot.app.query_one(Joints)
+            for k in range(5):
+                joints.put({"q": np.array([0.1 * k, -1.0]), "gripper": np.array([0.04])}, 10**9 * k)
+            await pilot.pause()
+            rows = [joints.render_line(y).text for y in range(joints.size.height)]
+            assert [row[:9].strip() for row in rows] == ["joint 1", "joint 2", "gripper"]
+            assert [row[-13:].strip() for row in rows] == ["+0.400 rad", "-1.000 rad", "+40.0 mm"]
+            assert rows[0][9] == BARS[0] and rows[0][-14] == BARS[-1] and set(rows[1][9:-13]) == {BARS[0]}
+            assert all(len(row) == 60 for row in rows)
+
+    asyncio.run(look())

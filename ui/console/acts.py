@@ -1,0 +1,324 @@
+"""What a console offers now: one primary act, the others, and the words for what is going on. Pure.
+
+May not: draw, send, read a clock, or offer what the run process would refuse: it goes by the published `by_role`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from labctl.ui.console import words
+from labctl.ui.console.amounts import clock, count, short
+from labctl.ui.console.words import State
+
+from labctl.scene_words import verdict
+
+SECOND = 1_000_000_000
+# state of a trial -> the verb that leads on, who usually does it, the words on the button
+LEADS = {
+    "planned": ("stage", "setter"),
+    "staging": ("commit", "operator"),
+    "armed": ("start", "operator"),
+    "scoring": ("score", "assessor"),
+}
+ROLES = ("operator", "setter", "assessor")
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Something a person can do now: verb and role for the command, the words on the button. `why_not` says what
+    stands against it; such an act is shown and cannot be done.
+    """
+
+    verb: str
+    role: str
+    label: str
+    why_not: str = ""
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What the main screen says: one word for the state, one line on what it means, lines of detail, the time bar
+    (done, of) in seconds.
+    """
+
+    state: str
+    line: str
+    details: Sequence[str] = ()
+    bar: tuple[float, float] | None = None
+
+
+def roles_of(state: State, who: str) -> tuple[str, ...]:
+    """The roles that this person took in the open session."""
+    return next((tuple(person["roles"]) for person in state.get("people", ()) if person["id"] == who), ())
+
+
+def role_for(state: State, who: str, verb: str) -> str | None:
+    """A role of this person that may do this now, or None."""
+    return next((r for r in ROLES if r in roles_of(state, who) and verb in state["by_role"].get(r, ())), None)
+
+
+def primary(state: State, who: str) -> Act | None:
+    """The one thing to do next, done by this person or, with `why_not`, held or left to another."""
+    if not state:
+        return None
+    if state["session"] is None:
+        return Act("session", "operator", "Open the session") if state["trial"] or not _all_done(state) else None
+    if state["trial"] is None:
+        return Act("session_close", "operator", "Close the session")
+    personal = [hold for hold in state["holds"] if hold["needs_person"]]
+    if personal:
+        return Act(
+            "acknowledge", "operator", f"Acknowledge: {short(personal[0]['text'])}", args={"code": personal[0]["code"]}
+        )
+    if state["exhausted"] and state["trial_state"] == "planned":
+        return _act(state, who, "skip", "operator", "Skip this trial: it was voided too often")
+    lead = LEADS.get(state["trial_state"])
+    if lead is None:
+        return None
+    verb, usual = lead
+    if verb == "start" and state["operator_ready"]:
+        return None
+    return _act(state, who, verb, usual, _label(state, verb))
+
+
+def _act(state: State, who: str, verb: str, usual: str, label: str) -> Act:
+    role = role_for(state, who, verb)
+    if role is not None:
+        waiting = verb == "commit" and not state.get("staged", True)
+        return Act(verb, role, label, "the arm is on its way to where episodes begin" if waiting else "")
+    if state["holds"]:
+        return Act(verb, usual, label, state["holds"][0]["text"])
+    if any(verb in verbs for verbs in state["by_role"].values()):
+        able = " or ".join(r for r in ROLES if verb in state["by_role"].get(r, ()))
+        return Act(
+            verb, usual, label, f"this is for the {able}; you are {', '.join(roles_of(state, who)) or 'watching'}"
+        )
+    return Act(verb, usual, label, "sealing the recording" if verb == "score" else "not possible now")
+
+
+def _label(state: State, verb: str) -> str:
+    card = state["card"] or {}
+    return {
+        "stage": f"Stage {card.get('object', '')}, {card.get('layout', '')}",
+        "commit": "Commit: the scene is as in the picture",
+        "start": "Ready: start when the time comes",
+        "score": "Score this episode",
+    }[verb]
+
+
+def page(state: State, now_ns: int, who: str = "") -> Page:
+    """What is going on, in words."""
+    if not state:
+        return Page("no word yet", "waiting for the run process")
+    if state["session"] is None and _all_done(state):
+        return Page("all done", "every trial is finished; `labctl close` and `labctl report` are next")
+    if state["session"] is None:
+        return Page("closed", "no session is open; people and roles come first", _tonight(state))
+    if state["trial"] is None:
+        return Page("all done", "no trial is left; close the session with a note for the next ones")
+    return _PAGES.get(state["trial_state"], _plain)(state, now_ns)
+
+
+def _plain(state: State, now_ns: int) -> Page:
+    return Page(state["trial_state"], "")
+
+
+def _planned(state: State, now_ns: int) -> Page:
+    return Page("next", f"trial {_number(state)}: {_what(state)}", [*_tonight(state), *_setting(state)])
+
+
+def _staging(state: State, now_ns: int) -> Page:
+    home = (
+        "the arm is where episodes begin"
+        if state["staged"]
+        else "the arm is on its way to where episodes begin: hands off"
+    )
+    return Page("staging", f"set the scene: {_what(state)}", [*_setting(state), home, *_matches(state)])
+
+
+def _matches(state: State) -> list[str]:
+    """How well each camera's view fits its reference."""
+    scene = state.get("scene") or {"cameras": {}, "photographing": False, "rules": {}}
+    limit_px = float(scene["rules"].get("max_camera_shift_px") or 0.0)
+    lines = ["taking the photos"] if scene["photographing"] else []
+    for name, seen in scene["cameras"].items():
+        found = seen["scene"]
+        if seen["problem"]:
+            lines.append(f"{name}: {seen['problem']}")
+        elif found:
+            only = "" if seen["counts"] else " (an earlier block's picture; it only informs)"
+            lines.append(f"{name}: match {found['score']:.0f} of 100, {verdict(found, limit_px)}{only}")
+        elif seen["reference"] is None:
+            lines.append(f"{name}: no picture yet to compare with; this one will be it")
+    return lines
+
+
+def may_override(state: State, who: str) -> str | None:
+    """The role by which this person may commit a scene that only its pictures stand against, or None."""
+    if state.get("trial_state") != "staging" or not state["holds"]:
+        return None
+    if not all(hold.get("overridable") for hold in state["holds"]):
+        return None
+    return next((role for role in ("operator", "setter") if role in roles_of(state, who)), None)
+
+
+def _armed(state: State, now_ns: int) -> Page:
+    due = state["times"]["start_due_ns"]
+    left = max(0.0, (due - now_ns) / SECOND) if due else 0.0
+    of = float(state["rules"]["arming_s"])
+    ready = (
+        "you are ready; hands out of the cell"
+        if state["operator_ready"]
+        else "hands out of the cell, then say that you are ready"
+    )
+    lines = [*filter(None, [words.hand_line(state)]), ready, *words.instructions(state, now_ns)]
+    return Page("armed", f"starts in {left:.0f} s: the same wait for everyone", lines, (of - left, of))
+
+
+def _running(state: State, now_ns: int) -> Page:
+    items, budget = state["rules"]["items"], float(state["rules"]["budget_s"])
+    deadline = state["times"]["deadline_ns"]
+    left = max(0.0, (deadline - now_ns) / SECOND) if deadline else budget
+    moves = "the robot may move at any moment"
+    if not deadline:
+        return Page("running", "waiting for go", [*filter(None, [words.hand_line(state)]), moves])
+    lines = [*filter(None, [words.hand_line(state)]), f"you counted {state['counted']} of {items} items moved", moves]
+    lines += words.instructions(state, now_ns)
+    if state.get("touching"):
+        lines.append("a hand is in it: press i when it is out")
+    if state["clipped"]:
+        lines.append(f"the motion is shaped by a limit: {state['clipped']}")
+    lines += words.cameras(state)
+    return Page("running", f"{clock(left)} left of {clock(budget)}", lines, (budget - left, budget))
+
+
+def _scoring(state: State, now_ns: int) -> Page:
+    if "score" not in state["by_role"].get("assessor", ()):
+        return Page("sealing", "the recording is being sealed; the outcome comes after", words.cameras(state))
+    lines = [*_counts(state), *words.cameras(state), *_recovered(state)]
+    return Page("scoring", "what happened? count what lies where", lines)
+
+
+def _counts(state: State) -> list[str]:
+    found, items = state["proposal"] or {}, state["rules"]["items"]
+    lines = [f"staged {items} items; you counted {state['counted']} moved"]
+    if found:
+        lines.append(
+            f"the detector proposes: moved {found['moved']}, lost {found['lost']}, remaining {found['remaining']}"
+        )
+        if found["moved"] != state["counted"]:
+            lines.append("the two differ: count again")
+    return lines
+
+
+_PAGES = {
+    "planned": _planned,
+    "staging": _staging,
+    "armed": _armed,
+    "committed": _armed,
+    "running": _running,
+    "scoring": _scoring,
+}
+
+
+def _number(state: State) -> str:
+    done, of = state["progress"]
+    return f"{done + 1} of {of}"
+
+
+def _what(state: State) -> str:
+    card = state["card"] or {}
+    return f"{card.get('object', '?')}, {card.get('layout', '?')}"
+
+
+def _setting(state: State) -> list[str]:
+    card = state["card"]
+    if not card:
+        return []
+    items = state["rules"]["items"]
+    return [
+        f"{items} items of {card['object']}; target tote {card['tote_side']}, camera {card['camera_side']}",
+        card["instructions"],
+    ]
+
+
+def _tonight(state: State) -> list[str]:
+    lines = []
+    if state["block"] is not None:
+        lines.append(
+            f"block {state['block'] + 1} of {state['blocks']}, {count(state['block_left'], 'trial')} left in it"
+        )
+    note = state["handover"]
+    if note and note["text"]:
+        lines.append(f"handover from {note['who']}: {note['text']}")
+    return [*lines, *_recovered(state)]
+
+
+def _recovered(state: State) -> list[str]:
+    """What the run concluded about this trial when it was started again."""
+    lines = state.get("recovered", ())
+    return ["the run was interrupted; what it found when it was started again:", *lines] if lines else []
+
+
+def header(state: State) -> str:
+    """One line: campaign, cell, block, progress, what is left of the evening."""
+    if not state:
+        return "labctl"
+    done, of = state["progress"]
+    parts = [state["campaign"], f"{state['cell']} ({state['kind']})"]
+    if state["block"] is not None:
+        parts.append(f"block {state['block'] + 1}/{state['blocks']}")
+    parts.append(f"{done}/{of} trials")
+    if state["pace_s"] and done < of:
+        parts.append(f"about {clock(state['pace_s'] * (of - done), coarse=True)} to go")
+    if state["waiting"]:
+        when = "trial" if state["waiting"][0].startswith("after_trial") else "block"
+        parts.append(f"holds after this {when}")
+    return " · ".join(parts)
+
+
+def fixes(state: State) -> list[tuple[str, str]]:
+    """(what is wrong, what clears it) for every live hold, in order."""
+    return [(hold["text"], hold["clears"]) for hold in state.get("holds", ()) if hold["code"] != "no_session"]
+
+
+def against(state: State) -> str:
+    """The line over the holds: what they stand against."""
+    if state.get("trial_state") in ("running", "scoring"):
+        return "before the next trial is staged:"
+    return "something stands against going on:"
+
+
+def _all_done(state: State) -> bool:
+    done, of = state["progress"]
+    return done >= of
+
+
+def offers(action: str, state: State, who: str, *, read_only: bool, may_undo: bool) -> bool:
+    """Can a key do something now? Those that cannot are not shown. action: a name of the console's keys."""
+    trial = state.get("trial_state")
+    match action:
+        case "end" | "futility" | "void" | "release" | "skip":
+            needs = "end" if action == "futility" else action
+            return bool(state) and not read_only and bool(role_for(state, who, needs))
+        case "override":
+            return not read_only and may_override(state, who) is not None
+        case "reference":
+            return not read_only and trial == "staging"
+        case "count":
+            return not read_only and trial in ("running", "scoring")
+        case "touch":
+            return not read_only and (trial == "running" or bool(state.get("touching")))
+        case "undo":
+            return may_undo
+        case "acknowledge":
+            return bool(state.get("waiting") or any(hold["needs_person"] for hold in state.get("holds", ())))
+        case "wait" | "note" | "leave_session":
+            return bool(state.get("session")) and not read_only
+        case "stop" | "primary":
+            return not read_only
+    return True

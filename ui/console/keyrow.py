@@ -1,0 +1,36 @@
+"""The row of keys at the foot of a screen.
+
+May not: be a widget for each key, as Textual's own Footer is: to make those anew takes longer than all else that a key
+press brings about.
+"""
+
+from __future__ import annotations
+
+from textual.app import App
+from textual.content import Content
+from textual.screen import Screen
+from textual.style import Style
+from textual.widgets import Static
+
+
+class KeyRow(Static):
+    """The keys that can do something now, each with what it does; a click on one is the key."""
+
+    def __init__(self) -> None:
+        super().__init__("", id="keys")
+
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, self._changed)
+
+    def _changed(self, screen: Screen[object]) -> None:
+        if not self.is_attached or screen is not self.screen:
+            return
+        row: dict[str, Content] = {}
+        for node, binding, enabled, _ in screen.active_bindings.values():
+            if binding.show and enabled and binding.action not in row:
+                owner = "app" if isinstance(node, App) or binding.action.startswith("app.") else "screen"
+                action = binding.action.removeprefix("app.")
+                key, does = self.app.get_key_display(binding), binding.description
+                text = Content.from_markup("[b $footer-key-foreground]$key[/] $does", key=key, does=does)
+                row[binding.action] = text.stylize(Style.from_meta({"@click": f"{owner}.{action}"}))
+        self.update(Content("  ").join(row.values()), layout=False)

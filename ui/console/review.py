@@ -1,0 +1,217 @@
+"""The assessor's queue: an episode's operations by three witnesses, confirmed, corrected or added to, blind to the arm.
+
+May not: show an arm, a latency or another assessor's name, or write anything itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from labctl.ui.console.asking import Answer, AskScore, Form, Line
+from labctl.ui.console.keyrow import KeyRow
+from textual.app import App, ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.widgets import DataTable, Label, Select, Static
+
+from labctl.clock import SECOND
+from labctl.errors import LabctlError
+from labctl.reviewed import RESULTS, Item, Operation
+
+
+class AskOperation(Form):
+    """When an operation happened, and how it ended."""
+
+    title_text = "An operation that is missing"
+    ok_text = "Add"
+
+    def fields(self) -> Any:
+        yield Label("seconds from go (read them off the episode's timeline)")
+        yield Line(id="at", type="number")
+        yield Label("what came of it")
+        yield Select([(result.replace("_", " "), result) for result in RESULTS], value="success", id="result")
+
+    def answer(self) -> Answer:
+        return {"at_s": float(self.needed("at", "the time")), "result": self.chosen("result") or "success"}
+
+
+class Review(App[str]):
+    """See the module. `load` gives the queue anew; `save(trial, operations)` and `correct(trial, outcome, why)` write;
+    `watch(episode)` opens an episode. Each may raise LabctlError, whose line is shown.
+    """
+
+    CSS_PATH = "console.tcss"
+    TITLE = "labctl review"
+    BINDINGS: ClassVar = [
+        Binding("enter", "confirm", "confirm and next", priority=True),
+        Binding("o", "watch", "open the episode"),
+        Binding("plus,i", "add", "add an operation"),
+        Binding("d,delete", "remove", "remove the operation"),
+        Binding("x", "turn", "moved ↔ lost"),
+        Binding("z", "undo", "start again"),
+        Binding("w", "outcome", "correct the outcome"),
+        Binding("n", "skip", "next"),
+        Binding("q", "quit", "leave"),
+    ]
+
+    def __init__(
+        self,
+        load: Callable[[], Sequence[Item]],
+        save: Callable[[str, list[Operation]], None],
+        correct: Callable[[str, Mapping[str, Any], str], None],
+        watch: Callable[[str], None],
+    ) -> None:
+        super().__init__()
+        self._load, self._save, self._correct, self._watch = load, save, correct, watch
+        self._items: Sequence[Item] = ()
+        self._at = 0
+        self._operations: list[Operation] = []
+
+    def compose(self) -> ComposeResult:
+        yield Label("", id="header", markup=False)
+        with Horizontal(id="body"):
+            with Vertical(id="left"):
+                yield Static("", id="line", markup=False)
+                yield Static("", id="details", markup=False)
+                yield Static("", id="holds", markup=False)
+            yield DataTable(cursor_type="row", zebra_stripes=True, id="operations")
+        yield Static("", id="said", markup=False)
+        yield KeyRow()
+
+    def on_mount(self) -> None:
+        self.query_one(DataTable).add_columns("#", "at, s from go", "came of it", "why")
+        self._reload()
+
+    @property
+    def item(self) -> Item | None:
+        return self._items[self._at] if self._at < len(self._items) else None
+
+    def _reload(self, *, stay: bool = False) -> None:
+        self._items = self._load()
+        if not stay:
+            self._at = 0
+        self._take()
+
+    def _take(self) -> None:
+        self._operations = [dict(op) for op in self.item.operations] if self.item else []
+        self._draw()
+        self.query_one(DataTable).focus()
+
+    def _draw(self) -> None:
+        item, left = self.item, sum(item.reviewed is None for item in self._items)
+        self.query_one("#header", Label).update(f"review · {left} of {len(self._items)} episodes left")
+        table = self.query_one(DataTable)
+        table.clear()
+        if item is None:
+            self.query_one("#line", Static).update("nothing to review")
+            return
+        outcome = item.trial.outcome
+        assert outcome is not None
+        self.query_one("#line", Static).update(f"{item.trial.episode} · {item.trial.condition}")
+        lines = [
+            f"• outcome: moved {outcome.moved}, lost {outcome.lost}, of {outcome.items_staged} staged",
+            f"• ended: {str(item.trial.ended).replace('_', ' ')} after {item.since_go_s(item.trial.end_ns or 0):.1f} s",
+            f"• the operator counted {item.counted if item.counted is not None else 'nothing'}",
+            f"• reviewed {'already' if item.reviewed is not None else 'not yet'}",
+        ]
+        self.query_one("#details", Static).update("\n".join(lines))
+        changed = self._operations != item.operations
+        now = replace(item, reviewed=self._operations, whose="these events") if changed else item
+        wrong = "\n".join(f"✖ {text}" for text in now.differences)
+        self.query_one("#holds", Static).update(wrong or "all witnesses agree")
+        for number, op in enumerate(sorted(self._operations, key=lambda op: op["t_ns"]), 1):
+            at = f"{item.since_go_s(op['t_ns']):.2f}"
+            table.add_row(str(number), at, op["result"].replace("_", " "), op["cause"] or "")
+
+    def _say(self, text: str, *, wrong: bool = False) -> None:
+        said = self.query_one("#said", Static)
+        said.update(text)
+        said.set_class(wrong, "wrong")
+
+    def _chosen(self) -> Operation | None:
+        ordered = sorted(self._operations, key=lambda op: op["t_ns"])
+        row = self.query_one(DataTable).cursor_row
+        return ordered[row] if 0 <= row < len(ordered) else None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enter belongs to the form while one is open."""
+        return not (action == "confirm" and len(self.screen_stack) > 1)
+
+    def action_confirm(self) -> None:
+        """What stands is what happened: journal it, go to the next."""
+        if self.item is None:
+            return
+        try:
+            self._save(self.item.trial.id, self._operations)
+        except LabctlError as error:
+            self._say(str(error), wrong=True)
+            return
+        self._say(f"{self.item.trial.episode} reviewed")
+        self._reload()
+
+    def action_watch(self) -> None:
+        if self.item is not None and self.item.trial.episode is not None:
+            try:
+                self._watch(self.item.trial.episode)
+                self._say("opening the episode, masked")
+            except LabctlError as error:
+                self._say(str(error), wrong=True)
+
+    def action_add(self) -> None:
+        def answered(answer: Answer | None) -> None:
+            if answer is not None and self.item is not None and self.item.trial.go_ns is not None:
+                t_ns = self.item.trial.go_ns + round(answer["at_s"] * SECOND)
+                cause = None if answer["result"] == "success" else "reviewed"
+                self._operations.append({"op_index": 0, "result": answer["result"], "t_ns": t_ns, "cause": cause})
+                self._draw()
+
+        self.push_screen(AskOperation(), answered)
+
+    def action_remove(self) -> None:
+        chosen = self._chosen()
+        if chosen is not None:
+            self._operations.remove(chosen)
+            self._draw()
+
+    def action_turn(self) -> None:
+        """A success that was none, or a loss that was a success."""
+        chosen = self._chosen()
+        if chosen is not None:
+            lost = chosen["result"] == "success"
+            chosen |= {"result": "lost" if lost else "success", "cause": "reviewed" if lost else None}
+            self._draw()
+
+    def action_undo(self) -> None:
+        self._take()
+
+    def action_skip(self) -> None:
+        if self._items:
+            self._at = (self._at + 1) % len(self._items)
+            self._take()
+
+    def action_outcome(self) -> None:
+        item = self.item
+        if item is None or item.trial.outcome is None:
+            return
+        outcome = item.trial.outcome
+        rules = {"items": outcome.items_staged, "stages": (), "tags": ()}
+        state = {"rules": rules, "counted": item.counted or 0, "proposal": None, "ended": str(item.trial.ended)}
+
+        def answered(answer: Answer | None) -> None:
+            if answer is None:
+                return
+            kept = {"stage_reached": outcome.stage_reached, "tags": list(outcome.tags)}
+            why = answer.pop("why")
+            try:
+                self._correct(item.trial.id, {**answer, **kept}, why)
+            except LabctlError as error:
+                self._say(str(error), wrong=True)
+                return
+            operations = self._operations
+            self._reload(stay=True)
+            self._operations = operations
+            self._draw()
+
+        self.push_screen(AskScore(state, {"moved": outcome.moved, "lost": outcome.lost}, why=True), answered)

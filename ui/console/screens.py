@@ -1,0 +1,110 @@
+"""The first screen of the console, which follows the trial.
+
+May not: decide what may be done (`acts`), or show an outcome, a latency or a rate while people are blind.
+"""
+
+from __future__ import annotations
+
+from labctl.ui.console import acts
+from labctl.ui.console.acts import State
+from labctl.ui.console.amounts import clock, short
+from labctl.ui.console.keyrow import KeyRow
+from labctl.ui.console.tiles import Cameras, Joints
+from rich.cells import cell_len
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Button, Digits, Label, ProgressBar, Static
+
+TALL = 30  # rows from which the clock is drawn large
+SILENT = (
+    "no word from the run process: this screen is old; the stop key still reaches the arm",
+    "it goes on by itself; if it does not, end it and start it again: labctl run {}",
+)
+GONE = (
+    "the run process is gone: its lease is over, so whatever moved has stopped",
+    "start it again: labctl run {}; this console attaches to it by itself",
+)
+WIDE = 100  # columns from which cameras and curves stand beside the card
+
+
+class Now(Screen[None]):
+    """The first screen: what is going on, what is wrong, the one thing to do."""
+
+    def compose(self) -> ComposeResult:
+        yield Label("labctl", id="header", markup=False)
+        with Horizontal(id="body"):
+            with VerticalScroll(id="left"):
+                yield Static("", id="state", markup=False)
+                yield Static("", id="line", markup=False)
+                yield Digits("", id="clock")
+                yield ProgressBar(total=1.0, show_percentage=False, show_eta=False, id="time")
+                yield Static("", id="details", markup=False)
+                yield Static("", id="holds", markup=False)
+            with Vertical(id="right"):
+                yield Cameras()
+                yield Joints()
+        yield Static("", id="said", markup=False)
+        yield Button("…", id="primary", disabled=True)
+        yield KeyRow()
+
+    def on_resize(self) -> None:
+        self.set_class(self.size.width < WIDE, "narrow")
+        self.query_one(Cameras).refresh(layout=True)
+
+    def draw(self, state: State, who: str, now_ns: int, *, fresh: bool, there: bool, read_only: bool) -> None:
+        """Draw the state. fresh: the run process was heard lately; there: its process exists."""
+        page = acts.page(state, now_ns, who)
+        self._put("header", ("" if fresh else "NO WORD FROM THE RUN PROCESS · ") + acts.header(state))
+        self._put("state", page.state.upper())
+        for name in ("planned", "staging", "armed", "running", "scoring"):
+            self.query_one("#state").set_class(state.get("trial_state") == name, f"is-{name}")
+        self._put("line", page.line)
+        self._put("details", "\n".join(f"• {line}" for line in page.details))
+        bar = self.query_one("#time", ProgressBar)
+        bar.display = page.bar is not None
+        big = self.query_one("#clock", Digits)
+        big.display = page.bar is not None and self.size.height >= TALL
+        if page.bar is not None:
+            bar.update(total=page.bar[1], progress=page.bar[0])
+            left = clock(page.bar[1] - page.bar[0])
+            if big.display and big.value != left:
+                big.update(left)
+        if not fresh and state:
+            what, clears = SILENT if there else GONE
+            wrong = [(what, clears.format(state["campaign"]))]
+        else:
+            wrong = acts.fixes(state)
+        lines = [f"✖ {text}\n  to go on: {clears}" for text, clears in wrong]
+        title = acts.against(state) if fresh else "this screen is old:"
+        self._put("holds", "\n".join([title, *lines]) if lines else "")
+        self._primary(acts.primary(state, who), fresh=fresh, read_only=read_only)
+
+    def _primary(self, act: acts.Act | None, *, fresh: bool, read_only: bool) -> None:
+        button = self.query_one("#primary", Button)
+        button.display = act is not None and not read_only
+        if act is not None:
+            why = short(f"{act.label}: not yet; {act.why_not}", max(self.size.width - 8, 40))
+            label = why if act.why_not else f"{act.label}  (enter)"
+            if str(button.label) != label:
+                button.label = Content(label)
+            button.disabled = bool(act.why_not) or not fresh
+
+    def _put(self, name: str, text: str) -> None:
+        widget = self.query_one(f"#{name}", Static if name != "header" else Label)
+        before = str(widget.content)
+        if before != text:
+            widget.update(text, layout=name == "state" or not same_rows(before, text, widget.content_size.width))
+
+    def say(self, text: str, *, wrong: bool = False) -> None:
+        """One line above the button: the answer to the last key."""
+        self._put("said", text)
+        self.query_one("#said", Static).set_class(wrong, "wrong")
+
+
+def same_rows(before: str, after: str, width: int) -> bool:
+    """Do two texts surely take the same room? A screen is laid out anew only when they do not: it takes long."""
+    rows = [text.split("\n") for text in (before, after)]
+    fit = all(cell_len(row) <= width for row in (*rows[0], *rows[1]))
+    return fit and len(rows[0]) == len(rows[1]) and bool(before) == bool(after)

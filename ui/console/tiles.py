@@ -1,0 +1,121 @@
+"""What moves on the screen: joints as small curves, cameras as half-block pictures.
+
+May not: show a latency or a rate, or redraw faster than asked.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+from labctl.ui.console.picture import Picture
+from rich.segment import Segment
+from textual.containers import Horizontal, Vertical
+from textual.geometry import Size
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Static
+
+KEPT = 120  # points of a curve
+BARS = "▁▂▃▄▅▆▇█"
+NAME, VALUE = 9, 13  # columns beside a curve
+DRAW_NS = 200_000_000  # five times a second
+PICTURE_NS = 400_000_000
+OLD_S = 2.0
+GHOST_NS = 1_500_000_000  # a ghost older than this gives way to the live picture
+
+
+class Joints(Widget):
+    """The joints in rad and the gripper's opening in mm, as the arm measures them: a row with a curve for each."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"joints--name", "joints--curve"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._drawn_ns = 0
+        self._rows: list[deque[float]] = []
+
+    def put(self, arrays: Mapping[str, np.ndarray], now_ns: int, *, draw: bool = True) -> None:
+        """Take an observation: q (dof,) rad, gripper (1,) m; show it, if it is time and `draw`."""
+        values = [*np.asarray(arrays["q"]).tolist(), 1000 * float(np.ravel(arrays["gripper"])[0])]
+        if len(values) != len(self._rows):
+            self._rows = [deque(maxlen=KEPT) for _ in values]
+            self.refresh(layout=True)
+        for row, value in zip(self._rows, values, strict=True):
+            row.append(value)
+        if draw and now_ns - self._drawn_ns >= DRAW_NS:
+            self._drawn_ns = now_ns
+            self.refresh()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self._rows)
+
+    def render_line(self, y: int) -> Strip:
+        width = self.content_size.width
+        if y >= len(self._rows):
+            return Strip.blank(width, self.rich_style)
+        last = y + 1 == len(self._rows)
+        name, value = "gripper" if last else f"joint {y + 1}", self._rows[y][-1]
+        parts = [
+            (f"{name:>7}  ", self.get_component_rich_style("joints--name")),
+            (sparks(self._rows[y], width - NAME - VALUE), self.get_component_rich_style("joints--curve")),
+            (f"{value:+9.1f} mm " if last else f"{value:+9.3f} rad", self.rich_style),
+        ]
+        return Strip([Segment(text, style) for text, style in parts]).adjust_cell_length(width, self.rich_style)
+
+
+def sparks(values: Sequence[float], width: int) -> str:
+    """The latest values as a row of bars from the lowest to the highest; an older history is drawn closer together."""
+    if width <= 0:
+        return ""
+    kept = np.asarray(values, float)
+    at = np.linspace(0, len(kept) - 1, width).round().astype(int)
+    low, span = kept.min(), max(float(np.ptp(kept)), 1e-9)
+    return "".join(BARS[level] for level in ((kept[at] - low) / span * (len(BARS) - 1)).round().astype(int))
+
+
+class Cameras(Horizontal):
+    """The latest small picture of every camera, and how old it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tiles: dict[str, tuple[Static, Picture]] = {}
+        self._seen_ns: dict[str, int] = {}
+        self._drawn_ns: dict[str, int] = {}
+        self._ghosts: dict[str, tuple[int, float | None]] = {}
+
+    def put(self, camera: str, image: np.ndarray, now_ns: int) -> None:
+        """Take a picture (height, width, 3) uint8 RGB."""
+        self._seen_ns[camera] = now_ns
+        if camera not in self._tiles:
+            self._tiles[camera] = (Static(camera, classes="camera-name"), Picture(classes="camera"))
+            self.mount(Vertical(*self._tiles[camera], name=camera))
+            self.call_after_refresh(self.sort_children, key=lambda tile: tile.name or "")
+        elif self._ghosted(camera, now_ns):
+            return
+        elif now_ns - self._drawn_ns.get(camera, 0) >= PICTURE_NS and self.display:
+            self._drawn_ns[camera] = now_ns
+            self._tiles[camera][1].put(image)
+
+    def ghost(self, camera: str, image: np.ndarray, score: float | None, now_ns: int) -> None:
+        """Take a picture of the staged scene over its reference; it stands in for the live one while these come."""
+        if camera in self._tiles:
+            self._ghosts[camera] = (now_ns, score)
+            self._seen_ns[camera] = now_ns
+            self._tiles[camera][1].put(image)
+
+    def _ghosted(self, camera: str, now_ns: int) -> bool:
+        return camera in self._ghosts and now_ns - self._ghosts[camera][0] < GHOST_NS
+
+    def ages(self, now_ns: int) -> None:
+        """Say of each camera how old its picture is once that matters."""
+        for camera, (label, _) in self._tiles.items():
+            age_s = (now_ns - self._seen_ns[camera]) / 1e9
+            text = camera if age_s < OLD_S else f"{camera}: no picture for {age_s:.0f} s"
+            if self._ghosted(camera, now_ns):
+                score = self._ghosts[camera][1]
+                text += " over its reference" + (f" · match {score:.0f}" if score is not None else "")
+            if label.content != text:
+                label.update(text)

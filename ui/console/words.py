@@ -1,0 +1,168 @@
+"""What the pages beside the first screen say. Pure.
+
+May not: draw, read a clock, or say an outcome, a latency, a policy's rate or anything of an arm that people do not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from labctl.ui.console.amounts import bar, clock, count
+
+State = Mapping[str, Any]
+SECOND = 1_000_000_000
+WAITING = "waiting for the run process"
+
+
+def holds(state: State) -> list[str]:
+    """Every hold: what is wrong, what clears it, and whether that takes a person."""
+    if not state:
+        return [WAITING]
+    lines: list[str] = []
+    for hold in state["holds"]:
+        lines += [f"✖ {hold['text']}", f"  to go on: {hold['clears']}", f"  {_who_clears(hold)}", ""]
+    for code in state["waiting"]:
+        lines += [f"… a hold after this {_after(code)} was asked for", "  a lets go of it", ""]
+    return lines or ["nothing; the trial can go on"]
+
+
+def _who_clears(hold: Mapping[str, Any]) -> str:
+    if hold["needs_person"]:
+        return "it stays until a person has looked and acknowledges it: a"
+    if hold["overridable"]:
+        return "it goes with its cause; o commits all the same, with a reason that every report prints"
+    return "it goes with its cause"
+
+
+def _after(code: str) -> str:
+    return "trial" if code.startswith("after_trial") else "block"
+
+
+def session(state: State) -> list[str]:
+    """Who is here in which role, what was handed over, the pace."""
+    if not state:
+        return [WAITING]
+    lines = [f"campaign  {state['campaign']} in cell {state['cell']} ({state['kind']})"]
+    if state["session"] is None:
+        lines.append("session   none is open; ENTER on the first screen opens one")
+    else:
+        lines.append(f"session   {state['session']}")
+        lines += [f"  {person['id']}: {', '.join(person['roles'])}" for person in state["people"]]
+    if state["checks"]:
+        lines += ["", "checks at every opening", *(f"  {check}" for check in state["checks"])]
+    note = state["handover"]
+    if note and note["text"]:
+        lines += ["", f"handed over by {note['who']} ({note['wall'][:16].replace('T', ' ')})", f"  {note['text']}"]
+    if state["pace_s"]:
+        lines += ["", f"pace      a trial every {clock(state['pace_s'])} this evening"]
+    return lines
+
+
+def hand(state: State) -> list[str]:
+    """The device of a person's trial: clutch, input, how much is let through, how near a leader stands."""
+    told = state.get("hand")
+    if not told:
+        return [
+            "nobody drives by hand now.",
+            "In a trial that a person drives, this page shows their device, the clutch, how near a leader",
+            "stands to the arm, and the ramp. It begins when the scene is committed.",
+        ]
+    lines = [
+        f"device   {told['device']}",
+        f"clutch   {'held' if told['engaged'] else 'not held: the arm rests'}",
+        f"input    {'fresh' if told['fresh'] else 'stale: the arm rests'}",
+        f"ramp     {bar(told['ramp'])} {100 * told['ramp']:.0f} % of the wish gets through",
+    ]
+    if told["gap_rad"] is not None:
+        lines += ["", f"leader to arm, at most {told['limit_rad']:g} rad before go"]
+        for number, gap in enumerate(told["gap_rad"], 1):
+            far = "  ✖ too far" if gap > told["limit_rad"] else ""
+            lines.append(f"joint {number}  {bar(gap / told['limit_rad'])} {gap:.2f} rad{far}")
+    return [*lines, "", hand_line(state) or ""]
+
+
+def hand_line(state: State) -> str | None:
+    """One line for the first screen on the hand of a person's trial; None when nobody drives."""
+    told = state.get("hand")
+    if not told:
+        return None
+    running = state["trial_state"] == "running"
+    if told["waits"]:
+        rests = "; the arm rests" if running else ""
+        return f"by hand ({told['device']}): {told['waits']}{rests}"
+    return f"by hand ({told['device']}): {'the hand has the arm' if running else 'the hand is ready; keep holding'}"
+
+
+def instructions(state: State, now_ns: int) -> list[str]:
+    """Where the protocol switches the instruction: the one that stands, and the next with the seconds to it."""
+    told = state.get("instructions", ())
+    stood = [entry for entry in told if entry["taken_ns"] is not None]
+    lines = [f"instruction now: {stood[-1]['instruction']}"] if stood else []
+    following = told[told.index(stood[-1]) + 1 :] if stood else told[1:]
+    if not following:
+        return lines
+    entry, go_ns = following[0], told[0]["taken_ns"]
+    left_s = None if go_ns is None else entry["at_s"] - (now_ns - go_ns) / SECOND
+    when = "" if left_s is None else f" (in {left_s:.0f} s)" if left_s > 0 else " (due, not yet taken)"
+    return [*lines, f"switch at {entry['at_s']:g} s{when}: {entry['instruction']}"]
+
+
+def cameras(state: State) -> list[str]:
+    """What a lost camera means for the episode that runs or was recorded."""
+    lines = []
+    running = state["trial_state"] == "running"
+    for camera in state.get("cameras", ()):
+        if camera["lost"] and running:
+            lines.append(
+                f"camera {camera['name']} gives no pictures ({camera['lost']}): the episode goes on, the gap is marked"
+            )
+        elif camera["missing"] and not running:  # a few are nothing to look at while a robot moves
+            lines.append(
+                f"camera {camera['name']}: {count(camera['missing'], 'frame')} missing, marked as a gap in this episode"
+            )
+    return lines
+
+
+def path(state: State) -> list[str]:
+    """The steps from an open campaign to its report, the one at hand marked, each with its command."""
+    if not state:
+        return [WAITING]
+    name, (done, of) = state["campaign"], state["progress"]
+    where = f"{done} of {of} finished"
+    if state["block"] is not None:
+        where += f", block {state['block'] + 1} of {state['blocks']}"
+    if state["pace_s"] and done < of:
+        where += f", about {clock(state['pace_s'] * (of - done), coarse=True)} to go"
+    steps = [
+        ("trials", f"{bar(done / of)} {where}", done >= of),
+        ("close", f"labctl close {name}     no more trials (end the run first)", False),
+        ("review", f"labctl review {name}     the assessor, blind; disagreements first", False),
+        ("freeze", f"labctl freeze {name}     no more review", False),
+        ("unblind", f"labctl unblind {name}     arms become known", False),
+        ("report", f"labctl report {name} --out report     where it lies is printed at its end", False),
+    ]
+    at = next(i for i, (_, _, over) in enumerate(steps) if not over)
+    marks = ("✔", "▶", "·")
+    lines = [f"{marks[(i > at) + (i >= at)]} {what:<8} {text}" for i, (what, text, _) in enumerate(steps)]
+    return [*lines, "", "How the arms do is said in the report and nowhere before."]
+
+
+def cell(state: State) -> Sequence[Sequence[str]]:
+    """What answers and what does not, and how each did in the last recording."""
+    told = state.get("devices", {}).items()
+    return [(name, entry["text"], entry["recorded"], entry["state"]) for name, entry in told]
+
+
+def history(state: State) -> Sequence[Sequence[str]]:
+    """The last trials, without what came of them."""
+    return [
+        (
+            entry["trial"],
+            str(entry["block"] + 1),
+            entry["condition"],
+            entry["state"].replace("_", " "),
+            str(entry["voids"]),
+        )
+        for entry in reversed(state.get("earlier", ()))
+    ]
