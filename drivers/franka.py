@@ -25,11 +25,12 @@ from labctl.drivers.common.options import Options
 from labctl.drivers.common.silence import Silence
 from labctl.drivers.common.states import States
 from labctl.drivers.common.streamed import StreamedArm
-from labctl.drivers.common.urgency import apart, kept, together
+from labctl.drivers.common.urgency import apart, together
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import RobotStatus, load
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
+from labctl.scheduling import kept
 
 KNOWN = (
     *("host", "servo", "realtime", "dynamics_factor", "home_rad", "home_speed_rad_s", "tool_z_m", "load_kg"),

@@ -13,10 +13,10 @@ from typing import Any
 import franky
 from labctl.drivers.common.gripping import GripperWorker
 from labctl.drivers.common.options import Options
-from labctl.drivers.common.urgency import kept
 
 from labctl.devices import Kind, RobotStatus
 from labctl.errors import DeviceLost, DeviceRefused
+from labctl.scheduling import kept
 
 STROKE_M = 0.08
 CHANGE_M = 0.005

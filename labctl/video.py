@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from labctl.errors import InputError, StorageError
+from labctl.scheduling import kept
 
 TIME_BASE = Fraction(1, 1_000_000)
 DEPTH_TIME_BASE = Fraction(1, 1000)  # Matroska's own: milliseconds
@@ -62,7 +63,8 @@ class _Writer:
         self._stream.time_base = context.time_base = time_base
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._container.start_encoding()
+            with kept(begun=True):
+                self._container.start_encoding()
             self._size = self._path.stat().st_size
         except OSError as error:
             raise self._refused(error) from error

@@ -5,10 +5,8 @@ May not: raise a thread above the vendor's own, or fail where it is not allowed:
 
 from __future__ import annotations
 
-import contextlib
 import os
 import resource
-from collections.abc import Iterator
 
 PRIORITY = 5  # of SCHED_FIFO; the vendors' threads are higher
 CONTROLLER = 2 * PRIORITY  # of an emulated one: a real one has a computer of its own
@@ -56,16 +54,3 @@ def apart() -> None:
     """The calling thread may run on any core again, as one that waits for states should: it cannot wait for others."""
     if len(CORES) > 1:
         os.sched_setaffinity(0, CORES)
-
-
-@contextlib.contextmanager
-def kept() -> Iterator[None]:
-    """However a client's library schedules the calling thread, it is as before afterwards, and if it fails too."""
-    if not hasattr(os, "sched_setscheduler"):
-        yield
-        return
-    policy, param = os.sched_getscheduler(0), os.sched_getparam(0)
-    try:
-        yield
-    finally:
-        os.sched_setscheduler(0, policy, param)

@@ -12,12 +12,12 @@ import pytest
 from labctl.drivers.common import fci_reading
 from labctl.drivers.common.fci_reading import ClientState, FciReading, client_samples
 from labctl.drivers.common.fci_state import Datagram, samples
-from labctl.drivers.common.urgency import kept
 from support.emulators import Emulator, needs_raw_sockets
 from support.robots import RobotRig, cell_named
 
 from labctl.clock import SECOND
 from labctl.errors import DeviceRefused
+from labctl.scheduling import kept
 
 franky = pytest.importorskip("franky")
 pytestmark = pytest.mark.alone

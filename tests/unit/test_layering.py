@@ -52,7 +52,8 @@ VENDORS = {
     "rtde_io": ("drivers/ur5.py",),
     "dashboard_client": ("drivers/ur5.py",),
     "pymodbus": ("drivers/robotiq_serial.py",),
-    "pyrealsense2": ("drivers/realsense.py", "drivers/common/realsense_device.py"),
+    "pyrealsense2": ("drivers/common/librealsense.py",),
+    "libusb_package": ("drivers/common/librealsense.py",),
     "cv2": ("drivers/opencv_camera.py",),
     "skimage": ("labctl/scene_match.py",),
     "msgpack": ("drivers/common/policy_codec.py", "drivers/bridges/lerobot_openpi.py"),
@@ -69,7 +70,7 @@ VENDORS = {
         "ui/rerun_depth.py",
     ),
 }
-DRIVER_SEES = ("labctl.devices", "labctl.clock", "labctl.errors", "labctl.drivers.common")
+DRIVER_SEES = (*("labctl.devices", "labctl.clock", "labctl.errors", "labctl.scheduling"), "labctl.drivers.common")
 OUTER = ("labctl.drivers", "labctl.analysis", "labctl.ui", "labctl.fixtures", "labctl.protocols")
 
 

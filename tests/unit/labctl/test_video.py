@@ -1,8 +1,10 @@
 """A video keeps its frames' times, repeats to the byte, and survives the death of its writer."""
 
+import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -241,3 +243,16 @@ def test_every_codec_worth_naming_keeps_frames_and_times(tmp_path, codec):
     assert write(tmp_path / "v.mp4", times_us, codec=codec, preset=preset, rate_hz=30.0) == 45
     assert [number_of(image) for _, image in read_frames(tmp_path / "v.mp4")] == [n % 16 for n in range(45)]
     assert frame_times(tmp_path / "v.mp4").tolist() == times_us
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's encoder may go ahead of others")
+@pytest.mark.parametrize("codec", ["libx264", "libx265", "libsvtav1"])
+def test_no_encoder_goes_ahead_of_a_robot(tmp_path, codec):
+    """SVT-AV1 asks for the highest realtime priority there is, for who opens it and for sixteen threads of its own."""
+    writer = VideoWriter(tmp_path / "v.mp4", 64, 48, codec=codec, preset="10" if codec == "libsvtav1" else "fast")
+    for number in range(5):
+        writer.write(picture(number), number * 100_000)
+    threads = [int(path.name) for path in Path("/proc/self/task").iterdir()]
+    ahead = [thread for thread in threads if os.sched_getscheduler(thread) != os.SCHED_OTHER]
+    writer.close()
+    assert ahead == [] and os.sched_getscheduler(0) == os.SCHED_OTHER
