@@ -113,4 +113,11 @@ def test_a_stop_is_shown_as_fast_as_it_happened_and_within_the_record(source: So
 
 
 def test_the_same_video_gives_the_same_bytes(source: Source):
-    assert cut(source, 2 * SECOND, 8 * SECOND, 1) == cut(source, 2 * SECOND, 8 * SECOND, 1)
+    """Whatever the memory holds that the encoder is given: with x264's macroblock tree one of these ten was another."""
+    memory = np.random.default_rng(0)
+    made = set()
+    for _ in range(10):
+        for size in memory.integers(1, 3_000_000, 5):
+            memory.bytes(size)
+        made.add(cut(source, 2 * SECOND, 8 * SECOND, 1))
+    assert len(made) == 1
