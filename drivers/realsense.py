@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyrealsense2
 from labctl.drivers.common.cameras import FROZEN_S, LiveCamera, PlayedCamera
 from labctl.drivers.common.frame_reader import QUEUE
+from labctl.drivers.common.librealsense import rs
 from labctl.drivers.common.options import Options
 from labctl.drivers.common.pairing import Pairing
 from labctl.drivers.common.realsense_device import (
@@ -38,8 +38,6 @@ from labctl.drivers.common.realsense_device import (
 from labctl.clock import MonotonicClock
 from labctl.devices import Frame
 from labctl.errors import DeviceRefused, InputError
-
-rs: Any = pyrealsense2  # made of C++: a type checker sees none of it
 
 KNOWN = ("serial", "depth", "frozen_s", "color_sensor", "depth_sensor", "file", "pace", "width", "height", "rate_hz")
 OF_CAMERA = ("serial", "frozen_s", "color_sensor", "depth_sensor")

@@ -312,7 +312,8 @@ def load(name: str, options: Mapping[str, Any], *, where: str = "", **given: Any
     The module has a function `build(options, **given)` that returns the device and raises InputError on a bad option.
     Nothing else imports drivers.
 
-    Raises InputError for an unknown name, MissingExtra when the driver's vendor library is not installed.
+    Raises InputError for an unknown name or a vendor library that cannot be loaded, MissingExtra when it is not
+    installed.
     """
     module_name, _, attribute = name.partition(":")
     full = module_name if "." in module_name else f"labctl.drivers.{module_name}"
@@ -327,6 +328,8 @@ def load(name: str, options: Mapping[str, Any], *, where: str = "", **given: Any
     except ModuleNotFoundError as error:
         extra = getattr(error, "name", None) or "all"
         raise MissingExtra("all", f"driver {name!r} (module {extra!r} is missing)") from error
+    except ImportError as error:  # a shared object that its wheel expects the system to have
+        raise InputError(f"driver {name!r} cannot load its library: {error}", where=where or None) from error
     build = getattr(module, attribute or "build", None)
     if build is None:
         raise InputError(f"driver {name!r} has no function {attribute or 'build'!r}", where=where or None)

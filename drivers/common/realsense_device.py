@@ -10,11 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pyrealsense2
+from labctl.drivers.common.librealsense import rs
 
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused
-
-rs: Any = pyrealsense2  # made of C++: a type checker sees none of it
 
 # librealsense's own exceptions arrive as RuntimeError, C++'s as the others (pybind11's documentation, "Built-in C++ to
 # Python exception translation").

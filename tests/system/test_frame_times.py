@@ -107,7 +107,7 @@ def test_frames_of_a_live_stream_are_stamped_when_they_arrive_and_never_take_eac
 
 def test_depth_of_a_realsense_comes_back_bit_for_bit_under_its_own_frames(tmp_path: Path) -> None:
     """A recording by librealsense's own recorder, played by the driver into a film; two came without depth."""
-    pytest.importorskip("pyrealsense2")
+    pytest.importorskip("labctl.drivers.common.librealsense")
     from support.realsense import SoftRealSense
 
     path = SoftRealSense("rec-1").record(tmp_path / "r.db3", range(1, 61), skip={7: "depth", 8: "depth"})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,9 +17,15 @@ from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Camera, Frame, load
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 
-rs = pytest.importorskip("pyrealsense2")
+rs = pytest.importorskip("labctl.drivers.common.librealsense").rs
 from support.realsense import BASELINE_M, CLOCK, FOCAL, SoftRealSense, depth_image  # noqa: E402
 
+WITHOUT_LIBUSB = """
+from labctl.drivers.common import librealsense
+librealsense.LIBUSB = "libof-no-system.so.0"
+librealsense.ready_libusb()
+print("libusb_package" in open("/proc/self/maps").read())
+"""
 SIZE = {"width": 320, "height": 240, "rate_hz": 30.0}
 ALONE = {10: "depth", 11: "depth", 20: "color"}  # of the golden recording: which stream gives nothing at which number
 NUMBERS = range(1, 31)
@@ -25,6 +33,11 @@ NUMBERS = range(1, 31)
 
 def camera(**options: Any) -> Camera:
     return load("realsense", {**SIZE, **options}, cell={}, fixture={})
+
+
+def test_a_system_without_libusb_takes_the_packages() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_LIBUSB], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 @pytest.fixture

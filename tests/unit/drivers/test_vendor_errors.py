@@ -40,7 +40,7 @@ print(9)
 
 # librealsense throws C++ exceptions alone, so pybind11's are all there are; OpenCV has one of its own
 REALSENSE = """
-import pyrealsense2 as rs
+from labctl.drivers.common.librealsense import rs
 from labctl.drivers.common import realsense_device
 from labctl.errors import DeviceLost, DeviceRefused
 own = [v for v in vars(rs).values() if isinstance(v, type) and issubclass(v, BaseException)]
