@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.neighbours import stolen_s
@@ -49,3 +54,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_teardown(item: pytest.Item) -> None:
     if item.get_closest_marker("alone"):
         item.add_report_section("call", "host", f"the host took {HOST.taken_s():.2f} s of this machine's cores")
+
+
+def of_this_process() -> dict[str, Any]:
+    """What one test may leave changed for all that follow it in the same process."""
+    found: dict[str, Any] = {"folder": Path.cwd(), "switch interval": sys.getswitchinterval()}
+    if hasattr(os, "sched_getscheduler"):
+        found["scheduling"] = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority, os.sched_getaffinity(0)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_changed() -> Iterator[None]:
+    """A test that fails only after another one, in whatever order files are dealt out, costs whoever reads it a day."""
+    before = of_this_process()
+    yield
+    assert of_this_process() == before, "this test leaves its process changed for all that follow"

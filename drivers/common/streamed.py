@@ -117,6 +117,7 @@ class StreamedArm:
             self._link.close()
             self._gripper.close()
             raise
+        self._interval_s = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_S)
         urgent(LOOP)
         self._thread = threading.Thread(target=self._serve, name="servo", daemon=True)
@@ -248,6 +249,7 @@ class StreamedArm:
             self._thread = None
             self._link.close()
             self._gripper.close()
+            sys.setswitchinterval(self._interval_s)
             ordinary()
 
     def _raise_if_lost(self) -> None:
