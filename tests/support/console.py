@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from labctl.ui.console.app import Console
 from textual.events import Key
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
 from labctl.bus import Message
+from labctl.campaign import Campaign
 from labctl.clock import SECOND
 from labctl.errors import StateError
 from labctl.sealing import Findings
 from support.bench import Bench
+from support.campaigns import HUMAN, make_campaign, policy
 
 NARROW, WIDE = (80, 24), (200, 60)
+both_sizes = pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "200x60"])
 ROUNDS = 3  # of mail: what was sent, what came of it, its place
 # The key of every page beside the first screen, and what stands on it.
 PAGES = {
@@ -238,3 +244,17 @@ def at_console(
 def picture(seed: int = 0) -> np.ndarray:
     """A small picture (90, 120, 3)."""
     return np.random.default_rng(seed).integers(0, 255, (90, 120, 3), dtype=np.uint8)
+
+
+@contextmanager
+def evening(folder: Path, **given: Any) -> Iterator[Bench]:
+    """A bench of two trials; `given` is the campaign's."""
+    arms = [HUMAN, policy("zebra", endpoint="sim://zebra")]
+    campaign_folder = make_campaign(folder, arms, items=2, budget=20.0, **given).folder
+    with Campaign.open(campaign_folder, writer=True) as campaign:
+        yield Bench(campaign)
+
+
+def flat(text: str) -> str:
+    """Without line breaks and what stands beside the card: a long line may be wrapped anywhere."""
+    return " ".join(text.split())

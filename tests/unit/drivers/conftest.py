@@ -1,13 +1,17 @@
-"""The closed loop and the parsed example files, for the tests of this folder."""
+"""The closed loop, the parsed example files and the cameras that are plugged in, for the tests of this folder."""
 
 from __future__ import annotations
 
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from support.realsense import SoftRealSense
 
 RIG = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("rig.py"))))
 
@@ -26,3 +30,22 @@ def given() -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def given_ur5() -> dict[str, Any]:
     return {"cell": RIG.toml("hw_configs/sim_ur5.toml"), "fixture": RIG.toml("fixtures/two_totes.toml")}
+
+
+@pytest.fixture
+def plugged(monkeypatch: pytest.MonkeyPatch) -> list[SoftRealSense]:
+    """The cameras at this computer; a test fills the list."""
+    from labctl.drivers import realsense
+
+    found: list[SoftRealSense] = []
+    monkeypatch.setattr(realsense, "connected_devices", lambda: [soft.device for soft in found])
+    return found
+
+
+@pytest.fixture
+def soft(plugged: list[SoftRealSense]) -> Iterator[SoftRealSense]:
+    from support.realsense import SoftRealSense
+
+    with SoftRealSense() as made:
+        plugged.append(made)
+        yield made

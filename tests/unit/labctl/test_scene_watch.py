@@ -1,4 +1,4 @@
-"""Claims about commits and their photos: what holds them, what is journalled, and what a person may decide."""
+"""Claims about scenes that are watched: what holds a commit, what is journalled, and what a person may decide."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from typing import Any
 
 import pytest
 from support.bench import Bench
-from support.campaigns import HUMAN, make_campaign, policy
+from support.scene_bench import CAMERAS, scene_benches
 
 from labctl.bus import Message
-from labctl.campaign import Campaign
 from labctl.clock import SECOND
 from labctl.events import Kind
-from labctl.scene_watch import PHOTO_NS
-from labctl.scenes import photos_of
 
-CAMERAS = ("over_shoulder", "wrist")
 FINE = {"score": 97.5, "shift_px": [0.1, 0.0], "rotation_deg": 0.0, "moved_px": 0.1, "note": "", "ssim": 0.99}
 FINE |= {"changed": 0.0, "regions": []}
 STILL = {key: FINE[key] for key in ("shift_px", "rotation_deg", "moved_px", "note")}
@@ -28,19 +24,8 @@ AFTER = {"scene": FINE, "pose": STILL}
 
 @pytest.fixture
 def build(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
-    """A bench with both cameras; rules are lines of [scene]."""
-    opened: list[Campaign] = []
-
-    def made(*rules: str) -> Bench:
-        scene = "\n".join(["[scene]", *rules, "[design]"])
-        arms = [HUMAN, policy("zebra", endpoint="sim://zebra")]
-        folder = make_campaign(tmp_path, arms, cameras=True, protocol={"[design]": scene}).folder
-        opened.append(Campaign.open(folder, writer=True))
-        return Bench(opened[-1])
-
-    yield made
-    for campaign in opened:
-        campaign.close()
+    with scene_benches(tmp_path) as made:
+        yield made
 
 
 def second_trial(bench: Bench) -> None:
@@ -60,121 +45,6 @@ def both(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def told(bench: Bench, camera: str) -> dict[str, Any]:
     return dict([m.body for m in bench.sent if m.kind == "compare" and m.to == f"camera:{camera}"][-1])
-
-
-def ask_to_commit(bench: Bench, **args: Any) -> list[Message]:
-    """A commit whose photos are still to come."""
-    body = {"id": "slow", "verb": "commit", "role": "operator", "who": "ann", "args": args, "version": None}
-    return bench.hear(Message("run", "command", body, sender="console"))
-
-
-def test_a_commit_keeps_a_photo_of_every_camera_and_says_what_it_was_compared_with(build):
-    bench = build()
-    bench.begin()
-    episode = bench.commit()
-    (committed,) = bench.events(Kind.SCENE_COMMITTED)
-    assert set(committed.body["photo"]) == set(CAMERAS)
-    assert committed.body["match"]["wrist"]["reference"] is None
-    assert photos_of(bench.events(), episode)["wrist"]["file"] == committed.body["photo"]["wrist"]["file"]
-
-
-def test_photos_are_of_light_that_falls_after_the_word(build):
-    bench = build()
-    bench.begin()
-    bench.commit()
-    asked = [m.body for m in bench.sent if m.kind == "photo"]
-    assert len(asked) == 2 and all(body["after_ns"] == bench.now_ns for body in asked)
-    assert len({body["file"] for body in asked}) == 2
-
-
-def test_a_commit_is_answered_when_its_photos_are_there_and_not_before(build):
-    bench = build()
-    bench.begin()
-    bench.taking.clear()
-    sent = ask_to_commit(bench)
-    assert not [m for m in sent if m.kind == "reply"] and not bench.events(Kind.SCENE_COMMITTED)
-    assert "commit" not in bench.shown()["allowed"]
-    assert [hold["code"] for hold in bench.shown()["holds"]] == ["photographing"]
-    requests = [m for m in bench.sent if m.kind == "photo"]
-    assert not [m for m in bench.hear(bench.photographed(requests[0].to, requests[0].body)) if m.kind == "reply"]
-    answered = bench.hear(bench.photographed(requests[1].to, requests[1].body))
-    assert [(m.to, m.body["id"], m.body["ok"]) for m in answered if m.kind == "reply"] == [("console", "slow", True)]
-    assert len(bench.events(Kind.SCENE_COMMITTED)) == 1
-
-
-def test_asked_again_for_a_commit_that_is_under_way_it_is_carried_out_once(build):
-    bench = build()
-    bench.begin()
-    bench.taking.clear()
-    ask_to_commit(bench)
-    assert not [m for m in ask_to_commit(bench) if m.kind == "reply"]
-    assert len([m for m in bench.sent if m.kind == "photo"]) == 2
-
-
-def test_a_camera_that_gives_no_photo_refuses_the_commit_in_time(build):
-    bench = build()
-    bench.begin()
-    bench.taking.discard("camera:wrist")
-    ask_to_commit(bench)
-    bench.wait(PHOTO_NS)
-    reply = [m.body for m in bench.sent if m.kind == "reply"][-1]
-    assert not reply["ok"] and "camera wrist gave no photo" in reply["error"]
-    assert not bench.events(Kind.SCENE_COMMITTED)
-    bench.taking.add("camera:wrist")
-    assert bench.command("commit")["ok"]
-
-
-def test_a_photo_that_could_not_be_written_refuses_the_commit(build):
-    bench = build()
-    bench.begin()
-    bench.finds["wrist"] = {"photo": None, "problem": "no space left"}
-    reply = bench.command("commit")
-    assert not reply["ok"] and "camera wrist gave no photo (no space left)" in reply["error"]
-
-
-def test_where_no_photo_is_required_the_commit_goes_on_without_one(build):
-    bench = build("require_photo = false")
-    bench.begin()
-    bench.taking.discard("camera:wrist")
-    ask_to_commit(bench)
-    bench.wait(PHOTO_NS)
-    (committed,) = bench.events(Kind.SCENE_COMMITTED)
-    assert set(committed.body["photo"]) == {"over_shoulder"}
-
-
-def test_a_camera_that_dies_while_its_photo_is_awaited_is_not_waited_for(build):
-    bench = build()
-    bench.begin()
-    bench.taking.discard("camera:wrist")
-    ask_to_commit(bench)
-    bench.hear(Message("run", "exited", {"name": "camera:wrist", "reason": "unplugged"}))
-    reply = [m.body for m in bench.sent if m.kind == "reply"][-1]
-    assert not reply["ok"] and "wrist" in reply["error"]
-    assert not bench.events(Kind.SCENE_COMMITTED)
-
-
-def test_a_trial_given_back_while_its_photos_are_taken_is_not_committed(build):
-    bench = build()
-    bench.begin()
-    bench.taking.clear()
-    ask_to_commit(bench)
-    assert bench.command("release", reason="a towel is missing")["ok"]
-    answered = bench.hear(*(bench.photographed(m.to, m.body) for m in bench.sent if m.kind == "photo"))
-    (reply,) = [m.body for m in answered if m.kind == "reply"]
-    assert not reply["ok"] and "given back" in reply["error"]
-    assert not bench.events(Kind.SCENE_COMMITTED)
-
-
-def test_what_went_wrong_while_photos_were_taken_holds_the_commit(build):
-    bench = build()
-    bench.begin()
-    bench.taking.clear()
-    ask_to_commit(bench)
-    bench.mode, bench.reason = "safety_stop", "someone leaned on it"
-    bench.wait(SECOND // 10)
-    answered = bench.hear(*(bench.photographed(m.to, m.body) for m in bench.sent if m.kind == "photo"))
-    (reply,) = [m.body for m in answered if m.kind == "reply"]
-    assert not reply["ok"] and "someone leaned on it" in reply["error"]
 
 
 def test_the_second_arm_of_a_block_is_held_against_the_firsts_photo(build):
@@ -385,17 +255,6 @@ def test_a_screen_is_shown_what_counts_and_what_was_found(build):
     bench.finds = both(AFTER)
     bench.commit()
     assert bench.shown()["scene"]["cameras"] == {}, "after the commit nothing of the scene is watched"
-
-
-def test_a_run_that_is_asked_to_end_leaves_no_commit_behind(build):
-    bench = build()
-    bench.begin()
-    bench.taking.clear()
-    ask_to_commit(bench)
-    answered = bench.hear(Message("run", "shutdown"))
-    assert bench.node.finished
-    assert [m.body["ok"] for m in answered if m.kind == "reply"] == [False]
-    assert not bench.events(Kind.SCENE_COMMITTED)
 
 
 def test_every_attempt_of_a_block_stages_the_same_simulated_scene(build):

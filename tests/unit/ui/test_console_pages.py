@@ -1,0 +1,224 @@
+"""What else is read and typed of an evening, by key presses: pages, the review, a person's trial, the report."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from labctl.ui.console.campaigns import Campaigns, Entry
+from labctl.ui.console.review import Review
+from support.bench import Bench
+from support.console import NARROW, WIDE, Desk, at_console, both_sizes, evening, flat
+from textual.events import Key
+
+from labctl.bus import Message
+from labctl.campaign import Campaign
+from labctl.errors import StateError
+from labctl.events import Kind
+from labctl.reviewed import queue
+
+
+@both_sizes
+def test_what_was_scored_is_reviewed_and_corrected_without_an_arm_on_any_screen(tmp_path, size):
+    """The operator counts one too few; the assessor reads the episode again and corrects the outcome."""
+    seen: list[str] = []
+
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        await desk.event("success", episode)
+        await desk.press("e", "e")
+        await desk.sealed(episode)
+        await desk.press("enter", "ctrl+s")
+
+    async def judge(bench: Bench) -> None:
+        def load() -> list[Any]:
+            with Campaign.open(bench.campaign.folder) as opened:
+                return queue(opened.state, opened.events())
+
+        def tell(verb: str, trial: str, **args: Any) -> None:
+            reply = bench.command(verb, role="assessor", trial=trial, **args)
+            if not reply["ok"]:
+                raise StateError(reply["error"])
+
+        app = Review(
+            load,
+            lambda trial, operations: tell("review", trial, operations=operations),
+            lambda trial, outcome, why: tell("correct", trial, why=why, **outcome),
+            lambda episode: None,
+        )
+        async with app.run_test(size=size) as pilot:
+
+            def text() -> str:
+                seen.append(
+                    "\n".join("".join(s.text for s in strip) for strip in app.screen._compositor.render_strips())
+                )
+                return flat(seen[-1])
+
+            await pilot.pause()
+            assert "1 of 1 episodes left" in text() and "the assessor 0" in text()
+            await pilot.press("enter")
+            await pilot.pause()
+            assert not bench.events(Kind.OPERATIONS_REVIEWED), "witnesses that differ cannot be confirmed"
+            await pilot.press("w")
+            await pilot.pause()
+            assert "Correct the outcome" in text()
+            await pilot.press("backspace", "1", "tab", "tab", "tab", *"misread", "ctrl+s")
+            await pilot.pause()
+            assert "all witnesses agree" in text()
+            await pilot.press("enter")
+            await pilot.pause()
+            assert "0 of 1 episodes left" in text()
+
+    with evening(tmp_path) as bench:
+        at_console(bench, play, size=size)
+        asyncio.run(judge(bench))
+        change = bench.events(Kind.OUTCOME_CORRECTED)[-1].body
+        assert (change["old"]["moved"], change["new"]["moved"], change["why"]) == (0, 1, "misread")
+        assert len(bench.events(Kind.OPERATIONS_REVIEWED)[-1].body["operations"]) == 1
+    assert not any(secret in text for text in seen for secret in ("zebra", "sim://", "human"))
+
+
+@both_sizes
+def test_a_persons_trial_shows_the_device_the_clutch_the_alignment_and_the_ramp(tmp_path, size):
+    async def play(desk: Desk) -> None:
+        await desk.press("d")
+        assert "nobody drives by hand now" in desk.text()
+        await desk.press("escape")
+        episode = await desk.armed()
+        far = [0.1, 0.0, 0.0, 0.8, 0.0, 0.0, 0.0]
+        why = "bring the leader to the arm: joint 4 is 0.80 rad away"
+        await desk.hand(episode, waits=why, gap_rad=far)
+        assert f"by hand (gello): {why}" in flat(desk.text()) and "ARMED" in desk.text()
+        await desk.press("d")
+        text = desk.text()
+        assert "device   gello" in text and "clutch   held" in text and "at most 0.6 rad before go" in text
+        assert next(line for line in text.splitlines() if "too far" in line).strip().startswith("joint 4")
+        await desk.hand(episode, gap_rad=[0.1] * 7)
+        assert "too far" not in desk.text() and "the hand is ready; keep holding" in desk.text()
+        await desk.press("escape", "enter")
+        await desk.wait(4.0)
+        await desk.go(episode)
+        await desk.hand(episode, ramp=0.5, gap_rad=[0.1] * 7)
+        assert "the hand has the arm" in flat(desk.text())
+        await desk.press("d")
+        assert "50 % of the wish gets through" in desk.text()
+        await desk.hand(episode, waits="hold the clutch", engaged=False)
+        assert "not held: the arm rests" in desk.text()
+        await desk.press("space")
+        assert desk.bench.events(Kind.EPISODE_ENDED)[-1].body["reason"] == "safety_stop", "from any page"
+        assert "nobody drives by hand now" in desk.text()
+
+    with evening(tmp_path) as bench:
+        at_console(bench, play, size=size)
+
+
+@both_sizes
+def test_the_way_to_the_report_and_the_session_are_pages(tmp_path, size):
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        await desk.press("s")
+        assert "ann: operator, setter, assessor" in desk.text()
+        await desk.press("escape", "p")
+        text = desk.text()
+        assert "▶ trials" in text and "0 of 2 finished, block 1 of 1" in text
+        assert all(f"labctl {verb} trial-run" in text for verb in ("close", "review", "freeze", "unblind", "report"))
+        await desk.press("escape", "e", "e")
+        await desk.sealed(episode)
+        await desk.press("enter", "ctrl+s", "p")
+        assert "1 of 2 finished" in desk.text()
+
+    with evening(tmp_path) as bench:
+        at_console(bench, play, size=size)
+
+
+def test_digits_typed_while_the_screen_is_busy_are_taken_in_their_order(tmp_path):
+    """A wrong digit is taken back and the right one typed before the screen has looked at either."""
+
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        await desk.press("e", "e")
+        await desk.sealed(episode)
+        await desk.press("enter")
+        for key, char in (("2", "2"), ("backspace", None), ("1", "1")):
+            desk.app.post_message(Key(key, char))
+        await desk.settle()
+        assert "so 1 remain in the source tote" in desk.text()
+
+    with evening(tmp_path) as bench:
+        at_console(bench, play)
+
+
+def test_words_of_people_are_shown_as_they_were_written(tmp_path):
+    """What looks like markup is none: it would hide words, or end the console."""
+    note = "the [red] lamp [/] flickers [/bold"
+
+    async def play(desk: Desk) -> None:
+        await desk.press("enter", "enter")
+        assert desk.bench.command("session_close", handover=note)["ok"]
+        await desk.wait(0.2)
+        assert note in flat(desk.text())
+        await desk.press("s")
+        assert note in flat(desk.text())
+        await desk.press("escape", "enter", "enter")
+        assert desk.bench.command("wait", after="trial", why=note)["ok"]
+        await desk.wait(0.2)
+        await desk.running()
+        await desk.press("e", "e")
+        await desk.press("w")
+        assert desk.text()
+
+    with evening(tmp_path) as bench:
+        at_console(bench, play, size=WIDE)
+
+
+def test_a_report_is_made_from_the_list_of_campaigns_step_by_step_to_its_path(tmp_path):
+    entries = [Entry("first", "unblinded", 4, 4, False, ""), Entry("second", "unblinded", 4, 4, False, "")]
+    asked: list[str] = []
+
+    def make(name: str, say: Any) -> Path:
+        asked.append(name)
+        say("1/4 the record is verified")
+        if name == "second":
+            raise StateError("the chain is broken at 17")
+        say("3/4 the statistics are worked out")
+        return Path("/lab/reports/first/report.html")
+
+    async def session() -> list[str]:
+        app, seen = Campaigns(entries, make), []
+        async with app.run_test(size=NARROW) as pilot:
+            for keys in (("enter",), ("escape", "down", "enter")):
+                await pilot.press(*keys)
+                await app.workers.wait_for_complete()
+                await pilot.pause()
+                seen.append(str(app.screen.query_one("#lines").content))  # type: ignore[attr-defined]
+        return seen
+
+    made, refused = asyncio.run(session())
+    assert asked == ["first", "second"]
+    assert "3/4 the statistics are worked out" in made and made.endswith("/lab/reports/first/report.html")
+    assert refused.endswith("✖ no report: the chain is broken at 17")
+
+
+@both_sizes
+def test_a_switch_of_the_instruction_is_announced_counted_down_and_then_stands(tmp_path, size):
+    async def play(desk: Desk) -> None:
+        episode = await desk.armed()
+        assert "switch at 6 s: Move the small items." in flat(desk.text()), "nobody is surprised by it"
+        await desk.press("enter")
+        await desk.wait(4.0)
+        await desk.go(episode)
+        assert "instruction now: Move the items." in flat(desk.text())
+        assert "switch at 6 s (in 6 s): Move the small items." in flat(desk.text())
+        await desk.wait(6.0)
+        assert "switch at 6 s (due, not yet taken): Move the small items." in flat(desk.text())
+        assert "instruction now: Move the items." in flat(desk.text())
+        took = {"episode": episode, "number": 0, "t_ns": desk.bench.now_ns}
+        desk.hear(Message("run", "switched", took, sender="controller"))
+        await desk.draw()
+        assert "instruction now: Move the small items." in flat(desk.text())
+        assert "switch at" not in desk.text()
+
+    tables = '[[switch]]\nname = "small"\nat_s = 6.0\ninstruction = "Move the small items."\n'
+    with evening(tmp_path, link=tables) as bench:
+        at_console(bench, play, size=size)
