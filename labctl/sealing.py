@@ -16,7 +16,7 @@ from labctl import detector
 from labctl.errors import LabctlError
 from labctl.footage import Footage, footage
 from labctl.model import Fixture
-from labctl.skew import fit_clock
+from labctl.skew import fit_clock, missing_samples
 from labctl.traces import TraceStore
 
 # The column that holds the device's own time, and how many ns one unit of it is.
@@ -27,8 +27,11 @@ MOST_ROWS = 60_000  # of a stream, evenly spread, are enough to judge a clock
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """`clocks`: {stream: ClockFit.body() and rate_hz} of streams whose devices have a clock of their own. `detected`:
-    bodies of what the detector found in the arm's trace, None when nobody asked or the trace cannot say.
+    """What was found.
+
+    clocks: of each stream whose device has a clock of its own ClockFit.body() with `n` of all samples, `rate_hz` and,
+    of a device that samples evenly, how many are `missing`. detected: bodies of what the detector found in the arm's
+    trace, None when nobody asked or the trace cannot say.
     """
 
     footage: Footage = field(default_factory=Footage)
@@ -76,6 +79,7 @@ def detected(store: TraceStore, episode: str, layout: detector.Layout | None) ->
 def episode_clocks(store: TraceStore, episode: str) -> dict[str, dict[str, Any]]:
     """How the clock of every device ran in an episode; a stream whose chunks cannot be read is left to `verify`."""
     found = {}
+    counts = store.seal(episode)
     for spec in store.streams(episode):
         column = next((name for name in DEVICE_TIMES if name in spec.columns), None)
         if column is None:
@@ -87,7 +91,11 @@ def episode_clocks(store: TraceStore, episode: str) -> dict[str, dict[str, Any]]
         times = values[:, spec.columns.index(column)].astype(float) * DEVICE_TIMES[column]
         known = np.isfinite(times) & (times >= 0)
         clock = values[known, spec.columns.index("domain")] if "domain" in spec.columns else None
-        fit = fit_clock(np.round(times[known]).astype(np.int64), t_ns[known], clock)
+        device_ns = np.round(times[known]).astype(np.int64)
+        fit = fit_clock(device_ns, t_ns[known], clock)
         if fit is not None:
-            found[spec.name] = {**fit.body(), "rate_hz": spec.rate_hz}
+            count = int(counts[spec.name]["n"])
+            found[spec.name] = {**fit.body(), "n": count, "rate_hz": spec.rate_hz}
+            if known.all() and not fit.resets and (lost := missing_samples(device_ns, count)) is not None:
+                found[spec.name]["missing"] = lost
     return found

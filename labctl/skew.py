@@ -20,6 +20,8 @@ SHORTEST_S = 1.0
 JUMP_S = 0.05  # a step of the difference between both clocks that lasts is a reset, one that does not is a late sample
 AROUND_S = 2.0  # so long before and after a step, and 15 samples, decide whether it lasts
 AROUND = 15
+UNEVEN = 0.05  # of a step between samples: a device whose steps lie further from whole ones does not count evenly
+LOST = 0.01  # of a stream: more that never came is said
 BLOCKS = 40
 TRIM = 3.5  # standard deviations, by the median absolute deviation; in 4 rounds
 
@@ -72,8 +74,24 @@ def fit_clock(device_ns: np.ndarray, host_ns: np.ndarray, clock: np.ndarray | No
     return ClockFit(len(apart), float(x[-1] - x[0]), zero + level, 1e6 * slope, 1e6 * error, jitter_ms, len(cuts))
 
 
+def missing_samples(device_ns: np.ndarray, count: int) -> int | None:
+    """How many samples of an episode never came, by the clock of a device that samples evenly, such as a robot.
+
+    device_ns (n,) int64: device times in order, the first and the last of the episode among them; count: how many
+    samples there are in all. None where the clock was set or its steps are no multiples of one length, as a camera's.
+    """
+    steps = np.diff(np.asarray(device_ns, dtype=np.int64)).astype(float)
+    if len(steps) < FEWEST or steps.min() <= 0:
+        return None
+    near = steps[steps < 1.5 * steps.min()]
+    step = float(near.mean())  # single ones may be rounded, as seconds in floating point are
+    if (np.abs(near / step - 1) > UNEVEN).any():
+        return None
+    return max(0, round(float(device_ns[-1] - device_ns[0]) / step) + 1 - count)
+
+
 def clock_warnings(stream: str, fit: Mapping[str, Any]) -> list[str]:
-    """What is unusual about a sealed fit (`ClockFit.body` and the stream's `rate_hz`); [] for a good clock."""
+    """What is unusual about a sealed fit (`sealing.Findings`); [] for a good clock of a device that lost little."""
     found = []
     if abs(fit["drift_ppm"]) - 3 * fit["drift_se_ppm"] > DRIFT_LIMIT_PPM:
         found.append(f"the clock of {stream} drifts by {fit['drift_ppm']:+.0f} ppm against the host's")
@@ -82,6 +100,9 @@ def clock_warnings(stream: str, fit: Mapping[str, Any]) -> list[str]:
         found.append(f"samples of {stream} reach the host with {fit['jitter_ms']:.1f} ms of jitter (p95)")
     if fit["resets"]:
         found.append(f"the clock of {stream} was reset {fit['resets']} time(s)")
+    lost = fit.get("missing") or 0
+    if lost > LOST * (fit["n"] + lost):
+        found.append(f"{lost:,} of {fit['n'] + lost:,} samples of {stream} never came, by its own clock")
     return found
 
 
@@ -89,7 +110,8 @@ def clock_line(stream: str, fit: Mapping[str, Any]) -> str:
     """A fit in one line for people."""
     drift = f"drift {fit['drift_ppm']:+.1f} ± {fit['drift_se_ppm']:.1f} ppm"
     resets = f", {fit['resets']} reset(s)" if fit["resets"] else ""
-    return f"{stream}: {drift}, jitter {fit['jitter_ms']:.2f} ms (p95) over {fit['span_s']:.0f} s{resets}"
+    lost = f", {fit['missing']:,} of {fit['n'] + fit['missing']:,} samples missing" if fit.get("missing") else ""
+    return f"{stream}: {drift}, jitter {fit['jitter_ms']:.2f} ms (p95) over {fit['span_s']:.0f} s{resets}{lost}"
 
 
 def campaign_clock(fits: Sequence[Mapping[str, Any]]) -> str:
@@ -98,7 +120,9 @@ def campaign_clock(fits: Sequence[Mapping[str, Any]]) -> str:
     resets = sum(fit["resets"] for fit in fits)
     worst = max(fit["jitter_ms"] for fit in fits)
     span = f"{drifts[0]:+.1f} to {drifts[-1]:+.1f}" if len(drifts) > 1 else f"{drifts[0]:+.1f}"
-    return f"drift {span} ppm, jitter up to {worst:.2f} ms, {resets} reset(s)"
+    lost = sum(fit.get("missing") or 0 for fit in fits)
+    of = f", {lost:,} of {lost + sum(fit['n'] for fit in fits):,} samples missing" if lost else ""
+    return f"drift {span} ppm, jitter up to {worst:.2f} ms, {resets} reset(s){of}"
 
 
 def _resets(apart: np.ndarray, since: np.ndarray, clock: np.ndarray | None) -> list[int]:

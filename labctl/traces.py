@@ -134,15 +134,16 @@ class TraceStore:
     def read(self, episode: str, stream: str, *, most_rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """All samples of a stream: t_ns (n,) int64, values (n, columns). n is 0 for a declared stream without samples.
 
-        most_rows: no more than about so many, in whole chunks spread evenly over the episode.
+        most_rows: no more than about so many, in whole chunks spread evenly over the episode, its last among them.
         Raises ValueError for an undeclared stream, BrokenRecord when a chunk does not match its digest.
         """
         spec = self._spec(episode, stream)
         times, values = [], []
         chunks = self._chunks(episode, stream)
         if most_rows is not None:
-            every = max(1, -(-self.seal(episode)[stream]["n"] // most_rows))
-            chunks = chunks.where(CHUNK.c.seq % every == 0)
+            sealed = self.seal(episode)[stream]
+            every = max(1, -(-sealed["n"] // most_rows))
+            chunks = chunks.where((CHUNK.c.seq % every == 0) | (CHUNK.c.t1_ns == sealed["t1_ns"]))
         for row in self._rows(chunks):
             if hashlib.sha256(row.payload).hexdigest() != row.sha256:
                 where = f"{self._where} episode {episode} stream {stream} chunk {row.seq}"

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from labctl.chunks import Chunk
 from labctl.clock import SECOND
@@ -13,6 +15,7 @@ from labctl.devices import StreamSpec
 from labctl.dialect import sqlite_url
 from labctl.nodes.film import index_spec
 from labctl.sealing import episode_clocks, look_over
+from labctl.skew import campaign_clock, clock_line, clock_warnings, missing_samples
 from labctl.traces import TraceStore
 
 ARM = StreamSpec("arm/state", ("q", "device_s"), "rad s", 1000.0)
@@ -52,8 +55,43 @@ def test_every_device_with_a_clock_is_fitted_and_no_other_stream(store):
     write(store, "tracker", t_ns[:100], np.zeros((100, 1)), 100)
     found = episode_clocks(store, "e-1")
     assert {name: fit["drift_ppm"] for name, fit in found.items()} == {"arm/state": -12.0, "camera/wrist": 35.0}
-    assert found["arm/state"]["rate_hz"] == 1000.0 and found["arm/state"]["n"] <= 60_000
+    assert found["arm/state"]["rate_hz"] == 1000.0 and found["arm/state"]["n"] == 100_000, "of all, not of those read"
+    assert found["arm/state"]["missing"] == 0
     assert found["arm/state"]["span_s"] > 95, "a part of the samples, spread over the whole episode"
+
+
+@pytest.mark.parametrize("n", [20_000, 100_000], ids=["all samples are read", "every other chunk is read"])
+def test_states_that_never_came_are_counted_by_the_robots_clock(store, n):
+    came = np.delete(np.arange(n), [*range(500, 544), 7000, *range(n - 1200, n - 1000)])
+    t_ns = 100 * SECOND + came * SECOND // 1000
+    write(store, "arm/state", t_ns, np.stack([came * 0.0, 7.0 + came / 1000], axis=1), 1000)
+    found = episode_clocks(store, "e-1")["arm/state"]
+    assert (found["missing"], found["n"]) == (245, n - 245)
+    words = clock_warnings("arm/state", found)
+    assert words == ([] if n == 100_000 else [f"245 of {n:,} samples of arm/state never came, by its own clock"])
+    assert clock_line("arm/state", found).endswith(f" over {n / 1000:.0f} s, 245 of {n:,} samples missing")
+    assert campaign_clock([found, found]).endswith(f", 490 of {2 * n:,} samples missing")
+
+
+@pytest.mark.parametrize("kind", ["uneven", "set", "too few"])
+def test_of_a_clock_that_does_not_step_evenly_nothing_missing_is_told(kind):
+    times_ns = np.arange(300) * 33_333_333
+    if kind == "uneven":  # as a camera's, that stamps what its exposure and its transport make of it
+        times_ns += np.random.default_rng(0).integers(-4_000_000, 4_000_000, 300)
+    elif kind == "set":
+        times_ns[200:] -= SECOND
+    else:
+        times_ns = times_ns[:10]
+    assert missing_samples(times_ns, len(times_ns)) is None
+
+
+@given(st.sets(st.integers(1, 998), max_size=600), st.integers(0, 10**9))
+def test_what_is_missing_between_the_first_and_the_last_sample_is_counted(lost, start_s):
+    """At 500 Hz in seconds of floating point, as a UR's controller gives its time."""
+    came = np.array([n for n in range(1000) if n not in lost])
+    times_ns = np.round((start_s + came / 500.0) * SECOND).astype(np.int64)
+    together = np.diff(came).min() == 1
+    assert missing_samples(times_ns, len(came)) == len(lost) or not together
 
 
 def test_a_camera_whose_clock_was_exchanged_has_a_reset(store):
