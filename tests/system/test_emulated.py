@@ -88,6 +88,7 @@ def test_a_block_records_every_state_that_the_controller_sent(emulator: Emulator
         sent = round((times[-1] - times[0]) * RATE_HZ[cell]) + 1 - skipped
         print(f"{cell}: {len(times)} of {sent} states, {skipped} never sent")
         assert len(np.unique(times)) == len(times)
+        assert sealed.body["clocks"]["arm/state"]["missing"] == sent + skipped - len(times)
         whole = WHOLE * sent - skipped - machine.seconds * RATE_HZ[cell]
         assert len(times) >= (max(whole, SHARED * sent) if taken < QUIET_CORES else SHARED * sent)
 
