@@ -96,6 +96,6 @@ def episode_clocks(store: TraceStore, episode: str) -> dict[str, dict[str, Any]]
         if fit is not None:
             count = int(counts[spec.name]["n"])
             found[spec.name] = {**fit.body(), "n": count, "rate_hz": spec.rate_hz}
-            if known.all() and not fit.resets and (lost := missing_samples(device_ns, count)) is not None:
+            if known.all() and (lost := missing_samples(device_ns, t_ns, count)) is not None:
                 found[spec.name]["missing"] = lost
     return found

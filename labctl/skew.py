@@ -74,15 +74,19 @@ def fit_clock(device_ns: np.ndarray, host_ns: np.ndarray, clock: np.ndarray | No
     return ClockFit(len(apart), float(x[-1] - x[0]), zero + level, 1e6 * slope, 1e6 * error, jitter_ms, len(cuts))
 
 
-def missing_samples(device_ns: np.ndarray, count: int) -> int | None:
+def missing_samples(device_ns: np.ndarray, host_ns: np.ndarray, count: int) -> int | None:
     """How many samples of an episode never came, by the clock of a device that samples evenly, such as a robot.
 
-    device_ns (n,) int64: device times in order, the first and the last of the episode among them; count: how many
-    samples there are in all. None where the clock was set or its steps are no multiples of one length, as a camera's.
+    device_ns, host_ns (n,) int64: its times and the host's in order, of the first and the last sample too; count: how
+    many samples there are in all. None where the clock was set or its steps are no multiples of one length, as a
+    camera's.
     """
     steps = np.diff(np.asarray(device_ns, dtype=np.int64)).astype(float)
     if len(steps) < FEWEST or steps.min() <= 0:
         return None
+    ahead_s = float((device_ns[-1] - device_ns[0]) - (host_ns[-1] - host_ns[0])) / SECOND
+    if ahead_s > JUMP_S + DRIFT_LIMIT_PPM / 1e6 * float(host_ns[-1] - host_ns[0]) / SECOND:
+        return None  # set forward; one that falls behind was waited for, as an emulated controller's is
     near = steps[steps < 1.5 * steps.min()]
     step = float(near.mean())  # single ones may be rounded, as seconds in floating point are
     if (np.abs(near / step - 1) > UNEVEN).any():

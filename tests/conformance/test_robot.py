@@ -160,7 +160,11 @@ def test_a_jump_is_limited_to_what_the_cell_allows_to_the_last_bit(rig):
     robot, limits = rig.robot, rig.cell["robot"]["limits"]
     start = robot.observe()["q"]
     jumps = np.repeat(start + 0.4 * np.array([[1.0], [-1.0], [1.0]]), 40, axis=0)
-    rows = np.concatenate([np.repeat(start[None, :], 2, axis=0), rig.follow(jumps).sent[:, :-1]])
+    did = rig.follow(jumps)
+    # what came too late is answered with where the arm is and was not given: on this machine's clock no motion
+    given = (did.delay_s > 0) | np.isnan(did.requested[:, 0]) if rig.live else slice(None)
+    rows = np.concatenate([np.repeat(start[None, :], 2, axis=0), did.sent[given, :-1]])
+    assert np.ptp(rows, axis=0).max() > 0.05
     speed = np.diff(rows, axis=0) * robot.control_hz
     assert (np.abs(speed) <= limits["velocity_rad_s"]).all()
     assert (np.abs(np.diff(speed, axis=0)) * robot.control_hz <= limits["acceleration_rad_s2"]).all()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labctl.chunks import Chunk
-from labctl.clock import SECOND
+from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import StreamSpec
 from labctl.dialect import sqlite_url
 from labctl.nodes.film import index_spec
@@ -73,16 +73,24 @@ def test_states_that_never_came_are_counted_by_the_robots_clock(store, n):
     assert campaign_clock([found, found]).endswith(f", 490 of {2 * n:,} samples missing")
 
 
-@pytest.mark.parametrize("kind", ["uneven", "set", "too few"])
+def test_states_of_a_clock_that_waits_for_the_host_are_counted_too():
+    """An emulated controller in lock-step stands still with its client; none of its states is missing."""
+    n = np.arange(5000)
+    host_ns = n * MILLISECOND + np.where(n > 3000, 200 * MILLISECOND, 0)
+    assert missing_samples(n * MILLISECOND, host_ns, 5000) == 0
+
+
+@pytest.mark.parametrize("kind", ["uneven", "set back", "set forward", "too few"])
 def test_of_a_clock_that_does_not_step_evenly_nothing_missing_is_told(kind):
-    times_ns = np.arange(300) * 33_333_333
+    host_ns = np.arange(300) * 33_333_333
+    times_ns = host_ns.copy()
     if kind == "uneven":  # as a camera's, that stamps what its exposure and its transport make of it
         times_ns += np.random.default_rng(0).integers(-4_000_000, 4_000_000, 300)
-    elif kind == "set":
-        times_ns[200:] -= SECOND
+    elif kind.startswith("set"):
+        times_ns[200:] += (3 * 33_333_333) * (1 if kind == "set forward" else -1)
     else:
         times_ns = times_ns[:10]
-    assert missing_samples(times_ns, len(times_ns)) is None
+    assert missing_samples(times_ns, host_ns[: len(times_ns)], len(times_ns)) is None
 
 
 @given(st.sets(st.integers(1, 998), max_size=600), st.integers(0, 10**9))
@@ -91,7 +99,7 @@ def test_what_is_missing_between_the_first_and_the_last_sample_is_counted(lost, 
     came = np.array([n for n in range(1000) if n not in lost])
     times_ns = np.round((start_s + came / 500.0) * SECOND).astype(np.int64)
     together = np.diff(came).min() == 1
-    assert missing_samples(times_ns, len(came)) == len(lost) or not together
+    assert missing_samples(times_ns, times_ns, len(came)) == len(lost) or not together
 
 
 def test_a_camera_whose_clock_was_exchanged_has_a_reset(store):
