@@ -21,6 +21,7 @@ JUMP_S = 0.05  # a step of the difference between both clocks that lasts is a re
 AROUND_S = 2.0  # so long before and after a step, and 15 samples, decide whether it lasts
 AROUND = 15
 UNEVEN = 0.05  # of a step between samples: a device whose steps lie further from whole ones does not count evenly
+AHEAD_S = 0.5  # more than drift and a first sample that was heard late can make of an episode
 LOST = 0.01  # of a stream: more that never came is said
 BLOCKS = 40
 TRIM = 3.5  # standard deviations, by the median absolute deviation; in 4 rounds
@@ -85,7 +86,7 @@ def missing_samples(device_ns: np.ndarray, host_ns: np.ndarray, count: int) -> i
     if len(steps) < FEWEST or steps.min() <= 0:
         return None
     ahead_s = float((device_ns[-1] - device_ns[0]) - (host_ns[-1] - host_ns[0])) / SECOND
-    if ahead_s > JUMP_S + DRIFT_LIMIT_PPM / 1e6 * float(host_ns[-1] - host_ns[0]) / SECOND:
+    if ahead_s > AHEAD_S:
         return None  # set forward; one that falls behind was waited for, as an emulated controller's is
     near = steps[steps < 1.5 * steps.min()]
     step = float(near.mean())  # single ones may be rounded, as seconds in floating point are
