@@ -21,6 +21,7 @@ from support.neighbours import Neighbours, stolen_s
 
 from labctl.clock import SECOND
 from labctl.events import Kind
+from labctl.skew import clock_line
 from labctl.traces import TraceStore
 from labctl.verify import verify_campaign
 from labctl.video import read_frames
@@ -134,7 +135,7 @@ def look(folder: Path, emulator: Emulator) -> None:
             f"{size:.1f} MB; between frames {np.median(late):.1f} ms, {late.max():.0f} at most"
         )
     for stream, fit in sealed.body["clocks"].items():
-        print(f"  {stream}: drift {fit['drift_ppm']} ppm, jitter {fit['jitter_ms']} ms, {fit['resets']} resets")
+        print(f"  {clock_line(stream, fit)}; {fit.get('missing', 'an unknown number')} missing by its own clock")
     store.close()
     verified = verify_campaign(folder)
     print(f"  verify: {[str(problem) for problem in verified.problems] or 'holds'}; {verified.counts}")
