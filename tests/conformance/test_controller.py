@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,15 +11,11 @@ import pytest
 from support.cards import card
 from support.gr00t_servers import FakeGr00t
 from support.policy_servers import FakeServer
+from support.seen import GIVEN
 
 from labctl.devices import Controller, Observation, Pace, load
 from labctl.errors import InputError
 
-ROOT = Path(__file__).parents[2]
-GIVEN: dict[str, Any] = {
-    "cell": tomllib.loads((ROOT / "hw_configs" / "sim_fr3.toml").read_text()),
-    "fixture": tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text()),
-}
 CONTROLLERS = {
     "sim_person": ("sim_person", {}),
     **{

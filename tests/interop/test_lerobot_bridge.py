@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,17 +17,12 @@ from typing import Any
 import numpy as np
 import pytest
 from support.cards import CAMERA, card
+from support.seen import GIVEN, Q
 
 from labctl.devices import Observation, Picture, load
 from labctl.errors import DeviceRefused
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
-ROOT = Path(__file__).parents[2]
-GIVEN: dict[str, Any] = {
-    "cell": tomllib.loads((ROOT / "hw_configs" / "sim_fr3.toml").read_text()),
-    "fixture": tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text()),
-}
-Q = np.linspace(-0.3, 0.3, 7)
 IMAGE = np.random.default_rng(4).integers(0, 255, (48, 64, 3), dtype=np.uint8)
 SEEN = Observation(
     5,

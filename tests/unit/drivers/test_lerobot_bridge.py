@@ -6,7 +6,6 @@ import asyncio
 import subprocess
 import sys
 import threading
-import tomllib
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,22 +20,10 @@ from hypothesis.extra import numpy as npst
 from labctl.drivers.bridges import lerobot_openpi as bridge
 from labctl.drivers.common import policy_codec
 from support.cards import CAMERA, card
+from support.seen import GIVEN, SEEN, Q
 
-from labctl.devices import Observation, Picture, load
+from labctl.devices import load
 from labctl.errors import DeviceRefused
-
-ROOT = Path(__file__).parents[3]
-GIVEN: dict[str, Any] = {
-    "cell": tomllib.loads((ROOT / "hw_configs" / "sim_fr3.toml").read_text()),
-    "fixture": tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text()),
-}
-Q = np.linspace(-0.3, 0.3, 7)
-SEEN = Observation(
-    5,
-    {"q": Q, "dq": np.zeros(7), "tcp": np.array([0.4, 0, 0.3, 1, 0, 0, 0.0]), "gripper": np.array([0.08])},
-    "Move.",
-    {"wrist": (Picture(np.full((48, 64, 3), 9, np.uint8), 5),)},
-)
 
 
 class Policy:

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support.cards import card
+from support.seen import GIVEN, SEEN, Q
 
-from labctl.devices import Controller, Observation, load
+from labctl.devices import Controller, load
 from labctl.errors import DeviceRefused, InputError
 
-ROOT = Path(__file__).parents[3]
-GIVEN: dict[str, Any] = {
-    "cell": tomllib.loads((ROOT / "hw_configs" / "sim_fr3.toml").read_text()),
-    "fixture": tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text()),
-}
-Q = np.linspace(-0.3, 0.3, 7)
-SEEN = Observation(
-    5,
-    {"q": Q, "dq": np.zeros(7), "tcp": np.array([0.4, 0, 0.3, 1, 0, 0, 0.0]), "gripper": np.array([0.08])},
-    "Move.",
-)
 LAB = """
 import numpy as np
 resets = []

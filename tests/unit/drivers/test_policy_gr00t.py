@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,21 +10,16 @@ import pytest
 from support.cards import CAMERA, card
 from support.gr00t_servers import TASK, FakeGr00t
 from support.policy_servers import closed_port
+from support.seen import ARRAYS, GIVEN, Q
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import Observation, Picture, load
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 
-ROOT = Path(__file__).parents[3]
-GIVEN: dict[str, Any] = {
-    "cell": tomllib.loads((ROOT / "hw_configs" / "sim_fr3.toml").read_text()),
-    "fixture": tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text()),
-}
-Q = np.linspace(-0.3, 0.3, 7)
 PICTURES = tuple(Picture(np.full((48, 64, 3), i, np.uint8), i * SECOND // 20) for i in range(4))
 SEEN = Observation(
     5,
-    {"q": Q, "dq": np.zeros(7), "tcp": np.array([0.4, 0, 0.3, 1, 0, 0, 0.0]), "gripper": np.array([0.08])},
+    ARRAYS,
     "Move the items.",
     {"wrist": PICTURES},
 )

@@ -6,31 +6,18 @@ Each fault has its own words and ends in its own time, and whoever comes next fi
 from __future__ import annotations
 
 import threading
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support.cards import CAMERA, card
 from support.policy_servers import NEEDS, DeafServer, FakeServer, closed_port, hold
+from support.seen import GIVEN, SEEN, Q
 
 from labctl.clock import SECOND, MonotonicClock
-from labctl.devices import Observation, Picture, load
+from labctl.devices import Observation, load
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 
-ROOT = Path(__file__).parents[3]
-GIVEN: dict[str, Any] = {
-    "cell": tomllib.loads((ROOT / "hw_configs" / "sim_fr3.toml").read_text()),
-    "fixture": tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text()),
-}
-Q = np.linspace(-0.3, 0.3, 7)
-SEEN = Observation(
-    5,
-    {"q": Q, "dq": np.zeros(7), "tcp": np.array([0.4, 0, 0.3, 1, 0, 0, 0.0]), "gripper": np.array([0.08])},
-    "Move the items.",
-    {"wrist": (Picture(np.full((48, 64, 3), 9, np.uint8), 5),)},
-)
 CLOCK = MonotonicClock()
 WRIST = CAMERA.format(key="observation/wrist_image_left", camera="wrist")
 QUICK = {"ready": 0.5, "deadline": 0.3, "give_up": 0.5}
