@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.coded_campaign import PERSON, run_coded, unblind
+from support.campaigns import unblind
+from support.coded_campaign import PERSON, run_coded
 
 from labctl.campaign import Campaign
 from labctl.cli import call

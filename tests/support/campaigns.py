@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from labctl.campaign import Campaign, Opened, open_campaign
+from labctl.campaign import Campaign, Opened, close_campaign, freeze_campaign, open_campaign, unblind_campaign
 from labctl.clock import ManualClock, MonotonicClock
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -123,6 +123,12 @@ def make_campaign(
     protocol_path, cell_path = lab / "protocols/p.toml", lab / "cells/c.toml"
     linked = {"extends": extends, "anchors": anchors}
     return open_campaign(protocol_path, cell_path, lab, entropy=entropy, anchor=anchor, who="tester", **linked)
+
+
+def unblind(folder: Path) -> None:
+    """Close, freeze and unblind a campaign, as one does before its report."""
+    for step in (close_campaign, freeze_campaign, unblind_campaign):
+        step(folder, who="tester")
 
 
 def events_of(folder: Path) -> list[Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from labctl.campaign import close_campaign, freeze_campaign, unblind_campaign
 from labctl.running import run_campaign
 from support.campaigns import HUMAN, make_campaign, policy
 
@@ -36,8 +35,3 @@ def run_coded(lab: Path, *, name: str = "zebra-or-quagga", arms: Any = ARMS, **o
     folder = make_campaign(lab, arms, name=name, **given).folder
     run_campaign(folder, lambda line: None, manual=True)
     return folder
-
-
-def unblind(folder: Path) -> None:
-    for finish in (close_campaign, freeze_campaign, unblind_campaign):
-        finish(folder, who="tester")

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import av
 import pytest
-from support.campaigns import HUMAN, make_campaign, policy
+from support.campaigns import HUMAN, make_campaign, policy, unblind
 
-from labctl.campaign import close_campaign, freeze_campaign, unblind_campaign
 from labctl.clip_cutting import clips
 from labctl.errors import StateError
 from labctl.reporting import report_campaign
@@ -26,8 +25,7 @@ def test_a_report_shows_what_it_chose(tmp_path: Path) -> None:
     run_campaign(folder, lambda line: None, manual=True)
     with pytest.raises(StateError, match="unblind it first"):
         clips(folder, [])
-    for finish in (close_campaign, freeze_campaign, unblind_campaign):
-        finish(folder, who="tester")
+    unblind(folder)
     out = tmp_path / "report"
     page = report_campaign(folder, out, boot=20, perm=20)
     lab = json.loads((out / "report.json").read_text())["lab"]
@@ -46,7 +44,6 @@ def test_a_report_shows_what_it_chose(tmp_path: Path) -> None:
 def test_a_campaign_without_cameras_has_no_clips(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path).folder
     run_campaign(folder, lambda line: None, manual=True)
-    for finish in (close_campaign, freeze_campaign, unblind_campaign):
-        finish(folder, who="tester")
+    unblind(folder)
     page = report_campaign(folder, tmp_path / "report", boot=20, perm=20)
     assert "<video" not in page.read_text()

@@ -13,10 +13,9 @@ from click.testing import CliRunner
 from labctl.analysis.cells import cells_of
 from labctl.analysis.linked import Campaign, compare_linked
 from labctl.analysis.table import table_from_rows
-from support.campaigns import HUMAN, make_campaign, policy
+from support.campaigns import HUMAN, make_campaign, policy, unblind
 
 from labctl import cli
-from labctl.campaign import close_campaign, freeze_campaign, unblind_campaign
 from labctl.clock import SECOND
 from labctl.running import run_campaign
 
@@ -27,8 +26,7 @@ RULES: dict[str, Any] = {"blocks": 3, "items": 1, "budget": TAU_S}
 
 def ended(folder: Path) -> Path:
     run_campaign(folder, lambda line: None, manual=True)
-    for finish in (close_campaign, freeze_campaign, unblind_campaign):
-        finish(folder, who="tester")
+    unblind(folder)
     return folder
 
 

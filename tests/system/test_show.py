@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.campaigns import events_of, make_campaign, policy
+from support.campaigns import events_of, make_campaign, policy, unblind
 from support.live import wait_for
 from support.rrd import decoded, family, listening
 
 import labctl.campaign
 import labctl.running
-from labctl.campaign import Opened, close_campaign, freeze_campaign, unblind_campaign
+from labctl.campaign import Opened
 from labctl.cli import call
 from labctl.design import Schedule, draw
 from labctl.events import Kind
@@ -52,11 +52,6 @@ def words_of(rrd: Path) -> str:
 def went(folder: Path) -> list[str]:
     """The episodes of a campaign that got to go."""
     return [event.episode for event in events_of(folder) if event.kind == Kind.GO]
-
-
-def unblind(folder: Path) -> None:
-    for finish in (close_campaign, freeze_campaign, unblind_campaign):
-        finish(folder, who="tester")
 
 
 @pytest.fixture(scope="module")

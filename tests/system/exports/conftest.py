@@ -6,7 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.coded_campaign import run_coded, unblind
+from support.campaigns import unblind
+from support.coded_campaign import run_coded
 
 
 @pytest.fixture(scope="session")
