@@ -1,29 +1,47 @@
-# `make demo` shows everything; `make test` checks everything. Both make their own environment in $(VENV).
+# `make demo` shows everything; `make test` checks what a change needs, `make test-all` everything that needs no other
+# software. All make their own environment in $(VENV).
 VENV ?= .venv
 PYTHON ?= python3
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check -q
-# What is tested by default. What runs in real time (`alone`) has the machine to itself: a robot waits for nobody.
-DEFAULT = not interop and not hardware and not benchmark
 # setuptools makes an editable install live for edits and new modules; only these two files change what is installed.
 INSTALLED_BY = pyproject.toml constraints.txt
 
-.PHONY: demo test lint docs clean
+USUAL = not privileged and not interop and not hardware and not benchmark
+# Two workers compute and step back for the two that run what goes by the clock (tests/harness/pools.py).
+WORKERS ?= --tx 2*popen//nice=15 --tx 2*popen --dist loadscope
+TESTED = $(VENV)/bin/python -m pytest -q -rsfE $(WORKERS)
+# The tests start some thousand processes: without bytecode on disk each of them would compile everything again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test test-all test-rest test-root lint claims docs clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/labctl demo --dir labctl-demo
 
 test: $(VENV)/.installed-test
-	$(VENV)/bin/ruff check .
-	$(VENV)/bin/python -m pytest -q -n 2 --dist loadfile -m "not alone and $(DEFAULT)"
-	$(VENV)/bin/python -m pytest -q -rR -m "alone and $(DEFAULT)"
+	$(TESTED) -m "not thorough and $(USUAL)"
+
+test-all: test test-rest lint
+
+test-rest: $(VENV)/.installed-test
+	$(TESTED) -m "thorough and $(USUAL)"
+
+# What root alone may do: raw sockets, realtime priorities.
+test-root: $(VENV)/.installed-test
+	$(VENV)/bin/python -m pytest -q -rsfE -m privileged
 
 # The type checker cannot follow mapped folders, so it reads a copy laid out as installed.
 lint: $(VENV)/.installed-test
 	$(PIP) install -c constraints.txt -e '.[lint]'
+	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	rm -rf build/types && mkdir -p build/types && cp -r labctl build/types/
 	cp -r drivers analysis ui fixtures protocols build/types/labctl/
 	cp pyproject.toml build/types/ && cd build/types && $(abspath $(VENV))/bin/pyright --pythonpath $(abspath $(VENV))/bin/python labctl
+
+# What labctl promises, and the tests that hold it.
+claims: $(VENV)/bin/python
+	@$(VENV)/bin/python -P tests/claims.py
 
 docs: $(VENV)/.installed-test
 	$(VENV)/bin/python -P tests/unit/test_help.py > docs/cli.md
@@ -42,3 +60,5 @@ $(VENV)/.installed: $(INSTALLED_BY) | $(VENV)/bin/python
 $(VENV)/.installed-test: $(INSTALLED_BY) | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e '.[test]'
 	touch $@ $(VENV)/.installed
+
+include tests/interop/peers.mk

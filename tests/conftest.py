@@ -1,4 +1,4 @@
-"""For every test."""
+"""For every test: what it may leave behind, how long it may take, and what a failure says (tests/harness)."""
 
 from __future__ import annotations
 
@@ -10,50 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.neighbours import stolen_s
+from support.recordings import Recordings
+
+pytest_plugins = ["harness.failures", "harness.hangs", "harness.pools", "harness.seeds", "harness.slowest"]
 
 # A shell starts what it runs in the background with SIGINT ignored, and children inherit that: those that tests
 # interrupt must be able to hear it.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-TAKEN_S = 0.2  # a robot is lost after half a second without a state
-REPEATS = 2
-
-
-class Host:
-    """What the host of this machine took from it since the test began."""
-
-    began_s = 0.0
-
-    def taken_s(self) -> float:
-        return stolen_s() - self.began_s
-
-    def disturbed(self) -> bool:
-        return self.taken_s() > TAKEN_S
-
-
-HOST = Host()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test in real time that fails while the host took the machine's cores away has judged the host: it is repeated,
-    and pytest says so. On a machine of its own nothing is.
-    """
-    for item in items:
-        if item.get_closest_marker("alone"):
-            item.add_marker(pytest.mark.flaky(reruns=REPEATS, condition=HOST.disturbed))
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    HOST.began_s = stolen_s()
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_teardown(item: pytest.Item) -> None:
-    if item.get_closest_marker("alone"):
-        item.add_report_section("call", "host", f"the host took {HOST.taken_s():.2f} s of this machine's cores")
 
 
 def of_this_process() -> dict[str, Any]:
@@ -70,3 +34,10 @@ def nothing_left_changed() -> Iterator[None]:
     before = of_this_process()
     yield
     assert of_this_process() == before, "this test leaves its process changed for all that follow"
+
+
+@pytest.fixture(scope="session")
+def recordings(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Recordings:
+    """Campaigns that are only read, recorded once a run: the workers' own folders lie side by side in the run's."""
+    mine = tmp_path_factory.getbasetemp()
+    return Recordings((mine.parent if hasattr(request.config, "workerinput") else mine) / "recordings")

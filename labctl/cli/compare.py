@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from labctl.cli.options import CONTEXT, example, json_option, print_table
+from labctl.cli.options import CONTEXT, PATH, example, json_option, print_table
 
 EPILOG = example(
     "labctl compare 17/20 14/20",
@@ -27,9 +27,7 @@ _PAIR = re.compile(r"^\s*(\d+)\s*,\s*(\d+)\s*$", re.ASCII)
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
 @click.argument("counts", nargs=-1, metavar="[K/N K/N]")
 @click.option("--paired", default=None, metavar="B,C", help="Pairs in which only the first, only the second succeeded.")
-@click.option(
-    "--counts", "table", default=None, type=click.Path(path_type=Path), metavar="FILE", help="A counts table instead."
-)
+@click.option("--counts", "table", default=None, type=PATH, metavar="FILE", help="A counts table instead.")
 @click.option("--between", default=None, metavar="COLUMN", help="With --counts: compare every pair of its values.")
 @click.option("--within", default="", metavar="COLUMNS", help="With --counts: strata, comma-separated columns.")
 @click.option(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, example
+from labctl.cli.options import CONTEXT, PATH, example
 
 EPILOG = example("labctl demo", "labctl demo --dir /somewhere/else")
 MARK = ".labctl-demo"
@@ -30,7 +30,7 @@ FILES = {
     "folder",
     default="labctl-demo",
     show_default=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     help="Lab folder to make.",
 )

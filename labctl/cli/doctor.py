@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, example, file_argument, json_option, print_json
+from labctl.cli.options import CONTEXT, PATH, example, file_argument, json_option, print_json
 
 MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
 EPILOG = example(
@@ -34,7 +34,7 @@ EPILOG = example(
 )
 @click.option(
     "--protocol",
-    type=click.Path(path_type=Path),
+    type=PATH,
     default=None,
     metavar="PROTOCOL.toml",
     help="Also ask each of its policies for an answer; servers start as their cards say. Do this before `open`.",

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from labctl.cli.options import CONTEXT, example, json_option, print_json
+from labctl.cli.options import CONTEXT, PATH, example, json_option, print_json
 
 EPILOG = example(
     "labctl emulate fr3 --host 127.0.0.2",
@@ -22,7 +22,7 @@ EPILOG = example(
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
 @click.argument("name", metavar="fr3|ur5|ur5e")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Loopback address to serve.")
-@click.option("--fixture", type=click.Path(path_type=Path), default=None, help="Fixture file [default: two totes].")
+@click.option("--fixture", type=PATH, default=None, help="Fixture file [default: two totes].")
 @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the emulator.")
 @click.option("--inject", default=None, metavar="FAULT", help="Give a running emulator a fault, and leave.")
 @click.option("--arg", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of the fault.")

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option
+from labctl.cli.options import CONTEXT, PATH, campaign_argument, example, json_option, lab_option
 
 FORMATS = ("table", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "npz")
 EPILOG = example(
@@ -25,9 +25,7 @@ EPILOG = example(
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
 @campaign_argument()
 @click.option("--to", "form", required=True, metavar="FORMAT", help=f"One of: {', '.join(FORMATS)}.")
-@click.option(
-    "--out", required=True, type=click.Path(path_type=Path), metavar="PATH", help="File (table) or folder to write."
-)
+@click.option("--out", required=True, type=PATH, metavar="PATH", help="File (table) or folder to write.")
 @click.option(
     "--where",
     multiple=True,

@@ -13,6 +13,7 @@ import click
 
 from labctl.cli.options import (
     CONTEXT,
+    PATH,
     campaign_argument,
     example,
     file_argument,
@@ -28,9 +29,7 @@ EXTEND = example(
     "labctl extend first protocols/second.toml --cell cells/sim_fr3.toml --anchor human --anchor policy-a",
     "labctl report first second --out report  # when both are unblinded",
 )
-CELL = click.option(
-    "--cell", required=True, type=click.Path(path_type=Path), metavar="CELL.toml", help="The cell to run in."
-)
+CELL = click.option("--cell", required=True, type=PATH, metavar="CELL.toml", help="The cell to run in.")
 
 
 @click.command("open", epilog=EPILOG, context_settings=CONTEXT)

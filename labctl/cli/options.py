@@ -17,6 +17,9 @@ F = Callable[..., Any]
 
 WIDE = 160
 
+# Click would only say that a file "is not readable"; whoever reads it says why.
+PATH = click.Path(path_type=Path, readable=False)
+
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -29,7 +32,7 @@ def lab_option(command: F) -> F:
     """--lab DIR: the lab folder; without it $LABCTL_LAB, else the nearest parent holding lab.toml."""
     return click.option(
         "--lab",
-        type=click.Path(path_type=Path),
+        type=PATH,
         default=None,
         metavar="DIR",
         help="Lab folder [default: $LABCTL_LAB, else the nearest parent holding lab.toml].",
@@ -54,7 +57,7 @@ def who_option(command: F) -> F:
 
 def file_argument(name: str, metavar: str, *, required: bool = True) -> Callable[[F], F]:
     """A path of a file; whether it is there is checked by whoever reads it, with a better message than click's."""
-    return click.argument(name, type=click.Path(path_type=Path), metavar=metavar, required=required)
+    return click.argument(name, type=PATH, metavar=metavar, required=required)
 
 
 def print_json(value: Any) -> None:

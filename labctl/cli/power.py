@@ -5,12 +5,11 @@ May not: compute anything; `labctl.analysis` does, loaded by name. What a simula
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from labctl.cli.options import CONTEXT, example, json_option
+from labctl.cli.options import CONTEXT, PATH, example, json_option
 
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 EPILOG = example(
@@ -31,12 +30,8 @@ MODES = ("--half-width", "--rates", "--discordant", "--rmst", "--pilot")
 @click.option("--discordant", type=SHARE, default=None, help="Paired: share of pairs that disagree.")
 @click.option("--difference", type=SHARE, default=None, help="Paired: difference of the two success rates.")
 @click.option("--rmst", default=None, metavar="S,S,…", help="Times: an RMST for each arm, or NAME=S.")
-@click.option(
-    "--pilot", type=click.Path(path_type=Path), default=None, metavar="TABLE", help="Times: arms from a table."
-)
-@click.option(
-    "--protocol", type=click.Path(path_type=Path), default=None, metavar="FILE", help="Sizes from a protocol."
-)
+@click.option("--pilot", type=PATH, default=None, metavar="TABLE", help="Times: arms from a table.")
+@click.option("--protocol", type=PATH, default=None, metavar="FILE", help="Sizes from a protocol.")
 @click.option("--n", "sizes", default=None, metavar="N,N,…", help="Trials per arm; for times per arm and object.")
 @click.option("--target", type=SHARE, default=0.8, show_default=True, help="The power wanted.")
 @click.option(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, example, lab_option
+from labctl.cli.options import CONTEXT, PATH, example, lab_option
 
 EPILOG = example(
     "labctl report first --out report",
@@ -21,7 +21,7 @@ EPILOG = example(
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
 @click.argument("what", nargs=-1, required=True, metavar="CAMPAIGN [CAMPAIGN]|TABLE.csv")
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Folder to write.")
+@click.option("--out", required=True, type=PATH, metavar="DIR", help="Folder to write.")
 @click.option("--reference", default=None, metavar="ARM", help="For a table: the arm the others are compared with.")
 @click.option("--tau", type=float, default=None, metavar="S", help="For a table: the horizon [default: the budget].")
 @click.option("--boot", default=9999, show_default=True, type=click.IntRange(min=1), help="Bootstrap replicates.")

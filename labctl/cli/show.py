@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import CONTEXT, example, lab_option
+from labctl.cli.options import CONTEXT, PATH, example, lab_option
 
 if TYPE_CHECKING:
     from labctl.showing import Made
@@ -29,7 +29,7 @@ EPILOG = example(
 @click.option("--campaign", default=None, metavar="NAME", help="Their campaign [default: found among the lab's].")
 @click.option(
     "--save",
-    type=click.Path(path_type=Path),
+    type=PATH,
     default=None,
     metavar="F.rrd",
     help="Write the recording to this file; without --web, open nothing.",

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option, print_json
+from labctl.cli.options import CONTEXT, PATH, campaign_argument, example, json_option, lab_option, print_json
 
 EPILOG = example(
     "labctl static first --policy policy-a --policy policy-b",
@@ -23,7 +23,7 @@ EPILOG = example(
 @click.option("--policy", "policies", required=True, multiple=True, metavar="ARM", help="An arm with a policy card.")
 @click.option(
     "--protocol",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="PROTOCOL.toml",
     help="Where those arms are described [default: the campaign's own protocol].",
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import CONTEXT, example, lab_option
+from labctl.cli.options import CONTEXT, PATH, example, lab_option
 
 if TYPE_CHECKING:
     from labctl.practice_node import View
@@ -22,7 +22,7 @@ REFRESH_NS = 200_000_000
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
-@click.option("--cell", type=click.Path(path_type=Path), required=True, metavar="CELL.toml", help="The cell to drive.")
+@click.option("--cell", type=PATH, required=True, metavar="CELL.toml", help="The cell to drive.")
 @click.option(
     "--home",
     is_flag=True,

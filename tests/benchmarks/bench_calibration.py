@@ -13,7 +13,7 @@ import pytest
 from support.calibration import coverage, rejections
 from support.cohorts import LAWS
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(0)]
+pytestmark = [pytest.mark.benchmark, pytest.mark.limit(86_400)]
 RUNS = int(os.environ.get("LABCTL_CALIBRATION_RUNS", "10000"))
 NULLS = {
     "5 v 5": (5, 5, "m1", False),

@@ -15,7 +15,7 @@ from labctl.analysis.route import route
 from labctl.analysis.simulated import simulate
 from support.cohorts import LAWS, OBJECTS, POLICIES, TAU_NS, cohort
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(0)]
+pytestmark = [pytest.mark.benchmark, pytest.mark.limit(86_400)]
 SIZES = (5, 10, 15, 20, 25, 30)
 
 

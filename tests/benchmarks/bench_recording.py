@@ -32,7 +32,7 @@ SIZE = {"width": 640, "height": 480, "rate_hz": 30.0}
 AT_REST = 1e-3  # rad/s
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(round(120 * MINUTES + 600))]
+pytestmark = [pytest.mark.benchmark, pytest.mark.limit(round(120 * MINUTES + 600))]
 
 
 def used(pids: Mapping[str, int]) -> dict[str, float]:

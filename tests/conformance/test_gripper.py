@@ -21,7 +21,7 @@ from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.devices import Gripper, load
 from labctl.errors import DeviceLost, DeviceRefused, InputError
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.real_time
 
 CLOCK = MonotonicClock()
 DRIVERS = ("robotiq_socket", "robotiq_serial", "franka_hand")

@@ -30,8 +30,10 @@ ROBOTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "ur5e_over_rtde": ("emulated", "emulated_ur5e", {}),
 }
 LIVE = [name for name, (driver, *_) in ROBOTS.items() if driver == "emulated"]
-RIGS: list[Any] = [pytest.param(name, marks=pytest.mark.alone) if name in LIVE else name for name in ROBOTS]
-MOVED = [rig for rig in RIGS if rig != "replay"]  # a replay has its own way
+TWICE = "fr3_states_of_the_client"  # who may not open raw sockets reads the client in fr3_over_fci too
+MARKS = {name: [pytest.mark.real_time, *([pytest.mark.thorough] if name == TWICE else [])] for name in LIVE}
+RIGS: list[Any] = [pytest.param(name, marks=MARKS.get(name, [])) for name in ROBOTS]
+MOVED = [rig for rig in RIGS if rig.values != ("replay",)]  # a replay has its own way
 
 
 @pytest.fixture(scope="module")

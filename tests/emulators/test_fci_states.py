@@ -12,7 +12,7 @@ import pytest
 from labctl.drivers.common import fci_reading
 from labctl.drivers.common.fci_reading import ClientState, FciReading, client_samples
 from labctl.drivers.common.fci_state import Datagram, samples
-from support.emulators import Emulator, needs_raw_sockets
+from support.emulators import Emulator
 from support.robots import RobotRig, cell_named
 
 from labctl.clock import SECOND
@@ -20,7 +20,7 @@ from labctl.errors import DeviceRefused
 from labctl.scheduling import kept
 
 franky = pytest.importorskip("franky")
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.real_time
 
 PAUSE_US = 150_000
 BESIDE = 300  # states that both sources must tell alike
@@ -65,7 +65,7 @@ def alike(mine: Datagram, theirs: ClientState) -> None:
     assert np.array_equal(mine.q_d, theirs.q_d) and np.allclose(mine.pose_c, theirs.pose_c, atol=1e-9)
 
 
-@needs_raw_sockets
+@pytest.mark.privileged
 def test_the_bytes_say_what_libfranka_says(emulator: Emulator) -> None:
     with kept():
         robot = franky.Robot(emulator.host, realtime_config=franky.RealtimeConfig.Ignore)
@@ -88,7 +88,7 @@ def test_the_bytes_say_what_libfranka_says(emulator: Emulator) -> None:
         alike(mine[state.number], state)
 
 
-@needs_raw_sockets
+@pytest.mark.privileged
 def test_no_state_is_lost_at_rest_in_motion_or_while_the_whole_process_stands_still(emulator: Emulator) -> None:
     rig = rig_of(emulator, "network")
     try:
@@ -110,7 +110,7 @@ def test_no_state_is_lost_at_rest_in_motion_or_while_the_whole_process_stands_st
     assert (np.diff(found) == 1).all(), f"lost after {found[:-1][np.diff(found) != 1]}"
 
 
-@needs_raw_sockets
+@pytest.mark.privileged
 def test_the_times_of_states_are_as_regular_as_the_robot_though_the_process_is_not(emulator: Emulator) -> None:
     rig = rig_of(emulator, "network")
     try:
@@ -160,7 +160,7 @@ def test_states_from_the_network_or_none_is_refused_in_words(
     rig.robot.close()
 
 
-@needs_raw_sockets
+@pytest.mark.privileged
 def test_a_network_on_which_no_state_is_seen_is_not_used(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     deaf = fci_reading.Capture("127.0.0.254")
     monkeypatch.setattr(fci_reading, "Capture", lambda host: deaf)

@@ -25,7 +25,7 @@ from support.coded_campaign import PERSON, run_coded
 from labctl.campaign import Campaign
 from labctl.cli import call
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.interop, pytest.mark.limit(1200)]
 TESTS = Path(__file__).parents[1]
 READER = Path(__file__).with_name("lerobot_reader.py")
 PEERS = {"lerobot-v3": ("LEROBOT_PYTHON", "v3.0"), "lerobot-v2.1": ("LEROBOT_V21_PYTHON", "v2.1")}

@@ -22,7 +22,7 @@ from support.seen import GIVEN, Q
 from labctl.devices import Observation, Picture, load
 from labctl.errors import DeviceRefused
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.interop, pytest.mark.limit(600)]
 IMAGE = np.random.default_rng(4).integers(0, 255, (48, 64, 3), dtype=np.uint8)
 SEEN = Observation(
     5,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -129,6 +130,14 @@ def unblind(folder: Path) -> None:
     """Close, freeze and unblind a campaign, as one does before its report."""
     for step in (close_campaign, freeze_campaign, unblind_campaign):
         step(folder, who="tester")
+
+
+def unblinded_copy(lab: Path, blinded: str) -> Path:
+    """A campaign in a copy of its lab, closed, frozen and unblinded; the original, a path, stays as it is."""
+    original = Path(blinded)
+    shutil.copytree(original.parent.parent, lab, dirs_exist_ok=True)
+    unblind(lab / "campaigns" / original.name)
+    return lab / "campaigns" / original.name
 
 
 def events_of(folder: Path) -> list[Any]:

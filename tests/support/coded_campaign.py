@@ -29,9 +29,18 @@ def cell_with(**options: Any) -> dict[str, str]:
     }
 
 
-def run_coded(lab: Path, *, name: str = "zebra-or-quagga", arms: Any = ARMS, **options: Any) -> Path:
-    """Open and run a campaign of two blocks with coded cameras; its folder. The campaign's name names two arms."""
-    given = {"cameras": True, "items": 2, "budget": 12.0, "arming": 1.0, "blocks": 2, "cell": cell_with(**options)}
-    folder = make_campaign(lab, arms, name=name, **given).folder
+def run_coded(
+    lab: Path,
+    *,
+    name: str = "zebra-or-quagga",
+    arms: Any = ARMS,
+    blocks: int = 2,
+    items: int = 2,
+    budget: float = 12.0,
+    **options: Any,
+) -> Path:
+    """Open and run a campaign with coded cameras; its folder. The campaign's name names two arms."""
+    given = {"items": items, "budget": budget, "blocks": blocks, "cell": cell_with(**options)}
+    folder = make_campaign(lab, arms, name=name, cameras=True, arming=1.0, **given).folder
     run_campaign(folder, lambda line: None, manual=True)
     return folder

@@ -17,7 +17,7 @@ from labctl.bus import Message
 from labctl.errors import StateError
 from labctl.events import Kind
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.real_time
 
 PEOPLE = [{"id": "ann", "roles": ["operator", "setter", "assessor"]}]
 
@@ -110,6 +110,7 @@ def test_a_trial_is_run_from_consoles_that_come_and_go(folder: Path, screen: Cal
         watcher.link.command("end", who="ann", role="operator")
 
 
+@pytest.mark.thorough
 def test_without_a_run_there_is_nothing_to_attach_to_and_a_link_goes_on_with_the_next_run(
     folder: Path, screen: Callable[..., Screen], tmp_path: Path
 ) -> None:

@@ -236,6 +236,7 @@ def test_a_full_disk_at_closing_is_one_line_and_the_campaign_stays_whole(campaig
     assert labctl("close", "first", "--reason", "test", cwd=campaign.parents[1]).code == 0
 
 
+@pytest.mark.thorough
 def test_a_full_disk_at_a_report_is_one_line_and_leaves_no_folder(tmp_path: Path):
     (tmp_path / "table.csv").write_text(HEADER + GOOD)
     command = ("report", "table.csv", "--out", "report", "--boot", "9", "--perm", "9")

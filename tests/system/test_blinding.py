@@ -340,7 +340,7 @@ def test_no_score_runs_along_while_blinded(tmp_path: Path, capsys: pytest.Captur
     assert found_in(shown, ("moved", "remaining", "success", "outcome", '"lost"', "items", "score:", "rate")) == []
 
 
-@pytest.mark.alone
+@pytest.mark.real_time
 def test_no_process_shows_an_arm_while_it_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Command line and environment of every process of a live run, its locks, logs and output, all the while."""
     lab, arms, log = tmp_path / "lab", [*ZEBRAS, DYING], tmp_path / "run.log"

@@ -66,6 +66,7 @@ def recordings(folder: Path) -> Iterator[tuple[str, Recorded]]:
             yield name, Recorded(folder, str(event.episode), name, video)
 
 
+@pytest.mark.thorough
 def test_recordings_stand_in_for_both_cameras_in_simulated_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,7 +99,8 @@ def test_recordings_stand_in_for_both_cameras_in_simulated_time(
     assert verify_campaign(folder).problems == []
 
 
-@pytest.mark.alone
+@pytest.mark.thorough
+@pytest.mark.real_time
 def test_a_stream_and_a_realsense_camera_are_recorded_picture_by_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from labctl.running import run_campaign
 SMALL = {"width = 320": "width = 96", "height = 240": "height = 72", "rate_hz = 10.0": "rate_hz = 4.0"}
 
 
+@pytest.mark.thorough
 def test_a_report_shows_what_it_chose(tmp_path: Path) -> None:
     folder = make_campaign(
         tmp_path, [HUMAN, policy("policy-a", skill="swift")], cameras=True, budget=30.0, blocks=2, cell=SMALL

@@ -20,7 +20,7 @@ from labctl.clock import SECOND
 from labctl.events import Kind
 from labctl.verify import verify_campaign
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.real_time
 
 CONSOLE = "from labctl.cli import main; main()"
 # The same console whose screen is busy for ever once it has drawn.
@@ -107,6 +107,7 @@ def test_the_stop_key_stops_a_moving_arm_whatever_else_hangs(emulator: Emulator,
     assert verify_campaign(folder).problems == []
 
 
+@pytest.mark.thorough
 def test_consoles_killed_twenty_times_change_nothing_in_the_journal(tmp_path: Path) -> None:
     arms = [HUMAN, policy("policy-a", skill="swift")]
     opened = make_campaign(tmp_path, arms, live=True, items=2, budget=20.0, arming=6.0, cameras=True)

@@ -13,7 +13,7 @@ from support.robots import RobotRig, cell_named
 
 from labctl.doctor import Check, check_cell
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.real_time
 
 HOSTS = {"emulated_fr3": "127.0.0.2", "emulated_ur5e": "127.0.0.3", "emulated_ur5": "127.0.0.4"}
 FR3 = {
@@ -44,6 +44,7 @@ def arm_of(cell: str, host: str, folder: Path) -> Check:
     return next(check for check in check_cell(path, folder) if check.name == "arm")
 
 
+@pytest.mark.thorough
 def test_a_healthy_robot_is_connected_and_each_fault_is_told_in_words(emulator: Emulator, tmp_path: Path) -> None:
     found = arm_of(emulator.cell, emulator.host, tmp_path)
     if emulator.cell == "emulated_fr3":

@@ -15,6 +15,8 @@ from support.screen import RemotePage, Screen
 
 from labctl.model import parse_cell
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 LABCTL = [str(Path(sys.executable).with_name("labctl")), "doctor"]
 LATENCY_S = 0.06

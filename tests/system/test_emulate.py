@@ -13,7 +13,7 @@ from support.emulators import Emulator, address
 
 from labctl.errors import DeviceRefused
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.real_time
 
 
 @pytest.fixture(params=["fr3", "ur5e"])

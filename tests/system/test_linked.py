@@ -19,6 +19,8 @@ from labctl import cli
 from labctl.clock import SECOND
 from labctl.running import run_campaign
 
+pytestmark = pytest.mark.thorough
+
 FROZEN = policy("frozen", skill="steady")
 TAU_S = 30.0
 RULES: dict[str, Any] = {"blocks": 3, "items": 1, "budget": TAU_S}

@@ -18,7 +18,7 @@ from labctl.events import Kind
 from labctl.traces import TraceStore
 from labctl.verify import verify_campaign
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.real_time
 
 VICTIMS = {
     "arm": "arm_lost",
@@ -28,6 +28,7 @@ VICTIMS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "hung"])
 def test_a_lost_process_costs_one_episode(tmp_path: Path, how: signal.Signals) -> None:
     """Each kind of process is lost in an episode of its own: the reason is right, the rule voids it, the trial is run
@@ -59,6 +60,7 @@ def test_a_lost_process_costs_one_episode(tmp_path: Path, how: signal.Signals) -
     assert steady(folder, of_kind(folder, Kind.GO)[2].episode), "a recorder's death loses no chunk: producers keep them"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "hung"])
 def test_a_lost_camera_is_a_gap_and_costs_no_episode(tmp_path: Path, how: signal.Signals) -> None:
     """The process of a camera is lost in mid-episode: the episode goes on and is scored, its video up to then is
@@ -107,7 +109,13 @@ def recorded(folder: Path, episode: str | None) -> tuple[np.ndarray, np.ndarray]
     return t_ns, values[:, :7]
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "hung"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(signal.SIGKILL, id="killed"),
+        pytest.param(signal.SIGSTOP, id="hung", marks=pytest.mark.thorough),
+    ],
+)
 def test_a_dead_run_process_never_leaves_a_policy_driving(tmp_path: Path, how: signal.Signals) -> None:
     """The lease lapses: within 0.3 s of lease, one tick and the braking, together 1 s, the joints stand still."""
     campaign = make_campaign(
@@ -144,6 +152,7 @@ def alive(folder: Path) -> list[Path]:
     return held
 
 
+@pytest.mark.thorough
 def test_everything_killed_at_once_loses_at_most_the_open_second(tmp_path: Path) -> None:
     """kill -9 of run and all its processes in an episode: a gap says what is missing, the next run goes on."""
     campaign = make_campaign(
@@ -172,6 +181,7 @@ def test_everything_killed_at_once_loses_at_most_the_open_second(tmp_path: Path)
     assert verify_campaign(folder).problems == []
 
 
+@pytest.mark.thorough
 def test_an_interrupted_run_seals_and_continues(tmp_path: Path) -> None:
     """SIGTERM in an episode: it ends as a shutdown, is sealed, and the next run scores it and goes on."""
     campaign = make_campaign(tmp_path, [policy("policy-a", skill="slow"), HUMAN], live=True, budget=5.0, arming=4.0)

@@ -116,6 +116,7 @@ def test_outcomes_operations_and_the_exported_table_agree(tmp_path: Path) -> Non
     assert verify_campaign(folder).problems == []
 
 
+@pytest.mark.thorough
 def test_a_cohort_of_the_papers_shape_comes_out_in_its_order(tmp_path: Path) -> None:
     """The arms of protocols/phail_like.toml, on one object: mean time per item human << gr00t, pi05 < act < smolvla.
 
@@ -201,6 +202,7 @@ def test_an_arm_lost_in_simulated_time_costs_one_episode_and_a_persons_word(tmp_
 FLAKY = {**ONE_SMALL_CAMERA, 'driver = "sim_camera"': 'driver = "support.flaky_camera:build"'}
 
 
+@pytest.mark.thorough
 def test_a_camera_that_comes_and_goes_costs_no_episode(tmp_path: Path) -> None:
     """Both cameras are gone for two seconds of every nine: no episode begins without them, none that began is lost,
     and gaps tell every hole.

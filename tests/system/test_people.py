@@ -20,8 +20,6 @@ from labctl.events import Kind
 from labctl.trial import State, fold
 from labctl.verify import verify_campaign
 
-pytestmark = pytest.mark.alone
-
 PERSON = {"name": "a-person", "kind": "human", "controller": "teleop", "options": {}}
 TELEOP = """
 [teleop]
@@ -50,6 +48,8 @@ def pace_of(console: Attachment) -> Callable[[], float | None]:
     return look
 
 
+@pytest.mark.real_time
+@pytest.mark.thorough
 def test_a_device_pulled_out_in_motion_costs_its_episode_and_no_other(tmp_path: Path, hand: Fingers) -> None:
     """The arm stands, the journal says why the episode ended, the next trial is run."""
     folder = make_campaign(

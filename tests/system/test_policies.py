@@ -27,8 +27,6 @@ from labctl.traces import TraceStore
 from labctl.trial import State, fold
 from labctl.verify import verify_campaign
 
-pytestmark = pytest.mark.alone
-
 TESTS = Path(__file__).resolve().parents[1]
 # A server as a lab would start it, on a port of its own choosing.
 SERVE = (
@@ -94,6 +92,8 @@ class Telling:
         return {**hold(observation), "resources": {"gpu_memory_mb": GPU_MB}}
 
 
+@pytest.mark.real_time
+@pytest.mark.thorough
 def test_each_server_that_fails_costs_its_own_trial_and_the_campaign_goes_on(tmp_path: Path) -> None:
     """A policy that answers, four that fail on the clock, one that is not there and one that labctl starts itself. In
     their middle the instruction is switched.
@@ -204,6 +204,8 @@ EYES = "".join(
 ).replace('resize = "pad"', 'resize = "pad"\nsteps = [-4, 0]')
 
 
+@pytest.mark.real_time
+@pytest.mark.thorough
 def test_a_policy_sees_what_the_cameras_see_at_full_size_and_when(tmp_path: Path) -> None:
     """Real camera processes: two pictures of each, four actions apart, none older than the card allows."""
     with FakeServer() as server:
@@ -226,6 +228,7 @@ def test_a_policy_sees_what_the_cameras_see_at_full_size_and_when(tmp_path: Path
         assert len({row["image_ns"] for row in rows}) == len(rows), "every question has a picture of its own"
 
 
+@pytest.mark.real_time
 def test_a_server_that_labctl_starts_is_gone_after_its_trial(tmp_path: Path) -> None:
     port = closed_port()
     start = [sys.executable, "-c", SERVE, str(TESTS), str(port)]

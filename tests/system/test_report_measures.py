@@ -26,6 +26,8 @@ from labctl.practising import record
 from labctl.reporting import report_campaign
 from labctl.running import run_campaign
 
+pytestmark = pytest.mark.thorough
+
 ARMS = [HUMAN, policy("swift", skill="swift"), policy("steady", skill="steady"), policy("slow", skill="slow")]
 
 

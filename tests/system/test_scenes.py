@@ -130,6 +130,7 @@ def test_a_knocked_camera_holds_the_next_commit_until_it_is_put_back(tmp_path):
     assert {trial.state for trial in fold(events_of(folder)).trials.values()} == {State.SCORED}
 
 
+@pytest.mark.thorough
 def test_a_camera_that_moved_less_than_the_protocol_allows_does_not_hold(tmp_path):
     folder = make_campaign(
         tmp_path, ARMS, cameras=True, cell=knocked(shift_px=9), protocol=scene("max_camera_shift_px = 12"), **QUICK
@@ -140,6 +141,7 @@ def test_a_camera_that_moved_less_than_the_protocol_allows_does_not_hold(tmp_pat
     assert second.body["match"]["over_shoulder"]["pose"]["shift_px"] == pytest.approx([9.0, 0.0], abs=0.5)
 
 
+@pytest.mark.thorough
 def test_something_left_in_the_scene_holds_a_commit_that_needs_a_score(tmp_path):
     made = {"cameras": True, "cell": knocked(patch_px=24), **QUICK}
     free = make_campaign(tmp_path, ARMS, name="free", **made).folder
@@ -153,6 +155,7 @@ def test_something_left_in_the_scene_holds_a_commit_that_needs_a_score(tmp_path)
     assert commits(held)[1].body["match"]["over_shoulder"]["scene"]["score"] > 60
 
 
+@pytest.mark.thorough
 def test_without_scikit_image_a_protocol_that_needs_scores_does_not_begin_and_others_say_so(tmp_path, monkeypatch):
     monkeypatch.setattr(labctl.running, "scores_available", lambda: False)
     needs = make_campaign(tmp_path, ARMS, name="needs", cameras=True, protocol=scene("min_score = 80"), **QUICK).folder
@@ -175,6 +178,7 @@ def test_verify_names_a_photo_that_was_changed_or_is_gone(tmp_path):
     assert "missing photo" in problems[1] and other in problems[1]
 
 
+@pytest.mark.thorough
 def test_a_scene_is_shown_as_one_picture_with_its_scores(tmp_path, capsys, monkeypatch):
     folder = make_campaign(tmp_path, ARMS, cameras=True, cell=knocked(patch_px=24), **QUICK).folder
     run(folder)
@@ -213,6 +217,7 @@ def test_a_changed_photo_is_not_shown(tmp_path, capsys):
     assert "was changed after it was journalled" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_a_layout_that_has_the_camera_elsewhere_is_no_moved_camera(tmp_path):
     """Two layouts, the camera over the left shoulder and over the right: each side has a place of its own."""
     plain = (ROOT / "fixtures/two_totes.toml").read_text("utf-8")

@@ -120,6 +120,7 @@ def test_exchanging_two_arms_that_behave_alike_changes_nothing_a_masked_view_say
     assert seen[0][0] != seen[0][1], "two episodes differ, so the comparison can fail"
 
 
+@pytest.mark.thorough
 def test_two_episodes_stand_side_by_side(unblinded: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = went(unblinded.folder)
     two = tmp_path / "two.rrd"
@@ -200,6 +201,7 @@ def test_the_page_is_served_on_loopback_only(served: tuple[subprocess.Popen[str]
         urllib.request.urlopen(urllib.request.Request(here, headers={"Host": "evil.example"}), timeout=30)
 
 
+@pytest.mark.thorough
 def test_the_viewer_reports_nothing_and_has_no_way_out(served: tuple[subprocess.Popen[str], str]) -> None:
     """By its own word, in the environment it runs in."""
     process, _ = served
@@ -212,6 +214,7 @@ def test_the_viewer_reports_nothing_and_has_no_way_out(served: tuple[subprocess.
     assert environment["HTTPS_PROXY"] == environment["https_proxy"] == "http://127.0.0.1:9"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
 def test_an_ended_show_leaves_no_viewer(
     served: tuple[subprocess.Popen[str], str], how: signal.Signals, tmp_path: Path

@@ -19,8 +19,6 @@ from labctl.clock import SECOND
 from labctl.events import Kind
 from labctl.traces import TraceStore
 
-pytestmark = pytest.mark.alone
-
 LABCTL = Path(sys.executable).with_name("labctl")
 SLOW = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
 
@@ -40,6 +38,8 @@ def counts(folder: Path, episode: str) -> dict[str, tuple[int, int]]:
     return found
 
 
+@pytest.mark.real_time
+@pytest.mark.thorough
 def test_a_stalled_live_view_costs_a_recording_nothing(tmp_path: Path) -> None:
     """One episode without a view; one with a view attached, then stopped dead with its viewer while it records."""
     cell = {"width = 320": "width = 96", "height = 240": "height = 72"}
@@ -75,6 +75,8 @@ def test_a_stalled_live_view_costs_a_recording_nothing(tmp_path: Path) -> None:
         assert watched[camera][1] <= alone[camera][1] + 1
 
 
+@pytest.mark.real_time
+@pytest.mark.thorough
 def test_a_live_view_ends_when_asked_and_the_run_goes_on(tmp_path: Path) -> None:
     campaign = make_campaign(tmp_path, SLOW, live=True, budget=3.0, arming=4.0)
     folder = campaign.folder

@@ -20,6 +20,8 @@ from labctl.static_screen import screen
 from labctl.traces import TraceStore
 from labctl.trial import State
 
+pytestmark = pytest.mark.thorough
+
 SMALL = {"width = 320": "width = 96", "height = 240": "height = 72", "rate_hz = 10.0": "rate_hz = 4.0"}
 LAB = """
 import numpy as np

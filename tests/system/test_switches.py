@@ -19,6 +19,8 @@ from labctl.running import run_campaign
 from labctl.verify import verify_campaign
 from labctl.viewing import look_at
 
+pytestmark = pytest.mark.thorough
+
 AT_S, THINKS_S = 7.0, 14.0
 SWITCH = f'[[switch]]\nname = "small"\nat_s = {AT_S}\ninstruction = "Move the small items."\n'
 ARMS = [HUMAN, policy("quick", skill="swift", adapt_s=0.0), policy("deaf", skill="swift", adapt_s=THINKS_S)]

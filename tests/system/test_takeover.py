@@ -17,8 +17,6 @@ from labctl.errors import InputError
 from labctl.events import Event, Kind
 from labctl.traces import TraceStore
 
-pytestmark = pytest.mark.alone
-
 PUSHED_NS = round(1.2 * SECOND)
 SLOW = [policy("slow-1", skill="slow"), policy("slow-2", skill="slow")]
 ALLOWED = {'camera_lost = "mark"': 'camera_lost = "mark"\ntakeover = "allowed"'}
@@ -42,6 +40,8 @@ def test_a_protocol_that_allows_it_needs_a_cell_with_a_device(tmp_path: Path) ->
         make_campaign(tmp_path, SLOW, protocol=ALLOWED)
 
 
+@pytest.mark.real_time
+@pytest.mark.thorough
 def test_the_hand_has_the_arm_from_grip_to_release_and_the_journal_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,8 @@ from support.virtual_hand import CLUTCH, SHUT, Fingers
 from labctl.cli import call
 from labctl.locks import cell_lock
 
+pytestmark = pytest.mark.thorough
+
 CELL = """
 [teleop]
 device = "support.virtual_hand:build"

@@ -9,7 +9,11 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
+
 from labctl import cli
+
+pytestmark = pytest.mark.thorough
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "planning.md"

@@ -36,7 +36,10 @@ def export(folder: Path, out: Path, *words: str, form: str = "lerobot-v3") -> in
     return call(["export", str(folder), "--to", form, "--out", str(out), *words])
 
 
-@pytest.fixture(scope="module", params=PLACES)
+OLDER = pytest.param("lerobot-v2.1", marks=pytest.mark.thorough)
+
+
+@pytest.fixture(scope="module", params=["lerobot-v3", OLDER])
 def form(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -228,6 +231,7 @@ def test_a_v3_task_is_found_by_its_place_in_the_index_as_pandas_reads_it(
     assert all(episode["tasks"] == ["Move the items."] for episode in episodes)
 
 
+@pytest.mark.thorough
 def test_both_versions_hold_the_same_frames(unblinded: Path, tmp_path: Path) -> None:
     for form in PLACES:
         assert export(unblinded, tmp_path / form, "--where", "outcome=success", form=form) == 0
@@ -240,6 +244,7 @@ def test_both_versions_hold_the_same_frames(unblinded: Path, tmp_path: Path) -> 
             assert videos[0] == videos[1]
 
 
+@pytest.mark.thorough
 def test_another_rate_another_action_and_failures_alone(unblinded: Path, tmp_path: Path) -> None:
     words = ["--fps", "25", "--action", "requested", "--where", "outcome=failure", "--where", f"arm={ZEBRA}"]
     assert export(unblinded, tmp_path / "out", *words) == 0
@@ -258,6 +263,7 @@ def holed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_an_episode_that_does_not_fit_the_grid_is_refused_with_its_error(
     holed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -268,6 +274,7 @@ def test_an_episode_that_does_not_fit_the_grid_is_refused_with_its_error(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_it_can_be_left_out_or_let_in_and_both_are_said(
     holed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

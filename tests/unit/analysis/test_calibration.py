@@ -11,6 +11,8 @@ from support import calibration
 from support.calibration import ALPHA, coverage, rejections
 from support.cohorts import LAWS
 
+pytestmark = pytest.mark.thorough
+
 RUNS = 150
 EXACT = ("ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph", "family", "moved", "logrank, permutation")
 

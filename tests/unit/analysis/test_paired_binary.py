@@ -53,6 +53,7 @@ def test_a_higher_level_widens_and_more_agreement_narrows(b: int, c: int, agree:
     assert more[1] - more[0] < high - low
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("pairs", [10, 25])
 def test_the_size_counted_over_every_outcome_stays_at_or_below_the_level(pairs: int):
     # With psi the share of discordant pairs, b + c ~ Binomial(pairs, psi) and b ~ Binomial(b + c, 1/2) when alike.

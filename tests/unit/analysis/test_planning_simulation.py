@@ -34,6 +34,7 @@ def plan_of(*laws: Law, tau_s: float = 240.0, runs: int = 100, perm: int = 99, s
     return Plan(tuple(arms), tau_s, runs, perm, seed)
 
 
+@pytest.mark.thorough
 def test_arms_that_are_alike_are_told_apart_one_time_in_twenty():
     law = Law(60.0, lost=0.05, items=4, budget_s=240.0)
     runs = 600
@@ -56,6 +57,7 @@ def test_the_power_of_the_rmst_ratio_is_the_normal_one_where_that_is_known():
     assert by["log_rmst_ratio"].power == pytest.approx(expected, abs=4 * by["log_rmst_ratio"].error + 0.02)
 
 
+@pytest.mark.thorough
 def test_the_power_for_items_moved_is_that_of_mcnemar_s_exact_test():
     # One quick item that is moved or lost: swapping labels within pairs is then the exact McNemar test.
     lost_a, lost_b, pairs, runs = 0.1, 0.5, 9, 400
@@ -124,6 +126,7 @@ def test_the_size_for_a_power_is_read_between_the_sizes_simulated():
     assert episodes_for([row(5, 0.99), row(10, 1.0)], 0.8)[0] == pytest.approx(5.0)
 
 
+@pytest.mark.thorough
 def test_what_is_resolvable_is_told_apart_with_the_power_asked_for():
     law = Law(40.0, items=4, budget_s=240.0, lost=0.02)
     plan = plan_of(law, law, runs=120)

@@ -169,6 +169,7 @@ def nullable(result):
     return [(part, key) for part in keys for key in keys[part] if key not in ("arm", "object", "a", "b")]
 
 
+@pytest.mark.thorough
 def test_any_key_of_the_result_may_be_null(case, undrawn):
     for part, key in nullable(case["result"]):
         text = text_of(html_of(nulled(case["result"], part, key), [], case["lab"]))
@@ -186,6 +187,7 @@ def test_all_keys_of_the_result_may_be_null_at_once(case, rows, tmp_path):
     report.build_report(result | {"cells": [], "arms": [], "pairs": []}, rows, tmp_path / "e", title=TITLE)
 
 
+@pytest.mark.thorough
 def test_any_key_of_the_lab_may_be_missing_or_null(case, undrawn):
     for key in case["lab"]:
         less = {k: v for k, v in case["lab"].items() if k != key}

@@ -133,6 +133,7 @@ def assert_twins(blocks: list[tuple[str, str]], markdown: str) -> None:
     assert missing == []
 
 
+@pytest.mark.thorough
 def test_every_word_of_a_full_report_stands_in_both(case, rows, tmp_path):
     more = supplement(table_from_rows(rows, source="t"), case["result"], perm=19, alpha=0.05)
     blocks, markdown = twins(tmp_path / "r", case["result"], rows, full(case), files=FILES, supplement=more)

@@ -74,6 +74,7 @@ def test_incidence_needs_to_know_when_an_item_was_lost() -> None:
     assert nothing is not None and nothing.rmst == 60.0 and len(nothing.t) == 0
 
 
+@pytest.mark.thorough
 def test_under_censoring_an_event_at_infinity_is_biased_and_incidence_is_not() -> None:
     # facts §4.4b: exponential 60 s, exponential censoring of mean 60 s, 5 % lost: F(240) .8351 at infinity, .9338 by
     # Aalen-Johansen, truth .9326

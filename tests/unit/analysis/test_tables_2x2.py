@@ -82,6 +82,7 @@ def test_exchanging_the_arms_mirrors_everything(strata):
         assert newcombe(b, a) == pytest.approx((-high, -low), abs=1e-12)
 
 
+@pytest.mark.thorough
 def test_boschloo_is_exact_and_stronger_than_fisher_over_every_outcome():
     n, p_of = 8, {}
     for a, b in itertools.product(range(9), repeat=2):
@@ -108,6 +109,7 @@ def test_the_score_test_is_pearson_s_chi_squared(first, second):
         assert score_p(first, second) == pytest.approx(pearson.pvalue)
 
 
+@pytest.mark.thorough
 def test_the_stratified_interval_covers_nearly_what_it_says_over_every_outcome():
     n, rates = 8, [(0.4, 0.2), (0.8, 0.6)]  # a common difference of .2 in two strata
     law = [[stats.binom.pmf(np.arange(n + 1), n, p) for p in pair] for pair in rates]

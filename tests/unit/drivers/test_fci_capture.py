@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from labctl.drivers.common.fci_capture import Capture
 from labctl.drivers.common.fci_state import STATE_BYTES
-from support.emulators import address, needs_raw_sockets
+from support.emulators import address
 
 from labctl.clock import MonotonicClock
 
@@ -50,7 +50,7 @@ def capture(robot: str) -> Iterator[Capture]:
     made.close()
 
 
-@needs_raw_sockets
+@pytest.mark.privileged
 def test_every_state_of_that_host_alone_though_nobody_reads_the_client(
     robot: str, client: socket.socket, capture: Capture
 ) -> None:
@@ -68,7 +68,7 @@ def test_every_state_of_that_host_alone_though_nobody_reads_the_client(
     assert before_ns - 1e5 < times[0] and times[-1] <= after_ns and (np.diff(times) >= 0).all()
 
 
-@needs_raw_sockets
+@pytest.mark.privileged
 def test_times_are_those_of_arrival_and_not_of_reading(robot: str, client: socket.socket, capture: Capture) -> None:
     late_ns = []
     with sender(robot, client.getsockname()) as mine:
@@ -90,7 +90,7 @@ def test_without_the_right_to_raw_sockets_it_says_so(monkeypatch: pytest.MonkeyP
         Capture("127.0.0.9")
 
 
-@needs_raw_sockets
+@pytest.mark.privileged
 def test_a_port_that_is_closed_on_the_robots_side_ends_nothing(
     robot: str, client: socket.socket, capture: Capture
 ) -> None:

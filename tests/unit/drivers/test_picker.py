@@ -39,6 +39,7 @@ def test_a_swift_policy_moves_items_on_either_arm(rig, given, given_ur5, arm):
     assert sum(moved) >= 8
 
 
+@pytest.mark.thorough
 def test_skills_differ_visibly(rig, given, fr3):
     seconds = {}
     for skill in ("swift", "steady", "clumsy"):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from labctl.drivers.common import urgency
 
-pytestmark = pytest.mark.skipif(not urgency.allowed(), reason="this user may not schedule ahead of others")
+pytestmark = pytest.mark.privileged
 
 
 def in_thread(call: Callable[[], object]) -> None:

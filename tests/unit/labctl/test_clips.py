@@ -112,6 +112,7 @@ def test_a_stop_is_shown_as_fast_as_it_happened_and_within_the_record(source: So
     assert late == (54 * SECOND, int(source.t_ns[-1]), 1)
 
 
+@pytest.mark.thorough
 def test_the_same_video_gives_the_same_bytes(source: Source):
     """Whatever the memory holds that the encoder is given: with x264's macroblock tree one of these ten was another."""
     memory = np.random.default_rng(0)

@@ -77,6 +77,7 @@ def test_a_small_and_a_cut_off_code_are_not_read_as_anything():
     assert read(filmed(5, square(40, 240, 300))) is None
 
 
+@pytest.mark.thorough
 def test_while_the_screen_changes_one_of_the_two_numbers_is_read():
     for number in (41, 127, 2**20 - 1):
         before, after = (filmed(n, square(320, 240, 320, 4)).astype(float) for n in (number, number + 1))
@@ -99,6 +100,7 @@ def test_a_room_without_a_code_has_no_number():
     assert read(np.full((HEIGHT, WIDTH, 3), 255, np.uint8)) is None
 
 
+@pytest.mark.thorough
 @settings(max_examples=40, deadline=None)
 @given(
     number=st.integers(0, 2**BITS - 1),

@@ -109,6 +109,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made.folder
 
 
+@pytest.mark.thorough
 def test_how_often_the_detector_is_right_by_object_and_kind(folder):
     """What the simulated scene knows against what the traces show, one second of patience. Printed as a table."""
     events = events_of(folder)

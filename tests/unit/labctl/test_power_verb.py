@@ -62,6 +62,7 @@ def test_bare_numbers_take_the_protocol_s_names_when_they_are_as_many(capsys: py
     assert len(found["objects"]) == 4
 
 
+@pytest.mark.thorough
 def test_times_are_simulated_from_a_pilot(capsys: pytest.CaptureFixture[str]):
     code, out, _ = typed("--pilot", str(PILOT), "--n", "3", *QUICK, capsys=capsys)
     assert code == 0

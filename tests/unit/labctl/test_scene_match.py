@@ -91,6 +91,7 @@ ITEM_ONES = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("view", VIEWS)
 def test_the_table_of_scores_is_printed(view):
     print("\n".join(["", *lines(view)]))

@@ -9,7 +9,7 @@ import pytest
 
 from labctl.scheduling import kept
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="this user may not schedule ahead of others")
+pytestmark = pytest.mark.privileged
 
 
 def raise_this_thread() -> None:

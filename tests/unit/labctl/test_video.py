@@ -245,7 +245,7 @@ def test_every_codec_worth_naming_keeps_frames_and_times(tmp_path, codec):
     assert frame_times(tmp_path / "v.mp4").tolist() == times_us
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root's encoder may go ahead of others")
+@pytest.mark.privileged
 @pytest.mark.parametrize("codec", ["libx264", "libx265", "libsvtav1"])
 def test_no_encoder_goes_ahead_of_a_robot(tmp_path, codec):
     """SVT-AV1 asks for the highest realtime priority there is, for who opens it and for sixteen threads of its own."""

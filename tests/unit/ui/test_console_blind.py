@@ -69,7 +69,13 @@ def played(folder: Path, size: tuple[int, int], *, pages: bool) -> tuple[dict[st
     return seen, order
 
 
-@pytest.mark.parametrize(("size", "pages"), [(NARROW, True), (WIDE, False)], ids=["80x24-every-page", "200x60"])
+@pytest.mark.parametrize(
+    ("size", "pages"),
+    [
+        pytest.param(NARROW, True, id="80x24-every-page", marks=pytest.mark.thorough),
+        pytest.param(WIDE, False, id="200x60"),
+    ],
+)
 def test_no_screen_says_an_arm_and_when_two_like_arms_are_swapped_each_is_the_same_byte_for_byte(tmp_path, size, pages):
     """The one screen with names of arms is the form that asks for a guess: it has them all, in the alphabet's order."""
     given: dict[str, Any] = {"items": 2, "budget": 20.0, "protocol": {"arming_s": "ask_guess = true\narming_s"}}

@@ -1,0 +1,112 @@
+"""Two kinds of workers side by side: those started with a `nice` compute, the others run what goes by the clock.
+
+A campaign in real time waits most of its time for robots, and a computation for nothing. Side by side they fill the
+machine, and as the kernel lets a process that is not `nice` go first, a robot hardly meets its neighbour. A file is
+one worker's, but each live campaign of tests/system stands for itself.
+
+May not: decide what is run. Without pytest-xdist nothing here is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from xdist.scheduler.loadscope import LoadScopeScheduling
+
+LIVE = "@"  # before the scope of what goes by the clock
+WHERE = "harness_scopes"  # in a worker's input: the file in which it writes scopes down
+
+
+def scope_of(item: pytest.Item) -> str:
+    """Tests of one scope are run by one worker, one after the other."""
+    file = item.nodeid.partition("::")[0]
+    if item.get_closest_marker("real_time") is None:
+        return file
+    return LIVE + (item.nodeid if file.startswith("tests/system/") else file)
+
+
+class Pools(LoadScopeScheduling):
+    """pytest-xdist's distribution by scope, with a queue for each kind of worker."""
+
+    def __init__(self, config: pytest.Config, log: Any, scopes: Path) -> None:
+        super().__init__(config, log)
+        self._file = scopes
+        self._scopes: dict[str, str] = {}
+
+    def schedule(self) -> None:
+        if not self._scopes and self._file.exists():
+            self._scopes = json.loads(self._file.read_text())
+        super().schedule()
+
+    def _split_scope(self, nodeid: str) -> str:
+        return self._scopes[nodeid]
+
+    def _next_for(self, node: Any) -> str | None:
+        """A scope for this worker: live ones for those that are not nice, who compute when no such is left."""
+        eager = [other for other in self.nodes if not other.gateway.spec.nice and not other.shutting_down]
+        live = [scope for scope in self.workqueue if scope.startswith(LIVE)]
+        if live and (node in eager or not eager):
+            return live[0]
+        return next((scope for scope in self.workqueue if not scope.startswith(LIVE)), None)
+
+    def _assign_work_unit(self, node: Any) -> None:
+        scope = self._next_for(node)
+        if scope is not None:
+            self.workqueue.move_to_end(scope, last=False)
+            super()._assign_work_unit(node)
+
+    def _reschedule(self, node: Any) -> None:
+        if self._next_for(node) is not None:
+            super()._reschedule(node)
+        elif not node.shutting_down:
+            node.shutdown()
+
+    def remove_node(self, node: Any) -> str | None:
+        """As the original, but a test that took its worker with it is not run again."""
+        workload = self.assigned_work.pop(node)
+        left = [(unit, nodeid) for unit in workload.values() for nodeid, done in unit.items() if not done]
+        if not left:
+            return None
+        unit, crashed = left[0]
+        unit[crashed] = True
+        self.workqueue.update({scope: unit for scope, unit in workload.items() if not all(unit.values())})
+        for other in self.nodes:
+            self._reschedule(other)
+        return crashed
+
+
+class Controller:
+    """Registered where workers are started."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._scopes = Path(config.rootpath) / ".pytest_cache" / f"scopes-{os.getpid()}.json"
+
+    def pytest_configure_node(self, node: Any) -> None:
+        self._scopes.parent.mkdir(exist_ok=True)
+        node.workerinput[WHERE] = str(self._scopes)
+
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Pools:
+        return Pools(config, log, self._scopes)
+
+    def pytest_unconfigure(self) -> None:
+        self._scopes.unlink(missing_ok=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("dist", "no") != "no":
+        config.pluginmanager.register(Controller(config))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Each worker writes down the same; the last one stands."""
+    where = getattr(session.config, "workerinput", {}).get(WHERE)
+    if where:
+        draft = Path(f"{where}.{os.getpid()}")
+        draft.write_text(json.dumps({item.nodeid: scope_of(item) for item in session.items}))
+        draft.replace(where)

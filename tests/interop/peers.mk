@@ -1,0 +1,47 @@
+# Real peers: `make peer-NAME` sets one up, in an environment of its own where it wants other packages, and runs the
+# tests against it. What only Debian's packages bring is named where it is missing. Sizes and times: CONTRIBUTING.md
+PEERS = build/peers
+AGAINST = $(VENV)/bin/python -m pytest -q -rsfE -m interop
+needs = @command -v $(1) >/dev/null || ls $(2) >/dev/null 2>&1 || { echo "needs Debian's package: apt-get install $(3)" >&2; exit 2; }
+
+.PHONY: peer-postgres peer-viewer peer-browser peer-openpi peer-franky-sim peer-pylibfranka peer-lerobot
+
+peer-postgres: $(VENV)/.installed-test
+	$(call needs,pg_ctl,/usr/lib/postgresql/*/bin/pg_ctl,postgresql)
+	$(PIP) install -c constraints.txt -e '.[postgres]'
+	$(AGAINST) tests/interop/test_postgres.py
+
+peer-viewer: $(VENV)/.installed-test
+	$(call needs,chromium,/usr/bin/chromium,chromium)
+	$(call needs,ffmpeg,/usr/bin/ffmpeg,ffmpeg)
+	$(call needs,vulkaninfo,/usr/share/vulkan/icd.d/lvp_icd.*,mesa-vulkan-drivers)
+	$(AGAINST) tests/interop/test_viewer.py
+
+peer-browser: $(VENV)/.installed-test
+	$(call needs,chromium,/usr/bin/chromium,chromium)
+	$(PIP) install -c constraints.txt -e '.[web]'
+	$(AGAINST) tests/interop/test_console_browser.py tests/interop/test_clock_page.py
+
+peer-openpi: $(VENV)/.installed-test
+	$(PYTHON) -m venv $(PEERS)/openpi && $(PEERS)/openpi/bin/pip install -q openpi-client typing_extensions
+	OPENPI_CLIENT=$(abspath $(PEERS))/openpi/bin/python $(AGAINST) tests/interop/test_openpi_client.py
+
+peer-franky-sim: $(VENV)/.installed-test
+	$(PYTHON) -m venv $(PEERS)/franky-sim && $(PEERS)/franky-sim/bin/pip install -q 'franky-sim[mujoco]'
+	FRANKY_SIM=$(abspath $(PEERS))/franky-sim/bin/franky-sim $(AGAINST) tests/interop/test_franky_sim.py
+
+peer-pylibfranka: $(VENV)/.installed-test
+	$(PIP) install pylibfranka
+	$(AGAINST) tests/interop/test_pylibfranka.py
+
+peer-lerobot: $(VENV)/.installed-test
+	$(call needs,ffmpeg,/usr/bin/ffmpeg,ffmpeg)
+	$(PYTHON) -m venv $(PEERS)/lerobot && $(PEERS)/lerobot/bin/pip install -q torch==2.13.0
+	$(PEERS)/lerobot/bin/pip install -q --no-deps lerobot==0.4.4 torchvision==0.28.0 torchcodec==0.13.0
+	$(PEERS)/lerobot/bin/pip install -q 'datasets>=4,<5' 'av>=15,<16' accelerate 'packaging<26' pillow msgpack websockets
+	$(PYTHON) -m venv $(PEERS)/lerobot-v21 && $(PEERS)/lerobot-v21/bin/pip install -q torch==2.13.0
+	$(PEERS)/lerobot-v21/bin/pip install -q --no-deps lerobot==0.3.3 torchvision==0.28.0 torchcodec==0.13.0
+	$(PEERS)/lerobot-v21/bin/pip install -q 'datasets==3.6.0' 'av>=15,<16' accelerate 'packaging<26' pillow
+	LEROBOT=$(abspath $(PEERS))/lerobot/bin/python LEROBOT_PYTHON=$(abspath $(PEERS))/lerobot/bin/python \
+	  LEROBOT_V21_PYTHON=$(abspath $(PEERS))/lerobot-v21/bin/python \
+	  $(AGAINST) tests/interop/test_lerobot.py tests/interop/test_lerobot_bridge.py

@@ -1,0 +1,81 @@
+"""Workers that compute leave live tests to the others; a test that hangs or kills its worker is named and run once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parents[2]
+PURE = """
+import os
+import pytest
+
+@pytest.mark.parametrize("n", range(8))
+def test_pure(n):
+    with open("ran", "a") as file:
+        print("pure", os.nice(0), file=file)
+"""
+LIVE = """
+import ctypes, os
+import pytest
+
+pytestmark = pytest.mark.real_time
+
+def ran(name):
+    with open("ran", "a") as file:
+        print(name, os.nice(0), file=file)
+
+@pytest.mark.parametrize("n", range(4))
+def test_live(n):
+    ran("live")
+
+@pytest.mark.limit(1)
+def test_hangs():
+    ran("hangs")
+    ctypes.PyDLL(None).sleep(100)  # outside Python, and nothing of Python runs meanwhile
+
+def test_after_it():
+    ran("after")
+"""
+NICE = os.nice(0) + 3
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str]]:
+    """What a run of those two files printed, and what ran at which niceness."""
+    folder = tmp_path_factory.mktemp("pools")
+    (folder / "test_pure.py").write_text(PURE)
+    (folder / "test_live.py").write_text(LIVE)
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    real_time: x\n")
+    plugins = ["-p", "harness.pools", "-p", "harness.hangs", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
+    workers = ["--tx", "popen//nice=3", "--tx", "popen", "--dist", "loadscope"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *plugins, *workers],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        timeout=120,
+    )
+    return done.stdout + done.stderr, (folder / "ran").read_text().splitlines()
+
+
+def test_live_tests_run_on_workers_that_are_not_nice(told: tuple[str, list[str]]) -> None:
+    live = [line for line in told[1] if not line.startswith("pure")]
+    assert len(live) == 6 and {line.split()[1] for line in live} == {str(NICE - 3)}
+    assert f"pure {NICE}" in told[1], "and the nice one computed"
+
+
+def test_every_test_ran_once_though_one_took_its_worker_along(told: tuple[str, list[str]]) -> None:
+    names = [line.split()[0] for line in told[1]]
+    assert sorted(names) == sorted(["pure"] * 8 + ["live"] * 4 + ["hangs", "after"])
+    assert "1 failed, 13 passed" in told[0]
+
+
+def test_what_hung_is_named_with_where_it_hung(told: tuple[str, list[str]]) -> None:
+    assert "crashed while running 'test_live.py::test_hangs'" in told[0]
+    assert "Timeout (0:00:01)!" in told[0] and "in test_hangs" in told[0]

@@ -1,0 +1,58 @@
+"""What each command of the Makefile runs: nothing is in none of them, and CONTRIBUTING.md tells all."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MAKEFILE = (ROOT / "Makefile").read_text()
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
+MARKERS = {line.partition(":")[0] for line in PYPROJECT["tool"]["pytest"]["ini_options"]["markers"]}
+APART = {"privileged", "interop", "hardware", "benchmark"}  # those that have a command or a section of their own
+
+
+def recipe(target: str) -> str:
+    """The lines of a target, with variables put in."""
+    lines = MAKEFILE.partition(f"\n{target}:")[2].partition("\n\n")[0]
+    for name, value in re.findall(r"^(\w+) \??= (.*)$", MAKEFILE, re.MULTILINE):
+        lines = lines.replace(f"$({name})", value)
+    return lines
+
+
+def test_what_make_test_leaves_out_make_test_all_runs() -> None:
+    usual = " and ".join(f"not {marker}" for marker in ("privileged", "interop", "hardware", "benchmark"))
+    assert f'-m "not thorough and {usual}"' in recipe("test")
+    assert f'-m "thorough and {usual}"' in recipe("test-rest")
+    assert recipe("test-all").split() == ["test", "test-rest", "lint"]
+    assert "-m privileged" in recipe("test-root")
+    assert MARKERS - {"thorough", "real_time"} == APART, "a new marker needs a command, and a line in CONTRIBUTING.md"
+
+
+def test_continuous_integration_runs_all_of_it() -> None:
+    script = (ROOT / ".ci/run").read_text()
+    assert script.count("make test PYTHON=") == script.count("make test\n") == 1
+    assert script.count("make test-rest lint") == 2 and "make test-root" in script
+
+
+def test_each_marker_and_each_peer_has_its_line_in_the_guide() -> None:
+    for marker in MARKERS:
+        assert f"`{marker}`" in GUIDE, marker
+    for peer in re.findall(r"^(peer-[\w-]+):", (ROOT / "tests/interop/peers.mk").read_text(), re.MULTILINE):
+        assert f"make {peer}" in GUIDE, peer
+    for folder in ("unit", "conformance", "system", "interop", "benchmarks", "emulators", "support", "harness"):
+        assert f"tests/{folder}/" in GUIDE, folder
+
+
+def test_no_test_is_repeated_until_it_passes() -> None:
+    told = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__).resolve())
+    named = [*PYPROJECT["project"]["optional-dependencies"]["test"], *(ROOT / "constraints.txt").read_text().split()]
+    assert not re.search(r"mark\.flaky|reruns=", told)
+    assert not [name for name in named if re.match("pytest-(rerunfailures|retry|flaky|timeout)|flaky", name)]
+
+
+def test_bytecode_is_kept_and_ci_keeps_it() -> None:
+    assert "\nunexport PYTHONDONTWRITEBYTECODE\n" in MAKEFILE
+    assert "env -u PYTHONDONTWRITEBYTECODE" in (ROOT / ".ci/run").read_text()
