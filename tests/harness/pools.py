@@ -34,6 +34,7 @@ class Pools(LoadScopeScheduling):
 
     def __init__(self, config: pytest.Config, log: Any, scopes: Path) -> None:
         super().__init__(config, log)
+        config.option.loadscopereorder = False  # as collected: whole campaigns before what is short
         self._file = scopes
         self._scopes: dict[str, str] = {}
 

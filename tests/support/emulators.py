@@ -23,7 +23,7 @@ from support.robots import cell_named
 NAMES = {"emulated_fr3": "fr3", "emulated_ur5": "ur5", "emulated_ur5e": "ur5e"}
 HOSTS = {"emulated_fr3": "127.0.0.2", "emulated_ur5": "127.0.0.4", "emulated_ur5e": "127.0.0.3"}  # as their cells say
 _numbers = itertools.count(1)
-START_S = 15.0
+START_S = 60.0
 NO_UR = "ur_rtde is not installed (PyPI has it for Python 3.11 and 3.12): tests on a UR are left out"
 
 
@@ -79,7 +79,7 @@ class Emulator:
         self.link.close()
         self.process.terminate()
         try:
-            return self.process.communicate(timeout=5)[0]
+            return self.process.communicate(timeout=30)[0]
         finally:
             self.process.kill()
 

@@ -9,7 +9,7 @@ from labctl.devices import Camera, Frame
 from labctl.errors import DeviceError
 
 CLOCK = MonotonicClock()
-PATIENCE_NS = 20 * SECOND
+PATIENCE_NS = 60 * SECOND
 
 
 def frames(made: Camera, count: int) -> list[Frame]:

@@ -14,7 +14,7 @@ from labctl.events import Event, Kind
 from support.campaigns import events_of, start_run
 
 CLOCK = MonotonicClock()
-PATIENCE_NS = 60 * SECOND
+PATIENCE_NS = 120 * SECOND  # a busy machine is slow, and a test fails by what it recorded
 LEISURE = 4
 
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 
 def decoded(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """What a recording says, entity by entity, without the ids of its rows, which are drawn anew for every file."""
+    """What a recording says, entity by entity, in an order of its own: how a writer cuts it into chunks, and which it
+    writes first, depends on how quick it was. Without the ids of rows, which are drawn anew for every file.
+    """
     from rerun.chunk import RrdReader
 
-    found: dict[str, list[dict[str, Any]]] = {}
+    found: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for chunk in RrdReader(path).stream():
         batch = chunk.to_record_batch()
-        said = {
-            name: column.to_pylist()
-            for name, column in zip(batch.schema.names, batch.columns, strict=True)
-            if "RowId" not in name
-        }
-        found.setdefault(chunk.entity_path, []).append(said)
-    return found
+        for row in batch.to_pylist():
+            found[chunk.entity_path].append({name: value for name, value in row.items() if "RowId" not in name})
+    return {entity: sorted(found[entity], key=repr) for entity in sorted(found)}
 
 
 def family(pid: int) -> list[int]:

@@ -345,10 +345,10 @@ def test_no_process_shows_an_arm_while_it_runs(tmp_path: Path, capsys: pytest.Ca
     """Command line and environment of every process of a live run, its locks, logs and output, all the while."""
     lab, arms, log = tmp_path / "lab", [*ZEBRAS, DYING], tmp_path / "run.log"
     lab.mkdir()
-    folder = make_campaign(lab, arms, entropy=ENTROPY, live=True, budget=2.0, arming=3.0, max_voids=1).folder
+    folder = make_campaign(lab, arms, entropy=ENTROPY, live=True, budget=2.0, arming=8.0, max_voids=1).folder
     words, leaks, watched = telling(arms), [], Counter[str]()
     run = start_run(folder, live=True, log=log)
-    until = CLOCK.now_ns() + 90 * SECOND
+    until = CLOCK.now_ns() + 240 * SECOND
     try:
         while run.poll() is None and CLOCK.now_ns() < until:
             for pid in family(run.pid):

@@ -110,7 +110,7 @@ def test_the_stop_key_stops_a_moving_arm_whatever_else_hangs(emulator: Emulator,
 @pytest.mark.thorough
 def test_consoles_killed_twenty_times_change_nothing_in_the_journal(tmp_path: Path) -> None:
     arms = [HUMAN, policy("policy-a", skill="swift")]
-    opened = make_campaign(tmp_path, arms, live=True, items=2, budget=20.0, arming=6.0, cameras=True)
+    opened = make_campaign(tmp_path, arms, live=True, items=2, budget=20.0, arming=8.0, cameras=True)
     folder = opened.folder
     with running(opened.folder, tmp_path / "run.log") as run:
         wait_for("the run", lambda: (folder / "run.json").is_file())
@@ -119,7 +119,7 @@ def test_consoles_killed_twenty_times_change_nothing_in_the_journal(tmp_path: Pa
                 terminal = Terminal([sys.executable, "-P", "-c", CONSOLE, "console", str(folder), "--who", "ann"])
                 wait_for("a console that is up", lambda t=terminal: b"STOP" in t.seen or run.poll() is not None)
                 terminal.end()
-        run.wait(timeout=120)
+        run.wait(timeout=240)
     assert run.returncode == 0
     assert {event.who for event in events_of(folder)} <= {"labctl-run", "tester", "sim-operator"}
     assert len(of_kind(folder, Kind.OUTCOME_RECORDED)) == 2

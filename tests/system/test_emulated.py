@@ -22,7 +22,7 @@ from labctl.events import Kind
 from labctl.traces import TraceStore
 from labctl.verify import verify_campaign
 
-pytestmark = [pytest.mark.real_time, pytest.mark.thorough]
+pytestmark = [pytest.mark.real_time, pytest.mark.thorough, pytest.mark.limit(900)]
 
 HOSTS = {"emulated_fr3": "127.0.0.2", "emulated_ur5e": "127.0.0.3", "emulated_ur5": "127.0.0.4"}
 RATE_HZ = {"emulated_fr3": 1000.0, "emulated_ur5e": 250.0}
@@ -63,13 +63,13 @@ def test_a_block_records_every_state_that_the_controller_sent(emulator: Emulator
         live=True,
         items=1,
         budget=20.0,
-        arming=5.0,
+        arming=8.0,
     )
     log = tmp_path / "run.log"
     with Standstill() as machine:
         others = Neighbours([emulator.process.pid, *machine.pids])
         with running(opened.folder, log) as run:
-            run.wait(timeout=120)
+            run.wait(timeout=240)
         taken = others.cores()
     assert run.returncode == 0, log.read_text()
     folder = opened.folder
@@ -219,11 +219,11 @@ def test_two_campaigns_at_once_have_journals_and_locks_of_their_own(tmp_path: Pa
                 durable=True,
                 live=True,
                 budget=6.0,
-                arming=4.0,
+                arming=8.0,
             )
             runs[cell] = (opened.folder, start_run(opened.folder, live=True, log=tmp_path / f"{cell}.log"))
         for cell, (folder, run) in runs.items():
-            assert run.wait(timeout=120) == 0, (tmp_path / f"{cell}.log").read_text()
+            assert run.wait(timeout=240) == 0, (tmp_path / f"{cell}.log").read_text()
             assert len(of_kind(folder, Kind.OUTCOME_RECORDED)) == 2
             assert {event.kind for event in events_of(folder)} >= {Kind.GO, Kind.RECORDING_SEALED}
             assert verify_campaign(folder).problems == []

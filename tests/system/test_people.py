@@ -57,7 +57,7 @@ def test_a_device_pulled_out_in_motion_costs_its_episode_and_no_other(tmp_path: 
         [PERSON, policy("policy-a", skill="swift")],
         live=True,
         budget=3.0,
-        arming=5.0,
+        arming=8.0,
         process_lost="score",
         entropy=hashlib.sha256(b"the person first").digest(),
         cell={"\n[storage]": TELEOP.format(socket=hand.path)},
@@ -72,7 +72,7 @@ def test_a_device_pulled_out_in_motion_costs_its_episode_and_no_other(tmp_path: 
             hand.unplug()
             wait_for("the end", lambda: of_kind(folder, Kind.EPISODE_ENDED))
             wait_for("rest", lambda: (seen := pace()) is not None and seen < 0.01)
-        assert run.wait(timeout=60) == 0, (tmp_path / "run.log").read_text()
+        assert run.wait(timeout=240) == 0, (tmp_path / "run.log").read_text()
     first, second = of_kind(folder, Kind.EPISODE_ENDED)
     assert first.body["reason"] == "controller_lost" and second.body["reason"] in ("budget", "all_done")
     go, _ = of_kind(folder, Kind.GO)

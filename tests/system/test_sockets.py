@@ -16,7 +16,7 @@ NODES = {"arm", "recorder", "camera-wrist", "camera-over_shoulder"}
 @pytest.mark.real_time
 def test_a_runs_sockets_are_files_in_a_folder_of_their_owner_alone(tmp_path: Path) -> None:
     arms = [HUMAN, policy("policy-a", skill="swift")]
-    folder = make_campaign(tmp_path, arms, cameras=True, live=True, budget=20.0, arming=4.0).folder
+    folder = make_campaign(tmp_path, arms, cameras=True, live=True, budget=20.0, arming=8.0).folder
     contact = folder / "run.json"
     with running(folder, tmp_path / "run.log") as run:
         wait_for("the run", contact.is_file)

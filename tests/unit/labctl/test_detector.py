@@ -136,6 +136,7 @@ def test_how_often_the_detector_is_right_by_object_and_kind(folder):
     assert len(truth) > 30 and precision >= 0.97 and recall >= 0.97
 
 
+@pytest.mark.thorough
 def test_the_table_can_be_made_from_either_stream_of_labels(folder):
     """The paper's check: the ranking must not hang on who placed the timestamps (HRT 2-5 pp apart there)."""
     events = events_of(folder)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from labctl.ui.episode_view import STAGES, EpisodeView, Stream, Video
 from labctl.ui.rerun_episode import save_episode, save_side_by_side
+from support.rrd import decoded
 
 from labctl.errors import MissingExtra, StorageError
 from labctl.lanes import Mark
@@ -161,19 +162,6 @@ def test_a_masked_view_has_nothing_that_depends_on_the_arm(episode, tmp_path):
     for told in ("policy", "/actions", "requested", "speeds", "joints/dq", "zebra"):
         assert told not in text and told.encode() not in raw
     assert "arm" not in text.split("/__properties/episode")[1].split("\n")[0]
-
-
-def decoded(path: Path) -> dict[str, list]:
-    """What a recording says, entity by entity, without the ids of its rows, which are drawn anew for every file."""
-    found: dict[str, list] = {}
-    for entity, batch in batches(path):
-        said = {
-            name: column.to_pylist()
-            for name, column in zip(batch.schema.names, batch.columns, strict=True)
-            if "RowId" not in name and "row_id" not in name
-        }
-        found.setdefault(entity, []).append(said)
-    return found
 
 
 def test_two_arms_that_look_alike_are_the_same_file_when_masked(episode, tmp_path):
