@@ -12,6 +12,7 @@ from typing import Any
 
 from labctl.campaign import Campaign, Opened, close_campaign, freeze_campaign, open_campaign, unblind_campaign
 from labctl.clock import ManualClock, MonotonicClock
+from support.processes import end_with_parent
 
 ROOT = Path(__file__).resolve().parents[2]
 PROTOCOL = """
@@ -151,4 +152,4 @@ def start_run(folder: Path, *, live: bool, log: Path) -> subprocess.Popen[bytes]
     time = "--real-time" if live else "--simulated-time"
     words = [str(Path(sys.executable).with_name("labctl")), "run", str(folder), "--headless", time]
     with log.open("ab") as out:
-        return subprocess.Popen(words, stdout=out, stderr=out, start_new_session=True)
+        return subprocess.Popen(words, stdout=out, stderr=out, start_new_session=True, preexec_fn=end_with_parent)

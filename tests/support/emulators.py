@@ -18,6 +18,7 @@ from labctl.drivers.common.control_link import ControlLink
 
 from labctl.errors import DeviceLost
 from support.live import wait_for
+from support.processes import end_with_parent
 from support.robots import cell_named
 
 NAMES = {"emulated_fr3": "fr3", "emulated_ur5": "ur5", "emulated_ur5e": "ur5e"}
@@ -42,7 +43,9 @@ class Emulator:
         given = [part for option in options for part in ("--option", option)]
         command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()"]
         command += ["emulate", name, "--host", self.host, *given]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=end_with_parent
+        )
         self.link = ControlLink(self.host)
         over = time.monotonic() + START_S
         while True:

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from labctl.drivers.common.player import MOST, QUEUE, Player
 
@@ -15,6 +15,7 @@ from labctl.devices import Frame
 from labctl.errors import DeviceLost
 
 START_NS = 5 * SECOND
+SHORTEST_MS = 5
 
 
 def player(times_ms: list[float], *, paced: bool = True) -> Player:
@@ -24,13 +25,15 @@ def player(times_ms: list[float], *, paced: bool = True) -> Player:
 
 
 @given(
-    gaps_ms=st.lists(st.integers(5, 100), min_size=1, max_size=50),
+    gaps_ms=st.lists(st.integers(SHORTEST_MS, 100), min_size=1, max_size=50),
     first_ms=st.integers(0, 10_000),
-    poll_ms=st.integers(1, 15),
+    poll_ms=st.integers(1, SHORTEST_MS * QUEUE),
 )
+@example(gaps_ms=[SHORTEST_MS] * 5, first_ms=0, poll_ms=SHORTEST_MS * QUEUE)
 def test_asked_often_enough_it_gives_every_frame_at_its_own_time(
     gaps_ms: list[int], first_ms: int, poll_ms: int
 ) -> None:
+    """Often enough: no more frames come due between two questions than are kept."""
     times = [float(at) for at in accumulate(gaps_ms, initial=first_ms)]
     film, got, now_ns = player(times), [], START_NS
     while len(got) < len(times):
@@ -51,6 +54,12 @@ def test_nothing_comes_before_its_time() -> None:
     assert film.take(START_NS).number == 0
     assert film.take(START_NS + 100 * MILLISECOND - 1) is None
     assert film.take(START_NS + 100 * MILLISECOND).number == 1
+
+
+def test_asked_later_than_that_it_leaves_out_the_oldest() -> None:
+    film = player([float(at) for at in range(0, 30, SHORTEST_MS)])
+    assert film.take(START_NS).number == 0
+    assert film.take(START_NS + (QUEUE + 1) * SHORTEST_MS * MILLISECOND).number == 2, "number 1 was one too many"
 
 
 def test_what_was_not_asked_for_in_time_is_a_gap_in_the_numbers() -> None:

@@ -19,7 +19,7 @@ def chain(n: int) -> list[Event]:
     return events
 
 
-@pytest.mark.parametrize("cut", [1, 2, 5], ids="{} entries cut".format)
+@pytest.mark.parametrize("cut", [1, 2, 5], ids="cut by {}".format)
 def test_a_tail_is_named_however_little_was_cut(cut: int) -> None:
     events = chain(6)
     heads = [Head(event.seq, event.hash, "w") for event in (events[0], events[-1])]
