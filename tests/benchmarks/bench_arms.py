@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.emulators import Emulators
-from support.robots import RobotRig, cell_named
+from support.robot_rig import RobotRig, cell_named
 
 from labctl.clock import SECOND, cpu_ns
 

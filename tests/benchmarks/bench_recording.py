@@ -15,9 +15,9 @@ import pytest
 from support import barcode
 from support.campaigns import make_campaign, policy
 from support.emulators import Emulator
-from support.live import CLOCK, children, of_kind, running, wait_for
+from support.live_campaign import CLOCK, children, of_kind, running, wait_for
+from support.machine_load import Neighbours, stolen_s
 from support.mjpeg_farm import PICTURES, farm
-from support.neighbours import Neighbours, stolen_s
 
 from labctl.clock import SECOND
 from labctl.events import Kind

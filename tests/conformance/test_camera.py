@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.footage import write_video
 from support.mjpeg import MjpegServer
-from support.realsense import SoftRealSense
+from support.recorded_videos import write_video
+from support.software_realsense import SoftRealSense
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.devices import Camera, Frame, load

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from support.cards import card
 from support.gr00t_servers import FakeGr00t
+from support.observations import GIVEN
 from support.policy_servers import FakeServer
-from support.seen import GIVEN
 
 from labctl.devices import Controller, Observation, Pace, load
 from labctl.errors import InputError

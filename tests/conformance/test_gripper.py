@@ -15,7 +15,7 @@ from labctl.drivers.emulate.plant import Plant
 from labctl.drivers.emulate.robotiq_rtu import RobotiqRtu
 from labctl.drivers.emulate.robotiq_server import RobotiqServer
 from support.emulators import Emulator, address
-from support.robots import FIXTURE
+from support.robot_rig import FIXTURE
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.devices import Gripper, load

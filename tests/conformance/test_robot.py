@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.emulators import Emulators
-from support.robots import FIXTURE, SCENE, RobotRig, cell_named
+from support.robot_rig import FIXTURE, SCENE, RobotRig, cell_named
 
 from labctl.clock import SECOND
 from labctl.devices import Robot, load

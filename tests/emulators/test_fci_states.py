@@ -13,7 +13,7 @@ from labctl.drivers.common import fci_reading
 from labctl.drivers.common.fci_reading import ClientState, FciReading, client_samples
 from labctl.drivers.common.fci_state import Datagram, samples
 from support.emulators import Emulator
-from support.robots import RobotRig, cell_named
+from support.robot_rig import RobotRig, cell_named
 
 from labctl.clock import SECOND
 from labctl.errors import DeviceRefused

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from support.emulators import NAMES, Emulator
-from support.robots import PATIENCE_NS, RobotRig, cell_named
+from support.robot_rig import PATIENCE_NS, RobotRig, cell_named
 
 pytestmark = [pytest.mark.real_time, pytest.mark.thorough]
 

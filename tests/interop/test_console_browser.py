@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from support.browser import browsing
 from support.campaigns import HUMAN, events_of, make_campaign, policy
-from support.live import running, wait_for
+from support.live_campaign import running, wait_for
 
 from labctl.events import Kind
 

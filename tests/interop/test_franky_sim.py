@@ -12,8 +12,8 @@ import subprocess
 import numpy as np
 import pytest
 from support.emulators import address
-from support.live import wait_for
-from support.robots import RobotRig, cell_named
+from support.live_campaign import wait_for
+from support.robot_rig import RobotRig, cell_named
 
 from labctl.errors import DeviceLost
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.cards import CAMERA, card
-from support.seen import GIVEN, Q
+from support.observations import GIVEN, Q
 
 from labctl.devices import Observation, Picture, load
 from labctl.errors import DeviceRefused

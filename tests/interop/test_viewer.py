@@ -17,7 +17,7 @@ from labctl.ui import viewer_process
 from PIL import Image
 from support.browser import DRAWS_3D, browsing
 from support.campaigns import events_of, make_campaign, policy, unblind
-from support.live import CLOCK, wait_for
+from support.live_campaign import CLOCK, wait_for
 
 from labctl.cli import call
 from labctl.clock import SECOND

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from labctl.devices import Frame
-from support.realsense import BASELINE_M, FOCAL, depth_image
+from support.software_realsense import BASELINE_M, FOCAL, depth_image
 
 
 def expected_depth(number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

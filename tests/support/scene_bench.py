@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from labctl.campaign import Campaign
-from support.bench import Bench
 from support.campaigns import HUMAN, make_campaign, policy
+from support.run_bench import Bench
 
 CAMERAS = ("over_shoulder", "wrist")
 

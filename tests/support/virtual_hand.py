@@ -17,7 +17,7 @@ from labctl.drivers.common.teleoperation import Reading
 from labctl.drivers.teleop_gamepad import Gamepad
 
 from labctl.clock import MonotonicClock
-from support.hands import VirtualPad
+from support.teleop_devices import VirtualPad
 
 CLUTCH, DONE, OPEN, SHUT = 5, 7, 0, 1
 

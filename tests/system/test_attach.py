@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.campaigns import HUMAN, events_of, make_campaign, policy
-from support.live import CLOCK, running, wait_for
+from support.live_campaign import CLOCK, running, wait_for
 
 from labctl.attach import Attachment
 from labctl.bus import Message

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from support import barcode
 from support.campaigns import ROOT, events_of, make_campaign, policy
-from support.footage import write_video
-from support.live import CLOCK, of_kind, running, wait_for
+from support.live_campaign import CLOCK, of_kind, running, wait_for
 from support.mjpeg import MjpegServer
-from support.realsense import SoftRealSense
-from support.robots import FIXTURE
+from support.recorded_videos import write_video
+from support.robot_rig import FIXTURE
+from support.software_realsense import SoftRealSense
 
 import labctl.running
 from labctl.cell import load_camera
@@ -108,7 +108,7 @@ def test_a_stream_and_a_realsense_camera_are_recorded_picture_by_picture(
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
     with MjpegServer(320, 240, 30.0) as server:
         cell = camera("over_shoulder", "opencv_camera", 30.0, source=server.url)
-        cell |= camera("wrist", "support.soft_realsense:build", 30.0)
+        cell |= camera("wrist", "support.realsense_driver:build", 30.0)
         opened = make_campaign(tmp_path, ARMS, cameras=True, live=True, items=1, budget=9.0, arming=8.0, cell=cell)
         folder, log = opened.folder, tmp_path / "run.log"
         with running(folder, log) as run:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from support.campaigns import HUMAN, events_of, make_campaign, policy
 from support.emulators import NAMES, Emulator
-from support.live import CLOCK, of_kind, running, wait_for
+from support.live_campaign import CLOCK, of_kind, running, wait_for
 from support.terminal import Terminal
 
 from labctl.clock import SECOND

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support.campaigns import cell_toml
 from support.emulators import NAMES, Emulator, address
-from support.live import wait_for
-from support.robots import RobotRig, cell_named
+from support.live_campaign import wait_for
+from support.robot_rig import RobotRig, cell_named
 
 from labctl.doctor import Check, check_cell
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.screen import RemotePage, Screen
+from support.filmed_screen import RemotePage, Screen
 
 from labctl.model import parse_cell
 
@@ -27,7 +27,7 @@ def cell(folder: Path, start_ns: int) -> Path:
     text = (ROOT / "hw_configs/sim_fr3.toml").read_text()
     wrist = r'driver = "sim_camera"(\n(?!\[\[).*)*view = "wrist"'
     options = f"[camera.options]\nlatency_s = {LATENCY_S}\nstart_ns = {start_ns}"
-    new = f'driver = "support.screen:build"\nwidth = 320\nheight = 240\nrate_hz = 30.0\n{options}'
+    new = f'driver = "support.filmed_screen:build"\nwidth = 320\nheight = 240\nrate_hz = 30.0\n{options}'
     path = folder / "cell.toml"
     changed, found = re.subn(wrist, new, text[(start := text.index('name = "wrist"')) :], count=1)
     assert found == 1

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from labctl.drivers import teleop_spacemouse
 from support.campaigns import ROOT, cell_toml
-from support.hands import Puck, Servos
+from support.teleop_devices import Puck, Servos
 
 from labctl.cell import stand_in
 from labctl.cli import call

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from support.campaigns import HUMAN, events_of, make_campaign, policy, start_run
 from support.emulators import NAMES, Emulator
-from support.live import children, of_kind, running, wait_for
-from support.neighbours import Neighbours
-from support.standstill import Standstill
+from support.live_campaign import children, of_kind, running, wait_for
+from support.machine_halts import Standstill
+from support.machine_load import Neighbours
 
 from labctl.events import Kind
 from labctl.traces import TraceStore

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from support.campaigns import ROOT, make_campaign, policy
 from support.emulators import HOSTS, NAMES, Emulator
-from support.live import CLOCK, children, of_kind, running, wait_for
+from support.live_campaign import CLOCK, children, of_kind, running, wait_for
 from support.virtual_hand import CLUTCH, Fingers
 
 from labctl.attach import Attachment

@@ -17,8 +17,8 @@ from support.campaigns import ROOT, events_of, make_campaign
 from support.cards import CAMERA, policy_arm
 from support.emulators import Emulator
 from support.gr00t_servers import TASK, FakeGr00t
-from support.live import running
-from support.pilot import Eyes, Person, picking
+from support.item_movers import Eyes, Person, picking
+from support.live_campaign import running
 from support.policy_servers import FakeServer
 from support.virtual_hand import Fingers
 

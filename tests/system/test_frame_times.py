@@ -18,9 +18,9 @@ import pytest
 from support import barcode
 from support.camera_rig import CameraRig
 from support.coded_camera import CodedCamera, mark_of
+from support.machine_halts import Standstill
+from support.machine_load import Neighbours
 from support.mjpeg import MjpegServer
-from support.neighbours import Neighbours
-from support.standstill import Standstill
 
 from labctl.clock import MILLISECOND
 from labctl.devices import load
@@ -109,7 +109,7 @@ def test_frames_of_a_live_stream_are_stamped_when_they_arrive_and_never_take_eac
 def test_depth_of_a_realsense_comes_back_bit_for_bit_under_its_own_frames(tmp_path: Path) -> None:
     """A recording by librealsense's own recorder, played by the driver into a film; two came without depth."""
     pytest.importorskip("labctl.drivers.common.librealsense")
-    from support.realsense import SoftRealSense
+    from support.software_realsense import SoftRealSense
 
     path = SoftRealSense("rec-1").record(tmp_path / "r.db3", range(1, 61), skip={7: "depth", 8: "depth"})
     size = {"width": 320, "height": 240, "rate_hz": 30.0, "file": str(path)}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.campaigns import HUMAN, events_of, make_campaign, policy, start_run
-from support.live import CLOCK, children, of_kind, running, wait_for
+from support.live_campaign import CLOCK, children, of_kind, running, wait_for
 
 from labctl.clock import SECOND
 from labctl.events import Event, Kind

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.campaigns import HUMAN, make_campaign, policy
-from support.live import CLOCK, children, of_kind, running, wait_for
+from support.live_campaign import CLOCK, children, of_kind, running, wait_for
 
 from labctl.clock import SECOND
 from labctl.events import Kind

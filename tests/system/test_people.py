@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.campaigns import ROOT, make_campaign, policy
-from support.live import of_kind, running, wait_for
+from support.live_campaign import of_kind, running, wait_for
 from support.virtual_hand import CLUTCH, Fingers
 
 from labctl.attach import Attachment

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from support.campaigns import events_of, make_campaign
 from support.cards import CAMERA, card_toml
 from support.cards import policy_arm as arm
-from support.live import of_kind, running
+from support.live_campaign import of_kind, running
 from support.policy_servers import FakeServer, closed_port, hold
 
 from labctl.campaign import Campaign

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 from support.campaigns import events_of, make_campaign, policy, unblind
-from support.live import wait_for
-from support.rrd import decoded, family, listening
+from support.live_campaign import wait_for
+from support.rerun_files import decoded, family, listening
 
 import labctl.campaign
 import labctl.running

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.campaigns import make_campaign, policy
-from support.live import of_kind, running, wait_for
-from support.rrd import family, listening
+from support.live_campaign import of_kind, running, wait_for
+from support.rerun_files import family, listening
 
 from labctl.cli import call
 from labctl.clock import SECOND

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from support.campaigns import HUMAN, make_campaign, policy
-from support.live import children, running, wait_for
-from support.rrd import listening
+from support.live_campaign import children, running, wait_for
+from support.rerun_files import listening
 
 NODES = {"arm", "recorder", "camera-wrist", "camera-over_shoulder"}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.campaigns import ROOT, cell_toml, events_of, make_campaign, policy
-from support.live import running, wait_for
+from support.live_campaign import running, wait_for
 from support.virtual_hand import CLUTCH, Fingers
 
 from labctl.campaign import Campaign

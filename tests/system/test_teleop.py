@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.campaigns import ROOT, cell_toml, make_campaign
-from support.live import wait_for
+from support.live_campaign import wait_for
 from support.virtual_hand import CLUTCH, SHUT, Fingers
 
 from labctl.cli import call

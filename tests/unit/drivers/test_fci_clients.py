@@ -12,7 +12,7 @@ from labctl.drivers.emulate.fci_hand import FciHand
 from labctl.drivers.emulate.fci_robot import FciRobot
 from labctl.drivers.emulate.plant import Plant
 from support.emulators import address
-from support.robots import FIXTURE
+from support.robot_rig import FIXTURE
 
 
 @pytest.mark.parametrize(("server", "port"), [(FciRobot, wire.ROBOT_PORT), (FciHand, wire.HAND_PORT)])

@@ -20,7 +20,7 @@ from hypothesis.extra import numpy as npst
 from labctl.drivers.bridges import lerobot_openpi as bridge
 from labctl.drivers.common import policy_codec
 from support.cards import CAMERA, card
-from support.seen import GIVEN, SEEN, Q
+from support.observations import GIVEN, SEEN, Q
 
 from labctl.devices import load
 from labctl.errors import DeviceRefused

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 from support import barcode
-from support.footage import write_video
-from support.grabbing import frames, until_lost
+from support.camera_grabs import frames, until_lost
 from support.mjpeg import CLOCK, MjpegServer
+from support.recorded_videos import write_video
 
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Camera, load

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.cards import card
-from support.seen import GIVEN, SEEN, Q
+from support.observations import GIVEN, SEEN, Q
 
 from labctl.devices import Controller, load
 from labctl.errors import DeviceRefused, InputError

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from support.cards import CAMERA, card
 from support.gr00t_servers import TASK, FakeGr00t
+from support.observations import ARRAYS, GIVEN, Q
 from support.policy_servers import closed_port
-from support.seen import ARRAYS, GIVEN, Q
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import Observation, Picture, load

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from support.cards import CAMERA, card
+from support.observations import GIVEN, SEEN, Q
 from support.policy_servers import NEEDS, DeafServer, FakeServer, closed_port, hold
-from support.seen import GIVEN, SEEN, Q
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import Observation, load

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.grabbing import frames, until, until_lost
+from support.camera_grabs import frames, until, until_lost
 
 from labctl.clock import SECOND
 from labctl.devices import Camera, load
@@ -18,7 +18,7 @@ from labctl.errors import DeviceLost, DeviceRefused, InputError
 
 pytest.importorskip("labctl.drivers.common.librealsense")
 from support.alignment import check_alignment
-from support.realsense import BASELINE_M, CLOCK, FOCAL, SoftRealSense
+from support.software_realsense import BASELINE_M, CLOCK, FOCAL, SoftRealSense
 
 WITHOUT_LIBUSB = """
 from labctl.drivers.common import librealsense

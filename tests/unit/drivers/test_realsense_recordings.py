@@ -15,7 +15,7 @@ from labctl.errors import DeviceLost, DeviceRefused
 
 pytest.importorskip("labctl.drivers.common.librealsense")
 from support.alignment import check_alignment
-from support.realsense import CLOCK, SoftRealSense
+from support.software_realsense import CLOCK, SoftRealSense
 
 SIZE = {"width": 320, "height": 240, "rate_hz": 30.0}
 ALONE = {10: "depth", 11: "depth", 20: "color"}  # of the golden recording: which stream gives nothing at which number

@@ -12,7 +12,7 @@ import pytest
 from labctl.drivers.common.arms import FR3
 from labctl.drivers.common.states import Sample, States
 from labctl.drivers.common.streamed import StreamedArm
-from support.robots import cell_named
+from support.robot_rig import cell_named
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.devices import RobotStatus, Setpoints

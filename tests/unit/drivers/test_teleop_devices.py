@@ -16,7 +16,7 @@ from labctl.drivers.teleop_gamepad import Gamepad
 from labctl.drivers.teleop_gello import Gello
 from labctl.drivers.teleop_keyboard import Keyboard
 from labctl.drivers.teleop_spacemouse import SpaceMouse
-from support.hands import Puck, Servos, VirtualPad
+from support.teleop_devices import Puck, Servos, VirtualPad
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import ByHand, Controller, Observation, load

@@ -8,7 +8,7 @@ import tomllib
 
 from labctl.drivers.emulate.ur5e import build
 from support.emulators import address
-from support.robots import ROOT
+from support.robot_rig import ROOT
 
 
 def test_it_can_be_asked_for_its_counts_while_it_goes_on_counting() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import barcode
-from support.grabbing import CLOCK, frames, until_lost
+from support.camera_grabs import CLOCK, frames, until_lost
 
 from labctl.clock import MILLISECOND
 from labctl.devices import Camera, load

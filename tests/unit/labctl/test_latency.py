@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.screen import CLOCK, OFFSET_MS, REFRESH_NS, Absent, Screen, ScreenCamera
+from support.filmed_screen import CLOCK, OFFSET_MS, REFRESH_NS, Absent, Screen, ScreenCamera
 
 from labctl.clock import MILLISECOND, SECOND, ManualClock
 from labctl.clock_page import KEPT, ClockPage, PageClock

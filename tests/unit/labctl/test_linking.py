@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.book import BODIES, EPISODIC, PATHS
 from support.campaigns import HUMAN, events_of, make_campaign, policy
+from support.handwritten_journal import BODIES, EPISODIC, PATHS
 
 from labctl.campaign import Campaign, close_campaign, freeze_campaign, unblind_campaign
 from labctl.clock import ManualClock

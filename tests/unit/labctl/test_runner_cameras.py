@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.bench import Bench
 from support.campaigns import HUMAN, make_campaign, policy
+from support.run_bench import Bench
 
 from labctl.board import recording_words
 from labctl.bus import Message

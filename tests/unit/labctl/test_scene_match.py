@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.staged import HEIGHT, WIDTH, Stage, arranged
+from support.scene_pictures import HEIGHT, WIDTH, Stage, arranged
 
 from labctl.errors import MissingExtra
 from labctl.scene_match import Match, camera_move, compare, difference

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.bench import Bench
+from support.run_bench import Bench
 from support.scene_bench import CAMERAS, scene_benches
 
 from labctl.bus import Message

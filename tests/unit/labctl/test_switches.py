@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.bench import Bench
-from support.book import TO_ARMED, Book
 from support.campaigns import HUMAN, make_campaign, policy
+from support.handwritten_journal import TO_ARMED, Book
+from support.run_bench import Bench
 
 from labctl import lanes, protocols
 from labctl.bus import Message

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from support.book import HOLD, OPENED, OUTCOME, PATHS, SCHEDULE, STANDING, TO_ARMED, TO_SCORING, Book
+from support.handwritten_journal import HOLD, OPENED, OUTCOME, PATHS, SCHEDULE, STANDING, TO_ARMED, TO_SCORING, Book
 
 from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.events import EndReason, Event, Kind

@@ -245,6 +245,34 @@ def test_every_codec_worth_naming_keeps_frames_and_times(tmp_path, codec):
     assert frame_times(tmp_path / "v.mp4").tolist() == times_us
 
 
+ENCODES = """
+import sys
+from pathlib import Path
+import numpy as np
+from labctl.video import VideoWriter
+for take in range(15):
+    writer = VideoWriter(Path(sys.argv[1]) / f"{take}.mp4", 64, 48, codec="libsvtav1", preset="10", rate_hz=30.0)
+    for number in range(45):
+        writer.write(np.full((48, 64, 3), 5 * number, dtype=np.uint8), number * 33_333)
+    assert writer.close() == 45
+"""
+
+
+@pytest.mark.thorough
+def test_no_encoder_waits_for_itself_where_several_write_side_by_side(tmp_path):
+    """With SVT-AV1's low delay (pred-struct=1) 6 of 160 such files never ended."""
+    folders = [tmp_path / str(number) for number in range(4)]
+    for folder in folders:
+        folder.mkdir()
+    writing = [subprocess.Popen([sys.executable, "-c", ENCODES, folder], stderr=subprocess.PIPE) for folder in folders]
+    try:
+        assert [process.communicate(timeout=240) and process.returncode for process in writing] == [0] * 4
+    finally:
+        for process in writing:
+            process.kill()
+            process.wait()
+
+
 @pytest.mark.privileged
 @pytest.mark.parametrize("codec", ["libx264", "libx265", "libsvtav1"])
 def test_no_encoder_goes_ahead_of_a_robot(tmp_path, codec):

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.bench import Bench
 from support.campaigns import make_campaign, policy
-from support.console import NARROW, WIDE, Desk, at_console
+from support.console_bench import NARROW, WIDE, Desk, at_console
+from support.run_bench import Bench
 
 from labctl.campaign import Campaign
 

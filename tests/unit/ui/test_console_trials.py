@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.bench import Bench
-from support.console import NARROW, WIDE, BenchLink, Desk, at_console, both_sizes, evening, flat
+from support.console_bench import NARROW, WIDE, BenchLink, Desk, at_console, both_sizes, evening, flat
+from support.run_bench import Bench
 
 from labctl.boot import recover
 from labctl.bus import Message

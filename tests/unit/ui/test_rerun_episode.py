@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from labctl.ui.episode_view import STAGES, EpisodeView, Stream, Video
 from labctl.ui.rerun_episode import save_episode, save_side_by_side
-from support.rrd import decoded
+from support.rerun_files import decoded
 
 from labctl.errors import MissingExtra, StorageError
 from labctl.lanes import Mark

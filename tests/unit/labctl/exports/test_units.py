@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.robots import FIXTURE, cell_named
+from support.robot_rig import FIXTURE, cell_named
 
 from labctl.devices import StreamSpec, load
 from labctl.exports.units import column_units

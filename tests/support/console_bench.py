@@ -20,8 +20,8 @@ from labctl.campaign import Campaign
 from labctl.clock import SECOND
 from labctl.errors import StateError
 from labctl.sealing import Findings
-from support.bench import Bench
 from support.campaigns import HUMAN, make_campaign, policy
+from support.run_bench import Bench
 
 NARROW, WIDE = (80, 24), (200, 60)
 both_sizes = pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "200x60"])

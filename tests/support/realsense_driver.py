@@ -1,4 +1,4 @@
-"""Driver "support.soft_realsense:build": the RealSense driver on a software device that streams in the same process.
+"""Driver "support.realsense_driver:build": the RealSense driver on a software device that streams in the same process.
 
 May not: be another driver: all but the finding of a device is `labctl.drivers.realsense`.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 from labctl.drivers import realsense
 
-from support.realsense import SoftRealSense
+from support.software_realsense import SoftRealSense
 
 
 def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> Any:
