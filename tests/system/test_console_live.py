@@ -76,7 +76,7 @@ def test_the_stop_key_stops_a_moving_arm_whatever_else_hangs(emulator: Emulator,
         blocks=2,
         items=8,
         budget=3.0,
-        arming=3.0,
+        arming=8.0,
         max_voids=9,
     )
     folder, busy = opened.folder, tmp_path / "busy"

@@ -22,7 +22,7 @@ from labctl.events import Kind
 from labctl.traces import TraceStore
 from labctl.verify import verify_campaign
 
-pytestmark = [pytest.mark.real_time, pytest.mark.thorough, pytest.mark.limit(900)]
+pytestmark = [pytest.mark.real_time, pytest.mark.thorough, pytest.mark.alone, pytest.mark.limit(900)]
 
 HOSTS = {"emulated_fr3": "127.0.0.2", "emulated_ur5e": "127.0.0.3", "emulated_ur5": "127.0.0.4"}
 RATE_HZ = {"emulated_fr3": 1000.0, "emulated_ur5e": 250.0}
@@ -80,7 +80,8 @@ def test_a_block_records_every_state_that_the_controller_sent(emulator: Emulator
     print(f"others used {taken:.2f} cores; the machine itself stood still {machine.text}")
     for sealed in of_kind(folder, Kind.RECORDING_SEALED):
         print(f"{sealed.body['gaps']} gaps")
-        assert (sealed.body["gaps"] == 0 or machine.seconds > HALTED_S) and len(sealed.body["videos"]) == 2
+        quiet = machine.seconds <= HALTED_S and taken < QUIET_CORES
+        assert (sealed.body["gaps"] == 0 or not quiet) and len(sealed.body["videos"]) == 2
         times = _states(folder, sealed.episode)
         unsent = np.array(emulator.stats().get("unsent_s", []))  # this machine was too late: nothing was sent
         due = np.round(unsent * CYCLE_HZ[cell]) % round(CYCLE_HZ[cell] / RATE_HZ[cell]) == 0
@@ -139,7 +140,7 @@ def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, 
         blocks=len(faults) // 2 + 1,
         items=8,
         budget=3.0,
-        arming=3.0,
+        arming=8.0,
         max_voids=9,
     )
     folder, log = opened.folder, tmp_path / "run.log"
@@ -182,7 +183,7 @@ def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator
         blocks=3,
         items=8,
         budget=3.0,
-        arming=3.0,
+        arming=8.0,
         max_voids=9,
     )
     folder = opened.folder

@@ -70,7 +70,7 @@ def test_a_stop_a_take_over_and_a_killed_process_cost_one_episode_each_and_are_t
         blocks=3,
         items=8,
         budget=1.0,
-        arming=3.0,
+        arming=8.0,
         max_voids=9,
     ).folder
     went, ended = [], []

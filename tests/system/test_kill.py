@@ -24,7 +24,7 @@ from labctl.trial import LIVE, fold, next_trial
 from labctl.verify import verify_campaign
 from labctl.video import frame_times, read_frames
 
-FIFTY = pytest.param(50, marks=pytest.mark.thorough)
+FIFTY = pytest.param(50, marks=[pytest.mark.thorough, pytest.mark.limit(1500)])
 
 
 def acknowledged(folder: Path) -> int:
