@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.real_time, pytest.mark.thorough, pytest.mark.alone, py
 
 HOSTS = {"emulated_fr3": "127.0.0.2", "emulated_ur5e": "127.0.0.3", "emulated_ur5": "127.0.0.4"}
 RATE_HZ = {"emulated_fr3": 1000.0, "emulated_ur5e": 250.0}
-# The claim is about a machine that labctl has to itself and that runs: beside other programs it is a weaker one, and
+# How many are missing is told exactly, whoever asks. That (nearly) none is: the claim is about a machine that labctl has to itself and that runs: beside other programs it is a weaker one, and
 # what came due while the machine itself stood still is excused; both are printed, and SHARED holds whatever happened.
 WHOLE, SHARED, QUIET_CORES, HALTED_S = 0.99, 0.90, 0.15, 1.0
 CYCLE_HZ = {"emulated_fr3": 1000.0, "emulated_ur5e": 500.0}
@@ -50,7 +50,12 @@ def _states(folder: Path, episode: str | None) -> np.ndarray:
         store.close()
 
 
-@pytest.mark.parametrize("emulator", ["emulated_fr3", "emulated_ur5e"], indirect=True)
+@pytest.mark.parametrize(
+    "emulator",
+    ["emulated_fr3", "emulated_ur5e", pytest.param("emulated_fr3", marks=pytest.mark.privileged)],
+    ids=["fr3", "ur5e", "fr3-from-the-network"],
+    indirect=True,
+)
 def test_a_block_records_every_state_that_the_controller_sent(emulator: Emulator, tmp_path: Path) -> None:
     cell = emulator.cell
     opened = make_campaign(
@@ -90,6 +95,8 @@ def test_a_block_records_every_state_that_the_controller_sent(emulator: Emulator
         print(f"{cell}: {len(times)} of {sent} states, {skipped} never sent")
         assert len(np.unique(times)) == len(times)
         assert sealed.body["clocks"]["arm/state"]["missing"] == sent + skipped - len(times)
+        if cell == "emulated_fr3" and os.geteuid() != 0:
+            continue  # its client is asked for states, and keeps the newest of those that wait: decision 0019
         whole = WHOLE * sent - skipped - machine.seconds * RATE_HZ[cell]
         assert len(times) >= (max(whole, SHARED * sent) if taken < QUIET_CORES else SHARED * sent)
 
