@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.real_time, pytest.mark.thorough, pytest.mark.alone, py
 HOSTS = {"emulated_fr3": "127.0.0.2", "emulated_ur5e": "127.0.0.3", "emulated_ur5": "127.0.0.4"}
 RATE_HZ = {"emulated_fr3": 1000.0, "emulated_ur5e": 250.0}
 # How many are missing is told exactly, whoever asks. That (nearly) none is, is claimed of a machine that labctl has to
-# itself and that runs: beside other programs it is a weaker claim, and what came due while the machine itself stood still
+# itself and that runs: beside other programs it is a weaker claim, and what came due while the machine stood still
 # is excused; both are printed, and SHARED holds whatever happened.
 WHOLE, SHARED, QUIET_CORES, HALTED_S = 0.99, 0.90, 0.15, 1.0
 CYCLE_HZ = {"emulated_fr3": 1000.0, "emulated_ur5e": 500.0}
