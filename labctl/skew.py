@@ -90,7 +90,7 @@ def missing_samples(device_ns: np.ndarray, host_ns: np.ndarray, count: int) -> i
         return None  # set forward; one that falls behind was waited for, as an emulated controller's is
     near = steps[steps < 1.5 * steps.min()]
     step = float(near.mean())  # single ones may be rounded, as seconds in floating point are
-    if (np.abs(near / step - 1) > UNEVEN).any():
+    if (np.abs(near / step - 1) > UNEVEN).any() or (np.abs(steps / step - np.rint(steps / step)) > UNEVEN).any():
         return None
     return max(0, round(float(device_ns[-1] - device_ns[0]) / step) + 1 - count)
 
