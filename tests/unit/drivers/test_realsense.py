@@ -20,6 +20,8 @@ pytest.importorskip("labctl.drivers.common.librealsense")
 from support.alignment import check_alignment
 from support.software_realsense import BASELINE_M, CLOCK, FOCAL, SoftRealSense
 
+pytestmark = pytest.mark.real_time
+
 WITHOUT_LIBUSB = """
 from labctl.drivers.common import librealsense
 librealsense.LIBUSB = "libof-no-system.so.0"

@@ -17,6 +17,8 @@ pytest.importorskip("labctl.drivers.common.librealsense")
 from support.alignment import check_alignment
 from support.software_realsense import CLOCK, SoftRealSense
 
+pytestmark = pytest.mark.real_time
+
 SIZE = {"width": 320, "height": 240, "rate_hz": 30.0}
 ALONE = {10: "depth", 11: "depth", 20: "color"}  # of the golden recording: which stream gives nothing at which number
 NUMBERS = range(1, 31)

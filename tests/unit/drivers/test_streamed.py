@@ -18,6 +18,8 @@ from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.devices import RobotStatus, Setpoints
 from labctl.errors import DeviceLost, DeviceRefused
 
+pytestmark = pytest.mark.real_time
+
 CLOCK = MonotonicClock()
 HOME = FR3.home + 0.05
 

@@ -22,6 +22,8 @@ from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import ByHand, Controller, Observation, load
 from labctl.errors import DeviceLost, InputError, MissingExtra
 
+pytestmark = pytest.mark.real_time
+
 CLOCK = MonotonicClock()
 Q = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.7])
 

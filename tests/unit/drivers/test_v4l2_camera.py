@@ -18,6 +18,8 @@ from labctl.errors import DeviceLost, DeviceRefused
 
 cv2 = pytest.importorskip("cv2")
 
+pytestmark = pytest.mark.real_time
+
 SIZE = {"width": 320, "height": 240, "rate_hz": 30.0}
 
 

@@ -15,6 +15,8 @@ from support.mjpeg import CLOCK, MjpegServer
 
 from labctl.clock import SECOND
 
+pytestmark = pytest.mark.real_time
+
 
 @pytest.fixture
 def server() -> Iterator[MjpegServer]:
