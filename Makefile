@@ -25,8 +25,8 @@ test: $(VENV)/.installed-test
 test-all: test test-rest lint
 
 test-rest: $(VENV)/.installed-test
-	$(TESTED) -m "thorough and not alone and $(USUAL)"
-	$(ONE) -m "thorough and alone and $(USUAL)"
+	$(TESTED) -m "thorough and not real_time and $(USUAL)"
+	$(ONE) -m "thorough and real_time and $(USUAL)"
 
 # What root alone may do: raw sockets, realtime priorities.
 test-root: $(VENV)/.installed-test

@@ -12,7 +12,14 @@ from typing import Any
 import pytest
 from support.recordings import Recordings
 
-pytest_plugins = ["harness.failures", "harness.hangs", "harness.pools", "harness.seeds", "harness.slowest"]
+pytest_plugins = [
+    "harness.failures",
+    "harness.hangs",
+    "harness.pools",
+    "harness.seeds",
+    "harness.slowest",
+    "harness.taken",
+]
 
 # A shell starts what it runs in the background with SIGINT ignored, and children inherit that: those that tests
 # interrupt must be able to hear it.

@@ -34,11 +34,6 @@ class Neighbours:
         return used
 
 
-def stolen_s() -> float:
-    """CPU seconds that the host of a virtual machine took from it since it began, all cores added."""
-    return _spent()[7] / _TICKS
-
-
 def _busy_s() -> float:
     """CPU seconds of the whole machine: user, nice, system, irq, softirq, steal."""
     fields = _spent()
