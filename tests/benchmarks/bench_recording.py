@@ -12,11 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness.taken import stolen_s
 from support import barcode
 from support.campaigns import make_campaign, policy
 from support.emulators import Emulator
 from support.live_campaign import CLOCK, children, of_kind, running, wait_for
-from support.machine_load import Neighbours, stolen_s
+from support.machine_load import Neighbours
 from support.mjpeg_farm import PICTURES, farm
 
 from labctl.clock import SECOND
