@@ -35,18 +35,21 @@ def main() -> None:
     until_ns = clock.now_ns() + round(spec["ready_s"] * SECOND)
     lock = _take_gpu(spec["gpu"], clock, until_ns)
     _await_memory(spec, clock, until_ns)
+    program, environment = spec["start"][0], {**os.environ, **spec["env"]}
+    if os.sep not in program and shutil.which(program, path=environment.get("PATH")) is None:
+        _end(f"the server could not be started: {program} is in no folder of PATH that may be entered")
     try:
         server = subprocess.Popen(
             spec["start"],
             cwd=spec["folder"],
-            env={**os.environ, **spec["env"]},
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,
             start_new_session=True,
             pass_fds=() if lock is None else (lock,),  # taken until the last process of the server is gone
         )
     except OSError as error:
-        _end(f"the server could not be started: {error.strerror}: {error.filename or spec['start'][0]}")
+        _end(f"the server could not be started: {error.strerror}: {error.filename or program}")
     _say({"started": server.pid})
     while not _let_go(LOOK_S):
         code = server.poll()

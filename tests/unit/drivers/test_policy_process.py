@@ -118,8 +118,18 @@ def test_a_server_that_is_killed_from_outside_is_told_at_once(tmp_path: Path):
     wait_for("the end of its child", all_gone(found))
 
 
-def test_a_command_that_is_not_there_is_named(tmp_path: Path):
-    assert "could not be started: No such file or directory" in problem(server(tmp_path, start=["no-such-server"]))
+@pytest.mark.parametrize("folders", ["/usr/bin", "shut:/usr/bin", "nowhere:/usr/bin"])
+def test_a_command_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folders: str):
+    """Also where a folder of PATH may not be entered, or is not there."""
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0)
+    monkeypatch.setenv("PATH", folders.replace("shut", str(shut)))
+    said = problem(server(tmp_path, start=["no-such-server"]))
+    assert "could not be started: no-such-server is in no folder of PATH that may be entered" in said
+
+
+def test_a_command_that_cannot_be_run_is_named(tmp_path: Path):
+    assert "could not be started: No such file or directory" in problem(server(tmp_path, start=["./no-such-server"]))
     assert "could not be started" in problem(server(tmp_path, folder=str(tmp_path / "nowhere")))
 
 
