@@ -23,12 +23,16 @@ import pytest
 def test_live():
     assert 1 == 2, "the robot was lost"
 
+@pytest.mark.real_time
+def test_bug():
+    no_such_name
+
 def test_pure():
     assert 1 == 2
 """
 
 
-@pytest.mark.parametrize(("step", "told"), [(0.15, "2 failed"), (0.25, "1 failed, 1 skipped")])
+@pytest.mark.parametrize(("step", "told"), [(0.15, "3 failed"), (0.25, "2 failed, 1 skipped")])
 def test_only_what_goes_by_the_clock_while_much_is_taken_is_not_judged(tmp_path: Path, step: float, told: str) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST.format(step=step))
     (tmp_path / "test_one.py").write_text(FAILING)
@@ -43,5 +47,6 @@ def test_only_what_goes_by_the_clock_while_much_is_taken_is_not_judged(tmp_path:
         timeout=120,
     )
     assert told in done.stdout and "FAILED test_one.py::test_pure" in done.stdout, done.stdout
+    assert "FAILED test_one.py::test_bug" in done.stdout
     said = "NOT JUDGED, the host took 0.2 s of this machine's cores meanwhile: test_live: AssertionError: the robot was"
     assert (said in done.stdout) == (step > 0.2)
