@@ -11,7 +11,9 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
-from labctl.analysis.table import Table, TableError, check_columns, table_from_lines, table_from_rows
+from labctl.analysis.table import Table, check_columns, table_from_lines, table_from_rows
+
+from labctl.errors import TableError
 
 
 def read_table(path: str | Path, *, extra: bool = False) -> Table:

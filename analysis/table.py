@@ -13,6 +13,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from labctl.errors import TableError
+
 REQUIRED = ("episode", "arm", "object", "kind", "time_s")
 OPTIONAL = (
     *("op_index", "items_staged", "end_s", "budget_s", "block", "session", "trial", "condition", "cause", "stage"),
@@ -28,14 +30,6 @@ UNKNOWN = -1
 """Stands for an absent integer: a ghost's unknown time, no `end_s`, no `budget_s`, no `items_staged`."""
 LONGEST_S = 1e9
 NS = 1_000_000_000
-
-
-class TableError(ValueError):
-    """The table breaks a rule. `where` is `file:line`; `str(error)` is one line with the remedy."""
-
-    def __init__(self, where: str, problem: str) -> None:
-        self.where = where
-        super().__init__(f"{where}: {problem}")
 
 
 @dataclass(frozen=True)

@@ -306,8 +306,7 @@ class ByHand(Protocol):
 
 
 def load(name: str, options: Mapping[str, Any], *, where: str = "", **given: Any) -> Any:
-    """Load a driver by the name in a TOML file: "sim_fr3" means module `labctl.drivers.sim_fr3`, or
-    "package.module:function".
+    """Load a driver by the name in a TOML file: one of `labctl.drivers.BY_NAME`, or "package.module:function".
 
     The module has a function `build(options, **given)` that returns the device and raises InputError on a bad option.
     Nothing else imports drivers.
@@ -316,9 +315,9 @@ def load(name: str, options: Mapping[str, Any], *, where: str = "", **given: Any
     installed.
     """
     module_name, _, attribute = name.partition(":")
-    full = module_name if "." in module_name else f"labctl.drivers.{module_name}"
+    full = module_name if "." in module_name else _by_name().get(module_name, "")
     try:
-        found = importlib.util.find_spec(full)
+        found = importlib.util.find_spec(full) if full else None
     except ModuleNotFoundError:
         found = None
     if found is None:
@@ -337,8 +336,10 @@ def load(name: str, options: Mapping[str, Any], *, where: str = "", **given: Any
 
 
 def known_drivers() -> Sequence[str]:
-    """Names of the drivers that ship with labctl: the modules of labctl.drivers."""
-    import pkgutil
+    """Names of the drivers that ship with labctl."""
+    return sorted(_by_name())
 
-    package = importlib.import_module("labctl.drivers")
-    return sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.ispkg)
+
+def _by_name() -> Mapping[str, str]:
+    found: Mapping[str, str] = importlib.import_module("labctl.drivers").BY_NAME
+    return found

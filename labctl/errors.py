@@ -2,6 +2,10 @@
 
 LabctlError                 one line for a person, with the remedy
 ├── InputError              a file or an argument is wrong (exit 2): file, line, found, allowed, what to do
+│   ├── TableError          a row of an operations table breaks a rule
+│   ├── QuestionError       what was asked of the statistics cannot be: counts, rates or sizes out of range
+│   ├── LinkError           two campaigns cannot be compared
+│   └── ReportError         a report cannot be written where it was asked to
 ├── StateError              the campaign is not in a state that allows this (exit 1)
 │   └── StaleCommand        the screen that sent a command showed an older state
 ├── BrokenRecord            the chain, a digest or a commitment does not hold (exit 1)
@@ -9,8 +13,7 @@ LabctlError                 one line for a person, with the remedy
 ├── MissingExtra            an optional dependency is not installed (exit 2)
 └── DeviceError             a device refused, stopped or vanished
     ├── DeviceLost          no answer: link, process or power
-    ├── DeviceRefused       it answered no
-    └── SafetyStop          protective stop, reflex, user stop, limit; needs a person
+    └── DeviceRefused       it answered no
 """
 
 from __future__ import annotations
@@ -30,6 +33,25 @@ class InputError(LabctlError):
     def __init__(self, message: str, *, where: str | None = None) -> None:
         self.where = where
         super().__init__(f"{where}: {message}" if where else message)
+
+
+class TableError(InputError):
+    """The table breaks a rule at `where`, which is `file:line`."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(problem, where=where)
+
+
+class QuestionError(InputError):
+    """What was asked cannot be: counts that cannot be, rates out of range, sizes too small."""
+
+
+class LinkError(InputError):
+    """The campaigns cannot be compared."""
+
+
+class ReportError(InputError):
+    """The report cannot be written where it was asked to."""
 
 
 class StateError(LabctlError):
@@ -67,7 +89,3 @@ class DeviceLost(DeviceError):
 
 class DeviceRefused(DeviceError):
     """A device answered no."""
-
-
-class SafetyStop(DeviceError):
-    """The device stopped itself, or a limit stopped it; a person has to look."""

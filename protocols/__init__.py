@@ -1,4 +1,4 @@
-"""Packaged protocols: experiments as TOML, found by name. May not: parse them; `labctl.model` does."""
+"""Packaged protocols: experiments as TOML, found by name. May not: parse them; `labctl.config.conditions` does."""
 
 from __future__ import annotations
 

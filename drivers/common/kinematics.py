@@ -1,6 +1,6 @@
 """Forward kinematics and a numerical inverse for serial arms in modified Denavit-Hartenberg form.
 
-May not: know limits, time or any particular robot (`arms` holds the tables).
+May not: know limits, time or any particular robot (`robot_tables` holds the tables).
 
 Row i of a table is (a_{i-1}, alpha_{i-1}, d_i); joint i contributes Rx(alpha) Tx(a) Rz(q_i) Tz(d)
 (Craig, Introduction to Robotics, ch. 3). A table in the standard form is the same list shifted by one row.

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.arms import Arm
+from labctl.drivers.common.robot_tables import Arm
 from labctl.drivers.common.sweep import Sweep, levers
 
 from labctl.errors import InputError

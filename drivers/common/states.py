@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common.arms import Arm
+from labctl.drivers.common.robot_tables import Arm
 
 from labctl.devices import Batch, StreamSpec
 

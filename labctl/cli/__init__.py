@@ -114,17 +114,13 @@ def call(arguments: Sequence[str] | None = None) -> int:
 def explain(error: BaseException) -> tuple[str, int] | None:
     """The line and the exit code for an error a user can act on; None for a bug.
 
-    Heavy libraries' errors are recognised by name, so that this module imports none of them.
+    The database libraries' errors are recognised by name, so that this module imports none of them.
     """
     if isinstance(error, LabctlError):
         return str(error), error.exit_code
-    kind = type(error)
-    if kind.__name__ in ("TableError", "ReportError", "QuestionError", "LinkError") and kind.__module__.startswith(
-        "labctl.analysis."
-    ):
-        return str(error), 2
     if isinstance(error, OSError):
         return _explain_os(error)
+    kind = type(error)
     if kind.__name__ in ("OperationalError", "DatabaseError") and kind.__module__.startswith(("sqlalchemy", "sqlite3")):
         return _explain_database(error)
     return None

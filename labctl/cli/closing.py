@@ -1,6 +1,7 @@
 """`labctl close`, `freeze` and `unblind`: the end of a campaign, in that order.
 
-May not: reveal anything by its own hand (`labctl.campaign` journals what it does), or unblind early without a reason.
+May not: reveal anything by its own hand (`labctl.store.campaign` journals what it does), or unblind early
+without a reason.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from labctl.cli.options import CONTEXT, campaign_argument, example, json_option,
 @lab_option
 def close(campaign: str, reason: str, who: str, lab: Path | None) -> None:
     """No more trials: what was not run stays not run, and every later report counts it. Not reversible."""
-    from labctl.campaign import close_campaign
-    from labctl.lab import campaign_folder
+    from labctl.store.campaign import close_campaign
+    from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
     for line in close_campaign(folder, who=who, reason=reason):
@@ -34,8 +35,8 @@ def close(campaign: str, reason: str, who: str, lab: Path | None) -> None:
 @lab_option
 def freeze(campaign: str, who: str, lab: Path | None) -> None:
     """No more review: outcomes stand as they are, and the head of the chain is what others can hold you to."""
-    from labctl.campaign import freeze_campaign
-    from labctl.lab import campaign_folder
+    from labctl.store.campaign import freeze_campaign
+    from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
     for line in freeze_campaign(folder, who=who):
@@ -51,8 +52,8 @@ def freeze(campaign: str, who: str, lab: Path | None) -> None:
 @json_option
 def unblind(campaign: str, reason: str, who: str, lab: Path | None, as_json: bool) -> None:
     """Reveal which arm was which, for good. Before freezing it needs a reason, which every report will print."""
-    from labctl.campaign import unblind_campaign
-    from labctl.lab import campaign_folder
+    from labctl.store.campaign import unblind_campaign
+    from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
     lines = unblind_campaign(folder, who=who, reason=reason)

@@ -52,10 +52,9 @@ def compare(
     Two counts are taken as independent trials (Boschloo, Newcombe), with --paired as pairs (McNemar, Tango), as
     comma-separated lists as strata (Cochran-Mantel-Haenszel). With --counts every pair of arms of a table is compared.
     """
-    from labctl import entry
+    from labctl.analysis.binary import compare as module
     from labctl.errors import InputError
 
-    module = entry.analysis("binary_compare")
     if table is not None:
         if counts or paired is not None or between is None:
             raise InputError("--counts FILE goes with --between COLUMN, and without K/N and --paired")
@@ -104,15 +103,15 @@ def _strata(text: str) -> list[Count]:
 
 
 def _say_json(value: Any) -> None:
-    from labctl import entry
+    from labctl.analysis.survival import analyze
 
-    click.echo(entry.analysis("analyze").dumps(value), nl=False)
+    click.echo(analyze.dumps(value), nl=False)
 
 
 def _print_one(found: dict[str, Any]) -> None:
-    from labctl import entry
+    from labctl.analysis import numerals
+    from labctl.analysis.binary import sentences as words
 
-    numerals, words = entry.analysis("numerals"), entry.analysis("binary_words")
     rows = [
         (
             name,
@@ -137,9 +136,9 @@ def _print_one(found: dict[str, Any]) -> None:
 
 
 def _print_rows(rows: list[dict[str, Any]], alpha: float) -> None:
-    from labctl import entry
+    from labctl.analysis import numerals
+    from labctl.analysis.binary import sentences as words
 
-    numerals, words = entry.analysis("numerals"), entry.analysis("binary_words")
     shown = [
         (
             f"{row['a']} - {row['b']}",

@@ -36,7 +36,7 @@ def console(
     It owns nothing: close it, open another, open two; the run goes on. ENTER does the one next thing, SPACE or F12
     stops the robot, ? lists the keys. Keys are rebound in lab.toml ([console.keys]); a pedal that types a key is a key.
     """
-    from labctl.lab import campaign_folder
+    from labctl.store.lab_folder import campaign_folder
 
     if campaign is None and not web and choose(lab, who or login(), read_only=read_only):
         return
@@ -51,17 +51,16 @@ def console(
 
 def choose(lab: Path | None, who: str, *, read_only: bool = False) -> bool:
     """Let a person choose among the campaigns of a lab; False when there is only one, or none."""
-    from labctl.attach import is_running
-    from labctl.campaign import Campaign
-    from labctl.entry import ui
-    from labctl.lab import campaigns, find_lab
-    from labctl.reporting import report_campaign
-    from labctl.status import standing
+    from labctl.reporting.campaign_report import report_campaign
+    from labctl.runtime.attach import is_running
+    from labctl.store.campaign import Campaign
+    from labctl.store.lab_folder import campaigns, find_lab
+    from labctl.ui.console import campaigns as module
+    from labctl.viewing.status import standing
 
     folders = campaigns(find_lab(lab))
     if len(folders) < 2 or not sys.stdout.isatty():
         return False
-    module = ui("console.campaigns")
     entries = []
     for folder in folders:
         with Campaign.open(folder) as opened:
@@ -92,17 +91,17 @@ def login() -> str:
 
 def open_console(folder: Path, who: str, *, read_only: bool = False) -> None:
     """Draw the console of a running campaign until it is left. Raises StateError when none is running."""
-    from labctl.attach import Attachment
     from labctl.clock import MonotonicClock
-    from labctl.entry import ui
     from labctl.errors import InputError
-    from labctl.lab import lab_settings
+    from labctl.runtime.attach import Attachment
+    from labctl.store.lab_folder import lab_settings
 
     settings = lab_settings(folder).console
     link = Attachment(folder, read_only=read_only)
     try:
-        module = ui("console.app")
-        known = [key.id for key in module.KEYS]
+        from labctl.ui.console import app as module
+
+        known = [key.id for key in module.KEYS if key.id]
         for name in settings.keys:
             if name not in known:
                 raise InputError(f"lab.toml [console.keys] has {name!r}; known: {', '.join(known)}")
@@ -120,9 +119,9 @@ def run_with_console(folder: Path, who: str) -> None:
     """Start a run of a campaign in a process of its own and open a console on it. Leaving the console leaves the run,
     unless the person says otherwise.
     """
-    from labctl.attach import wait_for_run
     from labctl.clock import SECOND, MonotonicClock
     from labctl.errors import StateError
+    from labctl.runtime.attach import wait_for_run
 
     log = folder / "logs" / "run.log"
     log.parent.mkdir(exist_ok=True)

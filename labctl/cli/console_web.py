@@ -16,13 +16,12 @@ import click
 
 def serve(folder: Path, who: str, *, read_only: bool, host: str, port: int) -> None:
     """Serve the console of a running campaign until Ctrl-C. Raises StateError when none is running, MissingExtra."""
-    from labctl.attach import Attachment
-    from labctl.entry import ui
     from labctl.errors import InputError, MissingExtra
+    from labctl.runtime.attach import Attachment
 
     Attachment(folder, read_only=True).close()  # refuse at once what every tab would refuse
     try:
-        module = ui("console.web")
+        from labctl.ui.console import web as module
     except ModuleNotFoundError as error:
         raise MissingExtra("web", "the console in a browser") from error
     try:

@@ -46,13 +46,13 @@ def demo(folder: Path, seed: int) -> None:
 
     Simulated time: a few minutes stand for an hour and a half of robot time. Everything it makes is in DIR.
     """
-    from labctl.campaign import close_campaign, freeze_campaign, open_campaign, unblind_campaign
     from labctl.cli.progress import progress
     from labctl.clock import SECOND, ManualClock
     from labctl.errors import BrokenRecord
-    from labctl.reporting import report_campaign
-    from labctl.running import run_campaign
-    from labctl.verify import verify_campaign
+    from labctl.reporting.campaign_report import report_campaign
+    from labctl.runtime.campaign_run import run_campaign
+    from labctl.store.campaign import close_campaign, freeze_campaign, open_campaign, unblind_campaign
+    from labctl.store.verify import verify_campaign
 
     lab = _fresh(folder)
     entropy = hashlib.sha256(f"labctl-demo-{seed}".encode()).digest()
@@ -77,7 +77,7 @@ def demo(folder: Path, seed: int) -> None:
 
 def last_ns(folder: Path) -> int:
     """When the last event of a campaign was written, on its own clock."""
-    from labctl.campaign import Campaign
+    from labctl.store.campaign import Campaign
 
     with Campaign.open(folder) as campaign:
         return max(event.at_ns for event in campaign.journal.events())

@@ -1,6 +1,6 @@
 """`labctl doctor`: what is installed, what answers, what is too slow.
 
-May not: decide what is too slow (`labctl.doctor` does), or move anything.
+May not: decide what is too slow (`labctl.checks.doctor` does), or move anything.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ def doctor(
         raise click.UsageError("--camera and --port go with --latency")
     if protocol is not None and cell is None:
         raise click.UsageError("--protocol needs a cell file: labctl doctor CELL.toml --protocol PROTOCOL.toml")
-    from labctl.doctor import check_cell, runnable, software
+    from labctl.checks.doctor import check_cell, runnable, software
 
     checks = software(Path.cwd()) + (check_cell(cell, Path.cwd()) if cell else [])
     if cell is not None and protocol is not None:
-        from labctl.policy_check import check_protocol
+        from labctl.checks.policy_check import check_protocol
 
         checks += check_protocol(protocol, cell)
     if as_json:
@@ -74,10 +74,10 @@ def doctor(
 
 def _latency(cell_path: Path | None, only: str | None, port: int, as_json: bool) -> int:
     """Film the clock page with the cell's cameras. Exit code 1 if one could not be measured."""
+    from labctl.checks.clock_page import ClockPage
+    from labctl.checks.latency import SCREEN_NOTE, measure_all, wait_for_page
     from labctl.clock import MonotonicClock
-    from labctl.clock_page import ClockPage
-    from labctl.lab import read_cell
-    from labctl.latency import SCREEN_NOTE, measure_all, wait_for_page
+    from labctl.store.lab_folder import read_cell
 
     if cell_path is None:
         raise click.UsageError("--latency needs a cell file: labctl doctor CELL.toml --latency")

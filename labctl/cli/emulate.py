@@ -44,10 +44,10 @@ def emulate(
 
     To a client it looks exactly like a robot; it is bound to loopback only. It proves nothing about hardware.
     """
-    from labctl import emulating
+    from labctl.runtime import emulator_run
 
     if inject or clear or stats:
-        _talk(emulating.control_link(host), inject, _pairs(arguments), clear, as_json)
+        _talk(emulator_run.control_link(host), inject, _pairs(arguments), clear, as_json)
         return
 
     def ready(emulator: Any) -> None:
@@ -57,9 +57,9 @@ def emulate(
         click.echo(f"faults: {', '.join(emulator.faults)}; inject one from another terminal:")
         click.echo(f"  labctl emulate {name} --host {host} --inject {next(iter(emulator.faults))}")
 
-    from labctl.lab import packaged_fixture
+    from labctl.store.lab_folder import packaged_fixture
 
-    last = emulating.serve(name, host, fixture or packaged_fixture(), _pairs(options), ready)
+    last = emulator_run.serve(name, host, fixture or packaged_fixture(), _pairs(options), ready)
     click.echo(f"ended after {last['robot_time_s']:.1f} s of robot time, {last['states_sent']} states sent")
 
 

@@ -73,11 +73,11 @@ def export(
     episodes in which an item was left. --for-arm keeps the recordings of that arm's episodes; the others' rows stay in
     the table as other-1, other-2, …
     """
-    from labctl import entry
     from labctl.cli.options import print_json
     from labctl.cli.progress import progress
-    from labctl.exporting import Grid, Request, export_campaign
-    from labctl.lab import campaign_folder
+    from labctl.exports.writing import Grid, Request, export_campaign
+    from labctl.store.lab_folder import campaign_folder
+    from labctl.ui.rerun import episode
 
     request = Request(
         form=form,
@@ -85,7 +85,7 @@ def export(
         where=where,
         for_arm=for_arm,
         force=force,
-        views=lambda: entry.ui("rerun_episode"),
+        views=lambda: episode,
         grid=Grid(fps, max_error_ms, action, skip_inexact),
     )
     with progress(f"exporting {form}", quiet=as_json or sys.stderr.isatty()) as say:

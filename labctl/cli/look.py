@@ -1,6 +1,7 @@
 """`labctl status` and `labctl episodes`: look at what happened.
 
-May not: write, or print an arm or an outcome that a blind role must not see (`labctl.status` decides what there is).
+May not: write, or print an arm or an outcome that a blind role must not see (`labctl.viewing.status` decides what there
+is).
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ def status(campaign: str | None, lab: Path | None, as_json: bool) -> None:
 
     Arms and outcomes are not shown: whoever reads this may still have to be blind.
     """
-    from labctl.campaign import Campaign
-    from labctl.lab import campaign_folder, campaigns, find_lab
-    from labctl.status import standing
+    from labctl.store.campaign import Campaign
+    from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
+    from labctl.viewing.status import standing
 
     folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
     found: list[dict[str, Any]] = []
@@ -69,10 +70,10 @@ def _print_standing(entry: dict[str, Any]) -> None:
 @json_option
 def episodes(campaign: str | None, clocks: bool, lab: Path | None, as_json: bool) -> None:
     """List the episodes of a campaign. Their arms are named after unblinding only."""
-    from labctl.campaign import Campaign
-    from labctl.lab import campaign_folder
-    from labctl.skew import clock_line
-    from labctl.status import recorded
+    from labctl.core.skew import clock_line
+    from labctl.store.campaign import Campaign
+    from labctl.store.lab_folder import campaign_folder
+    from labctl.viewing.status import recorded
 
     with Campaign.open(campaign_folder(campaign, lab)) as opened:
         found = recorded(opened.state, opened.journal.events())

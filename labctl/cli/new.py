@@ -18,7 +18,7 @@ from labctl.cli.options import CONTEXT, example, file_argument
 @file_argument("folder", "DIR")
 def new(folder: Path) -> None:
     """Make a lab folder to start from: a simulated cell, a fixture and a protocol, all commented."""
-    from labctl.lab import new_lab
+    from labctl.store.lab_folder import new_lab
 
     written = new_lab(folder)
     for path in written:

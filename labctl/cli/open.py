@@ -70,7 +70,7 @@ def extend(
     campaign must be unblinded and its chain must hold; its head is written into the new campaign, its anchors into the
     new campaign's seal. A person and one frozen policy make good anchors: one alone cannot be told from drift.
     """
-    from labctl.lab import campaign_folder
+    from labctl.store.lab_folder import campaign_folder
 
     _open(protocol, cell, who, lab, as_json, extends=campaign_folder(campaign, lab), anchors=anchors)
 
@@ -78,9 +78,9 @@ def extend(
 def _open(protocol: Path, cell: Path, who: str, lab: Path | None, as_json: bool, **link: Any) -> None:
     import os
 
-    from labctl.campaign import open_campaign
     from labctl.clock import MonotonicClock
-    from labctl.lab import find_lab
+    from labctl.store.campaign import open_campaign
+    from labctl.store.lab_folder import find_lab
 
     anchor = MonotonicClock().anchor()
     opened = open_campaign(protocol, cell, find_lab(lab), entropy=os.urandom(32), anchor=anchor, who=who, **link)

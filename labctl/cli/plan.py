@@ -13,7 +13,7 @@ import click
 from labctl.cli.options import CONTEXT, example, file_argument, json_option, print_json, print_table
 
 if TYPE_CHECKING:
-    from labctl.planning import Hours, Preview
+    from labctl.checks.protocol_size import Hours, Preview
 
 SECONDS = click.FloatRange(min=0)
 SHARE = click.FloatRange(0, 0.9)
@@ -68,11 +68,11 @@ def plan(
 
     Nothing is drawn: the schedule of a campaign exists from `labctl open` on, and stays sealed.
     """
-    from labctl import entry
+    from labctl.analysis.planning import interim_design
+    from labctl.checks.protocol_size import Effort, preview
     from labctl.errors import InputError
-    from labctl.lab import read_plan
-    from labctl.planning import Effort, preview
-    from labctl.scenes import given_pictures
+    from labctl.store.lab_folder import read_plan
+    from labctl.store.scene_references import given_pictures
 
     found = read_plan(protocol)
     given_pictures(found)
@@ -91,7 +91,7 @@ def plan(
         60 * session_overhead_min,
     )
     seen = preview(found.protocol, found.fixture, effort)
-    resolved = entry.analysis("planning_design").resolution(
+    resolved = interim_design.resolution(
         seen.blocks,
         seen.items_staged,
         policies=seen.policies,

@@ -1,6 +1,6 @@
 """The success-rate half of `labctl power`: one rate, two rates, two rates in pairs.
 
-May not: compute anything; `labctl.analysis.power` does.
+May not: compute anything; `labctl.analysis.planning.power` does.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ SCHEMA = "labctl.power/1"
 
 def rates(given: Mapping[str, Any]) -> None:
     """Print the answer for --half-width, --rates or --discordant. Raises QuestionError and InputError."""
-    from labctl import entry
+    from labctl.analysis.planning import power
 
-    power = entry.analysis("power")
     alpha, sizes = given["alpha"], numbers(given["sizes"], "--n")
     if given["protocol"] is not None:
-        from labctl.lab import read_plan
+        from labctl.store.lab_folder import read_plan
 
         protocol = read_plan(given["protocol"]).protocol
         design = protocol.design

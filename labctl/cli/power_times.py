@@ -1,6 +1,6 @@
 """The times half of `labctl power`: simulated campaigns from stated RMSTs or a pilot table.
 
-May not: compute anything; `labctl.analysis.planning_answers` does.
+May not: compute anything; `labctl.analysis.planning.answers` does.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 def times(given: Mapping[str, Any]) -> None:
     """Print the answer for --rmst or --pilot. Raises QuestionError and InputError."""
-    from labctl import entry
+    from labctl.analysis.planning import answers
 
-    answers = entry.analysis("planning_answers")
     design = _design(given)
     tau, items, budget = (_needed(given, design, name) for name in ("tau", "items", "budget_s"))
     if given["pilot"] is not None:
-        table = entry.analysis("reading").read_table(given["pilot"])
+        from labctl.analysis import reading
+
+        table = reading.read_table(given["pilot"])
         tau = tau or _shortest_budget(table)
         arms = answers.arms_from_pilot(table, tau, items, budget)
     else:
@@ -74,7 +75,7 @@ def _steps(say: Callable[[str], None], *, quiet: bool) -> Callable[[str, int, in
 def _design(given: Mapping[str, Any]) -> dict[str, Any]:
     if given["protocol"] is None:
         return {}
-    from labctl.lab import read_plan
+    from labctl.store.lab_folder import read_plan
 
     protocol = read_plan(Path(given["protocol"])).protocol
     each = protocol.design.blocks_per_condition * len(protocol.design.layouts)
@@ -112,7 +113,7 @@ def _shortest_budget(table: Any) -> float:
 def _stated(
     answers: Any, given: Mapping[str, Any], design: Mapping[str, Any], tau: float, items: int, budget: float
 ) -> Any:
-    from labctl import entry
+    from labctl.analysis.planning import simulated
     from labctl.errors import InputError
 
     named = _named(given["rmst"], design.get("names", ()))
@@ -122,7 +123,7 @@ def _stated(
         objects = [f"object {i + 1}" for i in range(given["objects"] or 1)]
     if tau > budget:
         raise InputError(f"tau is {tau:g} s, beyond the episode budget of {budget:g} s; lower it")
-    law = entry.analysis("simulated").Law(
+    law = simulated.Law(
         1.0,
         shape=given["shape"],
         frailty=given["frailty"],

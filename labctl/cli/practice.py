@@ -1,6 +1,6 @@
 """`labctl practice`: teleoperation outside of trials, kept beside a campaign until the plateau is reached.
 
-May not: judge or write by itself; `labctl.practising` does.
+May not: judge or write by itself; `labctl.runtime.practice_writer` does.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def practice(
     """
     from labctl.cli.console import login
     from labctl.errors import InputError
-    from labctl.lab import campaign_folder
-    from labctl.practising import record
-    from labctl.reporting import practised
+    from labctl.reporting.campaign_report import practised
+    from labctl.runtime.practice_writer import record
+    from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
     given = {"person": person, "object": thing, "moved": moved, "staged": staged, "duration_s": seconds}

@@ -1,6 +1,6 @@
 """`labctl report`: the report of a campaign, or of a bare operations table.
 
-May not: verify, refuse or analyse by itself; `labctl.reporting` does.
+May not: verify, refuse or analyse by itself; `labctl.reporting.campaign_report` does.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def report(
     """
     from labctl.cli.progress import progress
     from labctl.errors import InputError
-    from labctl.lab import campaign_folder
-    from labctl.reporting import report_campaign, report_linked, report_table
+    from labctl.reporting.campaign_report import report_campaign, report_linked, report_table
+    from labctl.store.lab_folder import campaign_folder
 
     tables = [name for name in what if Path(name).suffix.lower() == ".csv"]
     if tables and len(what) > 1:

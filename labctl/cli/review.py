@@ -34,11 +34,10 @@ def review(
     ENTER confirms what stands and goes on; O opens the episode in Rerun, masked; + adds an operation, D removes one, X
     turns a success into a loss, W corrects the outcome with a why. Both streams of labels are kept.
     """
-    from labctl.campaign import Campaign
     from labctl.cli.console import login
-    from labctl.entry import ui
-    from labctl.lab import campaign_folder
-    from labctl.reviewed import Item, queue
+    from labctl.core.reviewed import Item, queue
+    from labctl.store.campaign import Campaign
+    from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
 
@@ -47,20 +46,21 @@ def review(
             return queue(opened.state, opened.events())
 
     if finish:
-        from labctl.reviewing import finish as finish_review
+        from labctl.runtime.review_writer import finish as finish_review
 
         click.echo(finish_review(folder, who=who or login()))
         return
     if listing or as_json:
         _print(load(), as_json)
         return
-    from labctl import reviewing
+    from labctl.runtime import review_writer
+    from labctl.ui.console.review import Review
 
     def save(trial: str, operations: list[dict[str, Any]]) -> None:
-        reviewing.review(folder, trial, operations, who=who or login())
+        review_writer.review(folder, trial, operations, who=who or login())
 
     def correct(trial: str, outcome: Mapping[str, Any], why: str) -> None:
-        reviewing.correct(folder, trial, outcome, who=who or login(), why=why)
+        review_writer.correct(folder, trial, outcome, who=who or login(), why=why)
 
     def watch(episode: str) -> None:
         command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()", "show", episode, "--masked"]
@@ -75,7 +75,7 @@ def review(
                 start_new_session=True,
             )
 
-    ui("console.review").Review(load, save, correct, watch).run()
+    Review(load, save, correct, watch).run()
 
 
 def _print(items: list[Any], as_json: bool) -> None:

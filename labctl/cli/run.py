@@ -37,7 +37,7 @@ def run(
     recorded and ends; the next `labctl run` goes on with the right trial. labctl's holds and watchdogs are not a safety
     system: the e-stop and the robot's own safety controller are.
     """
-    from labctl.lab import campaign_folder
+    from labctl.store.lab_folder import campaign_folder
 
     if campaign is None and not headless:
         from labctl.cli.console import choose, login
@@ -53,7 +53,7 @@ def run(
         run_with_console(folder, who or login())
         return
     from labctl.cli.progress import progress
-    from labctl.running import run_campaign
+    from labctl.runtime.campaign_run import run_campaign
 
     with progress(f"trials of {folder.name}") as say:
         run_campaign(folder, say, manual=False if attended else simulated_time, attended=attended)

@@ -34,9 +34,9 @@ def scene(campaign: str, trial: str | None, out: Path, lab: Path | None, as_json
 
     100 means as the reference, to within what noise and light do; docs/scene-reset.md says what costs how much.
     """
-    from labctl.durable import replace_file
-    from labctl.lab import campaign_folder
-    from labctl.scene_sheet import scene_of, sheet, words
+    from labctl.scene.sheet import scene_of, sheet, words
+    from labctl.store.atomic_files import replace_file
+    from labctl.store.lab_folder import campaign_folder
 
     found = scene_of(campaign_folder(campaign, lab), trial)
     path = out / f"scene-{found.trial}-{found.commit}.png"

@@ -1,6 +1,6 @@
 """`labctl show`: an episode, or two side by side, in Rerun.
 
-May not: show an arm or its timing before unblinding (`labctl.viewing` decides), or listen beyond loopback.
+May not: show an arm or its timing before unblinding (`labctl.viewing.episode` decides), or listen beyond loopback.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import click
 from labctl.cli.options import CONTEXT, PATH, example, lab_option
 
 if TYPE_CHECKING:
-    from labctl.showing import Made
+    from labctl.viewing.showing import Made
 
 EPILOG = example(
     "labctl show e-07a3793968",
@@ -61,9 +61,9 @@ def show(
     Before unblinding the view is masked: no arm, no policy timing, no actions. A recording written earlier is shown as
     it is. docs/looking.md says what is where.
     """
-    from labctl import showing
-    from labctl.entry import ui
     from labctl.errors import InputError
+    from labctl.ui.rerun import viewer_process as viewer
+    from labctl.viewing import showing
 
     if save is not None and save.suffix != ".rrd":
         raise InputError(f"--save {save}: a Rerun recording ends in .rrd; this version writes no other kind")
@@ -81,7 +81,6 @@ def show(
     files = [Path(name) for name in episodes if name.endswith(".rrd")]
     if files and (len(files) < len(episodes) or save or masked):
         raise InputError(f"{files[0]} is a recording already and is shown as it is; name episodes, or recordings alone")
-    viewer = ui("viewer_process")
     if save is None and not web:
         viewer.need_display()
     with showing.workshop() as folder:
@@ -102,12 +101,13 @@ def show(
 
 
 def _show_live(campaign: str, lab: Path | None, web: bool, port: int | None) -> None:
-    from labctl import showing
-    from labctl.entry import ui
-    from labctl.lab import campaign_folder
+    from labctl.store.lab_folder import campaign_folder
+    from labctl.viewing import showing
 
     if not web:
-        ui("viewer_process").need_display()
+        from labctl.ui.rerun import viewer_process
+
+        viewer_process.need_display()
     with showing.workshop() as folder:
         showing.show_live(campaign_folder(campaign, lab), folder, web=web, port=port, say=click.echo)
 
@@ -116,9 +116,9 @@ def _make(
     episodes: tuple[str, ...], campaign: str | None, lab: Path | None, save: Path | None, folder: Path, masked: bool
 ) -> Made:
     """Write the recording, to `save` or into a passing folder, and say what it is."""
-    from labctl import showing
     from labctl.errors import InputError
-    from labctl.lab import campaign_folder, campaigns, find_lab
+    from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
+    from labctl.viewing import showing
 
     if len(episodes) > 2:
         raise InputError(f"{len(episodes)} episodes given; one is shown alone, two side by side")

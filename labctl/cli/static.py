@@ -1,6 +1,6 @@
 """`labctl static`: a pre-screen of policies on recorded human episodes; no robot is needed and none moves.
 
-May not: ask or score by itself; `labctl.static_screen` does.
+May not: ask or score by itself; `labctl.checks.offline_evaluation` does.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def static(
     It tells a policy that answers nonsense from one worth an evening on the robot, not which of two good ones is
     better. For arms that ran in the campaign the agreement with their real scores is printed, over objects.
     """
-    from labctl.lab import campaign_folder
-    from labctl.static_screen import screen
+    from labctl.checks.offline_evaluation import screen
+    from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
     found = screen(

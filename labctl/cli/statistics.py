@@ -38,10 +38,10 @@ def analyze(
     table: Path, reference: str | None, tau: float | None, boot: int, perm: int, seed: int, extra: bool, as_json: bool
 ) -> None:
     """The statistics of an operations table (CSV or Parquet): one row per operation; see docs for its columns."""
-    from labctl import entry
+    from labctl.analysis import reading
+    from labctl.analysis.survival import analyze as module
 
-    read = entry.analysis("reading").read_table(table, extra=extra)
-    module = entry.analysis("analyze")
+    read = reading.read_table(table, extra=extra)
     result = module.analyze(read, reference=reference, tau=tau, boot=boot, perm=perm, seed=seed)
     if as_json:
         click.echo(module.dumps(result), nl=False)
@@ -53,9 +53,9 @@ ALPHA = 0.05  # of a bare table; a campaign's protocol names its own
 
 
 def _print_analysis(result: dict[str, Any]) -> None:
-    from labctl import entry
+    from labctl.analysis import numerals
+    from labctl.analysis.report.wording import verdict_words
 
-    numerals = entry.analysis("numerals")
     rows = [
         (
             arm["arm"],
@@ -68,9 +68,9 @@ def _print_analysis(result: dict[str, Any]) -> None:
         for arm in result["arms"]
     ]
     print_table(("arm", "episodes", "moved %", f"RMST s (tau {result['tau']:g})", "HRT %", "HRT floor %"), rows)
-    words, rmst = entry.analysis("wording").verdict_words, {arm["arm"]: arm["rmst"] for arm in result["arms"]}
+    rmst = {arm["arm"]: arm["rmst"] for arm in result["arms"]}
     pairs = [
-        (f"{pair['a']} vs {pair['b']}", numerals.p_value(pair["p_holm"]), words(pair, rmst, alpha=ALPHA))
+        (f"{pair['a']} vs {pair['b']}", numerals.p_value(pair["p_holm"]), verdict_words(pair, rmst, alpha=ALPHA))
         for pair in result["pairs"]
     ]
     if pairs:
@@ -90,15 +90,16 @@ def rates(counts: Path, by: str, as_json: bool) -> None:
 
     With a column `axis` of perturbation codes (V-SC, S-PROP+V-OBJ, in-distribution), `category` may be pooled by too.
     """
-    from labctl import entry
+    from labctl.analysis import numerals
+    from labctl.analysis.binary import pooling as module
 
-    module = entry.analysis("pooling")
     columns = tuple(name.strip() for name in by.split(",") if name.strip())
     found = module.rates(counts, columns)
     if as_json:
-        click.echo(entry.analysis("analyze").dumps(found), nl=False)
+        from labctl.analysis.survival import analyze
+
+        click.echo(analyze.dumps(found), nl=False)
         return
-    numerals = entry.analysis("numerals")
     rows = [
         (
             *(str(row[name]) for name in columns),

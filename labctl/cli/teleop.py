@@ -15,7 +15,7 @@ import click
 from labctl.cli.options import CONTEXT, PATH, example, lab_option
 
 if TYPE_CHECKING:
-    from labctl.practice_node import View
+    from labctl.nodes.practice import View
 
 EPILOG = example("labctl teleop --cell cells/fr3.toml", "labctl teleop --cell cells/sim_fr3.toml --home")
 REFRESH_NS = 200_000_000
@@ -38,7 +38,7 @@ def teleop(cell: Path, home: bool, recover: bool, lab: Path | None) -> int:
     button for "done". Exit code 1 when the device or the robot ended it. labctl's holds are not a safety system: the
     e-stop and the robot's own safety controller are.
     """
-    from labctl.practice import practise
+    from labctl.runtime.practice_run import practise
 
     line = Line(sys.stdout.isatty())
     ended = practise(cell, line.show, lab=lab, home=home, recover=recover)

@@ -28,8 +28,8 @@ def verify(campaign: str | None, head: str | None, lab: Path | None, as_json: bo
     Without CAMPAIGN every campaign of the lab is checked.
     """
     from labctl.errors import InputError
-    from labctl.lab import campaign_folder, campaigns, find_lab
-    from labctl.verify import verify_campaign
+    from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
+    from labctl.store.verify import verify_campaign
 
     folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
     if not folders:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from labctl.errors import StorageError
-from labctl.video import TIME_BASE, open_video
+from labctl.store.video import TIME_BASE, open_video
 
 # A codec's name -> what stream formats call it, and the filter that puts start codes and parameter sets in.
 CODECS = {"h264": ("h264", "h264_mp4toannexb"), "hevc": ("h265", "hevc_mp4toannexb")}

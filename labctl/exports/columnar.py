@@ -17,10 +17,10 @@ import numpy as np
 from labctl.clock import SECOND, wall_ns
 from labctl.devices import StreamSpec
 from labctl.errors import BrokenRecord, MissingExtra
-from labctl.export import parquet_bytes
 from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import Selection
 from labctl.exports.units import column_units
+from labctl.reporting.operations_table import parquet_bytes
 
 COMPRESSION = "zstd"
 EVENT_UNITS = {"at_ns": "ns of the host's monotonic clock"}

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from labctl.dialect import storage_errors
-from labctl.durable import sync_folder
 from labctl.errors import InputError, StorageError
+from labctl.store.atomic_files import sync_folder
+from labctl.store.database_backend import storage_errors
 
 MARK = "labctl.json"  # in every folder that an export made: where it comes from, and that it may be replaced
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from labctl.clock import MILLISECOND, SECOND
+from labctl.core.switches_taken import taken
 from labctl.errors import InputError, StateError
 from labctl.exports import statistics
 from labctl.exports.grid import milliseconds
@@ -22,7 +23,6 @@ from labctl.exports.lerobot_meta import LAYOUTS, PICTURES, Layout, Written, arro
 from labctl.exports.recordings import Recordings
 from labctl.exports.retime import retime
 from labctl.exports.selection import Selection
-from labctl.switches import taken
 
 __all__ = ["LAYOUTS", "terms_of", "write_dataset"]
 

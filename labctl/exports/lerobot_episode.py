@@ -15,12 +15,12 @@ from typing import Literal
 import numpy as np
 
 from labctl.clock import MILLISECOND, SECOND
+from labctl.core.interventions import interventions, spans
+from labctl.core.projection import project
 from labctl.errors import StateError
 from labctl.exports.grid import Offset, default_bound_ns, first_frame, grid, held, offset, overlapping
 from labctl.exports.recordings import CAMERA, Recording
-from labctl.interventions import interventions, spans
-from labctl.projection import project
-from labctl.video import frame_times
+from labctl.store.video import frame_times
 
 STATE, ACTION = "arm/state", "arm/action"
 POSE = tuple(f"tcp.{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw"))

@@ -13,15 +13,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from labctl.campaign import Campaign
 from labctl.clock import wall_ns
+from labctl.core.events import Event, Kind
+from labctl.core.projection import capture_ns
+from labctl.core.timeline import attempt
 from labctl.devices import StreamSpec
 from labctl.errors import BrokenRecord
-from labctl.events import Event, Kind
 from labctl.exports.selection import Chosen, Selection
-from labctl.lanes import attempt
-from labctl.projection import capture_ns
-from labctl.traces import TraceStore
+from labctl.store.campaign import Campaign
+from labctl.store.traces import TraceStore
 
 CAMERA = "camera/"
 

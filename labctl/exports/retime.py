@@ -14,7 +14,7 @@ import numpy as np
 
 from labctl.errors import BrokenRecord, StorageError
 from labctl.exports.statistics import Histogram
-from labctl.video import TIME_BASE, open_video
+from labctl.store.video import TIME_BASE, open_video
 
 # A keyframe every other frame: datasets are read in random order, and decode at most two pictures for one.
 KEYFRAME_FRAMES = 2

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from labctl.exports.selection import Selection
-from labctl.viewing import look_at
+from labctl.viewing.episode import look_at
 
 
 def write_rrds(campaign: Path, selection: Selection, folder: Path, views: Any, say: Callable[[str], None]) -> None:
     """Write EPISODE.rrd for every chosen episode.
 
-    views: the module `labctl.ui.rerun_episode`. Raises MissingExtra without rerun-sdk, StorageError.
+    views: the module `labctl.ui.rerun.episode`. Raises MissingExtra without rerun-sdk, StorageError.
     """
     for number, chosen in enumerate(selection.episodes, 1):
         seen = _hidden(look_at(campaign, chosen.episode, masked=selection.masked), selection)

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from labctl import __version__
-from labctl.campaign import Campaign
-from labctl.design import drbg
+from labctl.core.design import drbg
+from labctl.core.events import Event, Kind
+from labctl.core.trial import CampaignState, Phase, State, Trial
 from labctl.devices import StreamSpec
 from labctl.errors import InputError, StateError
-from labctl.events import Event, Kind
-from labctl.export import Row, filter_rows, operations, told_of
-from labctl.trial import CampaignState, Phase, State, Trial
-from labctl.viewing import robot_model
+from labctl.reporting.operations_table import Row, filter_rows, operations, told_of
+from labctl.store.campaign import Campaign
+from labctl.viewing.episode import robot_model
 
 SCHEMA = "labctl.export/1"
 ACTION = "arm/action"  # not measured at the arm but asked of it: its shape can tell a policy from another

@@ -11,16 +11,16 @@ from typing import Any
 
 from labctl.bus import Message, Step, Work
 from labctl.clock import MILLISECOND, SECOND
+from labctl.core.liveness import NO_PICTURE_YET
 from labctl.devices import Batch, Camera, Frame
 from labctl.errors import DeviceLost, LabctlError
-from labctl.nodes.film import ENCODED, Film, Terms, index_spec
+from labctl.nodes.frame_gaps import Holes
 from labctl.nodes.frames import Frames
-from labctl.nodes.holes import Holes
 from labctl.nodes.photos import KINDS as PHOTO_KINDS
 from labctl.nodes.photos import ScenePhotos
 from labctl.nodes.preview import Preview
 from labctl.nodes.tracing import TraceSender
-from labctl.presence import NO_PICTURE_YET
+from labctl.nodes.video_recorder import ENCODED, Film, Terms, index_spec
 
 SILENT_NS = SECOND  # so long without a frame, and three periods, and the camera counts as lost …
 FIRST_NS = 5 * SECOND  # … but when it was just connected it has this long to give its first

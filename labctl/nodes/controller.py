@@ -24,8 +24,8 @@ from labctl.bus import Message, Step, Work
 from labctl.clock import SECOND
 from labctl.devices import ActionChunk, Batch, ByHand, Controller, Observation, StreamSpec, Telling, load
 from labctl.errors import DeviceError
+from labctl.nodes.observation_buffer import Sight
 from labctl.nodes.playing import Play, chunk_problem
-from labctl.nodes.sight import Sight
 from labctl.nodes.takeover import TakeOver
 from labctl.nodes.tracing import TraceSender
 

@@ -1,7 +1,7 @@
 """Full pictures for a controller that reads them: published while an episode is open, the newest alone, and forgotten.
 
 May not: know which controller listens or whether one does, be recorded, or hold up the film. Whether a campaign wants
-them is the same for every trial of it (`policies.cameras_wanted`), so that it tells no arm.
+them is the same for every trial of it (`frozen_cards.cameras_wanted`), so that it tells no arm.
 """
 
 from __future__ import annotations

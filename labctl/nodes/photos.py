@@ -16,11 +16,11 @@ import numpy as np
 from labctl.bus import Message, Step, Work
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Frame
-from labctl.dialect import storage_errors
-from labctl.durable import replace_file
 from labctl.errors import LabctlError
-from labctl.pictures import encode_png, ghost, load_photo, small
-from labctl.scene_match import TOLERANCE_PX, Box, camera_move, compare
+from labctl.scene.matching import TOLERANCE_PX, Box, camera_move, compare
+from labctl.store.atomic_files import replace_file
+from labctl.store.database_backend import storage_errors
+from labctl.store.pictures import encode_png, ghost, load_photo, small
 
 GHOST_WIDTH = 320
 GHOST_NS = 500 * MILLISECOND

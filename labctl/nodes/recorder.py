@@ -13,7 +13,7 @@ import numpy as np
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
 from labctl.nodes.tracing import spec_of
-from labctl.traces import Chunk, TraceStore
+from labctl.store.traces import Chunk, TraceStore
 
 PATIENCE_NS = 5 * SECOND  # how long after a close a producer may still deliver: an encoder may have a second to go
 QUIET_NS = 600 * MILLISECOND  # after a shutdown, how long without mail before the recorder ends

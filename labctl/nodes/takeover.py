@@ -17,7 +17,7 @@ GRIP_M = 0.005  # a hand whose gripper changes by more than this since the grip 
 
 
 class HandDriver(Protocol):
-    """A controller that knows whether its hand wants the arm now (`labctl.drivers.teleop`)."""
+    """A controller that knows whether its hand wants the arm now (`labctl.drivers.teleop.controller`)."""
 
     def load(self) -> None: ...
     def reset(self, seed: int) -> None: ...

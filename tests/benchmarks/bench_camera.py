@@ -6,16 +6,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from labctl.drivers.common import arms, kinematics
+from labctl.drivers.common import kinematics, robot_tables
 
 from labctl.bus import encode
+from labctl.checks.encoding_cost import scene
 from labctl.clock import SECOND, cpu_ns
 from labctl.devices import Frame, load
-from labctl.encoding_cost import scene
-from labctl.host import finish_work
-from labctl.nodes.film import Film, Terms
 from labctl.nodes.preview import Preview
-from labctl.video import VideoWriter
+from labctl.nodes.video_recorder import Film, Terms
+from labctl.runtime.simulated_host import finish_work
+from labctl.store.video import VideoWriter
 
 FIXTURE = tomllib.loads((Path(__file__).parents[2] / "fixtures" / "two_totes.toml").read_text())
 FRAMES = 300
@@ -27,8 +27,8 @@ def observations() -> list[dict[str, np.ndarray]]:
     """An arm that swings from tote to tote over four towels."""
     y = 0.24 * np.cos(np.linspace(0.0, 6.28, FRAMES))
     wanted = np.column_stack([np.full(FRAMES, 0.46), y, np.full(FRAMES, 0.2), np.ones(FRAMES), np.zeros((FRAMES, 3))])
-    q = arms.FR3.inverse(wanted, arms.FR3.home)
-    tcp = kinematics.poses(arms.FR3.chain, q)
+    q = robot_tables.FR3.inverse(wanted, robot_tables.FR3.home)
+    tcp = kinematics.poses(robot_tables.FR3.chain, q)
     items = np.array([[0.4 + 0.05 * i, 0.24, 0.015, 0.4 * i, 1, 0, 0, 0] for i in range(4)])
     thing = np.array([0.12, 0.10, 0.03, 0.025])
     return [

@@ -8,8 +8,8 @@ import pytest
 from support.campaigns import HUMAN, events_of, make_campaign, policy
 
 from labctl.clock import SECOND, cpu_ns
-from labctl.events import Kind
-from labctl.running import run_campaign
+from labctl.core.events import Kind
+from labctl.runtime.campaign_run import run_campaign
 
 # A cell for many episodes: what it measures is coarser, which nothing but the benchmark uses.
 FAST = {

@@ -8,11 +8,11 @@ import time
 
 import numpy as np
 import pytest
-from labctl.analysis.experiments import detection_rate
-from labctl.analysis.kernel import Redraw, moments
-from labctl.analysis.resample import stream_key
-from labctl.analysis.route import route
-from labctl.analysis.simulated import simulate
+from labctl.analysis.planning.experiments import detection_rate
+from labctl.analysis.planning.simulated import simulate
+from labctl.analysis.survival.event_order import route
+from labctl.analysis.survival.kernel import Redraw, moments
+from labctl.analysis.survival.resample import stream_key
 from support.cohorts import LAWS, OBJECTS, POLICIES, TAU_NS, cohort
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.limit(86_400)]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from labctl.clock import MILLISECOND, MonotonicClock
-from labctl.dialect import sqlite_url
-from labctl.events import Kind
-from labctl.journal import Journal
+from labctl.core.events import Kind
+from labctl.store.database_backend import sqlite_url
+from labctl.store.journal import Journal
 
 BODY = {"op_index": 3, "result": "success", "t_ns": 123_456_789_012, "cause": None}
 

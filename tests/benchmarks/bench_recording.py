@@ -21,11 +21,11 @@ from support.machine_load import Neighbours
 from support.mjpeg_farm import PICTURES, farm
 
 from labctl.clock import SECOND
-from labctl.events import Kind
-from labctl.skew import clock_line
-from labctl.traces import TraceStore
-from labctl.verify import verify_campaign
-from labctl.video import read_frames
+from labctl.core.events import Kind
+from labctl.core.skew import clock_line
+from labctl.store.traces import TraceStore
+from labctl.store.verify import verify_campaign
+from labctl.store.video import read_frames
 
 MINUTES = float(os.environ.get("LABCTL_BENCH_MINUTES", "0.5"))
 ITEMS = 30

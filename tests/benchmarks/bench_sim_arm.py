@@ -10,7 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
-from labctl.drivers import sim_fr3, sim_person, sim_policy, sim_ur5
+from labctl.drivers.sim import fr3 as sim_fr3
+from labctl.drivers.sim import person as sim_person
+from labctl.drivers.sim import policy
+from labctl.drivers.sim import ur5 as sim_ur5
 
 from labctl.devices import Observation
 
@@ -24,9 +27,7 @@ def test_cost_of_thirty_simulated_seconds(arm: str, who: str):
     given = {"cell": RIG["toml"](f"hw_configs/sim_{arm}.toml"), "fixture": RIG["toml"]("fixtures/two_totes.toml")}
     robot = (sim_fr3 if arm == "fr3" else sim_ur5).build({}, **given)
     controller = (
-        sim_person.build({}, **given)
-        if who == "person"
-        else sim_policy.build({"skill": who, "latency_s": 0.1}, **given)
+        sim_person.build({}, **given) if who == "person" else policy.build({"skill": who, "latency_s": 0.1}, **given)
     )
     run = RIG["episode"](robot, controller, seed=5, keep=True)
     seconds = run.end_s

@@ -12,12 +12,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from labctl.analysis import kernel, kernel_reference
-from labctl.analysis.cells import Cell
-from labctl.analysis.clusters import clusters
-from labctl.analysis.ks import Pair, pair_of, pooled_draw
-from labctl.analysis.permutation import swap_of
-from labctl.analysis.survival import NEVER_NS
+from labctl.analysis.survival import kernel, kernel_reference
+from labctl.analysis.survival.cells import Cell
+from labctl.analysis.survival.clusters import clusters
+from labctl.analysis.survival.curves import NEVER_NS
+from labctl.analysis.survival.ks import Pair, pair_of, pooled_draw
+from labctl.analysis.survival.permutation import swap_of
 from scipy import stats
 from support.cohorts import OBJECTS, POLICIES, TAU_NS, cohort
 

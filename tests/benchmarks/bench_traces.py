@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from sqlmodel import Field, Session, SQLModel, create_engine
 
-from labctl.chunks import Chunk, encode_chunk
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.devices import StreamSpec
-from labctl.dialect import sqlite_url
-from labctl.traces import TraceStore
+from labctl.store.chunks import Chunk, encode_chunk
+from labctl.store.database_backend import sqlite_url
+from labctl.store.traces import TraceStore
 
 CLOCK = MonotonicClock()
 

@@ -104,7 +104,7 @@ def opencv_file(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Rig]:
 
 def realsense_live(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Rig]:
     with SoftRealSense() as soft:
-        patch.setattr("labctl.drivers.realsense.connected_devices", lambda: [soft.device])
+        patch.setattr("labctl.drivers.realsense.camera.connected_devices", lambda: [soft.device])
         rig = Rig("realsense", 30.0, {}, live=True)
         rig.lose, rig.mend = (lambda: setattr(soft, "fault", "silent")), (lambda: setattr(soft, "fault", ""))
         yield rig

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from labctl.drivers.common.arms import FR3
-from labctl.drivers.emulate.plant import Plant
-from labctl.drivers.emulate.robotiq_rtu import RobotiqRtu
-from labctl.drivers.emulate.robotiq_server import RobotiqServer
+from labctl.drivers.common.robot_tables import FR3
+from labctl.drivers.robotiq.emulator.rtu import RobotiqRtu
+from labctl.drivers.robotiq.emulator.server import RobotiqServer
+from labctl.drivers.sim.plant import Plant
 from support.emulators import Emulator, address
 from support.robot_rig import FIXTURE
 

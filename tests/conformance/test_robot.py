@@ -135,7 +135,7 @@ def test_a_pose_written_is_the_pose_read(rig):
     poses[:, 3:] /= np.linalg.norm(poses[:, 3:], axis=1, keepdims=True)
     q = rig.robot.to_joints(poses, rig.robot.observe()["q"])
     for _ in range(3):  # a busy machine may starve the way and so stop it: recovered, homed and begun again
-        answered = rig.follow(np.concatenate([q, np.repeat(q[-1:], 40, axis=0)]))
+        answered = rig.follow(np.concatenate([q, np.repeat(q[-1:], 100, axis=0)]))
         rig.at_rest()
         if np.isfinite(answered.sent).all():
             break

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labctl.drivers.common import fci_reading
-from labctl.drivers.common.fci_reading import ClientState, FciReading, client_samples
-from labctl.drivers.common.fci_state import Datagram, samples
+from labctl.drivers.franka import reading as fci_reading
+from labctl.drivers.franka.reading import ClientState, FciReading, client_samples
+from labctl.drivers.franka.state import Datagram, samples
 from support.emulators import Emulator
 from support.robot_rig import RobotRig, cell_named
 
 from labctl.clock import SECOND
 from labctl.errors import DeviceRefused
-from labctl.scheduling import kept
+from labctl.realtime import kept
 
 franky = pytest.importorskip("franky")
 pytestmark = pytest.mark.real_time

@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.arms import FR3, UR5, UR5E
-from labctl.drivers.common.ur_pose import from_ur
+from labctl.drivers.common.robot_tables import FR3, UR5, UR5E
+from labctl.drivers.ur.pose import from_ur
 from support.emulators import Emulator
 
 RNG = np.random.default_rng(5)

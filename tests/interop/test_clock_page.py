@@ -11,10 +11,10 @@ from PIL import Image
 from support.browser import browsing
 from support.mjpeg import CLOCK
 
-from labctl import clock_code
-from labctl.clock_page import ClockPage
+from labctl.checks import clock_code
+from labctl.checks.clock_page import ClockPage
+from labctl.checks.latency import delays, wait_for_page
 from labctl.devices import Frame
-from labctl.latency import delays, wait_for_page
 
 pytestmark = pytest.mark.interop
 SHOTS = 25

@@ -18,7 +18,7 @@ from support.browser import browsing
 from support.campaigns import HUMAN, events_of, make_campaign, policy
 from support.live_campaign import running, wait_for
 
-from labctl.events import Kind
+from labctl.core.events import Kind
 
 pytestmark = pytest.mark.interop
 

@@ -22,8 +22,8 @@ import pytest
 from support.campaigns import unblind
 from support.coded_campaign import PERSON, run_coded
 
-from labctl.campaign import Campaign
 from labctl.cli import call
+from labctl.store.campaign import Campaign
 
 pytestmark = [pytest.mark.interop, pytest.mark.limit(1200)]
 TESTS = Path(__file__).parents[1]

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from labctl.drivers.common.policy_codec import pack, unpack
-from labctl.drivers.common.policy_inputs import padded
+from labctl.drivers.policy.codec import pack, unpack
+from labctl.drivers.policy.inputs import padded
 from support.policy_servers import FakeServer
 
 pytestmark = pytest.mark.interop

@@ -14,11 +14,11 @@ import pytest
 import sqlalchemy
 
 from labctl.clock import ManualClock
+from labctl.core.events import Kind
 from labctl.devices import StreamSpec
 from labctl.errors import StorageError
-from labctl.events import Kind
-from labctl.journal import DuplicateCommand, Journal, check_chain
-from labctl.traces import Chunk, TraceStore
+from labctl.store.journal import DuplicateCommand, Journal, check_chain
+from labctl.store.traces import Chunk, TraceStore
 
 pytestmark = pytest.mark.interop
 CLOCK = ManualClock(1_000_000_000)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from labctl.ui import viewer_process
+from labctl.ui.rerun import viewer_process
 from PIL import Image
 from support.browser import DRAWS_3D, browsing
 from support.campaigns import events_of, make_campaign, policy, unblind
@@ -21,8 +21,8 @@ from support.live_campaign import CLOCK, wait_for
 
 from labctl.cli import call
 from labctl.clock import SECOND
-from labctl.events import Kind
-from labctl.running import run_campaign
+from labctl.core.events import Kind
+from labctl.runtime.campaign_run import run_campaign
 
 pytestmark = pytest.mark.interop
 DRAWN_NS = 120 * SECOND

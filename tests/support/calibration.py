@@ -9,20 +9,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from labctl.analysis.bands import simultaneous_band
-from labctl.analysis.cells import Cell
-from labctl.analysis.clusters import Key, Replicates, clusters, rmst_replicates
-from labctl.analysis.hrt import Estimate, hrt, rmst
-from labctl.analysis.kernel import Given, precedence, spread
-from labctl.analysis.ks import bootstrap_p, pair_of
-from labctl.analysis.logrank import logrank, logrank_permutation, stratified
-from labctl.analysis.moved import moved_difference, moved_share
-from labctl.analysis.permutation import permutation_p
-from labctl.analysis.precedence import auc
-from labctl.analysis.resample import stream_key
-from labctl.analysis.route import route
-from labctl.analysis.simulated import Law, simulate
-from labctl.analysis.survival import Spells, curve, rmst_with_error
+from labctl.analysis.planning.simulated import Law, simulate
+from labctl.analysis.survival.bands import simultaneous_band
+from labctl.analysis.survival.cells import Cell
+from labctl.analysis.survival.clusters import Key, Replicates, clusters, rmst_replicates
+from labctl.analysis.survival.curves import Spells, curve, rmst_with_error
+from labctl.analysis.survival.event_order import route
+from labctl.analysis.survival.hrt import Estimate, hrt, rmst
+from labctl.analysis.survival.items_moved import moved_difference, moved_share
+from labctl.analysis.survival.kernel import Given, precedence, spread
+from labctl.analysis.survival.ks import bootstrap_p, pair_of
+from labctl.analysis.survival.logrank import logrank, logrank_permutation, stratified
+from labctl.analysis.survival.order_probability import auc
+from labctl.analysis.survival.permutation import permutation_p
+from labctl.analysis.survival.resample import stream_key
 
 from support.cohorts import HUMAN_EPISODES, LAWS, NS, OBJECTS, TAU_NS
 

@@ -8,9 +8,9 @@ from labctl.bus import Message, Work
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Frame
 from labctl.errors import DeviceLost
-from labctl.host import finish_work
 from labctl.nodes.camera import CameraNode
-from labctl.nodes.film import Terms
+from labctl.nodes.video_recorder import Terms
+from labctl.runtime.simulated_host import finish_work
 
 PERIOD = 100 * MILLISECOND
 VIDEO = {"codec": "libx264", "preset": "ultrafast", "crf": 23, "keyframe_s": 1.0}

@@ -11,15 +11,15 @@ import numpy as np
 
 from labctl.bus import Message, Work
 from labctl.clock import SECOND, ManualClock, MonotonicClock
-from labctl.host import finish_work
 from labctl.nodes.camera import CameraNode
-from labctl.nodes.film import Terms
+from labctl.nodes.video_recorder import Terms
+from labctl.runtime.simulated_host import finish_work
 
 VIDEO = {"codec": "libx264", "preset": "ultrafast", "crf": 18, "keyframe_s": 1.0}
 
 
 class CameraRig:
-    """Steps a node as its host does and keeps what it says; `film` records one episode of it."""
+    """Steps a node as its host does and keeps what it says; `video_recorder` records one episode of it."""
 
     def __init__(self, folder: Path, camera: Any, *, live: bool, video: dict[str, Any] | None = None) -> None:
         self.clock = MonotonicClock() if live else ManualClock(1000 * SECOND)

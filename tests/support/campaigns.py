@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from labctl.campaign import Campaign, Opened, close_campaign, freeze_campaign, open_campaign, unblind_campaign
 from labctl.clock import ManualClock, MonotonicClock
+from labctl.store.campaign import Campaign, Opened, close_campaign, freeze_campaign, open_campaign, unblind_campaign
 from support.processes import end_with_parent
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from labctl.policy_card import parse_card
+from labctl.config.policy_card import parse_card
 
 CARD = """
 [policy]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from labctl.running import run_campaign
+from labctl.runtime.campaign_run import run_campaign
 from support.campaigns import HUMAN, make_campaign, policy
 
 WIDTH, HEIGHT, RATE_HZ = 256, 192, 10.0

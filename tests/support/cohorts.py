@@ -10,9 +10,9 @@ import csv
 from pathlib import Path
 
 import numpy as np
-from labctl.analysis.cells import Cell
-from labctl.analysis.simulated import Law, simulate
-from labctl.analysis.survival import NEVER_NS, Spells
+from labctl.analysis.planning.simulated import Law, simulate
+from labctl.analysis.survival.cells import Cell
+from labctl.analysis.survival.curves import NEVER_NS, Spells
 
 NS = 1_000_000_000
 TAU_NS = 240 * NS

@@ -16,10 +16,10 @@ from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
 from labctl.bus import Message
-from labctl.campaign import Campaign
 from labctl.clock import SECOND
 from labctl.errors import StateError
-from labctl.sealing import Findings
+from labctl.store.campaign import Campaign
+from labctl.store.sealing import Findings
 from support.campaigns import HUMAN, make_campaign, policy
 from support.run_bench import Bench
 
@@ -139,7 +139,11 @@ class Desk:
         return "\n".join("".join(f"{part.text}<{part.style}>" for part in strip) for strip in strips)
 
     async def still(self) -> None:
-        """Until nothing on the screen changes any more: some parts are laid out after the next drawing."""
+        """Until nothing on the screen changes any more: some parts are laid out after the next drawing. Cursors stop
+        blinking: on a busy machine half a second passes between two looks at one screen.
+        """
+        for field in self.app.screen.query("Input, TextArea"):
+            field.cursor_blink = False  # type: ignore[attr-defined]
         before = ""
         while before != (before := self.drawn()):
             await self.settle()

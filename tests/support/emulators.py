@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labctl.drivers.common.control_link import ControlLink
+from labctl.drivers.sim.control_link import ControlLink
 
 from labctl.errors import DeviceLost
 from support.live_campaign import wait_for

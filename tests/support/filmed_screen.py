@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from scipy import ndimage
 
-from labctl import clock_code
+from labctl.checks import clock_code
+from labctl.checks.clock_page import ClockPage
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
-from labctl.clock_page import ClockPage
 from labctl.devices import Frame
 from labctl.errors import DeviceLost
 

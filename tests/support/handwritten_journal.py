@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from labctl.events import Event, Kind
-from labctl.interlock import Hold
-from labctl.trial import State, advance, fold
+from labctl.core.events import Event, Kind
+from labctl.core.interlock import Hold
+from labctl.core.trial import State, advance, fold
 
 OUTCOME = {"items_staged": 4, "moved": 3, "lost": 1, "remaining": 0, "end_reason": "all_done"}
 STANDING = {**OUTCOME, "notes": "", "stage_reached": None}

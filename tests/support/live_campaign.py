@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from labctl.clock import SECOND, MonotonicClock
-from labctl.events import Event, Kind
+from labctl.core.events import Event, Kind
 from support.campaigns import events_of, start_run
 
 CLOCK = MonotonicClock()

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from labctl.encoding_cost import SCENES, scene
+from labctl.checks.encoding_cost import SCENES, scene
 from support import barcode
 from support.mjpeg import MjpegServer, jpeg
 

@@ -1,6 +1,6 @@
 """Driver "support.realsense_driver:build": the RealSense driver on a software device that streams in the same process.
 
-May not: be another driver: all but the finding of a device is `labctl.drivers.realsense`.
+May not: be another driver: all but the finding of a device is `labctl.drivers.realsense.camera`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from labctl.drivers import realsense
+from labctl.drivers.realsense import camera as realsense
 
 from support.software_realsense import SoftRealSense
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from labctl.video import VideoWriter
+from labctl.store.video import VideoWriter
 from support import barcode
 
 

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labctl.bus import Message, Work
-from labctl.campaign import Campaign
 from labctl.clock import MILLISECOND, SECOND, ManualClock
-from labctl.conductor import Conductor
-from labctl.desk import Desk
-from labctl.events import Kind
-from labctl.presence import Presence
-from labctl.runner import RunNode
-from labctl.trial import State, fold
+from labctl.core.events import Kind
+from labctl.core.liveness import Presence
+from labctl.core.trial import State, fold
+from labctl.runtime.campaign_writer import Desk
+from labctl.runtime.episode_sequencer import Conductor
+from labctl.runtime.runner import RunNode
+from labctl.store.campaign import Campaign
 
 
 class Bench:

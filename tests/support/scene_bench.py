@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from labctl.campaign import Campaign
+from labctl.store.campaign import Campaign
 from support.campaigns import HUMAN, make_campaign, policy
 from support.run_bench import Bench
 

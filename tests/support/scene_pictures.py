@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.arms import FR3
+from labctl.drivers.common.robot_tables import FR3
 from PIL import Image
 
 from labctl.clock import SECOND

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 import numpy as np
-from labctl.drivers.common.librealsense import rs
+from labctl.drivers.realsense.librealsense import rs
 
 from labctl.clock import SECOND, MonotonicClock
 from support import barcode

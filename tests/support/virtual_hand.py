@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from labctl.drivers.common.teleoperation import Reading
-from labctl.drivers.teleop_gamepad import Gamepad
+from labctl.drivers.teleop.gamepad import Gamepad
+from labctl.drivers.teleop.gate import Reading
 
 from labctl.clock import MonotonicClock
 from support.teleop_devices import VirtualPad

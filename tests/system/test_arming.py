@@ -6,10 +6,10 @@ from pathlib import Path
 
 from support.campaigns import HUMAN, events_of, make_campaign, policy
 
-from labctl.campaign import Campaign
 from labctl.clock import SECOND
-from labctl.events import Kind
-from labctl.running import run_campaign
+from labctl.core.events import Kind
+from labctl.runtime.campaign_run import run_campaign
+from labctl.store.campaign import Campaign
 
 ARMING_S = 3.0
 

@@ -12,10 +12,10 @@ import pytest
 from support.campaigns import HUMAN, events_of, make_campaign, policy
 from support.live_campaign import CLOCK, running, wait_for
 
-from labctl.attach import Attachment
 from labctl.bus import Message
+from labctl.core.events import Kind
 from labctl.errors import StateError
-from labctl.events import Kind
+from labctl.runtime.attach import Attachment
 
 pytestmark = pytest.mark.real_time
 

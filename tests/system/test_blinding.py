@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 from support.campaigns import HUMAN, events_of, make_campaign, policy, start_run
 
-import labctl.campaign
 import labctl.clock
-import labctl.running
+import labctl.runtime.campaign_run
+import labctl.store.campaign
 from labctl.cli import call
 from labctl.clock import SECOND, ManualClock, MonotonicClock
-from labctl.design import Schedule, draw
-from labctl.events import Event, Kind, canonical
-from labctl.running import run_campaign
-from labctl.trial import State, fold
+from labctl.core.design import Schedule, draw
+from labctl.core.events import Event, Kind, canonical
+from labctl.core.trial import State, fold
+from labctl.runtime.campaign_run import run_campaign
 
 ENTROPY = hashlib.sha256(b"blinding").digest()
 SMALL = {"width = 320": "width = 96", "height = 240": "height = 72", "rate_hz = 10.0": "rate_hz = 4.0"}
@@ -44,7 +44,7 @@ CHAIN = ("prev", "hash")  # of every entry; printed as the head by run, status, 
 @pytest.fixture(autouse=True)
 def steady_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit journals the free disk space, which other programs change."""
-    monkeypatch.setattr(labctl.running, "free_gb", lambda folder: 100.0)
+    monkeypatch.setattr(labctl.runtime.campaign_run, "free_gb", lambda folder: 100.0)
 
 
 def exchanged(first: str, second: str) -> Any:
@@ -131,7 +131,7 @@ def run_twice(
     first = run_and_look(lab, arms, capsys, **given)
     lab.rename(tmp_path / "before")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(labctl.campaign, "draw", exchanged(arms[0]["name"], arms[1]["name"]))
+        patched.setattr(labctl.store.campaign, "draw", exchanged(arms[0]["name"], arms[1]["name"]))
         second = run_and_look(lab, arms, capsys, **given)
     assert (tmp_path / "before/campaigns/trial-run/seal/schedule.json").read_bytes() != (
         lab / "campaigns/trial-run/seal/schedule.json"
@@ -198,7 +198,7 @@ def test_what_open_prints_does_not_depend_on_the_draw(
     monkeypatch.setattr(labctl.clock, "MonotonicClock", lambda: ManualClock(0))
     monkeypatch.setattr(os, "urandom", lambda n: ENTROPY[:n])
     for drawn in (draw, exchanged("first", "second")):
-        monkeypatch.setattr(labctl.campaign, "draw", drawn)
+        monkeypatch.setattr(labctl.store.campaign, "draw", drawn)
         out = []
         for words in ([], ["--json"]):
             assert (
@@ -263,7 +263,7 @@ def test_a_policy_that_always_dies_is_not_run_and_the_campaign_goes_on(tmp_path:
     said: list[str] = []
     run_campaign(folder, said.append, manual=True)
     events = events_of(folder)
-    with labctl.campaign.Campaign.open(folder, writer=True) as campaign:
+    with labctl.store.campaign.Campaign.open(folder, writer=True) as campaign:
         trial_of = {campaign.ledger.reveal(trial): trial for trial in campaign.state.trials}
     trials = fold(events).trials
     assert {arm: str(trials[trial].state) for arm, trial in trial_of.items()} == {

@@ -11,7 +11,7 @@ import pytest
 from support.campaigns import HUMAN, make_campaign, policy, unblind
 
 from labctl.cli import call
-from labctl.running import run_campaign
+from labctl.runtime.campaign_run import run_campaign
 
 SHORT = {"items": 1, "budget": 3.0, "arming": 1.0}
 

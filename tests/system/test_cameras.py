@@ -17,17 +17,17 @@ from support.recorded_videos import write_video
 from support.robot_rig import FIXTURE
 from support.software_realsense import SoftRealSense
 
-import labctl.running
-from labctl.cell import load_camera
+import labctl.runtime.campaign_run
 from labctl.clock import SECOND
+from labctl.core.events import Kind
+from labctl.core.trial import State, fold
 from labctl.errors import InputError
-from labctl.events import Kind
-from labctl.lab import read_cell
-from labctl.running import run_campaign
-from labctl.traces import TraceStore
-from labctl.trial import State, fold
-from labctl.verify import verify_campaign
-from labctl.video import read_depth, read_frames
+from labctl.runtime.campaign_run import run_campaign
+from labctl.runtime.cell_nodes import load_camera
+from labctl.store.lab_folder import read_cell
+from labctl.store.traces import TraceStore
+from labctl.store.verify import verify_campaign
+from labctl.store.video import read_depth, read_frames
 
 ARMS = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
 SIZE = "width = 320\nheight = 240\nrate_hz = {rate}\n[camera.options]\n"
@@ -71,7 +71,7 @@ def test_recordings_stand_in_for_both_cameras_in_simulated_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A film of two minutes and a RealSense recording of nine seconds, which ends in mid-episode and begins anew."""
-    monkeypatch.setattr(labctl.running, "free_gb", lambda folder: 100.0)
+    monkeypatch.setattr(labctl.runtime.campaign_run, "free_gb", lambda folder: 100.0)
     film = write_video(tmp_path / "film.mp4", [i * 100_000 for i in range(1500)])
     golden = SoftRealSense(rate_hz=10).record(tmp_path / "golden.db3", range(1, 91))
     cell = camera("over_shoulder", "opencv_camera", 10.0, source=str(film))

@@ -10,10 +10,10 @@ import av
 import pytest
 from support.campaigns import HUMAN, make_campaign, policy, unblind
 
-from labctl.clip_cutting import clips
 from labctl.errors import StateError
-from labctl.reporting import report_campaign
-from labctl.running import run_campaign
+from labctl.reporting.campaign_report import report_campaign
+from labctl.reporting.clip_cutting import clips
+from labctl.runtime.campaign_run import run_campaign
 
 SMALL = {"width = 320": "width = 96", "height = 240": "height = 72", "rate_hz = 10.0": "rate_hz = 4.0"}
 

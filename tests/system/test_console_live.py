@@ -17,8 +17,8 @@ from support.live_campaign import CLOCK, of_kind, running, wait_for
 from support.terminal import Terminal
 
 from labctl.clock import SECOND
-from labctl.events import Kind
-from labctl.verify import verify_campaign
+from labctl.core.events import Kind
+from labctl.store.verify import verify_campaign
 
 pytestmark = pytest.mark.real_time
 

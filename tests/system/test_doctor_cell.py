@@ -11,7 +11,7 @@ from support.emulators import NAMES, Emulator, address
 from support.live_campaign import wait_for
 from support.robot_rig import RobotRig, cell_named
 
-from labctl.doctor import Check, check_cell
+from labctl.checks.doctor import Check, check_cell
 
 pytestmark = pytest.mark.real_time
 

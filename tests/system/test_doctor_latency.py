@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.filmed_screen import RemotePage, Screen
 
-from labctl.model import parse_cell
+from labctl.config.cell_schema import parse_cell
 
 pytestmark = [pytest.mark.real_time, pytest.mark.thorough]
 

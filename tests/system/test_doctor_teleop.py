@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labctl.drivers import teleop_spacemouse
+from labctl.drivers.teleop import spacemouse as teleop_spacemouse
 from support.campaigns import ROOT, cell_toml
 from support.teleop_devices import Puck, Servos
 
-from labctl.cell import stand_in
+from labctl.checks.doctor import Check, check_teleop
+from labctl.checks.probing import feel
 from labctl.cli import call
 from labctl.clock import SECOND, MonotonicClock
-from labctl.doctor import Check, check_teleop
+from labctl.config.cell_schema import Cell
 from labctl.errors import MissingExtra
-from labctl.lab import read_cell
-from labctl.model import Cell
-from labctl.probing import feel
+from labctl.runtime.cell_nodes import stand_in
+from labctl.store.lab_folder import read_cell
 
 pytestmark = pytest.mark.real_time
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from labctl.drivers.common.control_link import PORT
+from labctl.drivers.sim.control_link import PORT
 from support.emulators import Emulator, address
 
 from labctl.errors import DeviceRefused

@@ -18,9 +18,9 @@ from support.live_campaign import children, of_kind, running, wait_for
 from support.machine_halts import Standstill
 from support.machine_load import Neighbours
 
-from labctl.events import Kind
-from labctl.traces import TraceStore
-from labctl.verify import verify_campaign
+from labctl.core.events import Kind
+from labctl.store.traces import TraceStore
+from labctl.store.verify import verify_campaign
 
 pytestmark = [pytest.mark.real_time, pytest.mark.thorough, pytest.mark.limit(900)]
 

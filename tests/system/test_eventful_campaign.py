@@ -17,11 +17,11 @@ from support.emulators import HOSTS, NAMES, Emulator
 from support.live_campaign import CLOCK, children, of_kind, running, wait_for
 from support.virtual_hand import CLUTCH, Fingers
 
-from labctl.attach import Attachment
 from labctl.clock import SECOND
-from labctl.events import Kind
-from labctl.traces import TraceStore
-from labctl.verify import verify_campaign
+from labctl.core.events import Kind
+from labctl.runtime.attach import Attachment
+from labctl.store.traces import TraceStore
+from labctl.store.verify import verify_campaign
 
 pytestmark = pytest.mark.real_time
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from labctl.drivers.common.picker import Skill
+from labctl.drivers.sim.picker import Skill
 from support.campaigns import ROOT, events_of, make_campaign
 from support.cards import CAMERA, policy_arm
 from support.emulators import Emulator
@@ -23,7 +23,7 @@ from support.policy_servers import FakeServer
 from support.virtual_hand import Fingers
 
 from labctl.cli import call
-from labctl.trial import State, fold
+from labctl.core.trial import State, fold
 
 DEFT_ONE, LATE_ONE, STILL_ONE, PERSON = "zebra", "quagga", "okapi", "wildebeest"
 LATE_S = 0.35

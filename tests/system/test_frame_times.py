@@ -23,10 +23,10 @@ from support.machine_load import Neighbours
 from support.mjpeg import MjpegServer
 
 from labctl.clock import MILLISECOND
+from labctl.core.projection import capture_ns
 from labctl.devices import load
 from labctl.errors import DeviceLost
-from labctl.projection import capture_ns
-from labctl.video import read_depth, read_frames
+from labctl.store.video import read_depth, read_frames
 
 QUIET_CORES, QUIET_S = 0.15, 0.1
 CODED = {"width": 320, "height": 240, "rate_hz": 30.0, "jitter_ms": 9.0, "seed": 7}
@@ -108,7 +108,7 @@ def test_frames_of_a_live_stream_are_stamped_when_they_arrive_and_never_take_eac
 
 def test_depth_of_a_realsense_comes_back_bit_for_bit_under_its_own_frames(tmp_path: Path) -> None:
     """A recording by librealsense's own recorder, played by the driver into a film; two came without depth."""
-    pytest.importorskip("labctl.drivers.common.librealsense")
+    pytest.importorskip("labctl.drivers.realsense.librealsense")
     from support.software_realsense import SoftRealSense
 
     path = SoftRealSense("rec-1").record(tmp_path / "r.db3", range(1, 61), skip={7: "depth", 8: "depth"})

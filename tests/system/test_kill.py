@@ -16,13 +16,13 @@ from support.campaigns import HUMAN, events_of, make_campaign, policy, start_run
 from support.live_campaign import CLOCK, children, of_kind, running, wait_for
 
 from labctl.clock import SECOND
-from labctl.events import Event, Kind
-from labctl.ledger import Ledger
-from labctl.recovery import reconcile
-from labctl.traces import TraceStore
-from labctl.trial import LIVE, fold, next_trial
-from labctl.verify import verify_campaign
-from labctl.video import frame_times, read_frames
+from labctl.core.events import Event, Kind
+from labctl.core.recovery import reconcile
+from labctl.core.trial import LIVE, fold, next_trial
+from labctl.store.ledger import Ledger
+from labctl.store.traces import TraceStore
+from labctl.store.verify import verify_campaign
+from labctl.store.video import frame_times, read_frames
 
 FIFTY = pytest.param(50, marks=[pytest.mark.thorough, pytest.mark.limit(1500)])
 

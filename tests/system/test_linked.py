@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from labctl.analysis.cells import cells_of
-from labctl.analysis.linked import Campaign, compare_linked
+from labctl.analysis.episodes.linked import Campaign, compare_linked
+from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.table import table_from_rows
 from support.campaigns import HUMAN, make_campaign, policy, unblind
 
 from labctl import cli
 from labctl.clock import SECOND
-from labctl.running import run_campaign
+from labctl.runtime.campaign_run import run_campaign
 
 pytestmark = pytest.mark.thorough
 

@@ -14,9 +14,9 @@ from support.campaigns import HUMAN, make_campaign, policy
 from support.live_campaign import CLOCK, children, of_kind, running, wait_for
 
 from labctl.clock import SECOND
-from labctl.events import Kind
-from labctl.traces import TraceStore
-from labctl.verify import verify_campaign
+from labctl.core.events import Kind
+from labctl.store.traces import TraceStore
+from labctl.store.verify import verify_campaign
 
 pytestmark = pytest.mark.real_time
 

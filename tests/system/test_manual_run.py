@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 from support.campaigns import HUMAN, ROOT, events_of, make_campaign, policy
 
-import labctl.running
+import labctl.runtime.campaign_run
 from labctl.bus import Message, Node, Step
-from labctl.campaign import close_campaign, freeze_campaign, unblind_campaign
 from labctl.clock import SECOND, ManualClock
+from labctl.config.protocol_schema import parse_protocol
+from labctl.core.events import EndReason, Kind
+from labctl.core.trial import State, fold
 from labctl.errors import DeviceLost
-from labctl.events import EndReason, Kind
-from labctl.export import operations
-from labctl.ledger import Ledger
-from labctl.model import parse_protocol
-from labctl.running import run_campaign
-from labctl.traces import TraceStore
-from labctl.trial import State, fold
-from labctl.verify import verify_campaign
-from labctl.video import frame_times
+from labctl.reporting.operations_table import operations
+from labctl.runtime.campaign_run import run_campaign
+from labctl.store.campaign import close_campaign, freeze_campaign, unblind_campaign
+from labctl.store.ledger import Ledger
+from labctl.store.traces import TraceStore
+from labctl.store.verify import verify_campaign
+from labctl.store.video import frame_times
 
 ARMS = [HUMAN, policy("policy-a", skill="swift"), policy("policy-b", skill="clumsy")]
 ONE_SMALL_CAMERA = {"width = 320": "width = 96", "height = 240": "height = 72", "rate_hz = 10.0": "rate_hz = 4.0"}
@@ -33,7 +33,7 @@ ONE_SMALL_CAMERA = {"width = 320": "width = 96", "height = 240": "height = 72", 
 @pytest.fixture(autouse=True)
 def steady_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit journals the free disk space, which other programs change."""
-    monkeypatch.setattr(labctl.running, "free_gb", lambda folder: 100.0)
+    monkeypatch.setattr(labctl.runtime.campaign_run, "free_gb", lambda folder: 100.0)
 
 
 def run(folder: Path) -> list[str]:

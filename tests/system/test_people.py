@@ -13,12 +13,12 @@ from support.campaigns import ROOT, make_campaign, policy
 from support.live_campaign import of_kind, running, wait_for
 from support.virtual_hand import CLUTCH, Fingers
 
-from labctl.attach import Attachment
-from labctl.campaign import Campaign
+from labctl.core.events import Kind
+from labctl.core.trial import State, fold
 from labctl.errors import InputError
-from labctl.events import Kind
-from labctl.trial import State, fold
-from labctl.verify import verify_campaign
+from labctl.runtime.attach import Attachment
+from labctl.store.campaign import Campaign
+from labctl.store.verify import verify_campaign
 
 PERSON = {"name": "a-person", "kind": "human", "controller": "teleop", "options": {}}
 TELEOP = """

@@ -19,13 +19,13 @@ from support.cards import policy_arm as arm
 from support.live_campaign import of_kind, running
 from support.policy_servers import FakeServer, closed_port, hold
 
-from labctl.campaign import Campaign
 from labctl.cli import group
+from labctl.core.events import Event, Kind
+from labctl.core.trial import State, fold
 from labctl.errors import InputError
-from labctl.events import Event, Kind
-from labctl.traces import TraceStore
-from labctl.trial import State, fold
-from labctl.verify import verify_campaign
+from labctl.store.campaign import Campaign
+from labctl.store.traces import TraceStore
+from labctl.store.verify import verify_campaign
 
 TESTS = Path(__file__).resolve().parents[1]
 # A server as a lab would start it, on a port of its own choosing.

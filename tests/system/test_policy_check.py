@@ -9,10 +9,10 @@ from support.campaigns import ROOT, arms_toml, cell_toml
 from support.cards import CAMERA, card_toml
 from support.policy_servers import FakeServer, closed_port
 
+from labctl.checks.doctor import Check
+from labctl.checks.policy_check import check_protocol, judged
 from labctl.cli import call
-from labctl.doctor import Check
-from labctl.policy_card import parse_card
-from labctl.policy_check import check_protocol, judged
+from labctl.config.policy_card import parse_card
 
 PROTOCOL = """
 [protocol]

@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from labctl.analysis.analyze import analyze
+from labctl.analysis.survival.analyze import analyze
 from labctl.analysis.table import table_from_rows
-from labctl.drivers.sim_operator import SimulatedOperator
+from labctl.drivers.sim.operator import SimulatedOperator
 from support.campaigns import HUMAN, events_of, make_campaign, policy, unblind
 
 from labctl.cli import group
 from labctl.clock import SECOND, ManualClock
+from labctl.core.events import Kind
 from labctl.errors import StateError
-from labctl.events import Kind
-from labctl.export import operations
-from labctl.practising import record
-from labctl.reporting import report_campaign
-from labctl.running import run_campaign
+from labctl.reporting.campaign_report import report_campaign
+from labctl.reporting.operations_table import operations
+from labctl.runtime.campaign_run import run_campaign
+from labctl.runtime.practice_writer import record
 
 pytestmark = pytest.mark.thorough
 
@@ -57,7 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         told = {"person": "sim-operator", "object": "towels", "moved": 3, "staged": 3, "duration_s": seconds}
         record(folder, told, who="tester", anchor=ManualClock(10**9).anchor())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("labctl.drivers.sim_operator.SimulatedOperator", Helper)
+        patch.setattr("labctl.drivers.sim.operator.SimulatedOperator", Helper)
         run_campaign(folder, lambda line: None, manual=True)
     with pytest.raises(StateError, match="unblind it first"):
         report_campaign(folder, lab / "early")

@@ -10,16 +10,16 @@ import pytest
 from PIL import Image
 from support.campaigns import HUMAN, ROOT, events_of, make_campaign, policy
 
-import labctl.running
+import labctl.runtime.campaign_run
 from labctl.cli import call
 from labctl.clock import SECOND
+from labctl.core.events import Event, Kind
+from labctl.core.trial import State, fold
 from labctl.errors import DeviceLost, MissingExtra
-from labctl.events import Event, Kind
-from labctl.pictures import decode_png
-from labctl.running import run_campaign
-from labctl.scenes import photos_of
-from labctl.trial import State, fold
-from labctl.verify import verify_campaign
+from labctl.runtime.campaign_run import run_campaign
+from labctl.store.pictures import decode_png
+from labctl.store.scene_references import photos_of
+from labctl.store.verify import verify_campaign
 
 ARMS = [HUMAN, policy("policy-a", skill="swift")]
 QUICK = {"items": 1, "budget": 4.0, "arming": 2.0}
@@ -157,7 +157,7 @@ def test_something_left_in_the_scene_holds_a_commit_that_needs_a_score(tmp_path)
 
 @pytest.mark.thorough
 def test_without_scikit_image_a_protocol_that_needs_scores_does_not_begin_and_others_say_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(labctl.running, "scores_available", lambda: False)
+    monkeypatch.setattr(labctl.runtime.campaign_run, "scores_available", lambda: False)
     needs = make_campaign(tmp_path, ARMS, name="needs", cameras=True, protocol=scene("min_score = 80"), **QUICK).folder
     with pytest.raises(MissingExtra, match=r"min_score = 80 .*labctl\[scene\]"):
         run(needs)

@@ -20,14 +20,14 @@ from support.campaigns import events_of, make_campaign, policy, unblind
 from support.live_campaign import wait_for
 from support.rerun_files import decoded, family, listening
 
-import labctl.campaign
-import labctl.running
-from labctl.campaign import Opened
+import labctl.runtime.campaign_run
+import labctl.store.campaign
 from labctl.cli import call
-from labctl.design import Schedule, draw
-from labctl.events import Kind
-from labctl.running import run_campaign
-from labctl.viewing import look_at
+from labctl.core.design import Schedule, draw
+from labctl.core.events import Kind
+from labctl.runtime.campaign_run import run_campaign
+from labctl.store.campaign import Opened
+from labctl.viewing.episode import look_at
 
 LABCTL = Path(sys.executable).with_name("labctl")
 SMALL = {"width = 320": "width = 96", "height = 240": "height = 72", "rate_hz = 10.0": "rate_hz = 4.0"}
@@ -102,10 +102,10 @@ def exchanged(*given: Any) -> Schedule:
 def test_exchanging_two_arms_that_behave_alike_changes_nothing_a_masked_view_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(labctl.running, "free_gb", lambda folder: 100.0)
+    monkeypatch.setattr(labctl.runtime.campaign_run, "free_gb", lambda folder: 100.0)
     seen: list[list[str]] = []
     for name, drawn in (("first", draw), ("second", exchanged)):
-        monkeypatch.setattr(labctl.campaign, "draw", drawn)
+        monkeypatch.setattr(labctl.store.campaign, "draw", drawn)
         lab = tmp_path / name
         lab.mkdir()
         entropy = hashlib.sha256(b"show").digest()

@@ -16,8 +16,8 @@ from support.rerun_files import family, listening
 
 from labctl.cli import call
 from labctl.clock import SECOND
-from labctl.events import Kind
-from labctl.traces import TraceStore
+from labctl.core.events import Kind
+from labctl.store.traces import TraceStore
 
 LABCTL = Path(sys.executable).with_name("labctl")
 SLOW = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]

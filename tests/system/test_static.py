@@ -11,14 +11,14 @@ from click.testing import CliRunner
 from support.campaigns import HUMAN, make_campaign, policy, unblind
 from support.cards import CAMERA, card_toml
 
-from labctl.campaign import Campaign
+from labctl.checks.offline_evaluation import screen
 from labctl.cli import group
 from labctl.clock import SECOND
+from labctl.core.trial import State
 from labctl.errors import InputError, StateError
-from labctl.running import run_campaign
-from labctl.static_screen import screen
-from labctl.traces import TraceStore
-from labctl.trial import State
+from labctl.runtime.campaign_run import run_campaign
+from labctl.store.campaign import Campaign
+from labctl.store.traces import TraceStore
 
 pytestmark = pytest.mark.thorough
 

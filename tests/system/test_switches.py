@@ -13,11 +13,11 @@ from support.campaigns import HUMAN, events_of, make_campaign, policy, unblind
 
 from labctl.cli import call, group
 from labctl.clock import MILLISECOND, SECOND
-from labctl.events import Event, Kind
-from labctl.reporting import report_campaign
-from labctl.running import run_campaign
-from labctl.verify import verify_campaign
-from labctl.viewing import look_at
+from labctl.core.events import Event, Kind
+from labctl.reporting.campaign_report import report_campaign
+from labctl.runtime.campaign_run import run_campaign
+from labctl.store.verify import verify_campaign
+from labctl.viewing.episode import look_at
 
 pytestmark = pytest.mark.thorough
 

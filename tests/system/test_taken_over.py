@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labctl.drivers.sim_operator import SimulatedOperator
+from labctl.drivers.sim.operator import SimulatedOperator
 from support.campaigns import events_of, make_campaign, policy, unblind
 
-from labctl.events import Kind
-from labctl.reporting import report_campaign
-from labctl.running import run_campaign
+from labctl.core.events import Kind
+from labctl.reporting.campaign_report import report_campaign
+from labctl.runtime.campaign_run import run_campaign
 
 ARMS = [policy("one", skill="swift"), policy("other", skill="swift")]
 
@@ -37,7 +37,7 @@ class TakesOver(SimulatedOperator):
 def test_an_episode_that_was_taken_over_counts_as_scored_and_in_no_stress_measure(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path, ARMS, budget=4.0, arming=1.0).folder
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("labctl.drivers.sim_operator.SimulatedOperator", TakesOver)
+        patch.setattr("labctl.drivers.sim.operator.SimulatedOperator", TakesOver)
         run_campaign(folder, lambda line: None, manual=True)
     unblind(folder)
     report_campaign(folder, tmp_path / "report", boot=9, perm=9)

@@ -11,11 +11,11 @@ from support.campaigns import ROOT, cell_toml, events_of, make_campaign, policy
 from support.live_campaign import running, wait_for
 from support.virtual_hand import CLUTCH, Fingers
 
-from labctl.campaign import Campaign
 from labctl.clock import SECOND, MonotonicClock
+from labctl.core.events import Event, Kind
 from labctl.errors import InputError
-from labctl.events import Event, Kind
-from labctl.traces import TraceStore
+from labctl.store.campaign import Campaign
+from labctl.store.traces import TraceStore
 
 PUSHED_NS = round(1.2 * SECOND)
 SLOW = [policy("slow-1", skill="slow"), policy("slow-2", skill="slow")]

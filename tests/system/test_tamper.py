@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labctl.campaign import Campaign, close_campaign, freeze_campaign, open_campaign, unblind_campaign
-from labctl.chunks import Chunk, decode_chunk, encode_chunk
 from labctl.clock import SECOND, ManualClock
+from labctl.core.events import Event, Kind, canonical, digest, event_hash
 from labctl.devices import StreamSpec
 from labctl.errors import BrokenRecord
-from labctl.events import Event, Kind, canonical, digest, event_hash
-from labctl.journal import Journal
-from labctl.traces import TraceStore
-from labctl.verify import read_events_or_refuse, verify_campaign
+from labctl.store.campaign import Campaign, close_campaign, freeze_campaign, open_campaign, unblind_campaign
+from labctl.store.chunks import Chunk, decode_chunk, encode_chunk
+from labctl.store.journal import Journal
+from labctl.store.traces import TraceStore
+from labctl.store.verify import read_events_or_refuse, verify_campaign
 
 ROOT = Path(__file__).parents[2]
 STREAM = StreamSpec("arm/state", ("q1", "q2"), "rad", 100.0)

@@ -16,7 +16,7 @@ from support.live_campaign import wait_for
 from support.virtual_hand import CLUTCH, SHUT, Fingers
 
 from labctl.cli import call
-from labctl.locks import cell_lock
+from labctl.store.locks import cell_lock
 
 pytestmark = [pytest.mark.real_time, pytest.mark.thorough]
 

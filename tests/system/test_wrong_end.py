@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labctl.drivers.sim_operator import SimulatedOperator
+from labctl.drivers.sim.operator import SimulatedOperator
 from support.campaigns import events_of, make_campaign, policy, unblind
 
-from labctl.events import Kind
-from labctl.export import operations
-from labctl.reporting import report_campaign
-from labctl.reviewed import queue
-from labctl.running import run_campaign
-from labctl.trial import State, fold
+from labctl.core.events import Kind
+from labctl.core.reviewed import queue
+from labctl.core.trial import State, fold
+from labctl.reporting.campaign_report import report_campaign
+from labctl.reporting.operations_table import operations
+from labctl.runtime.campaign_run import run_campaign
 
 ARMS = [policy("swift", skill="swift"), policy("steady", skill="swift")]
 
@@ -54,7 +54,7 @@ def test_a_wrong_end_is_scored_flagged_and_censored_where_it_was(tmp_path: Path)
 
     said: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("labctl.drivers.sim_operator.build", made)
+        patch.setattr("labctl.drivers.sim.operator.build", made)
         run_campaign(folder, said.append, manual=True)
     ((disputed, tries),) = {(person.disputed, person.tries) for person in people}
     assert tries == 2, "counts alone, which a slip of the finger could be, were refused"

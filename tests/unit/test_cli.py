@@ -113,7 +113,7 @@ def test_a_locked_database_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: 
 
 
 def test_a_mistake_in_a_table_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    from labctl.analysis.table import TableError
+    from labctl.errors import TableError
 
     code, text = outcome(TableError("a.csv:7", "two censored rows"), monkeypatch, capsys)
     assert (code, text) == (2, "error: a.csv:7: two censored rows\n")

@@ -1,1 +1,1 @@
-"""The operator console: screens over a running campaign. It owns no state; see `labctl.attach`."""
+"""The operator console: screens over a running campaign. It owns no state; see `labctl.runtime.attach`."""

@@ -13,9 +13,9 @@ from labctl.ui.console import words
 from labctl.ui.console.amounts import clock, count, short
 from labctl.ui.console.words import State
 
-from labctl.scene_words import verdict
+from labctl.clock import SECOND
+from labctl.core.scene_words import verdict
 
-SECOND = 1_000_000_000
 # state of a trial -> the verb that leads on, who usually does it, the words on the button
 LEADS = {
     "planned": ("stage", "setter"),

@@ -1,4 +1,4 @@
-"""What a console needs of a link to a run: `labctl.attach.Attachment` is the real one, tests have another.
+"""What a console needs of a link to a run: `labctl.runtime.attach.Attachment` is the real one, tests have another.
 
 May not: know sockets.
 """
@@ -13,7 +13,7 @@ from labctl.bus import Message
 
 
 class Link(Protocol):
-    """See `labctl.attach.Attachment`."""
+    """See `labctl.runtime.attach.Attachment`."""
 
     folder: Path
     read_only: bool

@@ -17,8 +17,8 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import DataTable, Label, Select, Static
 
 from labctl.clock import SECOND
+from labctl.core.reviewed import RESULTS, Item, Operation
 from labctl.errors import LabctlError
-from labctl.reviewed import RESULTS, Item, Operation
 
 
 class AskOperation(Form):

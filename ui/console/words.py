@@ -10,8 +10,9 @@ from typing import Any
 
 from labctl.ui.console.amounts import bar, clock, count
 
+from labctl.clock import SECOND
+
 State = Mapping[str, Any]
-SECOND = 1_000_000_000
 WAITING = "waiting for the run process"
 
 

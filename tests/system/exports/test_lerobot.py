@@ -18,12 +18,12 @@ from support.campaigns import unblind
 from support.coded_camera import mark_of
 from support.coded_campaign import PERSON, QUAGGA, ZEBRA, run_coded
 
-from labctl.campaign import Campaign
 from labctl.cli import call
-from labctl.dialect import sqlite_url
-from labctl.events import Kind
+from labctl.core.events import Kind
 from labctl.exports.lerobot_episode import STAGES
-from labctl.traces import TraceStore
+from labctl.store.campaign import Campaign
+from labctl.store.database_backend import sqlite_url
+from labctl.store.traces import TraceStore
 
 PLACES = {
     "lerobot-v3": ("data/chunk-000/file-{:03d}.parquet", "videos/{}/chunk-000/file-{:03d}.mp4"),

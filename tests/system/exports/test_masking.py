@@ -12,9 +12,9 @@ from support.campaigns import unblinded_copy
 from support.coded_campaign import PERSON, QUAGGA, ZEBRA, run_coded
 from support.recordings import Recordings
 
-from labctl.campaign import Campaign
 from labctl.cli import call
-from labctl.events import Kind
+from labctl.core.events import Kind
+from labctl.store.campaign import Campaign
 
 FORMATS = ["table", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "npz"]
 ENDPOINTS = [

@@ -15,16 +15,16 @@ from mcap.reader import make_reader
 from support.coded_camera import mark_of
 from support.coded_campaign import QUAGGA, ZEBRA
 
-from labctl.campaign import Campaign
 from labctl.cli import call
 from labctl.clock import wall_ns
-from labctl.dialect import sqlite_url
-from labctl.events import Event, Kind
-from labctl.export_mcap import POSE
+from labctl.core.events import Event, Kind
+from labctl.core.timeline import attempt, event_lines
 from labctl.exports.foxglove import SCHEMAS
-from labctl.lanes import attempt, event_lines
-from labctl.traces import TraceStore
-from labctl.video import read_frames
+from labctl.exports.mcap import POSE
+from labctl.store.campaign import Campaign
+from labctl.store.database_backend import sqlite_url
+from labctl.store.traces import TraceStore
+from labctl.store.video import read_frames
 
 Topics = dict[str, list[tuple[int, Any]]]
 

@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 from support.coded_campaign import PERSON, ZEBRA
 
-from labctl.campaign import Campaign
 from labctl.cli import call
 from labctl.clock import wall_ns
-from labctl.dialect import sqlite_url
-from labctl.events import Kind
-from labctl.traces import TraceStore
+from labctl.core.events import Kind
+from labctl.store.campaign import Campaign
+from labctl.store.database_backend import sqlite_url
+from labctl.store.traces import TraceStore
 
 
 def export(folder: Path, out: Path, *words: str) -> int:

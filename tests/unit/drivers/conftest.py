@@ -35,10 +35,10 @@ def given_ur5() -> dict[str, Any]:
 @pytest.fixture
 def plugged(monkeypatch: pytest.MonkeyPatch) -> list[SoftRealSense]:
     """The cameras at this computer; a test fills the list."""
-    from labctl.drivers import realsense
+    from labctl.drivers.realsense import camera
 
     found: list[SoftRealSense] = []
-    monkeypatch.setattr(realsense, "connected_devices", lambda: [soft.device for soft in found])
+    monkeypatch.setattr(camera, "connected_devices", lambda: [soft.device for soft in found])
     return found
 
 

@@ -13,7 +13,7 @@ from support import barcode
 from support.barcode import Mark
 from support.mjpeg import jpeg
 
-from labctl.video import VideoWriter, read_frames
+from labctl.store.video import VideoWriter, read_frames
 
 NUMBERS = st.integers(0, 2**32 - 1)
 TIMES = st.integers(0, 2**64 - 1)

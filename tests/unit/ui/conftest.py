@@ -9,7 +9,7 @@ import pytest
 from support.campaigns import HUMAN, make_campaign, policy
 from support.run_bench import Bench
 
-from labctl.campaign import Campaign
+from labctl.store.campaign import Campaign
 
 
 @pytest.fixture

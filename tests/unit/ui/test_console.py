@@ -12,8 +12,8 @@ from support.console_bench import NARROW, WIDE, Desk, at_console
 from support.run_bench import Bench
 
 from labctl.bus import Message
-from labctl.campaign import Campaign
-from labctl.events import Kind
+from labctl.core.events import Kind
+from labctl.store.campaign import Campaign
 
 SECRETS = ("zebra", "sim://", "swift")
 

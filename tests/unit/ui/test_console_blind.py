@@ -11,7 +11,7 @@ from support.campaigns import make_campaign, policy
 from support.console_bench import NARROW, WIDE, Desk, at_console
 from support.run_bench import Bench
 
-from labctl.campaign import Campaign
+from labctl.store.campaign import Campaign
 
 BESIDE = ("scored",)  # when the pages beside the first screen are opened
 ENDPOINT = "sim://10.9.8.7:5555"

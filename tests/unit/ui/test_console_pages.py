@@ -13,10 +13,10 @@ from support.run_bench import Bench
 from textual.events import Key
 
 from labctl.bus import Message
-from labctl.campaign import Campaign
+from labctl.core.events import Kind
+from labctl.core.reviewed import queue
 from labctl.errors import StateError
-from labctl.events import Kind
-from labctl.reviewed import queue
+from labctl.store.campaign import Campaign
 
 
 @both_sizes

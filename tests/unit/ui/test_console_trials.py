@@ -8,13 +8,13 @@ import pytest
 from support.console_bench import NARROW, WIDE, BenchLink, Desk, at_console, both_sizes, evening, flat
 from support.run_bench import Bench
 
-from labctl.boot import recover
 from labctl.bus import Message
-from labctl.campaign import Campaign
 from labctl.clock import SECOND
-from labctl.desk import Desk as WritersDesk
-from labctl.events import Kind
-from labctl.traces import TraceStore
+from labctl.core.events import Kind
+from labctl.runtime.campaign_writer import Desk as WritersDesk
+from labctl.runtime.startup_recovery import recover
+from labctl.store.campaign import Campaign
+from labctl.store.traces import TraceStore
 
 
 @both_sizes

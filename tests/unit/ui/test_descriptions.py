@@ -3,13 +3,13 @@
 from pathlib import Path
 from xml.etree import ElementTree
 
-import labctl.ui
+import labctl.ui.rerun
 import numpy as np
 import pytest
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.arms import FR3, HAND_M, UR5, UR5E, Arm
+from labctl.drivers.common.robot_tables import FR3, HAND_M, UR5, UR5E, Arm
 
-FOLDER = Path(labctl.ui.__path__[0])
+FOLDER = Path(labctl.ui.rerun.__path__[0])
 
 
 def turn(rpy: str) -> np.ndarray:

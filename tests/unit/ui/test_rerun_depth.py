@@ -8,9 +8,9 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from labctl.ui.episode_view import Depth, EpisodeView, Stream, Video, depth_place
+from labctl.ui.rerun.episode_view import Depth, EpisodeView, Stream, Video, depth_place
 
-from labctl.video import DepthWriter, VideoWriter
+from labctl.store.video import DepthWriter, VideoWriter
 
 GO = 7_000_000_000
 
@@ -30,7 +30,7 @@ def depth(tmp_path: Path) -> Depth:
 
 
 def test_two_frames_a_second_are_shown_bit_for_bit_at_their_own_time(depth: Depth) -> None:
-    from labctl.ui.rerun_depth import STRIDE, thinned
+    from labctl.ui.rerun.depth import STRIDE, thinned
 
     times, pictures = thinned(depth)
     numbers = [(t_ns - GO) // 100_000_000 for t_ns in times]
@@ -42,7 +42,7 @@ def test_two_frames_a_second_are_shown_bit_for_bit_at_their_own_time(depth: Dept
 
 
 def test_a_frame_that_no_row_names_is_not_shown(depth: Depth) -> None:
-    from labctl.ui.rerun_depth import thinned
+    from labctl.ui.rerun.depth import thinned
 
     kept = Depth(depth.path, depth.times_ns[5:7], depth.ms[5:7], 0.001)
     assert thinned(kept)[0] == [int(depth.times_ns[5])]
@@ -52,7 +52,7 @@ def test_a_frame_that_no_row_names_is_not_shown(depth: Depth) -> None:
 def test_depth_lies_beside_its_picture_and_says_how_long_a_metre_is(
     depth: Depth, tmp_path: Path, scale_m: float | None, meter: float | None
 ) -> None:
-    from labctl.ui.rerun_episode import save_episode
+    from labctl.ui.rerun.episode import save_episode
     from rerun.chunk import RrdReader
 
     writer = VideoWriter(tmp_path / "wrist.mp4", 64, 48)

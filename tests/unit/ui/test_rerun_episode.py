@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from labctl.ui.episode_view import STAGES, EpisodeView, Stream, Video
-from labctl.ui.rerun_episode import save_episode, save_side_by_side
+from labctl.ui.rerun.episode import save_episode, save_side_by_side
+from labctl.ui.rerun.episode_view import STAGES, EpisodeView, Stream, Video
 from support.rerun_files import decoded
 
+from labctl.core.timeline import Mark
 from labctl.errors import MissingExtra, StorageError
-from labctl.lanes import Mark
-from labctl.video import VideoWriter
+from labctl.store.video import VideoWriter
 
 pytest.importorskip("rerun")
 
@@ -218,7 +218,7 @@ def test_without_rerun_the_remedy_is_named(episode, tmp_path, monkeypatch):
 
 
 def test_importing_the_module_does_not_import_rerun():
-    code = "import sys, labctl.ui.rerun_episode; sys.exit('rerun' in sys.modules)"
+    code = "import sys, labctl.ui.rerun.episode; sys.exit('rerun' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -13,7 +13,7 @@ from labctl.clock import SECOND, ManualClock
 
 rr = pytest.importorskip("rerun")
 
-from labctl.ui.rerun_live import LiveCell, LiveView  # noqa: E402
+from labctl.ui.rerun.live import LiveCell, LiveView  # noqa: E402
 
 TOTES = {
     "left": ((0.48, 0.24, 0.0), (0.34, 0.30, 0.12), False),

@@ -10,11 +10,11 @@ from labctl.ui.console.review import Review
 from textual.pilot import Pilot
 
 from labctl.clock import SECOND
+from labctl.core.events import EndReason
+from labctl.core.outcome import Outcome
+from labctl.core.reviewed import Item, checked
+from labctl.core.trial import State, Trial
 from labctl.errors import InputError
-from labctl.events import EndReason
-from labctl.model import Outcome
-from labctl.reviewed import Item, checked
-from labctl.trial import State, Trial
 
 
 def trial(name: str, moved: int = 2) -> Trial:

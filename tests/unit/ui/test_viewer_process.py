@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from labctl.ui import viewer_page, viewer_process
+from labctl.ui.rerun import viewer_page, viewer_process
 
 from labctl.errors import InputError, LabctlError, MissingExtra, StateError
 

@@ -1,0 +1,1 @@
+"""Success counts: intervals of one rate, comparison of two, pooling over conditions."""

@@ -1,0 +1,100 @@
+"""The static pre-screen's numbers: how far a policy's answer lies from what the human did, and whether that tells.
+
+May not: ask a policy, read a recording, or be taken for a result: nothing moved.
+
+After StaticEmbodiedBench: score 100 · clip(-log10(d) / 3, 0, 1) with d in metres, so 1 mm or less is 100 and 1 m or
+more is 0; agreement with the robot is Pearson's correlation over tasks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from labctl.analysis.results import Result
+from labctl.analysis.survival.curves import Floats
+from labctl.analysis.survival.intervals import Interval, percentile
+
+LEAST_TASKS = 3
+
+
+def score(distance_m: Floats) -> Floats:
+    """100 · clip(-log10(d) / 3, 0, 1), of distances (n,) in m; a distance of 0 is 100."""
+    with np.errstate(divide="ignore"):
+        return 100.0 * np.clip(-np.log10(np.asarray(distance_m, dtype=float)) / 3.0, 0.0, 1.0)
+
+
+def distances_m(first: Floats, second: Floats) -> Floats:
+    """Euclidean distances (n,) between positions (n, 3) in m."""
+    return np.linalg.norm(np.asarray(first)[:, :3] - np.asarray(second)[:, :3], axis=1)
+
+
+def turns_rad(first: Floats, second: Floats) -> Floats:
+    """The angles (n,) in rad, 0 to pi, by which orientations (n, 4; x y z w) differ."""
+    unit = [q / np.linalg.norm(q, axis=1, keepdims=True) for q in (np.asarray(first), np.asarray(second))]
+    return 2.0 * np.arccos(np.clip(np.abs((unit[0] * unit[1]).sum(axis=1)), 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Agreement(Result):
+    """Pearson's r between static and real scores over `tasks` tasks; None below three, or where one of them is flat.
+
+    `interval`: percentile bootstrap over tasks, None where too many draws are flat; with few tasks it is wide.
+    """
+
+    tasks: int
+    pearson: float | None
+    interval: Interval | None
+
+
+def agreement(static: Mapping[str, float], real: Mapping[str, float], *, boot: int = 2000, seed: int = 0) -> Agreement:
+    """Over the tasks that both know, by name."""
+    shared = sorted(set(static) & set(real))
+    x, y = (np.array([scores[task] for task in shared], dtype=float) for scores in (static, real))
+    if len(shared) < LEAST_TASKS:
+        return Agreement(len(shared), None, None)
+    found = _pearson(x, y)
+    if found is None:
+        return Agreement(len(shared), None, None)
+    rng = np.random.default_rng(seed)
+    drawn = [_pearson(x[at], y[at]) for at in rng.integers(len(shared), size=(boot, len(shared)))]
+    known = np.array([r for r in drawn if r is not None])
+    return Agreement(len(shared), found, percentile(known) if len(known) > 0.9 * boot else None)
+
+
+def _pearson(x: Floats, y: Floats) -> float | None:
+    dx, dy = x - x.mean(), y - y.mean()
+    spread = math.sqrt(float((dx**2).sum()) * float((dy**2).sum()))
+    return float((dx * dy).sum()) / spread if spread > 1e-12 else None
+
+
+def summary(policy: str, frames: Sequence[Mapping[str, Any]], real: Mapping[str, float] | None) -> dict[str, Any]:
+    """What a policy's answers come to: per object the means over its keyframes, over all the mean over objects.
+
+    frames: {object, episode, position_m, orientation_rad, gripper_m}, one per keyframe that could be compared; real:
+    {object: items moved / staged} where the policy ran in the campaign. No interval: keyframes of an episode are not
+    independent of each other.
+    """
+    objects = []
+    for name in dict.fromkeys(frame["object"] for frame in frames):
+        own = [frame for frame in frames if frame["object"] == name]
+        apart = np.array([frame["position_m"] for frame in own])
+        objects.append(
+            {
+                "object": name,
+                "episodes": len({frame["episode"] for frame in own}),
+                "keyframes": len(own),
+                "position_m": float(apart.mean()),
+                "orientation_rad": float(np.mean([frame["orientation_rad"] for frame in own])),
+                "gripper_m": float(np.mean([frame["gripper_m"] for frame in own])),
+                "score": float(score(apart).mean()),
+                "moved": None if real is None else real.get(name),
+            }
+        )
+    static = {entry["object"]: entry["score"] for entry in objects}
+    overall = sum(static.values()) / len(static) if static else None
+    told = None if real is None else agreement(static, real).as_dict()
+    return {"policy": policy, "score": overall, "objects": objects, "agreement": told}

@@ -1,0 +1,107 @@
+"""Everything that stands beside the headline numbers of a result, computed in one go.
+
+May not: change or repeat a number of `labctl analyze`. Each entry is a result object's dictionary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from labctl.analysis.episodes.covariate_balance import sessions, spatial, trend
+from labctl.analysis.episodes.failures import failure_modes, sweep
+from labctl.analysis.episodes.operators import people
+from labctl.analysis.episodes.sensitivity import hrt_bounds, rmst_by_operation, teleoperators, timeout_bounds
+from labctl.analysis.results import plain
+from labctl.analysis.survival.bands import simultaneous_band
+from labctl.analysis.survival.cells import Cell, cells_of
+from labctl.analysis.survival.incidence import incidence
+from labctl.analysis.survival.items_moved import moved_difference
+from labctl.analysis.survival.ks import pair_of
+from labctl.analysis.survival.logrank import logrank_permutation, stratified
+from labctl.analysis.survival.multiplicity import compact_letters
+from labctl.analysis.survival.permutation import permutation_test
+from labctl.analysis.survival.pp import pp_plot, qq_plot
+from labctl.analysis.survival.resample import stream_key
+from labctl.analysis.survival.verdicts import ALPHA
+from labctl.analysis.table import NS, Table
+
+SCHEMA = "labctl.supplement/1"
+Key = tuple[str, str]
+
+
+def supplement(table: Table, result: Mapping[str, Any], *, perm: int = 9999, alpha: float = ALPHA) -> dict[str, Any]:
+    """The sensitivity lines, checks and plot data that belong to `result`, the analysis of the same table.
+
+    `cells`: timeout bounds, RMST by order of operation, incidence by cause, a simultaneous band, P–P and Q–Q plots.
+    `arms`: HRT bounds, failures by cause, the sweep of allowed time, trend over blocks, sessions, compact letters.
+    `pairs`: items moved, paired; RMST ratio per object; logrank stratified by object, robust and by permutation.
+    `spatial`, `teleoperators` and `people` as their functions have them.
+    """
+    cells, reference = cells_of(table), result.get("reference")
+    tau_ns, seed = round(float(result["tau"]) * NS), int(result["seed"])
+    order = [a["arm"] for a in sorted(result["arms"], key=lambda a: a["rmst"])]
+    told = {(p["a"], p["b"]) for p in result["pairs"] if p["p_holm"] is not None and p["p_holm"] <= alpha}
+    letters = compact_letters(order, told)
+    found = {
+        "schema": SCHEMA,
+        "cells": [_cell(c, cells.get((reference or "", c.object)), tau_ns, seed) for c in cells.values()],
+        "arms": [
+            {**_arm(table, cells, arm["arm"], reference, tau_ns, seed, perm), "letters": letters[arm["arm"]]}
+            for arm in result["arms"]
+        ],
+        "pairs": [
+            _pair(cells, p["a"], p["b"], tau_ns, seed, perm) for p in result["pairs"] if p["p"]["family"] is not None
+        ],
+        "spatial": spatial(table, seed, perm),
+        "teleoperators": teleoperators(table, reference),
+        "people": people(table, reference),
+    }
+    return plain(found)
+
+
+def _cell(cell: Cell, reference: Cell | None, tau_ns: int, seed: int) -> dict[str, Any]:
+    other = reference if reference is not None and reference.arm != cell.arm else None
+    return {
+        "arm": cell.arm,
+        "object": cell.object,
+        "bounds": timeout_bounds(cell, tau_ns),
+        "by_operation": rmst_by_operation(cell, tau_ns),
+        "incidence": incidence(cell, tau_ns),
+        "band": simultaneous_band(cell.spells, tau_ns, stream_key(seed, "curve band", cell.arm, cell.object)),
+        "pp": other and pp_plot(cell, other, tau_ns),
+        "qq": other and qq_plot(cell, other, tau_ns),
+    }
+
+
+def _arm(
+    table: Table, cells: Mapping[Key, Cell], arm: str, reference: str | None, tau_ns: int, seed: int, perm: int
+) -> dict[str, Any]:
+    own = [c for (a, _), c in cells.items() if a == arm]
+    shared = [] if reference is None or reference == arm else [c for c in own if (reference, c.object) in cells]
+    theirs = [cells[reference or "", c.object] for c in shared]
+    return {
+        "arm": arm,
+        "hrt_bounds": hrt_bounds(theirs, shared, tau_ns) if shared else None,
+        "failures": failure_modes(own),
+        "sweep": sweep(own),
+        "trend": trend(table, arm, tau_ns, seed, perm),
+        "sessions": sessions(table, arm, seed, perm),
+    }
+
+
+def _pair(cells: Mapping[Key, Cell], a: str, b: str, tau_ns: int, seed: int, perm: int) -> dict[str, Any]:
+    objects = sorted({o for arm, o in cells if arm == a} & {o for arm, o in cells if arm == b})
+    of_a, of_b = ([cells[arm, o] for o in objects] for arm in (a, b))
+    pair = pair_of(of_a, of_b, tau_ns)
+    test = permutation_test(pair, seed, perm)
+    robust = stratified([(x.spells, y.spells) for x, y in zip(of_a, of_b, strict=True)])
+    return {
+        "a": a,
+        "b": b,
+        "moved": moved_difference(of_a, of_b, pair, seed, perm),
+        "object_log_rmst_ratio": test.object_ratio,
+        "object_p": test.object_p,
+        "logrank_stratified_cluster": robust.p_cluster,
+        "logrank_stratified_permutation": logrank_permutation(pair, seed, perm),
+    }

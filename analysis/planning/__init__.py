@@ -1,0 +1,1 @@
+"""How many trials a question needs, by formula or by simulation."""

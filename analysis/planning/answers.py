@@ -1,0 +1,164 @@
+"""The answer of `labctl power` for times as one plain object: what was assumed, power per size, N, what is resolvable.
+
+May not: print, or know a protocol file; it is told numbers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from labctl.analysis.planning.distributions import Arm, fitted, stated
+from labctl.analysis.planning.simulated import Law
+from labctl.analysis.planning.simulation import MEASURES, Plan, episodes_for, hrt_precision, powers, resolvable
+from labctl.analysis.survival.cells import cells_of
+from labctl.analysis.table import UNKNOWN, Table
+
+from labctl.errors import QuestionError
+
+SCHEMA = "labctl.power/1"
+LOST = 0.04
+"""Share of items lost where none is stated: what PhAIL saw, 3.5 to 5.7 % (arXiv 2605.29710)."""
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The sizes and levels asked for. `reference` is the arm HRT refers to; `alpha` is before Holm's correction."""
+
+    tau_s: float
+    sizes: tuple[int, ...]
+    alpha: float = 0.05
+    target: float = 0.8
+    reference: str | None = None
+    runs: int = 200
+    perm: int = 299
+    seed: int = 0
+
+
+def arms_from_rmst(
+    named: Mapping[str, float], law: Law, tau_s: float, lost: Sequence[float], objects: Sequence[str]
+) -> tuple[Arm, ...]:
+    """Arms with stated RMSTs, the same at every object.
+
+    `lost` is one share for each arm, or empty: then `LOST`, and nothing where that alone would make up half of the
+    RMST. Raises QuestionError.
+    """
+    shares = lost or [LOST if LOST * tau_s < value / 2 else 0.0 for value in named.values()]
+    return tuple(
+        stated(name, value, tau_s, replace(law, lost=share), objects)
+        for (name, value), share in zip(named.items(), shares, strict=True)
+    )
+
+
+def arms_from_pilot(table: Table, tau_s: float, items: int | None, budget_s: float | None) -> tuple[Arm, ...]:
+    """Arms fitted to a pilot's operations table, each at the objects all of them have met.
+
+    Items and budget are the table's where they are not given. Raises QuestionError where the table cannot say.
+    """
+    cells = cells_of(table)
+    names = sorted({arm for arm, _ in cells})
+    shared = sorted(set.intersection(*({o for a, o in cells if a == arm} for arm in names)))
+    if len(names) < 2 or not shared:
+        raise QuestionError("a pilot needs two arms or more that have met the same object")
+    staged = {int(n) for c in cells.values() for n in c.staged}
+    budgets = {int(n) for c in cells.values() for n in c.budget_ns}
+    if items is None:
+        if len(staged) > 1 or UNKNOWN in staged:
+            raise QuestionError("the pilot's items_staged is not one number; give --items")
+        items = staged.pop()
+    if budget_s is None:
+        if len(budgets) > 1 or UNKNOWN in budgets:
+            raise QuestionError("the pilot's budget_s is not one number; give --budget-s")
+        budget_s = budgets.pop() / 1e9
+    return tuple(fitted(arm, [cells[arm, o] for o in shared], tau_s, items, budget_s) for arm in names)
+
+
+def levels(arms: Sequence[str], reference: str | None, alpha: float) -> dict[tuple[str, str], float]:
+    """The level of every pair at Holm's strictest step; pairs with the reference are a family of their own."""
+    pairs = list(itertools.combinations(arms, 2))
+    with_reference = [pair for pair in pairs if reference in pair]
+    others = [pair for pair in pairs if reference not in pair]
+    return {pair: alpha / len(family) for family in (with_reference, others) for pair in family}
+
+
+def answer(arms: Sequence[Arm], asked: Asked, progress: Progress = lambda what, done, of: None) -> dict[str, Any]:
+    """Simulate and answer. Raises QuestionError for arms or sizes that make no sense."""
+    _check(arms, asked)
+    plan = Plan(tuple(arms), asked.tau_s, asked.runs, asked.perm, asked.seed)
+    by_pair = levels([arm.name for arm in arms], asked.reference, asked.alpha)
+    rows = powers(plan, asked.sizes, by_pair, lambda done, of: progress("power", done, of))
+    pairs = []
+    for (a, b), level in by_pair.items():
+        own = [row for row in rows if (row.a, row.b) == (a, b)]
+        needed = {m: episodes_for([r for r in own if r.measure == m], asked.target) for m in MEASURES}
+        pairs.append(
+            {
+                "a": a,
+                "b": b,
+                "level": level,
+                "power": [{k: v for k, v in asdict(r).items() if k not in ("a", "b", "level")} for r in own],
+                "episodes_for_target": {
+                    m: {"episodes": None if at[0] is None else math.ceil(round(at[0], 6)), "low": at[1], "high": at[2]}
+                    for m, at in needed.items()
+                },
+            }
+        )
+    planned = asked.sizes[-1]
+    others = [arm for arm in arms if arm.name != asked.reference]
+    base = min(others, key=lambda arm: arm.rmst_s)
+    strictest = min(level for pair, level in by_pair.items() if asked.reference not in pair or len(others) == 1)
+    halved = replace(plan, runs=max(20, asked.runs // 2))
+    detect = resolvable(
+        halved, base.name, planned, strictest, asked.target, lambda done, of: progress("resolvable", done, of)
+    )
+    return {
+        "schema": SCHEMA,
+        "question": "times",
+        **{k: getattr(asked, k) for k in ("tau_s", "alpha", "target", "reference", "runs", "perm", "seed")},
+        "objects": list(plan.objects),
+        "sizes": list(asked.sizes),
+        "arms": [_arm(arm) for arm in arms],
+        "pairs": pairs,
+        "resolvable": {
+            "arm": base.name,
+            "rmst": base.rmst_s,
+            "episodes": planned,
+            "level": strictest,
+            "by_measure": detect,
+        },
+        "hrt": [
+            {"arm": arm.name, "episodes": size, **hrt_precision(halved, asked.reference, arm.name, size)}
+            for arm in others
+            for size in asked.sizes
+            if asked.reference is not None
+        ],
+    }
+
+
+def _arm(arm: Arm) -> dict[str, Any]:
+    laws = {o: {k: v for k, v in asdict(law).items() if k != "harder"} for o, law in arm.laws.items()}
+    return {"arm": arm.name, "rmst_asked": arm.asked_s, "rmst": arm.rmst_s, "laws": laws}
+
+
+def _check(arms: Sequence[Arm], asked: Asked) -> None:
+    names = [arm.name for arm in arms]
+    if len(arms) < 2 or len(set(names)) < len(names):
+        raise QuestionError(f"arms are {', '.join(names)}; power for times needs two or more, each named once")
+    if asked.reference is not None and asked.reference not in names:
+        raise QuestionError(f"no arm {asked.reference!r} to refer to; the arms are {', '.join(names)}")
+    budgets = {law.budget_s for arm in arms for law in arm.laws.values()}
+    if asked.tau_s > min(budgets):
+        raise QuestionError(f"tau is {asked.tau_s:g} s, beyond the episode budget of {min(budgets):g} s; lower tau")
+    if not asked.sizes or min(asked.sizes) < 2:
+        raise QuestionError("sizes are episodes per arm and object; allowed is 2 and more")
+    smallest = 1 / (asked.perm + 1)
+    strictest = min(levels(names, asked.reference, asked.alpha).values())
+    if smallest > strictest:
+        need = math.ceil(1 / strictest) - 1
+        raise QuestionError(
+            f"{asked.perm} swaps give no p below {smallest:.2g} and the level is {strictest:.2g}; --perm {need}"
+        )

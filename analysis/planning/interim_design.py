@@ -1,0 +1,96 @@
+"""What a design of so many blocks can resolve at best, before anything is drawn: p-values, intervals, effects, looks.
+
+May not: know a protocol's names, or promise power for times without a model (`simulation` has one).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from labctl.analysis.planning.power import paired_resolvable, ratio_resolvable, wilson_half_width
+from labctl.analysis.planning.spending import looks
+from labctl.analysis.survival.multiplicity import smallest_p
+
+SWAPS = 9999
+"""Label swaps tried by default; where fewer are distinct, all of them are."""
+POWER = 0.8
+DISCORDANT = (0.2, 0.3, 0.5)
+"""Shares of pairs of trials that disagree, for which a resolvable difference is given; .5 is two coins."""
+DESIGN_EFFECT = 2.25
+"""Items of an episode depend on each other: PhAIL (arXiv 2605.29710, 4.4 operations per episode) measured this."""
+SPREAD = 0.6
+"""Standard error of log RMST from one episode: .54 to .66 for RMSTs between a sixth and half of tau, in simulated
+episodes of 4 to 12 items with frailty .55 and 4 % of items lost; up to .86 for faster arms, less for slower ones."""
+
+
+def resolution(
+    blocks: int,
+    items_staged: int,
+    *,
+    policies: int,
+    human: bool,
+    alpha: float,
+    looks_after: Sequence[int] = (),
+    swaps: int = SWAPS,
+) -> dict[str, Any]:
+    """What `blocks` blocks of `policies` policies (and a person) can resolve, one pair of arms at a time.
+
+    Human against policy is a family of its own, so Holm's correction counts the larger of the two families; effects
+    are those found with 80 % power at its strictest step. Each look of a sequential plan says whether it can stop.
+    """
+    family = max(policies * (policies - 1) // 2, policies if human else 0, 1)
+    step = alpha / family
+    smallest = smallest_swap_p(blocks, swaps)
+    items = max(1.0, blocks * items_staged / DESIGN_EFFECT)
+    found: dict[str, Any] = {
+        "family_pairs": family,
+        "smallest_p": smallest,
+        "smallest_holm_p": min(1.0, smallest * family),
+        "half_width_success": wilson_half_width(blocks),
+        "half_width_items": wilson_half_width(items),
+        "design_effect": DESIGN_EFFECT,
+        "resolvable": {
+            "power": POWER,
+            "alpha": step,
+            "success": [
+                {"discordant": share, "difference": paired_resolvable(blocks, share, POWER, step)}
+                for share in DISCORDANT
+            ],
+            "rmst_ratio": ratio_resolvable(blocks, SPREAD, POWER, step),
+            "spread": SPREAD,
+        },
+        "looks": [_look(look, family, swaps) for look in (looks(looks_after, alpha) if looks_after else ())],
+    }
+    return {**found, "warnings": _warnings(found, blocks, alpha)}
+
+
+def smallest_swap_p(blocks: int, swaps: int = SWAPS) -> float:
+    """The smallest two-sided p of one pair that meets once in each of `blocks` blocks: 2 / 2^blocks.
+
+    Five blocks cannot beat .0625. Of more distinct swaps than `swaps` as many are drawn, and 1 / (swaps + 1) is least.
+    """
+    return smallest_p([(1, 1)] * blocks, swaps)
+
+
+def _look(look: Any, family: int, swaps: int) -> dict[str, Any]:
+    least = min(1.0, smallest_swap_p(look.blocks, swaps) * family)
+    return {**asdict(look), "smallest_holm_p": least, "can_stop": least <= look.level}
+
+
+def _warnings(found: dict[str, Any], blocks: int, alpha: float) -> list[str]:
+    out = []
+    best = found["smallest_holm_p"]
+    if best > alpha:
+        out.append(
+            f"{blocks} blocks cannot reach p <= {alpha:g} after Holm's correction (best possible {best:.3g}); "
+            "plan more blocks_per_condition or fewer arms"
+        )
+    idle = [look for look in found["looks"] if not look["can_stop"]]
+    out += [
+        f"look {look['number']} cannot stop: {look['blocks']} blocks give no p below {look['smallest_holm_p']:.2g} "
+        f"after Holm's correction and its level is {look['level']:.2g}; look later"
+        for look in idle
+    ]
+    return out

@@ -1,0 +1,146 @@
+"""The tables that only a campaign can fill: flow per arm, voids as no success, episodes, provenance.
+
+May not: read a campaign; it is given one plain dict, any key of which may be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from labctl.analysis.numerals import MISSING, count, number
+from labctl.analysis.report.tables import ARM, Column, Result, Table, arm_order, items, moved_of_staged
+
+Lab = Mapping[str, Any]
+
+
+def words(key: str) -> str:
+    """A key of the lab's vocabulary as a person writes it: `camera_lost` is "camera lost"."""
+    return key.replace("_", " ")
+
+
+def flow_table(result: Result, lab: Lab) -> Table | None:
+    """What became of the trials of every arm; None when the lab did not say."""
+    by_arm = (lab.get("flow") or {}).get("by_arm") or {}
+    if not by_arm:
+        return None
+    keys = list(dict.fromkeys(key for counts in by_arm.values() for key in counts))
+    order = {arm: i for i, arm in enumerate(arm_order(result))}
+    arms = sorted(by_arm, key=lambda arm: (order.get(arm, len(order)), arm))
+    rows = tuple((arm, *(_tally(by_arm[arm].get(key)) for key in keys)) for arm in arms)
+    return Table((ARM, *(Column(words(key).capitalize()) for key in keys)), rows)
+
+
+def _tally(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{words(key)} {n}" for key, n in value.items()) or "0"
+    return count(value)
+
+
+def void_table(result: Result, lab: Lab) -> Table | None:
+    """The main number again, with every void after go counted as an episode without success."""
+    repeated = {row["arm"]: row for row in lab.get("void_as_failure") or []}
+    if not repeated:
+        return None
+    rows = tuple(
+        (arm, moved_of_staged(*items(result, arm)), _repeated(repeated.get(arm) or {})) for arm in arm_order(result)
+    )
+    columns = (ARM, Column("As scored"), Column("After-go voids as no success"))
+    return Table(columns, rows, "Items moved / items staged.")
+
+
+def _repeated(row: Mapping[str, Any]) -> str:
+    return moved_of_staged(row.get("moved"), row.get("staged"))
+
+
+def answer_table(lab: Lab) -> Table | None:
+    """How fast each arm was answered; None when no questions were recorded."""
+    rows = []
+    for entry in lab.get("answer_times") or []:
+        spreads = [_spread(entry.get(key), 1000) for key in ("answer_s", "server_s", "command_s", "picture_s")]
+        spreads += [_spread(entry.get(key), 1) for key in ("load_s", "warm_s")]
+        counts = (count(entry.get("questions")), count(entry.get("late")), count(entry.get("unanswered")))
+        rows.append((str(entry["arm"]), *counts, number(entry.get("answers_per_s")), *spreads))
+    if not rows:
+        return None
+    columns = (
+        ARM, Column("Questions"), Column("Late"), Column("Unanswered"), Column("Answers per s"), Column("Answer ms"),
+        Column("By its server ms"), Column("State to command ms"), Column("Picture to command ms"),
+        Column("Loading s"), Column("Warming s"),
+    )  # fmt: skip
+    note = (
+        "Median / 95th percentile. Loading and warming are before the clock and never count. Late answers came after "
+        "the card's deadline and were not used; the arm stood meanwhile, and that time counts. State and picture to "
+        "command: from when they were taken to when the first action of the answer began."
+    )
+    return Table(columns, tuple(rows), note)
+
+
+def _spread(spread: Mapping[str, Any] | None, scale: float) -> str:
+    digits = 0 if scale > 1 else 1
+    return " / ".join(number(scale * spread[key], digits) for key in ("p50", "p95")) if spread else MISSING
+
+
+def episode_table(lab: Lab) -> Table | None:
+    """Every scored episode with the command that opens it; the HTML adds links to its videos."""
+    episodes = lab.get("episodes") or []
+    if not episodes:
+        return None
+    columns = (
+        Column("Episode", "code"), ARM, Column("Object", "text"), Column("Block", "text"), Column("Moved / staged"),
+        Column("Outcome", "text"), Column("Ended by", "text"), Column("Seconds"), Column("Open", "code"),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            str(e["episode"]),
+            str(e["arm"]),
+            str(e.get("object") or MISSING),
+            str(e.get("block") if e.get("block") is not None else MISSING),
+            f"{count(e.get('moved'))} / {count(e.get('staged'))}",
+            words(str(e.get("outcome") or MISSING)),
+            words(str(e.get("end_reason") or MISSING)),
+            number(e.get("duration_s")),
+            str(e.get("rrd_command") or f"labctl show {e['episode']}"),
+        )
+        for e in episodes
+    )
+    return Table(columns, rows)
+
+
+def provenance_table(lab: Lab | None, result: Result) -> Table:
+    """Hashes, versions and seeds that tie every number to its source."""
+    facts: dict[str, Any] = {}
+    for key in ("campaign", "phase", "kind", "cell", "robot", "opened_wall", "closed_wall", "commitment", "head"):
+        if lab and lab.get(key) is not None:
+            facts[{"opened_wall": "opened", "closed_wall": "closed", "head": "chain head"}.get(key, key)] = lab[key]
+    for key, value in ((lab or {}).get("provenance") or {}).items():
+        if isinstance(value, Mapping):
+            value = ", ".join(f"{name} {version}" for name, version in value.items())
+        facts[words(key)] = value
+    if lab and lab.get("labels"):
+        facts["labels"] = f"{lab['labels']['stream']}: {lab['labels']['text']}"
+    facts["analysis"] = f"{result.get('schema')}, seed {result.get('seed')}, tau {number(result.get('tau'), 0)} s"
+    rows = tuple((str(key), str(value)) for key, value in facts.items() if value is not None)
+    return Table((Column("What", "text"), Column("Value", "code")), rows)
+
+
+def session_lines(lab: Lab) -> list[str]:
+    """One line per session: who was there and what was handed over."""
+    lines = []
+    for session in lab.get("sessions") or []:
+        if isinstance(session, Mapping):
+            parts = [
+                f"{words(str(key))}: {_plain(value)}" for key, value in session.items() if value not in (None, [], {})
+            ]
+            lines.append("; ".join(parts))
+        else:
+            lines.append(str(session))
+    return lines
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{words(str(key))} {_plain(v)}" for key, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_plain, value))
+    return str(value)

@@ -1,0 +1,147 @@
+"""The report's section on a linked campaign: arms of two campaigns through their anchors, and the anchors' drift.
+
+May not: estimate (see `linked`), or show a ratio without its anchors.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from labctl.analysis.numerals import interval, listing, number, p_value
+from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.tables import Column, Table
+
+Found = Mapping[str, Any]
+
+
+def section(found: Found | None) -> Section | None:
+    """The section, or None for a report of one campaign. found: of `linked_pairs`, with what the lab adds to it."""
+    if not found:
+        return None
+    tables = (("", _pairs(found)), ("The anchors, second campaign over first", _drift(found)))
+    return Section("linked", "Against an earlier campaign", (), tables, _note(found))
+
+
+def files(found: Found | None) -> dict[str, bytes]:
+    """Both tables with all their digits, as CSV files by name."""
+    if not found:
+        return {}
+    one, two = found["campaigns"]
+    pairs = [
+        {
+            "a": pair["a"],
+            "campaign_a": one,
+            "b": pair["b"],
+            "campaign_b": two,
+            "anchors": "+".join(pair["anchors"]),
+            "objects": "+".join(pair["objects"]),
+            "ratio": pair["ratio"],
+            **_ends(pair["interval"]),
+            "p": pair["p"],
+            "p_holm": pair["p_holm"],
+            "naive_ratio": pair["naive"],
+            "verdict": pair["verdict"],
+        }
+        for pair in found["pairs"]
+    ]
+    drift = [
+        {
+            "anchor": moved["anchor"],
+            "objects": "+".join(objects),
+            "ratio": moved["ratio"],
+            **_ends(moved["interval"]),
+            "p": moved["p"],
+        }
+        for objects, moved in _drifts(found)
+    ]
+    return {"figures/linked.csv": _csv(pairs), "figures/linked_anchors.csv": _csv(drift)}
+
+
+def _pairs(found: Found) -> Table:
+    one, two = found["campaigns"]
+    columns = (
+        *(Column(f"a, in {one}", "text"), Column(f"b, in {two}", "text"), Column("Verdict", "text")),
+        *(Column("RMST a / b [95 %]"), Column("p"), Column("p Holm"), Column("Without anchors")),
+        *(Column("Anchors", "text"), Column("Objects", "text")),
+    )
+    rows = tuple(
+        (
+            *(pair["a"], pair["b"], pair["verdict"], _ratio(pair)),
+            *(_p(pair["p"]), _p(pair["p_holm"]), number(pair["naive"], 2)),
+            *(", ".join(pair["anchors"]), ", ".join(pair["objects"])),
+        )
+        for pair in found["pairs"]
+    )
+    note = (
+        f"RMST up to tau = {number(found['tau'], 0)} s, each arm’s over the anchors’ of its own campaign (the mean "
+        "of logarithms over anchors, then over objects with equal weights); below 1: a took less time per item. "
+        "Intervals by bootstrap-t, each campaign drawn on its own; p by t with clustered jackknife errors, Holm over "
+        f"these pairs, held to {number(found['alpha'], 2)}: labels cannot be swapped between campaigns. "
+        "Without anchors: the naive ratio, which takes the difference between two campaigns for one of arms; it is "
+        "here to be seen and claims nothing. All digits: figures/linked.csv."
+    )
+    return Table(columns, rows, note)
+
+
+def _drift(found: Found) -> Table:
+    columns = (
+        *(Column("Anchor", "text"), Column("RMST second / first [95 %]"), Column("p")),
+        *(Column("Objects", "text"), Column("The same treatment", "text")),
+    )
+    changed = set(found.get("changed") or ())
+    rows = tuple(
+        (
+            *(moved["anchor"], _ratio(moved), _p(moved["p"]), ", ".join(objects)),
+            "on its opener’s word" if moved["anchor"] in changed else "by its digest",
+        )
+        for objects, moved in _drifts(found)
+    )
+    note = (
+        "Above 1: the anchor took longer in the second campaign. Anchors that moved alike: what the comparison takes "
+        "out; anchors that moved apart: something changed for one arm and not for the other, which it cannot "
+        "take out. By its digest: kind, controller, options and policy card are those of the first campaign. For a "
+        "person that says nothing of who drove. All digits: figures/linked_anchors.csv."
+    )
+    return Table(columns, rows, note)
+
+
+def _note(found: Found) -> str:
+    one, two = found["campaigns"]
+    text = (
+        f"{two} was opened linked to {one} at head {str(found.get('head') or 'unknown')[:16]}, before its first trial, "
+        f"with {listing(found['anchors'])} run in both. Episodes of the two are never pooled."
+    )
+    return " ".join([text, *(f"{line[0].upper()}{line[1:]}." for line in found["warnings"])])
+
+
+def _drifts(found: Found) -> list[tuple[Sequence[str], Found]]:
+    """(objects, drift) of every anchor, once for each set of objects that pairs rest on."""
+    seen = {
+        (*pair["objects"], None, d["anchor"]): (pair["objects"], d) for pair in found["pairs"] for d in pair["drift"]
+    }
+    return list(seen.values())
+
+
+def _ratio(one: Found) -> str:
+    span = interval(one["interval"], digits=2)
+    return f"{number(one['ratio'], 2)} {span}"
+
+
+def _p(p: Any) -> str:
+    return "not computed" if p is None else p_value(p)
+
+
+def _ends(bounds: Sequence[float] | None) -> dict[str, Any]:
+    low, high = bounds or (None, None)
+    return {"low": low, "high": high}
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(rows[0])
+    writer.writerows(["" if value is None else value for value in row.values()] for row in rows)
+    return text.getvalue().encode()

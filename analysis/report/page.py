@@ -1,0 +1,288 @@
+"""The report folder: one self-contained HTML page, Markdown, JSON and every figure with its numbers.
+
+May not: estimate or claim (see `analyze` and `wording`), read a campaign, or leave a half-written folder behind.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from labctl.analysis.report import (
+    diagrams,
+    figures,
+    lab_sections,
+    lab_tables,
+    markdown,
+    methods,
+    operator_sections,
+    page_words,
+    supplementary_sections,
+    tables,
+    wording,
+)
+from labctl.analysis.survival.bands import curve_bands
+
+from labctl.errors import ReportError
+
+SCHEMA = "labctl.report/1"
+_FILES = {"report.html", "report.md", "report.json"}
+_FOLDERS = {"figures": {".svg", ".png", ".csv"}, "clips": {".mp4"}}
+_ALPHA = 0.05
+_CONTENTS = (
+    *(("flow", "From plan to score"), ("success", "Success over time"), ("hrt", "Against the reference")),
+    *(("pairs", "Pairs of arms"), ("objects", "Arm by object"), ("limits", "Deviations and blinding")),
+    *(("provenance", "Provenance"), ("methods", "What the words mean")),
+)
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Where a report was written."""
+
+    folder: Path
+    html: Path
+    markdown: Path
+    json: Path
+    figures: Path
+
+
+def build_report(
+    result: Mapping[str, Any],
+    table_rows: Sequence[Mapping[str, Any]],
+    out: Path,
+    *,
+    lab: Mapping[str, Any] | None = None,
+    title: str,
+    files: Mapping[str, bytes] | None = None,
+    supplement: Mapping[str, Any] | None = None,
+) -> Paths:
+    """Write the report of an analysis `result` into folder `out`, all of it or nothing; the same input, the same bytes.
+
+    `table_rows` are the rows of the operations table behind `result`; `lab` is what only a campaign knows, None for
+    a bare table; `files` holds the content of the files it names (its clips); `supplement` is what stands beside the
+    headline numbers, of the same table. An earlier report at `out` is replaced.
+    Raises `ReportError` if `out` is a file or holds anything that no report wrote, and `TableError` on a row that
+    breaks a rule of the table.
+    """
+    out = Path(out).resolve()
+    check_folder(out)
+    page, drawn = build_page(result, table_rows, lab=lab, title=title, files=files, supplement=supplement)
+    body = {"schema": SCHEMA, "title": title, "result": result, "lab": lab, "supplement": supplement}
+    made: dict[str, bytes] = {
+        **(files or {}),
+        **lab_sections.files(lab or {}),
+        "report.html": render_html(page).encode(),
+        "report.md": markdown.render(page).encode(),
+        "report.json": (json.dumps(body, ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode(),
+    }
+    for figure in drawn:
+        made[f"figures/{figure.name}.svg"] = figure.svg.encode()
+        made[f"figures/{figure.name}.png"] = figure.png
+        made[f"figures/{figure.name}.csv"] = figure.csv.encode()
+    _replace(out, made)
+    return Paths(out, out / "report.html", out / "report.md", out / "report.json", out / "figures")
+
+
+def build_page(
+    result: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    lab: Mapping[str, Any] | None,
+    title: str,
+    files: Mapping[str, bytes] | None = None,
+    supplement: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, Any], list[figures.Figure]]:
+    """Everything the HTML and the Markdown print, as text, tables and drawings; and the figures to be saved."""
+    order = tables.arm_order(result)
+    reference = result.get("reference") if result.get("reference") in order else None
+    looks = figures.looks([*order, *(c["arm"] for c in result.get("cells") or [])], reference)
+    alpha = float((lab or {}).get("alpha") or _ALPHA)
+    bands, band_note = curve_bands(result, rows)
+    curves = figures.curve_figures(result, looks, bands)
+    pp = figures.pp_figures(result, looks)
+    hrt = figures.hrt_figure(result, looks)
+    arms = tables.arms_of(result)
+    cautions = [wording.floor_caution(arm, reference=reference) for arm in arms]
+    facts: Mapping[str, Any] = lab or {}
+    more = supplementary_sections.sections(supplement, result, looks) if supplement else []
+    people = operator_sections.section((supplement or {}).get("people"), facts.get("practice"))
+    more = [*more, *([people] if people else []), *lab_sections.sections(facts, result)]
+    page: dict[str, Any] = {
+        "title": title,
+        "head": {**page_words.HEADINGS, "hrt": f"Compared with {reference or 'a reference'}"},
+        "question": facts.get("question"),
+        "meta": _meta(facts),
+        "badges": _badges(facts),
+        "claims": wording.summary(result, alpha=alpha),
+        "cautions": [line for line in cautions if line],
+        "main": tables.main_table(result, rows, lab),
+        "whiskers": diagrams.whiskers(result, looks),
+        "keys": {arm: diagrams.key(look) for arm, look in looks.items()},
+        "contents": [
+            *_CONTENTS[:5],
+            *((section.id, section.title) for section in more),
+            *([("answers", "Answer times")] if facts.get("answer_times") else []),
+            *_CONTENTS[5:],
+            *([("clips", "Clips")] if facts.get("clips") else []),
+            *([("episodes", "Episodes")] if facts.get("episodes") else []),
+        ],
+        "has_lab": lab is not None,
+        "flow": diagrams.flow(facts, order) if facts.get("flow") else None,
+        "flow_table": lab_tables.flow_table(result, facts),
+        "void_table": lab_tables.void_table(result, facts),
+        "answer_table": lab_tables.answer_table(facts),
+        "reference": reference,
+        "curves": curves,
+        "band_note": band_note,
+        "hrt_table": tables.hrt_table(result),
+        "hrt_figure": hrt,
+        "pp": pp,
+        "pair_matrix": tables.pair_matrix(result, alpha=alpha),
+        "pair_table": tables.pair_table(result, alpha=alpha),
+        "rmst_table": tables.rmst_table(result),
+        "cell_table": tables.cell_table(result),
+        "beyond": more,
+        "deviations": list(facts.get("deviations") or []),
+        "warnings": list(result.get("warnings") or []),
+        "blinding": wording.blinding(facts.get("blinding")),
+        "notes": list(facts.get("notes") or []),
+        "provenance_table": lab_tables.provenance_table(lab, result),
+        "sessions": lab_tables.session_lines(facts),
+        "verify": _verify(facts, result),
+        "methods": methods.NOTES,
+        "episode_table": lab_tables.episode_table(facts),
+        "clips": _clips(facts, files or {}, order),
+        "videos": [_videos(e.get("video") or ()) for e in facts.get("episodes") or []],
+    }
+    page["say"] = page_words.sentences(page)
+    return page, [*curves, *pp, *([hrt] if hrt else []), *supplementary_sections.all_figures(more)]
+
+
+def render_html(page: Mapping[str, Any]) -> str:
+    """The page as one HTML file: styles and drawings inline, no script, nothing fetched."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    here = Path(__file__).parent
+    environment = Environment(
+        loader=FileSystemLoader(here), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    drawn = {"keys": {arm: Markup(svg) for arm, svg in page["keys"].items()}}
+    css = (here / "report.css").read_text(encoding="utf-8")
+    return environment.get_template("report.html.j2").render({**page, **drawn, "css": css})
+
+
+def _meta(lab: Mapping[str, Any]) -> str:
+    named = (("campaign", "Campaign"), ("cell", "cell"), ("robot", "robot"))
+    parts = [f"{name} {lab[key]}" for key, name in named if lab.get(key)]
+    if lab.get("opened_wall"):
+        parts.append(f"{_minute(lab['opened_wall'])} to {_minute(lab.get('closed_wall') or 'now')}")
+    if lab.get("labels"):
+        parts.append(f"labels: {lab['labels']['stream']}")
+    return " · ".join(parts)
+
+
+def _minute(wall: str) -> str:
+    """A wall time (ISO 8601) as people read it; anything else as it is."""
+    return f"{wall[:10]} {wall[11:16]} UTC" if wall.endswith("+00:00") else wall
+
+
+def _badges(lab: Mapping[str, Any]) -> list[dict[str, str]]:
+    badges = []
+    if lab.get("kind") == "sim":
+        badges.append({"kind": "simulated", "label": "SIMULATED", "text": wording.SIMULATED})
+    elif lab.get("kind") not in (None, "real"):
+        badges.append({"kind": "simulated", "label": str(lab["kind"]).upper(), "text": wording.NOT_REAL})
+    if lab.get("provisional"):
+        why = wording.provisional(lab.get("provisional_why") or [])
+        badges.append({"kind": "provisional", "label": "PROVISIONAL", "text": why})
+    return badges
+
+
+def _verify(lab: Mapping[str, Any], result: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Alternating text and command."""
+    seed = result.get("seed")
+    command = f"labctl analyze TABLE.csv --seed {seed}"
+    again = ("The statistics alone can be had again from the operations table with ", command)
+    if not lab:
+        return [again, (": the same table and seed give the same numbers.", "")]
+    name, head = lab.get("campaign") or "CAMPAIGN", lab.get("head")
+    return [
+        ("", f"labctl verify {name}" + (f" --head {head}" if head else "")),
+        (" hashes the journal’s chain, the commitment and every recording again and names what does not hold. ", ""),
+        again,
+        (".", ""),
+    ]
+
+
+def _videos(paths: Sequence[str]) -> list[tuple[str, str]]:
+    """(camera, link) of every video; quoting keeps a path a relative path, whatever its letters."""
+    return [(Path(path).stem, quote(str(path))) for path in paths]
+
+
+def _clips(lab: Mapping[str, Any], files: Mapping[str, bytes], order: Sequence[str]) -> dict[str, list[dict[str, str]]]:
+    """By arm, in the report's order: what each clip shows and why it was chosen, and the clip itself: the page needs no
+    other file.
+    """
+    found: dict[str, list[dict[str, str]]] = {}
+    for clip in lab.get("clips") or []:
+        pace = "as fast as it happened" if clip["speed"] == 1 else f"{clip['speed']} times the pace"
+        entry = {
+            "kind": str(clip["kind"]),
+            "caption": f"{clip['why']}. {clip['episode']}, {pace}.",
+            "file": quote(clip["file"]),
+            "src": f"data:video/mp4;base64,{base64.b64encode(files[clip['file']]).decode()}",
+        }
+        found.setdefault(str(clip["arm"]), []).append(entry)
+    return {arm: found[arm] for arm in sorted(found, key=lambda arm: order.index(arm) if arm in order else len(order))}
+
+
+def check_folder(out: Path) -> None:
+    """Raise `ReportError` if a report may not be written to `out`; worth asking before a long analysis."""
+    if out.exists() and not out.is_dir():
+        raise ReportError(f"{out} is a file; give --out a folder")
+    if not out.is_dir() or not any(out.iterdir()):
+        return
+    record = out / "report.json"
+    foreign = [path.name for path in out.iterdir() if path.name not in {*_FILES, *_FOLDERS}]
+    for folder, suffixes in _FOLDERS.items():
+        foreign += [f"{folder}/{path.name}" for path in (out / folder).glob("*") if path.suffix not in suffixes]
+    if not record.is_file() or _schema(record) != SCHEMA:
+        raise ReportError(f"{out} is not empty and is no earlier report; give --out a new or empty folder")
+    if foreign:
+        found = ", ".join(sorted(foreign)[:3])
+        raise ReportError(f"{out} holds files that no report wrote ({found}); move them or give --out another folder")
+
+
+def _schema(record: Path) -> Any:
+    try:
+        found = json.loads(record.read_text(encoding="utf-8"))
+    except ValueError:
+        return None
+    return found.get("schema") if isinstance(found, dict) else None
+
+
+def _replace(out: Path, files: Mapping[str, bytes]) -> None:
+    """Write beside `out`, then rename; an earlier folder comes back if the last step fails."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as work:
+        new, old = Path(work, "new"), Path(work, "old")
+        for name, data in files.items():
+            path = new / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        if out.exists():
+            out.rename(old)
+        try:
+            new.rename(out)
+        except OSError:
+            if old.exists():
+                old.rename(out)
+            raise

@@ -1,0 +1,226 @@
+"""What stands beside the headline numbers, as sections of the report: failures, sensitivity, configuration, pairs.
+
+May not: estimate (see `supplement`), rank, or claim: a section shows numbers, `wording` makes the sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from labctl.analysis.numerals import MISSING, estimate, number, p_value, percent
+from labctl.analysis.report import supplementary_figures
+from labctl.analysis.report.figures import Figure, Look
+from labctl.analysis.report.tables import ARM, Column, Table
+
+Supplement = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of the page: an anchor, a heading, figures, tables with headings of their own ("" for none), a note."""
+
+    id: str
+    title: str
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[tuple[str, Table], ...] = ()
+    note: str = ""
+
+
+def sections(found: Supplement, result: Mapping[str, Any], styles: Mapping[str, Look]) -> list[Section]:
+    """Every section that the supplement has something for, in the report's order."""
+    reference = result.get("reference")
+    made = [
+        _failures(found, styles),
+        _sensitivity(found, result),
+        _spatial(found),
+        _time(found, styles, reference),
+        _moved(found),
+        _quantiles(found, styles, reference),
+    ]
+    return [section for section in made if section is not None and (section.figures or section.tables)]
+
+
+def _failures(found: Supplement, styles: Mapping[str, Look]) -> Section | None:
+    arms = [arm for arm in found["arms"] if arm.get("failures")]
+    causes = list(dict.fromkeys(cause for arm in arms for cause in arm["failures"]["counts"]))
+    if not arms:
+        return None
+    columns = (ARM, Column("Operations"), Column("Successes"), *(Column(_plain(cause)) for cause in causes))
+    rows = []
+    for arm in arms:
+        modes = arm["failures"]
+        cells = [_share(modes["counts"].get(cause), modes["shares"].get(cause)) for cause in causes]
+        rows.append((arm["arm"], str(modes["operations"]), str(modes["successes"]), *cells))
+    table = Table(columns, tuple(rows), "Counts, and their share of all operations of the arm.")
+    sweep = supplementary_figures.sweep_figure(found, styles)
+    note = (
+        "Throughput against reliability as the time allowed for an operation is swept from 30 s to 240 s: up and to "
+        "the right is quicker and fails less often. MTBF/A is RMST over the share not done."
+    )
+    return Section("failures", "How arms fail", (sweep,) if sweep else (), (("", table),), note if sweep else "")
+
+
+def _sensitivity(found: Supplement, result: Mapping[str, Any]) -> Section | None:
+    cells = {(cell["arm"], cell["object"]): cell for cell in result.get("cells") or []}
+    rows = []
+    for entry in found["cells"]:
+        cell, bounds = cells.get((entry["arm"], entry["object"])), entry.get("bounds")
+        if cell is None or bounds is None:
+            continue
+        values = [cell.get(key) for key in ("rmst", "rmst_wang_chang", "rmst_aalen_johansen", "rmst_first_operation")]
+        rows.append(
+            (entry["arm"], entry["object"], *(number(value) for value in (*values, bounds["best"], bounds["worst"])))
+        )
+    columns = (
+        *(ARM, Column("Object", "text"), Column("RMST s"), Column("Wang–Chang"), Column("Aalen–Johansen")),
+        *(Column("First operation"), Column("Timeouts a success at once"), Column("Timeouts never done")),
+    )
+    note = (
+        "The headline estimator beside others, seconds. Wang–Chang averages within episodes first; Aalen–Johansen "
+        "counts lost items from when they were lost; the last two are the least and the most timeouts could mean."
+    )
+    tables = [("RMST by other estimators", Table(columns, tuple(rows), note))] if rows else []
+    hrt = [
+        (arm["arm"], percent(arm["hrt_bounds"]["worst"]), percent(arm["hrt_bounds"]["best"]))
+        for arm in found["arms"]
+        if arm.get("hrt_bounds")
+    ]
+    if hrt:
+        columns = (ARM, Column("HRT %, timeouts never done"), Column("HRT %, timeouts a success at once"))
+        tables.append(("HRT if timeouts meant the worst, or the best", Table(columns, tuple(hrt))))
+    order = _by_operation(found)
+    return Section("sensitivity", "What else the numbers could mean", (), (*tables, *order))
+
+
+def _by_operation(found: Supplement) -> list[tuple[str, Table]]:
+    rows, most = [], 0
+    for entry in found["cells"]:
+        by = entry.get("by_operation")
+        if by and by["index"]:
+            most = max(most, len(by["index"]))
+            cells = [f"{number(rmst)} (n = {n})" for rmst, n in zip(by["rmst"], by["episodes"], strict=True)]
+            rows.append((entry["arm"], entry["object"], cells))
+    if not rows or most < 2:
+        return []
+    columns = (ARM, Column("Object", "text"), *(Column(f"Operation {i}") for i in range(1, most + 1)))
+    filled = tuple((arm, thing, *cells, *[MISSING] * (most - len(cells))) for arm, thing, cells in rows)
+    note = "RMST in seconds of the first, second, … operation; later ones hold only episodes that came so far."
+    return [("RMST by order of operation", Table(columns, filled, note))]
+
+
+def _spatial(found: Supplement) -> Section | None:
+    spatial = found.get("spatial")
+    if not spatial:
+        return None
+    rows = tuple(
+        (
+            row["arm"],
+            f"tote {row['tote_side']}, camera {row['camera_side']}",
+            str(row["episodes"]),
+            estimate(row["moved"], row["moved_ci"], scale=100.0),
+            percent(row["completion"]),
+        )
+        for row in spatial["rows"]
+    )
+    columns = (
+        ARM,
+        Column("Configuration", "text"),
+        Column("Episodes"),
+        Column("Items moved % [95 %]"),
+        Column("Completion %"),
+    )
+    balance = (
+        f"Largest imbalance between an arm and all arms together: {number(spatial['imbalance'])} percentage points."
+    )
+    tables = [("", Table(columns, rows, balance))]
+    sides = tuple(
+        (side["arm"], percent(side["same"]), percent(side["opposite"]), p_value(side["p"]))
+        for side in spatial["sides"]
+        if side["same"] is not None and side["opposite"] is not None
+    )
+    if sides:
+        columns = (ARM, Column("Same side, completion %"), Column("Opposite sides"), Column("p"))
+        tables.append(("Tote and camera on the same side, or opposite", Table(columns, sides)))
+    return Section("configuration", "Spatial configuration", (), tuple(tables))
+
+
+def _time(found: Supplement, styles: Mapping[str, Look], reference: str | None) -> Section | None:
+    trends = [arm["trend"] for arm in found["arms"] if arm.get("trend")]
+    figure = supplementary_figures.trend_figure(trends, styles)
+    tables: list[tuple[str, Table]] = []
+    if trends:
+        rows = tuple((t["arm"], number(t["slope"], 2), p_value(t["p"])) for t in trends)
+        columns = (ARM, Column("Slope, s per block"), Column("p"))
+        tables.append(("", Table(columns, rows, "A slope would be learning, fatigue or wear; p by shuffling blocks.")))
+    sessions = [arm["sessions"] for arm in found["arms"] if arm.get("sessions")]
+    if sessions:
+        names = list(dict.fromkeys(name for entry in sessions for name in entry["session"]))
+        rows = []
+        for entry in sessions:
+            by = dict(zip(entry["session"], zip(entry["moved"], entry["episodes"], strict=True), strict=True))
+            cells = [f"{percent(by[name][0])} (n = {by[name][1]})" if name in by else MISSING for name in names]
+            rows.append((entry["arm"], *cells, p_value(entry["p"])))
+        columns = (ARM, *(Column(f"{name}, moved %") for name in names), Column("p"))
+        tables.append(("By session", Table(columns, tuple(rows), "p by shuffling sessions within objects.")))
+    people = found.get("teleoperators") or []
+    note = f"{reference} is conditional on who teleoperated: {', '.join(people)}." if reference and people else ""
+    return Section("time", "Over the campaign", (figure,) if figure else (), tuple(tables), note)
+
+
+def _moved(found: Supplement) -> Section | None:
+    rows = []
+    for pair in found["pairs"]:
+        moved = pair.get("moved")
+        if not moved:
+            continue
+        rows.append(
+            (
+                f"{pair['a']} – {pair['b']}",
+                estimate(moved["difference"], moved["interval"], scale=100.0),
+                p_value(moved["p"]),
+                f"{moved['blocks']} {'blocks' if moved['paired'] else 'episodes'}",
+                number(moved["per_hour"]),
+                p_value(pair["logrank_stratified_cluster"]),
+                p_value(pair["logrank_stratified_permutation"]),
+            )
+        )
+    columns = (
+        *(Column("Pair", "text"), Column("Items moved, difference in points [95 %]"), Column("p"), Column("Of")),
+        *(Column("Items per robot-hour"), Column("Logrank, robust p"), Column("Logrank, permutation p")),
+    )
+    note = (
+        "Items moved of items staged, the first arm less the second, paired in blocks where there are any. Logrank "
+        "tests are stratified by object; the ordinary one, which doubles the error, is not shown. p is exact, by "
+        "swaps; the interval is t on differences of blocks, too narrow where only a few blocks differ: then p counts."
+    )
+    table = Table(columns, tuple(rows), note)
+    return Section("moved", "Items moved, pair by pair", (), (("", table),) if rows else ())
+
+
+def _quantiles(found: Supplement, styles: Mapping[str, Look], reference: str | None) -> Section | None:
+    figures = tuple(supplementary_figures.qq_figures(found, styles, reference)) if reference else ()
+    note = (
+        f"By when {reference} and an arm had done the same share of operations, to tau. On the dotted line both need "
+        "the same time. An open circle marks the last share that both reach."
+    )
+    return Section("quantiles", "The same share, in how much time", figures, (), note)
+
+
+def letters(found: Supplement | None) -> dict[str, str]:
+    """Compact letters by arm: arms that share one are not told apart."""
+    return {arm["arm"]: arm["letters"] for arm in (found or {}).get("arms", ())}
+
+
+def _share(count: Any, share: Any) -> str:
+    return MISSING if not count else f"{count} ({percent(share)} %)"
+
+
+def _plain(cause: str) -> str:
+    return cause.replace("_", " ").capitalize()
+
+
+def all_figures(made: Sequence[Section]) -> list[Figure]:
+    """The figures of all sections."""
+    return [figure for section in made for figure in section.figures]

@@ -1,0 +1,274 @@
+"""The tables of a report as text cells, so that HTML and Markdown print the very same numbers.
+
+May not: estimate anything, draw, or claim. The only arithmetic is sums and equal-weight means of what the result holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from labctl.analysis.numerals import MISSING, count, estimate, interval, number, p_value, percent
+from labctl.analysis.report.wording import matrix_words, verdict_words
+from labctl.analysis.table import WRONG_END
+
+Kind = Literal["text", "num", "arm", "code"]
+Result = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading and how its cells are set: text left, numbers right, arms with their line key, code in monospace."""
+
+    label: str
+    kind: Kind = "num"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under columns, and a note printed below."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+ARM = Column("Arm", "arm")
+_TIMES = ("rmst", "rmst_se", "rmst_first_operation", "rmst_wang_chang", "rmst_aalen_johansen")
+
+
+def arm_order(result: Result) -> list[str]:
+    """The reference first, then the arms as the result lists them."""
+    arms = [arm["arm"] for arm in result.get("arms") or []]
+    return sorted(arms, key=lambda arm: arm != result.get("reference"))
+
+
+def arms_of(result: Result) -> list[Mapping[str, Any]]:
+    """The result's arms in report order."""
+    return sorted(result.get("arms") or [], key=lambda arm: arm["arm"] != result.get("reference"))
+
+
+def objects_of(result: Result) -> list[str]:
+    """Objects in the order of the result's cells."""
+    return list(dict.fromkeys(cell["object"] for cell in result.get("cells") or []))
+
+
+def items(result: Result, arm: str) -> tuple[int | None, int | None]:
+    """Items (moved, staged) of an arm over its cells; None where a cell cannot say."""
+    cells = [cell for cell in result.get("cells") or [] if cell["arm"] == arm]
+    sums = []
+    for key in ("items_moved", "items_staged"):
+        values = [cell.get(key) for cell in cells]
+        sums.append(None if not values or None in values else sum(int(v) for v in values))
+    return sums[0], sums[1]
+
+
+def per_robot_hour(result: Result, arm: str) -> float | None:
+    """Items per robot-hour of an arm: the equal-weight mean of its cells' `uph`; None where a cell cannot say."""
+    values = [cell.get("uph") for cell in result.get("cells") or [] if cell["arm"] == arm]
+    return None if not values or None in values else sum(map(float, values)) / len(values)
+
+
+def failures(rows: Sequence[Mapping[str, Any]], lab: Mapping[str, Any] | None) -> dict[str, dict[str, int]]:
+    """arm -> bucket -> n, buckets "lost", "safety stop", "timed out" and "other"; the lab's counts, else the rows'."""
+    found: dict[str, dict[str, int]] = {}
+    if lab and lab.get("failures"):
+        for arm, causes in lab["failures"].items():
+            for cause, n in causes.items():
+                bucket = _bucket(str(cause))
+                found.setdefault(arm, {})[bucket] = found.get(arm, {}).get(bucket, 0) + int(n)
+        return found
+    for row in rows:
+        tally = found.setdefault(str(row["arm"]), {})
+        kind, cause = row["kind"], str(row.get("cause") or "")
+        if kind == "success" or str(row.get("void") or "").lower() not in ("", "0", "false", "no"):
+            continue
+        if kind == "ghost":
+            bucket = "safety stop" if _bucket(cause) == "safety stop" else "lost"
+        elif cause == WRONG_END:
+            continue
+        else:
+            bucket = "other" if cause == "futility" else "timed out"
+        tally[bucket] = tally.get(bucket, 0) + 1
+    return found
+
+
+def _bucket(cause: str) -> str:
+    word = cause.lower().replace("_", " ")
+    if "safety" in word:
+        return "safety stop"
+    if word in ("timed out", "timeout", "budget", "censored"):
+        return "timed out"
+    return "lost" if "lost" in word or "drop" in word or word == "ghost" else "other"
+
+
+def moved_of_staged(moved: Any, staged: Any) -> str:
+    """`41 / 48  85.4 %`."""
+    if moved is None or not staged:
+        return MISSING
+    return f"{count(moved)} / {count(staged)} ({percent(moved / staged)} %)"
+
+
+def main_table(result: Result, rows: Sequence[Mapping[str, Any]], lab: Mapping[str, Any] | None) -> Table:
+    """One row per arm: the numbers a lab lead asks for first."""
+    reference, causes = result.get("reference"), failures(rows, lab)
+    buckets = ["lost", "safety stop", "timed out"]
+    buckets += ["other"] if any(n.get("other") for n in causes.values()) else []
+    columns = [ARM, Column("Items moved / staged"), Column("Items per robot-hour"), Column("RMST s [95 %]")]
+    columns += [Column("HRT % [95 %]")] if reference else []
+    columns += [Column(bucket.capitalize()) for bucket in buckets] + [Column("Episodes")]
+    out = []
+    for arm in arms_of(result):
+        name = arm["arm"]
+        staged = items(result, name)
+        moved = moved_of_staged(*staged) if staged[0] is not None and staged[1] else _share(arm)
+        line = [name, moved, number(per_robot_hour(result, name)), estimate(arm.get("rmst"), arm.get("rmst_ci"))]
+        if reference:
+            line.append(_hrt(arm, arm.get("hrt_ci"), reference))
+        line += [count(causes[name].get(b, 0)) if name in causes else MISSING for b in buckets]
+        out.append((*line, count(arm.get("episodes"))))
+    return Table(tuple(columns), tuple(out), _main_note(result))
+
+
+def _share(arm: Mapping[str, Any]) -> str:
+    return MISSING if arm.get("moved") is None else f"{percent(arm['moved'])} %"
+
+
+def _hrt(arm: Mapping[str, Any], bounds: Any, reference: str | None) -> str:
+    return "100 (reference)" if arm["arm"] == reference else estimate(arm.get("hrt"), bounds, scale=100)
+
+
+def _main_note(result: Result) -> str:
+    tau, reference, n = number(result.get("tau"), 0), result.get("reference"), len(objects_of(result))
+    over = f"mean over {n} objects, equal weights" if n > 1 else "one object"
+    text = f"RMST: mean time per item, capped at tau = {tau} s ({over}); smaller is quicker. "
+    if reference:
+        floor = next((a["hrt_floor"] for a in arms_of(result) if a.get("hrt_floor") is not None), None)
+        text += f"HRT: RMST of {reference} divided by RMST of the arm, so 100 is {reference}. "
+        if floor is not None:
+            text += f"Floor: a robot that never moves would score {percent(floor)} %. "
+    else:
+        text += "No reference arm, so no HRT. "
+    return (
+        text + "Items per robot-hour: moved items per hour from go to the end of the episode. Brackets: 95 % intervals."
+    )
+
+
+def hrt_table(result: Result) -> Table:
+    """HRT with both intervals, its floor and the area under the P-P curve."""
+    columns = (
+        ARM, Column("HRT %"), Column("95 % recommended"), Column("95 % percentile"), Column("Floor %"),
+        Column("P-P area [95 %]"), Column("RMST s [95 %]"), Column("Items moved % [95 %]"),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            arm["arm"],
+            percent(arm.get("hrt")),
+            interval(arm.get("hrt_ci"), scale=100),
+            interval(arm.get("hrt_ci_percentile"), scale=100),
+            percent(arm.get("hrt_floor")),
+            estimate(arm.get("auc"), arm.get("auc_ci"), digits=3),
+            estimate(arm.get("rmst"), arm.get("rmst_ci")),
+            estimate(arm.get("moved"), arm.get("moved_ci"), scale=100),
+        )
+        for arm in arms_of(result)
+    )
+    note = (
+        "Recommended: studentised bootstrap on log HRT with an episode-clustered standard error. Percentile: the "
+        "paper's bootstrap, which under-covers at small N. P-P area: the chance that an item takes the arm less time "
+        "than the reference."
+    )
+    return Table(columns, rows, note)
+
+
+def rmst_table(result: Result) -> Table:
+    """RMST with its interval, arms down and objects across."""
+    cells = {(c["arm"], c["object"]): c for c in result.get("cells") or []}
+    objects = objects_of(result)
+    rows = tuple(
+        (arm, *(estimate(cells.get((arm, o), {}).get("rmst"), cells.get((arm, o), {}).get("rmst_ci")) for o in objects))
+        for arm in arm_order(result)
+    )
+    return Table((ARM, *(Column(o) for o in objects)), rows, "RMST in seconds, with 95 % intervals.")
+
+
+def cell_table(result: Result) -> Table:
+    """Everything per arm and object, with the estimates that repair known weaknesses of the headline one."""
+    labels = (
+        *("Episodes", "Moved / staged", "Timed out", "Lost or stopped", "Ended early", "RMST s", "se"),
+        *("first item s", "Wang–Chang s", "Aalen–Johansen s", "Median s", "Completed %", "Items / h"),
+    )
+    rows = []
+    order = {arm: i for i, arm in enumerate(arm_order(result))}
+    for c in sorted(result.get("cells") or [], key=lambda c: order.get(c["arm"], len(order))):
+        tally = [count(c.get(k)) for k in ("censored", "ghosts", "ended_early")]
+        moved = f"{count(c.get('items_moved', c.get('successes')))} / {count(c.get('items_staged'))}"
+        tail = (number(c.get("median")), percent(c.get("completion")), number(c.get("uph")))
+        times = [number(c.get(key)) for key in _TIMES]
+        rows.append((c["arm"], c["object"], count(c.get("episodes")), moved, *tally, *times, *tail))
+    note = "Medians that fewer than half of the operations reach are printed as not reached, never over successes only."
+    return _without_empty(Table((ARM, Column("Object", "text"), *map(Column, labels)), tuple(rows), note), MISSING)
+
+
+def pair_table(result: Result, *, alpha: float) -> Table:
+    """Every pair of arms once: effect sizes, p-values and the verdict."""
+    tests = (
+        *(("family", "family"), ("sup of mean", "ks_sup_mean"), ("macro KS", "ks_macro")),
+        *(("log RMST", "log_rmst_ratio"), ("items/h", "uph"), ("paper’s KS", "ks_macro_bootstrap")),
+        ("logrank, clustered", "logrank_cluster"),
+    )
+    columns = (
+        *(Column("a", "text"), Column("b", "text"), Column("Verdict", "text"), Column("p Holm"), Column("KS macro")),
+        *(Column("KS sup of mean"), Column("log RMST ratio")),
+        *(Column(f"p {label}") for label, _ in tests),
+    )
+    rmst = {arm["arm"]: arm.get("rmst") for arm in result.get("arms") or []}
+    rows = []
+    for pair in result.get("pairs") or []:
+        p = pair.get("p") or {}
+        effects = [number(pair.get(key), 3) for key in ("ks_macro", "ks_sup_mean", "log_rmst_ratio")]
+        verdict = verdict_words(pair, rmst, alpha=alpha)
+        tested = [_computed(p.get(key)) for _, key in tests]
+        rows.append((pair["a"], pair["b"], verdict, _computed(pair.get("p_holm")), *effects, *tested))
+    families = "among the pairs with the reference and, apart, among the other pairs" if result.get("reference") else ""
+    note = (
+        f"The verdict follows the Holm-adjusted p of the family at alpha = {alpha:g}"
+        f"{f', Holm {families}' if families else ''}; the other p-values are context, not further tests. "
+        "The direction comes from the RMST, never from a KS sign."
+    )
+    return _without_empty(Table(columns, tuple(rows), note), _computed(None))
+
+
+def _computed(p: Any) -> str:
+    return "not computed" if p is None else p_value(p)
+
+
+def pair_matrix(result: Result, *, alpha: float) -> Table:
+    """Verdicts at a glance: row against column, with the Holm-adjusted p."""
+    arms = arm_order(result)
+    rmst = {arm["arm"]: arm.get("rmst") for arm in result.get("arms") or []}
+    pairs = {frozenset((p["a"], p["b"])): p for p in result.get("pairs") or []}
+
+    def cell(row: str, column: str) -> str:
+        pair = pairs.get(frozenset((row, column)))
+        if row == column or pair is None:
+            return "" if row == column else MISSING
+        words = matrix_words(pair, row, rmst, alpha=alpha)
+        return words if pair.get("p_holm") is None else f"{words} ({p_value(pair['p_holm'])})"
+
+    rows = tuple((row, *(cell(row, column) for column in arms)) for row in arms)
+    note = (
+        "Row against column, with the Holm-adjusted p: whether the row's arm took less or more time per item; "
+        "no order: they differ, but are not ranked; open: not resolved at this N."
+    )
+    return Table((ARM, *map(Column, arms)), rows, note)
+
+
+def _without_empty(table: Table, absent: str) -> Table:
+    """The table less the columns in which every cell is `absent`; the note names them as not computed."""
+    kept = [i for i in range(len(table.columns)) if not table.rows or any(row[i] != absent for row in table.rows)]
+    gone = [column.label for i, column in enumerate(table.columns) if i not in kept]
+    note = f"{table.note} Not computed: {', '.join(gone)}." if gone else table.note
+    rows = tuple(tuple(row[i] for i in kept) for row in table.rows)
+    return Table(tuple(table.columns[i] for i in kept), rows, note)

@@ -1,0 +1,1 @@
+"""Time-to-success: curves, tests, intervals and their simulation kernels, and the comparison of arms."""

@@ -1,0 +1,112 @@
+"""Sentences a reader must see beside the numbers: what the table or its size does not support.
+
+Changes no number and raises nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+import numpy as np
+from labctl.analysis.survival.cells import Cell
+from labctl.analysis.survival.curves import NEVER_NS
+from labctl.analysis.survival.ks import pair_of
+from labctl.analysis.survival.multiplicity import smallest_p
+from labctl.analysis.survival.resample import swap_count
+from labctl.analysis.survival.verdicts import ALPHA
+from labctl.analysis.table import CENSORED, UNKNOWN, WRONG_END, Table
+
+Key = tuple[str, str]
+FEW = 5
+PERCENTILE_NEEDS = 20
+
+
+def unequal_budgets(cells: Mapping[Key, Cell]) -> dict[Key, str]:
+    """Pairs of arms, both ways round, whose episodes have other budgets at an object both met, with the sentence.
+
+    Refused rather than tested: no resampling mends it (facts §4.4, rejects .08 to .17 at a nominal .05).
+    """
+    out: dict[Key, str] = {}
+    for a, b in itertools.combinations(sorted({arm for arm, _ in cells}), 2):
+        for obj in sorted({o for arm, o in cells if arm == a} & {o for arm, o in cells if arm == b}):
+            one, two = (sorted(set(cells[arm, obj].budget_ns.tolist())) for arm in (a, b))
+            if one != two and UNKNOWN not in (*one, *two):
+                texts = [", ".join(f"{v / 1e9:g}" for v in side) for side in (one, two)]
+                sentence = (
+                    f"{a} and {b} had unequal time budgets at {obj} ({texts[0]} s and {texts[1]} s): not compared"
+                )
+                out[a, b] = out[b, a] = sentence
+    return out
+
+
+def cautions(table: Table, cells: Mapping[Key, Cell], tau_ns: int, refused: Mapping[Key, str]) -> list[str]:
+    """Every warning of the result, in a fixed order."""
+    arms = sorted({a for a, _ in cells})
+    objects = sorted({o for _, o in cells})
+    out = list(dict.fromkeys(refused.values()))
+    out += [
+        f"{a} has no episode at {o}: it is compared on its other objects only"
+        for a in arms
+        for o in objects
+        if (a, o) not in cells
+    ]
+    out += [f"{arm}: every episode is void; the arm is left out" for arm in table.arms() if arm not in arms]
+    voids = sum(e.void for e in table.episodes)
+    if voids:
+        out.append(f"{voids} void episode{'s' * (voids > 1)} left out")
+    few = [f"{arm} / {obj}" for (arm, obj), c in cells.items() if c.episodes < FEW]
+    if few:
+        out.append(f"fewer than {FEW} episodes, intervals mean little: {', '.join(few)}")
+    small = sum(c.episodes < PERCENTILE_NEEDS for c in cells.values())
+    if small:
+        found = f"{small} of {len(cells)} cells have fewer than {PERCENTILE_NEEDS} episodes"
+        out.append(f"{found}: their percentile intervals cover less than they say")
+    for (arm, obj), cell in cells.items():
+        out += [f"{arm} / {obj}: {text}" for text in _of_cell(cell, tau_ns)]
+    out += _of_pairs(cells, arms, tau_ns, refused)
+    return out
+
+
+def _of_cell(cell: Cell, tau_ns: int) -> list[str]:
+    out = []
+    if (cell.kind == CENSORED).all():
+        out.append("no operation ended; RMST equals the follow-up or tau and its standard error 0 is no certainty")
+    else:
+        finite = cell.spells.time_ns[cell.spells.time_ns < NEVER_NS]
+        longest = int(finite.max()) if len(finite) else 0
+        still_open = not (cell.spells.event[cell.spells.time_ns >= longest]).all()
+        if longest < tau_ns and still_open:
+            out.append(f"followed for {longest / 1e9:g} s only; its curve is carried flat to tau {tau_ns / 1e9:g} s")
+    stated = cell.budget_ns[cell.budget_ns != UNKNOWN]
+    if len(stated) and stated.min() < tau_ns:
+        out.append(f"a budget of {stated.min() / 1e9:g} s is shorter than tau {tau_ns / 1e9:g} s")
+    if len(np.unique(cell.budget_ns)) > 1:
+        out.append("episodes have different time budgets")
+    if (cell.budget_ns == UNKNOWN).any():
+        out.append("no budget_s; completion and mtbf are taken at tau")
+    if cell.ended_early:
+        out.append(f"{cell.ended_early} episode{'s' * (cell.ended_early > 1)} ended early by a person")
+    wrong = cell.cause.count(WRONG_END)
+    if wrong:
+        many = "episodes were" if wrong > 1 else "episode was"
+        out.append(f"{wrong} {many} ended by a device while items remained; what was open is censored there")
+    if cell.futile_without_budget:
+        out.append("an episode ended for lack of progress has no budget_s; its tail stays as observed")
+    return out
+
+
+def _of_pairs(cells: Mapping[Key, Cell], arms: list[str], tau_ns: int, refused: Mapping[Key, str]) -> list[str]:
+    out = []
+    for a, b in itertools.combinations(arms, 2):
+        shared = sorted({o for arm, o in cells if arm == a} & {o for arm, o in cells if arm == b})
+        if shared and (a, b) not in refused:
+            pair = pair_of([cells[a, o] for o in shared], [cells[b, o] for o in shared], tau_ns)
+            sides = [(int(pair.is_a[s].sum()), int((~pair.is_a[s]).sum())) for s in pair.strata]
+            least = smallest_p(sides)
+            if least > ALPHA:
+                swaps = swap_count(pair.strata, pair.is_a)
+                out.append(f"{a} and {b}: only {swaps} relabellings within blocks; p cannot be below {least:.3g}")
+        elif not shared:
+            out.append(f"{a} and {b} have no object in common: not compared")
+    return out

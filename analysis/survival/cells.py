@@ -1,0 +1,88 @@
+"""One arm on one object: its operations, counts and clock, taken out of the operations table once.
+
+Estimates nothing; every number here is a count or a time that stands in the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from labctl.analysis.survival.curves import NEVER_NS, Ints, Spells
+from labctl.analysis.table import CENSORED, GHOST, SUCCESS, UNKNOWN, Table
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Episodes of one (arm, object), in table order; per-episode arrays [episodes], `UNKNOWN` where silent.
+
+    `spells` carries the tail of an episode ended for lack of progress to the full budget (methodology §3, 5b);
+    `observed` keeps the tail as it was seen, as the paper does. Rows are parallel in both.
+    """
+
+    arm: str
+    object: str
+    spells: Spells
+    observed: Spells
+    kind: np.ndarray
+    cause: tuple[str, ...]
+    ghost_ns: Ints
+    blocks: tuple[str, ...]
+    moved: Ints
+    staged: Ints
+    end_ns: Ints
+    budget_ns: Ints
+    ended_early: int
+    futile_without_budget: int
+    interventions: Ints
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes."""
+        return self.spells.episodes
+
+
+def cells_of(table: Table) -> dict[tuple[str, str], Cell]:
+    """Every (arm, object) of the table with at least one episode that is not void, sorted by name."""
+    rows = table.rows_by_episode()
+    return {key: _cell(table, key, episodes, rows) for key, episodes in table.cells().items()}
+
+
+def _cell(table: Table, key: tuple[str, str], episodes: tuple[int, ...], rows: list[np.ndarray]) -> Cell:
+    taken = np.concatenate([rows[e] for e in episodes])
+    kind, time = table.kind[taken], table.time_ns[taken]
+    local = np.repeat(np.arange(len(episodes)), [len(rows[e]) for e in episodes])
+    said = [table.episodes[e] for e in episodes]
+    budget = np.array([e.budget_ns for e in said])
+    walked = np.bincount(local, np.where(kind == SUCCESS, time, 0), len(episodes)).astype(np.int64)
+    cause = tuple(table.cause[r] for r in taken)
+    tail = kind == CENSORED
+    futile = np.array([c == "futility" for c in cause]) & tail
+    early = np.array([c == "operator" for c in cause]) & tail | futile
+    carried = np.where(futile & (budget[local] != UNKNOWN), np.maximum(time, (budget - walked)[local]), time)
+    event = kind != CENSORED
+    observed = Spells(np.where(kind == GHOST, NEVER_NS, time), event, local, len(episodes))
+    return Cell(
+        *key,
+        Spells(np.where(kind == GHOST, NEVER_NS, carried), event, local, len(episodes)) if futile.any() else observed,
+        observed,
+        kind,
+        cause,
+        np.where(kind == GHOST, time, UNKNOWN),
+        tuple(e.block for e in said),
+        np.bincount(local[kind == SUCCESS], minlength=len(episodes)),
+        np.array([e.items_staged for e in said]),
+        _ends(said_end=np.array([e.end_ns for e in said]), walked=walked, kind=kind, time=time, local=local),
+        budget,
+        int(early.sum()),
+        int((futile & (budget[local] == UNKNOWN)).sum()),
+        np.array([e.interventions for e in said]),
+    )
+
+
+def _ends(said_end: Ints, walked: Ints, kind: np.ndarray, time: Ints, local: Ints) -> Ints:
+    """`end_s`, or else successes plus the time of a last row that is not one; unknown after a ghost without time."""
+    last = np.searchsorted(local, np.arange(len(said_end)), side="right") - 1
+    tail = np.where(kind[last] == SUCCESS, 0, time[last])
+    derived = np.where(tail == UNKNOWN, UNKNOWN, walked + tail)
+    return np.where(said_end != UNKNOWN, said_end, derived)

@@ -1,0 +1,88 @@
+"""Intervals from a value, its standard error and its replicates: t on a scale, bootstrap-t on a scale, percentile.
+
+May not: know what is estimated. Scales map the range of an estimate to the whole line, so that no interval leaves it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from labctl.analysis.survival.curves import Floats
+from scipy import stats
+
+Interval = tuple[float, float]
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A monotone scale for an estimate; `slope` is its derivative, for the delta method."""
+
+    name: str
+    to: Callable[[Floats], Floats]
+    back: Callable[[float], float]
+    slope: Callable[[Floats], Floats]
+
+
+MOST_T = 1000.0  # a studentised replicate further out has lost its spread, not found a difference
+LOG = Scale("log", np.log, lambda y: math.exp(min(y, 700.0)), lambda x: 1.0 / x)
+IDENTITY = Scale("identity", lambda x: x, lambda y: y, np.ones_like)
+
+
+def logit(top: float = 1.0) -> Scale:
+    """The logit of a number between 0 and `top`."""
+    return Scale(
+        "logit",
+        lambda x: np.log(x / (top - x)),
+        lambda y: top / (1.0 + math.exp(-y)) if y > -700 else 0.0,
+        lambda x: top / (x * (top - x)),
+    )
+
+
+def t_interval(value: float, se: float, df: float, scale: Scale, level: float = LEVEL) -> Interval | None:
+    """back(to(value) ± t_df · se · slope); None where the sample cannot say: no spread, no degree of freedom, an end
+    of the scale."""
+    centre, spread = _on(scale, value, se)
+    if df < 1 or not (math.isfinite(centre) and math.isfinite(spread) and spread > 0):
+        return None
+    reach = float(stats.t.ppf(0.5 + level / 2, df)) * spread
+    return scale.back(centre - reach), scale.back(centre + reach)
+
+
+def bootstrap_t(
+    value: float, se: float, values: Floats, ses: Floats, scale: Scale, level: float = LEVEL
+) -> Interval | None:
+    """The studentised bootstrap (Efron & Tibshirani 1993, chapter 12) on a scale, from replicates and their own se.
+
+    None where too many replicates have no spread of their own, or next to none, for the quantiles to be finite and mean
+    something, or there are too few of them: (B + 1)(1 - level) / 2 must reach 1. The caller then prints the
+    deterministic interval.
+    """
+    centre, spread = _on(scale, value, se)
+    if not (math.isfinite(centre) and math.isfinite(spread) and spread > 0):
+        return None
+    with np.errstate(all="ignore"):
+        t = (scale.to(values) - centre) / (ses * scale.slope(values))
+    t = np.sort(t[~np.isnan(t)])
+    rank = math.floor((len(t) + 1) * (1 - level) / 2 + 1e-9)
+    if rank < 1 or not (abs(t[rank - 1]) <= MOST_T and abs(t[-rank]) <= MOST_T):
+        return None
+    return scale.back(centre - float(t[-rank]) * spread), scale.back(centre - float(t[rank - 1]) * spread)
+
+
+def percentile(replicates: Floats, level: float = LEVEL) -> Interval | None:
+    """The paper's interval: quantiles of the replicates; None without finite ones or without any spread."""
+    finite = replicates[np.isfinite(replicates)]
+    if not len(finite) or finite.min() == finite.max():
+        return None
+    low, high = np.quantile(finite, [0.5 - level / 2, 0.5 + level / 2])
+    return float(low), float(high)
+
+
+def _on(scale: Scale, value: float, se: float) -> tuple[float, float]:
+    with np.errstate(all="ignore"):
+        at = np.array([value])
+        return float(scale.to(at)[0]), float(se * scale.slope(at)[0])

@@ -1,0 +1,83 @@
+"""The compiled kernel behind the reference's three functions; imported only where numba is installed.
+
+May not: compute; it lays out arguments for `kernel_compiled.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from labctl.analysis.survival import kernel_compiled as loops
+from labctl.analysis.survival.event_order import Route
+from labctl.analysis.survival.kernel import LANES, Asked, Draw, Given, Moments, PairValues, Pool, Precedence, Redraw
+
+_LANES = np.uint64(LANES)
+
+
+def moments(walk: Route, draw: Draw, replicates: range) -> Moments:
+    """See `kernel.Moments`."""
+    count, groups = len(replicates), walk.groups
+    rmst, covariance = np.empty((count, groups)), np.empty((count, groups, groups))
+    loops.singles(
+        np.uint64(replicates.start), count, _LANES, np.uint64(walk.units), walk.first_s, _u(walk.unit),
+        _u(walk.rows_from), _tails(walk), *(_u(v) for v in (walk.start, walk.mid, walk.end, walk.group)), walk.width_s,
+        _u(walk.held_unit), walk.held_rows, _u(walk.held_from), _draw(walk, draw, replicates), rmst, covariance,
+    )  # fmt: skip
+    return Moments(rmst, covariance)
+
+
+def pair_values(walk: Route, draw: Draw, replicates: range, asked: Asked) -> PairValues:
+    """See `kernel.PairValues`."""
+    count, groups, reads = len(replicates), walk.groups, len(asked.reads)
+    brought = asked.brought if len(asked.brought) else np.zeros((walk.units, 0))
+    columns = brought.shape[1]
+    sup_mean, out = np.zeros(count), np.empty((count, groups, 4 + 2 * reads + 2 * columns))
+    loops.pairs(
+        np.uint64(replicates.start), count, _LANES, asked.compared, np.array(asked.reads, dtype=np.int64),
+        np.ascontiguousarray(brought, dtype=np.float64), walk.first_s, _u(walk.unit),
+        *(_u(v) for v in (walk.start, walk.mid, walk.end, walk.group)), walk.closes, walk.width_s,
+        _u(walk.held_unit), walk.held_rows, _u(walk.held_from), _draw(walk, draw, replicates), sup_mean, out,
+    )  # fmt: skip
+    parts = np.split(out[:, :, 4:], np.cumsum([reads, reads, columns]), axis=2)
+    return PairValues(sup_mean, *(out[:, :, i] for i in range(4)), *parts)
+
+
+def precedence(walk: Route, draw: Draw, replicates: range) -> Precedence:
+    """See `kernel.Precedence`."""
+    value, variance = np.empty(len(replicates)), np.empty(len(replicates))
+    loops.precedences(
+        np.uint64(replicates.start), len(replicates), _LANES, np.uint64(walk.units), _u(walk.unit),
+        _u(walk.rows_from), _tails(walk), *(_u(v) for v in (walk.start, walk.mid, walk.end, walk.group)), walk.closes,
+        _u(walk.held_unit), walk.held_rows, _u(walk.held_from), _draw(walk, draw, replicates), value, variance,
+    )  # fmt: skip
+    return Precedence(value, variance)
+
+
+def _tails(walk: Route) -> np.ndarray:
+    """Where the rows begin that leave after the last step of their group."""
+    last = [walk.end[walk.group == g].max(initial=walk.rows_from[g]) for g in range(walk.groups)]
+    return np.array(last, dtype=np.uint64)
+
+
+def _draw(walk: Route, draw: Draw, replicates: range) -> tuple[Any, ...]:
+    """Mode, keys, weights given, counts, members, where strata begin and how many are chosen, for any draw."""
+    a = b = np.zeros((0, 0))
+    mode, keys, counts = loops.GIVEN, [np.uint64(0)], np.zeros((2, 0))
+    members, strata_from, chosen = np.arange(walk.units), np.zeros(1), np.zeros(0)
+    if isinstance(draw, Given):
+        a = draw.a[replicates.start : replicates.stop]
+        b = np.ones_like(a) if draw.b is None else draw.b[replicates.start : replicates.stop]
+    elif isinstance(draw, Redraw):
+        mode, keys, strata_from = loops.REDRAW, list(draw.keys), np.cumsum([0, *draw.sizes])
+    elif isinstance(draw, Pool):
+        mode, keys, counts = loops.POOL, [draw.key_a, draw.key_b], np.array([draw.a, draw.b])
+    else:
+        mode, keys, chosen = loops.SWAP, [draw.key], np.array(draw.chosen)
+        members, strata_from = np.concatenate(draw.strata), np.cumsum([0, *(len(s) for s in draw.strata)])
+    given = [np.ascontiguousarray(v, dtype=np.float64) for v in (a, b)]
+    return mode, np.array(keys, dtype=np.uint64), *given, *(_u(v) for v in (counts, members, strata_from, chosen))
+
+
+def _u(values: Any) -> np.ndarray:
+    return np.ascontiguousarray(values).astype(np.uint64)

@@ -1,0 +1,145 @@
+"""Statistics of a pair of arms under any relabelling or resampling of its episodes, and the paper's bootstrap p.
+
+May not: permute (`permutation.py` does) or judge; it lays two arms out for the kernel and names what comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from labctl.analysis.survival.cells import Cell
+from labctl.analysis.survival.curves import Floats, Ints, Spells
+from labctl.analysis.survival.event_order import Route, route
+from labctl.analysis.survival.kernel import Asked, Draw, Given, PairValues, Pool, pair_values
+from labctl.analysis.survival.resample import stream_key
+from labctl.analysis.table import UNKNOWN
+
+STATISTICS = ("ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph")
+TIE, TINY = 1e-9, 1e-12
+"""Values within this share, or this much, of each other count as equal."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two arms at the objects both have met: one unit per episode, object after object, those of a first in each.
+
+    `horizon_ns` is where curves stop being compared, `is_a` [units] the labels as they were, `strata` the units that
+    may be swapped among each other, `of_a` and `of_b` [objects] the numbers of episodes, `pooled` both arms' operations
+    object by object.
+    """
+
+    a: str
+    b: str
+    objects: tuple[str, ...]
+    walk: Route
+    horizon_ns: int
+    brought: Floats
+    is_a: np.ndarray
+    strata: tuple[Ints, ...]
+    of_a: Ints
+    of_b: Ints
+    pooled: tuple[Spells, ...]
+
+    @property
+    def asked(self) -> Asked:
+        """What the kernel is to compare and sum: items moved and seconds per episode."""
+        return Asked(self.walk.steps_until(self.horizon_ns), (), self.brought)
+
+
+def pair_of(a: Sequence[Cell], b: Sequence[Cell], tau_ns: int, *, observed: bool = False) -> Pair:
+    """Pool two arms' cells, object by object in the same order; `observed` takes the paper's tails.
+
+    Curves are compared up to the shorter of tau and the shortest budget stated, a horizon that no relabelling moves.
+    Strata are block × object, or object where no block is named.
+    """
+    met = list(zip(a, b, strict=True))
+    pooled = [_pool(x.observed, y.observed) if observed else _pool(x.spells, y.spells) for x, y in met]
+    budgets = np.concatenate([c.budget_ns for c in (*a, *b)])
+    stated = budgets[budgets != UNKNOWN]
+    strata, start = [], 0
+    for x, y in met:
+        strata += [start + s for s in _groups((*x.blocks, *y.blocks))]
+        start += x.episodes + y.episodes
+    moved = np.concatenate([np.concatenate((x.moved, y.moved)) for x, y in met]).astype(float)
+    ends = np.concatenate([np.concatenate((x.end_ns, y.end_ns)) for x, y in met])
+    return Pair(
+        a[0].arm,
+        b[0].arm,
+        tuple(c.object for c in a),
+        route(pooled, tau_ns),
+        min(tau_ns, int(stated.min())) if len(stated) else tau_ns,
+        np.column_stack((moved, np.where(ends == UNKNOWN, np.nan, ends / 1e9))),
+        np.concatenate([np.repeat([True, False], [x.episodes, y.episodes]) for x, y in met]),
+        tuple(strata),
+        np.array([c.episodes for c in a]),
+        np.array([c.episodes for c in b]),
+        tuple(pooled),
+    )
+
+
+def statistics(found: PairValues) -> dict[str, Floats]:
+    """The four statistics of the family [R] out of a walk.
+
+    ks_macro = mean_o sup_t |F_a - F_b| (the paper's); ks_sup_mean = sup_t |mean_o (F_a - F_b)|;
+    log_rmst_ratio = mean_o log(RMST_a / RMST_b); uph = mean_o of the difference in items per robot-hour.
+    The last two keep their sign; they are NaN where undefined.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = log_ratios(found)
+        hourly = [3600.0 * s[:, :, 0] / s[:, :, 1] for s in (found.sum_a, found.sum_b)]
+        return {
+            "ks_macro": found.sup.mean(axis=1),
+            "ks_sup_mean": found.sup_mean,
+            "log_rmst_ratio": ratios.mean(axis=1),
+            "uph": (hourly[0] - hourly[1]).mean(axis=1),
+        }
+
+
+def log_ratios(found: PairValues) -> Floats:
+    """log(RMST_a / RMST_b) of every object [R, objects]."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(found.rmst_a / found.rmst_b)
+
+
+def as_it_was(pair: Pair) -> PairValues:
+    """The walk of the two arms with their own labels; one replicate."""
+    labels = pair.is_a[None, :].astype(float)
+    return pair_values(pair.walk, Given(labels, 1.0 - labels), range(1), pair.asked)
+
+
+def observed_statistics(pair: Pair) -> dict[str, float]:
+    """The four statistics of the pair as it was."""
+    return {name: float(v[0]) for name, v in statistics(as_it_was(pair)).items()}
+
+
+def pooled_draw(pair: Pair, seed: int) -> Draw:
+    """The paper's resampling under the null: each arm drawn anew from both arms' episodes of the object."""
+    one, other = (stream_key(seed, "pool", pair.a, pair.b, side) for side in "ab")
+    return Pool(one, other, pair.of_a, pair.of_b)
+
+
+def bootstrap_p(pair: Pair, seed: int, boot: int) -> float:
+    """The paper's p for ks_macro: both arms redrawn from the pooled episodes of each object; share at or above.
+
+    It over-rejects (.059-.074 at a nominal .05, facts §4.1); `permutation.py` is the test of the house.
+    """
+    found = observed_statistics(pair)["ks_macro"]
+    drawn = pair_values(pair.walk, pooled_draw(pair, seed), range(boot), pair.asked)
+    return float((statistics(drawn)["ks_macro"] >= found * (1 - TIE) - TINY).mean())
+
+
+def _pool(a: Spells, b: Spells) -> Spells:
+    return Spells(
+        np.concatenate((a.time_ns, b.time_ns)),
+        np.concatenate((a.event, b.event)),
+        np.concatenate((a.episode, b.episode + a.episodes)),
+        a.episodes + b.episodes,
+    )
+
+
+def _groups(blocks: Sequence[str]) -> list[Ints]:
+    names, inverse = np.unique(np.array(blocks), return_inverse=True)
+    order = np.argsort(inverse, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(inverse, minlength=len(names)))[:-1])

@@ -1,0 +1,364 @@
+"""A real arm: setpoints limited in the loop, given to the vendor's client by a thread of its own, states read back.
+
+May not: import a vendor's library (a `Link` does), move without setpoints or a staging asked for, or recover without
+being told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from labctl.drivers.common.box_limited_ik import Reach
+from labctl.drivers.common.limits import Limiter, limits_of
+from labctl.drivers.common.robot_tables import Arm
+from labctl.drivers.common.setpoint_queue import Feed
+from labctl.drivers.common.states import States, state_spec
+
+from labctl.clock import MILLISECOND, SECOND, MonotonicClock
+from labctl.devices import Actions, Batch, DeviceEvent, Gripper, Kind, RobotStatus, Setpoints
+from labctl.errors import DeviceError, DeviceLost, DeviceRefused
+from labctl.realtime import LOOP, ordinary, urgent
+
+DELAY_S = 0.05  # a setpoint is given this long after its time: two late visits of the arm process do not show
+QUEUED_S = 0.15  # more than this waiting: the thread was held up; what is older is left out
+LOOK_NS = 20 * MILLISECOND
+REST_RAD_S = 0.02
+JUMP_RAD = 0.05
+SWITCH_S = 0.0005  # a thread that computes lets the reading and the servo thread in after this time, not after 5 ms
+EXPLAIN_NS = 60 * MILLISECOND
+STUCK_NS = 4_000 * MILLISECOND  # longer than a program takes to be sent
+RECOVER_NS = 300 * MILLISECOND  # between two steps of a recovery
+JOIN_S = 3.0
+
+
+class Link(Protocol):
+    """One vendor's client. `start_q`, `lost` and `health` may be called from any thread, all others only from the servo
+    thread (but `open`, before it runs, and `close`, after it ended).
+
+    `open` connects and begins to add states to the ring; it moves nothing. `give` hands over one setpoint: joints
+    (dof,) rad and their speed (dof,) rad/s. `rest`: nothing to give for now, the last was q; True once the arm is held
+    there. `idle`: nothing at all to do. `halt`: slow down now and stay. `home`
+    begins a slow motion to joints (dof,); `homing` is true until it has ended. `recover` does one step towards a robot
+    that may move and returns True when it is there. `start_q` is where the next motion begins. `lost` says why the
+    robot is, "" while it is not; `health` says that too, and all else that is wrong. All raise DeviceLost or
+    DeviceRefused, nothing else.
+    """
+
+    def open(self, states: States) -> None: ...
+    def start_q(self) -> np.ndarray: ...
+    def give(self, q: np.ndarray, dq: np.ndarray) -> None: ...
+    def rest(self, q: np.ndarray) -> bool: ...
+    def idle(self) -> None: ...
+    def halt(self) -> None: ...
+    def home(self, q: np.ndarray) -> None: ...
+    def homing(self) -> bool: ...
+    def recover(self) -> bool: ...
+    def lost(self) -> str: ...
+    def health(self) -> RobotStatus: ...
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What the loop wants of the servo thread."""
+
+    home: bool = False
+    recover: bool = False
+
+
+class StreamedArm:
+    """See `labctl.devices.Robot` for the verbs. `home` is where episodes begin, None to leave the arm where it is."""
+
+    kind: Kind = "real"
+
+    def __init__(
+        self, arm: Arm, link: Link, gripper: Gripper, cell: Mapping[str, Any], home: np.ndarray | None
+    ) -> None:
+        robot = cell["robot"]
+        self.arm, self.dof, self.joint_names = arm, arm.dof, arm.joint_names
+        self.control_hz = float(robot["control_hz"])
+        self.streams = (state_spec(arm, float(robot["state_hz"])),)
+        limits = limits_of(arm, robot["limits"])
+        self._period_ns = round(SECOND / self.control_hz)
+        self._limiter = Limiter(arm, limits, 1.0 / self.control_hz)
+        self._reach = Reach(arm, limits)
+        self._feed = Feed(arm.dof, round(DELAY_S * SECOND))
+        self._states = States(gripper.opening)
+        self._link, self._gripper, self._home = link, gripper, home
+        self._clock = MonotonicClock()
+        self._stop = threading.Event()
+        self._end = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._asked = _Asked()
+        self._lost = self._refusal = ""
+        self._recover_after_ns = 0
+        self._cycled_ns = 0
+        self._latched: RobotStatus | None = None
+        self._sound = RobotStatus("idle")
+        self._based = False  # does the limiter stand where the arm stands?
+        self._homing = self._moving = self._halted = False
+        self._news: list[DeviceEvent] = []
+        self.clipped = ""
+
+    def connect(self, now_ns: int) -> None:
+        """Open the links to arm and gripper and start reading; moves nothing. Raises DeviceLost or DeviceRefused."""
+        self._gripper.connect()
+        try:
+            self._link.open(self._states)
+            self._cycled_ns = self._clock.now_ns()
+            self._look(now_ns)
+        except DeviceError:
+            self._link.close()
+            self._gripper.close()
+            raise
+        self._interval_s = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_S)
+        urgent(LOOP)
+        self._thread = threading.Thread(target=self._serve, name="servo", daemon=True)
+        self._thread.start()
+
+    # -- the loop's side
+
+    def to_joints(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
+        """Joint angles (n, dof) in rad for tool poses (n, 7), continuing from q_seed (dof,); see `Reach`."""
+        q = self._reach.joints(poses, q_seed)
+        if self._reach.news:
+            self._news.append(DeviceEvent("note", self._clock.now_ns(), {"reason": self._reach.news}))
+        return q
+
+    def to_pose(self, q: np.ndarray) -> np.ndarray:
+        """Tool pose (7,) for joint angles (dof,) in rad."""
+        return self._reach.pose(q)
+
+    def follow(self, wanted: Setpoints) -> Actions:
+        """Limit setpoints and queue them for the servo thread; returns those it has decided. Raises DeviceLost."""
+        self._raise_if_lost()
+        if len(wanted.t_ns):
+            rows = np.column_stack([wanted.q, np.clip(wanted.gripper, 0.0, self._gripper.stroke_m)])
+            asked = np.column_stack([wanted.q, wanted.gripper])
+            late = len(self._feed) + len(rows) - round(QUEUED_S * self.control_hz)
+            late = len(rows) if not self._ready() else min(max(late, 0), len(rows))
+            if late:
+                self._feed.leave_out(wanted.t_ns[:late], asked[:late])
+            if late < len(rows):
+                self._queue(wanted.t_ns[late:], asked[late:], rows[late:])
+        return self._feed.answered()
+
+    def _queue(self, t_ns: np.ndarray, asked: np.ndarray, rows: np.ndarray) -> None:
+        opening, taken = rows[:, -1], False
+        while not taken:  # again if the queue ran dry meanwhile
+            if self._feed.parted:
+                at, move = self._feed.take_over()
+                self._limiter.resume(at[:-1], move[:-1])
+            limited = np.column_stack([self._limiter.follow(rows[:, :-1]).q, opening])
+            tail = self._limiter.brake_tail()
+            taken = self._feed.put(t_ns, asked, limited, np.column_stack([tail, np.full(len(tail), opening[-1])]))
+        self.clipped = self._limiter.clipped
+
+    def _ready(self) -> bool:
+        """May setpoints be given? Then the limiter stands where the arm stands."""
+        if self._stop.is_set() or self._homing or self._asked.home or self._sound.mode != "idle":
+            self._based, self.clipped = False, ""
+            return False
+        if not self._based:
+            newest = self._states.newest
+            if newest is None or np.abs(newest.dq).max() > REST_RAD_S:
+                return False
+            start = self._link.start_q()
+            self._limiter.reset(start)
+            self._feed.reset(np.append(start, self._gripper.opening()))
+            self._based = True
+        return True
+
+    def drain(self, now_ns: int) -> list[Batch]:
+        """All states read since the last drain. Raises DeviceLost."""
+        self._raise_if_lost()
+        return self._states.drain()
+
+    def observe(self) -> dict[str, np.ndarray]:
+        """The newest state: q, dq (dof,), tcp (7,), gripper (1,). Raises DeviceLost."""
+        self._raise_if_lost()
+        newest = self._states.newest
+        if newest is None:
+            raise DeviceLost("the robot has not sent a state yet")
+        return {"q": newest.q, "dq": newest.dq, "tcp": newest.tcp, "gripper": np.array([self._gripper.opening()])}
+
+    def events(self) -> list[DeviceEvent]:
+        """What happened since the last call, at its measured time."""
+        found, self._news = self._news, []
+        return found
+
+    def status(self) -> RobotStatus:
+        if self._lost:
+            return RobotStatus("lost", self._lost)
+        if self._sound.mode != "idle":
+            return self._sound
+        if self._stop.is_set():
+            return RobotStatus("stopped", "stop was asked for")
+        return RobotStatus("moving" if self._moving or self._homing else "idle")
+
+    def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None:
+        """Send the arm home slowly, if the cell says where that is. Ends a stop. Raises DeviceRefused, DeviceLost."""
+        self._raise_if_lost()
+        if self._sound.mode != "idle":
+            raise DeviceRefused(self._sound.reason)
+        self._based = False
+        self._stop.clear()
+        if self._home is not None:
+            self._asked.home = True
+
+    def staged(self) -> bool:
+        """Is the arm at rest where episodes begin?"""
+        self._raise_if_lost()
+        newest = self._states.newest
+        still = newest is not None and bool(np.abs(newest.dq).max() < REST_RAD_S)
+        return still and not (self._homing or self._asked.home or self._stop.is_set())
+
+    def stop(self) -> None:
+        """The servo thread slows the arm down at its next cycle. Any thread; any number of times."""
+        self._asked.home = False
+        self._stop.set()
+        self._gripper.stop()
+
+    def recover(self) -> None:
+        """Allow motion again, on an operator's word. Raises DeviceRefused while the robot is not there yet."""
+        self._raise_if_lost()
+        newest = self._states.newest
+        if newest is None or np.abs(newest.dq).max() > REST_RAD_S:
+            raise DeviceRefused("the arm is still moving: wait until it stands, then recover")
+        if self._gripper.status().mode == "fault":
+            self._gripper.recover()
+        if self._sound.mode != "idle":
+            self._asked.recover = True
+            raise DeviceRefused(self._refusal or self._sound.reason)
+        self._based = False
+        self._stop.clear()
+
+    def close(self) -> None:
+        """Stop, end the servo thread, close the links. Any number of times."""
+        self.stop()
+        self._end.set()
+        if self._thread is not None:
+            self._thread.join(JOIN_S)
+            self._thread = None
+            self._link.close()
+            self._gripper.close()
+            sys.setswitchinterval(self._interval_s)
+            ordinary()
+
+    def _raise_if_lost(self) -> None:
+        """The servo thread says so, or cannot any more: a vendor's client may hang in a call once its link is gone."""
+        if self._lost:
+            raise DeviceLost(self._lost)
+        if self._thread is not None and (why := self._link.lost()):
+            raise DeviceLost(why)
+        if self._thread is not None and self._clock.now_ns() - self._cycled_ns > STUCK_NS:
+            raise DeviceLost("the robot's client library has not returned from a call")
+
+    # -- the servo thread's side
+
+    def _serve(self) -> None:
+        urgent()
+        due, look = self._clock.now_ns(), 0
+        while not self._end.is_set() and not self._lost:
+            self._clock.sleep_until(due)
+            now = self._cycled_ns = self._clock.now_ns()
+            due = due + self._period_ns if now - due < 5 * self._period_ns else now + self._period_ns
+            try:
+                if now >= look:
+                    look = now + LOOK_NS
+                    self._look(now)
+                self._cycle(now)
+            except DeviceLost as error:
+                self._lost = str(error)
+            except DeviceError as error:
+                self._fail(str(error), now)
+        self._feed.discard()
+        if not self._lost:
+            with contextlib.suppress(DeviceError):  # closing: nobody is left to be told
+                self._link.halt()
+
+    def _fail(self, reason: str, now_ns: int) -> None:
+        """The client refused. A stop of the robot's own explains it; else the refusal is one, until a person's word."""
+        reason = f"the arm did not reach home: {reason}" if self._homing else reason
+        self._moving = self._homing = False
+        until = now_ns + EXPLAIN_NS  # the robot's own state may come a moment after its refusal
+        self._look(now_ns)
+        while self._sound.mode == "idle" and (now_ns := self._clock.now_ns()) < until:
+            self._clock.sleep_until(now_ns + MILLISECOND)
+            self._look(now_ns)
+        if self._sound.mode == "idle":
+            self._latched = RobotStatus("safety_stop", reason)
+            self._look(now_ns)
+
+    def _cycle(self, now_ns: int) -> None:
+        if self._stop.is_set() or self._sound.mode != "idle":
+            self._feed.discard()
+            halts = not self._halted and (self._moving or self._homing)
+            self._halted = True
+            self._moving = self._homing = False
+            self._link.halt() if halts else self._link.idle()
+            if self._sound.mode != "idle":
+                self._asked.home = False
+        elif self._asked.home:
+            assert self._home is not None
+            self._halted = self._moving = False
+            self._feed.discard()
+            self._homing, self._asked.home = True, False
+            self._link.home(self._home)
+        elif self._homing:
+            self._homing = self._link.homing()
+        else:
+            self._halted = False
+            self._play(now_ns)
+        if self._asked.recover and now_ns >= self._recover_after_ns:
+            self._recover_after_ns = now_ns + RECOVER_NS
+            self._asked.recover = False
+            try:
+                if self._link.recover():
+                    self._latched = None
+                self._refusal = ""
+            except DeviceRefused as error:
+                self._refusal = str(error)
+            self._look(now_ns)
+
+    def _play(self, now_ns: int) -> None:
+        before = self._feed.last
+        row = self._feed.take(now_ns)
+        if row is not None:
+            if not self._moving:
+                self._check_start(row[:-1])
+            self._moving = True
+            self._link.give(row[:-1], (row[:-1] - before[:-1]) * self.control_hz)
+            self._gripper.target(float(row[-1]))
+        elif self._moving:
+            self._moving = not self._link.rest(before[:-1])
+        else:
+            self._link.idle()
+
+    def _check_start(self, q: np.ndarray) -> None:
+        """A motion begins where the arm is, whatever the loop believes."""
+        far = float(np.abs(q - self._link.start_q()).max())
+        if far > JUMP_RAD:
+            self._stop.set()
+            raise DeviceRefused(f"the first setpoint lies {far:.2f} rad from where the arm is; the arm stays")
+
+    def _look(self, now_ns: int) -> None:
+        """Has the robot stopped itself since the last look?"""
+        was, now = self._sound, self._link.health()
+        held = self._gripper.status()
+        if now.mode == "idle" and held.mode in ("fault", "lost"):
+            now = RobotStatus("fault", f"gripper: {held.reason}")
+        elif now.mode == "idle" and self._latched is not None:
+            now = self._latched
+        self._sound = now
+        if now.mode == "lost":
+            raise DeviceLost(now.reason)
+        if now.mode != "idle" and was.mode == "idle":
+            self._news.append(DeviceEvent("safety_stop", now_ns, {"reason": self._sound.reason}))

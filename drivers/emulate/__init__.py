@@ -1,1 +1,0 @@
-"""Controllers of robots on loopback that the vendors' own clients connect to. They prove nothing about hardware."""

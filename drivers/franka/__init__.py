@@ -1,0 +1,1 @@
+"""Franka FR3 and its hand."""

@@ -1,0 +1,161 @@
+"""Emulator "fr3": a Franka FR3 with its hand, speaking the FCI to libfranka's clients, on loopback.
+
+May not: take a slow machine for a lost packet. While a client is in control the robot's time waits for its answers
+(paced lock-step); `message_id` is the only clock. Packet loss is a scripted fault.
+"""
+
+from __future__ import annotations
+
+import queue
+import select
+import socket
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from labctl.drivers.common.robot_tables import FR3
+from labctl.drivers.franka import state as fci
+from labctl.drivers.franka.emulator import wire as wire
+from labctl.drivers.franka.emulator.hand import FciHand
+from labctl.drivers.franka.emulator.robot import FciRobot
+from labctl.drivers.sim.control_link import loopback
+from labctl.drivers.sim.plant import Plant
+
+from labctl.clock import MonotonicClock
+from labctl.errors import InputError
+from labctl.realtime import CONTROLLER, urgent
+
+CLOCK = MonotonicClock()
+MS = 1_000_000
+BEHIND_NS = 5 * MS
+CLOSEST_NS = 600_000  # no two states follow each other closer, however late the first was
+FAULTS = {
+    "reflex": "the robot stops itself; name = an error's name (default cartesian_reflex)",
+    "latched_reflex": "mode Reflex with no error named, as seen in the field",
+    "user_stop": "the external activation device is pressed, until cleared",
+    "safety_stop": "the safety system ends the motion and refuses others, until cleared",
+    "packet_loss": "n = how many commands in a row get lost (20 stop the robot)",
+    "state_loss": "share = of states that are not sent, until cleared",
+    "silence": "seconds = time without states (default 2)",
+    "tcp_close": "the connection is cut",
+    "refuse_version": "version = what the robot claims to speak, until cleared (default 9)",
+    "brakes_closed": "the brakes close, until cleared",
+}
+
+
+class Fr3:
+    """See `labctl.drivers.sim.control_port.Emulator`. echo_s: a client in control, silent so long, has gone."""
+
+    name = "fr3"
+    faults: Mapping[str, str] = FAULTS
+    ports: Mapping[str, int] = {"robot": wire.ROBOT_PORT, "gripper": wire.HAND_PORT}
+
+    def __init__(self, host: str, fixture: Mapping[str, Any], echo_s: float, paced: bool, ahead: bool) -> None:
+        self.plant = Plant(FR3, fixture, 0.001, now_ns=CLOCK.now_ns())
+        try:
+            self._robot = FciRobot(self.plant, host)
+            self._hand = FciHand(self.plant, host)
+        except OSError as error:
+            why = f"{host}:{wire.ROBOT_PORT} cannot be bound ({error.strerror}); another emulator runs there"
+            raise InputError(why) from error
+        self._echo_ns, self._paced, self._ahead = round(echo_s * 1e9), paced, ahead
+        self._asked: queue.SimpleQueue[tuple[str, Mapping[str, Any]]] = queue.SimpleQueue()
+        self._late = 0
+
+    def inject(self, name: str, args: Mapping[str, Any]) -> None:
+        if name not in FAULTS:
+            raise InputError(f"no fault {name!r}; known: {', '.join(FAULTS)}")
+        if name == "reflex" and args.get("name", "cartesian_reflex") not in fci.BIT:
+            raise InputError(f"no FCI error {args['name']!r}; known: {', '.join(fci.ERRORS)}")
+        self._asked.put((name, dict(args)))
+
+    def clear(self) -> None:
+        self._asked.put(("", {}))
+
+    def _obey(self, name: str, args: Mapping[str, Any]) -> None:
+        robot = self._robot
+        match name:
+            case "":
+                robot.release()
+            case "reflex":
+                robot.reflex([str(args.get("name", "cartesian_reflex"))])
+            case "latched_reflex":
+                robot.reflex([])
+            case "user_stop":
+                robot.user_stop()
+            case "safety_stop":
+                robot.safety_stop()
+            case "packet_loss":
+                robot.drop_commands = int(args.get("n", 25))
+            case "state_loss":
+                robot.drop_states = float(args.get("share", 0.05))
+            case "silence":
+                robot.silent_until = robot.number + round(float(args.get("seconds", 2.0)) * 1000)
+            case "tcp_close":
+                robot.cut_tcp()
+            case "refuse_version":
+                robot.refused_version = int(args.get("version", 9))
+            case "brakes_closed":
+                robot.close_brakes()
+
+    def stats(self) -> dict[str, Any]:
+        return {**self._robot.stats(), "late_ticks": self._late, "q": self.plant.q.tolist()}
+
+    def run(self, until: Callable[[], bool]) -> None:
+        if self._ahead:
+            urgent(CONTROLLER)
+        due = CLOCK.now_ns()
+        while not (self._robot.number % 50 == 0 and until()):
+            while not self._asked.empty():
+                self._obey(*self._asked.get())
+            now = CLOCK.now_ns()
+            self._robot.cycle(now)
+            self._hand.cycle()
+            due += MS
+            if now - due > BEHIND_NS:
+                self._late += 1
+                due = now
+            self._serve(due if self._paced else now)
+
+    def _serve(self, due: int) -> None:
+        """Answer sockets until the next millisecond is due and the client in control has answered this one."""
+        robot, sent = self._robot, CLOCK.now_ns()
+        due = max(due, sent + CLOSEST_NS) if self._paced else due
+        while True:
+            now = CLOCK.now_ns()
+            waits = robot.waits_for_echo
+            if waits and now - sent > self._echo_ns:
+                robot.reflex(["communication_constraints_violation"])  # the client's process has stopped or died
+                waits = False
+            if not waits and now >= due:
+                self._poll(0.0)
+                return
+            until = sent + self._echo_ns if waits else due
+            self._poll(max(0.0, (until - now) / 1e9))
+
+    def _poll(self, seconds: float) -> None:
+        for sock in self._ready([*self._robot.sockets(), *self._hand.sockets()], seconds):
+            self._robot.read(sock)
+            self._hand.read(sock)
+
+    @staticmethod
+    def _ready(sockets: list[socket.socket], seconds: float) -> list[socket.socket]:
+        return select.select(sockets, [], [], seconds)[0]
+
+    def close(self) -> None:
+        self._robot.close()
+        self._hand.close()
+
+
+def build(options: Mapping[str, Any], *, host: str, fixture: Mapping[str, Any]) -> Fr3:
+    """An FR3 on `host`. Options: echo_s (0.02 to 5, default 0.2), paced (default true), ahead (default false: of other
+    programs on this machine, where this user may ask for it; a real controller has a computer of its own).
+
+    Raises InputError for another option, a host that is not loopback, or ports in use.
+    """
+    for name in options:
+        if name not in ("echo_s", "paced", "ahead"):
+            raise InputError(f"the fr3 emulator has no option {name!r}; known options: echo_s, paced, ahead")
+    echo_s = float(options.get("echo_s", 0.2))
+    if not 0.02 <= echo_s <= 5:
+        raise InputError(f"the fr3 emulator: echo_s must be from 0.02 to 5, found {echo_s:g}")
+    return Fr3(loopback(host), fixture, echo_s, bool(options.get("paced", True)), bool(options.get("ahead")))

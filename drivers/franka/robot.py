@@ -1,0 +1,286 @@
+"""Driver "franka": a Franka FR3 through franky-control (libfranka's FCI), with a gripper by name.
+
+May not: recover or home the arm without being told, ask for realtime scheduling unless the cell does, or let a vendor's
+exception pass unmapped. Unverified on hardware: see docs/hardware.md.
+
+The 1 kHz loop is libfranka's own thread. At the cell's control rate it is handed a velocity that leads through the
+setpoint (feed-forward plus a share of the position error), valid for HOLD_MS and followed by a stop: when this process
+stalls, the arm comes to rest by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+import franky
+import numpy as np
+from labctl.drivers.common import kinematics
+from labctl.drivers.common.limits import limits_of, slowed
+from labctl.drivers.common.options import Options
+from labctl.drivers.common.robot_tables import FR3, HAND_M, Arm, with_tool
+from labctl.drivers.common.servoed_robot import StreamedArm
+from labctl.drivers.common.state_timeout import Silence
+from labctl.drivers.common.states import States
+from labctl.drivers.franka.reading import SOURCES, FciReading
+from labctl.drivers.franka.words import what_is_wrong
+
+from labctl.clock import SECOND, MonotonicClock
+from labctl.devices import RobotStatus, load
+from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
+from labctl.realtime import apart, kept, together
+
+KNOWN = (
+    *("host", "servo", "realtime", "dynamics_factor", "home_rad", "home_speed_rad_s", "tool_z_m", "load_kg"),
+    *("load_com_m", "collision_torque_nm", "collision_force_n", "silence_s", "states", "gripper"),
+)
+# No streamed positions: replaced every 10 ms, franky's position motions break the FR3's jerk limit (measured).
+SERVOS = ("velocity", "cartesian")
+FACTOR_CAP = 0.5  # at 1.0 franky 2.0.0 asks for more acceleration than an FR3 allows (measured, facts on the FCI)
+TOOL_M_S2, TOOL_RAD_S2, JOINT_RAD_S2 = 9.0, 17.0, 10.0  # FCI documentation, limits of the FR3
+JOINT_SHARE, LEAST_SHARE = 0.9, 0.01  # the least is franky's own
+HOLD_MS = 100  # a velocity is held this long before the stop behind it begins
+SILENCE_S = 0.5  # without a state for so long, a robot is lost, unless the cell says otherwise
+CORRECT_PER_S = 8.0  # share of the position error that is corrected in a second
+TOOL_TOLERANCE_M, HOME_TOLERANCE_RAD = 1e-3, 5e-3
+SETTLED_RAD, SETTLE_CYCLES = 2e-5, 150
+JOIN_S = 3.0
+
+# What franky raises. Its own exceptions do not all share one base class, and a closed socket surfaces as RuntimeError.
+LOST = (franky.NetworkException, franky.ProtocolException, franky.IncompatibleVersionException)
+REFUSED = (
+    *(franky.CommandException, franky.ControlException, franky.RealtimeException, franky.ModelException),
+    *(franky.InvalidMotionTypeException, franky.InvalidOperationException, franky.MotionReuseException),
+    *(franky.ReactionRecursionException, franky.TorqueSignalTimeoutException, franky.GripperException),
+    franky.Exception,
+)
+VENDOR = (*LOST, *REFUSED, RuntimeError)
+
+
+def mapped(error: BaseException) -> DeviceError:
+    """labctl's error for one of franky's: the link is gone, or the robot refused. One line, the vendor's words kept."""
+    text = " ".join(str(error).split())
+    if isinstance(error, LOST):
+        return DeviceLost(f"FCI: {text}")
+    if isinstance(error, REFUSED):
+        return DeviceRefused(f"FCI: {text}")
+    return DeviceLost(f"FCI: {text or type(error).__name__}")
+
+
+def tool_share(jacobian: np.ndarray) -> float:
+    """Share of the tool's acceleration and jerk limits within which no joint can pass its own, however the six axes are
+    accelerated at once; jacobian (6, 7), the elbow kept. The robot checks both (FCI documentation, limits of the FR3);
+    what a joint's jerk is to its acceleration, the tool's is too, so one share is for both.
+    """
+    inverse = np.abs(np.linalg.pinv(np.vstack([jacobian, np.eye(7)[2]])))
+    most = inverse[:, :3].sum(axis=1) * TOOL_M_S2 + inverse[:, 3:6].sum(axis=1) * TOOL_RAD_S2
+    return max(LEAST_SHARE, JOINT_SHARE * JOINT_RAD_S2 / float(most.max()))
+
+
+class FrankaLink:
+    """franky as the `Link` of a streamed arm."""
+
+    def __init__(self, host: str, arm: Arm, options: Options, robot: Mapping[str, Any]) -> None:
+        """robot: the cell's table of that name."""
+        self._host, self._arm = host, arm
+        self._limits = limits_of(arm, robot["limits"])
+        self._fastest = self._limits.velocity
+        state_hz, control_hz = float(robot["state_hz"]), float(robot["control_hz"])
+        self._servo = options.choice("servo", "velocity", SERVOS)
+        self._enforce = options.choice("realtime", "ignore", ("ignore", "enforce")) == "enforce"
+        self._factor = options.number("dynamics_factor", FACTOR_CAP, 0.01, FACTOR_CAP)
+        self._home_speed = options.number("home_speed_rad_s", 0.3, 0.01, 1.0)
+        self._load_kg = options.number("load_kg", 0.0, 0.0, 5.0)
+        self._load_com = options.row("load_com_m", (0.0, 0.0, 0.0))
+        self._torque = options.number("collision_torque_nm", 20.0, 1.0, 100.0)
+        self._force = options.number("collision_force_n", 30.0, 1.0, 150.0)
+        if state_hz < 1 or 1000 % state_hz:
+            raise InputError(f"franka: robot.state_hz must divide 1000, the rate of the FCI; found {state_hz:g}")
+        if control_hz > 200:
+            raise InputError(f"franka: robot.control_hz must be at most 200, found {control_hz:g}")
+        source = options.choice("states", "auto", SOURCES)
+        self._reading = FciReading(host, source, round(1000 / state_hz), mapped)
+        self._robot: Any = None
+        self._clock = MonotonicClock()
+        self._silence = Silence()
+        self._silence_ns = round(options.number("silence_s", SILENCE_S, 0.1, 5.0) * SECOND)
+        self._settling = 0
+        self._home_q = arm.home
+
+    def open(self, states: States) -> None:
+        """Connect, set thresholds and load, compare the tool, begin to read. Raises DeviceLost or DeviceRefused."""
+        together()  # not so with ur_rtde: its calls wait for its own threads, which then have no core left
+        config = franky.RealtimeConfig.Enforce if self._enforce else franky.RealtimeConfig.Ignore
+        try:
+            # libfranka raises this very thread to the highest priority, if it can
+            with contextlib.nullcontext() if self._enforce else kept():
+                robot = franky.Robot(self._host, relative_dynamics_factor=self._factor, realtime_config=config)
+            robot.set_collision_behavior(self._torque, self._force)
+            if self._load_kg:
+                robot.set_load(self._load_kg, self._load_com, [0.0] * 9)
+            self._robot = robot
+            self._fastest = np.minimum(self._limits.velocity, robot.joint_velocity_limit.get())
+            self._compare_tool(robot.state)
+            self._reading.open(robot, states)
+        except VENDOR as error:
+            raise mapped(error) from error
+
+    def _compare_tool(self, state: Any) -> None:
+        tool = float(state.F_T_EE.translation[2])
+        wanted = self._arm.chain.tool_z - FR3.chain.tool_z + HAND_M
+        if abs(tool - wanted) > TOOL_TOLERANCE_M:
+            self.close()
+            raise DeviceRefused(
+                f"the robot's end effector is {tool:.4f} m beyond the flange, the cell says {wanted:.4f} m (tool_z_m); "
+                "correct one of them: Desk, Settings, End effector, or the cell file"
+            )
+
+    # -- the servo thread
+
+    def start_q(self) -> np.ndarray:
+        return self._reading.newest().q_d
+
+    def give(self, q: np.ndarray, dq: np.ndarray) -> None:
+        self._settling = 0
+        self._move(self._motion(q, dq))
+
+    def _motion(self, q: np.ndarray, dq: np.ndarray) -> Any:
+        hold = franky.Duration(HOLD_MS)
+        if self._servo == "velocity":
+            speed = slowed(dq + CORRECT_PER_S * (q - self._reading.newest().q_d), self._fastest)
+            points = [franky.JointVelocityWaypoint(speed, hold_target_duration=hold)]
+            return franky.JointVelocityWaypointMotion([*points, franky.JointVelocityWaypoint(np.zeros(7))])
+        jacobian, tip, turn = kinematics.jacobian(self._arm.chain, q[None, :])
+        twist = franky.Twist(*self._twist(jacobian[0] @ dq, tip[0], turn[0]))
+        points = [franky.CartesianVelocityWaypoint(twist, hold_target_duration=hold)]
+        return franky.CartesianVelocityWaypointMotion(
+            [*points, franky.CartesianVelocityWaypoint(franky.Twist(np.zeros(3), np.zeros(3)))],
+            relative_dynamics_factor=self._share(jacobian[0]),
+        )
+
+    def _share(self, jacobian: np.ndarray) -> Any:
+        """`tool_share` as a part of the robot's own factor."""
+        share = min(1.0, tool_share(jacobian) / self._factor)
+        return franky.RelativeDynamicsFactor(1.0, share, share)
+
+    def _twist(self, twist: np.ndarray, tip: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The tool's velocities (3,) and (3,) that lead through a pose, tip (3,) and turn (3, 3), with a twist (6,)."""
+        at = self._reading.newest().pose_c
+        delta = turn @ at[:3, :3].T
+        skew = np.array([delta[2, 1] - delta[1, 2], delta[0, 2] - delta[2, 0], delta[1, 0] - delta[0, 1]])
+        twist = twist + CORRECT_PER_S * np.concatenate([tip - at[:3, 3], skew / 2])
+        tool = min(self._limits.tool_speed, float(self._robot.translation_velocity_limit.get()))
+        turning = float(self._robot.rotation_velocity_limit.get())
+        share = max(1.0, float(np.linalg.norm(twist[:3])) / tool, float(np.linalg.norm(twist[3:])) / turning)
+        return twist[:3] / share, twist[3:] / share
+
+    def _move(self, motion: Any) -> None:
+        if self._reading.callback is not None:
+            motion.register_callback(self._reading.callback)
+        try:
+            self._robot.move(motion, asynchronous=True)
+        except VENDOR as error:
+            with contextlib.suppress(*VENDOR):  # the robot's own words for it are in its newest state
+                self._reading.refresh()
+            raise mapped(error) from error
+
+    def rest(self, q: np.ndarray) -> bool:
+        """Correct what is left of the way for at most SETTLE_CYCLES, then end the motion in order."""
+        self._settling += 1
+        if float(np.abs(q - self._reading.newest().q_d).max()) > SETTLED_RAD and self._settling <= SETTLE_CYCLES:
+            self._move(self._motion(q, np.zeros(7)))
+            return False
+        self.halt()
+        return True
+
+    def idle(self) -> None:
+        """Nothing: the FCI asks for nothing while no motion runs."""
+
+    def halt(self) -> None:
+        if not self._robot.is_in_control:
+            return
+        kind = self._robot.current_control_signal_type
+        types = franky.ControlSignalType
+        if kind == types.JointVelocities:
+            self._move(franky.JointVelocityStopMotion())
+        elif kind == types.JointPositions:
+            self._move(franky.JointStopMotion())
+        elif kind == types.CartesianVelocities:
+            share = self._share(kinematics.jacobian(self._arm.chain, self.start_q()[None, :])[0][0])
+            self._move(franky.CartesianVelocityStopMotion(share))
+
+    def home(self, q: np.ndarray) -> None:
+        try:
+            self.halt()
+            self._robot.join_motion(JOIN_S)
+            fastest = float(np.min(self._robot.joint_velocity_limit.get()))
+            share = min(1.0, self._home_speed / (fastest * self._factor))
+            factor = franky.RelativeDynamicsFactor(share, 0.5, 0.5)
+            self._move(franky.JointMotion(franky.JointState(q), relative_dynamics_factor=factor))
+            self._home_q, self._settling = q, 0
+        except VENDOR as error:
+            raise mapped(error) from error
+
+    def homing(self) -> bool:
+        try:
+            moves = bool(self._robot.is_in_control)
+            self._robot.poll_motion()  # raises what ended it; what it returns is the contrary of what its help says
+            if moves:
+                return True
+        except VENDOR as error:
+            raise mapped(error) from error
+        far = float(np.abs(self._home_q - self._reading.newest().q_d).max())
+        self._settling += 1
+        if far > HOME_TOLERANCE_RAD and self._settling > SETTLE_CYCLES:  # the newest state may come a moment later
+            raise DeviceRefused(f"it stopped {far:.2f} rad from there")
+        return far > HOME_TOLERANCE_RAD
+
+    def recover(self) -> bool:
+        with contextlib.suppress(*REFUSED):  # what ended the last motion is known; franky tells it once more
+            self._robot.join_motion(JOIN_S)
+        try:
+            return bool(self._robot.recover_from_errors())
+        except VENDOR as error:
+            raise mapped(error) from error
+
+    def lost(self) -> str:
+        age_ns = self._silence.age_ns(self._reading.heard_ns, self._clock.now_ns())
+        if self._reading.lost or age_ns <= self._silence_ns:
+            return self._reading.lost
+        return f"no state from the robot for {age_ns / 1e9:.1f} s: network, power, or FCI switched off"
+
+    def health(self) -> RobotStatus:
+        if lost := self.lost():
+            return RobotStatus("lost", lost)
+        state = self._reading.newest()
+        return what_is_wrong(state.mode, state.errors)
+
+    def close(self) -> None:
+        """Come to rest first: a connection that ends in motion is a reflex."""
+        try:
+            if self._robot is not None and self._robot.is_in_control:
+                self.halt()
+                self._robot.join_motion(JOIN_S)
+        except (DeviceError, *VENDOR):
+            pass  # closing: the robot has stopped itself, or is gone
+        self._reading.close()
+        self._robot = None
+        apart()
+
+
+def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> StreamedArm:
+    """A Franka FR3; cell and fixture are the parsed files.
+
+    Raises InputError for an option or limit it cannot take, or a cell that is not real or emulated.
+    """
+    given = Options("franka", options, KNOWN)
+    if cell["cell"]["kind"] not in ("real", "emulated"):
+        raise InputError(f"franka drives a real robot or an emulator; the cell's kind is {cell['cell']['kind']!r}")
+    host = given.text("host")
+    arm = with_tool(FR3, given.number("tool_z_m", HAND_M, 0.0, 0.5))
+    home = arm.home if options.get("home_rad") == "default" else given.numbers("home_rad", None, 7)
+    gripper = given.table("gripper") or {"driver": "franka_hand"}
+    held = load(gripper.pop("driver", "franka_hand"), gripper, host=host)
+    link = FrankaLink(host, arm, given, cell["robot"])
+    return StreamedArm(arm, link, held, cell, home)

@@ -1,0 +1,1 @@
+"""USB and network cameras, and video files, by OpenCV."""

@@ -1,0 +1,243 @@
+"""Driver "opencv_camera": a USB camera by V4L2, a network camera by URL, or a video file played as a camera.
+
+May not: accept another size, rate, format or setting than the cell asks for, or stamp a live picture with anything but
+the host's clock on receipt. Devices are unverified on hardware: see docs/hardware.md.
+
+Options: `source`: an index, /dev/video…, /dev/v4l/by-id/…, an http(s) or rtsp URL, or a file. Of a device: `fourcc`,
+`exposure_s`, `gain`, `white_balance_k`, `focus`; what is not said stays as the camera has it. Of a live camera:
+`frozen_s`, so long the same picture and it is lost (0: never). Of a file: `pace`, play it at its own times or as fast
+as it is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from labctl.drivers.common.cameras import FROZEN_S, LiveCamera, PlayedCamera, silent_s
+from labctl.drivers.common.options import Options
+from labctl.drivers.opencv.source import Source, device_names, parse_source, why_absent
+
+from labctl.clock import SECOND, MonotonicClock
+from labctl.devices import Frame
+from labctl.errors import DeviceLost, DeviceRefused, InputError
+
+# OpenCV reads these when it first opens a camera. -8: FFmpeg says nothing (labctl says it better); 1 s instead of 10
+# until a device that sends nothing is given up.
+os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
+os.environ.setdefault("OPENCV_VIDEOIO_V4L_SELECT_TIMEOUT", "1")
+
+import cv2
+
+cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+
+OPEN_S = 5.0
+OF_DEVICE = ("fourcc", "exposure_s", "gain", "white_balance_k", "focus")
+KNOWN = ("source", "width", "height", "rate_hz", "frozen_s", "pace", *OF_DEVICE)
+# Of V4L2, as OpenCV passes them through: EXPOSURE_AUTO is 1 for manual and 3 for automatic, EXPOSURE_ABSOLUTE counts
+# 100 us, WHITE_BALANCE_TEMPERATURE kelvin (kernel documentation, "Camera Control Reference", "User Controls").
+MANUAL_EXPOSURE = 1
+EXPOSURE_STEP_S = 1e-4
+# option: (what switches its automatic off, that value, the control, one unit of the control in the option's unit)
+CONTROLS: Mapping[str, tuple[int | None, int, int, float]] = {
+    "exposure_s": (cv2.CAP_PROP_AUTO_EXPOSURE, MANUAL_EXPOSURE, cv2.CAP_PROP_EXPOSURE, EXPOSURE_STEP_S),
+    "gain": (None, 0, cv2.CAP_PROP_GAIN, 1.0),
+    "white_balance_k": (cv2.CAP_PROP_AUTO_WB, 0, cv2.CAP_PROP_WB_TEMPERATURE, 1.0),
+    "focus": (cv2.CAP_PROP_AUTOFOCUS, 0, cv2.CAP_PROP_FOCUS, 1.0),
+}
+READ_BACK = {"auto_exposure": cv2.CAP_PROP_AUTO_EXPOSURE, "auto_white_balance": cv2.CAP_PROP_AUTO_WB}
+
+
+def build(
+    options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]
+) -> LiveCamera | PlayedCamera:
+    """A camera, or a file played as one. Raises InputError for a bad option, or one of another sort of source."""
+    given = Options("opencv_camera", options, KNOWN)
+    source = parse_source(options.get("source"), "opencv_camera")
+    foreign = {"device": ("pace",), "url": ("pace", *OF_DEVICE), "file": ("frozen_s", *OF_DEVICE)}[source.sort]
+    for name in options:
+        if name in foreign:
+            raise InputError(f"opencv_camera: {name} means nothing for a {source.sort}; leave it out")
+    fourcc = given.text("fourcc", "") if "fourcc" in options else ""
+    if fourcc and (len(fourcc) != 4 or not fourcc.isascii()):
+        raise given.refusal("fourcc", 'four letters such as "MJPG"')
+    wanted = {"exposure_s": (1e-4, 10.0), "gain": (0, 1e4), "white_balance_k": (1000, 12000), "focus": (0, 1e4)}
+    settings = {name: given.number(name, 0, low, high) for name, (low, high) in wanted.items() if name in options}
+    size = (int(given.number("width", 640, 1, 8192)), int(given.number("height", 480, 1, 8192)))
+    rate_hz = given.number("rate_hz", 30.0, 1.0, 1000.0)
+    if source.sort == "file":
+        return PlayedCamera(Film(source, size, rate_hz), paced=given.flag("pace", True))
+    frozen_s = given.number("frozen_s", FROZEN_S, 0.0, 3600.0)
+    camera = Capture(source, size, rate_hz, fourcc, settings)
+    return LiveCamera(camera, open_s=OPEN_S + silent_s(rate_hz), frozen_s=frozen_s)
+
+
+class Capture:
+    """A live cv2.VideoCapture: opening it, comparing what it gives with what was asked, reading."""
+
+    def __init__(
+        self,
+        source: Source,
+        size: tuple[int, int],
+        rate_hz: float,
+        fourcc: str = "",
+        settings: Mapping[str, float] | None = None,
+    ) -> None:
+        self.size, self.rate_hz, self.shown = size, rate_hz, source.shown
+        self._source = source
+        self._fourcc, self._settings = fourcc, dict(settings or {})
+        self._clock = MonotonicClock()
+        self._video: Any = None
+        self._number = -1
+        self._known: dict[str, Any] = {}
+
+    def open(self) -> None:
+        """Open and set up the source. Raises DeviceLost when it is not there, DeviceRefused when it will not."""
+        cv2.setNumThreads(1)  # its helpers wait for the next picture by spinning: a tenth of what a camera takes
+        try:
+            self._video = video = open_video(self._source, silent_s(self.rate_hz))
+            if not video.isOpened():
+                if self._source.sort == "file":
+                    raise DeviceRefused("this is not a video that FFmpeg can read")
+                raise DeviceLost(why_absent(self._source))
+            settings = self._set_up() if self._source.sort == "device" else {}
+            self._compare_size()
+            model, serial = device_names(self._source)
+            self._known = {
+                "model": model,
+                "serial": serial,
+                "source": self.shown,
+                "software": f"opencv {cv2.__version__}, {video.getBackendName()}",
+                "format": _fourcc_text(video.get(cv2.CAP_PROP_FOURCC)),
+                "settings": settings,
+                "intrinsics": None,
+                "extrinsics": None,
+                "depth_scale_m": None,
+            }
+        except cv2.error as error:
+            raise mapped(error) from error
+
+    def about(self) -> dict[str, Any]:
+        """See `labctl.devices.Camera`. OpenCV knows no calibration, so that is null."""
+        return dict(self._known)
+
+    def _compare_size(self) -> None:
+        found = (self._video.get(cv2.CAP_PROP_FRAME_WIDTH), self._video.get(cv2.CAP_PROP_FRAME_HEIGHT))
+        if found != self.size:
+            raise DeviceRefused(
+                f"it gives pictures of {found[0]:g} x {found[1]:g}, the cell asks for "
+                f"{self.size[0]} x {self.size[1]}; change width and height of this [[camera]], or the camera"
+            )
+
+    def _set_up(self) -> dict[str, Any]:
+        """Format, size, rate and controls of a V4L2 device, each read back. Raises DeviceRefused."""
+        video = self._video
+        if self._fourcc:
+            video.set(cv2.CAP_PROP_FOURCC, cv2.VideoWriter.fourcc(*self._fourcc))
+        video.set(cv2.CAP_PROP_FRAME_WIDTH, self.size[0])
+        video.set(cv2.CAP_PROP_FRAME_HEIGHT, self.size[1])
+        video.set(cv2.CAP_PROP_FPS, self.rate_hz)
+        found = _fourcc_text(video.get(cv2.CAP_PROP_FOURCC))
+        if self._fourcc and found != self._fourcc:
+            raise DeviceRefused(f"it gives pictures as {found}, the cell asks for fourcc = {self._fourcc!r}")
+        self._compare_size()
+        rate_hz = video.get(cv2.CAP_PROP_FPS)
+        if abs(rate_hz - self.rate_hz) > 0.01 * self.rate_hz:
+            hint = "" if self._fourcc else '; fourcc = "MJPG" may allow more'
+            raise DeviceRefused(
+                f"it gives {rate_hz:g} pictures per second at this size, the cell asks for {self.rate_hz:g}{hint}"
+            )
+        for name, value in self._settings.items():
+            _set_control(video, name, value)
+        back = {name: video.get(control) for name, control in READ_BACK.items()}
+        back |= {name: video.get(row[2]) * row[3] for name, row in CONTROLS.items() if name != "focus"}
+        if "focus" in self._settings:
+            back["focus"] = video.get(cv2.CAP_PROP_FOCUS)
+        known = {name: round(value, 6) if value >= 0 else None for name, value in back.items()}
+        return known | {"rate_hz": rate_hz}
+
+    def read(self) -> Frame | None:
+        """The next picture of a live source. Raises DeviceLost."""
+        began_ns = self._clock.now_ns()
+        try:
+            came = self._video.grab()
+            host_ns = self._clock.now_ns()
+            if not came:
+                waited_s = (host_ns - began_ns) / SECOND
+                silent = waited_s > silent_s(self.rate_hz) / 2
+                words = f"no picture for {waited_s:.1f} s" if silent else "it has ended the stream"
+                raise DeviceLost(f"{words}; check its cable and power")
+            self._number += 1
+            image = self._image()
+            device_ms = self._video.get(cv2.CAP_PROP_POS_MSEC) if self._source.sort == "device" else 0.0
+        except cv2.error as error:
+            raise mapped(error) from error
+        if image is None:
+            return None  # a picture that could not be decoded: a gap in the numbers
+        if device_ms > 0:
+            return Frame(image, host_ns, device_ms, self._number, domain="v4l2")
+        return Frame(image, host_ns, math.nan, self._number, domain="none")
+
+    def _image(self) -> np.ndarray | None:
+        good, picture = self._video.retrieve()
+        if not good or picture is None:
+            return None
+        if picture.shape != (self.size[1], self.size[0], 3):
+            raise DeviceLost(f"its pictures became {picture.shape[1]} x {picture.shape[0]}")
+        return cv2.cvtColor(picture, cv2.COLOR_BGR2RGB)
+
+    def close(self) -> None:
+        """Release the source. Any number of times."""
+        if self._video is not None:
+            self._video.release()
+            self._video = None
+
+
+class Film(Capture):
+    """A video file."""
+
+    def read(self) -> Frame | None:
+        """The next picture, device_time its PTS in ms, number its place; None at the end. Raises DeviceLost."""
+        try:
+            if not self._video.grab():
+                return None
+            number = round(self._video.get(cv2.CAP_PROP_POS_FRAMES)) - 1
+            image = self._image()
+            if image is None:
+                raise DeviceLost(f"its picture {number} cannot be decoded")
+            return Frame(image, 0, self._video.get(cv2.CAP_PROP_POS_MSEC), number, domain="pts")
+        except cv2.error as error:
+            raise mapped(error) from error
+
+
+def mapped(error: Exception) -> DeviceLost:
+    """labctl's error for one of OpenCV's, in one line."""
+    return DeviceLost(" ".join(str(error).split()) or type(error).__name__)
+
+
+def open_video(source: Source, read_s: float) -> Any:
+    """A cv2.VideoCapture of a source, opened or not."""
+    if source.sort == "device":
+        return cv2.VideoCapture(source.opened, cv2.CAP_V4L2)
+    timing = {cv2.CAP_PROP_OPEN_TIMEOUT_MSEC: OPEN_S * 1000, cv2.CAP_PROP_READ_TIMEOUT_MSEC: read_s * 1000}
+    timing[cv2.CAP_PROP_N_THREADS] = 1  # more would hold back as many pictures of an H.264 stream
+    return cv2.VideoCapture(source.opened, cv2.CAP_FFMPEG, [round(x) for pair in timing.items() for x in pair])
+
+
+def _set_control(video: Any, name: str, value: float) -> None:
+    automatic, manual, control, unit = CONTROLS[name]
+    if automatic is not None:
+        video.set(automatic, manual)
+    video.set(control, round(value / unit))
+    found = video.get(control) * unit
+    if found < 0:
+        raise DeviceRefused(f"it has no {name} to set; leave the option out")
+    if round(found / unit) != round(value / unit):
+        raise DeviceRefused(f"it did not take {name} = {value:g}, it has {found:g}; ask for a value it can have")
+
+
+def _fourcc_text(code: float) -> str:
+    return int(code).to_bytes(4, "little", signed=False).decode("ascii", "replace").strip() if code > 0 else ""

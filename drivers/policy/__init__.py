@@ -1,0 +1,1 @@
+"""Policies, behind a server or as a function: controllers by a policy card."""

@@ -1,0 +1,84 @@
+"""Driver "policy_callable": a policy that is a Python function, called in the controller's own process.
+
+May not: interrupt it (a call that does not end takes its process with it, when the question is given up), or let an
+error of it be anything but the end of an episode.
+
+Options: card, function ("package.module:name"). The function gets one dict of arrays and returns its actions: an array
+(n, values + gripper), or a dict that has the card's `keys`. A class is made into an object once, without arguments, and
+the object called; a `reset` it has is called when an episode begins, and
+a table `about` it has is what it says of itself. The module has to be installed, or on PYTHONPATH.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from labctl.drivers.policy.client import PolicyClient, card_for
+
+from labctl.errors import DeviceRefused, InputError
+
+OPTIONS = ("function",)
+
+
+class CallableLink:
+    """A function in this process. See `client.Link`; its times are kept by whoever asks."""
+
+    def __init__(self, name: str, card: Mapping[str, Any]) -> None:
+        module, colon, attribute = name.partition(":")
+        if not (colon and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))):
+            raise InputError(f"function is {name!r}; write it as package.module:name")
+        self._module, self._attribute, self._name = module, attribute, name
+        self._key = card["action"]["keys"][0]
+        self._function: Any = None
+        if not self._is_there():
+            told = "install it beside labctl, or put its folder on PYTHONPATH"
+            raise InputError(f"function {name!r}: there is no module {module!r} here; {told}")
+
+    def _is_there(self) -> bool:
+        try:
+            return importlib.util.find_spec(self._module) is not None
+        except (ImportError, ValueError):
+            return False
+
+    def connect(self, timeout_s: float) -> Mapping[str, Any]:
+        found = getattr(self._guarded(importlib.import_module, self._module), self._attribute, None)
+        if not callable(found):
+            raise DeviceRefused(f"module {self._module!r} has no function {self._attribute!r}")
+        self._function = self._guarded(found) if inspect.isclass(found) else found
+        about = getattr(self._function, "about", None)
+        return about if isinstance(about, Mapping) else {}
+
+    def ask(self, observation: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
+        answer = self._guarded(self._function, dict(observation))
+        return answer if isinstance(answer, Mapping) else {self._key: answer}
+
+    def reset(self, session: str, timeout_s: float) -> None:
+        reset = getattr(self._function, "reset", None)
+        if callable(reset):
+            self._guarded(reset)
+
+    def close(self) -> None:
+        """Nothing to let go of: the process ends with the episode."""
+
+    def _guarded(self, call: Any, *given: Any) -> Any:
+        try:
+            return call(*given)
+        except Exception as error:
+            sys.stderr.write(traceback.format_exc())
+            said = str(error).splitlines()[0][:200] if str(error) else ""
+            raise DeviceRefused(f"{self._name} failed: {type(error).__name__}: {said}") from None
+
+
+def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> PolicyClient:
+    """A policy that is a function. Raises InputError for options or a card that do not fit the cell."""
+    card, dof = card_for("policy_callable", options, OPTIONS, cell)
+    function = options.get("function")
+    if not isinstance(function, str):
+        raise InputError("policy_callable: function must be named, like my_lab.policies:act")
+    return PolicyClient(card, CallableLink(function, card), dof)

@@ -1,0 +1,174 @@
+"""A policy behind a card and a link, as a controller: start its server if it is ours, connect, warm, ask, let go.
+
+May not: outlive its time in any verb, use an answer the card does not describe, or start motion of its own.
+
+`load` waits for the server for `ready_s` and then gives up; if the trial's arming time is over first, the run process
+voids the episode as `not_ready` and ends this process. `warm` asks real questions, so that what is wrong is found, and
+what compiles is compiled, before the clock. A client is made for one episode: what went wrong in it ends with it.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from labctl.drivers.common.options import Options
+from labctl.drivers.policy.actions import answer_rows, to_chunk, width_of
+from labctl.drivers.policy.inputs import history_s, read
+from labctl.drivers.policy.server_metadata import CALL_TIMES, MODEL_TIMES, greatest, resources_told, seconds_told
+from labctl.drivers.policy.server_process import ServerProcess
+
+from labctl.clock import SECOND, MonotonicClock
+from labctl.devices import ActionChunk, Kind, Observation, Pace
+from labctl.errors import DeviceLost, InputError
+
+RETRY_S = 0.2
+BEYOND_S = 0.5  # the controller node gives up first; then the wire may
+
+Card = Mapping[str, Any]
+
+
+class Link(Protocol):
+    """The wire to one policy. Each verb ends within `timeout_s`, or soon after `close` in another thread.
+
+    connect: what the server says of itself; DeviceLost when it is not there yet, DeviceRefused when it does not fit the
+    card. ask: the answer as {name: array}, with whatever else was in it. reset: a new episode begins; `session` tells
+    it from others.
+    """
+
+    def connect(self, timeout_s: float) -> Mapping[str, Any]: ...
+    def ask(self, observation: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]: ...
+    def reset(self, session: str, timeout_s: float) -> None: ...
+    def close(self) -> None: ...
+
+
+class PolicyClient:
+    """See the module and `labctl.devices.Controller`, `Telling`."""
+
+    kind: Kind = "real"
+
+    def __init__(self, card: Card, link: Link, dof: int) -> None:
+        self._card = card
+        self._link = link
+        self._dof = dof
+        self._clock = MonotonicClock()
+        self._closed = threading.Event()
+        self._server = ServerProcess(card["server"]) if card["server"]["start"] else None
+        self._connected = False
+        self.load_s = self.warm_s = 0.0
+        self.told: Mapping[str, float] = {}
+        self.pace = pace_of(card)
+
+    def load(self) -> None:
+        """Start the server if the card says how, and connect within `ready_s`. Raises DeviceLost, DeviceRefused."""
+        began_ns = self._clock.now_ns()
+        until_ns = began_ns + round(self._card["server"]["ready_s"] * SECOND)
+        if self._server is not None:
+            self._server.start()
+        last = "it was not asked"
+        while (left_ns := until_ns - self._clock.now_ns()) > 0:
+            try:
+                self.told = resources_told(self._link.connect(left_ns / SECOND))
+            except DeviceLost as error:
+                last = str(error)
+            else:
+                self._connected = True
+                self.load_s = (self._clock.now_ns() - began_ns) / SECOND
+                return
+            problem = None if self._server is None else self._server.problem()
+            if problem is not None:
+                raise DeviceLost(problem)
+            if self._closed.wait(RETRY_S):
+                raise DeviceLost("closed while it waited for the policy server")
+        raise DeviceLost(f"no policy server within {self._card['server']['ready_s']:g} s: {last}")
+
+    def warm(self, observation: Observation) -> None:
+        """Ask `warm_calls` questions, whose answers must be ones that could be followed. Raises DeviceLost,
+        DeviceRefused.
+        """
+        began_ns = self._clock.now_ns()
+        for _ in range(self._card["timing"]["warm_calls"]):
+            _, told = self._answer(observation, self._card["server"]["ready_s"])
+            self.told = greatest(self.told, told)
+        self.warm_s = (self._clock.now_ns() - began_ns) / SECOND
+
+    def reset(self, seed: int) -> None:
+        """A new episode begins: the server forgets, if it can be told to."""
+        if self._connected:
+            self._link.reset(f"{seed:016x}", self._card["timing"]["give_up_s"])
+
+    def infer(self, observation: Observation) -> ActionChunk:
+        """The policy's answer. Raises DeviceLost, DeviceRefused."""
+        began_ns = self._clock.now_ns()
+        chunk, _ = self._answer(observation, self._card["timing"]["give_up_s"] + BEYOND_S)
+        chunk.delay_s = (self._clock.now_ns() - began_ns) / SECOND
+        return chunk
+
+    def _answer(self, seen: Observation, timeout_s: float) -> tuple[ActionChunk, Mapping[str, float]]:
+        answer = self._link.ask(read(self._card, seen), timeout_s)
+        rows = answer_rows(answer, self._card["action"], self._dof)
+        chunk = to_chunk(rows, self._card, seen.arrays)
+        told = resources_told(answer)
+        chunk.server_s, chunk.call_s = seconds_told(answer, MODEL_TIMES), seconds_told(answer, CALL_TIMES)
+        chunk.gpu_memory_mb = told.get("gpu_memory_mb", math.nan)
+        return chunk, told
+
+    def close(self) -> None:
+        """Let go of the connection and of the server, if it is ours. Any thread; idempotent; returns at once."""
+        self._closed.set()
+        self._link.close()
+        if self._server is not None:
+            self._server.stop()
+
+
+def pace_of(card: Card) -> Pace:
+    """How a card wants its policy to be asked."""
+    timing = card["timing"]
+    cameras = tuple(dict.fromkeys(entry["camera"] for entry in card["input"] if entry["camera"] is not None))
+    return Pace(
+        cameras=cameras,
+        max_age_s=card["image"]["max_age_s"] if cameras else math.inf,
+        history_s=history_s(card),
+        deadline_s=timing["deadline_s"],
+        late=timing["late"],
+        give_up_s=timing["give_up_s"],
+        ask_ahead_s=timing["ask_ahead_s"],
+    )
+
+
+def card_for(
+    driver: str, options: Mapping[str, Any], known: Sequence[str], cell: Mapping[str, Any]
+) -> tuple[Card, int]:
+    """The card of an arm's options and the cell's number of joints, after comparing the two.
+
+    Raises InputError for an unknown option, a card of another dialect, a camera the cell has not, or actions and steps
+    that this arm cannot follow.
+    """
+    given = Options(driver, options, ("card", *known))
+    card = given.table("card") if isinstance(options.get("card"), Mapping) else None
+    if card is None:
+        raise given.refusal("card", "a policy card of the arm's protocol")
+    dialect = driver.removeprefix("policy_")
+    if card["policy"]["dialect"] != dialect:
+        raise InputError(f"{driver} speaks {dialect}, its card says {card['policy']['dialect']!r}")
+    robot = cell["robot"]
+    dof = len(robot["limits"]["velocity_rad_s"])
+    there = [camera["name"] for camera in cell.get("camera", [])]
+    for camera in pace_of(card).cameras:
+        if camera not in there:
+            raise InputError(f"the card reads camera {camera!r}; this cell has: {', '.join(there) or 'none'}")
+    action, timing = card["action"], card["timing"]
+    width = width_of(action, dof)
+    if action["scale"] is not None and len(action["scale"]) != width:
+        raise InputError(f"the card's scale has {len(action['scale'])} values; {action['space']} needs {width} here")
+    if "joint" in action["space"] and action["space"].startswith("droid") and dof != 7:
+        raise InputError(f"the card's {action['space']} is for seven joints; this cell's arm has {dof}")
+    stepped = action["relative_to"] == "measured" or action["space"].startswith("droid_")
+    if stepped and robot["observe_hz"] < timing["rate_hz"]:
+        told = f"counts from what is measured at each of {timing['rate_hz']:g} steps a second"
+        raise InputError(
+            f"{action['space']} {told}; this cell measures {robot['observe_hz']:g} times: raise its observe_hz"
+        )
+    return card, dof

@@ -1,0 +1,51 @@
+"""Driver "policy_openpi": a policy behind openpi's websocket server, or anything that speaks its dialect.
+
+May not: reset a server (openpi's takes a reset for an observation and fails), or guess what its numbers mean: the card
+says it.
+
+Options: card, endpoint ("ws://HOST:PORT"). Strict question and answer; the server keeps nothing between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from labctl.drivers.policy.client import PolicyClient, card_for
+from labctl.drivers.policy.websocket import PolicySocket, refuse_traceback, socket_for
+
+from labctl.errors import DeviceRefused
+
+OPTIONS = ("endpoint",)
+
+
+class OpenpiLink:
+    """openpi's dialect over a websocket. See `client.Link`."""
+
+    def __init__(self, socket: PolicySocket) -> None:
+        self._socket = socket
+
+    def connect(self, timeout_s: float) -> Mapping[str, Any]:
+        metadata = self._socket.connect(timeout_s)
+        if "action_space" in metadata:
+            told = "which wants another dialect: use policy_roboarena and a card for it"
+            raise DeviceRefused(f"the server states an action space, so it is a RoboArena server, {told}")
+        return metadata
+
+    def ask(self, observation: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
+        answer = refuse_traceback(self._socket.ask(observation, timeout_s))
+        if not isinstance(answer, Mapping):
+            raise DeviceRefused(f"the answer is no table but {type(answer).__name__}")
+        return answer
+
+    def reset(self, session: str, timeout_s: float) -> None:
+        """Nothing: the dialect has no reset."""
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> PolicyClient:
+    """A policy behind an openpi server. Raises InputError for options or a card that do not fit the cell."""
+    card, dof = card_for("policy_openpi", options, OPTIONS, cell)
+    return PolicyClient(card, OpenpiLink(socket_for("policy_openpi", options, card)), dof)

@@ -1,0 +1,193 @@
+"""One websocket to a policy server: connect, ask, close, each within a stated time. No other file imports websockets.
+
+May not: ping a server that is busy thinking (a first call may compile for a minute), wait longer than it is told to,
+take an answer that nobody asked for, or send a question again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from labctl.drivers.policy.codec import pack, unpack
+
+from labctl.clock import SECOND, MonotonicClock
+from labctl.errors import DeviceLost, DeviceRefused, InputError, MissingExtra
+
+SLICE_S = 0.1  # how soon a waiting call hears that it is no longer wanted
+OPEN_S = 2.0
+CLOSE_S = 0.5
+NO_ENTRY = (401, 403)
+
+
+class PolicySocket:
+    """See the module. `uri` is ws://HOST:PORT or wss://…; `api_key_env` names the environment variable of a key."""
+
+    def __init__(self, uri: str, api_key_env: str | None = None) -> None:
+        if not _is_address(uri):
+            raise InputError(f"endpoint is {uri!r}; a websocket server's is like ws://127.0.0.1:8000")
+        self.uri = uri
+        self._key_env = api_key_env
+        self._clock = MonotonicClock()
+        self._closed = threading.Event()
+        self._busy = threading.Lock()
+        self._connection: Any = None
+        self._held = contextlib.ExitStack()
+
+    def connect(self, timeout_s: float) -> Mapping[str, Any]:
+        """Connect, and return what the server says of itself, within `timeout_s`.
+
+        Raises DeviceLost when it does not answer (yet), DeviceRefused when it never will like this.
+        """
+        connect, errors = _websockets()
+        until_ns = self._clock.now_ns() + round(timeout_s * SECOND)
+        with self._busy:
+            self._drop()
+            try:
+                opening = connect(
+                    self.uri,
+                    compression=None,
+                    max_size=None,
+                    ping_interval=None,
+                    proxy=None,
+                    open_timeout=min(timeout_s, OPEN_S),
+                    close_timeout=CLOSE_S,
+                    additional_headers=self._headers(),
+                )
+                self._connection = self._held.enter_context(opening)
+            except errors.InvalidStatus as error:
+                code = error.response.status_code
+                if code in NO_ENTRY:
+                    told = f"{self.uri} lets nobody in (HTTP {code}); see api_key_env in the card's [server]"
+                    raise DeviceRefused(told) from None
+                raise DeviceLost(f"{self.uri} answers with HTTP {code}") from None
+            except (OSError, TimeoutError, errors.WebSocketException, EOFError) as error:
+                raise DeviceLost(f"{self.uri} does not answer ({_short(error)})") from None
+            said = self._receive(until_ns)
+        if isinstance(said, str):
+            raise DeviceRefused(f"the server began with text instead of its metadata: {last_line(said)}")
+        metadata = unpack(said)
+        if not isinstance(metadata, Mapping):
+            raise DeviceRefused(f"the server's metadata is no table but {type(metadata).__name__}")
+        return metadata
+
+    def ask(self, message: Mapping[str, Any], timeout_s: float) -> Any:
+        """Send a message and return its answer: a text as it is, bytes unpacked. Raises DeviceLost, DeviceRefused."""
+        _, errors = _websockets()
+        until_ns = self._clock.now_ns() + round(timeout_s * SECOND)
+        data = pack(dict(message))
+        with self._busy:
+            if self._connection is None or self._closed.is_set():
+                raise DeviceLost("the connection to the policy server is closed")
+            self._refuse_unasked()
+            try:
+                self._connection.send(data)
+            except (OSError, errors.WebSocketException) as error:
+                raise DeviceLost(f"the server closed the connection ({_short(error)})") from None
+            answer = self._receive(until_ns)
+        return answer if isinstance(answer, str) else unpack(answer)
+
+    def close(self) -> None:
+        """Let go: a call that waits in another thread ends within SLICE_S. Idempotent."""
+        self._closed.set()
+        if self._busy.acquire(timeout=2 * SLICE_S):
+            try:
+                self._drop()
+            finally:
+                self._busy.release()
+        elif self._connection is not None:  # a send that nobody reads: cut the line under it
+            with contextlib.suppress(OSError):  # it may be cut already
+                self._connection.socket.shutdown(socket.SHUT_RDWR)
+
+    def _headers(self) -> dict[str, str] | None:
+        if self._key_env is None:
+            return None
+        key = os.environ.get(self._key_env)
+        if not key:
+            raise DeviceRefused(f"the environment variable {self._key_env} (api_key_env) is not set")
+        return {"Authorization": f"Api-Key {key}"}
+
+    def _refuse_unasked(self) -> None:
+        """An answer that is there before its question belongs to another one: the two sides are out of step."""
+        _, errors = _websockets()
+        try:
+            self._connection.recv(timeout=0)
+        except TimeoutError:
+            return
+        except (OSError, errors.WebSocketException) as error:
+            raise DeviceLost(f"the server closed the connection ({_short(error)})") from None
+        raise DeviceRefused("the server sent an answer that nobody asked for; which is which cannot be known any more")
+
+    def _receive(self, until_ns: int) -> str | bytes:
+        """The next message, within its time."""
+        _, errors = _websockets()
+        began_ns = self._clock.now_ns()
+        while not self._closed.is_set():
+            left_s = (until_ns - self._clock.now_ns()) / SECOND
+            if left_s <= 0:
+                waited_s = (until_ns - began_ns) / SECOND
+                self._drop()
+                raise DeviceLost(f"the policy server did not answer within {waited_s:.1f} s")
+            try:
+                return self._connection.recv(timeout=min(left_s, SLICE_S))
+            except TimeoutError:
+                continue
+            except (OSError, errors.WebSocketException) as error:
+                raise DeviceLost(f"the server closed the connection ({_short(error)})") from None
+        raise DeviceLost("the connection to the policy server is closed")
+
+    def _drop(self) -> None:
+        self._connection = None
+        self._held.close()
+
+
+def socket_for(driver: str, options: Mapping[str, Any], card: Mapping[str, Any]) -> PolicySocket:
+    """The socket of an arm's `endpoint`, not connected. Raises InputError for one that is no websocket's address."""
+    endpoint = options.get("endpoint")
+    if not isinstance(endpoint, str):
+        raise InputError(f"{driver}: endpoint must be the server's address, like ws://127.0.0.1:8000")
+    return PolicySocket(endpoint, card["server"]["api_key_env"])
+
+
+def _is_address(uri: str) -> bool:
+    try:
+        parts = urlsplit(uri)
+        return parts.scheme in ("ws", "wss") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, a bracket too many
+        return False
+
+
+def refuse_traceback(answer: Any) -> Any:
+    """An answer that is no text; a text is the traceback of a server that has failed: DeviceRefused with its last line.
+
+    The whole of it goes to standard error, which is the controller's private log.
+    """
+    if not isinstance(answer, str):
+        return answer
+    sys.stderr.write(answer.rstrip() + "\n")
+    raise DeviceRefused(f"the policy server failed: {last_line(answer)}")
+
+
+def last_line(text: str) -> str:
+    """The last line of a text that says something, shortened to 200 characters."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:200] if lines else "it said nothing"
+
+
+def _short(error: BaseException) -> str:
+    return last_line(str(error)) if str(error) else type(error).__name__
+
+
+def _websockets() -> tuple[Any, Any]:
+    try:
+        from websockets import exceptions
+        from websockets.sync.client import connect
+    except ModuleNotFoundError as error:
+        raise MissingExtra("policy", "talking to a policy server") from error
+    return connect, exceptions

@@ -1,0 +1,1 @@
+"""Robotiq 2F-85 on a socket or a serial line."""

@@ -1,0 +1,294 @@
+"""A simulated camera: draws the cell from the arm's observations, from the wrist or over the shoulder at which the
+layout has it.
+
+May not: read a clock, use a graphics library, or know more than an observation and the fixture say.
+
+The picture is a pin-hole projection of the scene, drawn at twice its size and reduced, so edges are smooth. Nothing
+in it is random: the same observations give the same pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from labctl.drivers.common import robot_tables
+from labctl.drivers.common.kinematics import Chain, rotation
+from labctl.drivers.sim import draw, scenery
+from labctl.drivers.sim.draw import Canvas, Face, Pinhole
+from labctl.drivers.sim.scenery import Tote
+from PIL import Image, ImageChops
+
+from labctl.clock import SECOND
+from labctl.devices import Frame, Kind
+from labctl.errors import InputError
+
+Thing = tuple[str, tuple[float, ...]]  # an object's name and the size of one item, m
+
+VIEWS = ("over_shoulder", "wrist")
+OPTIONS = ("view", "width", "height", "rate_hz")
+CLOCK_DRIFT = 20e-6  # the camera's own clock runs this much fast, as crystals do
+SCALE = 2
+LAYER_M = 0.05  # items at heights closer than this keep their order
+WRIST = ((0.075, 0.0, -0.15), (0.0, 0.0, 0.10), (1.0, 0.0, 0.0))  # eye, target and up in the TCP's frame, m
+WRIST_DEG = 72
+
+_DARK = (52, 55, 62)
+_WHITE = ((128, 134, 146), (206, 211, 219), (246, 248, 251))
+_JOINT = ((96, 104, 118), (148, 156, 170))
+_CHAINS: Mapping[int, Chain] = {arm.dof: arm.chain for arm in (robot_tables.FR3, robot_tables.UR5)}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of an observation: middle (3,) in the base frame, yaw, and whether the gripper holds it."""
+
+    at: np.ndarray
+    yaw: float
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """An observation made ready to draw.
+
+    q: joint angles; tip and turn: the TCP's place and its axes as columns; extent: an item's size (m);
+    side: 1 for the left shoulder, -1 for the right.
+    """
+
+    q: np.ndarray
+    tip: np.ndarray
+    turn: np.ndarray
+    opening_m: float
+    items: tuple[Item, ...]
+    extent: np.ndarray
+    side: float = 1.0
+
+
+def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> SimCamera:
+    """A simulated camera of a cell. options: view, and width, height (pixels), rate_hz of its [[camera]] table.
+
+    Raises InputError for an unknown option or view.
+    """
+    unknown = sorted(set(options) - set(OPTIONS))
+    if unknown:
+        raise InputError(f"sim_camera has no option {unknown[0]!r}; it knows {', '.join(OPTIONS)}")
+    view = options.get("view", VIEWS[0])
+    if view not in VIEWS:
+        raise InputError(f"sim_camera has no view {view!r}; it knows {', '.join(VIEWS)}")
+    totes = [Tote(np.array(t["centre_m"], dtype=float), np.array(t["size_m"], dtype=float)) for t in fixture["tote"]]
+    things = [(o["name"], tuple(o["item_size_m"])) for o in fixture["object"]]
+    size = (int(options.get("width", 320)), int(options.get("height", 240)))
+    return SimCamera(view, size, float(options.get("rate_hz", 10.0)), totes, things)
+
+
+class SimCamera:
+    """See the module. `grab` gives a frame when one is due; frames not asked for in time are skipped, but counted."""
+
+    kind: Kind = "sim"
+
+    def __init__(
+        self, view: str, size: tuple[int, int], rate_hz: float, totes: list[Tote], things: list[Thing]
+    ) -> None:
+        self.width, self.height = size
+        self.rate_hz = rate_hz
+        self._period_ns = round(SECOND / rate_hz)
+        self._painter = _Painter(view, size, totes, things)
+        self._observation: Mapping[str, np.ndarray] = {}
+        self._start_ns: int | None = None
+        self._number = -1
+
+    def connect(self, now_ns: int) -> None:
+        """Start the camera's clock; connecting twice changes nothing."""
+        if self._start_ns is None:
+            self._start_ns = now_ns
+
+    def sense(self, observation: Mapping[str, np.ndarray]) -> None:
+        """The arm's latest observation: q, tcp, gripper, items (n, 8), object (4,), as simulated arms publish it."""
+        self._observation = observation
+
+    def grab(self, now_ns: int) -> Frame | None:
+        """The frame that is due, or None. Device time is the camera's own clock in ms since it was connected."""
+        if self._start_ns is None:
+            raise RuntimeError("the camera is not connected")
+        since = now_ns - self._start_ns
+        number = since // self._period_ns
+        if number <= self._number:
+            return None
+        self._number = number
+        image = self._painter.paint(_scene(self._observation) if self._observation else None)
+        return Frame(image, now_ns, since * (1.0 + CLOCK_DRIFT) / 1e6, int(number))
+
+    def about(self) -> dict[str, Any]:
+        """What is to be known beside the pictures. extrinsics: rotation (rows), translation_m of x_base or x_tcp =
+        rotation x_camera + translation, the camera's axes right, down and forward.
+        """
+        lens, frame = self._painter.lens()
+        focal, (cx, cy) = lens.focal / SCALE, (lens.centre[0] / SCALE - 0.5, lens.centre[1] / SCALE - 0.5)
+        intrinsics = {"width": self.width, "height": self.height, "fx": focal, "fy": focal, "cx": cx, "cy": cy}
+        placed = {"rotation": lens.axes.T.tolist(), "translation_m": lens.position.tolist()}
+        return {
+            "model": "sim_camera",
+            "serial": None,
+            "settings": {"view": self._painter.view, "clock_drift": CLOCK_DRIFT},
+            "intrinsics": {**intrinsics, "distortion": "none", "coefficients": []},
+            "extrinsics": {f"{frame}_from_camera": placed},
+            "depth_scale_m": None,
+        }
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+        self._start_ns = None
+
+
+def joint_points(chain: Chain, q: np.ndarray) -> np.ndarray:
+    """Where the joints and the flange of a chain are, from the base up: (n, 3) m, points closer than 2 cm merged."""
+    points, turn = [np.zeros(3)], np.eye(3)
+    for (a, alpha, d), angle in zip(chain.rows, q, strict=True):
+        ca, sa, c, s = np.cos(alpha), np.sin(alpha), np.cos(angle), np.sin(angle)
+        start = points[-1] + a * turn[:, 0]
+        turn = turn @ np.array([[1, 0, 0], [0, ca, -sa], [0, sa, ca]])
+        points += [start, start + d * turn[:, 2]]
+        turn = turn @ np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+    points.append(points[-1] + (chain.tool_z - robot_tables.HAND_M) * turn[:, 2])
+    kept = points[:1]
+    for point in points[1:]:
+        if float(np.abs(point - kept[-1]).max()) > 0.02:
+            kept.append(point)
+    return np.array(kept)
+
+
+def _scene(seen: Mapping[str, np.ndarray]) -> Scene:
+    tcp = np.asarray(seen["tcp"], dtype=float)
+    turn = rotation(tcp[None, 3:7])[0]
+    rows = np.asarray(seen.get("items", np.empty((0, 8))), dtype=float)
+    items = tuple(Item(row[:3], float(row[3]), bool(row[7])) for row in rows if row[4])
+    side = float(seen["camera_side"][0]) if "camera_side" in seen else 1.0
+    opening, extent = float(seen["gripper"][0]), np.asarray(seen["object"][:3])
+    return Scene(np.asarray(seen["q"]), tcp[:3], turn, opening, items, extent, side)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mount:
+    """A camera that stands still: its background, the faces before the totes' content, all points as it sees them."""
+
+    camera: Pinhole
+    background: Image.Image
+    before: list[Face]
+    seen: draw.Corners
+
+
+class _Painter:
+    """Draws scenes for one view. What never changes over a shoulder is drawn once."""
+
+    def __init__(self, view: str, size: tuple[int, int], totes: list[Tote], things: list[Thing]) -> None:
+        self.view = view
+        self._size = (SCALE * size[0], SCALE * size[1])
+        self._totes = totes
+        self._things = [(scenery.item_shape(name, extent), extent) for name, extent in things]
+        self._room = scenery.Room(totes)
+        self._middle = np.mean([tote.centre for tote in totes], axis=0)
+        self._image = Image.new("RGB", self._size)  # one image for all pictures: making one costs more than filling it
+        self._nothing = Image.new("RGB", self._size, _DARK)
+        self._mounts: dict[float, _Mount] = {}
+        self._side = 1.0
+
+    def _mount(self) -> _Mount:
+        """The camera's place over the shoulder it is at, and what is always seen from there."""
+        side = self._side
+        if side not in self._mounts:
+            target = self._middle + np.array([-0.11, -0.03 * side, 0.18])
+            camera = self._camera((-0.40, 0.84 * side, 1.12), target, (0, 0, 1), 53)
+            empty, before = self._draw_room(camera)
+            light = Image.fromarray((255 * draw.vignette(*self._size)).astype(np.uint8))
+            background = ImageChops.multiply(empty.image, Image.merge("RGB", [light] * 3))
+            seen = camera.to_camera(self._room.points).tolist()
+            self._mounts[side] = _Mount(camera, background, before, seen)
+        return self._mounts[side]
+
+    def paint(self, scene: Scene | None) -> np.ndarray:
+        """One picture (height, width, 3) uint8; without a scene yet, the empty room from over the shoulder."""
+        if scene is None:
+            mount = self._mount()
+            canvas = self._canvas(mount)
+            draw.draw_seen(canvas, mount.camera, mount.seen, mount.before)
+        elif self.view == "wrist":
+            canvas = self._paint_wrist(scene)
+        else:
+            canvas = self._paint_shoulder(scene)
+        return np.asarray(canvas.image.reduce(SCALE))
+
+    def _paint_shoulder(self, scene: Scene) -> Canvas:
+        self._side = scene.side
+        mount = self._mount()
+        canvas, camera = self._canvas(mount), mount.camera
+        self._draw_items(canvas, camera, scene, held=False)
+        inside = any(t.holds(scene.tip) and scene.tip[2] < t.centre[2] + t.size[2] for t in self._totes)
+        if inside:  # the walls nearer to the camera hide the hand
+            self._draw_hand(canvas, camera, scene)
+        draw.draw_seen(canvas, camera, mount.seen, mount.before)
+        points = joint_points(_CHAINS[len(scene.q)], scene.q)
+        draw.draw_tube(canvas, camera, points, np.linspace(0.066, 0.042, len(points)).tolist(), _WHITE)
+        draw.draw_joints(canvas, camera, points[1:-1], 0.030, _JOINT)
+        if not inside:
+            self._draw_hand(canvas, camera, scene)
+        return canvas
+
+    def _paint_wrist(self, scene: Scene) -> Canvas:
+        eye, target, up = (scene.turn @ np.array(point) for point in WRIST)
+        camera = self._camera(scene.tip + eye, scene.tip + target, up, WRIST_DEG)
+        canvas, before = self._draw_room(camera)
+        self._draw_items(canvas, camera, scene, held=False)
+        draw.draw_parts(canvas, camera, self._room.points, before)
+        self._draw_items(canvas, camera, scene, held=True)
+        self._draw_fingers(canvas, camera, scene)
+        return canvas
+
+    def lens(self) -> tuple[Pinhole, str]:
+        """The camera at SCALE times its size, where it stood last, and the frame it stands in: "base", or "tcp" for the
+        wrist's.
+        """
+        return (self._camera(*WRIST, WRIST_DEG), "tcp") if self.view == "wrist" else (self._mount().camera, "base")
+
+    def _canvas(self, mount: _Mount) -> Canvas:
+        self._image.paste(mount.background)
+        return Canvas(self._image)
+
+    def _camera(self, eye: Any, target: Any, up: Any, field_of_view_deg: float) -> Pinhole:
+        width, height = self._size
+        return Pinhole.looking_at(eye, target, up, field_of_view_deg=field_of_view_deg, width=width, height=height)
+
+    def _draw_room(self, camera: Pinhole) -> tuple[Canvas, list[Face]]:
+        """What lies behind the totes' content, and the faces to draw once the content is drawn."""
+        self._image.paste(self._nothing)  # four times faster than filling a rectangle
+        canvas = Canvas(self._image)
+        behind, before = self._room.layers(camera.position)
+        draw.draw_parts(canvas, camera, self._room.points, behind)
+        return canvas, before
+
+    def _draw_items(self, canvas: Canvas, camera: Pinhole, scene: Scene, *, held: bool) -> None:
+        shape, size = min(self._things, key=lambda thing: float(np.abs(scene.extent - thing[1]).sum()))
+        items = [item for item in scene.items if item.held == held]
+        if not held:
+            items.sort(key=lambda item: round(float(item.at[2]) / LAYER_M))  # noise does not turn a pile over
+            things = [scenery.shadow(item.at, item.yaw, size, self._totes) for item in items]
+            if self.view != "wrist":
+                things.append(scenery.shadow(scene.tip, 0.0, (0.07, 0.10, 0.06), self._totes))
+            for thing in things:
+                draw.draw_parts(canvas, camera, thing.points, thing.parts)
+        for item in items:
+            draw.draw_parts(canvas, camera, draw.posed(shape.points, item.at, item.yaw), shape.parts)
+
+    def _draw_hand(self, canvas: Canvas, camera: Pinhole, scene: Scene) -> None:
+        self._draw_items(canvas, camera, scene, held=True)
+        self._draw_fingers(canvas, camera, scene)
+        centre = scene.tip - 0.078 * scene.turn[:, 2]
+        draw.draw_box(canvas, camera, centre, scene.turn, (0.055, 0.185, 0.050), (216, 220, 226))
+
+    def _draw_fingers(self, canvas: Canvas, camera: Pinhole, scene: Scene) -> None:
+        offset = scene.opening_m / 2 + 0.008
+        for side in (-1.0, 1.0):
+            centre = scene.tip + side * offset * scene.turn[:, 1] - 0.018 * scene.turn[:, 2]
+            draw.draw_box(canvas, camera, centre, scene.turn, (0.020, 0.014, 0.060), (60, 64, 72))

@@ -1,0 +1,109 @@
+"""The side door of an emulator: a scene to stage and to sense, faults to inject. A real controller has none of this.
+
+May not: be reached from another host, or stop the emulator's loop: each client has a thread of its own.
+
+TCP, port 13370 of the emulator's address, one JSON object a line, one line of answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socketserver
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from labctl.drivers.sim.control_link import MOST_BYTES, PORT
+from labctl.drivers.sim.plant import Plant
+
+from labctl.errors import InputError, LabctlError
+
+
+class Emulator(Protocol):
+    """What every emulator is. `inject` and `clear` (a person at the robot ends what stands) are called from any
+    thread; `run` serves in the calling thread until `until()` is true.
+    """
+
+    name: str
+    ports: Mapping[str, int]
+    faults: Mapping[str, str]
+    plant: Plant
+
+    def inject(self, name: str, args: Mapping[str, Any]) -> None: ...
+    def clear(self) -> None: ...
+    def stats(self) -> dict[str, Any]: ...
+    def run(self, until: Callable[[], bool]) -> None: ...
+    def close(self) -> None: ...
+
+
+class ControlServer:
+    """Answers control requests until closed. `quit_asked` is set by a client's "quit"."""
+
+    def __init__(self, host: str, emulator: Emulator) -> None:
+        self.quit_asked = threading.Event()
+        verbs = _verbs(emulator, self.quit_asked)
+
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self) -> None:
+                with contextlib.suppress(ConnectionError):  # a client that is killed resets its connection
+                    self._talk()
+
+            def _talk(self) -> None:
+                while line := self.rfile.readline(MOST_BYTES + 1):
+                    answer = _answer(verbs, line)
+                    self.wfile.write(json.dumps(answer).encode() + b"\n")
+                    if len(line) > MOST_BYTES:
+                        return
+
+        class Server(socketserver.ThreadingTCPServer):
+            daemon_threads = True
+            allow_reuse_address = True
+
+        try:
+            self._server = Server((host, PORT), Handler)
+        except OSError as error:
+            why = f"{host}:{PORT} cannot be bound ({error.strerror}); another emulator runs there"
+            raise InputError(why) from error
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="control", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def _verbs(emulator: Emulator, quit_asked: threading.Event) -> dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]]:
+    def nothing(act: Callable[[Mapping[str, Any]], Any]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+        def call(body: Mapping[str, Any]) -> dict[str, Any]:
+            act(body)
+            return {}
+
+        return call
+
+    plant = emulator.plant
+    return {
+        "stage": nothing(lambda body: plant.stage(body["condition"], int(body["seed"]))),
+        "sense": lambda body: plant.sense(),
+        "stats": lambda body: emulator.stats(),
+        "faults": lambda body: {"faults": dict(emulator.faults)},
+        "fault": nothing(lambda body: emulator.inject(str(body["name"]), body.get("args", {}))),
+        "clear": nothing(lambda body: emulator.clear()),
+        "quit": nothing(lambda body: quit_asked.set()),
+    }
+
+
+def _answer(verbs: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]], line: bytes) -> dict[str, Any]:
+    if len(line) > MOST_BYTES:
+        return {"ok": False, "error": f"a request is at most {MOST_BYTES} bytes"}
+    try:
+        body = json.loads(line)
+        verb = verbs.get(str(body.get("do"))) if isinstance(body, dict) else None
+        if verb is None:
+            return {"ok": False, "error": f'give {{"do": …}} with one of: {", ".join(verbs)}'}
+        return {"ok": True, **verb(body)}
+    except LabctlError as error:
+        return {"ok": False, "error": str(error)}
+    except (ValueError, KeyError, TypeError) as error:
+        return {"ok": False, "error": f"not a request that is understood: {type(error).__name__}: {error}"}

@@ -1,0 +1,158 @@
+"""Driver "emulated": a real driver in front of an emulated controller, with what a simulated cell's sensors know.
+
+May not: reach anything but loopback. The arm is moved by the wrapped driver alone, over the real protocol; the scene,
+its items and their fate come through the emulator's side door.
+
+Options: `driver` ("franka" or "ur5") and `driver_options`, with the emulator's `host` among them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from labctl.drivers.sim.control_link import ControlLink, loopback
+
+from labctl import devices
+from labctl.clock import SECOND, MonotonicClock
+from labctl.devices import Batch, DeviceEvent, Kind, StreamSpec
+from labctl.errors import DeviceError, DeviceLost, InputError
+
+OPTIONS = ("driver", "driver_options")
+TRACKED = ("x", "y", "z", "yaw", "visible", "in_target", "lost", "held")
+SCENE = ("source_tote", "target_tote", "object", "object_index", "camera_side")
+JOIN_S = 3.0
+
+
+class EmulatedCell:
+    """A robot of kind "emulated": the wrapped one, its scene staged and sensed through the side door."""
+
+    kind: Kind = "emulated"
+
+    def __init__(self, inner: Any, link: ControlLink, observe_hz: float) -> None:
+        self._inner, self._link = inner, link
+        # plain attributes, not __getattr__: a runtime check against a Protocol looks only at what is really there
+        for name in ("dof", "joint_names", "control_hz", "to_joints", "to_pose", "follow", "status", "stop", "recover"):
+            setattr(self, name, getattr(inner, name))
+        tracker = StreamSpec("tracker", ("item", *TRACKED), "m rad", observe_hz)
+        self.streams = (*inner.streams, tracker)
+        self._period_ns = round(SECOND / observe_hz)
+        self._clock = MonotonicClock()
+        self._lock = threading.Lock()
+        self._end = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._sensed: dict[str, np.ndarray] = {}
+        self._seen: list[tuple[int, np.ndarray]] = []
+        self._events: list[DeviceEvent] = []
+        self._to_stage: dict[str, Any] | None = None
+        self._lost = ""
+
+    @property
+    def clipped(self) -> str:
+        """The wrapped robot's own, as it is now."""
+        return self._inner.clipped
+
+    def connect(self, now_ns: int) -> None:
+        """Connect the wrapped driver and the side door. Raises DeviceLost or DeviceRefused."""
+        self._sense()
+        try:
+            self._inner.connect(now_ns)
+        except DeviceError:
+            self._link.close()
+            raise
+        self._thread = threading.Thread(target=self._watch, name="scene", daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        due = self._clock.now_ns()
+        while not self._end.wait(max(0, due - self._clock.now_ns()) / SECOND):
+            due = max(due + self._period_ns, self._clock.now_ns() - SECOND)
+            try:
+                self._stage_if_home()
+                self._sense()
+            except DeviceError as error:
+                self._lost = str(error)
+                return
+
+    def _sense(self) -> None:
+        sensed = self._link.ask({"do": "sense"})
+        items = np.array(sensed["items"], dtype=float).reshape(-1, len(TRACKED))
+        events = [DeviceEvent(e["kind"], int(e["t_ns"]), e["body"]) for e in sensed["events"]]
+        with self._lock:
+            self._sensed = {"items": items, **{name: np.array(sensed[name], dtype=float) for name in SCENE}}
+            self._seen.append((int(sensed["t_ns"]), items))
+            self._events += events
+
+    def _stage_if_home(self) -> None:
+        if self._to_stage is not None and self._inner.staged():
+            self._link.ask({"do": "stage", **self._to_stage})
+            self._sense()
+            with self._lock:
+                self._events.clear()  # of the scene that is gone
+            self._to_stage = None
+
+    def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None:
+        """Send the arm home, then fill the source tote by the seed."""
+        self._raise_if_lost()
+        self._inner.stage(condition, seed, now_ns)
+        self._to_stage = {"condition": dict(condition), "seed": seed}
+
+    def staged(self) -> bool:
+        """Is the arm home and the scene set?"""
+        self._raise_if_lost()
+        return self._to_stage is None and self._inner.staged()
+
+    def observe(self) -> dict[str, np.ndarray]:
+        """The wrapped robot's state, the items as the simulated tracker saw them last, and the scene."""
+        self._raise_if_lost()
+        with self._lock:
+            return {**self._inner.observe(), **self._sensed}
+
+    def drain(self, now_ns: int) -> list[Batch]:
+        """The wrapped robot's batches, and what the tracker saw since the last drain, each sighting once."""
+        self._raise_if_lost()
+        with self._lock:
+            seen, self._seen = self._seen, self._seen[-1:]
+        fresh = [pair for i, pair in enumerate(seen[1:], 1) if pair[0] > seen[i - 1][0]]
+        batches = self._inner.drain(now_ns)
+        if sum(len(items) for _, items in fresh):
+            t_ns = np.repeat(np.array([t for t, _ in fresh]), [len(items) for _, items in fresh])
+            item = np.concatenate([np.arange(len(items), dtype=float) for _, items in fresh])
+            batches.append(Batch("tracker", t_ns, np.column_stack([item, np.concatenate([i for _, i in fresh])])))
+        return batches
+
+    def events(self) -> list[DeviceEvent]:
+        """What happened to arm and items since the last call, in order."""
+        with self._lock:
+            found, self._events = self._events, []
+        return sorted(self._inner.events() + found, key=lambda event: event.t_ns)
+
+    def close(self) -> None:
+        """Close the wrapped robot and the side door. Any number of times."""
+        self._end.set()
+        if self._thread is not None:
+            self._thread.join(JOIN_S)
+            self._thread = None
+        self._inner.close()
+        self._link.close()
+
+    def _raise_if_lost(self) -> None:
+        if self._lost:
+            raise DeviceLost(self._lost)
+
+
+def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> EmulatedCell:
+    """The wrapped driver in front of an emulator. Raises InputError for another option, cell kind or host."""
+    for name in options:
+        if name not in OPTIONS:
+            raise InputError(f"emulated has no option {name!r}; known options: {', '.join(OPTIONS)}")
+    if cell["cell"]["kind"] != "emulated":
+        raise InputError(f'driver "emulated" needs a cell of kind "emulated", found {cell["cell"]["kind"]!r}')
+    inner = options.get("driver_options", {})
+    if "driver" not in options or not isinstance(inner, Mapping) or "host" not in inner:
+        raise InputError('emulated needs driver = "franka" or "ur5", and driver_options with the emulator\'s host')
+    host = loopback(str(inner["host"]))
+    robot = devices.load(options["driver"], inner, cell=cell, fixture=fixture)
+    return EmulatedCell(robot, ControlLink(host), float(cell["robot"]["observe_hz"]))

@@ -1,0 +1,42 @@
+"""Driver "sim_person": a simulated person teleoperating the arm, in the place of the human reference.
+
+May not: be taken for a person. Its kind is "sim", and a report of its episodes says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from labctl.drivers.sim.picker import Picker, Skill, difficulties, options_of
+
+OPTIONS = ("load_s", "crash_at")
+
+PRACTISED = Skill(
+    speed_m_s=0.42,
+    aim_m=0.0025,
+    bias_m=0.0,
+    pause_p=0.15,
+    pause_s=0.5,
+    react_s=0.5,
+    outside_p=0.0005,
+    low_p=0.0,
+    fast_p=0.0,
+    frailty=0.15,
+    latency_s=0.0,
+    chunk=12,
+    execute=10,
+)
+
+
+class SimulatedPerson(Picker):
+    """A simulated person: smooth, quick, and rarely wrong."""
+
+
+def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> SimulatedPerson:
+    """A simulated person. Options: load_s, crash_at ("load" or "infer", to test what a crash does).
+
+    Raises InputError for any other.
+    """
+    given = options_of(options, OPTIONS, "sim_person")
+    return SimulatedPerson(PRACTISED, difficulties(fixture), float(given.get("load_s", 0.0)), given.get("crash_at"))

@@ -1,0 +1,150 @@
+"""Driver "replay": an arm that moves as a recorded one did, as long as it is given setpoints. A fake, and says so.
+
+May not: follow what is asked of it: `sent` is what was recorded. Its kind is "replay" and every episode says so.
+
+Options: `file`, an .npz with t_ns (n,), values (n, m) and columns of a recorded arm/state stream, as
+`labctl export … --to npz` writes it, and `arm`: fr3, ur5 or ur5e.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from labctl.drivers.common import kinematics
+from labctl.drivers.common.box_limited_ik import Reach
+from labctl.drivers.common.limits import limits_of
+from labctl.drivers.common.options import Options
+from labctl.drivers.common.robot_tables import FR3, UR5, UR5E, Arm
+from labctl.drivers.common.states import state_spec
+
+from labctl.clock import SECOND
+from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints
+from labctl.errors import InputError
+
+ARMS: Mapping[str, Arm] = {"fr3": FR3, "ur5": UR5, "ur5e": UR5E}
+
+
+class ReplayArm:
+    """See `labctl.devices.Robot`. The playhead moves on with each setpoint and stays while none come."""
+
+    kind: Kind = "replay"
+    clipped = ""
+
+    def __init__(self, arm: Arm, seconds: np.ndarray, rows: np.ndarray, cell: Mapping[str, Any]) -> None:
+        robot = cell["robot"]
+        self.arm, self.dof, self.joint_names = arm, arm.dof, arm.joint_names
+        self.control_hz = float(robot["control_hz"])
+        self.streams = (state_spec(arm, float(robot["state_hz"])),)
+        self._reach = Reach(arm, limits_of(arm, robot["limits"]))
+        self._seconds, self._rows = seconds, rows
+        self._state_ns = round(SECOND / float(robot["state_hz"]))
+        self._head = 0.0
+        self._stopped = threading.Event()
+        self._closed = False
+        self._begin(0)
+
+    def _begin(self, now_ns: int) -> None:
+        self._drained_ns = now_ns
+        self._last = self._at(self._head)
+        self._speed = np.zeros(self.dof)
+        self._played: list[tuple[int, np.ndarray]] = [(now_ns, self._last)]
+
+    def _at(self, seconds: float) -> np.ndarray:
+        """Joints and opening (dof + 1,) of the recording, its last ones beyond its end."""
+        return np.array([np.interp(seconds, self._seconds, column) for column in self._rows.T])
+
+    def connect(self, now_ns: int) -> None:
+        self._begin(now_ns)
+
+    def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None:
+        """Back to the beginning of the recording. Ends a stop."""
+        self._head = 0.0
+        self._stopped.clear()
+        self._begin(now_ns)
+
+    def staged(self) -> bool:
+        return True
+
+    def to_joints(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
+        return self._reach.joints(poses, q_seed)
+
+    def to_pose(self, q: np.ndarray) -> np.ndarray:
+        return self._reach.pose(q)
+
+    def follow(self, wanted: Setpoints) -> Actions:
+        """Play on by a control period for each setpoint; limited and sent are what was recorded."""
+        requested = np.column_stack([wanted.q, wanted.gripper])
+        sent = np.empty_like(requested)
+        for i, t_ns in enumerate(wanted.t_ns.tolist()):
+            before = self._last
+            if not (self._stopped.is_set() or self._closed):
+                self._head += 1.0 / self.control_hz
+                self._last = self._at(self._head)
+            self._speed = (self._last - before)[:-1] * self.control_hz
+            self._played.append((t_ns, self._last))
+            sent[i] = self._last
+        return Actions(wanted.t_ns, requested, sent, sent, np.zeros(len(sent)))
+
+    def drain(self, now_ns: int) -> list[Batch]:
+        """States at the cell's rate since the last drain, up to now."""
+        t_ns = np.arange(self._drained_ns // self._state_ns + 1, now_ns // self._state_ns + 1) * self._state_ns
+        if not len(t_ns):
+            return []
+        self._drained_ns = now_ns
+        if now_ns > self._played[-1][0]:
+            self._speed = np.zeros(self.dof)
+        times = np.array([t for t, _ in self._played], float)
+        rows = np.array([row for _, row in self._played])
+        self._played = self._played[-1:]
+        at = np.column_stack([np.interp(t_ns, times, column) for column in rows.T])
+        speed = np.gradient(at[:, :-1], axis=0) * SECOND / self._state_ns if len(at) > 1 else np.zeros((1, self.dof))
+        poses = kinematics.poses(self.arm.chain, at[:, :-1])
+        parts = [at[:, :-1], speed, np.zeros_like(speed), poses, at[:, -1:], (t_ns / SECOND)[:, None]]
+        return [Batch("arm/state", t_ns, np.concatenate(parts, axis=1))]
+
+    def observe(self) -> dict[str, np.ndarray]:
+        q = self._last[:-1]
+        moving = not (self._stopped.is_set() or self._closed)
+        dq = self._speed if moving else np.zeros(self.dof)
+        return {"q": q, "dq": dq, "tcp": self._reach.pose(q), "gripper": self._last[-1:]}
+
+    def events(self) -> list[DeviceEvent]:
+        return []
+
+    def status(self) -> RobotStatus:
+        if self._stopped.is_set():
+            return RobotStatus("stopped", "stop was asked for")
+        return RobotStatus("moving" if self._speed.any() else "idle")
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def recover(self) -> None:
+        self._stopped.clear()
+
+    def close(self) -> None:
+        self._closed = True
+        self._stopped.set()
+
+
+def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> ReplayArm:
+    """A recorded arm. Raises InputError for an option, or a file that is not such a recording."""
+    given = Options("replay", options, ("file", "arm"))
+    arm = ARMS[given.choice("arm", "fr3", tuple(ARMS))]
+    path = Path(given.text("file"))
+    try:
+        with np.load(path, allow_pickle=False) as recording:
+            t_ns, values, columns = recording["t_ns"], recording["values"], [str(c) for c in recording["columns"]]
+    except (OSError, ValueError, KeyError) as error:
+        why = f"replay: {path} is not a recording ({error}); write one with: labctl export … --to npz"
+        raise InputError(why) from error
+    wanted = [*(f"q.{name}" for name in arm.joint_names), "gripper"]
+    missing = [name for name in wanted if name not in columns]
+    if missing or len(t_ns) < 2:
+        raise InputError(f"replay: {path} holds no {arm.name}: {', '.join(missing) or 'fewer than two samples'}")
+    rows = values[:, [columns.index(name) for name in wanted]]
+    return ReplayArm(arm, (t_ns - t_ns[0]) / SECOND, rows, cell)

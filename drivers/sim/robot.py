@@ -1,0 +1,278 @@
+"""A simulated robot: an arm that follows its setpoints exactly, a gripper and a scene, behind the `Robot` class.
+
+May not: choose motions, sleep or read a clock; time comes in with setpoints and drains. Behaves; proves nothing about
+hardware.
+
+No torque is modelled: the tau columns of `arm/state` are zero. The `tracker` stream is a simulated marker tracker with
+noise.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from labctl.drivers.common import kinematics
+from labctl.drivers.common.box_limited_ik import Reach
+from labctl.drivers.common.limits import Limiter, limits_of
+from labctl.drivers.common.robot_tables import Arm
+from labctl.drivers.common.sweep import Sweep, yaw_of
+from labctl.drivers.sim.world import World, tote_row
+
+from labctl.clock import SECOND
+from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints, StreamSpec
+from labctl.errors import DeviceRefused, InputError
+
+TCP_SPEED_M_S = 1.0  # the simulated safety controller stops above this speed of the tool
+STALE_S = 0.1  # without setpoints for this long the arm brakes by itself
+TRACKED = ("x", "y", "z", "yaw", "visible", "in_target", "lost", "held")
+
+
+class SimArm:
+    """One simulated robot. See `labctl.devices.Robot` for the verbs.
+
+    After `stop` the arm brakes within its acceleration limits and stays until `recover` or `stage`; so it does after a
+    safety stop, which latches.
+    """
+
+    kind: Kind = "sim"
+
+    def __init__(self, arm: Arm, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> None:
+        """cell, fixture.
+
+        Parsed cell and fixture files. Raises InputError for limits the arm does not have or a fixture of another kind.
+        """
+        robot = cell["robot"]
+        self.arm = arm
+        self.dof = arm.dof
+        self.joint_names = arm.joint_names
+        self.control_hz = float(robot["control_hz"])
+        self.world = World(fixture)
+        self._period_ns = round(SECOND / self.control_hz)
+        limits = limits_of(arm, robot["limits"])
+        self._limiter = Limiter(arm, limits, 1.0 / self.control_hz)
+        self._reach = Reach(arm, limits)
+        self._state_period_ns = round(SECOND / float(robot["state_hz"]))
+        self.streams = _streams(arm, robot)
+        self._stop_asked = threading.Event()
+        self._stopped = False
+        self._safety = ""
+        self._notes: list[DeviceEvent] = []
+        self._begin(0)
+
+    def _begin(self, now_ns: int) -> None:
+        self._t_ns = now_ns
+        self._drained_ns = now_ns
+        world = self.world
+        self._scene = {
+            "source_tote": _fixed(tote_row(world.source)),
+            "target_tote": _fixed(tote_row(world.target)),
+            "object": _fixed((*world.thing.size, world.thing.grasp_width)),
+            "object_index": _fixed((float(world.thing.index),)),
+            "camera_side": _fixed((world.camera_side,)),
+        }
+        self._sent = [(np.array([now_ns]), self._limiter.q[None, :].copy(), np.array([self.world.opening]))]
+        self._seen: list[tuple[int, np.ndarray]] = []
+
+    def connect(self, now_ns: int) -> None:
+        """Stand at the present configuration from now_ns on."""
+        self._begin(now_ns)
+
+    def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None:
+        """Fill the source tote from the seed and put the arm at home at once.
+
+        Also ends a stop. Raises InputError for an unknown name.
+        """
+        self.world.stage(condition, seed)
+        self._limiter.reset(self.arm.home)
+        self.recover()
+        self._notes.clear()
+        self._begin(now_ns)
+
+    def staged(self) -> bool:
+        """True: the simulated arm is at home at once."""
+        return True
+
+    @property
+    def clipped(self) -> str:
+        """The limit that shaped the last setpoints, "" when none did."""
+        return self._limiter.clipped
+
+    def to_pose(self, q: np.ndarray) -> np.ndarray:
+        """Tool pose (7,) for joint angles (dof,) in rad."""
+        return self._reach.pose(q)
+
+    def to_joints(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
+        """Joint angles (n, dof) in rad for tool poses (n, 7), continuing from q_seed (dof,); see `Reach`."""
+        q = self._reach.joints(poses, q_seed)
+        if self._reach.news:
+            self._notes.append(DeviceEvent("note", self._t_ns, {"reason": self._reach.news}))
+        return q
+
+    def follow(self, wanted: Setpoints) -> Actions:
+        """Follow setpoints one control period apart. Limited and sent differ only when the safety controller cuts in.
+
+        While stopped or braking both are the stop itself. Setpoints for a time already passed move nothing.
+        """
+        n = len(wanted.t_ns)
+        rows = np.empty((3, n, self.dof + 1))
+        rows[0, :, :-1], rows[0, :, -1] = wanted.q, wanted.gripper
+        late = int(np.searchsorted(wanted.t_ns, self._t_ns, side="right")) if n and wanted.t_ns[0] <= self._t_ns else 0
+        if late:
+            rows[1:, :late, :-1], rows[1:, :late, -1] = self._limiter.q, self.world.opening
+        if late < n:
+            t_ns, q, gripper = wanted.t_ns[late:], wanted.q[late:], wanted.gripper[late:]
+            rows[1, late:, :-1], rows[2, late:, :-1], openings = self._move(t_ns, q, gripper)
+            rows[1:, late:, -1] = openings
+        return Actions(wanted.t_ns, rows[0], rows[1], rows[2], np.zeros(n))
+
+    def _move(self, t_ns: np.ndarray, q: np.ndarray, gripper: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Limited joints, sent joints (n, dof) and the openings reached (n,)."""
+        if self._halted():
+            sent, openings = self._halt(t_ns)
+            return sent, sent, openings
+        start, tip = self._limiter.q, self._limiter.pose
+        limited = sweep = self._limiter.follow(q)
+        stop = self._hazard(tip, sweep) if sweep.travel else None
+        if stop is not None:
+            i, self._safety = stop
+            self.world.events.append(DeviceEvent("safety_stop", int(t_ns[i]), {"reason": self._safety}))
+            sweep = self._limiter.cut(sweep, start, i)
+        sent, openings = self._send(t_ns, sweep, gripper)
+        return limited.q, sent, openings
+
+    def _send(self, t_ns: np.ndarray, sweep: Sweep, gripper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        openings = self.world.advance(t_ns, sweep, gripper, self._period_ns / SECOND)
+        self._sent.append((t_ns, sweep.q, openings))
+        self._t_ns = int(t_ns[-1])
+        return sweep.q, openings
+
+    def _hazard(self, tip: tuple[float, ...], sweep: Sweep) -> tuple[int, str] | None:
+        n = len(sweep.q)
+        most = TCP_SPEED_M_S * self._period_ns / SECOND
+        if math.dist(tip[:3], sweep.end[:3]) > 0.7 * most * n or sweep.travel == math.inf:
+            steps = np.diff(sweep.positions, axis=1, prepend=np.array(tip[:3])[:, None])
+            fast = (steps * steps).sum(axis=0) > most * most
+            if fast.any():
+                return int(np.argmax(fast)), "the tool moved faster than the safety limit"
+        return self.world.contact(sweep)
+
+    def _halted(self) -> bool:
+        if self._stop_asked.is_set():
+            self._stopped = True
+        return self._stopped or bool(self._safety)
+
+    def _halt(self, t_ns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._send(t_ns, self._limiter.brake(len(t_ns)), np.full(len(t_ns), self.world.opening))
+
+    def drain(self, now_ns: int) -> list[Batch]:
+        """State sampled at the cell's rate since the last drain, up to the newest setpoint, and what the tracker saw.
+
+        Without setpoints for 0.1 s the arm has braked and stood since: those samples are made here.
+        """
+        idle = (now_ns - self._t_ns) // self._period_ns
+        if idle > 0 and (self._halted() or idle * self._period_ns > STALE_S * SECOND):
+            self._halt(self._t_ns + self._period_ns * np.arange(1, idle + 1))
+        batches = []
+        first = self._drained_ns // self._state_period_ns + 1
+        last = self._t_ns // self._state_period_ns
+        if last >= first:
+            batches.append(self._sample(np.arange(first, last + 1) * self._state_period_ns))
+            self._drained_ns = self._t_ns
+        if self._seen:
+            counts = [len(items) for _, items in self._seen]
+            t_ns = np.repeat(np.array([t for t, _ in self._seen]), counts)
+            item = np.concatenate([np.arange(count, dtype=float) for count in counts])
+            values = np.column_stack([item, np.concatenate([items for _, items in self._seen])])
+            batches.append(Batch("tracker", t_ns, values))
+            self._seen = []
+        return batches
+
+    def _sample(self, t_ns: np.ndarray) -> Batch:
+        times, q, grip = (np.concatenate([row[i] for row in self._sent]) for i in range(3))
+        after = np.clip(np.searchsorted(times, t_ns), 1, len(times) - 1)
+        gap = (times[after] - times[after - 1]) / SECOND
+        share = ((t_ns - times[after - 1]) / SECOND / gap)[:, None]
+        moved = q[after] - q[after - 1]
+        values = np.zeros((len(t_ns), 3 * self.dof + 8))
+        joints = q[after - 1] + share * moved
+        values[:, : self.dof] = joints
+        values[:, self.dof : 2 * self.dof] = moved / gap[:, None]
+        values[:, 3 * self.dof : -1] = kinematics.poses(self.arm.chain, joints)
+        values[:, -1] = grip[after - 1] + share[:, 0] * (grip[after] - grip[after - 1])
+        self._sent = [(times[-1:], q[-1:], grip[-1:])]
+        return Batch("arm/state", t_ns, values)
+
+    def observe(self) -> dict[str, np.ndarray]:
+        """What sensors say now: q, dq (dof,), tcp (7,), gripper (1,), items (n, 8) from the tracker, and the scene.
+
+        The scene is known from the fixture. source_tote, target_tote (6,): centre on the floor and inner size, m.
+        object (4,): item size and grasp width, m; object_index (1,): which object of the fixture it is.
+        camera_side (1,): the layout's, 1 left, -1 right.
+        """
+        items = self.world.tracked(yaw_of(self._limiter.pose))
+        self._seen.append((self._t_ns, items))
+        return {
+            "q": self._limiter.q,
+            "dq": self._limiter.move * self.control_hz,
+            "tcp": np.array(self._limiter.pose),
+            "gripper": np.array([self.world.opening]),
+            "items": items,
+            **self._scene,
+        }
+
+    def events(self) -> list[DeviceEvent]:
+        """What happened since the last call, at its measured time, in order."""
+        found = self._notes + self.world.events
+        self._notes, self.world.events = [], []
+        return sorted(found, key=lambda event: event.t_ns) if len(found) > 1 else found
+
+    def status(self) -> RobotStatus:
+        if self._safety:
+            return RobotStatus("safety_stop", self._safety)
+        if self._stop_asked.is_set() or self._stopped:
+            return RobotStatus("stopped", "stop was asked for")
+        return RobotStatus("idle" if self._limiter.still else "moving")
+
+    def stop(self) -> None:
+        """Brake within the acceleration limits, from the next servo cycle on. Any thread; any number of times."""
+        self._stop_asked.set()
+
+    def recover(self) -> None:
+        """Allow motion again after a stop or safety stop.
+
+        Raises DeviceRefused while the arm still moves. Moves nothing.
+        """
+        if not self._limiter.still:
+            raise DeviceRefused("the arm is still moving: wait until it stands, then recover")
+        self._stop_asked.clear()
+        self._stopped = False
+        self._safety = ""
+
+    def close(self) -> None:
+        self.stop()
+
+
+def _fixed(values: Sequence[float]) -> np.ndarray:
+    array = np.array(values, dtype=float)
+    array.setflags(write=False)
+    return array
+
+
+def _streams(arm: Arm, robot: Mapping[str, Any]) -> tuple[StreamSpec, ...]:
+    joints = tuple(f"{what}.{name}" for what in ("q", "dq", "tau") for name in arm.joint_names)
+    pose = tuple(f"tcp.{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw"))
+    return (
+        StreamSpec("arm/state", (*joints, *pose, "gripper"), "rad rad/s N.m m", float(robot["state_hz"])),
+        StreamSpec("tracker", ("item", *TRACKED), "m rad", float(robot["observe_hz"])),
+    )
+
+
+def build_sim(arm: Arm, options: Mapping[str, Any], cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> SimArm:
+    """A simulated robot from parsed files. It takes no options: raises InputError for any."""
+    if options:
+        raise InputError(f"sim_{arm.name} takes no options, found: {', '.join(sorted(options))}")
+    return SimArm(arm, cell, fixture)

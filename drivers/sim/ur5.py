@@ -1,0 +1,20 @@
+"""Driver "sim_ur5": a simulated Universal Robots UR5 (CB3) with a parallel gripper and two totes.
+
+May not: hold behaviour of its own; everything is in `drivers.common`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from labctl.drivers.common.robot_tables import UR5
+from labctl.drivers.sim.robot import SimArm, build_sim
+
+
+def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> SimArm:
+    """A simulated UR5; cell and fixture are the parsed files.
+
+    Raises InputError for an option, a limit or a fixture it cannot take.
+    """
+    return build_sim(UR5, options, cell, fixture)

@@ -1,0 +1,1 @@
+"""A person at a device as a controller, and the devices."""

@@ -1,0 +1,185 @@
+"""From a hand to actions: dead-man, alignment, ramp, caps and stale input, the same for every device. Pure.
+
+May not: read a device or a clock, or let anything through from a hand that has let go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from labctl.clock import SECOND
+from labctl.errors import InputError
+
+AXES = ("x", "y", "z", "rx", "ry", "rz")
+JUMP_RAD = 0.35  # a leader's joint that turns farther between two readings was knocked or misread
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a device said at t_ns (host's monotonic clock): axes (6,) from -1 to 1, or joints (dof,) in rad of a leader.
+
+    engaged: the dead-man or clutch is held. grip: opening from 0 (closed) to 1 (open), None to leave it. done: the
+    person says that the task is finished.
+    """
+
+    t_ns: int
+    axes: np.ndarray | None = None
+    joints: np.ndarray | None = None
+    engaged: bool = False
+    grip: float | None = None
+    done: bool = False
+
+
+class Device(Protocol):
+    """A thing in a hand. `open` raises DeviceLost when it is not there; `poll` waits at most some 20 ms and gives a
+    reading, or None when there is no news; it raises DeviceLost once the device is gone. `quiet`: without news nothing
+    has changed (a keyboard); others send all the time, and their silence is a loss of input.
+    """
+
+    leader: bool
+    quiet: bool
+
+    def open(self) -> None: ...
+    def poll(self) -> Reading | None: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """The most a hand may ask for, and how it is let in: m/s, rad/s, s, rad; deadband as a share of full deflection."""
+
+    linear_m_s: float = 0.15
+    angular_rad_s: float = 0.6
+    joint_rad_s: float = 0.8
+    deadband: float = 0.05
+    stale_s: float = 0.1
+    ramp_s: float = 0.4
+    align_rad: float = 0.6
+
+
+class Gate:
+    """Lets a hand's wish through, or rest. One for an episode; times are monotonic ns."""
+
+    def __init__(self, caps: Caps, *, leader: bool, quiet: bool) -> None:
+        self._caps = caps
+        self._leader, self._quiet = leader, quiet
+        self._since_ns: int | None = None  # engaged since
+        self._offset: np.ndarray | None = None
+        self._last: np.ndarray | None = None
+        self.why = "waiting for the clutch"
+
+    def ready(self, reading: Reading | None, q: np.ndarray, now_ns: int) -> bool:
+        """May the clock start? The clutch is held, the input is fresh and a leader stands near the arm; `why` says
+        what is missing.
+        """
+        self.why = self._missing(reading, q, now_ns)
+        return not self.why
+
+    def wants(self, reading: Reading | None, q: np.ndarray, now_ns: int) -> bool:
+        """May the hand have the arm? It has taken hold and holds on, or is ready to take hold."""
+        if self._since_ns is not None:
+            return not self.resting(reading, now_ns)
+        return self.ready(reading, q, now_ns)
+
+    def resting(self, reading: Reading | None, now_ns: int) -> str:
+        """Why this reading moves nothing; "" when the hand has hold of the arm."""
+        if reading is None or self._stale(reading, now_ns):
+            return "no fresh input from the device"
+        return "" if reading.engaged else "hold the clutch"
+
+    def _missing(self, reading: Reading | None, q: np.ndarray, now_ns: int) -> str:
+        rests = self.resting(reading, now_ns)
+        if rests or reading is None:
+            return rests
+        if reading.joints is not None:
+            gap = np.abs(reading.joints - q)
+            if gap.max() > self._caps.align_rad:
+                joint = int(gap.argmax()) + 1
+                return f"bring the leader to the arm: joint {joint} is {gap.max():.2f} rad away"
+        return ""
+
+    def told(self, reading: Reading | None, q: np.ndarray, now_ns: int) -> dict[str, Any]:
+        """What a screen says of the hand: waits (what is missing, "" when nothing is), engaged, fresh, ramp (share of
+        the wish that is let through, 0 to 1), and of a leader gap_rad (dof,) to the arm's joints q and limit_rad.
+        """
+        since_ns = self._since_ns
+        gap = None if reading is None or reading.joints is None else np.abs(reading.joints - q)
+        return {
+            "waits": self._missing(reading, q, now_ns) if since_ns is None else self.resting(reading, now_ns),
+            "engaged": bool(reading and reading.engaged),
+            "fresh": reading is not None and not self._stale(reading, now_ns),
+            "ramp": 0.0 if since_ns is None else round(self._ramp((now_ns - since_ns) / SECOND), 1),
+            "gap_rad": None if gap is None else [round(float(joint), 2) for joint in gap],
+            "limit_rad": self._caps.align_rad,
+        }
+
+    def _stale(self, reading: Reading, now_ns: int) -> bool:
+        return not self._quiet and now_ns - reading.t_ns > self._caps.stale_s * SECOND
+
+    def _engaged_s(self, reading: Reading | None, now_ns: int) -> float | None:
+        """Seconds since the clutch took hold; None while it does not."""
+        if reading is None or not reading.engaged or self._stale(reading, now_ns):
+            self._since_ns, self._offset, self._last = None, None, None
+            return None
+        if self._since_ns is None:
+            self._since_ns = now_ns
+        return (now_ns - self._since_ns) / SECOND
+
+    def _ramp(self, held_s: float) -> float:
+        return 1.0 if self._caps.ramp_s <= 0 else min(1.0, held_s / self._caps.ramp_s)
+
+    def twist(self, reading: Reading | None, now_ns: int) -> np.ndarray:
+        """(6,) m/s and rad/s along the base's axes; zero when the hand has let go."""
+        held_s = self._engaged_s(reading, now_ns)
+        if held_s is None or reading is None or reading.axes is None:
+            return np.zeros(6)
+        pushed = np.clip(reading.axes, -1.0, 1.0)
+        band = self._caps.deadband
+        pushed = np.sign(pushed) * np.maximum(np.abs(pushed) - band, 0.0) / (1.0 - band)
+        for part, most in ((slice(0, 3), self._caps.linear_m_s), (slice(3, 6), self._caps.angular_rad_s)):
+            length = float(np.linalg.norm(pushed[part]))
+            pushed[part] *= most / max(1.0, length)
+        return self._ramp(held_s) * pushed
+
+    def joints(self, reading: Reading | None, q: np.ndarray, dt_s: float, now_ns: int) -> np.ndarray:
+        """(dof,) rad: where to be dt_s from now: after the leader, from where the arm was when the clutch took hold.
+
+        A hand that has let go, or a leader that jumped, leaves the arm where it is.
+        """
+        held_s = self._engaged_s(reading, now_ns)
+        if held_s is None or reading is None or reading.joints is None:
+            return np.array(q, dtype=float)
+        if self._last is not None and np.abs(reading.joints - self._last).max() > JUMP_RAD:
+            self._since_ns, self._offset, self._last = now_ns, None, None
+        if self._offset is None:
+            self._offset = q - reading.joints
+        self._last = reading.joints
+        assert self._since_ns is not None
+        most = self._caps.joint_rad_s * self._ramp((now_ns - self._since_ns) / SECOND) * dt_s
+        return q + np.clip(reading.joints + self._offset - q, -most, most)
+
+
+def axis_map(names: Sequence[str]) -> np.ndarray:
+    """(6, 6) that turns a device's axes into the base's: names[i] is the device axis, with its sign, that drives base
+    axis i, such as ("y", "-x", "z", "rx", "ry", "rz"). Raises InputError.
+    """
+    found = np.zeros((6, 6))
+    if len(names) != 6:
+        raise InputError(f"axes has {len(names)} entries; give six, one for each of {', '.join(AXES)}")
+    for row, name in enumerate(names):
+        sign, plain = (-1.0, name[1:]) if name.startswith("-") else (1.0, name.removeprefix("+"))
+        if plain == "0":
+            continue
+        if plain not in AXES:
+            raise InputError(f"unknown axis {name!r}; axes are {', '.join(AXES)}, with - to turn one round, or 0")
+        found[row, AXES.index(plain)] = sign
+    return found
+
+
+def mapped(reading: Reading, axes: np.ndarray) -> Reading:
+    """A reading along the base's axes."""
+    return reading if reading.axes is None else replace(reading, axes=axes @ reading.axes)

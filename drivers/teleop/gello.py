@@ -1,0 +1,107 @@
+"""A GELLO leader arm: Dynamixel servos on one bus, ids 1 to dof and the trigger; joints in, nothing out.
+
+May not: switch a servo's torque on, or write anything but the request for positions.
+
+Protocol 2.0: present position is four bytes at 132, 4096 to a turn. Offsets change when a leader is taken apart; the
+alignment gate refuses a leader that stands elsewhere than the arm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from labctl.drivers.common.options import Options
+from labctl.drivers.teleop.gate import Reading
+
+from labctl.clock import Clock, MonotonicClock
+from labctl.errors import DeviceLost, InputError, MissingExtra
+
+POSITION, LENGTH, TURN = 132, 4, 4096
+MISSES = 5  # readings in a row without an answer, and the leader is gone
+
+
+class Gello:
+    """See the module. joints: signs and offsets (dof,) that turn servo angles into the arm's, rad. The clutch is the
+    trigger's first fifth: a leader that lies down is not held.
+    """
+
+    leader = True
+    quiet = False
+
+    def __init__(
+        self,
+        port: str,
+        baud: int,
+        ids: list[int],
+        signs: np.ndarray,
+        offsets: np.ndarray,
+        trigger: tuple[int, float, float],
+        clock: Clock,
+    ) -> None:
+        self._port_name, self._baud = port, baud
+        self._ids, self._signs, self._offsets = ids, signs, offsets
+        self._trigger = trigger  # id, angle released, angle pressed, rad
+        self._clock = clock
+        self._port: Any = None
+        self._bus: Any = None
+        self._missed = 0
+
+    def open(self) -> None:
+        try:
+            from dynamixel_sdk import GroupSyncRead, PacketHandler, PortHandler
+        except ModuleNotFoundError as error:
+            raise MissingExtra("teleop", "a GELLO leader") from error
+        self._port = PortHandler(self._port_name)
+        try:
+            self._port.openPort()
+            self._port.setBaudRate(self._baud)
+        except Exception as error:  # pyserial's, termios' and the SDK's own: none of them is documented
+            raise DeviceLost(f"{self._port_name} cannot be opened ({error})") from error
+        self._bus = GroupSyncRead(self._port, PacketHandler(2.0), POSITION, LENGTH)
+        for number in (*self._ids, self._trigger[0]):
+            self._bus.addParam(number)
+        self._missed = 0
+
+    def poll(self) -> Reading | None:
+        try:
+            answered = self._bus.txRxPacket() == 0
+        except Exception as error:  # see open
+            raise DeviceLost(f"its serial line broke ({error})") from error
+        if not answered:
+            self._missed += 1
+            if self._missed >= MISSES:
+                raise DeviceLost(f"no answer from the servos {MISSES} times in a row; check power and cable")
+            return None
+        self._missed = 0
+        angles = np.array([self._angle(number) for number in self._ids])
+        number, released, pressed = self._trigger
+        pull = float(np.clip((self._angle(number) - released) / (pressed - released), 0.0, 1.0))
+        grip = 1.0 - float(np.clip((pull - 0.2) / 0.8, 0.0, 1.0))
+        joints = self._signs * angles + self._offsets
+        return Reading(self._clock.now_ns(), joints=joints, engaged=pull > 0.05, grip=grip)
+
+    def _angle(self, number: int) -> float:
+        """A servo's angle in rad, signed: it may have turned past zero."""
+        raw = self._bus.getData(number, POSITION, LENGTH)
+        return (raw - (1 << 32) if raw >= 1 << 31 else raw) * 2 * np.pi / TURN
+
+    def close(self) -> None:
+        if self._port is not None:
+            self._port.closePort()
+            self._port = None
+
+
+def build(options: Mapping[str, Any]) -> Gello:
+    """A leader arm. Options: port, baud, ids, signs, offsets_rad, trigger_id, trigger_rad (released, pressed)."""
+    known = ("port", "baud", "ids", "signs", "offsets_rad", "trigger_id", "trigger_rad")
+    given = Options("teleop_gello", options, known)
+    ids = [int(number) for number in options.get("ids", range(1, 8))]
+    signs, offsets = given.numbers("signs", None, len(ids)), given.numbers("offsets_rad", None, len(ids))
+    if signs is None or offsets is None or set(np.abs(signs)) != {1.0}:
+        raise InputError(f"teleop_gello needs signs (1 or -1) and offsets_rad, {len(ids)} each, from its calibration")
+    released, pressed = given.row("trigger_rad", (0.0, 0.7))
+    trigger = (int(given.number("trigger_id", len(ids) + 1, 0, 252)), released, pressed)
+    baud = int(given.number("baud", 57600, 9600, 4_500_000))
+    return Gello(given.text("port"), baud, ids, signs, offsets, trigger, MonotonicClock())

@@ -1,0 +1,101 @@
+"""A keyboard in a terminal: W S A D R F move, Q E turn, G toggles the gripper; a key counts for as long as it repeats.
+
+May not: need a window system; it reads the terminal named in the cell, which nobody else may be reading.
+
+A terminal sends no key-up. A key is held while it keeps repeating: the hand has let go when nothing came for 0.25 s,
+and until a key's repeat begins it counts for that long. So a keyboard is for practice and trouble, not for a reference.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import termios
+import tty
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from labctl.drivers.common.options import Options
+from labctl.drivers.teleop.gate import Reading
+
+from labctl.clock import Clock, MonotonicClock
+from labctl.errors import DeviceLost
+
+HELD_NS = 250_000_000
+WAIT_S = 0.02
+MOVES = {
+    "w": (0, 1.0),
+    "s": (0, -1.0),
+    "a": (1, 1.0),
+    "d": (1, -1.0),
+    "r": (2, 1.0),
+    "f": (2, -1.0),
+    "q": (5, 1.0),
+    "e": (5, -1.0),
+}
+GRIP, DONE = "g", "\r"
+
+
+class Keyboard:
+    """See the module. `terminal` is a path such as "/dev/pts/3" (type `tty` in that terminal)."""
+
+    leader = False
+    quiet = False
+
+    def __init__(self, terminal: Path, clock: Clock) -> None:
+        self._terminal = terminal
+        self._clock = clock
+        self._file = -1
+        self._before: Any = None
+        self._held: dict[str, int] = {}
+        self._grip = 1.0
+
+    def open(self) -> None:
+        try:
+            self._file = os.open(self._terminal, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
+            self._before = termios.tcgetattr(self._file)
+            tty.setcbreak(self._file)
+        except (OSError, termios.error) as error:
+            raise DeviceLost(f"{self._terminal} is no terminal that can be read ({error})") from error
+        self._held, self._grip = {}, 1.0
+
+    def poll(self) -> Reading | None:
+        try:
+            ready, _, _ = select.select([self._file], [], [], WAIT_S)
+            typed = os.read(self._file, 64).decode("latin-1") if ready else None
+        except (OSError, ValueError) as error:
+            raise DeviceLost(f"its terminal is gone ({error})") from error
+        if typed == "":
+            raise DeviceLost("its terminal was closed")
+        now_ns, done = self._clock.now_ns(), False
+        for key in (typed or "").lower():
+            if key in MOVES:
+                self._held[key] = now_ns
+            elif key == GRIP:
+                self._grip = 1.0 - self._grip
+            done = done or key in DONE or key == "\n"
+        axes = np.zeros(6)
+        held = [key for key, at_ns in self._held.items() if now_ns - at_ns < HELD_NS]
+        for key in held:
+            axis, way = MOVES[key]
+            axes[axis] += way
+        # The terminal being read is the dead-man: without a key the axes are zero.
+        return Reading(now_ns, axes=axes, engaged=True, grip=self._grip, done=done)
+
+    def close(self) -> None:
+        if self._file >= 0:
+            if self._before is not None:
+                try:
+                    termios.tcsetattr(self._file, termios.TCSADRAIN, self._before)
+                except (OSError, termios.error):
+                    self._before = None  # the terminal is gone, and its settings with it
+            os.close(self._file)
+            self._file = -1
+
+
+def build(options: Mapping[str, Any]) -> Keyboard:
+    """A keyboard. Options: terminal (required), the path that `tty` prints in it."""
+    given = Options("teleop_keyboard", options, ("terminal",))
+    return Keyboard(Path(given.text("terminal")), MonotonicClock())

@@ -1,0 +1,1 @@
+"""Universal Robots UR5 and UR5e."""

@@ -1,0 +1,277 @@
+"""An emulated Universal Robots controller: RTDE, dashboard, script inputs and gripper URCap in front of one body.
+
+May not: send a burst after a stall: the clock advances and one package goes out, as from a controller that was never
+late. Faults are scripted, never the machine's slowness.
+"""
+
+from __future__ import annotations
+
+import queue
+import select
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from labctl.drivers.common.robot_tables import Arm
+from labctl.drivers.robotiq.emulator.server import RobotiqServer
+from labctl.drivers.sim.plant import Plant
+from labctl.drivers.ur.emulator.body import PLAYING, POWER_OFF, RUNNING, STOPPED, Body
+from labctl.drivers.ur.emulator.dashboard import Dashboard
+from labctl.drivers.ur.emulator.rtde_server import PORT, RtdeServer
+from labctl.drivers.ur.emulator.script import ControlScript, Registers, ScriptEnded
+from labctl.drivers.ur.emulator.text import DASHBOARD_PORT, SCRIPT_PORTS, LineServer, line_end, program_end
+from labctl.drivers.ur.pose import to_ur
+
+from labctl.clock import MonotonicClock
+from labctl.errors import InputError
+
+CLOCK = MonotonicClock()
+MOST_UNSENT = 5000  # cycles remembered that this machine was too late to send
+CLOSEST = 0.6  # of a period: no two packages follow each other closer, however late the first was
+INTS = [(i, f"output_int_register_{i}") for i in (*range(3), *range(12, 20), *range(24, 27))]
+DOUBLES = [(i, f"output_double_register_{i}") for i in (*range(6), *range(12, 20), *range(24, 30))]
+STILL: dict[str, object] = {
+    "speed_scaling": 1.0,
+    "target_speed_fraction": 1.0,
+    "joint_mode": [253] * 6,
+    "joint_temperatures": [30.0] * 6,
+    "actual_main_voltage": 48.0,
+    "actual_robot_voltage": 48.0,
+}
+FAULTS = {
+    "protective_stop": "the robot stops itself, as after a collision",
+    "emergency_stop": "the button on the pendant is pressed, until cleared; then the robot is off",
+    "safeguard_stop": "the safeguard input opens, until cleared",
+    "ik_failure": "the next pose has no solution: the program ends",
+    "program_stop": "someone presses stop on the pendant",
+    "power_off": "the robot is switched off",
+    "local_control": "the robot is taken out of remote control, until cleared",
+    "rtde_stall": "seconds = no packages for so long (default 4)",
+    "rtde_close": "all RTDE connections are cut",
+    "dashboard_refuse": "verb, answer = what the dashboard answers instead, until cleared",
+    "refuse_version": "RTDE refuses the protocol version, until cleared",
+}
+
+
+class UrController:
+    """See `labctl.drivers.sim.control_port.Emulator`."""
+
+    faults: Mapping[str, str] = FAULTS
+
+    def __init__(
+        self, arm: Arm, host: str, fixture: Mapping[str, Any], *, rate_hz: float, version: tuple[int, ...], off: bool
+    ) -> None:
+        self.name = arm.name
+        period = 1.0 / rate_hz
+        self.plant = Plant(arm, fixture, period, now_ns=CLOCK.now_ns())
+        self.body = Body(arm, period)
+        if off:
+            self.body.robot_mode = POWER_OFF
+        self.registers = Registers()
+        self.ports: Mapping[str, int] = {"RTDE": PORT, "dashboard": DASHBOARD_PORT, "script": 30003, "gripper": 63352}
+        polyscope = ".".join(map(str, version))
+        serial = "20195500001" if version[0] >= 5 else "2017350001"
+        self._dashboard = Dashboard(self.body, "UR5", polyscope, serial, self._stop_program)
+        try:
+            self._rtde = RtdeServer(host, rate_hz, version, self._write)
+            self._texts = [LineServer(host, DASHBOARD_PORT, "Connected: Universal Robots Dashboard Server", line_end,
+                                      self._dashboard.answer)]  # fmt: skip
+            self._texts += [LineServer(host, port, "", program_end, self._load) for port in SCRIPT_PORTS]
+            self._gripper = RobotiqServer(host, self.plant)
+        except OSError as error:
+            raise InputError(
+                f"{host}: a port cannot be bound ({error.strerror}); another emulator runs there"
+            ) from error
+        self._period_ns = round(period * 1e9)
+        self._script: ControlScript | None = None
+        self._asked: queue.SimpleQueue[tuple[str, Mapping[str, Any]]] = queue.SimpleQueue()
+        self._cycle = self._late = self._commands = self._skipped = 0
+        self._unsent: deque[int] = deque(maxlen=MOST_UNSENT)
+        self._stall_until = 0
+        self._watch_s = 0.0
+        self._written = 0
+        self._popup = ""
+
+    # -- what clients do
+
+    def _write(self, values: dict[str, Any]) -> None:
+        for name, value in values.items():
+            head, _, number = name.rpartition("_")
+            if head == "input_int_register":
+                self.registers.ints_in[int(number)] = int(value)
+            elif head == "input_double_register":
+                self.registers.doubles_in[int(number)] = float(value)
+        self._commands += 1
+        self._written = self._cycle
+
+    def _load(self, text: str) -> None:
+        """A script arrives. Assumption: one sent to a robot that may not run it is dropped without an answer."""
+        if "rtde_control" not in text[:200]:
+            return
+        body = self.body
+        if body.robot_mode == RUNNING and body.safety_mode == 1:
+            body.motion = None
+            self._watch_s = 0.0
+            self._script = ControlScript(text, body, self.registers, self._set_watchdog)
+            body.runtime = PLAYING
+
+    def _set_watchdog(self, min_hz: float) -> None:
+        self._watch_s = 1.0 / min_hz if min_hz > 0 else 0.0
+        self._written = self._cycle
+
+    def _stop_program(self, popup: str = "") -> None:
+        if self._script is not None or self.body.runtime != STOPPED:
+            self.body.runtime = STOPPED
+        self._script, self.body.motion, self._watch_s = None, None, 0.0
+        if popup:
+            self._popup = popup
+            self._rtde.tell(popup)
+
+    # -- faults
+
+    def inject(self, name: str, args: Mapping[str, Any]) -> None:
+        if name not in FAULTS:
+            raise InputError(f"no fault {name!r}; known: {', '.join(FAULTS)}")
+        self._asked.put((name, dict(args)))
+
+    def clear(self) -> None:
+        self._asked.put(("", {}))
+
+    def _obey(self, name: str, args: Mapping[str, Any]) -> None:
+        body = self.body
+        match name:
+            case "":
+                body.release()
+                self._dashboard.refusals.clear()
+                self._rtde.refuse_version, self._stall_until = False, 0
+                self.plant.clear_contact()
+            case "protective_stop":
+                body.protective_stop("protective stop")
+            case "emergency_stop":
+                body.emergency_stop()
+                self._stop_program()
+            case "safeguard_stop":
+                body.safeguard_stop()
+            case "ik_failure":
+                if self._script is not None:
+                    self._stop_program("get_inverse_kin: no solution")
+            case "program_stop":
+                self._stop_program()
+            case "power_off":
+                self._stop_program()
+                body.power_off()
+            case "local_control":
+                body.remote = False
+                self._stop_program()  # Assumption: leaving remote control stops a program that was started remotely
+            case "rtde_stall":
+                self._stall_until = self._cycle + round(float(args.get("seconds", 4.0)) / body.dt)
+            case "rtde_close":
+                self._rtde.drop_all()
+            case "dashboard_refuse":
+                verb = str(args.get("verb", "unlock"))
+                self._dashboard.refusals[verb] = str(args.get("answer", f"Failed to execute: {verb}"))
+            case "refuse_version":
+                self._rtde.refuse_version = True
+
+    def stats(self) -> dict[str, Any]:
+        body = self.body
+        receive = [session.sent for session in self._rtde.sessions if session.started and not session.controls]
+        return {
+            "states_sent": self._rtde.sent,
+            "states_sent_to_client": receive[-1] if receive else 0,
+            "robot_time_s": self._cycle * body.dt,
+            "commands": self._commands,
+            "late_ticks": self._late,
+            "skipped_ticks": self._skipped,
+            "unsent_s": [cycle * body.dt for cycle in list(self._unsent)],  # the loop may add one meanwhile
+            "mode": self._dashboard.answer("robotmode"),
+            "safety": self._dashboard.answer("safetymode"),
+            "program": "running" if self._script is not None else "none",
+            "popup": self._popup,
+            "clients": len(self._rtde.sessions),
+            "q": body.q.tolist(),
+        }
+
+    # -- the control cycle
+
+    def run(self, until: Callable[[], bool]) -> None:
+        due = CLOCK.now_ns()
+        while not (self._cycle % 25 == 0 and until()):
+            while not self._asked.empty():
+                self._obey(*self._asked.get())
+            now = CLOCK.now_ns()
+            missed = max(0, (now - due) // self._period_ns)
+            if missed:  # this machine was late: the clock goes on, one package is sent
+                self._late += 1
+                self._skipped += missed
+                due += missed * self._period_ns
+            for _ in range(missed):
+                self._tick(now, publish=False)
+                self._unsent.append(self._cycle)
+            self._tick(now)
+            due = max(due + self._period_ns, now + round(CLOSEST * self._period_ns))
+            self._serve(due)
+
+    def _tick(self, now: int, *, publish: bool = True) -> None:
+        self._cycle += 1
+        body = self.body
+        if self._script is not None and body.runtime == PLAYING:
+            self._run_script(self._script)
+        if self._watch_s and (self._cycle - self._written) * body.dt > self._watch_s:
+            self._stop_program("the RTDE watchdog: no input for too long")
+        body.cycle()
+        self.plant.tick(body.q, now)
+        if self.plant.contact:
+            body.protective_stop(self.plant.contact)
+            self.plant.clear_contact()
+        if publish and self._cycle >= self._stall_until and self._rtde.sessions:
+            self._rtde.publish(self._cycle, self._values())
+
+    def _run_script(self, script: ControlScript) -> None:
+        try:
+            script.cycle()
+        except ScriptEnded as error:
+            self._stop_program(str(error))
+
+    def _values(self) -> dict[str, object]:
+        body, registers = self.body, self.registers
+        pose = to_ur(body.pose(body.q))
+        q, qd = body.q.tolist(), body.qd.tolist()
+        values: dict[str, object] = {
+            **STILL,
+            "timestamp": self._cycle * body.dt,
+            "target_q": q,
+            "actual_q": q,
+            "target_qd": qd,
+            "actual_qd": qd,
+            "target_qdd": body.qdd.tolist(),
+            "actual_TCP_pose": pose,
+            "target_TCP_pose": pose,
+            "robot_mode": body.robot_mode,
+            "safety_mode": body.safety_mode,
+            "safety_status_bits": body.safety_bits,
+            "runtime_state": body.runtime,
+            "robot_status_bits": int(body.robot_mode == RUNNING) | int(body.runtime == PLAYING) << 1,
+        }
+        for i, name in INTS:
+            values[name] = registers.ints_out[i]
+        for i, name in DOUBLES:
+            values[name] = registers.doubles_out[i]
+        return values
+
+    def _serve(self, due: int) -> None:
+        servers = [self._rtde, *self._texts]
+        while True:
+            now = CLOCK.now_ns()
+            sockets = [sock for server in servers for sock in server.sockets()]
+            for sock in select.select(sockets, [], [], max(0.0, (due - now) / 1e9))[0]:
+                for server in servers:
+                    server.read(sock)
+            if CLOCK.now_ns() >= due:
+                return
+
+    def close(self) -> None:
+        self._rtde.close()
+        for server in self._texts:
+            server.close()
+        self._gripper.close()

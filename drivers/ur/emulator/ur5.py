@@ -1,0 +1,24 @@
+"""Emulator "ur5": a Universal Robots UR5 (CB3, software 3.15, 125 Hz) on loopback.
+
+May not: hold behaviour of its own; everything is in `controller`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from labctl.drivers.common.robot_tables import UR5
+from labctl.drivers.sim.control_link import loopback
+from labctl.drivers.ur.emulator.controller import UrController
+
+from labctl.errors import InputError
+
+
+def build(options: Mapping[str, Any], *, host: str, fixture: Mapping[str, Any]) -> UrController:
+    """On `host`. Option: start = "running" (default) or "power_off". Raises InputError for another."""
+    start = options.get("start", "running")
+    if set(options) - {"start"} or start not in ("running", "power_off"):
+        raise InputError(f'the ur5 emulator has one option, start = "running" or "power_off"; found {dict(options)}')
+    version = (3, 15, 4, 106291)
+    return UrController(UR5, loopback(host), fixture, rate_hz=125.0, version=version, off=start == "power_off")

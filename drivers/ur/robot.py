@@ -1,0 +1,354 @@
+"""Driver "ur5": a UR5 (CB3) or UR5e through ur_rtde (RTDE and an uploaded control script), with a gripper by name.
+
+May not: power on, unlock or restart anything without an operator's word. Unverified on hardware: see docs/hardware.md.
+
+A lost RTDE link makes ur_rtde's control client loop and then crash the process; nothing can be done about that here.
+The arm process dies, labctl says so, the campaign lives. The watchdog on the robot stops it when this process is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import dashboard_client
+import numpy as np
+import rtde_control
+import rtde_receive
+from labctl.drivers.common import kinematics
+from labctl.drivers.common.options import Options
+from labctl.drivers.common.robot_tables import HAND_M, UR5, UR5E, Arm, with_tool
+from labctl.drivers.common.servoed_robot import StreamedArm
+from labctl.drivers.common.state_timeout import Silence
+from labctl.drivers.common.states import Sample, States
+from labctl.drivers.ur.pose import from_ur, to_ur
+from labctl.drivers.ur.words import ESTOP, IDLE, PLAYING, POWER_OFF, PROTECTIVE, RUNNING, has, what_is_wrong
+
+from labctl.clock import MILLISECOND, SECOND, MonotonicClock
+from labctl.devices import RobotStatus, load
+from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
+from labctl.realtime import PRIORITY, allowed, urgent
+
+KNOWN = (
+    *("host", "model", "servo", "tool_z_m", "payload_kg", "payload_cog_m", "home_rad", "home_speed_rad_s"),
+    *("lookahead_s", "gain", "register_offset", "power_on", "watchdog_hz", "silence_s", "gripper"),
+)
+MODELS: Mapping[str, tuple[Arm, float]] = {"ur5": (UR5, 125.0), "ur5e": (UR5E, 500.0)}
+SERVOS = ("joint", "cartesian", "velocity")
+VARIABLES = ["timestamp", "actual_q", "actual_qd", "target_q", "target_moment", "actual_TCP_pose"]
+VARIABLES += ["robot_mode", "safety_status_bits", "runtime_state", "robot_status_bits"]
+RTDE_PORT = 30004
+PROBE_S = 0.5
+SILENCE_S = 0.5  # without a state for so long, a robot is lost, unless the cell says otherwise
+POLL_NS = MILLISECOND // 4
+KICK_NS = 50 * MILLISECOND
+NEXT = {POWER_OFF: "power on", IDLE: "brake release"}  # by robot mode; all others pass by themselves
+STOP_RAD_S2 = 4.0
+HOME_RAD_S2 = 1.2
+ARRIVED_RAD = 1e-3
+SETTLED_RAD, SETTLE_CYCLES_S = 1e-4, 1.0
+CORRECT_PER_S = 5.0
+JOIN_S = 3.0
+# What pybind11 makes of the C++ exceptions of ur_rtde and boost: std::exception and its families.
+VENDOR = (RuntimeError, ValueError, IndexError, OverflowError, MemoryError)
+
+
+def mapped(error: BaseException) -> DeviceError:
+    """labctl's error for one of ur_rtde's, which says in words alone whether the link is gone."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    gone = ("connect", "timeout", "timed out", "socket", "end of file", "broken pipe", "reset by peer")
+    if isinstance(error, RuntimeError) and any(word in text.lower() for word in gone):
+        return DeviceLost(f"UR: {text}")
+    return DeviceRefused(f"UR: {text}")
+
+
+class UrLink:
+    """ur_rtde as the `Link` of a streamed arm."""
+
+    def __init__(self, host: str, arm: Arm, options: Options, state_hz: float, control_hz: float) -> None:
+        self._host, self._arm, self._remote = host, arm, arm.name == "ur5e"
+        self._state_hz, self._period_s = state_hz, 1.0 / control_hz
+        self._nap_ns = round(0.6 * SECOND / state_hz)
+        self._servo = options.choice("servo", "joint", SERVOS)
+        self._lookahead = options.number("lookahead_s", 0.1, 0.03, 0.2)
+        self._gain = options.number("gain", 300.0, 100.0, 2000.0)
+        self._upper = options.choice("register_offset", "lower", ("lower", "upper")) == "upper"
+        self._power_on = options.flag("power_on", False)
+        self._home_speed = options.number("home_speed_rad_s", 0.3, 0.01, 1.0)
+        self._payload = options.number("payload_kg", 0.0, 0.0, 5.0)
+        self._cog = options.row("payload_cog_m", (0.0, 0.0, 0.05))
+        self._watchdog_hz = options.number("watchdog_hz", 4.0, 1.0, 50.0)
+        self._tool = [0.0, 0.0, options.number("tool_z_m", HAND_M, 0.0, 0.5), 0.0, 0.0, 0.0]
+        self._receive: Any = None
+        self._control: Any = None
+        self._dashboard: Any = None
+        self._states: States | None = None
+        self._clock = MonotonicClock()
+        self._end = threading.Event()
+        self._reader: threading.Thread | None = None
+        self._seen_ns = self._kicked_ns = 0
+        self._stamp = -1.0
+        self._lost = ""
+        self._silence = Silence()
+        self._silence_ns = round(options.number("silence_s", SILENCE_S, 0.1, 5.0) * SECOND)
+        self._doing = ""  # servo, speed or move: what a halt has to end
+        self._settling = 0.0
+        self._goal = arm.home
+        self._homed_ns = 0
+
+    def open(self, states: States) -> None:
+        """Connect for reading, and for control if the robot is ready. Raises DeviceLost or DeviceRefused."""
+        self._states = states
+        try:
+            socket.create_connection((self._host, RTDE_PORT), PROBE_S).close()
+        except OSError as error:
+            why = f"no robot answers on {self._host}:{RTDE_PORT} ({error})"
+            raise DeviceLost(f"{why}; check the address, the cable and that it is on") from error
+        self._receive = self._ask(
+            lambda: rtde_receive.RTDEReceiveInterface(
+                self._host, self._state_hz, VARIABLES, False, self._upper, PRIORITY + 1 if allowed() else 0
+            )
+        )
+        self._dashboard = dashboard_client.DashboardClient(self._host)
+        self._read()
+        self._reader = threading.Thread(target=self._read_on, name="rtde-states", daemon=True)
+        self._reader.start()
+        if self._ready_for_program():
+            with contextlib.suppress(DeviceRefused):  # health says what is missing
+                self._attach()
+
+    def _ask(self, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except VENDOR as error:
+            raise mapped(error) from error
+
+    # -- reading
+
+    def _read_on(self) -> None:
+        urgent()
+        last = self._stamp
+        while not self._end.is_set():
+            try:
+                stamp = self._receive.getTimestamp()
+                if stamp == last:
+                    if not self._receive.isConnected():
+                        self._lost = "UR: the RTDE connection was closed"
+                        return
+                    self._clock.sleep_until(self._clock.now_ns() + POLL_NS)
+                    continue
+                self._read()
+                last = self._stamp
+                self._clock.sleep_until(self._seen_ns + self._nap_ns)  # the next package is not there before
+            except VENDOR as error:
+                self._lost = str(mapped(error))
+                return
+
+    def _read(self) -> None:
+        receive, states = self._receive, self._states
+        assert states is not None
+        now = self._clock.now_ns()
+        q, qd = np.array(receive.getActualQ()), np.array(receive.getActualQd())
+        tcp = from_ur(receive.getActualTCPPose())
+        moment = np.array(receive.getTargetMoment())
+        self._seen_ns, self._stamp = now, receive.getTimestamp()
+        states.add(now, Sample(q, qd, moment, tcp, self._stamp))
+
+    # -- program
+
+    def _ready_for_program(self) -> bool:
+        receive = self._receive
+        return receive.getRobotMode() == RUNNING and not receive.getSafetyStatusBits() & ~0b11
+
+    def _attach(self) -> None:
+        """Send the control program; set tool, payload and the watchdog on it."""
+        # a CB3 has no remote control to ask for
+        if self._remote and not self._said("remote control", lambda: self._dashboard.isInRemoteControl()):
+            raise DeviceRefused("the robot is in local control: switch it to remote control at the pendant")
+        self._detach()
+        flags = rtde_control.RTDEControlInterface.FLAG_UPLOAD_SCRIPT
+        if self._upper:
+            flags |= rtde_control.RTDEControlInterface.FLAG_UPPER_RANGE_REGISTERS
+        control = self._ask(lambda: rtde_control.RTDEControlInterface(self._host, 1 / self._period_s, flags))
+        self._ask(lambda: control.setTcp(self._tool))
+        if self._payload:
+            self._ask(lambda: control.setPayload(self._payload, self._cog))
+        self._ask(lambda: control.setWatchdog(self._watchdog_hz))
+        self._control, self._doing = control, ""
+        self._kicked_ns = self._clock.now_ns()
+
+    def _detach(self) -> None:
+        control, self._control = self._control, None
+        if control is not None:
+            with contextlib.suppress(*VENDOR):  # the program may have ended already
+                control.disconnect()
+
+    def _said(self, what: str, call: Callable[[], Any], default: Any = None) -> Any:
+        """Ask the dashboard; a CB3 does not know every question."""
+        try:
+            if not self._dashboard.isConnected():
+                self._dashboard.connect(2000)
+            return call()
+        except VENDOR as error:
+            if default is not None:
+                return default
+            raise DeviceRefused(f"dashboard, {what}: {' '.join(str(error).split())}") from error
+
+    # -- the servo thread
+
+    def start_q(self) -> np.ndarray:
+        return np.array(self._receive.getTargetQ())
+
+    def _do(self, done: Any, doing: str) -> None:
+        if done is False:
+            raise DeviceRefused("the robot's program does not run")
+        self._doing, self._kicked_ns = doing, self._clock.now_ns()
+
+    def give(self, q: np.ndarray, dq: np.ndarray) -> None:
+        self._settling = 0.0
+        control = self._control
+        if control is None:
+            raise DeviceRefused("labctl's program is not on the robot")
+        args = (0.0, 0.0, self._period_s, self._lookahead, self._gain)
+        if self._servo == "joint":
+            self._do(self._ask(lambda: control.servoJ(q.tolist(), *args)), "servo")
+        elif self._servo == "cartesian":
+            pose = to_ur(kinematics.pose(self._arm.chain, q.tolist()))
+            self._do(self._ask(lambda: control.servoL(pose, *args)), "servo")
+        else:
+            speed = dq + CORRECT_PER_S * (q - self.start_q())
+            twist = kinematics.jacobian(self._arm.chain, self.start_q()[None, :])[0][0] @ speed
+            self._do(self._ask(lambda: control.speedL(twist.tolist(), 1.0, 2 * self._period_s)), "speed")
+
+    def rest(self, q: np.ndarray) -> bool:
+        """Wait until the servo has caught up, for at most a second; then end it."""
+        self._settling += self._period_s
+        newest = self._states.newest if self._states else None
+        far = newest is not None and float(np.abs(newest.q - q).max()) > SETTLED_RAD
+        if far and self._settling < SETTLE_CYCLES_S:
+            if self._servo == "velocity":
+                settling = self._settling
+                self.give(q, np.zeros(6))
+                self._settling = settling
+            else:
+                self.idle()
+            return False
+        self.halt()
+        return True
+
+    def idle(self) -> None:
+        """Tell the watchdog on the robot that somebody is there."""
+        now = self._clock.now_ns()
+        if self._control is not None and now - self._kicked_ns > KICK_NS:
+            self._kicked_ns = now
+            if self._receive.getRuntimeState() == PLAYING:
+                self._ask(self._control.kickWatchdog)
+
+    def halt(self) -> None:
+        control, doing, self._doing = self._control, self._doing, ""
+        if control is None or not doing:
+            return
+        stop = {"servo": control.servoStop, "speed": control.speedStop, "move": control.stopJ}[doing]
+        self._ask(lambda: stop(STOP_RAD_S2))
+
+    def home(self, q: np.ndarray) -> None:
+        if self._control is None:
+            raise DeviceRefused("labctl's program is not on the robot")
+        self.halt()
+        self._goal, self._homed_ns = q, self._clock.now_ns()
+        self._do(self._ask(lambda: self._control.moveJ(q.tolist(), self._home_speed, HOME_RAD_S2, True)), "move")
+
+    def homing(self) -> bool:
+        self.idle()
+        newest = self._states.newest if self._states else None
+        if newest is None or np.abs(newest.dq).max() > ARRIVED_RAD:
+            return True
+        if np.abs(newest.q - self._goal).max() < ARRIVED_RAD:
+            self._doing = ""
+            return False
+        if self._clock.now_ns() - self._homed_ns > SECOND and self._ask(self._control.getAsyncOperationProgress) < 0:
+            raise DeviceRefused("the arm did not arrive at home")
+        return True
+
+    def recover(self) -> bool:
+        """One step towards a running robot with our program on it."""
+        receive, dash = self._receive, self._dashboard
+        bits, mode = receive.getSafetyStatusBits(), receive.getRobotMode()
+        if has(bits, ESTOP):
+            raise DeviceRefused("emergency stop: release the button first")
+        if has(bits, PROTECTIVE):
+            self._said("close popup", lambda: dash.closeSafetyPopup(), default="")
+            self._said("unlock (a robot refuses it for 5 s)", dash.unlockProtectiveStop)
+            return False
+        if mode != RUNNING:
+            if not self._power_on:
+                raise DeviceRefused(self.health().reason)
+            if mode in NEXT:
+                self._said(NEXT[mode], {"power on": dash.powerOn, "brake release": dash.brakeRelease}[NEXT[mode]])
+            return False
+        if self._ready_for_program() and self.health().mode != "idle":
+            self._attach()
+        return self.health().mode == "idle"
+
+    def lost(self) -> str:
+        age_ns = self._silence.age_ns(self._seen_ns, self._clock.now_ns())
+        if self._lost or age_ns <= self._silence_ns:
+            return self._lost
+        return f"no state from the robot for {age_ns / 1e9:.1f} s: network or power"
+
+    def health(self) -> RobotStatus:
+        if lost := self.lost():
+            return RobotStatus("lost", lost)
+        receive = self._receive
+        return what_is_wrong(
+            receive.getRobotMode(),
+            receive.getSafetyStatusBits(),
+            receive.getRuntimeState(),
+            attached=self._control is not None,
+            power_on=self._power_on,
+        )
+
+    def close(self) -> None:
+        """End the program on the robot, then the connections."""
+        if self._control is not None and not self._lost:
+            with contextlib.suppress(*VENDOR):  # closing: nobody is left to be told
+                self._control.stopScript()
+        self._end.set()
+        if self._reader is not None:
+            self._reader.join(JOIN_S)
+            self._reader = None
+        parts = [part for part in (self._control, self._receive, self._dashboard) if part is not None]
+        with ThreadPoolExecutor() as pool:  # each takes half a second
+            list(pool.map(_disconnect, parts))
+        self._control = None
+
+
+def _disconnect(part: Any) -> None:
+    with contextlib.suppress(*VENDOR):  # closing: nobody is left to be told
+        part.disconnect()
+
+
+def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> StreamedArm:
+    """A UR5 or UR5e; cell and fixture are the parsed files.
+
+    Raises InputError for an option, rate or limit it cannot take, or a cell that is not real or emulated.
+    """
+    given = Options("ur5", options, KNOWN)
+    if cell["cell"]["kind"] not in ("real", "emulated"):
+        raise InputError(f"ur5 drives a real robot or an emulator; the cell's kind is {cell['cell']['kind']!r}")
+    base, most_hz = MODELS[given.choice("model", "ur5e", tuple(MODELS))]
+    robot = cell["robot"]
+    for key in ("state_hz", "control_hz"):
+        if not 1 <= robot[key] <= most_hz:
+            raise InputError(f"ur5: robot.{key} must be from 1 to {most_hz:g} for a {base.name}, found {robot[key]:g}")
+    host = given.text("host")
+    arm = with_tool(base, given.number("tool_z_m", HAND_M, 0.0, 0.5))
+    home = arm.home if options.get("home_rad") == "default" else given.numbers("home_rad", None, 6)
+    gripper = given.table("gripper") or {"driver": "robotiq_socket"}
+    held = load(gripper.pop("driver", "robotiq_socket"), gripper, host=host)
+    link = UrLink(host, arm, given, float(robot["state_hz"]), float(robot["control_hz"]))
+    return StreamedArm(arm, link, held, cell, home)

@@ -1,0 +1,295 @@
+"""What this machine has, what answers, what is too slow: one check each, in words, with the remedy.
+
+May not: move a robot, change a setting, or import a driver except by the name in a cell file.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import itertools
+import os
+import resource
+import shutil
+import socket
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from labctl.checks.encoding_cost import MOST_CORES, Measure, MeasureDepth, best_affordable, measure_cost, measure_depth
+from labctl.checks.probing import probe, probe_hand
+from labctl.clock import MILLISECOND, Clock, MonotonicClock
+from labctl.config.cell_schema import Cell
+from labctl.errors import LabctlError
+from labctl.runtime.cell_nodes import build_node, camera_names, stand_in, video_settings
+from labctl.store.lab_folder import read_cell
+
+CORE = (
+    *("av", "click", "jinja2", "matplotlib", "numpy", "pillow", "pyzmq"),
+    *("rich", "scipy", "sqlmodel", "textual"),
+)
+# extra -> (module to look for, what it is for)
+EXTRAS = {
+    "fast": ("numba", "faster bootstraps and permutations"),
+    "rerun": ("rerun", "`labctl show` and Rerun exports"),
+    "parquet": ("pyarrow", "Parquet tables"),
+    "postgres": ("psycopg", "journals on PostgreSQL"),
+    "franka": ("franky", "Franka robots"),
+    "ur": ("rtde_control", "Universal Robots"),
+    "robotiq": ("pymodbus", "Robotiq grippers on a serial line"),
+    "realsense": ("pyrealsense2", "RealSense cameras"),
+    "cameras": ("cv2", "USB and network cameras"),
+    "scene": ("skimage", "match scores of a staged scene against its reference"),
+    "mcap": ("mcap", "MCAP exports"),
+    "teleop": ("pygame", "gamepads, spacemice and leader arms for teleoperation"),
+    "web": ("textual_serve", "the console in a browser"),
+    "policy": ("websockets", "policies behind openpi, RoboArena and GR00T servers"),
+}
+# An event is committed before its act, so a slow disk makes every act slow. Measured commits: 4 ms median on an SSD.
+SLOW_FSYNC_MS = 50.0
+SYNCS = 20
+FEWEST_STATES = 0.95  # of what the cell asks for: fewer is a warning
+# A 1 kHz loop needs priority over the desktop; 99 is what Franka's and UR's set-up pages ask for.
+REALTIME_PRIORITY = 99
+
+Level = Literal["ok", "warn", "fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at. `remedy` is what to do about it; empty when there is nothing to do."""
+
+    name: str
+    level: Level
+    text: str
+    remedy: str = ""
+
+
+def runnable(checks: Iterable[Check]) -> bool:
+    """Could a cell run here? Warnings do not stop one, a failed check does."""
+    return all(check.level != "fail" for check in checks)
+
+
+def software(folder: Path, clock: Clock | None = None) -> list[Check]:
+    """The checks that need no cell: Python, packages, extras, the disk under `folder`, the clock, realtime limits."""
+    clock = clock or MonotonicClock()
+    return [
+        check_python(sys.version_info[:3]),
+        *check_core(),
+        *check_extras(),
+        check_free_disk(folder, min_free_gb=1.0),
+        check_fsync(folder, clock),
+        check_clock(clock),
+        check_realtime(resource.getrlimit(resource.RLIMIT_RTPRIO)[1]),
+    ]
+
+
+def check_python(version: tuple[int, ...]) -> Check:
+    """Python 3.11 or newer."""
+    text = ".".join(map(str, version))
+    if version < (3, 11):
+        return Check("python", "fail", f"{text} is too old", "install Python 3.11 or newer")
+    return Check("python", "ok", text)
+
+
+def check_core() -> list[Check]:
+    """The packages labctl cannot do without, as one line, or one failure for each that is missing."""
+    found, missing = [], []
+    for name in CORE:
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            missing.append(Check(f"package {name}", "fail", "not installed", f"pip install {name}"))
+    return missing or [Check("packages", "ok", ", ".join(found))]
+
+
+def check_extras(extras: Mapping[str, tuple[str, str]] | None = None) -> list[Check]:
+    """What is installed beyond the core. Nothing here is needed for a simulated cell, so nothing here warns."""
+    checks = []
+    for extra, (module, purpose) in (EXTRAS if extras is None else extras).items():
+        if importlib.util.find_spec(module) is not None:
+            checks.append(Check(f"extra {extra}", "ok", f"installed: {purpose}"))
+        else:
+            checks.append(Check(f"extra {extra}", "ok", f"not installed: {purpose}", f"pip install 'labctl[{extra}]'"))
+    return checks
+
+
+def check_free_disk(folder: Path, min_free_gb: float) -> Check:
+    """Free disk under `folder` against the least the cell allows, in gigabytes (1e9 bytes)."""
+    free_gb = shutil.disk_usage(folder).free / 1e9
+    text = f"{free_gb:.1f} GB free under {folder}"
+    if free_gb < min_free_gb:
+        return Check("free disk", "fail", f"{text}, the cell asks for {min_free_gb:g}", "free some disk")
+    return Check("free disk", "ok", text)
+
+
+def check_fsync(folder: Path, clock: Clock) -> Check:
+    """How long a small write takes to be safely on the disk under `folder`: median and worst of a few."""
+    took_ms = []
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            for _ in range(SYNCS):
+                before = clock.now_ns()
+                file.write(b"\0" * 4096)
+                file.flush()
+                os.fsync(file.fileno())
+                took_ms.append((clock.now_ns() - before) / MILLISECOND)
+    except OSError as error:
+        return Check("disk", "fail", f"{folder} cannot be written ({error.strerror})", "check its owner and free space")
+    median, worst = statistics.median(took_ms), max(took_ms)
+    text = f"4 kB safely on disk in {median:.1f} ms (median of {SYNCS}), {worst:.1f} ms at worst"
+    if median > SLOW_FSYNC_MS:
+        return Check("disk", "warn", text, "every act waits for this; put the lab folder on a local SSD")
+    return Check("disk", "ok", text)
+
+
+def check_clock(clock: Clock) -> Check:
+    """Does the clock never go back, and how fine are its steps?"""
+    readings = [clock.now_ns() for _ in range(2000)]
+    steps = [b - a for a, b in itertools.pairwise(readings)]
+    if min(steps) < 0:
+        return Check("clock", "fail", f"went back by {-min(steps)} ns", "this host's monotonic clock is broken")
+    finest = min((step for step in steps if step > 0), default=0)
+    if not 0 < finest <= MILLISECOND:
+        return Check("clock", "warn", "its steps are coarser than a millisecond", "use a host with a TSC or HPET clock")
+    return Check("clock", "ok", f"never goes back, steps of {finest} ns and more, boot {clock.boot[:8]}")
+
+
+def check_realtime(limit: int) -> Check:
+    """May this user ask for realtime priority (`ulimit -r`)? Simulated cells do not need it."""
+    if limit == resource.RLIM_INFINITY or limit >= REALTIME_PRIORITY:
+        return Check("realtime", "ok", f"priority up to {'any' if limit == resource.RLIM_INFINITY else limit} allowed")
+    return Check(
+        "realtime",
+        "warn",
+        f"priority limit is {limit}; a real arm's 1 kHz loop may lose time to other programs",
+        f"add '@realtime - rtprio {REALTIME_PRIORITY}' to /etc/security/limits.conf and yourself to that group",
+    )
+
+
+def check_cell(path: Path, folder: Path) -> list[Check]:
+    """The checks of one cell file: it parses, its disk is free enough, its drivers load, its
+    teleoperation device can be read. Nothing moves."""
+    try:
+        cell = read_cell(path)
+    except LabctlError as error:
+        return [Check("cell", "fail", str(error), "correct the cell file")]
+    checks = [Check("cell", "ok", f"{path}: {cell.cell.name}, kind {cell.cell.kind}, clock {cell.cell.clock}")]
+    if cell.storage.min_free_gb > 1.0:
+        checks.append(check_free_disk(folder, cell.storage.min_free_gb))
+    return checks + check_drivers(cell, folder) + check_capture(cell) + check_teleop(cell) + check_encoders(cell)
+
+
+def check_drivers(cell: Cell, folder: Path) -> list[Check]:
+    """Do the drivers that a cell names load with its options?"""
+    plain = cell.model_dump(mode="json")
+    fixture = stand_in()
+    spec = {"cell": plain, "fixture": fixture, "folder": str(folder), "real_time": True}
+    names = ["arm", *camera_names(plain)]
+    if cell.cell.operator != "console":
+        names.append("operator")
+    checks = [_loads(name, spec) for name in names]
+    if cell.cell.kind in ("real", "emulated") and checks[0].level == "ok":
+        checks[0] = _answers(cell, {"cell": plain, "fixture": fixture})
+    return checks
+
+
+def check_capture(cell: Cell) -> list[Check]:
+    """May this user take an FR3's states from the network? Nothing for a cell that has none, or wants no such thing."""
+    options = cell.robot.options
+    if cell.robot.driver == "emulated":
+        given, driver = options.get("driver_options", {}), options.get("driver")
+    else:
+        given, driver = options, cell.robot.driver
+    if driver != "franka" or given.get("states") == "client":
+        return []
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP).close()
+    except OSError:
+        text = "an FR3 at rest may lose states: raw sockets (CAP_NET_RAW) are not allowed to this user"
+        return [Check("states", "warn", text, 'see docs/hardware.md, or say states = "client" in robot.options')]
+    return [Check("states", "ok", "an FR3's are taken from the network (raw sockets are allowed): none is lost")]
+
+
+def check_teleop(cell: Cell) -> list[Check]:
+    """Is the device of [teleop] there, and can it be read? Nothing for a cell without one."""
+    if cell.teleop is None:
+        return []
+    found = probe_hand({"cell": cell.model_dump(mode="json"), "fixture": stand_in()})
+    if "problem" in found:
+        return [Check("teleop", "fail", f"{cell.teleop.device}: {found['problem']}", found["remedy"])]
+    now = f"it would now wait: {found['waits']}" if found["waits"] else "its clutch is held"
+    return [Check("teleop", "ok", f"{cell.teleop.device} is there and can be read; {now}; nothing was moved")]
+
+
+def _answers(cell: Cell, spec: Mapping[str, Any]) -> Check:
+    """Does the robot answer, is it ready, and does it send as many states as the cell asks for?"""
+    found = probe(spec)
+    if found["mode"] == "lost":
+        return Check("arm", "fail", f"does not answer: {found['reason']}", "then run doctor again")
+    if found["mode"] in ("safety_stop", "fault"):
+        return Check("arm", "warn", found["reason"], "a run asks an operator to acknowledge this before anything moves")
+    wanted = cell.robot.state_hz
+    text = f"connected and {found['mode']}; {found['states']:.0f} states in a second, {wanted:g} asked for"
+    if found["states"] < FEWEST_STATES * wanted:
+        return Check("arm", "warn", text, "this machine or the network is too slow for this state_hz")
+    return Check("arm", "ok", f"{text}; nothing was moved")
+
+
+def _loads(name: str, spec: Mapping[str, Any]) -> Check:
+    try:
+        build_node(name, spec)
+    except LabctlError as error:
+        return Check(name, "fail", str(error), "correct the cell file, or install what it needs")
+    return Check(name, "ok", "its driver loads (not connected: nothing moves)")
+
+
+def check_encoders(cell: Cell, measure: Measure = measure_cost, depth: MeasureDepth = measure_depth) -> list[Check]:
+    """What encoding each camera's video and depth take on this machine, and the best setting that it affords."""
+    plain = cell.model_dump(mode="json")
+    checks: list[Check] = []
+    known: dict[str, Check] = {}
+    for camera in plain["camera"]:
+        video = video_settings(plain, camera)
+        size = (camera["width"], camera["height"], camera["rate_hz"])
+        key = repr((video, size))
+        if key not in known:
+            known[key] = _encoder(video, size, measure)
+        found = known[key]
+        checks.append(Check(f"video {camera['name']}", found.level, found.text, found.remedy))
+        if camera["options"].get("depth", camera["driver"] == "realsense"):
+            checks.append(_depth_encoder(camera["name"], size, depth))
+    return checks
+
+
+def _depth_encoder(name: str, size: tuple[int, int, float], measure: MeasureDepth) -> Check:
+    width, height, rate_hz = size
+    cost = measure(*size)
+    text = f"ffv1, without loss, at {width} x {height}, {rate_hz:g} Hz: {cost}"
+    if cost.affordable(rate_hz):
+        return Check(f"depth {name}", "ok", text)
+    remedy = f"lower rate_hz, or depth = false in its options; depth should take {MOST_CORES:g} cores at most"
+    return Check(f"depth {name}", "warn", text, remedy)
+
+
+def _encoder(video: Mapping[str, Any], size: tuple[int, int, float], measure: Measure) -> Check:
+    width, height, rate_hz = size
+    what = f"{video['codec']} {video['preset']} crf {video['crf']} at {width} x {height}, {rate_hz:g} Hz"
+    try:
+        cost = measure(video, *size)
+        best = best_affordable(video, *size, measure)
+    except LabctlError as error:
+        return Check("video", "fail", str(error), "correct [video] of the cell file, or [camera.video]")
+    text = f"{what}: {cost}"
+    if cost.affordable(rate_hz):
+        if best is not None and best[0]["preset"] != video["preset"]:
+            text += f'; preset = "{best[0]["preset"]}" would be affordable too: {best[1]}'
+        return Check("video", "ok", text)
+    if best is None:
+        remedy = f"lower rate_hz or the size; one camera should take {MOST_CORES:g} cores at most"
+        return Check("video", "warn", text, remedy)
+    return Check("video", "warn", text, f'preset = "{best[0]["preset"]}" in [video]: {best[1]}')

@@ -1,0 +1,147 @@
+"""How late a camera's frames arrive: it films a code whose time on the screen is known.
+
+May not: take off what it cannot see; the screen's own delay is in the result, and said so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labctl.checks import clock_code
+from labctl.checks.clock_page import ClockPage
+from labctl.clock import MILLISECOND, SECOND, Clock
+from labctl.devices import Camera
+from labctl.errors import DeviceLost, DeviceRefused, InputError, LabctlError
+from labctl.runtime.cell_nodes import load_camera, stand_in
+
+ENOUGH = 150  # frames in which a code was read
+PATIENCE_S = 30.0  # for that many; and to the first one
+FEWEST = 30
+PAGE_PATIENCE_S = 300.0
+SCREEN_NOTE = "the screen's own delay is in it: some 10 to 30 ms for most screens"
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """From a number's middle time on the screen to the frame's receipt, over n frames; `seen` of all frames read.
+
+    error_ms: how far off the browser's clock may be.
+    """
+
+    camera: str
+    n: int
+    seen: int
+    median_s: float
+    p95_s: float
+    error_ms: float
+
+    def line(self) -> str:
+        """What to put into the camera's table of the cell file."""
+        return f"latency_s = {self.median_s:.3f}"
+
+    def body(self) -> dict[str, Any]:
+        """As plain values."""
+        times = {"median_s": round(self.median_s, 4), "p95_s": round(self.p95_s, 4)}
+        return {"camera": self.camera, "n": self.n, "seen": self.seen, **times, "error_ms": round(self.error_ms, 2)}
+
+
+def measure(
+    name: str,
+    camera: Camera,
+    page: ClockPage,
+    clock: Clock,
+    *,
+    enough: int = ENOUGH,
+    patience_s: float = PATIENCE_S,
+    told: Callable[[str], None] = lambda text: None,
+) -> Latency:
+    """Film the page with a camera that is not connected yet; it is closed again. `told` hears how far it is.
+
+    Raises DeviceLost when the camera is not there, or sees no code, or too few.
+    """
+    camera.connect(clock.now_ns())
+    read: dict[int, list[int]] = {}  # number -> when frames with it were received
+    seen = found = 0
+    over_ns = clock.now_ns() + round(patience_s * SECOND)
+    try:
+        while found < enough and clock.now_ns() < over_ns:
+            frame = camera.grab(clock.now_ns())
+            if frame is None:
+                clock.sleep_until(clock.now_ns() + 2 * MILLISECOND)
+                continue
+            seen += 1
+            number = clock_code.read(frame.image)
+            if number is not None:
+                read.setdefault(number, []).append(frame.host_ns)
+                found += 1
+            told(f"{name}: code read in {found} of {seen} frames")
+    finally:
+        camera.close()
+    late = delays(read, page)
+    if len(late) < min(FEWEST, enough):
+        raise DeviceLost(advice(name, seen, found, len(late)))
+    median, p95 = (float(np.percentile(late, share)) / SECOND for share in (50, 95))
+    return Latency(name, len(late), seen, median, p95, page.clock.error_ms)
+
+
+def delays(read: Mapping[int, list[int]], page: ClockPage) -> np.ndarray:
+    """ns from the middle of a number's time on the screen to each receipt; a number never shown is left out."""
+    found = []
+    for number, received in read.items():
+        times = page.shown(number)
+        if times is not None:
+            middle = (times[0] + times[1]) // 2
+            found += [host_ns - middle for host_ns in received]
+    return np.array(found, dtype=np.int64)
+
+
+def advice(name: str, seen: int, found: int, known: int) -> str:
+    """Why too little is known: of `seen` pictures `found` showed a code, `known` of them one that the page showed."""
+    if not seen:
+        return f"camera {name} gave no picture"
+    if not found:
+        return f"camera {name}: no code in {seen} pictures; it must see the whole square, with white around it, sharply"
+    if 2 * known < found:  # the last few may not have been told yet
+        return f"camera {name}: {found} codes were read, {known} of this page; is another such page in view?"
+    few = f"the code was read in {found} of {seen} pictures, {FEWEST} are needed"
+    return f"camera {name}: {few}; bring it closer to the screen, or make its picture sharper"
+
+
+def wait_for_page(page: ClockPage, clock: Clock, patience_s: float = PAGE_PATIENCE_S) -> None:
+    """Until a browser shows the page. Raises DeviceLost when none does."""
+    over_ns = clock.now_ns() + round(patience_s * SECOND)
+    while not page.open:
+        if clock.now_ns() > over_ns:
+            raise DeviceLost(f"no browser has opened {page.url} within {patience_s:g} s")
+        clock.sleep_until(clock.now_ns() + SECOND // 20)
+
+
+def measure_all(
+    cell: Mapping[str, Any], only: str | None, page: ClockPage, clock: Clock
+) -> tuple[list[Latency], list[str]]:
+    """Every camera of a cell (plain values), or `only` one, after the other; and why some could not be measured.
+
+    Raises InputError when there is no such camera.
+    """
+    entries = [entry for entry in cell["camera"] if only in (None, entry["name"])]
+    if not entries:
+        names = ", ".join(entry["name"] for entry in cell["camera"]) or "none"
+        raise InputError(f"no camera {only!r} in this cell; it has: {names}" if only else "this cell has no [[camera]]")
+    found, failed = [], []
+
+    def told(text: str) -> None:
+        page.say = text
+
+    for entry in entries:
+        try:
+            camera = load_camera(entry, cell, stand_in())
+            if camera.kind == "sim":
+                raise DeviceRefused(f"camera {entry['name']} is simulated and films no screen; its latency is 0")
+            found.append(measure(entry["name"], camera, page, clock, told=told))
+        except LabctlError as error:
+            failed.append(str(error))
+    return found, failed

@@ -1,0 +1,192 @@
+"""`labctl static`: asks policies what they would have done at keyframes of recorded human episodes. Nothing moves.
+
+May not: drive an arm, run before unblinding (which episodes are the human's is sealed), or write into a campaign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labctl.analysis.episodes import offline
+from labctl.checks.offline_frames import Path as Way
+from labctl.checks.offline_frames import compared, keyframe_times, observations, path_of
+from labctl.config.cell_schema import Cell
+from labctl.config.protocol_schema import Arm, parse_protocol
+from labctl.core.trial import Phase
+from labctl.devices import Controller, load
+from labctl.errors import DeviceError, InputError, StateError
+from labctl.exports.recordings import Recording, Recordings
+from labctl.exports.selection import Chosen, Selection, select
+from labctl.nodes.playing import chunk_problem
+from labctl.store.campaign import Campaign
+from labctl.store.frozen_cards import with_cards
+from labctl.store.lab_folder import read_plan
+from labctl.store.ledger import Ledger
+
+SCHEMA = "labctl.static/1"
+KEYFRAMES = 50
+MODEL_M = 0.005  # how far the arm's model may lie from the recorded tool
+WHAT = (
+    "The last action of each answer that would have been executed, if followed exactly and at once, against where the "
+    "human's tool was when it is due. Score 100 at 1 mm or less, 0 at 1 m or more, by the logarithm."
+)
+
+
+def screen(
+    folder: Path,
+    policies: Sequence[str],
+    *,
+    protocol: Path | None = None,
+    keyframes: int = KEYFRAMES,
+    episodes: int = 1,
+    say: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """The static scores of policies, arms of the campaign's protocol or of another one, as `labctl static --json`
+    prints them. episodes: how many of the human's are taken for each object, the first in which items were moved.
+
+    Raises StateError before unblinding or without a human episode, InputError for an arm without a policy card or one
+    that does not fit the cell, DeviceError when a policy cannot be asked.
+    """
+    with Campaign.open(folder) as campaign:
+        if campaign.state.phase != Phase.UNBLINDED:
+            raise StateError(
+                f"campaign {folder.name} is {campaign.state.phase}; which episodes are the human's is sealed until it "
+                "is unblinded: take an earlier campaign"
+            )
+        own = parse_protocol(Ledger.open(folder).protocol_text(), "protocol.toml")
+        arms = _arms(campaign, protocol)
+        wanted = [_policy(arms, name) for name in policies]
+        human = next((arm.name for arm in own.arm if arm.kind == "human"), None)
+        chosen = select(campaign)
+        shown = _reference(chosen, human, episodes)
+        cell = campaign.cell
+        plain, fixture = cell.model_dump(mode="json"), campaign.fixture.model_dump(mode="json")
+        arm = load(
+            cell.robot.driver, cell.robot.options, cell=plain, fixture=fixture
+        )  # never connected: only its kinematics
+        real = _moved(chosen)
+        found = []
+        with Recordings(campaign, chosen) as recordings:
+            ways = [(one, path_of(one)) for one in (recordings.of(entry_) for entry_ in shown)]
+            for recording, way in ways:
+                _check_model(arm, way, recording.chosen.episode)
+            for one in wanted:
+                say(f"{one.name}: {keyframes} keyframes of {len(ways)} episodes")
+                policy: Controller = load(one.controller, one.options, cell=plain, fixture=fixture)
+                frames = _ask(policy, one.name, ways, cell, arm, own.trial.instruction, keyframes)
+                ran = real.get(one.name) if protocol is None else None
+                found.append(offline.summary(one.name, frames, ran))
+    taken = [recording.chosen.episode for recording, _ in ways]
+    return {
+        "schema": SCHEMA,
+        "campaign": folder.name,
+        "reference": human,
+        "episodes": taken,
+        "keyframes": keyframes,
+        "what": WHAT,
+        "policies": found,
+    }
+
+
+def _arms(campaign: Campaign, protocol: Path | None) -> dict[str, Arm]:
+    if protocol is not None:
+        plan = read_plan(protocol)
+        return with_cards(plan.protocol, plan.cards)
+    ledger = Ledger.open(campaign.folder)
+    return with_cards(parse_protocol(ledger.protocol_text(), "protocol.toml"), ledger.cards())
+
+
+def _policy(arms: Mapping[str, Arm], name: str) -> Arm:
+    arm = arms.get(name)
+    if arm is None:
+        raise InputError(f"no arm {name!r} in that protocol; there: {', '.join(arms)}")
+    if not isinstance(arm.options.get("card"), Mapping):
+        raise InputError(f"arm {name} has no policy card; a keyframe holds what a card can read, and nothing else")
+    return arm
+
+
+def _reference(chosen: Selection, human: str | None, episodes: int) -> list[Chosen]:
+    """The first episodes of each object that the human drove and in which something was moved."""
+    counts: dict[str, int] = {}
+    found = []
+    for one in chosen.episodes:
+        moved = one.trial.outcome is not None and one.trial.outcome.moved > 0
+        if one.arm == human and moved and one.trial.go_ns is not None and counts.get(one.object, 0) < episodes:
+            counts[one.object] = counts.get(one.object, 0) + 1
+            found.append(one)
+    if not found:
+        raise StateError("no scored episode of a human in which an item was moved; there is nothing to hold against")
+    return found
+
+
+def _moved(chosen: Selection) -> dict[str, dict[str, float]]:
+    """{arm: {object: items moved / staged}} over the scored episodes."""
+    sums: dict[tuple[str, str], list[int]] = {}
+    for one in chosen.episodes:
+        outcome = one.trial.outcome
+        if one.arm is not None and outcome is not None:
+            entry_ = sums.setdefault((one.arm, one.object), [0, 0])
+            entry_[0] += outcome.moved
+            entry_[1] += outcome.items_staged
+    found: dict[str, dict[str, float]] = {}
+    for (arm, thing), (moved, staged) in sums.items():
+        found.setdefault(arm, {})[thing] = moved / staged
+    return found
+
+
+def _check_model(arm: Any, way: Way, episode: str) -> None:
+    """The arm's kinematics have to give the tool that was recorded, or distances would be of two robots."""
+    at = np.linspace(0, len(way.t_ns) - 1, 5).astype(int)
+    off = max(float(np.linalg.norm(arm.to_pose(way.q[i])[:3] - way.tcp[i, :3])) for i in at)
+    if off > MODEL_M:
+        raise StateError(f"the cell's arm puts the tool of {episode} {1000 * off:.0f} mm from where it was recorded")
+
+
+def _ask(
+    policy: Controller,
+    name: str,
+    ways: Sequence[tuple[Recording, Way]],
+    cell: Cell,
+    arm: Any,
+    instruction: str,
+    keyframes: int,
+) -> list[dict[str, Any]]:
+    """One entry a keyframe that could be seen and compared."""
+    found = []
+    try:
+        policy.load()
+        pace = policy.pace
+        for number, (recording, way) in enumerate(ways):
+            times = keyframe_times(recording.go_ns, recording.end_ns, keyframes)
+            read = {"instruction": instruction, "cameras": pace.cameras, "history_s": pace.history_s}
+            seen = [one for one in observations(recording, way, times, **read) if one is not None]
+            if number == 0 and seen:
+                policy.warm(seen[0])
+            policy.reset(0)
+            for one in seen:
+                chunk = policy.infer(one)
+                problem = chunk_problem(chunk, len(cell.robot.limits.velocity_rad_s))
+                if problem:
+                    raise DeviceError(f"{name}: {problem}")
+                pair = compared(chunk, one, way, arm, recording.end_ns)
+                if pair is not None:
+                    found.append(
+                        {
+                            "object": recording.chosen.object,
+                            "episode": recording.chosen.episode,
+                            "position_m": float(offline.distances_m(pair["policy"], pair["human"])[0]),
+                            "orientation_rad": float(offline.turns_rad(pair["policy"][:, 3:], pair["human"][:, 3:])[0]),
+                            "gripper_m": float(abs(pair["policy_m"] - pair["human_m"])[0]),
+                        }
+                    )
+    finally:
+        policy.close()
+    if not found:
+        raise StateError(
+            f"{name}: no keyframe could be compared; is a camera that it reads missing from the recording?"
+        )
+    return found

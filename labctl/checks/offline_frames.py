@@ -1,0 +1,158 @@
+"""Keyframes of a recorded human episode: what a policy would have seen then, and where the arm was soon after.
+
+May not: ask a policy, resample a picture, or show a keyframe anything that was recorded after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labctl.clock import SECOND
+from labctl.core.projection import previous_index
+from labctl.devices import ActionChunk, Observation, Picture
+from labctl.errors import StateError
+from labctl.exports.recordings import Recording
+from labctl.nodes.playing import turned_by
+from labctl.nodes.targets import integrated_joints, integrated_poses
+from labctl.store.video import read_frames
+
+STATE = "arm/state"
+POSE = ("tcp.x", "tcp.y", "tcp.z", "tcp.qx", "tcp.qy", "tcp.qz", "tcp.qw")
+OLDEST_NS = SECOND // 4  # a state older than this at a keyframe is none
+
+
+@dataclass(frozen=True)
+class Path:
+    """The arm's measured way through an episode: t_ns (n,), q and dq (n, dof), tcp (n, 7), gripper (n,)."""
+
+    t_ns: np.ndarray
+    q: np.ndarray
+    dq: np.ndarray
+    tcp: np.ndarray
+    gripper: np.ndarray
+
+    def at(self, t_ns: np.ndarray) -> np.ndarray:
+        """The index of the last sample at or before each instant, -1 where there is none within a quarter second."""
+        return previous_index(self.t_ns, t_ns, max_gap_ns=OLDEST_NS)
+
+
+def path_of(recording: Recording) -> Path:
+    """Raises StateError for a recording without the arm's joints and tool."""
+    spec = next((spec for spec in recording.specs if spec.name == STATE), None)
+    columns = list(spec.columns) if spec else []
+    if not all(name in columns for name in (*POSE, "gripper")):
+        raise StateError(f"episode {recording.chosen.episode} has no recorded tool pose; it cannot be a reference")
+    t_ns, values = recording.read(STATE)
+
+    def of(wanted: Sequence[str]) -> np.ndarray:
+        return values[:, [columns.index(name) for name in wanted]]
+
+    joints = [name for name in columns if name.startswith("q.")]
+    speeds = [name for name in columns if name.startswith("dq.")]
+    return Path(t_ns, of(joints), of(speeds), of(POSE), values[:, columns.index("gripper")])
+
+
+def keyframe_times(go_ns: int, end_ns: int, count: int) -> np.ndarray:
+    """`count` evenly spaced times within an episode, ns: none at go or at the end, where nothing is done."""
+    return np.linspace(go_ns, end_ns, count + 2).astype(np.int64)[1:-1]
+
+
+def observations(
+    recording: Recording,
+    path: Path,
+    times_ns: np.ndarray,
+    *,
+    instruction: str,
+    cameras: Sequence[str] = (),
+    history_s: float = 0.0,
+) -> list[Observation | None]:
+    """What could be seen at each time: state and pictures taken at or before it; None where something is missing."""
+    states = path.at(times_ns)
+    pictures = {camera: _pictures(recording, camera, times_ns, history_s) for camera in cameras}
+    found: list[Observation | None] = []
+    for number, (t_ns, i) in enumerate(zip(times_ns.tolist(), states.tolist(), strict=True)):
+        images = {camera: taken[number] for camera, taken in pictures.items()}
+        if i < 0 or not all(images.values()):
+            found.append(None)
+            continue
+        arrays = {"q": path.q[i], "dq": path.dq[i], "tcp": path.tcp[i], "gripper": path.gripper[i : i + 1]}
+        found.append(Observation(t_ns, arrays, instruction, images))
+    return found
+
+
+def _pictures(recording: Recording, camera: str, times_ns: np.ndarray, history_s: float) -> list[tuple[Picture, ...]]:
+    """For each time the camera's pictures of the history before it, the newest last; one at least if there is any."""
+    told = recording.pictures.get(camera)
+    if told is None:
+        return [()] * len(times_ns)
+    taken = told.taken_ns
+    last = np.searchsorted(taken, times_ns, side="right")
+    first = np.minimum(np.searchsorted(taken, times_ns - round(history_s * SECOND)), np.maximum(last - 1, 0))
+    wanted = {int(told.pts_us[i]) for a, b in zip(first, last, strict=True) for i in range(a, b)}
+    images = {pts_us: image for pts_us, image in read_frames(told.path) if pts_us in wanted}
+    return [
+        tuple(Picture(images[int(told.pts_us[i])], int(taken[i])) for i in range(a, b) if int(told.pts_us[i]) in images)
+        for a, b in zip(first, last, strict=True)
+    ]
+
+
+def reached(chunk: ActionChunk, q: np.ndarray, tcp: np.ndarray, arm: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Where the executed actions of an answer lead from joints q (dof,) and tool pose tcp (7,) if they are followed
+    exactly: poses (n, 7), and how long after the keyframe each is due, ns (n,). arm: has `to_pose`.
+    """
+    n, dt_ns = min(chunk.execute, len(chunk.values)), round(chunk.dt_s * SECOND)
+    values = np.asarray(chunk.values, dtype=float)[:n]
+    first = 0 if chunk.starts == "capture" else 1
+    due_ns = (first + np.arange(n, dtype=np.int64)) * dt_ns
+    steps_ns = (1 + np.arange(n, dtype=np.int64)) * dt_ns
+    if chunk.space == "tcp_pose":
+        return values, due_ns
+    if chunk.space == "tcp_velocity":
+        return integrated_poses(steps_ns, values, dt_ns, tcp), due_ns
+    if chunk.space == "tcp_step":
+        return _stepped(values, tcp), due_ns
+    joints = {
+        "joint_position": lambda: values,
+        "joint_velocity": lambda: integrated_joints(steps_ns, values, dt_ns, q),
+        "joint_step": lambda: q + np.cumsum(values, axis=0),
+    }[chunk.space]()
+    return np.array([arm.to_pose(one) for one in joints]), due_ns
+
+
+def _stepped(steps: np.ndarray, tcp: np.ndarray) -> np.ndarray:
+    """Poses (n, 7) after each of the steps (n, 7), every one on the one before."""
+    turned = _joined(steps[:, 3:], tcp[3:])
+    return np.column_stack([tcp[:3] + np.cumsum(steps[:, :3], axis=0), turned])
+
+
+def _joined(turns: np.ndarray, start: np.ndarray) -> np.ndarray:
+    found, at = [], start
+    for turn in turns:
+        at = turned_by(at, turn)
+        found.append(at)
+    return np.array(found)
+
+
+def compared(
+    chunk: ActionChunk, seen: Observation, path: Path, arm: Any, end_ns: int
+) -> Mapping[str, np.ndarray] | None:
+    """The last executed action that is due before the episode's end, and where the human's arm was then: policy and
+    human (1, 7), policy_m and human_m: openings. None where no action is due in time.
+    """
+    poses, due_ns = reached(chunk, np.asarray(seen.arrays["q"]), np.asarray(seen.arrays["tcp"]), arm)
+    at_ns = seen.t_ns + due_ns
+    there = np.flatnonzero((at_ns <= end_ns) & (path.at(at_ns) >= 0) & (due_ns > 0))
+    if not len(there):
+        return None
+    i = int(there[-1])
+    human = int(path.at(at_ns[i : i + 1])[0])
+    return {
+        "policy": poses[i : i + 1],
+        "human": path.tcp[human : human + 1],
+        "policy_m": np.asarray(chunk.gripper, dtype=float)[i : i + 1],
+        "human_m": path.gripper[human : human + 1],
+    }

@@ -1,0 +1,141 @@
+"""How large a protocol is and what it costs a person in hours; before anything is drawn.
+
+May not: draw a schedule, name an arm, or say what the size can resolve
+(`labctl.analysis.planning.interim_design` does).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from labctl.config.cell_schema import Fixture
+from labctl.config.conditions import protocol_conditions
+from labctl.config.interim_analyses import looks_after
+from labctl.config.protocol_schema import Protocol
+from labctl.core.design import deducible_share
+from labctl.errors import InputError
+
+HOUR = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """A person's time and habits, as stated by who plans. Seconds per trial, shares of trials, hours of an evening."""
+
+    staging_s: float = 90.0
+    scoring_s: float = 30.0
+    review_s: float = 30.0
+    run_s: float | None = None  # of an episode; the whole budget unless stated
+    void_share: float = 0.05  # of episodes, each staged, armed and run again in full
+    break_every_s: float = 3600.0
+    break_s: float = 600.0
+    session_h: float = 3.0
+    session_overhead_s: float = 1200.0  # opening checks and handover
+
+
+@dataclass(frozen=True, slots=True)
+class Hours:
+    """Where the hours go. `total` is all of them; `sessions` evenings of `Effort.session_h`, opening included."""
+
+    staging: float
+    arming: float
+    running: float
+    scoring: float
+    voids: float
+    breaks: float
+    sessions_open_close: float
+    review: float
+    total: float
+    sessions: int
+    running_is_at_most: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The size of a campaign: what `labctl plan` prints first."""
+
+    name: str
+    question: str
+    fixture: str
+    conditions: tuple[tuple[str, int, int], ...]  # (condition, blocks, trials)
+    arms: int
+    policies: int
+    human: bool
+    blocks: int
+    trials: int
+    items_staged: int
+    budget_s: float
+    tau_s: float
+    alpha: float
+    deducible_share: float
+    looks_after: tuple[int, ...]
+    switches: tuple[tuple[float, str], ...]  # (seconds after go, instruction)
+    hours: Hours
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as plain values, under the key names of this class; switches only where there are any."""
+        shown = asdict(self)
+        del shown["switches"]
+        if self.switches:
+            shown["switches"] = [{"at_s": at_s, "instruction": told} for at_s, told in self.switches]
+        shown["conditions"] = [{"condition": c, "blocks": b, "trials": t} for c, b, t in self.conditions]
+        return shown
+
+
+def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) -> Preview:
+    """The preview of a validated protocol. Raises InputError when protocol and fixture do not fit each other."""
+    conditions = protocol_conditions(protocol, fixture)
+    per_condition, arms = protocol.design.blocks_per_condition, len(protocol.arm)
+    blocks = per_condition * len(conditions)
+    kinds = [arm.kind for arm in protocol.arm]
+    looks = protocol.analysis.looks
+    return Preview(
+        name=protocol.protocol.name,
+        question=protocol.protocol.question,
+        fixture=fixture.fixture.name,
+        conditions=tuple((c.id, per_condition, per_condition * arms) for c in conditions),
+        arms=arms,
+        policies=kinds.count("policy"),
+        human="human" in kinds,
+        blocks=blocks,
+        trials=blocks * arms,
+        items_staged=protocol.trial.items_staged,
+        budget_s=protocol.trial.budget_s,
+        tau_s=protocol.analysis.tau_s,
+        alpha=protocol.analysis.alpha,
+        deducible_share=deducible_share(kinds),
+        looks_after=looks_after(looks, blocks) if looks else (),
+        switches=tuple((switch.at_s, switch.instruction) for switch in protocol.switch),
+        hours=hours(blocks * arms, protocol.trial.arming_s, protocol.trial.budget_s, effort or Effort()),
+    )
+
+
+def hours(trials: int, arming_s: float, budget_s: float, effort: Effort) -> Hours:
+    """The hours of `trials` scored trials: at the cell (voids, breaks and evenings included) and in review afterwards.
+
+    A void is staged, armed and run again but not scored. A break follows every `break_every_s` of work. The work is
+    cut into evenings; each opens and closes once. Raises InputError where an evening has no time left for a trial.
+    """
+    run_s = budget_s if effort.run_s is None else effort.run_s
+    again = effort.void_share / (1.0 - effort.void_share)
+    at_cell_s = trials * (effort.staging_s + arming_s + run_s + effort.scoring_s)
+    voids_s = trials * again * (effort.staging_s + arming_s + run_s)
+    breaks_s = (at_cell_s + voids_s) / effort.break_every_s * effort.break_s
+    working_s = effort.session_h * HOUR - effort.session_overhead_s
+    if working_s < effort.staging_s + arming_s + run_s + effort.scoring_s:
+        raise InputError(f"an evening of {effort.session_h:g} h leaves no time for a trial; make it longer")
+    sessions = math.ceil(round((at_cell_s + voids_s + breaks_s) / working_s, 9))
+    parts = {
+        "staging": trials * effort.staging_s,
+        "arming": trials * arming_s,
+        "running": trials * run_s,
+        "scoring": trials * effort.scoring_s,
+        "voids": voids_s,
+        "breaks": breaks_s,
+        "sessions_open_close": sessions * effort.session_overhead_s,
+        "review": trials * effort.review_s,
+    }
+    named = {name: seconds / HOUR for name, seconds in parts.items()}
+    return Hours(**named, total=sum(named.values()), sessions=sessions, running_is_at_most=effort.run_s is None)

@@ -1,0 +1,292 @@
+"""What a cell, a fixture and a lab file may say: strict schemas, with each rule that one file alone can break; and the
+kinds of values that every schema is made of.
+
+May not: open files, or know what happens to a campaign. Attribute names equal the TOML keys.
+Units are in the names: _s seconds, _m metres, _rad radians, _hz per second, _gb 10^9 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, Strict, StringConstraints
+
+from labctl.config.toml_text import Document, Location, Table, parse, suggestion
+
+# The perturbation axes of BridgeV2-★: the part before the hyphen is the category, of Visual, Semantic, Behavioural.
+AXIS_CODES = (
+    *("V-AUG", "V-SC", "V-OBJ", "V-VIEW", "V-LIGHT"),
+    *("S-PROP", "S-LANG", "S-MO", "S-AFF", "S-INT"),
+    "B-HOBJ",
+    *("VB-POSE", "VB-ISC", "VB-MOBJ"),
+    *("SB-NOUN", "SB-SMO", "SB-VRB"),
+    "VS-PROP",
+    "VSB-NOBJ",
+)
+
+Positive = Annotated[float, Field(gt=0)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+PlainName = Annotated[
+    str, StringConstraints(pattern=r"^[^/\s]([^/]*[^/\s])?$")
+]  # no slash: a condition is "<object>/<layout>"
+Lax = Strict(False)  # TOML knows arrays, not tuples; the items stay strict
+Texts = Annotated[tuple[Text, ...], Lax]
+Point = Annotated[tuple[float, float, float], Lax]
+Size = Annotated[tuple[Positive, Positive, Positive], Lax]
+Vector = Annotated[tuple[Positive, ...], Lax]
+Share = Annotated[float, Field(ge=0, le=1)]
+Box = Annotated[tuple[Share, Share, Share, Share], Lax]
+
+
+class CellHead(Table):
+    """[cell]. `operator` is a driver that stages and scores a headless run, or "console"."""
+
+    name: FileName
+    kind: Literal["real", "sim", "replay", "emulated"]
+    clock: Literal["monotonic", "manual"] = "monotonic"
+    operator: Text = "console"
+    durable: bool = True
+
+
+class Limits(Table):
+    """[robot.limits]: per joint; the box the tool centre point stays inside, robot base frame; its highest speed."""
+
+    velocity_rad_s: Vector
+    acceleration_rad_s2: Vector
+    box_min_m: Point
+    box_max_m: Point
+    tool_speed_m_s: Annotated[float, Field(gt=0, le=2)] | None = None
+
+
+class RobotTable(Table):
+    """[robot]. `options` are the driver's."""
+
+    driver: Text
+    state_hz: Positive
+    control_hz: Positive
+    observe_hz: Positive
+    limits: Limits
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class Lease(Table):
+    """[lease]: how long the arm moves on without word from the run process, and after the newest target's time."""
+
+    duration_s: Annotated[float, Field(gt=0, le=5)]
+    stale_target_s: Annotated[float, Field(gt=0, le=5)]
+
+
+class OwnVideo(Table):
+    """[camera.video]: what of [video] is otherwise for one camera."""
+
+    codec: Text | None = None
+    preset: Text | None = None
+    crf: Annotated[int, Field(ge=0, le=51)] | None = None
+    keyframe_s: Positive | None = None
+
+
+class CameraTable(Table):
+    """[[camera]]. The name becomes a file name. `latency_s`: from light to receipt, measured by `labctl doctor
+    --latency` or stated. `options` are the driver's. For scenes: `ignore` are boxes (left, top, right, bottom, as
+    shares of the picture) that are not compared; a thing off by `tolerance_px` counts as in its place.
+    """
+
+    name: FileName
+    driver: Text
+    width: Annotated[int, Field(gt=0)]
+    height: Annotated[int, Field(gt=0)]
+    rate_hz: Positive
+    latency_s: Annotated[float, Field(ge=0, le=1)] = 0.0
+    video: OwnVideo = OwnVideo()
+    ignore: Annotated[tuple[Box, ...], Lax] = ()
+    tolerance_px: Positive = 2.0
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class Video(Table):
+    """[video]: how cameras encode."""
+
+    codec: Text = "libx264"
+    preset: Text = "ultrafast"
+    crf: Annotated[int, Field(ge=0, le=51)] = 23
+    keyframe_s: Positive = 1.0
+
+
+class Storage(Table):
+    """[storage]: less free disk than this is a hold; a trace chunk holds about `chunk_s`, which a kill may lose."""
+
+    min_free_gb: Annotated[float, Field(ge=0)] = 1.0
+    chunk_s: Annotated[float, Field(gt=0, le=10)] = 1.0
+
+
+class TeleopTable(Table):
+    """[teleop]: the device a person drives this cell with, as `labctl.drivers.teleop_<device>` or as
+    "package.module:function" of one's own, and what the hand may ask for at most. axes: which device axis drives each
+    base axis (x y z rx ry rz, - turns one round, 0 is none). align_rad: how near a leader must stand before go.
+    `options` are the device's.
+    """
+
+    device: Text
+    linear_m_s: Annotated[float, Field(gt=0, le=1)] = 0.15
+    angular_rad_s: Annotated[float, Field(gt=0, le=3)] = 0.6
+    joint_rad_s: Annotated[float, Field(gt=0, le=3)] = 0.8
+    deadband: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    stale_s: Annotated[float, Field(gt=0, le=1)] = 0.1
+    ramp_s: Annotated[float, Field(ge=0, le=5)] = 0.4
+    align_rad: Annotated[float, Field(gt=0, le=3)] = 0.6
+    axes: Texts = ("x", "y", "z", "rx", "ry", "rz")
+    closed_m: Annotated[float, Field(ge=0)] = 0.0
+    open_m: Positive = 0.08
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class Cell(Document):
+    """A robot and its surroundings."""
+
+    cell: CellHead
+    robot: RobotTable
+    lease: Lease
+    camera: Annotated[tuple[CameraTable, ...], Lax] = ()
+    teleop: TeleopTable | None = None
+    video: Video = Video()
+    storage: Storage = Storage()
+
+
+class FixtureHead(Table):
+    """[fixture]."""
+
+    name: FileName
+    description: str = ""
+
+
+class Tote(Table):
+    """[[tote]]: centre of its floor and inner size, robot base frame."""
+
+    name: PlainName
+    centre_m: Point
+    size_m: Size
+
+
+class FixtureObject(Table):
+    """[[object]]: `difficulty` scales grasp failures of simulated controllers only."""
+
+    name: PlainName
+    item_size_m: Size
+    grasp_width_m: Positive
+    difficulty: Positive = 1.0
+    axes: Texts = ()
+    tags: Texts = ()
+
+
+class Layout(Table):
+    """[[layout]]: `tote_side` names the target tote. `reference`: a picture of the staged scene by camera, relative to
+    the fixture's file; {object} in it stands for the object's name.
+    """
+
+    name: PlainName
+    tote_side: PlainName
+    camera_side: Literal["left", "right"]
+    instructions: Text
+    reference: dict[str, Text] = Field(default_factory=dict)
+    axes: Texts = ()
+    tags: Texts = ()
+
+
+class Fixture(Document):
+    """The physical jig."""
+
+    fixture: FixtureHead
+    tote: Annotated[tuple[Tote, ...], Lax, Field(min_length=2)]
+    object: Annotated[tuple[FixtureObject, ...], Lax, Field(min_length=1)]
+    layout: Annotated[tuple[Layout, ...], Lax, Field(min_length=1)]
+
+
+class ConsoleTable(Table):
+    """[console]: `keys` rebinds a key by its name (`labctl console --help` lists them); `theme` is one of Textual's."""
+
+    keys: dict[str, Text] = Field(default_factory=dict)
+    theme: Text | None = None
+
+
+class Lab(Document):
+    """lab.toml."""
+
+    console: ConsoleTable = ConsoleTable()
+
+
+def parse_lab(text: str, where: str) -> Lab:
+    """The settings in a lab.toml. Raises InputError with file:line."""
+    return parse(Lab, text, where)
+
+
+def parse_cell(text: str, where: str) -> Cell:
+    """The cell in a TOML text; `where` is its file's name for messages. Raises InputError with file:line."""
+    found = parse(Cell, text, where)
+    kind, limits = found.cell.kind, found.robot.limits
+    if found.cell.clock == "manual" and kind not in ("sim", "replay"):
+        raise found.refusal(
+            ("cell", "clock"), f"clock is 'manual' and kind is {kind!r}; only sim and replay cells have simulated time"
+        )
+    if not found.cell.durable and kind != "sim":
+        raise found.refusal(
+            ("cell", "durable"), f"durable is false and kind is {kind!r}; only a sim cell may risk its record"
+        )
+    joints = len(limits.velocity_rad_s)
+    if not joints:
+        raise found.refusal(("robot", "limits", "velocity_rad_s"), "velocity_rad_s is empty; give one value per joint")
+    if len(limits.acceleration_rad_s2) != joints:
+        counts = f"{len(limits.acceleration_rad_s2)} values, velocity_rad_s {joints}"
+        message = f"acceleration_rad_s2 has {counts}; give one value per joint in each"
+        raise found.refusal(("robot", "limits", "acceleration_rad_s2"), message)
+    for axis, low, high in zip("xyz", limits.box_min_m, limits.box_max_m, strict=True):
+        if low >= high:
+            message = f"the box is empty along {axis}: box_min_m {low:g} is not below box_max_m {high:g}"
+            raise found.refusal(("robot", "limits", "box_max_m"), message)
+    refuse_repeats(found, ("camera",), [camera.name for camera in found.camera])
+    for index, camera in enumerate(found.camera):
+        for left, top, right, bottom in camera.ignore:
+            if left >= right or top >= bottom:
+                text = f"box [{left:g}, {top:g}, {right:g}, {bottom:g}] is empty; give left, top, right, bottom"
+                raise found.refusal(("camera", index, "ignore"), text)
+    return found
+
+
+def parse_fixture(text: str, where: str) -> Fixture:
+    """The fixture in a TOML text; `where` is its file's name for messages. Raises InputError with file:line."""
+    found = parse(Fixture, text, where)
+    totes = [tote.name for tote in found.tote]
+    refuse_repeats(found, ("tote",), totes)
+    for table, entries in (("object", found.object), ("layout", found.layout)):
+        refuse_repeats(found, (table,), [entry.name for entry in entries])
+        for index, entry in enumerate(entries):
+            refuse_unknown(found, (table, index, "axes"), "axis", entry.axes, "axes", AXIS_CODES)
+    for index, layout in enumerate(found.layout):
+        refuse_unknown(found, ("layout", index, "tote_side"), "tote", [layout.tote_side], "totes", totes)
+    return found
+
+
+def refuse_repeats(document: Document, at: Location, names: Sequence[str]) -> None:
+    """Raises InputError at the first name that came before."""
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise document.refusal(
+                (*at, index, "name"), f"{name!r} appears twice in {at[-1]!r}; every entry needs its own name"
+            )
+
+
+def refuse_unknown(
+    document: Document,
+    at: Location,
+    what: str,
+    names: Sequence[str],
+    whose: str,
+    known: Sequence[str],
+    where: str | None = None,
+) -> None:
+    """Raises InputError at the first of `names` that is not known, with the nearest one and what there is."""
+    for name in names:
+        if name not in known:
+            message = f"unknown {what} {name!r}{suggestion(name, known)}; {whose}: {', '.join(known)}"
+            raise document.refusal(at, message, where)

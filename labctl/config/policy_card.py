@@ -1,0 +1,350 @@
+"""Policy cards: what one policy reads, what its answers mean, how it is asked. Strict TOML, like every file of a lab.
+
+May not: open files, know a wire format or turn an answer into motion (drivers do), or let an action space be guessed.
+
+A card is named by an arm (`[arm.options] card = "cards/NAME.toml"`, relative to the protocol's folder). Its text is
+frozen with the protocol and kept with the seal, since it tells arms apart. Drivers get it as a plain dict.
+Units are in the names: _s seconds, _m metres, _hz per second, _gb 10^9 bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from labctl.config.cell_schema import Lax, Positive, Text, Texts
+from labctl.config.toml_text import Document, Location, Table, parse, suggestion
+
+DIALECTS = ("openpi", "roboarena", "gr00t", "callable")
+STATES = (
+    "joint_position",
+    "joint_velocity",
+    "gripper",
+    "tcp_position",
+    "tcp_quaternion_xyzw",
+    "tcp_quaternion_wxyz",
+    "tcp_euler_xyz",
+    "tcp_rotvec",
+    "tcp_rot6d_rows",
+    "tcp_rot6d_columns",
+)
+SPACES = (
+    "joint_position",
+    "joint_delta",
+    "joint_velocity",
+    "droid_joint_velocity",
+    "tcp_pose",
+    "tcp_delta",
+    "tcp_velocity",
+    "droid_cartesian_velocity",
+)
+ROTATIONS = ("quaternion_xyzw", "quaternion_wxyz", "euler_xyz", "rotvec", "rot6d_rows", "rot6d_columns")
+GRIPPERS = (
+    "0_open_1_closed",
+    "1_open_0_closed",
+    "-1_open_1_closed",
+    "1_open_-1_closed",
+    "0_open_255_closed",
+    "width_m",
+)
+TURNED = ("tcp_pose", "tcp_delta")  # spaces whose rotation has to be named
+DELTAS = ("joint_delta", "tcp_delta")  # spaces that have to say from where they count
+DROID_HZ = 15.0  # DROID's unit is "per step of 15 Hz" (droid, RobotIKSolver.control_hz)
+EXTERIOR = re.compile(r"^observation/exterior_image_(\d+)_left$")
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+
+
+class Head(Table):
+    """[policy]. `weights` says what the server loads, for the record; `weights_sha256` is their digest, if known."""
+
+    name: Name
+    dialect: Literal["openpi", "roboarena", "gr00t", "callable"]
+    weights: str = ""
+    weights_sha256: Digest | None = None
+    notes: str = ""
+
+
+class Image(Table):
+    """[image]: how pictures are handed over, unless an input says otherwise. A picture older than `max_age_s` when a
+    question would be asked is not used: the arm holds until a fresh one is there.
+    """
+
+    width: Annotated[int, Field(gt=0, le=4096)] | None = None
+    height: Annotated[int, Field(gt=0, le=4096)] | None = None
+    resize: Literal["pad", "stretch", "none"] | None = None
+    colour: Literal["rgb", "bgr"] = "rgb"
+    layout: Literal["hwc", "chw"] = "hwc"
+    values: Literal["uint8", "unit"] = "uint8"
+    max_age_s: Seconds = 0.3
+
+
+class Input(Table):
+    """[[input]]: one key of the observation and its one source: a camera of the cell, robot state, a constant, or the
+    instruction. `steps` picks earlier pictures, counted in actions (0 is now), and stacks them.
+    """
+
+    key: Text
+    camera: Text | None = None
+    state: Texts | None = None
+    constant: bool | int | float | str | list[float] | None = None
+    prompt: bool = False
+    dtype: Literal["float32", "float64"] = "float32"
+    steps: Annotated[tuple[Annotated[int, Field(le=0, ge=-64)], ...], Lax, Field(min_length=1)] = (0,)
+    width: Annotated[int, Field(gt=0, le=4096)] | None = None
+    height: Annotated[int, Field(gt=0, le=4096)] | None = None
+    resize: Literal["pad", "stretch", "none"] | None = None
+
+
+class Gripper(Table):
+    """[gripper]: what the policy's numbers say of the fingers, in its state and its actions.
+
+    open_m and closed_m: the openings that "open" and "closed" stand for on this cell. binarise_at: in the policy's own
+    unit; above it is one end of the range, otherwise the other.
+    """
+
+    state: Text = "0_open_1_closed"
+    action: Text
+    open_m: Annotated[float, Field(gt=0, le=0.5)]
+    closed_m: Annotated[float, Field(ge=0, le=0.5)] = 0.0
+    binarise_at: float | None = None
+
+
+class Tool(Table):
+    """[tool]: the policy's tool frame, seen from the cell's tool centre point: a shift in m, then a turn."""
+
+    shift_m: Annotated[tuple[float, float, float], Lax] = (0.0, 0.0, 0.0)
+    turn_xyzw: Annotated[tuple[float, float, float, float], Lax] = (0.0, 0.0, 0.0, 1.0)
+
+
+class Action(Table):
+    """[action]. `keys`: arrays of the answer, set side by side: first the arm's values, last the gripper's.
+
+    clip: arm values beyond +-clip are cut; then each is multiplied by its `scale`. relative_to: what a delta is added
+    to: the state in the observation, the action before, or what is measured when its step begins. frame: whose axes
+    a tcp_delta is in. execute: actions followed before the next question, 0 for all of an answer. horizon: how many
+    actions an answer must have.
+    """
+
+    space: Text
+    keys: Texts = ("actions",)
+    rotation: Text | None = None
+    relative_to: Literal["observation", "previous", "measured"] | None = None
+    frame: Literal["base", "tool"] = "base"
+    clip: Positive | None = None
+    scale: Annotated[tuple[float, ...], Lax] | None = None
+    execute: Annotated[int, Field(ge=0)]
+    horizon: Annotated[int, Field(ge=1)] | None = None
+
+
+class Timing(Table):
+    """[timing]. deadline_s: from question to answer; a later answer is not used. late: "hold" (the arm stands, a fresh
+    question is asked once the late answer is in) or "end" (the episode ends at the deadline). give_up_s: a question
+    unanswered for so long ends the episode either way. starts: an answer's first action begins when it arrives
+    ("reply"), or action i is due i steps after the observation and what is past is dropped ("capture").
+    """
+
+    rate_hz: Annotated[float, Field(gt=0, le=200)]
+    deadline_s: Seconds
+    late: Literal["hold", "end"]
+    give_up_s: Seconds = 10.0
+    starts: Literal["reply", "capture"] = "reply"
+    ask_ahead_s: Annotated[float, Field(ge=0, le=60)] = 0.0
+    warm_calls: Annotated[int, Field(ge=1, le=20)] = 2
+
+
+class Server(Table):
+    """[server]. Without `start` the server is somebody else's and stays up. ready_s: from the start to its first
+    answer. api_key_env names an environment variable; a key never stands in a file. gpu: servers that name the same
+    one run one after the other.
+    """
+
+    start: Annotated[tuple[Text, ...], Lax] = ()
+    folder: Text | None = None
+    env: dict[str, str] = Field(default_factory=dict)
+    ready_s: Seconds = 120.0
+    stop_s: Seconds = 10.0
+    gpu: Text | None = None
+    gpu_memory_gb: Positive | None = None
+    api_key_env: Text | None = None
+
+
+class RoboArena(Table):
+    """[roboarena]: from which number the server counts exterior cameras. The benchmark's own client sends 1 and 2."""
+
+    camera_index_base: Literal[0, 1] = 1
+
+
+class Gr00t(Table):
+    """[gr00t]: how the server is called. "auto" asks it; a server that does not say needs the word here."""
+
+    convention: Literal["auto", "n1.5", "n1.6"] = "auto"
+
+
+class Card(Document):
+    """A policy card."""
+
+    policy: Head
+    image: Image = Image()
+    input: Annotated[tuple[Input, ...], Lax, Field(min_length=1)]
+    gripper: Gripper
+    tool: Tool = Tool()
+    action: Action
+    timing: Timing
+    server: Server = Server()
+    roboarena: RoboArena | None = None
+    gr00t: Gr00t | None = None
+
+
+def parse_card(text: str, where: str) -> Card:
+    """The card in a TOML text; `where` is its file's name for messages. Raises InputError with file:line."""
+    card = parse(Card, text, where)
+    for check in (_check_inputs, _check_images, _check_action, _check_gripper, _check_timing, _check_server):
+        check(card)
+    for dialect, check in (("roboarena", _check_roboarena), ("gr00t", _check_gr00t)):
+        if card.policy.dialect == dialect:
+            check(card)
+        elif getattr(card, dialect) is not None:
+            raise card.refusal((dialect,), f"the dialect is {card.policy.dialect!r}; drop [{dialect}]")
+    return card
+
+
+def cameras_of(card: Mapping[str, Any]) -> tuple[str, ...]:
+    """The cameras of the cell that a card (as a plain dict) reads, in the order of its inputs, each once."""
+    return tuple(dict.fromkeys(entry["camera"] for entry in card["input"] if entry["camera"] is not None))
+
+
+def _known(card: Card, at: Location, word: str, known: tuple[str, ...]) -> None:
+    if word not in known:
+        told = f"{at[-1]} is {word!r}, which is not known{suggestion(word, known)}; known: {', '.join(known)}"
+        raise card.refusal(at, told)
+
+
+def _check_inputs(card: Card) -> None:
+    keys = [entry.key for entry in card.input]
+    for index, entry in enumerate(card.input):
+        at = ("input", index)
+        sources = {"camera": entry.camera, "state": entry.state, "constant": entry.constant}
+        given = [name for name, value in sources.items() if value is not None] + ["prompt"] * entry.prompt
+        if len(given) != 1:
+            found = " and ".join(given) or "none"
+            raise card.refusal(at, f"{entry.key!r} needs one source of camera, state, constant, prompt; found {found}")
+        if entry.key in keys[:index]:
+            raise card.refusal((*at, "key"), f"{entry.key!r} is given twice; a key has one source")
+        for state in entry.state or ():
+            _known(card, (*at, "state"), state, STATES)
+        if entry.camera is None and (entry.steps != (0,) or entry.width or entry.height or entry.resize):
+            raise card.refusal(at, f"{entry.key!r} is no picture; steps, width, height and resize are for pictures")
+        if list(entry.steps) != sorted(set(entry.steps)):
+            raise card.refusal((*at, "steps"), f"steps is {list(entry.steps)}; count up to now, like [-15, 0]")
+
+
+def _check_images(card: Card) -> None:
+    for index, entry in enumerate(card.input):
+        if entry.camera is None:
+            continue
+        resize = entry.resize or card.image.resize
+        width, height = entry.width or card.image.width, entry.height or card.image.height
+        at: Location = ("input", index)
+        if resize is None:
+            raise card.refusal(
+                at, f"{entry.key!r}: say how pictures are resized: [image] resize = pad, stretch or none"
+            )
+        if resize != "none" and (width is None or height is None):
+            raise card.refusal(at, f"{entry.key!r}: {resize} needs a width and a height, here or in [image]")
+        if resize == "none" and (width is not None or height is not None):
+            raise card.refusal(at, f"{entry.key!r}: resize is none, so a width or height would not be used; drop it")
+
+
+def _check_action(card: Card) -> None:
+    action = card.action
+    if action.space not in SPACES:
+        why = "a policy whose action space is not known is never run"
+        near = suggestion(action.space, SPACES)
+        known = f"space is {action.space!r}{near}; {why}; known spaces: {', '.join(SPACES)}"
+        raise card.refusal(("action", "space"), known)
+    if (action.rotation is not None) != (action.space in TURNED):
+        how = f"name one of {', '.join(ROTATIONS)}" if action.space in TURNED else "drop it"
+        found = "no rotation" if action.rotation is None else f"rotation {action.rotation!r}"
+        raise card.refusal(("action", "rotation"), f"{found} for {action.space}; {how}")
+    if action.rotation is not None:
+        _known(card, ("action", "rotation"), action.rotation, ROTATIONS)
+    if (action.relative_to is not None) != (action.space in DELTAS):
+        how = 'say from what: "observation", "previous" or "measured"' if action.space in DELTAS else "drop it"
+        found = "no relative_to" if action.relative_to is None else f"relative_to {action.relative_to!r}"
+        raise card.refusal(("action", "relative_to"), f"{found} for {action.space}; {how}")
+    if action.frame == "tool" and (action.space != "tcp_delta" or action.relative_to == "measured"):
+        told = 'frame "tool" is for a tcp_delta relative to the observation or to the previous action; drop it'
+        raise card.refusal(("action", "frame"), told)
+    if action.space.startswith("droid_") and (action.clip is not None or action.scale is not None):
+        raise card.refusal(("action",), f"{action.space} says how it is clipped and scaled; drop clip and scale")
+    if action.horizon is not None and action.execute > action.horizon:
+        told = f"execute is {action.execute}, more than the {action.horizon} of an answer (horizon)"
+        raise card.refusal(("action", "execute"), told)
+    if action.space.startswith("droid_") and card.timing.rate_hz != DROID_HZ:
+        told = (
+            f"rate_hz is {card.timing.rate_hz:g}; {action.space} is in units per step of {DROID_HZ:g} Hz, so say 15.0"
+        )
+        raise card.refusal(("timing", "rate_hz"), told)
+    moving = action.space in ("tcp_velocity", "droid_cartesian_velocity") or action.relative_to == "measured"
+    if moving and action.space != "joint_delta" and any(card.tool.shift_m):
+        raise card.refusal(
+            ("tool", "shift_m"), f"a shifted tool moves otherwise; {action.space} cannot use a shift here"
+        )
+
+
+def _check_gripper(card: Card) -> None:
+    gripper = card.gripper
+    for name in ("state", "action"):
+        _known(card, ("gripper", name), getattr(gripper, name), GRIPPERS)
+    if gripper.closed_m >= gripper.open_m:
+        told = f"closed_m {gripper.closed_m:g} is not below open_m {gripper.open_m:g}"
+        raise card.refusal(("gripper", "closed_m"), told)
+
+
+def _check_timing(card: Card) -> None:
+    timing = card.timing
+    stepped = card.action.relative_to == "measured" or card.action.space.startswith("droid_")
+    if timing.give_up_s < timing.deadline_s:
+        told = f"give_up_s is {timing.give_up_s:g}, before the deadline of {timing.deadline_s:g} s"
+        raise card.refusal(("timing", "give_up_s"), told)
+    if timing.starts == "capture" and stepped:
+        told = f'{card.action.space} counts from what is measured at each step; use starts = "reply"'
+        raise card.refusal(("timing", "starts"), told)
+    if timing.ask_ahead_s and timing.starts != "capture":
+        told = 'ask_ahead_s needs starts = "capture": otherwise two answers would claim the same time'
+        raise card.refusal(("timing", "ask_ahead_s"), told)
+
+
+def _check_server(card: Card) -> None:
+    server = card.server
+    if card.policy.dialect == "callable" and server != Server(ready_s=server.ready_s):
+        raise card.refusal(("server",), "a callable runs in labctl's own process; only ready_s applies, drop the rest")
+    if not server.start and (server.folder or server.env or server.gpu or server.gpu_memory_gb):
+        raise card.refusal(("server",), "folder, env, gpu and gpu_memory_gb are for a server that `start` starts")
+
+
+def _check_roboarena(card: Card) -> None:
+    base = (card.roboarena or RoboArena()).camera_index_base
+    exterior = {i: int(match[1]) for i, entry in enumerate(card.input) if (match := EXTERIOR.match(entry.key))}
+    found = list(exterior.values())
+    if sorted(found) != list(range(base, base + len(found))):
+        told = f"exterior cameras are numbered {found}; with camera_index_base = {base} the first is {base}"
+        raise card.refusal(("input", next(iter(exterior)), "key"), told)
+    if card.action.execute:
+        told = f"execute is {card.action.execute}; a RoboArena server's answer is followed to its end: say 0"
+        raise card.refusal(("action", "execute"), told)
+
+
+def _check_gr00t(card: Card) -> None:
+    for index, entry in enumerate(card.input):
+        part = entry.key.split(".")[0]
+        allowed = ("video",) if entry.camera else ("state",) if not entry.prompt else ("language", "annotation")
+        if part not in allowed or "." not in entry.key:
+            told = f"key {entry.key!r}; GR00T's begin with {' or '.join(f'{word}.' for word in allowed)} here"
+            raise card.refusal(("input", index, "key"), told)

@@ -1,0 +1,225 @@
+"""What a protocol file may say: a strict schema, with each rule that one file alone can break. Cells, fixtures and labs
+are in `cell_schema`.
+
+May not: open files, or know what happens to a campaign. Attribute names equal the TOML keys.
+Units are in the names: _s seconds, _m metres, _rad radians, _hz per second, _gb 10^9 bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from labctl.config.cell_schema import (
+    AXIS_CODES,
+    Cell,
+    FileName,
+    Fixture,
+    Lab,
+    Lax,
+    PlainName,
+    Positive,
+    Text,
+    Texts,
+    parse_cell,
+    parse_fixture,
+    parse_lab,
+    refuse_repeats,
+    refuse_unknown,
+)
+from labctl.config.interim_analyses import Looks, check_looks
+from labctl.config.switches import Switch, check_switches
+from labctl.config.toml_text import Document, Table, parse
+
+__all__ = [
+    "AXIS_CODES",
+    "MACHINE_VOID_REASONS",
+    "Arm",
+    "Cell",
+    "Fixture",
+    "Lab",
+    "Lax",
+    "Link",
+    "Positive",
+    "Protocol",
+    "Text",
+    "Texts",
+    "check_against_fixture",
+    "parse_cell",
+    "parse_fixture",
+    "parse_lab",
+    "parse_protocol",
+]
+
+MACHINE_VOID_REASONS = ("arm_lost", "camera_lost", "controller_lost", "recorder_lost", "process_lost")
+
+
+class ProtocolHead(Table):
+    """[protocol]. `fixture` is a path relative to the protocol's file."""
+
+    name: FileName
+    question: Text
+    fixture: Text
+    authors: Texts = ()
+
+
+class TrialRules(Table):
+    """[trial]. The budget is one pool for an episode: items_staged x budget_s_per_item.
+
+    process_lost: what becomes of an episode that ended because a process was lost; camera_lost: whether the loss of a
+    camera ends an episode, or is a gap in its recording. failure_tags: what an assessor may tick; stages: how far a
+    task can get, in order; ask_guess: the operator is asked after each episode which arm it was, for the blinding
+    index. takeover: whether a person may take the arm from a policy with the cell's [teleop] device.
+    """
+
+    items_staged: Annotated[int, Field(ge=1)]
+    budget_s_per_item: Positive
+    arming_s: Annotated[float, Field(ge=0)]
+    max_voids: Annotated[int, Field(ge=1)] = 3
+    process_lost: Literal["void", "score"] = "void"
+    camera_lost: Literal["mark", "end"] = "mark"
+    early_end: Literal["allowed", "forbidden"] = "allowed"
+    takeover: Literal["forbidden", "allowed"] = "forbidden"
+    instruction: Text
+    void_reasons: Texts = MACHINE_VOID_REASONS
+    failure_tags: Texts = ()
+    stages: Texts = ()
+    ask_guess: bool = False
+
+    @property
+    def budget_s(self) -> float:
+        """Budget of one episode in seconds."""
+        return self.items_staged * self.budget_s_per_item
+
+
+class Design(Table):
+    """[design]: every object in every layout is a condition."""
+
+    objects: Annotated[tuple[PlainName, ...], Lax, Field(min_length=1)]
+    layouts: Annotated[tuple[PlainName, ...], Lax, Field(min_length=1)]
+    blocks_per_condition: Annotated[int, Field(ge=1)]
+
+
+class AnalysisPlan(Table):
+    """[analysis]: fixed before the first trial. Without a reference there is no HRT."""
+
+    tau_s: Positive
+    reference: Text | None = None
+    family: Annotated[
+        tuple[Literal["ks_sup_mean", "ks_macro", "log_rmst_ratio", "uph"], ...], Lax, Field(min_length=1)
+    ] = ("ks_sup_mean", "ks_macro", "log_rmst_ratio", "uph")
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    looks: Looks | None = None
+
+
+class Arm(Table):
+    """[[arm]]: a treatment. `controller` is a driver name, `options` are the driver's."""
+
+    name: Text
+    kind: Literal["human", "policy"]
+    controller: Text
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class SessionRules(Table):
+    """[session]: the checks that must be answered when an evening opens."""
+
+    checks: Texts = ()
+
+
+class HumanRules(Table):
+    """[human]: practice before the reference. A person has reached the plateau when a line through the rates of the
+    last `plateau_last` practice episodes changes by less than the share `plateau_change` of their mean.
+    """
+
+    plateau_last: Annotated[int, Field(ge=3)] = 5
+    plateau_change: Annotated[float, Field(gt=0, lt=1)] = 0.1
+
+
+class SceneRules(Table):
+    """[scene]: how a scene is put back and what a commit asks of it. `restore`: every trial is put back to the first
+    scene of its block, or of its condition. Without `min_score` scores are recorded and hold nothing.
+    """
+
+    restore: Literal["block", "condition"] = "block"
+    require_photo: bool = True
+    min_score: Annotated[float, Field(ge=0, le=100)] | None = None
+    max_camera_shift_px: Positive = 4.0
+    override: Literal["forbidden", "allowed"] = "forbidden"
+
+
+class Link(Table):
+    """[[link]]: an earlier campaign, the chain head it had, and the arms of this protocol that are run in both."""
+
+    campaign: FileName
+    head: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+    anchors: Annotated[tuple[Text, ...], Lax, Field(min_length=1)]
+
+
+class Protocol(Document):
+    """A pre-registered plan."""
+
+    protocol: ProtocolHead
+    trial: TrialRules
+    design: Design
+    analysis: AnalysisPlan
+    session: SessionRules = SessionRules()
+    scene: SceneRules = SceneRules()
+    human: HumanRules | None = None
+    arm: Annotated[tuple[Arm, ...], Lax]
+    link: Annotated[tuple[Link, ...], Lax] = ()
+    switch: Annotated[tuple[Switch, ...], Lax] = ()
+
+
+def parse_protocol(text: str, where: str) -> Protocol:
+    """The protocol in a TOML text; `where` is its file's name for messages. Raises InputError with file:line."""
+    found = parse(Protocol, text, where)
+    names = [arm.name for arm in found.arm]
+    if len(names) < 2:
+        raise found.refusal(("arm",), f"{len(names)} [[arm]] found; a block needs at least 2, add another")
+    refuse_repeats(found, ("arm",), names)
+    for index, arm in enumerate(found.arm):
+        if arm.kind == "human" and "human" in [earlier.kind for earlier in found.arm[:index]]:
+            raise found.refusal(
+                ("arm", index, "kind"),
+                "a second arm of kind 'human'; a protocol may have one, make it a policy or drop it",
+            )
+    refuse_repeats(found, ("design", "objects"), found.design.objects)
+    refuse_repeats(found, ("design", "layouts"), found.design.layouts)
+    refuse_repeats(found, ("analysis", "family"), found.analysis.family)
+    for name in ("void_reasons", "failure_tags", "stages"):
+        refuse_repeats(found, ("trial", name), getattr(found.trial, name))
+    missing = [reason for reason in MACHINE_VOID_REASONS if reason not in found.trial.void_reasons]
+    if missing:
+        message = f"void_reasons lacks {', '.join(missing)}; the machine's own reasons are always possible, add them"
+        raise found.refusal(("trial", "void_reasons"), message)
+    if found.analysis.tau_s > found.trial.budget_s:
+        budget = f"{found.trial.items_staged} items x {found.trial.budget_s_per_item:g} s = {found.trial.budget_s:g} s"
+        message = (
+            f"tau_s is {found.analysis.tau_s:g}, beyond the episode budget of {budget}; lower tau_s or raise the budget"
+        )
+        raise found.refusal(("analysis", "tau_s"), message)
+    check_switches(found, found.switch, found.trial.instruction, found.trial.budget_s)
+    if found.analysis.reference is not None:
+        refuse_unknown(found, ("analysis", "reference"), "reference", [found.analysis.reference], "arms", names)
+    if found.analysis.looks is not None:
+        design = found.design
+        check_looks(
+            found,
+            ("analysis", "looks", "fractions"),
+            found.analysis.looks,
+            design.blocks_per_condition * len(design.objects) * len(design.layouts),
+        )
+    for index, link in enumerate(found.link):
+        refuse_repeats(found, ("link", index, "anchors"), link.anchors)
+        refuse_unknown(found, ("link", index, "anchors"), "anchor", link.anchors, "arms", names)
+    return found
+
+
+def check_against_fixture(protocol: Protocol, fixture: Fixture, where: str) -> None:
+    """Every object and layout of the design must exist in the fixture. Raises InputError at the protocol's line."""
+    objects, layouts = [o.name for o in fixture.object], [entry.name for entry in fixture.layout]
+    there = f"fixture {fixture.fixture.name!r} has"
+    refuse_unknown(protocol, ("design", "objects"), "object", protocol.design.objects, there, objects, where)
+    refuse_unknown(protocol, ("design", "layouts"), "layout", protocol.design.layouts, there, layouts, where)

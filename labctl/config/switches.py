@@ -1,0 +1,42 @@
+"""Switches of the instruction in mid-episode: what a protocol may script. Pure.
+
+May not: send anything; which switch a controller took is in `labctl.core.switches_taken`.
+
+A switch belongs to the protocol, not to an arm: every episode of every arm has the same ones at the same seconds after
+go, so that blocks stay paired and nothing about a switch tells arms apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from labctl.config.cell_schema import Positive, Text, refuse_repeats
+from labctl.config.toml_text import Document, Table
+
+
+class Switch(Table):
+    """[[switch]]: `at_s` seconds after go the instruction of every episode becomes `instruction`."""
+
+    name: Text
+    at_s: Positive
+    instruction: Text
+
+
+def check_switches(document: Document, switches: Sequence[Switch], instruction: str, budget_s: float) -> None:
+    """Each has its own name, comes after the one before and within the budget, and changes what stood before it.
+
+    instruction: that of go; budget_s: of an episode. Raises InputError at the line of the first that does not.
+    """
+    refuse_repeats(document, ("switch",), [switch.name for switch in switches])
+    since_s, standing = 0.0, instruction
+    for index, switch in enumerate(switches):
+        if switch.at_s >= budget_s:
+            told = f"at_s is {switch.at_s:g}, an episode is over after {budget_s:g} s; allowed: more than 0 and less"
+            raise document.refusal(("switch", index, "at_s"), f"{told} than {budget_s:g}, or raise the budget")
+        if switch.at_s <= since_s:
+            told = f"at_s is {switch.at_s:g}, not after the switch before it ({since_s:g} s)"
+            raise document.refusal(("switch", index, "at_s"), f"{told}; list switches in order, each at its own time")
+        if switch.instruction == standing:
+            told = "this instruction stands already; a switch changes it, write another one or drop the switch"
+            raise document.refusal(("switch", index, "instruction"), told)
+        since_s, standing = switch.at_s, switch.instruction

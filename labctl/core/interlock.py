@@ -1,0 +1,183 @@
+"""Holds: the reasons not to go on now, as a function of what the cell last said. Level-triggered, without memory.
+
+May not: read a clock or a device, clear anything, or count as a safety system; the e-stop and the robot's controller
+are that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from labctl.clock import MILLISECOND, SECOND
+from labctl.core.scene_words import camera_moved, change, movement
+from labctl.core.trial_table import Verb
+
+_ARM_MATTERS = frozenset({Verb.STAGE, Verb.COMMIT, Verb.REVEAL, Verb.START})
+_RECORD_MATTERS = frozenset({Verb.COMMIT, Verb.REVEAL, Verb.START})
+CALM_MODES = ("idle", "moving", "stopped")
+CAMERA_MOVED, SCENE_DIFFERS, SCENE_UNKNOWN = "camera_moved:", "scene_differs:", "scene_unknown:"
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A reason not to proceed. `text` says what is wrong, `clears` what makes it go away, both in plain words."""
+
+    code: str
+    text: str
+    clears: str
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one camera's last picture of a staged scene was found to be: `scene` against the scene's reference (the
+    body of a `matching.Match`), `pose` against where the camera stood (of a `Move`); None where nothing was
+    compared, `problem` says why not. `counts`: a low score is a reason against commit. `size`: width, height in pixels.
+    """
+
+    scene: Mapping[str, Any] | None = None
+    pose: Mapping[str, Any] | None = None
+    counts: bool = False
+    problem: str | None = None
+    size: tuple[int, int] = (1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How old a signal may be, in nanoseconds, how much disk must be free, in 10^9 bytes, and how well a scene must
+    match: scores 0 to 100 (None: any will do), a camera's movement in pixels.
+    """
+
+    arm_ns: int = SECOND
+    recorder_ns: int = SECOND
+    camera_ns: int = SECOND
+    min_free_gb: float = 1.0
+    min_score: float | None = None
+    max_camera_shift_px: float = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What the cell last said. Ages are nanoseconds since a signal was heard, None when it never was.
+
+    `arm_mode` and `arm_reason` are those of `devices.RobotStatus`; `unacknowledged` maps codes to what happened;
+    `camera_lost` says why a camera that is there gives no pictures; `free_gb` is None when it could not be read;
+    `looks` are by camera, of the scene now staged.
+    """
+
+    arm_age_ns: int | None
+    recorder_age_ns: int | None
+    camera_age_ns: Mapping[str, int | None]
+    free_gb: float | None
+    session_open: bool
+    arm_mode: str = "idle"
+    arm_reason: str = ""
+    faulted: str | None = None
+    unacknowledged: Mapping[str, str] = field(default_factory=dict)
+    camera_lost: Mapping[str, str] = field(default_factory=dict)
+    looks: Mapping[str, Look] = field(default_factory=dict)
+    photographing: bool = False
+
+
+def holds(snapshot: Snapshot, limits: Limits, act: Verb) -> list[Hold]:
+    """Every reason against an act, in a fixed order. Ask with Verb.START while an episode runs.
+
+    Staging needs a calm arm, a cell without faults, a session and disk; from commit on the recorder and every camera
+    must be heard too. Ending, releasing, voiding, skipping and judging are never held.
+    """
+    found: list[Hold] = []
+    if act in _ARM_MATTERS:
+        found += _standing(snapshot)
+        found += _arm(snapshot, limits)
+        found += _disk(snapshot, limits)
+    if act in _RECORD_MATTERS:
+        found += _recording(snapshot, limits)
+    if act == Verb.COMMIT:
+        found += scene_holds(snapshot.looks, limits)
+        if snapshot.photographing:
+            found.append(Hold("photographing", "the scene's photo is being taken", "wait a moment"))
+    return found
+
+
+def scene_holds(looks: Mapping[str, Look], limits: Limits) -> Iterator[Hold]:
+    """Reasons against committing a scene: a camera that moved, a scene that differs. A moved camera is said alone: the
+    scene can be judged once it stands.
+    """
+    for name, look in sorted(looks.items()):
+        if look.pose is not None and camera_moved(look.pose, limits.max_camera_shift_px):
+            text = f"camera {name} does not stand where it stood: {movement(look.pose)}"
+            if not look.pose["note"]:
+                text += f"; {look.pose['moved_px']:.1f} px at most, {limits.max_camera_shift_px:g} are allowed"
+            clears = "put the camera back, or accept its view by name as the new reference"
+            yield Hold(f"{CAMERA_MOVED}{name}", text, clears)
+        elif limits.min_score is None or not look.counts:
+            continue
+        elif look.scene is None:
+            text = f"the scene of camera {name} has no score: {look.problem or 'it was not compared'}"
+            yield Hold(f"{SCENE_UNKNOWN}{name}", text, "make its picture comparable again")
+        elif look.scene["score"] < limits.min_score:
+            text = f"the scene of camera {name} scores {look.scene['score']:g}, {limits.min_score:g} are needed"
+            clears = "put the scene back as in its reference picture"
+            yield Hold(f"{SCENE_DIFFERS}{name}", f"{text}: {change(look.scene, look.size)}", clears)
+
+
+def overridable(hold: Hold) -> bool:
+    """A hold that a person may override with a reason, where the protocol lets them."""
+    return hold.code.startswith((CAMERA_MOVED, SCENE_DIFFERS, SCENE_UNKNOWN))
+
+
+def _standing(snapshot: Snapshot) -> Iterator[Hold]:
+    if not snapshot.session_open:
+        yield Hold("no_session", "no session is open", "open a session with people and roles")
+    if snapshot.faulted is not None:
+        yield Hold(
+            "cell_faulted",
+            f"the cell is faulted: {snapshot.faulted}",
+            "look at the cell, then acknowledge the fault by name",
+        )
+    for code, text in snapshot.unacknowledged.items():
+        yield Hold(f"unacknowledged:{code}", text, "acknowledge it by name once the cause is gone")
+
+
+def _arm(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
+    if _stale(snapshot.arm_age_ns, limits.arm_ns):
+        yield Hold("arm_stale", f"the arm was {_heard(snapshot.arm_age_ns)}", "the arm process answers again")
+    because = f": {snapshot.arm_reason}" if snapshot.arm_reason else ""
+    if snapshot.arm_mode == "safety_stop":
+        yield Hold("arm_safety_stop", f"the robot stopped itself{because}", "look at the cell, then recover the arm")
+    elif snapshot.arm_mode not in CALM_MODES:
+        yield Hold("arm_fault", f"the arm says {snapshot.arm_mode!r}{because}", "repair or reconnect the arm")
+
+
+def _disk(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
+    if snapshot.free_gb is None:
+        yield Hold("disk_low", "free disk could not be read", "the campaign's disk answers again")
+    elif snapshot.free_gb < limits.min_free_gb:
+        text = f"{snapshot.free_gb:.2f} GB of disk are free, fewer than {limits.min_free_gb:g}"
+        yield Hold("disk_low", text, "free some disk")
+
+
+def _recording(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
+    if _stale(snapshot.recorder_age_ns, limits.recorder_ns):
+        yield Hold(
+            "recorder_stale",
+            f"the recorder was {_heard(snapshot.recorder_age_ns)}",
+            "the recorder process answers again",
+        )
+    for name, age_ns in sorted(snapshot.camera_age_ns.items()):
+        if _stale(age_ns, limits.camera_ns):
+            yield Hold(
+                f"camera_stale:{name}", f"camera {name} was {_heard(age_ns)}", f"camera {name} delivers pictures again"
+            )
+        elif why := snapshot.camera_lost.get(name):
+            text = f"camera {name} gives no pictures: {why}"
+            yield Hold(f"camera_lost:{name}", text, f"camera {name} delivers pictures again; labctl goes on trying")
+
+
+def _stale(age_ns: int | None, limit_ns: int) -> bool:
+    return age_ns is None or age_ns > limit_ns
+
+
+def _heard(age_ns: int | None) -> str:
+    return "never heard" if age_ns is None else f"last heard {age_ns // MILLISECOND} ms ago"

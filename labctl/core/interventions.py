@@ -1,0 +1,133 @@
+"""Human touches during episodes, as intervals: what a person did to the arm or the scene while it ran. Pure.
+
+May not: judge an outcome, or be asked by arm before unblinding.
+
+A touch that nobody ended went on until the motion ended. Intervals are cut to the timed part of the episode, from go
+to its end: before go nothing is measured, and after the end nothing moves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from labctl.clock import SECOND
+from labctl.core.events import Event, Kind, Touch
+
+
+@dataclass(frozen=True, slots=True)
+class Intervention:
+    """One touch of an episode. kind: as `Touch`; by: "console" (a person said so) or "device" (the hand device did);
+    to_ns: None while it goes on.
+    """
+
+    number: int
+    kind: str
+    by: str
+    from_ns: int
+    to_ns: int | None = None
+    note: str = ""
+
+
+def interventions(events: Iterable[Event]) -> dict[str, list[Intervention]]:
+    """Every episode that was touched, in order: the touches in order of their beginning, ended at the episode's end at
+    the latest.
+    """
+    found: dict[str, dict[int, Intervention]] = {}
+    for event in events:
+        own = found.get(event.episode or "", {})
+        match event.kind:
+            case Kind.INTERVENTION_BEGAN if event.episode:
+                body = event.body
+                begun = Intervention(body["number"], body["kind"], body["by"], int(body["t_ns"]))
+                found.setdefault(event.episode, {})[begun.number] = begun
+            case Kind.INTERVENTION_ENDED if event.body["number"] in own:
+                body, begun = event.body, own[event.body["number"]]
+                until = int(body["t_ns"]) if begun.to_ns is None else begun.to_ns
+                ended = replace(begun, kind=body["kind"], to_ns=until, note=body.get("note", ""))
+                own[begun.number] = ended
+            case Kind.EPISODE_ENDED:
+                for number, begun in own.items():
+                    end_ns = int(event.body["end_ns"])
+                    until = end_ns if begun.to_ns is None else min(begun.to_ns, end_ns)
+                    own[number] = replace(begun, to_ns=max(until, begun.from_ns))
+    return {episode: [told[number] for number in sorted(told)] for episode, told in found.items()}
+
+
+def spans(touches: Sequence[Intervention], go_ns: int, end_ns: int) -> list[tuple[int, int]]:
+    """The times within go and end in which a person touched the episode, in ns, ascending, overlapping ones joined."""
+    joined: list[tuple[int, int]] = []
+    for touch in sorted(touches, key=lambda touch: touch.from_ns):
+        start = max(touch.from_ns, go_ns)
+        until = min(end_ns if touch.to_ns is None else touch.to_ns, end_ns)
+        if until < start:
+            continue
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], until))
+        else:
+            joined.append((start, until))
+    return joined
+
+
+def unaided(success_ns: Sequence[int], touched: Sequence[tuple[int, int]], go_ns: int) -> int:
+    """How many successes nobody touched: those between whose beginning (the success before, or go) and end lies no
+    part of a touch.
+    """
+    count, since = 0, go_ns
+    for at_ns in sorted(success_ns):
+        count += not any(start <= at_ns and until >= since for start, until in touched)
+        since = at_ns
+    return count
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One scored episode that got to go: its arm, its touches, its clock, and when items were moved."""
+
+    arm: str
+    touches: Sequence[Intervention]
+    go_ns: int
+    end_ns: int
+    success_ns: Sequence[int]
+
+
+def by_arm(episodes: Iterable[Ran], arms: Sequence[str]) -> list[dict[str, Any]]:
+    """One entry per arm with an episode: how often, how long and how a person touched its scored episodes.
+
+    episodes, touched: episodes, and those of them with a touch; interventions: touches in all, by_kind {kind: n};
+    touched_s of robot_s: seconds under a hand, and from go to end; per_hour: touches per robot-hour; moved, unaided:
+    items moved by the events told, and those moved without a touch.
+    """
+    told: dict[str, list[Ran]] = {}
+    for episode in episodes:
+        told.setdefault(episode.arm, []).append(episode)
+    return [_row(arm, told[arm]) for arm in arms if arm in told]
+
+
+def _row(arm: str, ran: Sequence[Ran]) -> dict[str, Any]:
+    touched = [spans(one.touches, one.go_ns, one.end_ns) for one in ran]
+    kinds = Counter(touch.kind for one in ran for touch in one.touches)
+    touched_s = sum(until - start for own in touched for start, until in own) / SECOND
+    robot_s = sum(one.end_ns - one.go_ns for one in ran) / SECOND
+    number = sum(kinds.values())
+    return {
+        "arm": arm,
+        "episodes": len(ran),
+        "touched": sum(bool(one.touches) for one in ran),
+        "interventions": number,
+        "by_kind": {str(kind): kinds[kind] for kind in Touch if kinds[kind]},
+        "touched_s": round(touched_s, 3),
+        "robot_s": round(robot_s, 3),
+        "per_hour": round(3600.0 * number / robot_s, 3) if robot_s else None,
+        "moved": sum(len(one.success_ns) for one in ran),
+        "unaided": sum(unaided(one.success_ns, own, one.go_ns) for one, own in zip(ran, touched, strict=True)),
+    }
+
+
+def touch_words(body: Mapping[str, Any], *, ended: bool) -> str:
+    """An intervention event as a person would say it."""
+    kind = str(body.get("kind", Touch.OTHER)).replace("_", " ")
+    note = f" ({body['note']})" if body.get("note") else ""
+    return f"intervention {'over' if ended else 'begins'}: {kind}{note}"

@@ -1,0 +1,83 @@
+"""The assessor's record of an episode, and what in it contradicts itself.
+
+May not: open files, or score anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from labctl.core.events import EndReason
+from labctl.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The assessor's record of an episode. Counts are items; staged = moved + lost + remaining. wrong_end: a device
+    ended it as all done, and a person found items remaining.
+
+    Raises InputError for counts that contradict each other or the reason the episode ended.
+    """
+
+    items_staged: int
+    moved: int
+    lost: int
+    remaining: int
+    end_reason: EndReason
+    notes: str = ""
+    stage_reached: str | None = None
+    tags: tuple[str, ...] = ()
+    wrong_end: bool = False
+
+    def __post_init__(self) -> None:
+        counts = {name: getattr(self, name) for name in ("items_staged", "moved", "lost", "remaining")}
+        for name, count in counts.items():
+            if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+                raise InputError(f"{name} is {count!r}; it must be a whole number of items, 0 or more")
+        if self.items_staged < 1:
+            raise InputError("items_staged is 0; an episode has at least one item")
+        if self.moved + self.lost + self.remaining != self.items_staged:
+            total = f"moved {self.moved} + lost {self.lost} + remaining {self.remaining}"
+            raise InputError(f"{total} is not the {self.items_staged} items staged; count again")
+        if self.end_reason not in list(EndReason):
+            raise InputError(f"unknown end reason {self.end_reason!r}; known: {', '.join(EndReason)}")
+        self._check_end()
+
+    def _check_end(self) -> None:
+        found = f"{self.remaining} of {self.items_staged} items remaining"
+        if not isinstance(self.wrong_end, bool):
+            raise InputError(f"wrong_end is {self.wrong_end!r}; it must be true or false")
+        disputed = self.end_reason == EndReason.ALL_DONE and self.remaining > 0
+        if disputed and not self.wrong_end:
+            raise InputError(
+                f"a device ended this episode as all_done, and {found} says that it was wrong: correct the counts, or "
+                "say wrong_end = true; what remains is then censored at that end, and a review looks at it first"
+            )
+        if self.wrong_end and not disputed:
+            raise InputError(
+                "wrong_end is for an episode that a device ended as all_done while items remain; this one was ended by "
+                f"{self.end_reason} with {self.remaining} remaining; leave it out"
+            )
+
+    def body(self) -> dict[str, Any]:
+        """The `outcome` of OutcomeRecorded, plain JSON values."""
+        found = {**asdict(self), "end_reason": str(self.end_reason), "tags": list(self.tags)}
+        if not self.wrong_end:
+            del found["wrong_end"]  # as it was before an end could be disputed
+        return found
+
+
+def outcome_from(body: Mapping[str, Any]) -> Outcome:
+    """The outcome of a journalled or typed body. Raises InputError for unknown or missing keys and contradictions."""
+    known = list(Outcome.__dataclass_fields__)
+    wrong = [name for name in body if name not in known]
+    missing = [name for name in known[:5] if name not in body]
+    if wrong or missing:
+        found = f"unknown {wrong[0]!r}" if wrong else f"no {missing[0]!r}"
+        raise InputError(f"outcome has {found}; its keys are {', '.join(known)}")
+    reasons = list(EndReason)
+    if body["end_reason"] not in reasons:
+        raise InputError(f"unknown end reason {body['end_reason']!r}; known: {', '.join(reasons)}")
+    return Outcome(**{**body, "end_reason": EndReason(body["end_reason"]), "tags": tuple(body.get("tags", ()))})

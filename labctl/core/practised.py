@@ -1,0 +1,67 @@
+"""Practice of teleoperators: recorded beside a campaign, outside of its trials, in no number of the reference. Pure.
+
+May not: touch a trial, or count practice that came after a person's first reference episode.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from labctl.config.protocol_schema import Protocol
+from labctl.core.events import Event, Kind
+from labctl.errors import InputError
+
+LAST, WITHIN = 5, 0.1  # the rule where the protocol states none
+
+
+def practice_from(args: Mapping[str, Any], opened: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of PracticeRecorded. opened: CampaignOpened's body.
+
+    Raises InputError for nobody, an object that is not in the protocol, or counts that cannot be.
+    """
+    objects = list(dict.fromkeys(condition["object"] for condition in opened["conditions"]))
+    person, thing = str(args.get("person", "")).strip(), str(args.get("object", ""))
+    if not person:
+        raise InputError("practice names nobody; give the person's opaque id")
+    if thing not in objects:
+        raise InputError(f"object {thing!r} is not in the protocol; there: {', '.join(objects)}")
+    moved, staged, seconds = args.get("moved"), args.get("staged"), args.get("duration_s")
+    whole = all(isinstance(n, int) and not isinstance(n, bool) for n in (moved, staged))
+    if not whole or not 0 <= moved <= staged or staged < 1:  # pyright: ignore[reportOperatorIssue,reportOptionalOperand]
+        raise InputError(f"{moved!r} of {staged!r} items moved cannot be; give whole numbers, moved at most staged")
+    if not isinstance(seconds, int | float) or not math.isfinite(seconds) or seconds <= 0:
+        raise InputError(f"{seconds!r} s is no duration; give seconds above 0")
+    return {"person": person, "object": thing, "moved": moved, "staged": staged, "duration_s": float(seconds)}
+
+
+def practice_before(events: Sequence[Event], human: Collection[str]) -> list[dict[str, Any]]:
+    """Practice episodes in order that came before the person's first reference episode. human: the trials of the
+    reference, known after unblinding; every operator of the session open at an episode counts as having driven it.
+    """
+    found: list[dict[str, Any]] = []
+    drove: set[str] = set()
+    present: list[str] = []
+    for event in events:
+        if event.kind == Kind.SESSION_OPENED:
+            present = [person["id"] for person in event.body["people"] if "operator" in person["roles"]]
+        elif event.kind == Kind.GO and event.trial in human:
+            drove.update(present)
+        elif event.kind == Kind.PRACTICE_RECORDED and event.body["person"] not in drove:
+            found.append(dict(event.body))
+    return found
+
+
+def rule(protocol: Protocol) -> dict[str, Any] | None:
+    """The plateau as a protocol states it, for CampaignOpened; None where it states none."""
+    human = protocol.human
+    return None if human is None else {"last": human.plateau_last, "within": human.plateau_change}
+
+
+def rule_of(opened: Mapping[str, Any]) -> dict[str, Any]:
+    """The rule of the plateau of a campaign: last, within, and who states it."""
+    stated = opened.get("plateau")
+    if stated is None:
+        return {"last": LAST, "within": WITHIN, "stated": "by labctl's default, not by the protocol"}
+    return {**stated, "stated": "as the protocol states it"}

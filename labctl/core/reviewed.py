@@ -1,0 +1,117 @@
+"""What an assessor reviews: the operations of an episode by three witnesses, and whether they agree. Pure.
+
+May not: learn an arm, or let a review contradict the outcome: counts are corrected as an outcome, with a why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from labctl.clock import SECOND
+from labctl.core.detector import as_operations
+from labctl.core.events import Event, Kind
+from labctl.core.trial import CampaignState, State, Trial
+from labctl.errors import InputError, StateError
+
+RESULTS = ("success", "lost", "safety_stop")
+Operation = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Item:
+    """One episode to review. `device`: operations as devices reported them; `reviewed`: as an assessor left them, None
+    before; `counted`: the operator's tally, None when no item was counted.
+    """
+
+    trial: Trial
+    device: list[Operation] = field(default_factory=list)
+    counted: int | None = None
+    reviewed: list[Operation] | None = None
+    detected: list[Operation] = field(default_factory=list)
+    devices_tell: bool = True  # this campaign's devices report placements
+    whose: str = ""  # who says what stands now, for words; the detector or the review unless given
+
+    @property
+    def operations(self) -> list[Operation]:
+        """What stands now: the review, else what devices reported, else what the detector found."""
+        if self.reviewed is not None:
+            return self.reviewed
+        return self.device if self.devices_tell else [*self.detected, *self.device]
+
+    @property
+    def differences(self) -> list[str]:
+        """Where the witnesses disagree, in words."""
+        outcome = self.trial.outcome
+        assert outcome is not None
+        found = []
+        moved = sum(op["result"] == "success" for op in self.operations)
+        lost = sum(op["result"] == "lost" for op in self.operations)
+        whose = self.whose or ("the detector" if self.reviewed is None else "the review")
+        if moved != outcome.moved:
+            found.append(f"{whose} saw {moved} moved, the assessor {outcome.moved}")
+        if outcome.wrong_end:
+            left = f"{outcome.remaining} of {outcome.items_staged} remaining"
+            found.append(f"a device ended this episode as all done, the assessor counted {left}")
+        if lost > outcome.lost:
+            found.append(f"{whose} saw {lost} lost, the assessor {outcome.lost}")
+        seen = sum(op["result"] == "success" for op in self.detected)
+        if self.detected and self.reviewed is None and seen not in (moved, outcome.moved):
+            found.append(f"the traces show {seen} moved, the assessor {outcome.moved}")
+        if self.counted is not None and self.counted != outcome.moved:
+            found.append(f"the operator counted {self.counted} moved, the assessor {outcome.moved}")
+        return found
+
+    def since_go_s(self, t_ns: int) -> float:
+        """Seconds from go."""
+        assert self.trial.go_ns is not None
+        return (t_ns - self.trial.go_ns) / SECOND
+
+
+def queue(state: CampaignState, events: Sequence[Event]) -> list[Item]:
+    """The scored episodes that got to go: those not yet reviewed first, and of these the ones with most differences."""
+    items = {
+        trial.episode: Item(trial)
+        for trial in state.trials.values()
+        if trial.state == State.SCORED and trial.episode is not None and trial.go_ns is not None
+    }
+    for event in events:
+        item = items.get(event.episode or "")
+        if item is None:
+            continue
+        if event.kind == Kind.OPERATION_RECORDED:
+            item.device.append(dict(event.body))
+        elif event.kind == Kind.RECORDING_SEALED and event.body.get("detected") is not None:
+            item.detected = as_operations(event.body["detected"], item.trial.go_ns or 0, item.trial.end_ns or 0)
+        elif event.kind == Kind.ITEM_COUNTED:
+            item.counted = event.body["moved"]
+        elif event.kind == Kind.OPERATIONS_REVIEWED:
+            item.reviewed = [dict(op) for op in event.body["operations"]]
+    telling = any(op["result"] != "safety_stop" for item in items.values() for op in item.device)
+    for item in items.values():
+        item.devices_tell = telling
+    return sorted(items.values(), key=lambda item: (item.reviewed is not None, -len(item.differences)))
+
+
+def checked(trial: Trial, operations: Sequence[Mapping[str, Any]]) -> list[Operation]:
+    """The operations of a review, in order and numbered. Raises InputError for a time outside the episode, an unknown
+    result or counts that are not the outcome's, StateError for a trial that is not scored.
+    """
+    outcome = trial.outcome
+    if trial.state != State.SCORED or outcome is None or trial.go_ns is None or trial.end_ns is None:
+        raise StateError(f"trial {trial.id} is {trial.state}; only a scored episode that got to go is reviewed")
+    found = []
+    for number, op in enumerate(sorted(operations, key=lambda op: op["t_ns"])):
+        if op["result"] not in RESULTS:
+            raise InputError(f"unknown result {op['result']!r}; results are {', '.join(RESULTS)}")
+        if not trial.go_ns <= op["t_ns"] <= trial.end_ns:
+            at, length = (op["t_ns"] - trial.go_ns) / SECOND, (trial.end_ns - trial.go_ns) / SECOND
+            raise InputError(f"an operation at {at:.2f} s lies outside the episode of {length:.2f} s")
+        found.append({"op_index": number, "result": op["result"], "t_ns": int(op["t_ns"]), "cause": op.get("cause")})
+    moved = sum(op["result"] == "success" for op in found)
+    lost = sum(op["result"] == "lost" for op in found)
+    if moved != outcome.moved or lost > outcome.lost:
+        said = f"the outcome says moved {outcome.moved}, lost {outcome.lost}; these events moved {moved}, lost {lost}"
+        raise InputError(f"{said}; correct the outcome or the events")
+    return found

@@ -1,0 +1,232 @@
+"""One episode from reveal to sealed recording: what has been asked of whom, what has answered, and what that makes
+due. Holds values only.
+
+May not: send, journal, or name an arm of the experiment anywhere but in `task`, which goes to the controller alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from labctl.clock import MILLISECOND, SECOND
+from labctl.config.cell_schema import Cell
+from labctl.core.events import EndReason, digest
+from labctl.core.trial_table import Trial
+
+GO_PATIENCE_NS = 2 * SECOND  # from start to go
+CLOSE_PATIENCE_NS = 15 * SECOND  # from the end to everything delivered
+SETTLE_NS = 150 * MILLISECOND  # device events of the last moment may arrive this long after the budget
+LOST = {"arm": EndReason.ARM_LOST, "controller": EndReason.CONTROLLER_LOST, "recorder": EndReason.RECORDER_LOST}
+VOIDABLE = frozenset({*LOST.values(), EndReason.CAMERA_LOST, EndReason.PROCESS_LOST})
+
+
+def lost_reason(name: str) -> EndReason:
+    """The end reason for the loss of a node's process."""
+    return EndReason.CAMERA_LOST if name.startswith("camera:") else LOST[name]
+
+
+@dataclass
+class Rollout:
+    """An episode in flight. Times are monotonic ns; `epoch` is the motion lease's."""
+
+    trial: str
+    episode: str
+    epoch: int
+    task: Mapping[str, Any]
+    start_due_ns: int
+    budget_ns: int
+    items: int
+    producers: list[str]
+    cameras: list[str]
+    operator_ready: bool = False
+    opened: bool = False
+    ready: bool = False
+    started_ns: int | None = None
+    go_ns: int | None = None
+    switches: Sequence[Mapping[str, Any]] = ()  # as CampaignOpened has them
+    switches_sent: int = 0
+    switched: dict[int, int] = field(default_factory=dict)  # number of a switch -> when the controller took it
+    items_done: int = 0
+    operations: list[dict[str, Any]] = field(default_factory=list)
+    reason: EndReason | None = None
+    end_ns: int | None = None
+    closing_since_ns: int | None = None
+    closed: Mapping[str, Any] | None = None
+    videos: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
+    dying: set[str] = field(default_factory=set)  # processes killed because they hung; not yet seen to end
+    unseen: dict[str, str] = field(default_factory=dict)  # stream of a camera that gives no pictures now -> why
+    gaps: list[Mapping[str, Any]] = field(default_factory=list)  # journalled while the episode went on
+    driven: int | None = None  # number of the intervention in which a hand device has the arm
+    hand: Mapping[str, Any] | None = None  # of a person's trial: what their device says (`devices.ByHand`)
+    digesting: bool = False
+    sealed: bool = False
+
+    @property
+    def deadline_ns(self) -> int | None:
+        return None if self.go_ns is None else self.go_ns + self.budget_ns
+
+    @property
+    def moving(self) -> bool:
+        """The lease is to be renewed: started and not ended."""
+        return self.started_ns is not None and self.reason is None
+
+    def lease_until(self, now_ns: int, duration_ns: int) -> int:
+        """When the motion lease lapses if it is not renewed: never beyond the episode's budget."""
+        until = now_ns + duration_ns
+        return until if self.deadline_ns is None else min(until, self.deadline_ns)
+
+    def take_operation(self, kind: str, t_ns: int, cause: str | None) -> dict[str, Any] | None:
+        """The body of the OperationRecorded event for a device event, or None when it falls outside go … budget."""
+        if self.go_ns is None or self.deadline_ns is None or self.reason is not None:
+            return None
+        if not self.go_ns <= t_ns <= self.deadline_ns:
+            return None
+        body = {"op_index": len(self.operations), "result": kind, "t_ns": int(t_ns), "cause": cause}
+        self.operations.append(body)
+        self.items_done += kind in ("success", "lost")
+        return body
+
+    @property
+    def next_switch_ns(self) -> int | None:
+        """When the next switch is to be sent to the controller; None before go and when none is left."""
+        if self.go_ns is None or self.switches_sent >= len(self.switches):
+            return None
+        return self.go_ns + round(self.switches[self.switches_sent]["at_s"] * SECOND)
+
+    def due_switches(self, now_ns: int) -> list[dict[str, Any]]:
+        """The switches that are due and not sent yet, as bodies of the message to the controller; each is given once,
+        and none once the episode is over.
+        """
+        due: list[dict[str, Any]] = []
+        while self.moving and (at_ns := self.next_switch_ns) is not None and now_ns >= at_ns:
+            number, self.switches_sent = self.switches_sent, self.switches_sent + 1
+            instruction = self.switches[number]["instruction"]
+            due.append({"episode": self.episode, "number": number, "instruction": instruction})
+        return due
+
+    def take_switch(self, number: int, t_ns: int) -> dict[str, Any] | None:
+        """The body of InstructionSwitched for a controller's word that it took a switch at t_ns; None for one that was
+        not sent, is known already, or whose episode is over.
+        """
+        if not self.moving or self.go_ns is None or not max(self.switched, default=-1) < number < self.switches_sent:
+            return None
+        self.switched[number] = t_ns
+        switch = self.switches[number]
+        told = {"number": number, "name": switch["name"], "instruction": switch["instruction"], "t_ns": t_ns}
+        return {**told, "planned_ns": self.go_ns + round(switch["at_s"] * SECOND)}
+
+    def overdue(self, now_ns: int) -> EndReason | None:
+        """Why the episode has to end now by the clock alone, or None."""
+        if not self.moving:
+            return None
+        if self.go_ns is None:
+            assert self.started_ns is not None
+            return EndReason.CONTROLLER_LOST if now_ns > self.started_ns + GO_PATIENCE_NS else None
+        assert self.deadline_ns is not None
+        return EndReason.BUDGET if now_ns >= self.deadline_ns + SETTLE_NS else None
+
+    def delivered(self, now_ns: int) -> bool:
+        """Everything that can still come has come, or patience has run out."""
+        if self.closing_since_ns is None:
+            return False
+        if now_ns >= self.closing_since_ns + CLOSE_PATIENCE_NS:
+            return True
+        waiting = [name for name in self.cameras if name not in self.videos and name not in self.lost]
+        return self.closed is not None and not waiting and not self.dying
+
+    def missing(self, camera: str) -> int:
+        """How many frames of a camera (its node's name) are known to be missing so far."""
+        stream = stream_of(camera)
+        return sum(gap["lost"] or 0 for gap in self.gaps if gap["stream"] == stream)
+
+    def next_due(self, now_ns: int) -> int | None:
+        """When this episode needs to be looked at by the clock."""
+        if self.reason is not None:
+            return None if self.closing_since_ns is None or self.sealed else self.closing_since_ns + CLOSE_PATIENCE_NS
+        if self.started_ns is None:
+            return self.start_due_ns if now_ns < self.start_due_ns else None
+        if self.deadline_ns is None:
+            return self.started_ns + GO_PATIENCE_NS + 1
+        over = self.deadline_ns + SETTLE_NS
+        return over if self.next_switch_ns is None else min(over, self.next_switch_ns)
+
+
+def typed(trial: Trial | None, rollout: Rollout | None) -> list[int]:
+    """The interventions that go on and were begun at a console: a hand device ends its own."""
+    driven = None if rollout is None else rollout.driven
+    return [number for number in (trial.touching if trial else ()) if number != driven]
+
+
+def stream_of(camera: str) -> str:
+    """The index stream of a camera, by its node's name."""
+    return f"camera/{camera.removeprefix('camera:')}"
+
+
+def proposal(operations: Sequence[Mapping[str, Any]], items: int) -> dict[str, Any]:
+    """What device events say happened, as bodies of OperationRecorded: the outcome an assessor confirms or corrects."""
+    moved = sum(operation["result"] == "success" for operation in operations)
+    lost = sum(operation["result"] == "lost" for operation in operations)
+    return {"items_staged": items, "moved": moved, "lost": lost, "remaining": items - moved - lost}
+
+
+def recording_body(
+    streams: Mapping[str, Mapping[str, Any]],
+    private: Sequence[str],
+    videos: Mapping[str, Mapping[str, Any]],
+    gaps: int,
+    seal: Callable[[Any], str],
+    *,
+    clocks: Mapping[str, Mapping[str, Any]] | None = None,
+    detected: Sequence[Mapping[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """The body of RecordingSealed. How much there is of arm-dependent streams tells a rate: it is there as a digest."""
+    shown = {name: entry for name, entry in streams.items() if name not in private}
+    hidden = {name: entry for name, entry in streams.items() if name in private}
+    return {
+        "streams": shown,
+        "root": digest({name: entry["root"] for name, entry in shown.items()}),
+        "sealed": seal(hidden),
+        "videos": dict(videos),
+        "clocks": {name: dict(fit) for name, fit in (clocks or {}).items() if name not in private},
+        "gaps": gaps,
+        "detected": None if detected is None else [dict(found) for found in detected],
+    }
+
+
+def steady_rates(cell: Cell) -> dict[str, float]:
+    """Samples per second of the streams that have a steady rate."""
+    return {"arm/state": cell.robot.state_hz} | {f"camera/{camera.name}": camera.rate_hz for camera in cell.camera}
+
+
+def recording_gaps(
+    streams: Mapping[str, Mapping[str, Any]],
+    rates: Mapping[str, float],
+    end_ns: int,
+    *,
+    marked: Sequence[Mapping[str, Any]] = (),
+    why: Mapping[str, str] | None = None,
+) -> list[dict[str, Any]]:
+    """Gaps at the end of streams whose last sample lies before the end of the episode by more than three periods and
+    0.25 s.
+
+    streams: as `TraceStore.seal`; rates: samples per second of the streams that have a steady rate; marked: gaps that
+    are told already, whose time is not told again; why: what is known of a stream's loss.
+    """
+    gaps = []
+    for name, rate in sorted(rates.items()):
+        last, reason = streams.get(name, {}).get("t1_ns"), (why or {}).get(name)
+        told = [gap["to_ns"] for gap in marked if gap["stream"] == name and gap["to_ns"] is not None]
+        allowed = max(3 * SECOND / rate, 0.25 * SECOND)
+        if last is None and not told:
+            text = f"nothing recorded: {reason}" if reason else "nothing recorded"
+            gaps.append({"stream": name, "from_ns": None, "to_ns": end_ns, "lost": None, "why": text})
+            continue
+        last = max(told if last is None else [last, *told])
+        if end_ns - last > allowed:
+            lost = round((end_ns - last) / SECOND * rate)
+            text = reason or "the open second was lost"
+            gaps.append({"stream": name, "from_ns": last, "to_ns": end_ns, "lost": lost, "why": text})
+    return gaps

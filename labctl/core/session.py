@@ -1,0 +1,71 @@
+"""People and sessions: who was there in which role, and what the opening checks said.
+
+May not: open files, read a clock, or decide what happens next (`trial` does).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from labctl.config.protocol_schema import Protocol
+from labctl.errors import InputError
+
+
+class Role(StrEnum):
+    """What a person does in a session. One person in several roles is a limit of blinding, recorded as such."""
+
+    OPERATOR = "operator"
+    SETTER = "setter"
+    ASSESSOR = "assessor"
+    ANALYST = "analyst"
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """An opaque id and the roles taken in a session."""
+
+    id: str
+    roles: tuple[Role, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """An evening: who was there in which role, what the opening checks said, and the note left at closing."""
+
+    id: str
+    people: tuple[Person, ...]
+    checks: Mapping[str, bool | str] = field(default_factory=dict)
+    handover: str | None = None
+
+    def body(self) -> dict[str, Any]:
+        """The body of SessionOpened."""
+        people = [{"id": person.id, "roles": [str(role) for role in person.roles]} for person in self.people]
+        return {"session": self.id, "people": people, "checks": dict(self.checks)}
+
+
+def session_from(body: Mapping[str, Any]) -> Session:
+    """The session of a SessionOpened body. Raises InputError for no people, a person twice, or an unknown role."""
+    people = tuple(_person(entry) for entry in body["people"])
+    ids = [person.id for person in people]
+    if not people:
+        raise InputError("a session needs at least one person with a role")
+    if len(set(ids)) != len(ids):
+        raise InputError(f"a person is listed twice in the session: {', '.join(ids)}; list each once, with all roles")
+    return Session(body["session"], people, dict(body.get("checks", {})))
+
+
+def _person(entry: Mapping[str, Any]) -> Person:
+    known = [str(role) for role in Role]
+    wrong = [role for role in entry["roles"] if role not in known]
+    if wrong or not entry["roles"] or not entry["id"]:
+        found = f"role {wrong[0]!r}" if wrong else "no role or no id"
+        raise InputError(f"person {entry['id']!r} has {found}; roles are {', '.join(known)}")
+    return Person(entry["id"], tuple(Role(role) for role in entry["roles"]))
+
+
+def missing_checks(protocol: Protocol, session: Session) -> tuple[str, ...]:
+    """Opening checks the protocol asks for that the session answered with no, with nothing, or not at all."""
+    return tuple(name for name in protocol.session.checks if not session.checks.get(name))

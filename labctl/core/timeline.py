@@ -1,0 +1,275 @@
+"""What happened around one episode, as lanes of states and lines of text: phases, operations, holds, notes, gaps. Pure.
+
+May not: read a store, know a viewer, or say more of a blinded episode than its journal does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from labctl.clock import MILLISECOND, SECOND
+from labctl.core.events import Event, Kind
+from labctl.core.interventions import interventions, touch_words
+from labctl.core.switches_taken import switch_words
+
+Tone = Literal["quiet", "ready", "go", "good", "bad", "warn"]
+Line = tuple[int, str, str]
+
+NOTE_NS = SECOND // 2  # how long a moment is drawn, so that it can be seen; its left edge is its time
+LEAST_GAP_NS = 50 * MILLISECOND
+GAP_PERIODS = 3  # so many periods without a sample are a gap
+STEADY = ("arm/state", "camera/")  # streams that never pause while they are recorded
+
+PHASES: Mapping[str, tuple[str, Tone]] = {
+    Kind.TRIAL_STAGING: ("staging", "quiet"),
+    Kind.EPISODE_VOIDED: ("voided", "warn"),
+    Kind.SCENE_COMMITTED: ("committed", "quiet"),
+    Kind.ARM_REVEALED: ("armed", "ready"),
+    Kind.EPISODE_STARTED: ("started", "ready"),
+    Kind.GO: ("running", "go"),
+    Kind.EPISODE_ENDED: ("ended", "quiet"),
+    Kind.RECORDING_SEALED: ("sealed", "quiet"),
+    Kind.OUTCOME_RECORDED: ("scored", "quiet"),
+}
+RESULTS: Mapping[str, tuple[str, Tone]] = {
+    "success": ("moved", "good"),
+    "lost": ("lost", "bad"),
+    "safety_stop": ("safety stop", "bad"),
+}
+WARNINGS = frozenset(
+    {Kind.INTERVENTION_BEGAN, Kind.GAP, Kind.HOLD_RAISED, Kind.EPISODE_VOIDED, Kind.OUTCOME_CORRECTED, Kind.DEVIATION}
+)
+HOLDS = frozenset({Kind.HOLD_RAISED, Kind.HOLD_CLEARED, Kind.CELL_FAULTED, Kind.FAULT_ACKNOWLEDGED, Kind.DEVIATION})
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """From t_ns on a lane shows `label` in the colour of `tone`; an empty label leaves it blank."""
+
+    t_ns: int
+    label: str
+    tone: Tone = "quiet"
+
+
+def attempt(events: Sequence[Event], episode: str) -> list[Event]:
+    """The events of one episode, those that staged it, and the holds and faults that came up meanwhile, in order.
+
+    Empty for an episode that the journal does not know.
+    """
+    own = [event for event in events if event.episode == episode]
+    if not own:
+        return []
+    before = [event for event in events if event.trial == own[0].trial and event.seq < own[0].seq]
+    staged = _last(before, (Kind.TRIAL_STAGING, Kind.EPISODE_VOIDED))
+    committed = _last(before, (Kind.SCENE_COMMITTED,))
+    around = [*(_restaged(event) for event in staged), *committed, *own]
+    first, last = min(event.seq for event in around), max(event.seq for event in own)
+    around += [event for event in events if event.kind in HOLDS and first < event.seq < last]
+    return sorted(around, key=lambda event: event.seq)
+
+
+def _last(events: Sequence[Event], kinds: tuple[Kind, ...]) -> list[Event]:
+    return [event for event in events if event.kind in kinds][-1:]
+
+
+def _restaged(event: Event) -> Event:
+    """The scene of a voided attempt is staged again at once, without an entry of its own."""
+    return event if event.kind == Kind.TRIAL_STAGING else replace(event, kind=Kind.TRIAL_STAGING, episode=None, body={})
+
+
+def moment(event: Event) -> int:
+    """When it happened, ns: the device's own time where the journal has it, else when it was written."""
+    for key in ("go_ns", "end_ns", "t_ns", "from_ns"):
+        if event.body.get(key) is not None:
+            return int(event.body[key])
+    return event.at_ns
+
+
+def phase_lane(told: Sequence[Event]) -> list[Mark]:
+    """Staging, committed, armed, started, running, ended, sealed, scored or voided. `told` comes from `attempt`."""
+    return _in_order([Mark(moment(event), *PHASES[event.kind]) for event in told if event.kind in PHASES])
+
+
+def operation_lane(told: Sequence[Event]) -> list[Mark]:
+    """From go on, what became of each item; the interval of an item ends when it was moved or lost.
+
+    What is left between the last of them and the end is one more interval, warning.
+    """
+    go = next((moment(event) for event in told if event.kind == Kind.GO), None)
+    if go is None:
+        return []
+    marks, since = [], go
+    for event in (event for event in told if event.kind == Kind.OPERATION_RECORDED):
+        word, tone = RESULTS.get(event.body["result"], (str(event.body["result"]), "warn"))
+        until = moment(event)
+        marks.append(Mark(since, f"{event.body['op_index'] + 1} {word} {(until - since) / SECOND:.1f} s", tone))
+        since = until
+    end = next((moment(event) for event in told if event.kind == Kind.EPISODE_ENDED), None)
+    if end is None or end - since > MILLISECOND:
+        left = "" if end is None else f"{(end - since) / SECOND:.1f} s without a move"
+        marks.append(Mark(since, left, "warn"))
+    return [*marks, Mark(end, "")] if end is not None else marks
+
+
+def intervention_lane(told: Sequence[Event]) -> list[Mark]:
+    """What a person's hand did while the episode ran, by kind; blank where it did nothing."""
+    touches = [touch for own in interventions(told).values() for touch in own]
+    edges = sorted({at for touch in touches for at in (touch.from_ns, touch.to_ns) if at is not None})
+    marks = []
+    for at in edges:
+        now = [t for t in touches if t.from_ns <= at and (t.to_ns is None or at < t.to_ns)]
+        marks.append(Mark(at, ", ".join(t.kind.replace("_", " ") for t in now), "warn"))
+    return marks
+
+
+def instruction_lane(told: Sequence[Event]) -> list[Mark]:
+    """The switches of the instruction, each from when the controller took it to the next or the end."""
+    marks = [Mark(moment(e), switch_words(e.body), "ready") for e in told if e.kind == Kind.INSTRUCTION_SWITCHED]
+    ends = [Mark(moment(event), "") for event in told if event.kind == Kind.EPISODE_ENDED]
+    return [*marks, *ends] if marks else []
+
+
+def hold_lane(told: Sequence[Event]) -> list[Mark]:
+    """The holds that stood, and a faulted cell; blank where there was none."""
+    standing: dict[str, str] = {}
+    marks = []
+    for event in told:
+        if event.kind == Kind.HOLD_RAISED:
+            standing[event.body["code"]] = "hold"
+        elif event.kind == Kind.CELL_FAULTED:
+            standing["cell faulted"] = "fault"
+        elif event.kind == Kind.HOLD_CLEARED:
+            standing.pop(event.body["code"], None)
+        elif event.kind == Kind.FAULT_ACKNOWLEDGED:
+            standing.pop("cell faulted", None)
+        else:
+            continue
+        marks.append(Mark(event.at_ns, ", ".join(standing), "bad" if "fault" in standing.values() else "warn"))
+    return marks
+
+
+def note_lane(told: Sequence[Event]) -> list[Mark]:
+    """Whatever is not as it should be, each drawn for half a second from when it happened."""
+    tones: Mapping[str, Tone] = {"WARN": "warn", "ERROR": "bad"}
+    noted = [(t_ns, level, text) for t_ns, level, text in event_lines(told) if level in tones]
+    marks = []
+    for index, (t_ns, level, text) in enumerate(noted):
+        marks.append(Mark(t_ns, text, tones[level]))
+        if index + 1 == len(noted) or noted[index + 1][0] > t_ns + NOTE_NS:
+            marks.append(Mark(t_ns + NOTE_NS, ""))
+    return _in_order(marks)
+
+
+def gap_lane(gaps: Iterable[tuple[int, int, str]]) -> list[Mark]:
+    """Holes in one stream as intervals (from_ns, to_ns, label), overlapping ones joined."""
+    joined: list[tuple[int, int, str]] = []
+    for start, end, label in sorted(gaps):
+        if joined and start <= joined[-1][1]:
+            last = joined[-1]
+            joined[-1] = (last[0], max(last[1], end), last[2])
+        else:
+            joined.append((start, end, label))
+    return [mark for start, end, label in joined for mark in (Mark(start, label, "bad"), Mark(end, ""))]
+
+
+def within(marks: Sequence[Mark], first_ns: int, last_ns: int) -> list[Mark]:
+    """A lane from first_ns on, where it shows what stood then, to last_ns."""
+    before = [mark for mark in marks if mark.t_ns <= first_ns][-1:]
+    kept = [replace(mark, t_ns=first_ns) for mark in before if mark.label]
+    return [*kept, *(mark for mark in marks if first_ns < mark.t_ns <= last_ns)]
+
+
+def recorded_gaps(told: Iterable[Event], end_ns: int) -> dict[str, list[tuple[int, int, str]]]:
+    """{stream: [(from_ns, to_ns, label)]} of the gaps the journal states; one without an end lasts until end_ns."""
+    found: dict[str, list[tuple[int, int, str]]] = {}
+    for event in told:
+        body = event.body
+        if event.kind == Kind.GAP and body.get("from_ns") is not None:
+            until = max(int(body["to_ns"] or end_ns), int(body["from_ns"]) + 1)
+            lost = f"{body['lost']} lost: " if body.get("lost") else ""
+            found.setdefault(str(body["stream"]), []).append((int(body["from_ns"]), until, f"{lost}{body['why']}"))
+    return found
+
+
+def measured_gaps(t_ns: np.ndarray, rate_hz: float) -> list[tuple[int, int, str]]:
+    """Holes seen in the samples' own times (n,): longer than three periods and 50 ms."""
+    steps = np.diff(t_ns)
+    holes = np.flatnonzero(steps > max(GAP_PERIODS * SECOND / rate_hz, LEAST_GAP_NS))
+    return [(int(t_ns[i]), int(t_ns[i + 1]), f"{steps[i] / MILLISECOND:.0f} ms") for i in holes]
+
+
+def is_steady(stream: str) -> bool:
+    """Whether a pause in this stream means that samples are missing."""
+    return stream.startswith(STEADY)
+
+
+def event_lines(told: Sequence[Event]) -> list[Line]:
+    """(t_ns, level, text) of every event, in order of time; levels INFO, WARN, ERROR."""
+    return sorted(((moment(event), _level(event), _words(event)) for event in told), key=lambda line: line[0])
+
+
+def _level(event: Event) -> str:
+    if event.kind == Kind.CELL_FAULTED:
+        return "ERROR"
+    if event.kind == Kind.OPERATION_RECORDED:
+        return {"success": "INFO", "safety_stop": "ERROR"}.get(event.body["result"], "WARN")
+    if event.kind == Kind.EPISODE_ENDED and event.body["reason"] not in ("all_done", "budget", "controller_done"):
+        return "WARN"
+    return "WARN" if event.kind in WARNINGS else "INFO"
+
+
+def _words(event: Event) -> str:
+    """One event as a person would say it."""
+    body = event.body
+    match event.kind:
+        case Kind.OPERATION_RECORDED:
+            word = RESULTS.get(body["result"], (str(body["result"]), ""))[0]
+            return f"item {body['op_index'] + 1} {word}{_because(body.get('cause'))}"
+        case Kind.INTERVENTION_BEGAN | Kind.INTERVENTION_ENDED:
+            return touch_words(body, ended=event.kind == Kind.INTERVENTION_ENDED)
+        case Kind.INSTRUCTION_SWITCHED:
+            return switch_words(body)
+        case Kind.EPISODE_ENDED:
+            return f"ended: {str(body['reason']).replace('_', ' ')}"
+        case Kind.GAP:
+            return f"gap in {body.get('stream')}{_because(body.get('why'))}"
+        case Kind.EPISODE_VOIDED:
+            return f"voided{_because(body['reason'])}"
+        case Kind.HOLD_RAISED:
+            return f"hold {body['code']}: {body['text']}"
+        case Kind.HOLD_CLEARED:
+            return f"hold {body['code']} cleared by {body['acknowledged_by']}"
+        case Kind.CELL_FAULTED:
+            return f"cell faulted{_because(body['reason'])}"
+        case Kind.OUTCOME_RECORDED:
+            outcome = body["outcome"]
+            wrongly = f", {outcome['remaining']} remained after a wrong end" if outcome.get("wrong_end") else ""
+            return f"scored: {outcome['moved']} of {outcome['items_staged']} moved{wrongly}"
+        case Kind.OUTCOME_CORRECTED:
+            return f"outcome corrected{_because(body['why'])}"
+        case Kind.DEVIATION:
+            return f"deviation: {body['text']}"
+        case Kind.TRIAL_STAGING:
+            return f"staging by {body['setter']}" if "setter" in body else "staging again"
+        case Kind.ARM_REVEALED:
+            return "armed"
+    words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in str(event.kind))
+    return words.strip()
+
+
+def _because(why: object) -> str:
+    return f": {str(why).replace('_', ' ')}" if why else ""
+
+
+def _in_order(marks: list[Mark]) -> list[Mark]:
+    """By time; of marks at the same moment the last one stands."""
+    kept: list[Mark] = []
+    for mark in sorted(marks, key=lambda mark: mark.t_ns):
+        if kept and kept[-1].t_ns == mark.t_ns:
+            kept.pop()
+        kept.append(mark)
+    return kept

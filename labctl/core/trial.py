@@ -1,0 +1,301 @@
+"""A campaign's state, folded from its journal, and what a person may do next. Pure.
+
+May not: write events, read a clock, ask devices, or learn an arm. The order of one trial's events is in `trial_table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from labctl.core.events import GENESIS, Event, Kind
+from labctl.core.session import Role, Session, session_from
+from labctl.core.trial_table import FINISHED, LIVE, State, Trial, Verb, apply
+from labctl.errors import BrokenRecord, StateError
+
+if TYPE_CHECKING:
+    from labctl.core.interlock import Hold
+
+__all__ = [
+    "FINISHED",
+    "LIVE",
+    "CampaignState",
+    "Phase",
+    "State",
+    "Trial",
+    "Verb",
+    "advance",
+    "allowed",
+    "apply",
+    "fold",
+    "next_trial",
+    "standing",
+]
+
+
+class Phase(StrEnum):
+    """Where a campaign stands."""
+
+    DRAFT = "draft"
+    OPEN = "open"
+    CLOSED = "closed"
+    REVIEWED = "reviewed"
+    FROZEN = "frozen"
+    UNBLINDED = "unblinded"
+
+
+# The verbs of each state and who may ask for them.
+_SETUP = frozenset({Role.OPERATOR, Role.SETTER})
+_JUDGE = frozenset({Role.OPERATOR, Role.ASSESSOR})
+VERBS: Mapping[State, Mapping[Verb, frozenset[Role]]] = {
+    State.PLANNED: {Verb.STAGE: _SETUP, Verb.SKIP: _SETUP},
+    State.STAGING: {Verb.COMMIT: _SETUP, Verb.RELEASE: _SETUP},
+    State.COMMITTED: {Verb.REVEAL: _SETUP, Verb.RELEASE: _SETUP},
+    State.ARMED: {Verb.START: _SETUP, Verb.VOID: _SETUP},
+    State.RUNNING: {Verb.END: _SETUP},
+    State.SCORING: {Verb.SCORE: _JUDGE, Verb.VOID: _SETUP},
+    State.SCORED: {Verb.CORRECT: _JUDGE},
+    State.NOT_RUN: {},
+}
+_TOWARDS_MOTION = frozenset({Verb.STAGE, Verb.COMMIT, Verb.REVEAL, Verb.START})
+_AFTER_CLOSING = frozenset({Verb.SCORE, Verb.CORRECT})
+AFTER_TRIAL, AFTER_BLOCK = "after_trial:", "after_block:"  # codes of holds a person asked for, to begin later
+_PHASES: Mapping[str, tuple[frozenset[Phase], Phase]] = {
+    Kind.CAMPAIGN_CLOSED: (frozenset({Phase.OPEN}), Phase.CLOSED),
+    Kind.CAMPAIGN_REVIEWED: (frozenset({Phase.CLOSED}), Phase.REVIEWED),
+    Kind.CAMPAIGN_FROZEN: (frozenset({Phase.CLOSED, Phase.REVIEWED}), Phase.FROZEN),
+    Kind.CAMPAIGN_UNBLINDED: (frozenset({Phase.OPEN, Phase.CLOSED, Phase.REVIEWED, Phase.FROZEN}), Phase.UNBLINDED),
+}
+# What may still be written about a trial once no new one may begin.
+_WHEN_CLOSED = frozenset(
+    {
+        Kind.TRIAL_SKIPPED,
+        Kind.OPERATION_RECORDED,
+        Kind.ITEM_COUNTED,
+        Kind.INTERVENTION_ENDED,
+        Kind.ARM_GUESSED,
+        Kind.GAP,
+        Kind.RECORDING_SEALED,
+        Kind.OUTCOME_RECORDED,
+        Kind.OUTCOME_CORRECTED,
+        Kind.OPERATIONS_REVIEWED,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignState:
+    """What the journal says now. `trials` are in schedule order; `holds` map codes to texts; `opened` is
+    CampaignOpened's body.
+
+    `last_seq` and `head` are the seq and hash of the last event; `unblinded_early` tells whether arms were revealed
+    before freezing. `order` are the trial ids in schedule order, of which the first `finished` need no more attention.
+    """
+
+    phase: Phase = Phase.DRAFT
+    trials: Mapping[str, Trial] = field(default_factory=dict)
+    holds: Mapping[str, str] = field(default_factory=dict)
+    faulted: str | None = None
+    session: Session | None = None
+    opened: Mapping[str, Any] = field(default_factory=dict)
+    unblinded_early: bool = False
+    order: tuple[str, ...] = ()
+    finished: int = 0
+    last_seq: int = 0
+    head: str = GENESIS
+
+
+def fold(events: Iterable[Event]) -> CampaignState:
+    """The state after all events of a journal, in order.
+
+    Of CampaignOpened's body it reads `schedule` (the public slots: trial, block, position, condition), `max_voids` and
+    `void_reasons`; the rest is kept in `opened`. Raises as `advance` does.
+    """
+    trials: dict[str, Trial] = {}
+    state = CampaignState(trials=trials)
+    for event in events:
+        state = _step(state, trials, event)
+    return state
+
+
+def advance(state: CampaignState, event: Event) -> CampaignState:
+    """The state after one more event; the given state is left as it was.
+
+    Raises StateError for an event that may not follow, BrokenRecord for one out of order, InputError for a
+    contradictory outcome.
+    """
+    return _step(state, dict(state.trials), event)
+
+
+def next_trial(state: CampaignState) -> Trial | None:
+    """The first trial in order that is neither scored nor given up; None when there is none left."""
+    return state.trials[state.order[state.finished]] if state.finished < len(state.order) else None
+
+
+def allowed(state: CampaignState, trial: Trial, holds: Sequence[Hold], role: Role) -> tuple[Verb, ...]:
+    """The verbs that may be asked for now, in the order of `Verb`; a screen draws exactly these.
+
+    `holds` are the live ones; journalled holds and a faulted cell come with the state. Anything that leads towards
+    motion goes away while one stands; what ends, gives back or judges remains.
+    """
+    if state.phase not in (Phase.OPEN, Phase.CLOSED):
+        return ()
+    verbs = {verb for verb, roles in VERBS[trial.state].items() if role in roles}
+    if not trial.sealed_recording:
+        verbs.discard(Verb.SCORE)
+    if trial.state == State.PLANNED:
+        turn = next_trial(state)
+        its_turn = turn is not None and turn.id == trial.id
+        verbs &= ({Verb.SKIP} if trial.exhausted else {Verb.STAGE}) if its_turn else set()
+    if state.phase == Phase.CLOSED:
+        verbs &= _AFTER_CLOSING
+    if holds or standing(state, trial) or state.faulted is not None:
+        verbs -= _TOWARDS_MOTION
+    return tuple(verb for verb in Verb if verb in verbs)
+
+
+def standing(state: CampaignState, trial: Trial | None) -> dict[str, str]:
+    """The journalled holds that concern this trial now. One asked for "after_trial:ID" or "after_block:N" waits until
+    another trial, or another block, has its turn.
+    """
+    waiting = {f"{AFTER_TRIAL}{trial.id}", f"{AFTER_BLOCK}{trial.block}"} if trial else set()
+    return {code: text for code, text in state.holds.items() if code not in waiting}
+
+
+def _step(state: CampaignState, trials: dict[str, Trial], event: Event) -> CampaignState:
+    """One event. Writes into `trials`, which is the new state's; writes nothing when it raises."""
+    if event.seq <= state.last_seq:
+        raise BrokenRecord(
+            f"event {event.seq} ({event.kind}) comes after event {state.last_seq}; the journal is out of order"
+        )
+    if (state.phase == Phase.DRAFT) != (event.kind == Kind.CAMPAIGN_OPENED):
+        raise StateError(f"{event.kind} refused: the campaign is {state.phase}; CampaignOpened comes first, and once")
+    if event.kind == Kind.CAMPAIGN_OPENED:
+        trials.update(_planned(event))
+        changes = {"phase": Phase.OPEN, "opened": event.body, "order": tuple(trials)}
+    elif event.kind in _PHASES:
+        changes = _phase(state, event)
+    elif event.kind in _CAMPAIGN_WIDE:
+        changes = _CAMPAIGN_WIDE[event.kind](state, event)
+    else:
+        _about_a_trial(state, trials, event)
+        changes = {"finished": _finished(state, trials)}
+    return replace(state, **{"trials": trials, **changes}, last_seq=event.seq, head=event.hash)
+
+
+def _phase(state: CampaignState, event: Event) -> dict[str, Any]:
+    allowed_from, to = _PHASES[event.kind]
+    known = " or ".join(sorted(allowed_from))
+    _need(event, state.phase in allowed_from, f"the campaign is {state.phase}; it must be {known}")
+    unfinished = LIVE if event.kind == Kind.CAMPAIGN_CLOSED else LIVE | {State.SCORING}
+    for trial in state.trials.values():
+        _need(event, trial.state not in unfinished, f"trial {trial.id} is {trial.state}; finish or void it first")
+    if event.kind != Kind.CAMPAIGN_UNBLINDED:
+        return {"phase": to}
+    early = state.phase != Phase.FROZEN
+    _need(event, bool(event.body.get("early")) == early, f"the campaign is {state.phase}, so early must be {early}")
+    _need(event, not early or bool(event.body.get("reason")), "unblinding before the campaign is frozen needs a reason")
+    return {"phase": to, "unblinded_early": early}
+
+
+def _planned(event: Event) -> dict[str, Trial]:
+    trials = {
+        slot["trial"]: Trial(
+            slot["trial"],
+            slot["block"],
+            slot["position"],
+            slot["condition"],
+            version=event.seq,
+            max_voids=event.body["max_voids"],
+        )
+        for slot in event.body["schedule"]
+    }
+    _need(event, len(trials) == len(event.body["schedule"]), "a trial id appears twice in the schedule")
+    return trials
+
+
+def _finished(state: CampaignState, trials: Mapping[str, Trial]) -> int:
+    """How many trials at the head of the order are finished; none ever comes back, so counting goes on from before."""
+    count = state.finished
+    while count < len(state.order) and trials[state.order[count]].state in FINISHED:
+        count += 1
+    return count
+
+
+def _about_a_trial(state: CampaignState, trials: dict[str, Trial], event: Event) -> None:
+    trial = state.trials.get(event.trial or "")
+    if trial is None:
+        raise StateError(f"{event.kind} refused: there is no trial {event.trial!r} in this campaign")
+    by_recovery = event.kind == Kind.EPISODE_VOIDED and bool(event.body.get("by_recovery"))
+    open_to = state.phase == Phase.OPEN or (state.phase == Phase.CLOSED and (event.kind in _WHEN_CLOSED or by_recovery))
+    _need(event, open_to, f"the campaign is {state.phase}")
+    if event.kind == Kind.ARM_REVEALED:
+        known = any(event.episode in other.episodes for other in state.trials.values())
+        _need(event, not known, f"episode {event.episode} belongs to a trial already")
+    if event.kind == Kind.EPISODE_VOIDED and event.body.get("after_go"):
+        listed = state.opened["void_reasons"]
+        _need(event, event.body.get("reason") in listed, f"after go the protocol allows only: {', '.join(listed)}")
+    changed = apply(trial, event)
+    turn = next_trial(state)
+    if event.kind == Kind.TRIAL_STAGING and turn is not None and turn.id != trial.id:
+        raise StateError(f"{event.kind} refused: trial {turn.id} comes before {trial.id}")
+    trials[trial.id] = changed
+
+
+def _session_opened(state: CampaignState, event: Event) -> dict[str, Any]:
+    open_id = state.session.id if state.session else None
+    _need(event, open_id is None, f"session {open_id} is still open; close it with a handover note first")
+    return {"session": session_from(event.body)}
+
+
+def _session_closed(state: CampaignState, event: Event) -> dict[str, Any]:
+    open_id = state.session.id if state.session else None
+    _need(event, open_id == event.body["session"], f"the open session is {open_id}")
+    return {"session": None}
+
+
+def _hold_raised(state: CampaignState, event: Event) -> dict[str, Any]:
+    return {"holds": {**state.holds, event.body["code"]: event.body["text"]}}
+
+
+def _hold_cleared(state: CampaignState, event: Event) -> dict[str, Any]:
+    code = event.body["code"]
+    _need(event, code in state.holds, f"no hold {code!r} stands")
+    return {"holds": {name: text for name, text in state.holds.items() if name != code}}
+
+
+def _faulted(state: CampaignState, event: Event) -> dict[str, Any]:
+    return {"faulted": event.body["reason"]}
+
+
+def _acknowledged(state: CampaignState, event: Event) -> dict[str, Any]:
+    _need(event, state.faulted is not None, "the cell is not faulted")
+    _need(event, bool(event.who), "a named person acknowledges a fault")
+    return {"faulted": None}
+
+
+def _noted(state: CampaignState, event: Event) -> dict[str, Any]:
+    return {}
+
+
+_CAMPAIGN_WIDE: Mapping[str, Callable[[CampaignState, Event], dict[str, Any]]] = {
+    Kind.RUN_STARTED: _noted,
+    Kind.RUN_STOPPED: _noted,
+    Kind.DEVIATION: _noted,
+    Kind.NOTE: _noted,
+    Kind.PRACTICE_RECORDED: _noted,
+    Kind.REFERENCE_SET: _noted,
+    Kind.SESSION_OPENED: _session_opened,
+    Kind.SESSION_CLOSED: _session_closed,
+    Kind.HOLD_RAISED: _hold_raised,
+    Kind.HOLD_CLEARED: _hold_cleared,
+    Kind.CELL_FAULTED: _faulted,
+    Kind.FAULT_ACKNOWLEDGED: _acknowledged,
+}
+
+
+def _need(event: Event, fits: bool, why: str) -> None:
+    if not fits:
+        raise StateError(f"{event.kind} refused: {why}")

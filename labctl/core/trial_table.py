@@ -1,0 +1,264 @@
+"""One trial as a table: its states, and which event may follow which. States are data.
+
+May not: know of other trials (`trial` does), write events, read a clock, or learn an arm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from labctl.core.events import EndReason, Event, Kind, Touch
+from labctl.core.outcome import Outcome, outcome_from
+from labctl.errors import StateError
+
+
+class State(StrEnum):
+    """Where a trial stands."""
+
+    PLANNED = "planned"
+    STAGING = "staging"
+    COMMITTED = "committed"
+    ARMED = "armed"
+    RUNNING = "running"
+    SCORING = "scoring"
+    SCORED = "scored"
+    NOT_RUN = "not_run"
+
+
+class Verb(StrEnum):
+    """What a person, or the run process for them, asks for."""
+
+    STAGE = "stage"
+    SKIP = "skip"
+    COMMIT = "commit"
+    RELEASE = "release"
+    REVEAL = "reveal"
+    START = "start"
+    VOID = "void"
+    END = "end"
+    SCORE = "score"
+    CORRECT = "correct"
+
+
+FINISHED = frozenset({State.SCORED, State.NOT_RUN})
+LIVE = frozenset({State.STAGING, State.COMMITTED, State.ARMED, State.RUNNING})
+
+# kind of event -> the states it may come from, and the state it leads to. A void's next state depends on the void.
+TRANSITIONS: Mapping[str, tuple[frozenset[State], State | None]] = {
+    Kind.TRIAL_STAGING: (frozenset({State.PLANNED}), State.STAGING),
+    Kind.TRIAL_SKIPPED: (frozenset({State.PLANNED}), State.NOT_RUN),
+    Kind.SCENE_COMMITTED: (frozenset({State.STAGING}), State.COMMITTED),
+    Kind.TRIAL_RELEASED: (frozenset({State.STAGING, State.COMMITTED}), State.PLANNED),
+    Kind.ARM_REVEALED: (frozenset({State.COMMITTED}), State.ARMED),
+    Kind.EPISODE_STARTED: (frozenset({State.ARMED}), State.RUNNING),
+    Kind.EPISODE_ENDED: (frozenset({State.RUNNING}), State.SCORING),
+    Kind.OUTCOME_RECORDED: (frozenset({State.SCORING}), State.SCORED),
+    Kind.EPISODE_VOIDED: (frozenset({State.ARMED, State.SCORING}), None),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A randomised slot. `episode` is the current attempt, None before a reveal and after a void; `episodes` are all
+    of them.
+
+    `touches` counts the interventions of the current episode, `touching` are the numbers of those that go on, and
+    `switches` is the number that the next switch of its instruction has at least.
+    `version` is the seq of the last event that changed what may be done with it: a command from a screen that showed
+    an older one is stale. Operation events and gaps do not count, or an operator could not end an episode in which
+    things happen. `ended`, `go_ns` and `end_ns` belong to the current episode.
+    """
+
+    id: str
+    block: int
+    position: int
+    condition: str
+    state: State = State.PLANNED
+    episode: str | None = None
+    episodes: tuple[str, ...] = ()
+    voids: int = 0
+    outcome: Outcome | None = None
+    ended: EndReason | None = None
+    go_ns: int | None = None
+    end_ns: int | None = None
+    sealed_recording: bool = False
+    version: int = 0
+    max_voids: int = 3
+    touches: int = 0
+    touching: tuple[int, ...] = ()
+    switches: int = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """It was voided so often that it may only be skipped."""
+        return self.voids >= self.max_voids
+
+
+def apply(trial: Trial, event: Event) -> Trial:
+    """The trial after an event about it.
+
+    Raises StateError for an event that may not follow, and InputError for an outcome that contradicts itself.
+    """
+    if event.kind in TRANSITIONS:
+        return _transition(trial, event)
+    if event.kind == Kind.RECORDING_SEALED:
+        return _seal(trial, event)
+    if event.kind == Kind.OUTCOME_CORRECTED:
+        return _correct(trial, event)
+    if event.kind == Kind.GO:
+        _need(trial, event, trial.state == State.RUNNING and trial.go_ns is None, "an episode goes once, while it runs")
+        _need_current(trial, event)
+        return replace(trial, go_ns=event.body["go_ns"])
+    if event.kind in (Kind.OPERATION_RECORDED, Kind.ITEM_COUNTED):
+        _need(
+            trial,
+            event,
+            trial.state in (State.RUNNING, State.SCORING),
+            "operations happen in an episode that is not yet scored",
+        )
+        _need_current(trial, event)
+        return trial
+    if event.kind in (Kind.INTERVENTION_BEGAN, Kind.INTERVENTION_ENDED):
+        return _touch(trial, event)
+    if event.kind == Kind.INSTRUCTION_SWITCHED:
+        return _switch(trial, event)
+    if event.kind == Kind.ARM_GUESSED:
+        _need(trial, event, trial.state in (State.SCORING, State.SCORED), "a guess comes after the episode")
+        _need_current(trial, event)
+        return trial
+    if event.kind == Kind.OPERATIONS_REVIEWED:
+        _need(trial, event, trial.state == State.SCORED, "a review comes after the score")
+        _need_current(trial, event)
+        return trial
+    if event.kind == Kind.GAP:
+        _need(trial, event, event.episode in trial.episodes, "a gap belongs to one of the trial's episodes")
+        return trial
+    raise StateError(f"{event.kind} is no event of a trial")
+
+
+def _transition(trial: Trial, event: Event) -> Trial:
+    allowed_from, to = TRANSITIONS[event.kind]
+    _need(trial, event, trial.state in allowed_from, f"it may only come from {' or '.join(sorted(allowed_from))}")
+    changes: dict[str, Any] = {"version": event.seq}
+    match event.kind:
+        case Kind.TRIAL_STAGING:
+            _need(trial, event, not trial.exhausted, f"it was voided {trial.voids} times and may only be skipped")
+        case Kind.TRIAL_SKIPPED | Kind.TRIAL_RELEASED:
+            _need(trial, event, bool(event.body.get("reason")), "it needs a reason")
+        case Kind.ARM_REVEALED:
+            _need(
+                trial, event, bool(event.episode) and event.episode not in trial.episodes, "it needs a new episode id"
+            )
+            changes |= {"episode": event.episode, "episodes": (*trial.episodes, event.episode)}
+            changes |= {"touches": 0, "touching": (), "switches": 0}
+        case Kind.EPISODE_STARTED:
+            _need_current(trial, event)
+        case Kind.EPISODE_ENDED:
+            changes |= _ended(trial, event)
+        case Kind.OUTCOME_RECORDED:
+            _need_current(trial, event)
+            _need(trial, event, trial.sealed_recording, "its recording is not sealed yet")
+            changes |= {"outcome": outcome_from(event.body["outcome"]), "touching": ()}
+        case Kind.EPISODE_VOIDED:
+            to = _check_void(trial, event)
+            changes |= {"voids": trial.voids + 1, "episode": None, "ended": None, "go_ns": None, "end_ns": None}
+            changes |= {"sealed_recording": False, "touching": ()}
+    return replace(trial, state=to, **changes)
+
+
+def _ended(trial: Trial, event: Event) -> dict[str, Any]:
+    _need_current(trial, event)
+    reason, end_ns = event.body.get("reason"), event.body.get("end_ns")
+    _need(trial, event, reason in list(EndReason), f"unknown end reason {reason!r}; known: {', '.join(EndReason)}")
+    in_order = isinstance(end_ns, int) and (trial.go_ns is None or trial.go_ns <= end_ns)
+    _need(trial, event, in_order, "it needs end_ns, a time not before go")
+    return {"ended": EndReason(reason), "end_ns": end_ns}
+
+
+def _check_void(trial: Trial, event: Event) -> State:
+    """Where a void leads: staging, or planned when recovery wrote it (the scene is gone) or none may follow."""
+    _need_current(trial, event)
+    after_go = trial.go_ns is not None
+    _need(trial, event, bool(event.body.get("reason")), "it needs a reason")
+    _need(trial, event, event.body.get("after_go") == after_go, f"after_go must be {after_go}, as the journal has it")
+    second = event.body.get("confirmed_by")
+    _need(trial, event, second is None or second != event.who, "the second person must be another one")
+    evidence = event.body.get("evidence")
+    known = evidence is None or (isinstance(evidence, int) and 0 < evidence < event.seq)
+    _need(trial, event, known, "evidence is the seq of an earlier event")
+    backed = evidence is not None or second is not None
+    _need(
+        trial,
+        event,
+        backed or not after_go,
+        "after go it needs a machine event or a second person behind it",
+    )
+    last = trial.voids + 1 >= trial.max_voids
+    return State.PLANNED if last or event.body.get("by_recovery") else State.STAGING
+
+
+def _touch(trial: Trial, event: Event) -> Trial:
+    """One that still goes on when the motion ends, ends with it; what it was may be said until the score."""
+    _need_current(trial, event)
+    number, kind = event.body.get("number"), event.body.get("kind")
+    _need(trial, event, kind in list(Touch), f"unknown kind {kind!r}; known: {', '.join(Touch)}")
+    if event.kind == Kind.INTERVENTION_BEGAN:
+        begins = trial.state == State.RUNNING and number == trial.touches
+        _need(trial, event, begins, f"the next intervention is number {trial.touches}, while the episode runs")
+        return replace(trial, touches=trial.touches + 1, touching=(*trial.touching, number))
+    ends = trial.state in (State.RUNNING, State.SCORING) and number in trial.touching
+    _need(trial, event, ends, f"no intervention {number} goes on in an episode that is not yet scored")
+    return replace(trial, touching=tuple(n for n in trial.touching if n != number))
+
+
+def _switch(trial: Trial, event: Event) -> Trial:
+    """A controller took a switch while the episode ran. It changes nothing that may be done."""
+    _need_current(trial, event)
+    number, t_ns = event.body.get("number"), event.body.get("t_ns")
+    runs = trial.state == State.RUNNING and trial.go_ns is not None and isinstance(t_ns, int) and t_ns >= trial.go_ns
+    _need(trial, event, runs, "an instruction is switched after go, while the episode runs")
+    in_order = isinstance(number, int) and number >= trial.switches
+    _need(trial, event, in_order, f"the next switch is number {trial.switches} or a later one")
+    return replace(trial, switches=event.body["number"] + 1)
+
+
+def _seal(trial: Trial, event: Event) -> Trial:
+    """A voided episode's recording may be sealed later on, to keep it; that changes nothing else."""
+    if event.episode in trial.episodes and event.episode != trial.episode:
+        return trial
+    _need_current(trial, event)
+    can = trial.state == State.SCORING and not trial.sealed_recording
+    _need(trial, event, can, "a recording is sealed once, after the episode ended")
+    return replace(trial, sealed_recording=True, version=event.seq)
+
+
+def _correct(trial: Trial, event: Event) -> Trial:
+    _need_current(trial, event)
+    _need(
+        trial,
+        event,
+        trial.state == State.SCORED and trial.outcome is not None,
+        "only a scored trial has an outcome to correct",
+    )
+    assert trial.outcome is not None
+    stands = {"tags": [], **event.body["old"]} == trial.outcome.body()  # before there were tags, outcomes had none
+    _need(trial, event, stands, "the old outcome it names is not the one that stands; look again")
+    _need(trial, event, bool(event.body.get("why")), "a correction needs a why")
+    return replace(trial, outcome=outcome_from(event.body["new"]), version=event.seq)
+
+
+def _need_current(trial: Trial, event: Event) -> None:
+    _need(
+        trial,
+        event,
+        event.episode is not None and event.episode == trial.episode,
+        f"the current episode is {trial.episode}",
+    )
+
+
+def _need(trial: Trial, event: Event, fits: bool, why: str) -> None:
+    if not fits:
+        raise StateError(f"{event.kind} refused: trial {trial.id} is {trial.state}; {why}")

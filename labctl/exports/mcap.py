@@ -1,0 +1,219 @@
+"""Exports an episode as an MCAP file that Foxglove opens: joints, tool, cameras and events by names it knows, the rest
+as JSON with a schema. The only module with mcap.
+
+May not: resample, drop a sample or decide what may be shown; every message's log time is the sample's measured host
+time, moved to wall time by the episode's anchor.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labctl import __version__
+from labctl.core.timeline import event_lines
+from labctl.devices import StreamSpec
+from labctl.errors import MissingExtra
+from labctl.exports import foxglove
+from labctl.exports.annexb import access_units, stream_format
+from labctl.exports.columnar import episode_row
+from labctl.exports.recordings import Recording, Recordings
+from labctl.exports.selection import Selection
+from labctl.exports.units import column_units
+
+STATE = "arm/state"
+JOINT_PARTS = {"q": "position", "dq": "velocity", "tau": "effort"}
+POSE = tuple(f"tcp.{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw"))
+
+_JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)  # made once: a third of the time
+Message = tuple[int, int, foxglove.Json]  # log time (ns since 1970), channel, content
+
+
+def write_mcaps(
+    recordings: Recordings, selection: Selection, folder: Path, say: Callable[[str], None]
+) -> dict[str, int]:
+    """Write EPISODE.mcap for every chosen episode; how many messages each topic has in all.
+
+    Raises MissingExtra without mcap, StorageError for a video in a codec that streams do not carry.
+    """
+    counts: dict[str, int] = {}
+    for number, chosen in enumerate(selection.episodes, 1):
+        written = write_mcap(folder / f"{chosen.episode}.mcap", recordings.of(chosen), selection)
+        counts = {topic: counts.get(topic, 0) + written.get(topic, 0) for topic in {**counts, **written}}
+        say(f"{number}/{len(selection.episodes)} {chosen.episode}")
+    return counts
+
+
+def write_mcap(path: Path, recording: Recording, selection: Selection) -> dict[str, int]:
+    """Write one episode: chunked, indexed, in the order of log times; how many messages each topic has."""
+    try:
+        from mcap.writer import Writer
+    except ModuleNotFoundError as error:
+        raise MissingExtra("mcap", "writing MCAP") from error
+    with path.open("wb") as file:
+        writer = Writer(file)
+        writer.start(profile="", library=f"labctl {__version__}")
+        writer.add_metadata("labctl", _texts(selection.about))
+        writer.add_metadata("episode", _texts(selection.hide(episode_row(recording))))
+        topics = [topic for topic in _topics(recording, selection) if topic.messages is not None]
+        for topic in topics:
+            topic.register(writer)
+        counts = dict.fromkeys((topic.name for topic in topics), 0)
+        names = {topic.channel: topic.name for topic in topics}
+        sequence = dict.fromkeys(names, 0)
+        merged = heapq.merge(*(topic.numbered() for topic in topics), key=lambda message: message[0])
+        for log_ns, channel, content in merged:
+            writer.add_message(channel, log_ns, _JSON.encode(content).encode(), log_ns, sequence[channel])
+            sequence[channel] += 1
+            counts[names[channel]] += 1
+        writer.finish()
+    return counts
+
+
+@dataclass(slots=True)
+class _Topic:
+    """A channel to be: its messages (log time, content) in order of time."""
+
+    name: str
+    schema: str
+    form: foxglove.Json
+    messages: Iterator[tuple[int, foxglove.Json]]
+    about: Mapping[str, str]
+    channel: int = -1
+
+    def register(self, writer: Any) -> None:
+        form = json.dumps(self.form, ensure_ascii=False).encode()
+        schema = writer.register_schema(self.schema, "jsonschema", form)
+        self.channel = writer.register_channel(self.name, "json", schema, dict(self.about))
+
+    def numbered(self) -> Iterator[Message]:
+        for log_ns, content in self.messages:
+            yield log_ns, self.channel, content
+
+
+def _topics(recording: Recording, selection: Selection) -> Iterator[_Topic]:
+    for spec in recording.specs:
+        if spec.name == STATE:
+            yield from _state(recording, spec)
+        else:
+            yield _plain(recording, spec, range(len(spec.columns)))
+    for camera, pictures in recording.pictures.items():
+        form = stream_format(pictures.path)
+        about = {"latency_s": str(pictures.latency_s)}
+        yield _known(f"/camera/{camera}", "foxglove.CompressedVideo", _video(recording, camera, form), about)
+    yield _known("/events", "foxglove.Log", _lines(recording, selection))
+    form = {"title": "labctl.Event", "type": "object", "properties": {"kind": {"type": "string"}}}
+    yield _Topic("/journal", "labctl.Event", form, _journal(recording, selection), {})
+
+
+def _known(
+    name: str, schema: str, messages: Iterator[tuple[int, foxglove.Json]], about: Mapping[str, str] | None = None
+) -> _Topic:
+    return _Topic(name, schema, foxglove.SCHEMAS[schema], messages, about or {})
+
+
+def _state(recording: Recording, spec: StreamSpec) -> Iterator[_Topic]:
+    """Joints with the gripper, and the tool; what is left of the columns as it is."""
+    columns = list(spec.columns)
+    joints = [column.removeprefix("q.") for column in columns if column.startswith("q.")]
+    used = {f"{part}.{joint}" for part in JOINT_PARTS for joint in joints} | {"gripper"}
+    about = {"stream": spec.name, "rate_hz": str(spec.rate_hz), "clock": spec.clock}
+    yield _known("/joint_states", "foxglove.JointStates", _joints(recording, spec, joints), about)
+    if all(column in columns for column in POSE):
+        used |= set(POSE)
+        at = [columns.index(column) for column in POSE]
+        yield _known("/tcp", "foxglove.PoseInFrame", _poses(recording, spec, at, foxglove.pose_in_frame), about)
+        yield _known("/tf", "foxglove.FrameTransform", _poses(recording, spec, at, foxglove.frame_transform), about)
+    rest = [i for i, column in enumerate(columns) if column not in used]
+    if rest:
+        yield _plain(recording, spec, rest)
+
+
+def _joints(recording: Recording, spec: StreamSpec, joints: Sequence[str]) -> Iterator[tuple[int, foxglove.Json]]:
+    columns = list(spec.columns)
+    parts = [
+        (
+            joint,
+            {
+                key: columns.index(f"{part}.{joint}")
+                for part, key in JOINT_PARTS.items()
+                if f"{part}.{joint}" in columns
+            },
+        )
+        for joint in joints
+    ]
+    if "gripper" in columns:
+        parts.append(("gripper", {"position": columns.index("gripper")}))
+    for wall_ns, row in _samples(recording, spec):
+        known = [
+            {"name": name, **{key: row[i] for key, i in places.items() if math.isfinite(row[i])}}
+            for name, places in parts
+        ]
+        yield wall_ns, foxglove.joint_states(wall_ns, known)
+
+
+def _poses(
+    recording: Recording, spec: StreamSpec, at: Sequence[int], make: Callable[[int, Sequence[float]], foxglove.Json]
+) -> Iterator[tuple[int, foxglove.Json]]:
+    """A robot that has no pose yet says so with values that are not finite: such a row is no pose."""
+    for wall_ns, row in _samples(recording, spec):
+        pose = [row[i] for i in at]
+        if all(map(math.isfinite, pose)):
+            yield wall_ns, make(wall_ns, pose)
+
+
+def _plain(recording: Recording, spec: StreamSpec, at: Sequence[int]) -> _Topic:
+    """A stream as JSON of its own; `/stream/` keeps an index of frames apart from the camera's pictures."""
+    columns, units = [spec.columns[i] for i in at], column_units(spec)
+    whole = np.dtype(spec.dtype).kind in "iu"
+    schema = f"labctl.{spec.name.replace('/', '.')}"
+    form = foxglove.sample_schema(schema, columns, [units[i] for i in at], whole=whole)
+
+    def messages() -> Iterator[tuple[int, foxglove.Json]]:
+        for wall_ns, row in _samples(recording, spec):
+            yield wall_ns, {"timestamp": foxglove.time(wall_ns), **foxglove.nested(columns, [row[i] for i in at])}
+
+    about = {"stream": spec.name, "rate_hz": str(spec.rate_hz), "clock": spec.clock}
+    return _Topic(f"/stream/{spec.name}", schema, form, messages(), about)
+
+
+def _samples(recording: Recording, spec: StreamSpec) -> Iterator[tuple[int, list[Any]]]:
+    t_ns, values = recording.read(spec.name)
+    yield from zip(recording.wall(t_ns).tolist(), values.tolist(), strict=True)
+
+
+def _video(recording: Recording, camera: str, form: str) -> Iterator[tuple[int, foxglove.Json]]:
+    """Each frame of the file that the index knows. A message's timestamp is when the light fell."""
+    pictures = recording.pictures[camera]
+    received, taken = recording.wall(pictures.t_ns).tolist(), recording.wall(pictures.taken_ns).tolist()
+    at = {pts_us: times for pts_us, *times in zip(pictures.pts_us.tolist(), received, taken, strict=True)}
+    for unit in access_units(pictures.path):
+        if unit.pts_us in at:
+            log_ns, light_ns = at[unit.pts_us]
+            yield log_ns, foxglove.compressed_video(light_ns, camera, unit.data, form)
+
+
+def _lines(recording: Recording, selection: Selection) -> Iterator[tuple[int, foxglove.Json]]:
+    for t_ns, level, text in event_lines(recording.told):
+        wall_ns = int(recording.wall(np.array([t_ns]))[0])
+        yield wall_ns, foxglove.log(wall_ns, level, selection.hide(text))
+
+
+def _journal(recording: Recording, selection: Selection) -> Iterator[tuple[int, foxglove.Json]]:
+    """What the journal says, entry by entry, when it was written."""
+    for event in recording.events:
+        entry = {"seq": event.seq, "kind": event.kind, "who": event.who, "body": selection.body(event)}
+        yield int(recording.wall(np.array([event.at_ns]))[0]), entry
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in values.items()
+    }

@@ -1,0 +1,177 @@
+"""`labctl export` as a use case: choose and mask, see that there is room, write whole or not at all, say what it was.
+
+May not: know how a format is written, or overwrite anything unasked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from labctl.errors import InputError
+from labctl.exports.destination import check_destination, check_room, size, whole_folder
+from labctl.exports.recordings import Recordings
+from labctl.exports.selection import Selection, select
+from labctl.store.campaign import Campaign
+
+Say = Callable[[str], None]
+Write = Callable[["Job", Path, Say], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """How to put episodes on a uniform grid; None where the campaign tells. For formats that have one."""
+
+    fps: int | None = None
+    max_error_ms: float | None = None
+    action: str | None = None
+    skip_inexact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for. `views` loads the module that draws .rrd files."""
+
+    form: str
+    out: Path
+    where: tuple[str, ...] = ()
+    for_arm: str | None = None
+    force: bool = False
+    views: Callable[[], Any] | None = None
+    grid: Grid = field(default_factory=Grid)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a format writes from."""
+
+    request: Request
+    campaign: Campaign
+    recordings: Recordings
+    selection: Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How to write one format, and the most it takes: bytes for each byte of samples (as numbers) and of video."""
+
+    write: Write
+    per_sample_byte: float
+    per_video_byte: float
+    on_grid: bool = False
+
+
+def export_campaign(folder: Path, request: Request, say: Say) -> dict[str, Any]:
+    """Write an export; what it holds: schema, format, out, episodes, rows, bytes, masked, and what the format adds.
+
+    Raises InputError for the request or a taken place, StateError when the campaign has nothing to export or hides it
+    still, StorageError for a full disk, MissingExtra.
+    """
+    if request.form not in FORMATS:
+        raise InputError(f"unknown format {request.form!r}; this version exports: {', '.join(FORMATS)}")
+    if request.grid != Grid() and not FORMATS[request.form].on_grid:
+        on_grid = ", ".join(name for name, form in FORMATS.items() if form.on_grid)
+        raise InputError(f"--fps, --max-error-ms, --action and --skip-inexact are for {on_grid}, not {request.form}")
+    check_destination(request.out, folder, force=request.force)
+    with Campaign.open(folder) as campaign:
+        selection = select(campaign, request.where, request.for_arm)
+        about: dict[str, Any] = {**selection.about, "format": request.form}
+        told = {"rows": len(selection.rows), "masked": selection.masked}
+        if request.form == "table":
+            _write_table(request, selection)
+        else:
+            told |= _write_folder(campaign, request, selection, about, say)
+    return {"schema": about["schema"], "format": request.form, "out": str(request.out), **told, **_written(request.out)}
+
+
+def _write_table(request: Request, selection: Selection) -> None:
+    from labctl.reporting.operations_table import write_table
+
+    if request.out.is_dir():
+        raise InputError(f"--out {request.out} is a folder; a table is one file, .csv or .parquet")
+    request.out.parent.mkdir(parents=True, exist_ok=True)
+    write_table(selection.rows, request.out)
+
+
+def _write_folder(
+    campaign: Campaign, request: Request, selection: Selection, about: dict[str, Any], say: Say
+) -> dict[str, Any]:
+    if not selection.episodes:
+        asked = " and ".join(request.where)
+        raise InputError(f"no episode of arm {request.for_arm} has {asked}; nothing was written")
+    form = FORMATS[request.form]
+    with Recordings(campaign, selection) as recordings:
+        samples, videos = recordings.stored_bytes()
+        needed = round(samples * form.per_sample_byte + videos * form.per_video_byte)
+        free = check_room(request.out, needed)
+        say(f"{len(selection.episodes)} episodes; at most {size(needed)}, {size(free)} are free")
+        with whole_folder(request.out, about) as building:
+            told = form.write(Job(request, campaign, recordings, selection), building, say)
+            about["contents"] = told
+    return {"episodes": len(selection.episodes), **told}
+
+
+def _written(out: Path) -> dict[str, int]:
+    files = [path for path in out.rglob("*") if path.is_file()] if out.is_dir() else [out]
+    return {"files": len(files), "bytes": sum(path.stat().st_size for path in files)}
+
+
+def _parquet(job: Job, folder: Path, say: Say) -> dict[str, Any]:
+    from labctl.exports.columnar import write_columnar
+
+    return {"rows_of": write_columnar(job.recordings, job.selection, folder, say)}
+
+
+def _mcap(job: Job, folder: Path, say: Say) -> dict[str, Any]:
+    from labctl.exports.mcap import write_mcaps
+
+    return {"messages_of": write_mcaps(job.recordings, job.selection, folder, say)}
+
+
+def _lerobot(job: Job, folder: Path, say: Say) -> dict[str, Any]:
+    from labctl.exports.lerobot import LAYOUTS, terms_of, write_dataset
+
+    grid, cell = job.request.grid, job.campaign.cell
+    rates_hz = [camera.rate_hz for camera in cell.camera] or [cell.robot.observe_hz]
+    terms = terms_of(grid.fps, max(rates_hz), grid.action, grid.max_error_ms, masked=job.selection.masked)
+    return write_dataset(
+        job.recordings,
+        job.selection,
+        folder,
+        LAYOUTS[job.request.form],
+        terms,
+        instruction=job.campaign.opened.get("instruction", ""),
+        cameras=[camera.name for camera in cell.camera],
+        skip_inexact=grid.skip_inexact,
+        say=say,
+    )
+
+
+def _rrd(job: Job, folder: Path, say: Say) -> dict[str, Any]:
+    from labctl.exports.rrd import write_rrds
+
+    assert job.request.views is not None, "whoever asks for .rrd says what draws them"
+    write_rrds(job.campaign.folder, job.selection, folder, job.request.views(), say)
+    return {}
+
+
+def _npz(job: Job, folder: Path, say: Say) -> dict[str, Any]:
+    from labctl.exports.npz import write_states
+
+    for number, chosen in enumerate(job.selection.episodes, 1):
+        write_states(job.recordings.of(chosen), folder / f"{chosen.episode}.npz")
+        say(f"{number}/{len(job.selection.episodes)} {chosen.episode}")
+    return {}
+
+
+FORMATS: Mapping[str, Format] = {
+    "table": Format(lambda *_: {}, 0.0, 0.0),
+    "parquet": Format(_parquet, 1.3, 0.0),
+    "mcap": Format(_mcap, 1.5, 1.2),
+    "lerobot-v3": Format(_lerobot, 0.5, 4.0, on_grid=True),
+    "lerobot-v2.1": Format(_lerobot, 0.5, 4.0, on_grid=True),
+    "rrd": Format(_rrd, 2.0, 1.2),
+    "npz": Format(_npz, 1.0, 0.0),
+}

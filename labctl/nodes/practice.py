@@ -1,0 +1,269 @@
+"""The node in the place of "run" while a person practises: it renews the lease as a trial does, and says how things
+stand. No journal, no recording, no arm of any experiment.
+
+May not: know a campaign, move the arm before the hand has hold of it (but home, when asked), go on after a device is
+gone or the robot has stopped itself, or recover a robot that nobody has looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labctl.bus import Message, Step
+from labctl.clock import MILLISECOND, SECOND
+from labctl.core.liveness import Presence
+
+PRACTICE = "practice"  # in the place of an episode's name, which no recording has
+TASK = {"driver": "teleop", "options": {}, "kind": "human", "seed": 0, "instruction": "", "episode": PRACTICE}
+LEASE_RENEWALS = 3  # per duration, as in a trial
+HOME, DRIVE = 1, 2  # epochs: the way home, the hand
+BAD_MODES = ("safety_stop", "fault")
+REST_RAD_S = 0.01
+REST_NS = 2 * SECOND  # how long the arm may take to come to rest before a person is asked to look
+RECOVER_NS = 35 * SECOND  # longer than the arm node goes on trying
+START_NS = 30 * SECOND  # for the robot to answer
+NEWS_NS = 3 * SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the one line of a practice shows. state and hand: of robot and hand, in words; tcp_m: where the tool
+    is, None before there was an observation; gripper_m: the measured opening; clipped: the limit that shapes the
+    motion; news: of the last seconds.
+    """
+
+    state: str
+    hand: str
+    device: str
+    tcp_m: tuple[float, ...] | None
+    gripper_m: float | None
+    clipped: str
+    news: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a practice ended: why ("" when it was asked to), whether that is a failure, whether the arm was seen to come
+    to rest, and for how long the hand could drive, s.
+    """
+
+    why: str
+    failed: bool
+    at_rest: bool
+    driven_s: float
+
+
+class PracticeNode:
+    """See the module. home: the condition that the arm is to be staged for before the hand drives, or None; recover: a
+    person has looked at a robot that had stopped. `show` gets a View at every change worth a look.
+    """
+
+    name = "run"
+    topics = ("@obs",)
+
+    def __init__(
+        self,
+        lease_ns: int,
+        show: Callable[[View], None],
+        *,
+        home: Mapping[str, Any] | None = None,
+        recover: bool = False,
+    ) -> None:
+        self._lease_ns, self._show = lease_ns, show
+        self._home, self._recover = home, recover
+        self._presence = Presence(("arm", "controller"))
+        self._phase = "starting"  # starting, homing, waiting (for the hand), driving, ending
+        self._prepared = self._ready = self._recovering = False
+        self._began_ns: int | None = None
+        self._until_ns = 0  # a patience of the present phase
+        self._next_lease_ns = 0
+        self._driving_since_ns: int | None = None
+        self._driven_ns = 0
+        self._seen: Mapping[str, np.ndarray] | None = None
+        self._fresh = False  # an observation since the end was asked for
+        self._hand: Mapping[str, Any] = {}
+        self._failing: dict[str, str] = {}
+        self._news, self._news_until_ns = "", 0
+        self._ended = Ended("", False, False, 0.0)
+        self.finished = False
+
+    @property
+    def ended(self) -> Ended:
+        """How it ended; complete once `finished`."""
+        return self._ended
+
+    def step(self, now_ns: int, inbox: list[Message]) -> Step:
+        """Mail, then whoever is missing, then what the phase makes due."""
+        step = Step()
+        if self._began_ns is None:
+            self._began_ns, self._until_ns = now_ns, now_ns + START_NS
+            step.out += [Message("@host", "spawn", {"name": name}) for name in self._presence.required]
+        for message in inbox:
+            self._read(message, now_ns, step)
+        for name in self._presence.silent(now_ns):
+            step.out.append(Message("@host", "kill", {"name": name}))
+            self._lost(name, "no heartbeat", now_ns, step)
+        self._go_on(now_ns, step)
+        self._show(self.view(now_ns))
+        step.due_ns = now_ns + min(self._lease_ns // LEASE_RENEWALS, 100 * MILLISECOND)
+        return step
+
+    # -- mail
+
+    def _read(self, message: Message, now_ns: int, step: Step) -> None:
+        kind, body = message.kind, message.body
+        if kind in ("hello", "beats", "obs"):
+            self._presence.hear(message, now_ns)
+        if kind == "obs":
+            self._seen, self._fresh = message.arrays, True
+        elif kind == "hand":
+            self._hand = body["hand"]
+        elif kind == "staged" and self._phase == "homing":
+            self._let_go(HOME, step)
+            self._phase = "waiting"
+        elif kind == "unstaged" and self._phase == "homing":
+            self._end(now_ns, step, "the arm stopped on its way home: it did not hear from here in time", failed=True)
+        elif kind == "ready":
+            self._ready = True
+        elif kind == "event":
+            self._hear_arm(body, now_ns, step)
+        elif kind == "failing":
+            self._failing[body["name"]] = body["reason"]
+        elif kind == "exited" and not body.get("asked"):
+            self._lost(body["name"], body["reason"], now_ns, step)
+        elif kind == "failed":
+            self._end(now_ns, step, body.get("private") or "the controller failed", failed=True)
+        elif kind == "done":
+            self._end(now_ns, step, "the hand said that it is done")
+        elif kind == "shutdown":
+            self._end(now_ns, step)
+
+    def _hear_arm(self, body: Mapping[str, Any], now_ns: int, step: Step) -> None:
+        detail = body.get("body", {})
+        reason = detail.get("reason") or detail.get("text") or body["kind"]
+        if self._phase == "starting" and body["kind"] == "safety_stop":
+            return  # of the time before: the mode says whether it still stands
+        if body["kind"] in BAD_MODES:
+            self._end(now_ns, step, f"the robot stopped itself: {reason}", failed=True)
+        else:
+            self._news, self._news_until_ns = f"{body['kind']}: {reason}" if detail else reason, now_ns + NEWS_NS
+
+    def _lost(self, name: str, why: str, now_ns: int, step: Step) -> None:
+        self._presence.gone(name)
+        who = "the robot's process" if name == "arm" else "the hand's process"
+        self._end(now_ns, step, f"{who} is gone: {self._failing.get(name, why)}", failed=True)
+
+    # -- what is due
+
+    def _go_on(self, now_ns: int, step: Step) -> None:
+        if self._phase == "starting":
+            self._start(now_ns, step)
+        elif self._phase == "homing":
+            self._renew(HOME, now_ns, step)
+        elif self._phase == "waiting":
+            self._wait(now_ns, step)
+        elif self._phase == "driving":
+            self._renew(DRIVE, now_ns, step)
+        elif self._phase == "ending":
+            self._leave(now_ns)
+        if self._presence.mode in BAD_MODES and self._phase in ("homing", "waiting", "driving"):
+            self._end(now_ns, step, f"the robot stopped itself: {self._presence.mode_reason}", failed=True)
+
+    def _start(self, now_ns: int, step: Step) -> None:
+        """The robot has to be there and well before anything else."""
+        if self._presence.obs_ns is None:
+            if now_ns > self._until_ns:
+                self._end(now_ns, step, f"the robot says nothing for {START_NS // SECOND} s", failed=True)
+        elif self._presence.mode not in BAD_MODES:
+            self._phase = "waiting"
+            if self._home is not None:
+                self._phase, self._next_lease_ns = "homing", now_ns + self._lease_ns // LEASE_RENEWALS
+                body = {"trial": PRACTICE, "condition": self._home, "seed": 0, **self._lease(HOME, now_ns)}
+                step.out.append(Message("arm", "stage", body))
+        elif self._recover and not self._recovering:
+            self._recovering, self._until_ns = True, now_ns + RECOVER_NS
+            step.out.append(Message("arm", "recover"))
+        elif not self._recovering or now_ns > self._until_ns:
+            remedy = "" if self._recovering else "; look at it, then add --recover"
+            why = f"the robot has stopped itself: {self._presence.mode_reason}{remedy}"
+            self._end(now_ns, step, why, failed=True)
+
+    def _wait(self, now_ns: int, step: Step) -> None:
+        """The hand is asked for once the arm stands where it begins: a leader is aligned with that."""
+        if not self._prepared and self._presence.alive("controller"):
+            self._prepared = True
+            step.out.append(Message("controller", "prepare", TASK))
+        elif self._ready:
+            self._phase, self._driving_since_ns = "driving", now_ns
+            self._next_lease_ns = now_ns
+            self._renew(DRIVE, now_ns, step)
+            step.out.append(Message("controller", "start", {"episode": PRACTICE, "epoch": DRIVE}))
+
+    def _lease(self, epoch: int, now_ns: int) -> dict[str, Any]:
+        return {"epoch": epoch, "episode": None, "until_ns": now_ns + self._lease_ns}
+
+    def _renew(self, epoch: int, now_ns: int, step: Step) -> None:
+        if now_ns >= self._next_lease_ns:
+            self._next_lease_ns = now_ns + self._lease_ns // LEASE_RENEWALS
+            step.out.append(Message("@lease", "lease", self._lease(epoch, now_ns)))
+
+    def _let_go(self, epoch: int, step: Step) -> None:
+        step.out.append(Message("@lease", "lease", {"epoch": epoch, "episode": None, "until_ns": 0}))
+
+    # -- the end
+
+    def _end(self, now_ns: int, step: Step, why: str = "", *, failed: bool = False) -> None:
+        """Once: nothing may move any more; then wait for the arm to stand."""
+        if self._phase == "ending":
+            return
+        moved = self._phase in ("homing", "driving")
+        if self._driving_since_ns is not None:
+            self._driven_ns = now_ns - self._driving_since_ns
+        self._phase, self._until_ns, self._fresh = "ending", now_ns + REST_NS, False
+        self._ended = Ended(why, failed, not moved, self._driven_ns / SECOND)
+        self._let_go(DRIVE, step)
+        step.out.append(Message("arm", "stop", {"epoch": DRIVE}))
+        step.out.append(Message("controller", "close", {"episode": PRACTICE}))
+
+    def _leave(self, now_ns: int) -> None:
+        """Finished once the arm was seen to stand, or will not be seen any more."""
+        still = self._fresh and self._seen is not None and float(np.abs(self._seen["dq"]).max()) < REST_RAD_S
+        over = now_ns > self._until_ns or not self._presence.alive("arm")
+        if still or over:
+            rested = bool(still) or self._ended.at_rest
+            self._ended = Ended(self._ended.why, self._ended.failed, rested, self._ended.driven_s)
+            self.finished = True
+
+    # -- the line
+
+    def view(self, now_ns: int) -> View:
+        """What there is to see now."""
+        seen = self._seen
+        state, hand = self._words()
+        return View(
+            state=state,
+            hand=hand,
+            device=str(self._hand.get("device", "")) if hand else "",
+            tcp_m=None if seen is None else tuple(float(value) for value in seen["tcp"][:3]),
+            gripper_m=None if seen is None else float(np.ravel(seen["gripper"])[0]),
+            clipped=self._presence.clip(now_ns),
+            news=self._news if now_ns < self._news_until_ns else "",
+        )
+
+    def _words(self) -> tuple[str, str]:
+        mode = self._presence.mode
+        if self._phase == "ending":
+            return ("stopped: " + self._ended.why if self._ended.why else "stopping"), ""
+        if self._presence.obs_ns is None:
+            return "waiting for the robot", ""
+        if mode in BAD_MODES:
+            return f"{mode}: {self._presence.mode_reason}", ""
+        if self._phase == "homing":
+            return "going home", ""
+        drives = "the hand drives" if self._phase == "driving" else "ready"
+        hand = str(self._hand["waits"]) or drives if self._hand else "opening the device"
+        return f"arm {mode}", hand

@@ -1,0 +1,203 @@
+"""The film of one camera in one episode: frames wait in a bounded queue, are encoded beside the node's loop, and are
+indexed once they are in the file.
+
+May not: wait for the encoder, or index a frame that the death of this process could still take.
+
+Files: video/EPISODE/CAMERA.mp4, CAMERA.depth.mkv where frames carry depth, and CAMERA.json, which says what is to be
+known beside the pictures.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labctl.bus import Work
+from labctl.clock import SECOND
+from labctl.devices import Frame, StreamSpec
+from labctl.errors import LabctlError
+from labctl.store.atomic_files import replace_file
+from labctl.store.video import DepthWriter, VideoWriter
+
+QUEUE_S = 10.0  # so many seconds of frames may wait for the encoder if their colours take no more than QUEUE_BYTES,
+QUEUE_BYTES = 256_000_000  # and FEWEST at least
+FEWEST = 8
+ENCODED = "encoded"  # kind of the message that answers a Work
+COLUMNS = ("frame", "device_time_us", "host_ns", "pts_us", "domain", "depth_ms")
+
+
+def index_spec(camera: str, rate_hz: float) -> StreamSpec:
+    """The stream that says when each frame of a video was taken.
+
+    frame: the device's count; device_time_us: its own clock, the one that number `domain` of the side file's
+    `clock_domains` names, -1 if it has none; host_ns: on receipt; pts_us: where it stands in the mp4; depth_ms: in the
+    depth file, -1 without.
+    """
+    return StreamSpec(f"camera/{camera}", COLUMNS, "1, us, ns, us, 1, ms", rate_hz, dtype="<i8")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a camera films, from its cell. video: codec, preset, crf, keyframe_s; latency_s: from light to receipt;
+    gather_s: how long a frame may wait for others to be encoded with it.
+    """
+
+    folder: Path
+    camera: str
+    video: Mapping[str, Any]
+    driver: str = ""
+    latency_s: float = 0.0
+    gather_s: float = 0.0
+    durable: bool = True
+
+
+@dataclass(slots=True)
+class Encoded:
+    """What became of a batch of frames: rows (n, 6) int64 of `index_spec` that are in the file now; error, if any."""
+
+    rows: list[tuple[int, ...]] = field(default_factory=list)
+    frames: int = 0
+    closed: bool = False
+    error: str = ""
+
+
+class Film:
+    """See the module. The node's loop calls all but `_encode`, which runs wherever its Work is run, one at a time."""
+
+    def __init__(self, terms: Terms, episode: str, camera: Any, about: Mapping[str, Any], domains: list[str]) -> None:
+        """Open the files. Raises InputError for settings no encoder takes, StorageError when the disk refuses."""
+        self.episode = episode
+        self.file = f"video/{episode}/{terms.camera}.mp4"
+        self.closing = self.closed = False
+        self.frames = 0  # in the file so far
+        self.error = ""
+        self._terms = terms
+        self._rate_hz = camera.rate_hz
+        self._path = terms.folder / self.file
+        fit = QUEUE_BYTES // (camera.width * camera.height * 3)
+        self._most = max(FEWEST, min(round(QUEUE_S * camera.rate_hz), fit))
+        self._queue: deque[Frame] = deque()
+        self._busy = 0  # frames that are being encoded
+        self._working = False
+        self._again: list[dict[str, Any]] = []
+        self._first_ns: int | None = None
+        self._waiting: deque[tuple[int, ...]] = deque()  # rows whose frames are not surely in the file yet
+        self._writer = VideoWriter(self._path, camera.width, camera.height, rate_hz=camera.rate_hz, **terms.video)
+        self._depth: DepthWriter | None = None
+        self._note = {
+            "schema": "labctl.camera/1",
+            "camera": terms.camera,
+            "episode": episode,
+            "driver": terms.driver,
+            "kind": camera.kind,
+            "about": dict(about),
+            "latency_s": terms.latency_s,
+            "video": {"width": camera.width, "height": camera.height, "rate_hz": camera.rate_hz, **terms.video},
+            "depth": None,
+            "clock_domains": list(domains),
+            "reconnected": [],
+        }
+        self._write_note()
+
+    def put(self, frame: Frame) -> bool:
+        """Hand over a frame, later than the one before; False when there is no room for it."""
+        if self.error or self.closing or len(self._queue) + self._busy >= self._most:
+            return False
+        self._queue.append(frame)
+        return True
+
+    def connected_again(self, at_ns: int, about: Mapping[str, Any]) -> None:
+        """The camera was lost and is back; it may be another one."""
+        self._again.append({"at_ns": at_ns, "about": dict(about)})
+
+    def close(self) -> None:
+        """No more frames. Those that wait are still encoded, then the file is finished."""
+        self.closing = True
+
+    def work(self, now_ns: int) -> list[Work]:
+        """The encoding that is due, to be run beside the loop; [] while some is under way. Ends in `take`."""
+        if self._working or self.closed or not (self._queue or self.closing):
+            return []
+        if not self.closing and now_ns - self._queue[0].host_ns < self._terms.gather_s * SECOND:
+            return []
+        batch, self._queue = list(self._queue), deque()
+        again, self._again = self._again, []
+        self._busy, self._working = len(batch), True
+        final = self.closing
+        return [Work(lambda: self._encode(batch, again, final), ENCODED, tag=self.episode)]
+
+    def take(self, done: Encoded) -> np.ndarray:
+        """What an encoding came to: rows (n, 6) of the index, whose frames are in the file for good."""
+        self._busy, self._working = 0, False
+        self.error = self.error or done.error
+        self.frames, self.closed = done.frames, done.closed
+        return np.array(done.rows, dtype=np.int64).reshape(-1, len(COLUMNS))
+
+    def _encode(self, batch: list[Frame], again: list[dict[str, Any]], final: bool) -> Encoded:
+        done = Encoded(closed=final)
+        try:
+            for frame in batch:
+                self._write(frame)
+            if again:
+                self._note["reconnected"] += again
+                self._write_note()
+            if final:
+                self._writer.close()
+                if self._depth is not None:
+                    self._depth.close()
+        except (LabctlError, ValueError) as error:
+            done.error = str(error)
+        done.frames = self._writer.frames
+        done.rows = self._settled()
+        return done
+
+    def _write(self, frame: Frame) -> None:
+        if self._first_ns is None:
+            self._first_ns = frame.host_ns
+        pts_us = (frame.host_ns - self._first_ns) // 1000
+        depth_ms = -1
+        self._writer.write(frame.image, pts_us)
+        if frame.depth is not None:
+            depth_ms = self._depth_writer(frame.depth).write(frame.depth, pts_us)
+        device_us = round(frame.device_time * 1000) if math.isfinite(frame.device_time) else -1
+        times = (device_us, frame.host_ns, pts_us)
+        self._waiting.append((frame.number, *times, self._domain(frame.domain), depth_ms))
+
+    def _settled(self) -> list[tuple[int, ...]]:
+        video = self._writer.settled
+        depth = self._depth.settled if self._depth is not None else None
+        rows = []
+        while self._waiting and video is not None and self._waiting[0][3] <= video:
+            depth_ms = self._waiting[0][5]
+            if depth_ms >= 0 and (depth is None or depth_ms > depth):
+                break
+            rows.append(self._waiting.popleft())
+        return rows
+
+    def _depth_writer(self, depth: np.ndarray) -> DepthWriter:
+        if self._depth is None:
+            height, width = depth.shape
+            path = self._path.with_suffix(".depth.mkv")
+            self._depth = DepthWriter(path, width, height, rate_hz=self._rate_hz)
+            scale_m = self._note["about"].get("depth_scale_m")
+            self._note["depth"] = {"codec": "ffv1", "width": width, "height": height, "depth_scale_m": scale_m}
+            self._write_note()
+        return self._depth
+
+    def _domain(self, name: str) -> int:
+        names = self._note["clock_domains"]
+        if name not in names:
+            names.append(name)
+            self._write_note()
+        return names.index(name)
+
+    def _write_note(self) -> None:
+        text = json.dumps(self._note, indent=1, sort_keys=True, ensure_ascii=False, default=str)
+        replace_file(self._path.with_suffix(".json"), text.encode() + b"\n", durable=self._terms.durable)

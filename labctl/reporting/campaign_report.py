@@ -1,0 +1,276 @@
+"""From a campaign or a table to a report folder: verify, refuse, analyse, write.
+
+May not: write a report over a broken record, before unblinding, or over episodes of mixed kinds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from labctl.config.interim_analyses import looks_after
+from labctl.config.protocol_schema import Protocol, parse_protocol
+from labctl.core.events import Event
+from labctl.core.label_streams import label_facts, witnesses
+from labctl.core.practised import practice_before, rule_of
+from labctl.core.trial import CampaignState, Phase, State
+from labctl.errors import StateError
+from labctl.reporting.answer_times import answer_times
+from labctl.reporting.clip_cutting import clips
+from labctl.reporting.facts import Told, facts, gather, refuse_mixed
+from labctl.reporting.measures import taken_over, touched_by_arm, traces_of, watched
+from labctl.reporting.operations_table import operations
+from labctl.store.campaign import Campaign
+from labctl.store.ledger import Ledger
+from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_up
+from labctl.store.traces import TraceStore
+from labctl.store.verify import read_events_or_refuse
+
+BOOT = PERM = 9999
+ALPHA = 0.05  # of a bare table
+
+
+def report_campaign(
+    folder: Path,
+    out: Path,
+    *,
+    boot: int = BOOT,
+    perm: int = PERM,
+    seed: int = 0,
+    labels: str = "best",
+    say: Callable[[str], None] = lambda line: None,
+    pairing: Pairing | None = None,
+) -> Path:
+    """Write the report of an unblinded campaign into `out`; return the path of its HTML page. labels: the stream that
+    says when items were moved, one of `label_streams.STREAMS`. `say` hears each step as it begins ("2/4 …"); pairing:
+    as `report_linked` has it.
+
+    Raises BrokenRecord when anything recorded does not hold, StateError before unblinding, for mixed kinds or for a
+    stream of labels that nobody recorded.
+    """
+    say("1/4 the record is verified")
+    events = read_events_or_refuse(folder)
+    with Campaign.open(folder) as campaign:
+        _refuse_blind(campaign.state, folder)
+        told = gather(events)
+        refuse_mixed(told, folder.name)
+        stream = label_facts(labels, witnesses(events, campaign.state))
+        rows = operations(events, labels=labels)
+        protocol = parse_protocol(Ledger.open(folder).protocol_text(), "protocol.toml")
+        lab = _lab(campaign, protocol, told, out)
+        names = [arm.name for arm in protocol.arm]
+        lab["labels"] = stream
+        links = opened_links(campaign.opened, told.unblinded)
+        lab["notes"] = [link_note(link, folder.name) for link in links]
+        if pairing is not None:
+            link = next(link for link in links if link.campaign == pairing.link["campaign"])
+            _add_linked(lab, pairing.earlier, link, rows, protocol, labels, (boot, seed))
+        lab["interventions"] = touched_by_arm(events, rows, campaign.state, told.arms, names)
+        human = {arm.name for arm in protocol.arm if arm.kind == "human"}
+        lab["stress"] = _stress(campaign, events, told, names, rows, human)
+        trials = {trial for trial, arm in told.arms.items() if arm in human}
+        lab["practice"] = _practice(events, campaign.opened, trials)
+        analysis = protocol.analysis
+    say("2/4 clips are cut")
+    cut = clips(folder, lab["episodes"])
+    files = {clip["file"]: clip.pop("data") for clip in cut}
+    lab["clips"] = cut
+    reference = analysis.reference if any(row["arm"] == analysis.reference for row in rows) else None
+    sizes = (boot, perm, seed)
+    return _write(rows, out, lab, folder.name, analysis.tau_s, reference, sizes, files, say)
+
+
+def report_linked(
+    folders: Sequence[Path],
+    out: Path,
+    *,
+    boot: int = BOOT,
+    perm: int = PERM,
+    seed: int = 0,
+    labels: str = "best",
+    say: Callable[[str], None] = lambda line: None,
+) -> Path:
+    """Write the report of the later of two linked campaigns, with its arms held against the earlier's through anchors.
+
+    Raises what `report_campaign` and `linking.pair_up` raise, and LinkError where nothing may be compared.
+    """
+    pairing = pair_up(folders)
+    for folder in folders:
+        with Campaign.open(folder) as campaign:
+            _refuse_blind(campaign.state, folder)
+    sizes = {"boot": boot, "perm": perm, "seed": seed}
+    return report_campaign(pairing.later, out, labels=labels, say=say, pairing=pairing, **sizes)
+
+
+def _add_linked(
+    lab: dict[str, Any],
+    earlier: Path,
+    link: Linked,
+    rows: Sequence[Mapping[str, Any]],
+    protocol: Protocol,
+    labels: str,
+    sizes: tuple[int, int],
+) -> None:
+    """Put the linked comparison into `lab`; what is provisional of the earlier campaign is so of this report."""
+    from labctl.analysis.episodes import linked_pairs as pairs
+
+    events = read_events_or_refuse(earlier)
+    told = gather(events)
+    refuse_mixed(told, earlier.name)
+    with Campaign.open(earlier) as campaign:
+        label_facts(labels, witnesses(events, campaign.state))
+        before = facts(campaign.state, told, [], alpha=lab["alpha"], robot=campaign.cell.robot.driver)
+    boot, seed = sizes
+    one = pairs.Told(link.campaign, operations(events, labels=labels), before["kind"])
+    two = pairs.Told(lab["campaign"], rows, lab["kind"])
+    tau = protocol.analysis.tau_s
+    found = pairs.linked_pairs(one, two, link.anchors, tau=tau, alpha=lab["alpha"], seed=seed, boot=boot)
+    lab["linked"] = {**found, "head": link.head, "changed": list(link.changed)}
+    lab["provisional"] = lab["provisional"] or before["provisional"]
+    lab["provisional_why"] += [f"{link.campaign}: {why}" for why in before["provisional_why"]]
+
+
+def _refuse_blind(state: CampaignState, folder: Path) -> None:
+    if state.phase != Phase.UNBLINDED:
+        steps = {"open": "close, freeze and unblind", "closed": "freeze and unblind", "reviewed": "freeze and unblind"}
+        raise StateError(f"campaign {folder.name} is {state.phase}; {steps.get(str(state.phase), 'unblind')} it first")
+
+
+def report_table(
+    table: Path,
+    out: Path,
+    *,
+    tau: float | None,
+    reference: str | None,
+    boot: int = BOOT,
+    perm: int = PERM,
+    seed: int = 0,
+) -> Path:
+    """Write the report of a bare operations table (CSV); it claims nothing of blinding. Raises TableError."""
+    from labctl.analysis import reading
+
+    _, lines = reading.read_csv(table)
+    reading.read_table(table)
+    rows = [row for _, row in lines]
+    return _write(rows, out, None, table.stem, tau, reference, (boot, perm, seed))
+
+
+def _write(
+    rows: list[Any],
+    out: Path,
+    lab: Any,
+    title: str,
+    tau: float | None,
+    reference: str | None,
+    sizes: tuple[int, int, int],
+    files: Mapping[str, bytes] | None = None,
+    say: Callable[[str], None] = lambda line: None,
+) -> Path:
+    from labctl.analysis.episodes.supplement import supplement
+    from labctl.analysis.report.page import build_report
+    from labctl.analysis.survival.analyze import analyze
+    from labctl.analysis.table import table_from_rows
+
+    boot, perm, seed = sizes
+    say(f"3/4 the statistics are worked out ({boot} bootstrap samples, {perm} label swaps)")
+    table = table_from_rows(rows, source=title)
+    result = analyze(table, reference=reference, tau=tau, boot=boot, perm=perm, seed=seed)
+    more = supplement(table, result, perm=perm, alpha=(lab or {}).get("alpha") or ALPHA)
+    say("4/4 figures and pages are written")
+    return build_report(result, rows, out, lab=lab, title=title, files=files, supplement=more).html
+
+
+def _lab(campaign: Campaign, protocol: Protocol, told: Told, out: Path) -> dict[str, Any]:
+    arms = [arm.name for arm in protocol.arm]
+    alpha, look = judged_at(campaign.state, protocol)
+    lab = facts(campaign.state, told, arms, alpha=alpha, robot=campaign.cell.robot.driver)
+    lab["look"] = look
+    if look and look.startswith("not a planned look"):
+        lab["deviations"].insert(0, look)
+    lab["answer_times"] = _answer_times(campaign, protocol, told)
+    for episode in lab["episodes"]:
+        episode["video"] = [os.path.relpath(campaign.folder / video, out.resolve()) for video in episode["video"]]
+    return lab
+
+
+def _answer_times(campaign: Campaign, protocol: Protocol, told: Told) -> list[dict[str, Any]]:
+    """How fast each arm started and was answered, over every episode, scored or not."""
+    arms = [arm.name for arm in protocol.arm]
+    went = {episode: told.arms[t.id] for t in campaign.state.trials.values() for episode in t.episodes}
+    openings = told.unblinded.get("openings") or []
+    begun = {opening["episode"]: opening["value"] for opening in openings if opening["field"] == "start_up"}
+    store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
+    people = {arm.name for arm in protocol.arm if arm.kind == "human"}
+    try:
+        return [{**entry, "by_hand": entry["arm"] in people} for entry in answer_times(store, went, arms, begun)]
+    finally:
+        store.close()
+
+
+def _stress(
+    campaign: Campaign,
+    events: Sequence[Event],
+    told: Told,
+    arms: list[str],
+    rows: Sequence[Mapping[str, Any]],
+    human: Collection[str],
+) -> dict[str, Any]:
+    """Stress measures by arm and by episode, from the traces of scored episodes; adaptability where the protocol
+    switches something. human: the arms that people drive.
+    """
+    from labctl.analysis.episodes import stress
+
+    store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
+    try:
+        without = taken_over(events)
+        found = traces_of(store, campaign.state, told.arms, without)
+    finally:
+        store.close()
+    episodes = [stress.episode_stress(stress.Traces(**one)) for one in found]
+    made = {"rate_hz": stress.RATE_HZ, "arms": stress.arm_stress(episodes, arms), "episodes": episodes}
+    made["taken_over"] = sorted(without)
+    switches = campaign.opened.get("switches")
+    if switches:
+        from labctl.analysis.episodes import adaptability as adapt
+
+        names = [switch["name"] for switch in switches]
+        after = [adapt.after_switches(adapt.Watched(**one), names) for one in watched(found, events, rows, human)]
+        entries = [one for episode in after for one in episode]
+        by_arm = adapt.by_arm(entries, arms, names)
+        made["adaptability"] = {"switches": [dict(one) for one in switches], "arms": by_arm, "episodes": entries}
+    return made
+
+
+def practised(folder: Path) -> dict[str, Any]:
+    """{rule, people}: everything that was practised beside a campaign, and who is at the plateau."""
+    with Campaign.open(folder) as campaign:
+        return _practice(campaign.events(), campaign.opened, ())
+
+
+def _practice(events: Sequence[Event], opened: Mapping[str, Any], human: Collection[str]) -> dict[str, Any]:
+    """What teleoperators practised before the reference, and whether they reached the plateau. human: its trials."""
+    from labctl.analysis.episodes import operators
+
+    entries = practice_before(events, human)
+    rule = rule_of(opened)
+    found = operators.practised(entries, last=rule["last"], within=rule["within"])
+    return {"rule": rule, "people": found}
+
+
+def judged_at(state: CampaignState, protocol: Protocol) -> tuple[float, str | None]:
+    """The level p-values are held to and, where the protocol plans looks, which of them this is, or that it is none.
+
+    A block is complete when each of its trials is scored or was void as often as allowed; closing a campaign completes
+    nothing.
+    """
+    from labctl.analysis.planning import spending
+
+    alpha, looks = protocol.analysis.alpha, protocol.analysis.looks
+    if looks is None:
+        return alpha, None
+    blocks = {trial.block for trial in state.trials.values()}
+    undone = {t.block for t in state.trials.values() if t.state != State.SCORED and not t.exhausted}
+    planned = spending.looks(looks_after(looks, len(blocks)), alpha)
+    return spending.standing(planned, len(blocks - undone))

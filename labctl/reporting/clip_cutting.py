@@ -1,0 +1,165 @@
+"""Cuts short clips of chosen episodes from their videos: small, playable in any browser, the same bytes every time.
+
+May not: choose (`clip_choice` does), be asked before unblinding, or change a recording.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labctl.clock import SECOND
+from labctl.core.clip_choice import ClipKind, choose
+from labctl.core.events import Kind
+from labctl.core.projection import previous_index
+from labctl.core.trial import Phase
+from labctl.errors import StateError
+from labctl.store.campaign import Campaign
+from labctl.store.traces import TraceStore
+from labctl.store.video import read_frames
+
+LONGEST_S = 10
+WIDTH = 320
+RATE_HZ = 12
+BEFORE_STOP_S, AFTER_STOP_S = 6.0, 2.0
+BAR_PX = 3
+# x264's macroblock tree makes other bytes of the same pictures now and then, even with one thread.
+SETTINGS = {"preset": "slow", "crf": "30", "x264-params": "threads=1:mbtree=0"}
+_BAR, _PASSED = (52, 55, 62), (250, 204, 60)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A video, and for each of its frames its place in the file (us) and its measured time (ns)."""
+
+    path: Path
+    pts_us: np.ndarray
+    t_ns: np.ndarray
+
+
+def clips(folder: Path, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """[{arm, kind, episode, why, camera, speed, file, data}] of an unblinded campaign's episodes; `rows` as in
+    `clip_choice.choose`.
+
+    file: a name for the clip below a report's folder; data: its bytes, an mp4 of at most ten seconds.
+    speed: how many times faster than it happened. Typical and worst show the whole episode, a stop its last seconds.
+    An episode without a video of the cell's first camera has no clip. Raises StateError before unblinding, StorageError
+    for a video that cannot be read.
+    """
+    made = []
+    with Campaign.open(folder) as campaign:
+        if campaign.state.phase != Phase.UNBLINDED:
+            raise StateError(f"campaign {folder.name} is {campaign.state.phase}; clips name arms, so unblind it first")
+        spans = _spans(campaign)
+        store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
+        try:
+            for number, choice in enumerate(choose(rows)):
+                camera, source = _source(campaign, store, choice.episode)
+                if source is None or choice.episode not in spans:
+                    continue
+                start, end, speed = window(choice.kind, *spans[choice.episode], source.t_ns)
+                said = {"arm": choice.arm, "kind": choice.kind, "episode": choice.episode, "why": choice.why}
+                file = f"clips/{number:02d}-{choice.kind}-{choice.episode}.mp4"
+                data = cut(source, start, end, speed)
+                made.append({**said, "camera": camera, "speed": speed, "file": file, "data": data})
+        finally:
+            store.close()
+    return made
+
+
+def _spans(campaign: Campaign) -> dict[str, tuple[int, int]]:
+    """Go and end (ns) of every episode that had both."""
+    went: dict[str, int] = {}
+    found = {}
+    for event in campaign.events():
+        if event.kind == Kind.GO and event.episode:
+            went[event.episode] = int(event.body["go_ns"])
+        elif event.kind == Kind.EPISODE_ENDED and event.episode in went:
+            found[event.episode] = (went[event.episode], int(event.body["end_ns"]))
+    return found
+
+
+def _source(campaign: Campaign, store: TraceStore, episode: str) -> tuple[str, Source | None]:
+    """The episode's video by the first camera of the cell that filmed it, if any did."""
+    sealed = [e.body["videos"] for e in campaign.events() if e.kind == Kind.RECORDING_SEALED and e.episode == episode]
+    for camera in (camera.name for camera in campaign.cell.camera):
+        entry = (sealed[-1] if sealed else {}).get(camera)
+        if entry and entry["frames"]:
+            spec = next(spec for spec in store.streams(episode) if spec.name == f"camera/{camera}")
+            _, values = store.read(episode, spec.name)
+            column = {name: values[:, i] for i, name in enumerate(spec.columns)}
+            if len(values):
+                return camera, Source(campaign.folder / entry["file"], column["pts_us"], column["host_ns"])
+    return "", None
+
+
+def window(kind: ClipKind, go_ns: int, end_ns: int, t_ns: np.ndarray) -> tuple[int, int, int]:
+    """From when to when (ns) a clip shows an episode, within its frames t_ns (n,), and how many times faster."""
+    if kind == "stop":
+        go_ns, end_ns = end_ns - round(BEFORE_STOP_S * SECOND), end_ns + round(AFTER_STOP_S * SECOND)
+    start, end = max(go_ns, int(t_ns[0])), min(end_ns, int(t_ns[-1]))
+    return start, end, max(1, math.ceil((end - start) / SECOND / LONGEST_S))
+
+
+def cut(source: Source, start_ns: int, end_ns: int, speed: int) -> bytes:
+    """An mp4 of a video from start to end: each picture is the last one taken by then. Raises StorageError."""
+    count = max(1, round((end_ns - start_ns) / SECOND / speed * RATE_HZ))
+    at = np.linspace(start_ns, end_ns, count, dtype=np.int64)
+    shown = np.maximum(previous_index(source.t_ns, at, max_gap_ns=2**62), 0)
+    return _encode(_pictures(source, shown), count)
+
+
+def _pictures(source: Source, shown: np.ndarray) -> Iterator[np.ndarray]:
+    """The frames at these ascending places of the index, repeated as asked."""
+    wanted = iter(source.pts_us[shown].tolist())
+    due = next(wanted, None)
+    picture: np.ndarray | None = None
+    for pts_us, image in read_frames(source.path):
+        while due is not None and due < pts_us and picture is not None:
+            yield picture
+            due = next(wanted, None)
+        if due is None:
+            return
+        picture = image
+    while due is not None and picture is not None:
+        yield picture
+        due = next(wanted, None)
+
+
+def _encode(pictures: Iterator[np.ndarray], count: int) -> bytes:
+    import av
+
+    buffer = io.BytesIO()
+    options = {"fflags": "+bitexact"}
+    with av.open(buffer, "w", format="mp4", options=options) as container:
+        stream: Any = None
+        for number, picture in enumerate(pictures):
+            frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")
+            width = min(WIDTH, frame.width) // 2 * 2
+            height = round(frame.height * width / frame.width) // 2 * 2
+            small = frame.reformat(width=width, height=height, format="rgb24").to_ndarray()
+            _bar(small, number / max(1, count - 1))
+            if stream is None:
+                stream = container.add_stream("libx264", rate=Fraction(RATE_HZ), options=SETTINGS)
+                stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+                stream.codec_context.thread_count = 1
+            out = av.VideoFrame.from_ndarray(small, format="rgb24")
+            out.pts = number
+            out.time_base = Fraction(1, RATE_HZ)
+            container.mux(stream.encode(out))
+        if stream is not None:
+            container.mux(stream.encode(None))
+    return buffer.getvalue()
+
+
+def _bar(picture: np.ndarray, share: float) -> None:
+    """How much of what is shown has passed, along the lower edge."""
+    picture[-BAR_PX:] = _BAR
+    picture[-BAR_PX:, : round(share * picture.shape[1])] = _PASSED

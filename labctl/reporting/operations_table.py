@@ -1,0 +1,288 @@
+"""Exports: the operations table of a campaign, from its journal, for the statistics and for other tools.
+
+May not: estimate anything, name an arm before unblinding, or leave a half-written file.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from labctl.core.detector import as_operations
+from labctl.core.events import EndReason, Event, Kind
+from labctl.core.label_streams import tallied
+from labctl.core.outcome import Outcome
+from labctl.core.trial import CampaignState, State, Trial, fold
+from labctl.errors import InputError, MissingExtra
+from labctl.store.atomic_files import replace_file
+
+COLUMNS = (
+    *(
+        "episode",
+        "arm",
+        "object",
+        "kind",
+        "time_s",
+        "op_index",
+        "items_staged",
+        "end_s",
+        "budget_s",
+        "block",
+        "session",
+    ),
+    *("trial", "condition", "cause", "stage", "operator", "tote_side", "camera_side", "axis", "void", "interventions"),
+)
+WRONG_END = "wrong_end"
+Row = dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Episode:
+    """What the journal says of one episode beside its trial."""
+
+    started: Mapping[str, Any] = field(default_factory=dict)
+    session: str | None = None
+    operators: str | None = None
+    operations: list[Mapping[str, Any]] = field(default_factory=list)
+    reviewed: list[Mapping[str, Any]] | None = None
+    detected: Sequence[Mapping[str, Any]] | None = None
+    touches: int = 0
+    counts: list[tuple[int, int]] = field(default_factory=list)
+    ended: Mapping[str, Any] = field(default_factory=dict)
+    go_ns: int | None = None
+
+    def told(self, labels: str, devices_tell: bool) -> list[Mapping[str, Any]]:
+        """The operations by one stream of labels. devices_tell: this campaign's devices report placements."""
+        if labels in ("best", "reviewed") and self.reviewed is not None:
+            return self.reviewed
+        stops = [op for op in self.operations if op["result"] == "safety_stop"]
+        if labels == "operator":
+            told = list(enumerate(tallied(self.counts)))
+            body = {"result": "success", "cause": None}
+            return [*({**body, "op_index": number, "t_ns": t_ns} for number, t_ns in told), *stops]
+        if labels != "detector" and (devices_tell or self.detected is None):
+            return self.operations
+        if self.detected is None or self.go_ns is None:
+            return []
+        return [*as_operations(self.detected, self.go_ns, self.ended["end_ns"]), *stops]
+
+
+def operations(events: Sequence[Event], *, labels: str = "best") -> list[Row]:
+    """One row per operation of every scored episode, in schedule order; `arm` is there only after unblinding.
+
+    As methodology.md section 1 has it: time_s counts in seconds from the previous success of the episode, or go; a
+    success is one, a lost item or the safety stop is a `ghost` with its cause and time, work that remained at the end
+    is one `censored` row with the tail, whose cause is what ended the episode. Items the assessor counted as lost
+    without a device event are ghosts without a time. An episode with none of these (or no go) is one censored row.
+    Where devices ended an episode as all done and a person found items remaining, the person's counts stand: the last
+    placements and losses beyond them are taken back, and what was open is censored at that end, by WRONG_END.
+    labels: "best" and "reviewed" take an assessor's operations where an episode has been reviewed, else those that
+    devices reported or, in a campaign whose devices never report any, what the detector found in the arm's trace;
+    "device" leaves out the review, "detector" takes the detector's alone, "operator" the tally as it was counted.
+    Times are rounded to 1 us since go. `void` is 0: voided episodes are not in the table. `interventions` counts how
+    often a person touched the episode while it ran.
+
+    Raises StateError and BrokenRecord as `trial.fold` does.
+    """
+    state = fold(events)
+    told, arms = _gather(events)
+    conditions = {entry["id"]: entry for entry in state.opened["conditions"]}
+    devices_tell = any(op["result"] != "safety_stop" for episode in told.values() for op in episode.operations)
+    rows: list[Row] = []
+    for trial in state.trials.values():
+        if trial.state != State.SCORED or trial.episode is None:
+            continue
+        episode, condition = told[trial.episode], conditions[trial.condition]
+        whole = {
+            "episode": trial.episode,
+            **({"arm": arms[trial.id]} if arms else {}),
+            "object": condition["object"],
+            "items_staged": trial.outcome.items_staged if trial.outcome else None,
+            "end_s": _since_go_us(trial, trial.end_ns) / 1e6,
+            "budget_s": episode.started.get("budget_s"),
+            "block": trial.block,
+            "session": episode.session,
+            "trial": trial.id,
+            "condition": trial.condition,
+            "stage": trial.outcome.stage_reached if trial.outcome else None,
+            "operator": episode.operators,
+            "tote_side": condition["tote_side"],
+            "camera_side": condition["camera_side"],
+            "axis": "+".join(condition["axes"]),
+            "void": 0,
+            "interventions": episode.touches,
+        }
+        for index, (kind, time_us, cause) in enumerate(_timed(trial, episode.told(labels, devices_tell))):
+            time_s = None if time_us is None else time_us / 1e6
+            row = {**whole, "kind": kind, "time_s": time_s, "op_index": index, "cause": cause}
+            rows.append({column: row[column] for column in COLUMNS if column in row})
+    return rows
+
+
+def _timed(trial: Trial, recorded: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, int | None, str | None]]:
+    """(kind, microseconds since the previous success or go, cause) of a scored trial's operations, in order."""
+    outcome = trial.outcome
+    assert outcome is not None, f"trial {trial.id} is scored without an outcome"
+    last, lost, stopped, rows = 0, 0, False, 0
+    ordered = sorted(recorded, key=lambda op: (op["t_ns"], op["op_index"]))
+    for operation in _not_disputed(ordered, outcome) if outcome.wrong_end else ordered:
+        now = _since_go_us(trial, operation["t_ns"])
+        rows += 1
+        if operation["result"] == "success":
+            yield "success", now - last, None
+            last = now
+        elif operation["result"] == "lost":
+            lost += 1
+            yield "ghost", now - last, operation["cause"] or "lost"
+        else:
+            stopped = True
+            yield "ghost", now - last, str(EndReason.SAFETY_STOP)
+    tail = max(0, _since_go_us(trial, trial.end_ns) - last)
+    for _ in range(outcome.lost - lost):
+        rows += 1
+        yield "ghost", None, "uncollected"
+    if trial.ended == EndReason.SAFETY_STOP and not stopped:
+        yield "ghost", tail, str(EndReason.SAFETY_STOP)
+    elif not stopped and (outcome.remaining or not rows):
+        yield "censored", tail, WRONG_END if outcome.wrong_end else str(trial.ended)
+
+
+def _not_disputed(ordered: Sequence[Mapping[str, Any]], outcome: Outcome) -> list[Mapping[str, Any]]:
+    """The operations that a person's counts leave standing: which of them did not happen nobody knows, so the last are
+    taken back. Time at risk stays what it was, and a review may say it better.
+    """
+    left = {"success": outcome.moved, "lost": outcome.lost}
+    kept = []
+    for operation in ordered:
+        result = operation["result"]
+        if result not in left:
+            kept.append(operation)
+        elif left[result] > 0:
+            left[result] -= 1
+            kept.append(operation)
+    return kept
+
+
+def _since_go_us(trial: Trial, t_ns: int | None) -> int:
+    """Microseconds from go, rounded; 0 when the episode never got to go."""
+    if trial.go_ns is None or t_ns is None:
+        return 0
+    return max(0, (t_ns - trial.go_ns + 500) // 1000)
+
+
+def _gather(events: Sequence[Event]) -> tuple[dict[str, _Episode], dict[str, str]]:
+    """Per episode what its rows need, and the arm of every trial once the campaign is unblinded."""
+    found: dict[str, _Episode] = {}
+    arms: dict[str, str] = {}
+    session: Mapping[str, Any] | None = None
+    for event in events:
+        match event.kind:
+            case Kind.SESSION_OPENED:
+                session = event.body
+            case Kind.SESSION_CLOSED:
+                session = None
+            case Kind.EPISODE_STARTED if event.episode:
+                people = [p["id"] for p in session["people"] if "operator" in p["roles"]] if session else []
+                name = session["session"] if session else None
+                found[event.episode] = _Episode(event.body, name, "+".join(people) or None)
+            case Kind.OPERATION_RECORDED if event.episode:
+                found[event.episode].operations.append(event.body)
+            case Kind.ITEM_COUNTED if event.episode:
+                found[event.episode].counts.append((event.body["moved"], event.body["t_ns"]))
+            case Kind.INTERVENTION_BEGAN if event.episode:
+                found[event.episode].touches += 1
+            case Kind.GO if event.episode:
+                found[event.episode].go_ns = event.body["go_ns"]
+            case Kind.EPISODE_ENDED if event.episode:
+                found[event.episode].ended = event.body
+            case Kind.RECORDING_SEALED if event.episode:
+                found[event.episode].detected = event.body.get("detected")
+            case Kind.OPERATIONS_REVIEWED if event.episode:
+                found[event.episode].reviewed = list(event.body["operations"])
+            case Kind.CAMPAIGN_UNBLINDED:
+                arms = {slot["trial"]: slot["arm"] for slot in event.body["schedule"]}
+    return found, arms
+
+
+def told_of(state: CampaignState) -> dict[str, dict[str, str]]:
+    """What `filter_rows` can ask of a scored episode beside the table: its outcome and its end_reason."""
+    return {
+        trial.episode: {"outcome": "success" if _all_moved(trial) else "failure", "end_reason": str(trial.ended)}
+        for trial in state.trials.values()
+        if trial.state == State.SCORED and trial.episode is not None
+    }
+
+
+def _all_moved(trial: Trial) -> bool:
+    return trial.outcome is not None and trial.outcome.moved >= trial.outcome.items_staged
+
+
+def filter_rows(rows: Sequence[Row], where: str, told: Mapping[str, Mapping[str, str]]) -> list[Row]:
+    """The rows of the episodes of which `where` ("COLUMN=VALUE") is true of some row; whole episodes stay whole.
+
+    `told` is `told_of`: `outcome=success` means that every staged item of the episode was moved, `outcome=failure` the
+    opposite; `end_reason=budget` is why its motion ended. Raises InputError for anything else than a known column and
+    a value.
+    """
+    column, equals, value = where.partition("=")
+    known = [*(rows[0] if rows else COLUMNS), "outcome", "end_reason"]
+    if equals and column == "arm" and column not in known:
+        raise InputError(f"--where {where!r}: there is no arm column before unblinding; unblind the campaign first")
+    if not equals or column not in known:
+        raise InputError(f"--where {where!r}: give COLUMN=VALUE with one of: {', '.join(known)}")
+    if column == "outcome" and value not in ("success", "failure"):
+        raise InputError(f"--where {where!r}: an outcome is success or failure")
+    if column in ("outcome", "end_reason"):
+        kept = {row["episode"] for row in rows if told[row["episode"]][column] == value}
+    else:
+        kept = {row["episode"] for row in rows if _text(row[column]) == value}
+    return [row for row in rows if row["episode"] in kept]
+
+
+def write_table(rows: Sequence[Row], path: Path) -> None:
+    """Write rows as CSV (UTF-8), or as Parquet when the name ends in .parquet; the file appears whole or not at all.
+
+    Raises MissingExtra for Parquet without pyarrow, StorageError.
+    """
+    columns = _columns(rows)
+    if path.suffix == ".parquet":
+        replace_file(path, parquet_bytes(rows))
+        return
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_text(row[column]) for column in columns] for row in rows)
+    replace_file(path, text.getvalue().encode())
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _columns(rows: Sequence[Row]) -> list[str]:
+    return [column for column in COLUMNS if column != "arm" or any("arm" in row for row in rows)]
+
+
+def parquet_bytes(rows: Sequence[Row]) -> bytes:
+    """The table as the bytes of a Parquet file, a type for every column even when all of it is empty.
+
+    Raises MissingExtra without pyarrow.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ModuleNotFoundError as error:
+        raise MissingExtra("parquet", "writing Parquet") from error
+    numbers = {"time_s": pyarrow.float64(), "end_s": pyarrow.float64(), "budget_s": pyarrow.float64()}
+    numbers |= dict.fromkeys(("op_index", "items_staged", "block", "void", "interventions"), pyarrow.int64())
+    buffer = io.BytesIO()
+    columns = {
+        column: pyarrow.array([row[column] for row in rows], numbers.get(column, pyarrow.string()))
+        for column in _columns(rows)
+    }
+    pyarrow.parquet.write_table(pyarrow.table(columns), buffer)
+    return buffer.getvalue()

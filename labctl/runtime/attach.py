@@ -1,0 +1,179 @@
+"""A console's link to a running campaign: it hears the state, the arm and the cameras, sends commands, and stops the
+arm without asking anyone.
+
+May not: own any state, journal anything, or command when it is read-only. It may be cut at any moment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import zmq
+
+from labctl.bus import Message, decode, encode
+from labctl.clock import MILLISECOND, SECOND, Clock
+from labctl.errors import StateError
+from labctl.runtime.campaign_run import CONTACT, toml_of
+from labctl.runtime.cell_nodes import camera_names
+from labctl.runtime.transport import PREVIEWS, endpoint
+
+TOPICS = ("@state", "@obs")
+WAIT_NS = 3 * SECOND
+_MOST = 1000  # messages read in one poll: a flood must not freeze a screen
+
+
+class Attachment:
+    """One console's sockets. `poll`, `command`, `renew` and `close` belong to one thread; `stop_arm` to any."""
+
+    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
+        """Connect to the run of a campaign folder. Raises StateError when none is going."""
+        self.folder = folder
+        self.read_only = read_only
+        self._sent = 0
+        self._name = f"console-{os.getpid()}-{id(self):x}"
+        self._stop_lock = threading.Lock()
+        self._join(_contact(folder))
+
+    def _join(self, found: Mapping[str, Any]) -> None:
+        self.pid = int(found["pid"])
+        self._sockets = found["sockets"]
+        sockets = Path(found["sockets"])
+        cell = toml_of(self.folder / "cell.toml")
+        self._context = zmq.Context()
+        self._hub = self._socket(zmq.DEALER)
+        self._hub.identity = self._name.encode()
+        self._hub.connect(endpoint(sockets, "run.in"))
+        self._ear = self._socket(zmq.SUB)
+        for topic in TOPICS:
+            self._ear.subscribe(topic.encode())
+        for publisher in ("run", "arm"):
+            self._ear.connect(endpoint(sockets, f"{publisher}.pub"))
+        self._eye = self._socket(zmq.SUB)
+        self._eye.rcvhwm = PREVIEWS  # pictures are large: a console that hangs must not gather them
+        self._eye.subscribe(b"@preview")
+        for camera in camera_names(cell):
+            self._eye.connect(endpoint(sockets, f"{camera}.pub"))
+        self._stop = self._socket(zmq.PUSH)
+        self._stop.connect(endpoint(sockets, "arm.stop"))
+        if not self.read_only:
+            self.command("look", who="console", role="operator")
+
+    def renew(self) -> bool:
+        """Attach to the run that has taken the place of the one attached to; False while there is no other."""
+        try:
+            found = _contact(self.folder)
+        except StateError:
+            return False
+        if found["sockets"] == self._sockets:
+            return False
+        with self._stop_lock:
+            self._context.destroy(linger=0)
+            self._join(found)
+        return True
+
+    def _socket(self, kind: int) -> zmq.Socket:
+        made = self._context.socket(kind)
+        made.linger = 0
+        return made
+
+    def poll(self) -> list[Message]:
+        """What has arrived: every reply, and of each published thing only the latest. Never waits."""
+        replies: list[Message] = []
+        latest: dict[tuple[str, Any], Message] = {}
+        for source in (self._hub, self._ear, self._eye):
+            for _ in range(_MOST):
+                try:
+                    frames = source.recv_multipart(zmq.NOBLOCK)
+                except zmq.Again:
+                    break
+                if source is self._hub:
+                    replies.append(decode(frames))
+                else:
+                    message = decode(frames[1:])
+                    latest[(message.kind, message.body.get("camera"))] = message
+        return [*replies, *latest.values()]
+
+    def command(
+        self, verb: str, *, who: str, role: str, version: int | None = None, args: Mapping[str, Any] | None = None
+    ) -> str:
+        """Send a command; returns its id. The reply comes by `poll` (kind "reply", the same id).
+
+        Raises StateError on a read-only console.
+        """
+        if self.read_only:
+            raise StateError("this console is read-only; open one without --read-only to act")
+        self._sent += 1
+        identity = f"{self._name}-{self._sent}"
+        body: dict[str, Any] = {"id": identity, "verb": verb, "who": who, "role": role, "args": dict(args or {})}
+        if version is not None:
+            body["version"] = version
+        self._hub.send_multipart(encode(Message("run", "command", body, sender=self._name)))
+        return identity
+
+    def stop_arm(self) -> bool:
+        """Tell the arm's process to stop, past the run process; False when nobody is there to hear it."""
+        message = encode(Message("arm", "stop", {}, sender=self._name))
+        with self._stop_lock:
+            try:
+                self._stop.send_multipart(message, zmq.NOBLOCK)
+            except zmq.Again:
+                return False
+        return True
+
+    def alive(self) -> bool:
+        """Is the run process still there?"""
+        return _there(self.pid)
+
+    def close(self) -> None:
+        self._context.destroy(linger=200)
+
+
+def is_running(folder: Path) -> bool:
+    """Is a run of this campaign going that can be attached to?"""
+    try:
+        _contact(folder)
+    except StateError:
+        return False
+    return True
+
+
+def wait_for_run(folder: Path, clock: Clock, *, patience_ns: int = WAIT_NS) -> None:
+    """Wait until a run of this campaign can be attached to. Raises StateError when none comes."""
+    until = clock.now_ns() + patience_ns
+    while True:
+        try:
+            _contact(folder)
+            return
+        except StateError:
+            if clock.now_ns() >= until:
+                raise
+        clock.sleep_until(clock.now_ns() + 50 * MILLISECOND)
+
+
+def _contact(folder: Path) -> Mapping[str, Any]:
+    name = folder.name
+    try:
+        found = json.loads((folder / CONTACT).read_text("utf-8"))
+    except (OSError, ValueError):
+        raise StateError(f"no run of {name} is going; start one with: labctl run {name}") from None
+    if not _there(int(found["pid"])) or not Path(found["sockets"]).is_dir():
+        raise StateError(f"the run of {name} has ended without a word; start it again with: labctl run {name}")
+    return found
+
+
+def _there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    try:  # a process that has ended is there until its parent, such as this console, has asked how
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return True

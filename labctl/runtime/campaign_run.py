@@ -1,0 +1,204 @@
+"""Runs a campaign: in one loop under a manual clock, or as separate processes in real time. The same nodes either way.
+
+May not: decide about trials (`runner` does), or start while another run holds the campaign or the cell.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from labctl.bus import Node
+from labctl.clock import SECOND, Clock, ManualClock, MonotonicClock
+from labctl.core.events import Kind
+from labctl.core.liveness import Presence
+from labctl.errors import MissingExtra, StateError
+from labctl.runtime.campaign_writer import Desk
+from labctl.runtime.cell_nodes import build_node, camera_names, node_names
+from labctl.runtime.episode_sequencer import Conductor
+from labctl.runtime.provenance import collect_pins
+from labctl.runtime.runner import RunNode
+from labctl.runtime.simulated_host import LoopHost
+from labctl.runtime.startup_recovery import recover
+from labctl.store.atomic_files import replace_file
+from labctl.store.campaign import Campaign
+from labctl.store.locks import Lock, campaign_lock, cell_lock
+from labctl.store.scene_references import rules, scores_available
+from labctl.store.traces import TraceStore
+
+Say = Callable[[str], None]
+WHO = "labctl-run"
+LOCKS = "locks"
+CONTACT = "run.json"  # where a console finds the run that is going
+ORPHAN_NS = 10 * SECOND
+
+
+def run_campaign(
+    folder: Path,
+    say: Say,
+    *,
+    manual: bool | None = None,
+    attended: bool = False,
+    wrap: Callable[[Node], Node] | None = None,
+) -> None:
+    """Run the trials that are left; people attach and detach with consoles.
+
+    manual: True for simulated time in one process (simulated cells only), False for real time, None for what the cell
+    says.
+    attended: people stage and score at a console, whoever the cell names for runs without them.
+    wrap: puts a fault around a node (manual clock only; tests).
+
+    Raises StateError when the campaign is not open or the cell needs a person, StorageError when another run holds it.
+    """
+    clock = MonotonicClock()
+    with ExitStack() as stack:
+        stack.enter_context(campaign_lock(folder, verb="run", clock=clock))
+        _wait_for_orphans(folder, clock)
+        campaign = stack.enter_context(Campaign.open(folder, writer=True))
+        if campaign.state.phase != "open":
+            raise StateError(
+                f"campaign {campaign.opened['campaign']} is {campaign.state.phase}; only an open one has trials to run"
+            )
+        stack.enter_context(cell_lock(folder, campaign.cell.cell.name, verb="run", clock=clock))
+        simulated = campaign.cell.cell.clock == "manual" if manual is None else manual
+        if simulated and campaign.cell.cell.kind != "sim":
+            raise StateError(
+                f"cell {campaign.cell.cell.name} is {campaign.cell.cell.kind}; simulated time is for cells of kind sim"
+            )
+        attended = attended or campaign.cell.cell.operator == "console"
+        if simulated and attended:
+            raise StateError("a person cannot keep up with simulated time; run in real time, or name sim_operator")
+        _check_scores(campaign, say)
+        if simulated:
+            _run_manual(campaign, say, wrap)
+        else:
+            _run_live(campaign, say, clock, attended=attended)
+
+
+def _check_scores(campaign: Campaign, say: Say) -> None:
+    """Scores need scikit-image: a protocol that asks for them does not begin without, any other says so.
+
+    Raises MissingExtra.
+    """
+    if scores_available() or not campaign.cell.camera:
+        return
+    least = rules(campaign.opened)["min_score"]
+    if least is not None:
+        raise MissingExtra("scene", f"[scene] min_score = {least:g} of the protocol")
+    say("scenes get no match score: that needs pip install 'labctl[scene]'")
+
+
+def _wait_for_orphans(folder: Path, clock: Clock) -> None:
+    """Processes of a killed run end by themselves within seconds; their locks say when. Their last samples are then on
+    disk.
+    """
+    for path in sorted((folder / LOCKS).glob("*.lock")):
+        with Lock(path, "run", what=f"{path.stem} of an earlier run", clock=clock, patience_ns=ORPHAN_NS):
+            pass  # taken and given back: nobody holds it any more
+
+
+def _prepare(campaign: Campaign, clock: Clock, say: Say) -> tuple[RunNode, Presence]:
+    """The run node of a recovered campaign."""
+    pins = collect_pins()
+    desk = Desk(campaign, clock.anchor, say, WHO)
+    traces = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], durable=campaign.opened["durable"])
+    try:
+        concluded = recover(desk, traces)
+    finally:
+        traces.close()
+    started = desk.log(Kind.RUN_STARTED, {"pins": pins, "recovered": concluded})
+    for line in concluded:
+        say(f"recovered: {line}")
+    cell = toml_of(campaign.folder / "cell.toml")
+    presence = Presence(node_names(cell))
+    conductor = Conductor(desk, presence, campaign.arms, pins, round(campaign.cell.lease.duration_s * SECOND))
+    node = RunNode(
+        desk, conductor, presence, run_id=started.seq, free_gb=lambda: free_gb(campaign.folder), until_done=True
+    )
+    return node, presence
+
+
+def _spec(campaign: Campaign, *, real_time: bool) -> dict[str, Any]:
+    """What a node is built from; nothing in it depends on an arm of the experiment."""
+    return {
+        "folder": str(campaign.folder),
+        "campaign": campaign.opened["campaign"],
+        "cell": toml_of(campaign.folder / "cell.toml"),
+        "fixture": toml_of(campaign.folder / "fixture.toml"),
+        "traces_url": campaign.traces_url,
+        "durable": campaign.opened["durable"],
+        "real_time": real_time,
+    }
+
+
+def _run_manual(campaign: Campaign, say: Say, wrap: Callable[[Node], Node] | None) -> None:
+    events = campaign.journal.events()
+    clock = ManualClock(max(event.at_ns for event in events) + SECOND)
+    run, _ = _prepare(campaign, clock, say)
+    spec = _spec(campaign, real_time=False)
+
+    def make(name: str) -> Node:
+        node = build_node(name, spec)
+        return wrap(node) if wrap else node
+
+    host = LoopHost(clock, make)
+    host.add(run)
+    host.add(build_node("operator", spec))
+    host.run(lambda: run.finished)
+    host.end_all()
+    run.leave()
+
+
+def _run_live(campaign: Campaign, say: Say, clock: Clock, *, attended: bool) -> None:
+    from labctl.runtime.supervisor import Supervisor
+    from labctl.runtime.transport import ProcessHost
+
+    run, _ = _prepare(campaign, clock, say)
+    spec = _spec(campaign, real_time=True)
+    sockets = Path(tempfile.mkdtemp(prefix="labctl-"))  # short enough for an ipc address, owner-only
+    logs = {
+        "*": campaign.folder / "logs" / "processes.log",
+        "controller": campaign.ledger.private_file("controller.log"),
+    }
+    locks = campaign.folder / LOCKS
+    locks.mkdir(exist_ok=True)
+    supervisor = Supervisor({**spec, "sockets": str(sockets), "locks": str(locks)}, logs)
+    nodes: list[Node] = [run] if attended else [run, build_node("operator", spec)]
+    host = ProcessHost(nodes, sockets, clock, cameras=tuple(camera_names(spec["cell"])))
+
+    def each(now_ns: int) -> None:
+        for request in host.host_requests:
+            supervisor.obey(request, now_ns)
+        host.host_requests.clear()
+        for message in supervisor.poll(now_ns):
+            host.deliver(message)
+
+    contact = campaign.folder / CONTACT
+    try:
+        replace_file(contact, json.dumps({"pid": os.getpid(), "sockets": str(sockets)}).encode())
+        if attended:
+            say(f"waiting for a console: labctl console {campaign.folder.name}")
+        host.run(each)
+        run.leave()
+    finally:
+        contact.unlink(missing_ok=True)
+        supervisor.end_all()
+        shutil.rmtree(sockets, ignore_errors=True)
+
+
+def toml_of(path: Path) -> Mapping[str, Any]:
+    """A TOML file that was validated when the campaign was opened, as a plain dict."""
+    return tomllib.loads(path.read_text("utf-8"))
+
+
+def free_gb(folder: Path) -> float:
+    """Free disk space where a campaign is, in 10^9 bytes."""
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize / 1e9

@@ -1,0 +1,105 @@
+"""The writer's desk of a running campaign: journal, folded state, ledger and the line printed for the operator.
+
+May not: decide anything, or print what a blind role must not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from labctl.clock import Anchor
+from labctl.core.events import Event, Kind
+from labctl.core.trial import Trial, advance, next_trial
+from labctl.store.campaign import Campaign
+from labctl.store.chain_heads import append_head
+from labctl.store.scene_references import References
+
+
+class Desk:
+    """Journals events and keeps the campaign's state in step with them. `anchor` reads the clock, `say` prints a
+    line.
+    """
+
+    def __init__(self, campaign: Campaign, anchor: Callable[[], Anchor], say: Callable[[str], None], who: str) -> None:
+        self.campaign = campaign
+        self.ledger = campaign.ledger
+        self.state = campaign.state
+        self.opened: Mapping[str, Any] = campaign.opened
+        self.operations: dict[str, list[Mapping[str, Any]]] = {}  # bodies of OperationRecorded by episode
+        self.counted: dict[str, int] = {}  # the operator's own tally by episode
+        self.ends: dict[str, Event] = {}  # EpisodeEnded by episode
+        self.detected: dict[str, list[Mapping[str, Any]]] = {}  # what the detector found, by episode
+        self.recording: Mapping[str, Any] | None = None  # of the last RecordingSealed
+        self.scored_ns: list[int] = []  # when trials were scored on this boot
+        self.recovered: list[str] = []  # what the last run concluded at its start
+        self.handover: dict[str, str] | None = None
+        self._boot = ""
+        self.references = References()
+        for event in campaign.events():
+            self._note(event)
+        self.anchor = anchor
+        self.say = say
+        self._who = who
+
+    def log(
+        self,
+        kind: Kind,
+        body: Mapping[str, Any] | None = None,
+        *,
+        trial: str | None = None,
+        episode: str | None = None,
+        who: str | None = None,
+        command_id: str | None = None,
+    ) -> Event:
+        """Commit an event and fold it in. Raises StateError before writing when it would be illegal in this state."""
+        anchor = self.anchor()
+        trying = Event(
+            self.state.last_seq + 1,
+            kind,
+            anchor.mono_ns,
+            anchor.boot,
+            anchor.wall,
+            who or self._who,
+            trial,
+            episode,
+            body or {},
+        )
+        advance(self.state, trying)
+        event = self.campaign.journal.append(
+            kind, anchor=anchor, who=who or self._who, trial=trial, episode=episode, body=body, command_id=command_id
+        )
+        self.state = advance(self.state, event)
+        self._note(event)
+        return event
+
+    def _note(self, event: Event) -> None:
+        self.references.note(event)
+        if event.kind == Kind.OPERATION_RECORDED and event.episode:
+            self.operations.setdefault(event.episode, []).append(event.body)
+        elif event.kind == Kind.ITEM_COUNTED and event.episode:
+            self.counted[event.episode] = event.body["moved"]
+        elif event.kind == Kind.EPISODE_ENDED and event.episode:
+            self.ends[event.episode] = event
+        elif event.kind == Kind.RECORDING_SEALED and event.episode:
+            self.recording = event.body
+            if event.body.get("detected") is not None:
+                self.detected[event.episode] = event.body["detected"]
+        elif event.kind == Kind.RUN_STARTED:
+            self.recovered = list(event.body.get("recovered", ()))
+        elif event.kind == Kind.SESSION_CLOSED:
+            self.handover = {"text": event.body["handover"], "who": event.who, "wall": event.wall}
+        elif event.kind == Kind.OUTCOME_RECORDED:
+            if event.boot != self._boot:
+                self._boot, self.scored_ns = event.boot, []
+            self.scored_ns.append(event.at_ns)
+
+    def print_head(self) -> str:
+        """Append the chain's head to the file outside the database; returns it for printing."""
+        seq, head = self.campaign.journal.head()
+        append_head(self.campaign.folder, seq, head, self.anchor().wall)
+        return f"head {seq} {head}"
+
+    def current(self) -> Trial | None:
+        """The first trial that is neither scored nor not_run."""
+        return next_trial(self.state)

@@ -1,0 +1,381 @@
+"""Conducts one episode: reveal, arming, start, go, end, sealing. Journals each step before acting on it.
+
+May not: start anything without a committed scene, renew a lease after the end, or let an arm-dependent delay show:
+start opens exactly `arming_s` after commit for every arm, and a controller that is not ready by then voids the episode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from labctl.bus import Message, Step, Work
+from labctl.clock import SECOND
+from labctl.core.events import EndReason, Kind, Touch
+from labctl.core.interlock import Hold
+from labctl.core.liveness import Presence
+from labctl.core.rollout import VOIDABLE, Rollout, lost_reason, recording_body, recording_gaps, steady_rates, stream_of
+from labctl.core.trial import Trial
+from labctl.runtime.campaign_writer import Desk
+from labctl.store.footage import file_gaps
+from labctl.store.frozen_cards import cameras_wanted
+from labctl.store.sealing import Findings, layout_of, look_over
+
+LEASE_RENEWALS = 3  # the lease is renewed this many times per duration
+
+
+class Conductor:
+    """Owns the current rollout. `arms` are the protocol's arms by name; nothing of them leaves but to the controller
+    and the seal.
+    """
+
+    def __init__(
+        self, desk: Desk, presence: Presence, arms: Mapping[str, Any], pins: Mapping[str, Any], lease_ns: int
+    ) -> None:
+        self.rollout: Rollout | None = None
+        self._desk = desk
+        self._presence = presence
+        self._arms = arms
+        self._pins = pins
+        self.lease_ns = lease_ns
+        self._seen = {f"camera:{name}" for name in cameras_wanted(arms.values())}
+        self._epoch = 0
+        self.next_lease_ns = 0
+
+    def reveal(self, trial: Trial, committed_ns: int, cameras: Sequence[str], step: Step) -> None:
+        """The committed scene's arm, to the controller alone; the episode begins to exist."""
+        desk, opened = self._desk, self._desk.opened
+        arm = self._arms[desk.ledger.reveal(trial.id)]
+        attempt = len(trial.episodes)
+        episode = "e-" + format(desk.ledger.seed(f"episode:{trial.id}:{attempt}") % 32**8, "x").zfill(10)
+        sealed = desk.ledger.seal_value(episode, "arm", arm.name)
+        desk.log(Kind.ARM_REVEALED, {"sealed": sealed}, trial=trial.id, episode=episode)
+        task = {
+            "driver": arm.controller,
+            "options": arm.options,
+            "kind": arm.kind,
+            "seed": desk.ledger.seed(f"controller:{trial.id}:{attempt}"),
+            "instruction": self._instruction(),
+            "episode": episode,
+            "hand": self._hand_of(arm),
+        }
+        self.rollout = Rollout(
+            trial=trial.id,
+            episode=episode,
+            epoch=self.new_epoch(),
+            task=task,
+            start_due_ns=committed_ns + round(opened["arming_s"] * SECOND),
+            budget_ns=round(opened["budget_s"] * SECOND),
+            items=opened["items_staged"],
+            switches=opened.get("switches", ()),
+            producers=["arm", "controller", *cameras],
+            cameras=list(cameras),
+        )
+        step.out.append(Message("recorder", "open", {"episode": episode, "producers": self.rollout.producers}))
+        step.out.append(Message("arm", "open", {"episode": episode}))
+        step.out += [Message(name, "open", {"episode": episode, "frames": name in self._seen}) for name in cameras]
+        step.out.append(Message("@host", "spawn", {"name": "controller"}))
+
+    def new_epoch(self) -> int:
+        """A motion lease nobody has held before: whatever an older one allowed is over."""
+        self._epoch += 1
+        return self._epoch
+
+    def _instruction(self) -> str:
+        return self._desk.campaign.protocol.trial.instruction
+
+    def _hand_of(self, arm: Any) -> dict[str, Any] | None:
+        """The device by which a person may take over from a policy; the human's own arm has none beside itself."""
+        allowed = arm.kind == "policy" and self._desk.opened.get("takeover") == "allowed"
+        return {"driver": "teleop", "options": {}} if allowed else None
+
+    def hear(self, message: Message, now_ns: int, step: Step) -> None:
+        """A message about the current episode; others are ignored."""
+        rollout, body = self.rollout, message.body
+        if rollout is None:
+            return
+        if message.kind == "hello":
+            self._welcome(message.sender, rollout, step)
+            return
+        if body.get("episode", rollout.episode) != rollout.episode:
+            return
+        if message.kind == "opened":
+            rollout.opened = True
+        elif message.kind == "ready":
+            if body.get("private") and not rollout.ready:
+                self._desk.ledger.seal_value(rollout.episode, "start_up", body["private"])
+            rollout.ready = True
+        elif message.kind == "go" and rollout.moving and rollout.go_ns is None:
+            rollout.go_ns = int(body["go_ns"])
+            self._log(Kind.GO, {"go_ns": rollout.go_ns})
+        elif message.kind == "hand":
+            rollout.hand = body["hand"]
+        elif message.kind == "event":
+            self._operation(body, step)
+        elif message.kind == "done" and rollout.moving:
+            self.end(EndReason.CONTROLLER_DONE, now_ns, now_ns, step)
+        elif message.kind == "touch" and rollout.go_ns is not None and rollout.moving:
+            self._take_over(body)
+        elif message.kind == "switched":
+            taken = rollout.take_switch(body["number"], int(body["t_ns"]))
+            if taken is not None:
+                self._log(Kind.INSTRUCTION_SWITCHED, taken)
+        elif message.kind == "gap":
+            self._mark({key: value for key, value in body.items() if key != "episode"})
+        elif message.kind == "camera":
+            self._see(body["name"], body["lost"], now_ns, step)
+        elif message.kind == "failed":
+            self.lose(body.get("name", message.sender), now_ns, step, private=body.get("private"))
+        elif message.kind == "closed":
+            rollout.closed = body
+        elif message.kind == "video":
+            rollout.videos[message.sender] = body
+        elif message.kind == "digested":
+            self._digested(body)
+
+    def _welcome(self, name: str, rollout: Rollout, step: Step) -> None:
+        if name == "controller" and rollout.started_ns is None:
+            step.out.append(Message("controller", "open", {"episode": rollout.episode}))
+            step.out.append(Message("controller", "prepare", rollout.task))
+        elif name == "recorder":  # restarted in mid-episode: producers still hold what it had not acknowledged
+            step.out.append(Message("recorder", "open", {"episode": rollout.episode, "producers": rollout.producers}))
+            step.out += [Message(producer, "resend") for producer in rollout.producers]
+            if rollout.closing_since_ns is not None:
+                step.out.append(Message("recorder", "close", {"episode": rollout.episode}))
+
+    def _operation(self, body: Mapping[str, Any], step: Step) -> None:
+        rollout = self.rollout
+        assert rollout is not None
+        kind, t_ns, detail = body["kind"], int(body["t_ns"]), body.get("body", {})
+        if kind == "fault" and self._desk.state.faulted is None:
+            self._desk.log(Kind.CELL_FAULTED, {"reason": detail.get("reason", "no reason given")})
+        if kind not in ("success", "lost", "safety_stop"):
+            return
+        operation = rollout.take_operation(kind, t_ns, detail.get("cause") or detail.get("reason"))
+        if operation is not None:
+            self._log(Kind.OPERATION_RECORDED, operation)
+        if kind == "safety_stop":
+            self._desk.log(
+                Kind.HOLD_RAISED,
+                {"code": "safety_stop", "text": f"the robot stopped itself: {detail.get('reason', 'no reason given')}"},
+            )
+            if rollout.moving:
+                self.end(EndReason.SAFETY_STOP, t_ns, t_ns, step)
+        elif rollout.moving and rollout.items_done >= rollout.items:
+            self.end(EndReason.ALL_DONE, t_ns, t_ns, step)
+
+    def _take_over(self, body: Mapping[str, Any]) -> None:
+        """A hand device has the arm, or gave it back."""
+        rollout = self.rollout
+        assert rollout is not None
+        told = {"kind": Touch.TAKE_OVER, "t_ns": int(body["t_ns"])}
+        if body["phase"] == "begin":
+            rollout.driven = self._desk.state.trials[rollout.trial].touches
+            self._log(Kind.INTERVENTION_BEGAN, {"number": rollout.driven, "by": "device", **told})
+        elif rollout.driven is not None:
+            self._log(Kind.INTERVENTION_ENDED, {"number": rollout.driven, "note": "", **told})
+            rollout.driven = None
+
+    def _mark(self, gap: Mapping[str, Any]) -> None:
+        """A gap is journalled as soon as it is known: a crash may not forget it."""
+        rollout = self.rollout
+        assert rollout is not None
+        rollout.gaps.append(gap)
+        self._log(Kind.GAP, gap)
+
+    def _see(self, name: str, lost: str, now_ns: int, step: Step) -> None:
+        """A camera has stopped giving pictures, or gives them again. Before start the interlocks decide about that."""
+        rollout = self.rollout
+        if rollout is None or name not in rollout.cameras:
+            return
+        if not lost:
+            rollout.unseen.pop(stream_of(name), None)
+            return
+        new = stream_of(name) not in rollout.unseen
+        rollout.unseen[stream_of(name)] = lost
+        if rollout.moving and new:
+            self._camera_gone(name, lost, now_ns, step)
+
+    def _camera_gone(self, name: str, why: str, now_ns: int, step: Step) -> None:
+        """In a running episode: the protocol says whether that ends it, or is a gap in its recording."""
+        if self._desk.opened.get("camera_lost", "mark") == "end":
+            self.end(EndReason.CAMERA_LOST, now_ns, now_ns, step)
+        else:
+            self._desk.say(f"{name} gives no pictures ({why}); the episode goes on, the gap is marked")
+
+    def lose(
+        self, name: str, now_ns: int, step: Step, *, why: str = "", private: str | None = None, dying: bool = False
+    ) -> None:
+        """A process of this episode is gone or has failed: void it if it had not started, else end it. A camera's end
+        it only if the protocol says so. dying: it hung and was killed, and is not yet seen to have ended.
+        """
+        rollout = self.rollout
+        if rollout is None or name in rollout.lost or (name not in rollout.producers and name != "recorder"):
+            return
+        rollout.lost.add(name)
+        if dying and name in rollout.cameras:  # its video is looked at once nobody can write it any more
+            rollout.dying.add(name)
+        if private:
+            self._desk.ledger.seal_value(rollout.episode, f"failure:{len(rollout.lost)}", private)
+        if name == "recorder":
+            rollout.lost.discard(name)  # it is restarted and asked again; only the end reason remembers
+        else:
+            step.out.append(Message("recorder", "lost", {"name": name}))
+        if rollout.started_ns is None:
+            self.void_unstarted(str(lost_reason(name)), step)
+        elif rollout.moving and name in rollout.cameras:
+            rollout.unseen[stream_of(name)] = f"its process was lost: {why}"
+            self._camera_gone(name, why, now_ns, step)
+        elif rollout.moving:
+            self.end(lost_reason(name), now_ns, now_ns, step)
+
+    def ended(self, name: str) -> None:
+        """A process that was killed is seen to have ended."""
+        if self.rollout is not None:
+            self.rollout.dying.discard(name)
+
+    def advance(self, now_ns: int, step: Step, *, against_start: Callable[[], Sequence[Hold]]) -> None:
+        """What the clock makes due: start, budget, sealing, the lease. against_start: the holds against it now."""
+        rollout = self.rollout
+        if rollout is None:
+            return
+        if rollout.started_ns is None and rollout.operator_ready and now_ns >= rollout.start_due_ns:
+            holds = against_start()
+            if rollout.opened and rollout.ready and not holds:
+                self._start(now_ns, step)
+            else:
+                blind = any(hold.code.startswith("camera_") for hold in holds)
+                self.void_unstarted("camera_lost" if blind else "not_ready", step)
+                return
+        overdue = rollout.overdue(now_ns)
+        if overdue is not None:
+            end_ns = rollout.deadline_ns if overdue == EndReason.BUDGET else now_ns
+            assert end_ns is not None
+            self.end(overdue, end_ns, now_ns, step)
+        step.out += [Message("controller", "switch", switch) for switch in rollout.due_switches(now_ns)]
+        if rollout.reason is not None and not rollout.digesting and rollout.delivered(now_ns):
+            self._digest(rollout, step)
+        self._renew(now_ns, step)
+
+    def _digest(self, rollout: Rollout, step: Step) -> None:
+        """Everything is there: look at the videos. Without the recorder's word nothing is sealed by guessing."""
+        rollout.digesting = True
+        step.out.append(Message("@host", "kill", {"name": "controller"}))
+        self._presence.gone("controller")
+        if rollout.closed is None:
+            why = "the recorder did not deliver; end this run and start it again: it seals what is on disk"
+            self._desk.log(Kind.CELL_FAULTED, {"reason": why})
+            return
+        cameras = [name.removeprefix("camera:") for name in rollout.cameras]
+        campaign, episode = self._desk.campaign, rollout.episode
+        where = (campaign.folder, campaign.traces_url, campaign.opened["campaign"])
+        about = self._desk.state.trials[rollout.trial].condition
+        condition = next(entry for entry in self._desk.opened["conditions"] if entry["id"] == about)
+        layout = layout_of(campaign.fixture, condition)
+        step.work.append(Work(lambda: look_over(*where, episode, cameras, layout), "digested", tag=episode))
+
+    def _start(self, now_ns: int, step: Step) -> None:
+        rollout, desk = self.rollout, self._desk
+        assert rollout is not None
+        private = {**rollout.task, "pins": self._pins}
+        body = {
+            "pins": self._pins,
+            "kind": desk.opened["kind"],
+            "durable": desk.opened["durable"],
+            "budget_s": desk.opened["budget_s"],
+            "items_staged": rollout.items,
+            "sealed": desk.ledger.seal_value(rollout.episode, "controller", private),
+        }
+        self._log(Kind.EPISODE_STARTED, body)
+        rollout.started_ns = now_ns
+        self.next_lease_ns = now_ns
+        self._renew(now_ns, step)
+        step.out.append(Message("controller", "start", {"episode": rollout.episode, "epoch": rollout.epoch}))
+
+    def _renew(self, now_ns: int, step: Step) -> None:
+        rollout = self.rollout
+        if rollout is None or not rollout.moving or now_ns < self.next_lease_ns:
+            return
+        until = rollout.lease_until(now_ns, self.lease_ns)
+        self.next_lease_ns = now_ns + self.lease_ns // LEASE_RENEWALS
+        step.out.append(
+            Message("@lease", "lease", {"epoch": rollout.epoch, "episode": rollout.episode, "until_ns": until})
+        )
+
+    def end(self, reason: EndReason, end_ns: int, now_ns: int, step: Step) -> None:
+        """End the motion: journal it, let the lease go, close the recording."""
+        rollout = self.rollout
+        assert rollout is not None and rollout.moving
+        rollout.reason, rollout.end_ns, rollout.closing_since_ns = reason, int(end_ns), now_ns
+        self._log(Kind.EPISODE_ENDED, {"reason": str(reason), "end_ns": rollout.end_ns})
+        step.out.append(Message("@lease", "lease", {"epoch": rollout.epoch, "episode": rollout.episode, "until_ns": 0}))
+        step.out.append(Message("arm", "stop", {"epoch": rollout.epoch}))
+        self._close(step)
+
+    def stopped_by_hand(self, now_ns: int, step: Step) -> None:
+        """A person stopped the robot while it moved: the operation at hand is a safety stop, and the episode ends."""
+        rollout = self.rollout
+        assert rollout is not None and rollout.moving
+        operation = rollout.take_operation("safety_stop", now_ns, "operator stop")
+        if operation is not None:
+            self._log(Kind.OPERATION_RECORDED, operation)
+        self.end(EndReason.SAFETY_STOP, now_ns, now_ns, step)
+
+    def _close(self, step: Step) -> None:
+        rollout = self.rollout
+        assert rollout is not None
+        close = {"episode": rollout.episode}
+        step.out += [Message(name, "close", close) for name in ("controller", "arm", *rollout.cameras, "recorder")]
+
+    def void_unstarted(self, reason: str, step: Step, *, who: str | None = None) -> None:
+        """Void an armed episode: no motion has happened; the trial keeps its arm and is staged again."""
+        rollout = self.rollout
+        assert rollout is not None and rollout.started_ns is None
+        body = {"reason": reason, "evidence": self._desk.state.last_seq, "confirmed_by": None, "after_go": False}
+        self._desk.log(Kind.EPISODE_VOIDED, body, trial=rollout.trial, episode=rollout.episode, who=who)
+        self._close(step)
+        step.out.append(Message("@host", "kill", {"name": "controller"}))
+        self._presence.gone("controller")
+        self._desk.say(f"{rollout.trial}: voided before go ({reason}); the scene is staged again")
+        self.rollout = None
+
+    def _digested(self, body: Mapping[str, Any]) -> None:
+        if "error" in body:
+            why = f"the videos cannot be read: {body['error']}; end this run and start it again: it seals what is there"
+            self._desk.log(Kind.CELL_FAULTED, {"reason": why})
+        else:
+            self._seal(body["result"])
+
+    def _seal(self, found: Findings) -> None:
+        rollout, desk = self.rollout, self._desk
+        assert rollout is not None and rollout.end_ns is not None and rollout.reason is not None
+        assert rollout.closed is not None
+        streams: Mapping[str, Any] = rollout.closed["streams"]
+        rates = steady_rates(desk.campaign.cell)
+        for gap in (
+            *rollout.closed["gaps"],
+            *recording_gaps(streams, rates, rollout.end_ns, marked=rollout.gaps, why=rollout.unseen),
+            *file_gaps(found.footage, {body["camera"]: body["frames"] for body in rollout.videos.values()}),
+        ):
+            self._mark(gap)
+        seal = partial(desk.ledger.seal_value, rollout.episode, "streams")
+        videos, gaps = found.footage.videos, len(rollout.gaps)
+        body = recording_body(
+            streams, rollout.closed["private"], videos, gaps, seal, clocks=found.clocks, detected=found.detected
+        )
+        self._log(Kind.RECORDING_SEALED, body)
+        rollout.sealed = True
+        for name in rollout.cameras:
+            if rollout.missing(name):
+                desk.say(f"{rollout.trial}: {rollout.missing(name)} frames of {name} are missing; see its gaps")
+        if rollout.reason in VOIDABLE and desk.opened["process_lost"] == "void":
+            evidence = {"reason": str(rollout.reason), "evidence": desk.state.last_seq, "confirmed_by": None}
+            self._log(Kind.EPISODE_VOIDED, {**evidence, "after_go": rollout.go_ns is not None})
+            desk.say(f"{rollout.trial}: {rollout.reason}, voided by the protocol's rule; its recording is kept")
+            self.rollout = None
+
+    def _log(self, kind: Kind, body: Mapping[str, Any]) -> None:
+        rollout = self.rollout
+        assert rollout is not None
+        self._desk.log(kind, body, trial=rollout.trial, episode=rollout.episode)

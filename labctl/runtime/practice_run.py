@@ -1,0 +1,104 @@
+"""Practice: a person drives a cell's arm by hand, through the processes, limits and lease of a trial.
+
+May not: open a campaign, record anything, or start while a campaign holds the cell.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from labctl.clock import SECOND, MonotonicClock
+from labctl.config.cell_schema import Cell
+from labctl.devices import load
+from labctl.errors import InputError
+from labctl.nodes.practice import Ended, PracticeNode, View
+from labctl.runtime.cell_nodes import stand_in
+from labctl.store.lab_folder import MARK, find_lab, read_cell
+from labctl.store.locks import LOCKS, cell_lock_in
+
+VERB = "teleop"
+
+
+def practise(
+    path: Path, show: Callable[[View], None], *, lab: Path | None = None, home: bool = False, recover: bool = False
+) -> Ended:
+    """Drive the cell of the file `path` by hand until the person, a device or a signal ends it. `show` gets what the
+    line is to say; home: the arm goes where episodes begin first, and a simulated cell sets its scene; recover: a
+    person has looked at a robot that had stopped.
+
+    Raises InputError for a cell without [teleop] or with a device that cannot be built, MissingExtra, StateError when
+    the cell is in use.
+    """
+    from labctl.runtime.supervisor import Supervisor
+    from labctl.runtime.transport import ProcessHost
+
+    cell = read_cell(path)
+    plain, fixture = cell.model_dump(mode="json"), stand_in()
+    _check(cell, path, plain, fixture)
+    clock, place = MonotonicClock(), _place(path, lab)
+    with ExitStack() as stack:
+        stack.enter_context(cell_lock_in(place, cell.cell.name, f"labctl {VERB}", clock))
+        sockets = Path(tempfile.mkdtemp(prefix="labctl-"))  # short enough for an ipc address, owner-only
+        stack.callback(shutil.rmtree, sockets, ignore_errors=True)
+        locks = place / LOCKS / cell.cell.name  # a killed practice's arm keeps the next one waiting until it has ended
+        locks.mkdir(parents=True, exist_ok=True)
+        spec = {"folder": str(sockets), "campaign": "", "cell": plain, "fixture": fixture, "durable": False}
+        spec |= {"real_time": True, "sockets": str(sockets), "locks": str(locks)}
+        supervisor = Supervisor(spec, {"*": sockets / "processes.log"})
+        stack.callback(supervisor.end_all)
+        condition = _condition(fixture) if home else None
+        node = PracticeNode(round(cell.lease.duration_s * SECOND), show, home=condition, recover=recover)
+        host = ProcessHost([node], sockets, clock)
+
+        def each(now_ns: int) -> None:
+            for request in host.host_requests:
+                supervisor.obey(request, now_ns)
+            host.host_requests.clear()
+            for message in supervisor.poll(now_ns):
+                host.deliver(message)
+
+        host.run(each)
+    return node.ended
+
+
+def _check(cell: Cell, path: Path, plain: Mapping[str, Any], fixture: Mapping[str, Any]) -> None:
+    """Refuse before anything starts what could not work. Connects to nothing."""
+    if cell.teleop is None:
+        raise InputError(
+            'has no [teleop] table, so nothing says what to drive it with; add [teleop] with device = "spacemouse", '
+            '"gamepad", "gello" or "keyboard"',
+            where=str(path),
+        )
+    try:
+        load("teleop", {}, cell=plain, fixture=fixture)
+    except InputError as error:
+        raise InputError(f"[teleop]: {error}", where=str(path)) from None
+
+
+def _place(path: Path, lab: Path | None) -> Path:
+    """The lab whose locks count: the one given, else the one that holds the cell file, else the one found from here.
+    Without any, a folder of this user's, so that two practices exclude each other.
+    """
+    if lab is None:
+        for folder in path.resolve().parents:
+            if (folder / MARK).is_file():
+                return folder
+    try:
+        return find_lab(lab)
+    except InputError:
+        if lab is not None:
+            raise
+        mine = Path.home() / ".cache" / "labctl"
+        mine.mkdir(parents=True, exist_ok=True)
+        return mine
+
+
+def _condition(fixture: Mapping[str, Any]) -> dict[str, Any]:
+    """What a simulated cell sets out: the first object in the first layout; a real arm only goes home."""
+    thing, layout = fixture["object"][0]["name"], fixture["layout"][0]["name"]
+    return {"id": f"{thing}/{layout}", "object": thing, "layout": layout, "axes": [], "tags": [], "items": 4}

@@ -1,0 +1,45 @@
+"""What software an episode ran on: versions, git commit, interpreter. Collected once per run.
+
+May not: name a policy or anything that depends on an arm of the experiment; those pins are sealed per episode.
+"""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("numpy", "scipy", "pyzmq", "sqlmodel", "SQLAlchemy", "av")
+
+
+@cache
+def collect_pins() -> dict[str, Any]:
+    """version of labctl, git commit of its source tree with a dirty flag (None when installed from a wheel),
+    interpreter, packages.
+    """
+    return {
+        "labctl": metadata.version("labctl"),
+        "git": _git(),
+        "python": platform.python_version(),
+        "packages": {name: metadata.version(name) for name in PACKAGES},
+    }
+
+
+def _git() -> dict[str, Any] | None:
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return None
+    try:
+        commit = _ask(root, "rev-parse", "HEAD")
+        dirty = bool(_ask(root, "status", "--porcelain", "--untracked-files=no"))
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return {"commit": commit, "dirty": dirty}
+
+
+def _ask(root: Path, *words: str) -> str:
+    done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True, timeout=10)
+    return done.stdout.strip()

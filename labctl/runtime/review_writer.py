@@ -1,0 +1,86 @@
+"""Writes an assessor's review into a campaign: by the run process while one is going, else by itself.
+
+May not: judge anything (`reviewed` does), or learn an arm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from labctl.clock import SECOND, Anchor, MonotonicClock
+from labctl.core.events import Kind
+from labctl.core.outcome import outcome_from
+from labctl.core.reviewed import checked, queue
+from labctl.errors import StateError
+from labctl.runtime.attach import Attachment
+from labctl.store.campaign import writing
+
+PATIENCE_NS = 5 * SECOND
+
+
+def review(
+    folder: Path,
+    trial: str,
+    operations: Sequence[Mapping[str, Any]],
+    *,
+    who: str,
+    note: str = "",
+    anchor: Anchor | None = None,
+) -> None:
+    """Journal the operations of a trial's episode as an assessor saw them. Raises as `reviewed.checked`."""
+    args = {"trial": trial, "operations": list(operations), "note": note}
+    if by_the_run(folder, "review", who, args):
+        return
+    with writing(folder, "review", anchor) as (campaign, now):
+        about = campaign.state.trials[trial]
+        body = {"operations": checked(about, operations), "note": note}
+        campaign.log(Kind.OPERATIONS_REVIEWED, body, anchor=now, who=who, trial=trial, episode=about.episode)
+
+
+def correct(
+    folder: Path, trial: str, outcome: Mapping[str, Any], *, who: str, why: str, anchor: Anchor | None = None
+) -> None:
+    """Correct the outcome of a scored trial. Raises InputError for a contradiction, StateError."""
+    if by_the_run(folder, "correct", who, {"trial": trial, "why": why, **outcome}):
+        return
+    with writing(folder, "review", anchor) as (campaign, now):
+        about = campaign.state.trials[trial]
+        if about.outcome is None:
+            raise StateError(f"trial {trial} is {about.state}; only a scored one is corrected")
+        new = outcome_from({**outcome, "end_reason": str(about.ended)})
+        body = {"old": about.outcome.body(), "new": new.body(), "why": why}
+        campaign.log(Kind.OUTCOME_CORRECTED, body, anchor=now, who=who, trial=trial, episode=about.episode)
+
+
+def finish(folder: Path, *, who: str, anchor: Anchor | None = None) -> str:
+    """No more review of a closed campaign. Raises StateError while an episode is not reviewed."""
+    with writing(folder, "review", anchor) as (campaign, now):
+        left = [item for item in queue(campaign.state, campaign.events()) if item.reviewed is None]
+        if left:
+            raise StateError(f"{len(left)} episodes are not reviewed yet; review them, or freeze without a review")
+        campaign.log(Kind.CAMPAIGN_REVIEWED, {"by": who}, anchor=now, who=who)
+    return f"reviewed; next: labctl freeze {folder.name}"
+
+
+def by_the_run(folder: Path, verb: str, who: str, args: Mapping[str, Any]) -> bool:
+    """Have the running process do it; False when none is going. Raises StateError with its refusal."""
+    try:
+        link = Attachment(folder)
+    except StateError:
+        return False
+    clock = MonotonicClock()
+    try:
+        sent = link.command(verb, who=who, role="assessor", args=args)
+        until = clock.now_ns() + PATIENCE_NS
+        while clock.now_ns() < until:
+            for message in link.poll():
+                if message.kind == "reply" and message.body["id"] == sent:
+                    if not message.body["ok"]:
+                        raise StateError(message.body["error"])
+                    return True
+            clock.sleep_until(clock.now_ns() + SECOND // 50)
+    finally:
+        link.close()
+    raise StateError("the run process did not answer; try again, or end the run first")

@@ -1,0 +1,305 @@
+"""The run node: hears everyone, has commands carried out, publishes what a console may show, keeps processes alive
+between episodes.
+
+May not: move anything without a person's commit and start, act on a stale command, or publish an arm, a latency or a
+score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from labctl.bus import Message, Step
+from labctl.clock import MILLISECOND, SECOND
+from labctl.core.events import EndReason, Kind
+from labctl.core.interlock import Hold, Limits, Snapshot, holds
+from labctl.core.liveness import BEAT_LIMIT_NS, Presence
+from labctl.core.session import Role
+from labctl.core.trial import Verb, allowed, standing
+from labctl.errors import LabctlError, StateError
+from labctl.runtime.campaign_writer import Desk
+from labctl.runtime.command_handler import Orders
+from labctl.runtime.episode_sequencer import Conductor
+from labctl.runtime.operator_state import board, camera_words, devices, finished
+from labctl.runtime.robot_watch import ArmWatch
+from labctl.runtime.scene_watch import SceneWatch
+from labctl.runtime.staging import Staging
+from labctl.store.journal import DuplicateCommand
+
+PUBLISH_NS = SECOND
+_ROUTINE = frozenset({"obs", "beats"})
+MOST_DEATHS = 3  # in a row, of one process between episodes: then the cell is faulted
+
+
+class RunNode:
+    """See the module. `free_gb` reads the free disk space; `until_done` ends the run when no trial is left and the
+    session is closed.
+    """
+
+    name = "run"
+    topics = ("@obs",)
+
+    def __init__(
+        self,
+        desk: Desk,
+        conductor: Conductor,
+        presence: Presence,
+        *,
+        run_id: int,
+        free_gb: Callable[[], float],
+        until_done: bool,
+    ) -> None:
+        self._desk = desk
+        self._conductor = conductor
+        self._presence = presence
+        self._run_id = run_id
+        self._free_gb = free_gb
+        self._free_now = free_gb()
+        self._until_done = until_done
+        cell = desk.campaign.cell
+        self._cameras = [f"camera:{camera.name}" for camera in cell.camera]
+        self._limits = Limits(BEAT_LIMIT_NS, BEAT_LIMIT_NS, BEAT_LIMIT_NS, cell.storage.min_free_gb)
+        self._staging = Staging(desk, conductor)
+        self._watch = ArmWatch(desk, presence)
+        self._scene = SceneWatch(desk)
+        self._limits = replace(self._limits, **self._scene.limits())
+        self._orders = Orders(desk, conductor, presence, self._staging, self._watch, self._scene, self._holds)
+        self._failing: dict[str, str] = {}
+        self._moment = 0
+        self._published: tuple[object, ...] = ()
+        self._next_publish_ns = 0
+        self._next_disk_ns = 0
+        self._shutting_down = False
+        self.finished = False
+
+    def step(self, now_ns: int, inbox: list[Message]) -> Step:
+        """Mail, then what the clock makes due, then the state for whoever looks."""
+        step = Step()
+        for message in inbox:
+            self._read(message, now_ns, step)
+        self._check_presence(now_ns, step)
+        request = self._scene.taken(now_ns, self._presence.alive)
+        if request is not None:
+            self._answer(request.command, lambda: self._orders.settle(request, now_ns, step), step)
+        rollout = self._conductor.rollout
+        if rollout is not None:
+            self._conductor.advance(now_ns, step, against_start=lambda: self._holds(now_ns, Verb.START))
+            if rollout.sealed:
+                self._respawn(now_ns, step, [name for name in self._cameras if name in rollout.lost])
+        else:
+            self._respawn(now_ns, step, self._presence.required)
+            self._watch.look(now_ns)
+            if self._presence.alive("arm") and not self._shutting_down:
+                self._staging.advance(self._desk.current(), now_ns, step)
+        self._scene.advance(self._desk.current(), self._staging.done, self._presence.alive, step)
+        if self._shutting_down and (self._conductor.rollout is None or self._conductor.rollout.sealed):
+            self.finished = True
+        if now_ns >= self._next_publish_ns or any(message.kind not in _ROUTINE for message in inbox):
+            self._publish(now_ns, step)
+        step.due_ns = self._due(now_ns)
+        return step
+
+    def _due(self, now_ns: int) -> int:
+        due = self._next_publish_ns
+        if self._scene.request is not None:
+            due = min(due, self._scene.request.until_ns)
+        rollout = self._conductor.rollout
+        if rollout is not None:
+            soon = rollout.next_due(now_ns)
+            due = min(due, soon) if soon is not None else due
+            if rollout.moving:
+                due = min(due, self._conductor.next_lease_ns)
+        elif self._staging.under_way:
+            due = min(due, self._staging.next_lease_ns)
+        return max(due, now_ns + MILLISECOND)
+
+    def _read(self, message: Message, now_ns: int, step: Step) -> None:
+        kind = message.kind
+        if kind in ("obs", "beats", "hello"):
+            self._presence.hear(message, now_ns)
+            if kind == "hello":
+                self._greet(message.sender, now_ns, step)
+        elif kind == "camera":
+            self._presence.hear(message, now_ns)
+            self._conductor.hear(message, now_ns, step)
+        elif kind == "staged":
+            self._staging.hear(message.body["trial"])
+        elif kind == "unstaged":
+            self._staging.lapsed(message.body["trial"])
+        elif kind in ("compared", "photographed"):
+            self._scene.hear(message)
+        elif kind == "failing":
+            self._failing[message.body["name"]] = message.body["reason"]
+        elif kind == "event" and self._conductor.rollout is None:
+            self._watch.hear(message.body)
+        elif kind == "exited":
+            self._exited(message.body, now_ns, step)
+        elif kind == "late":
+            self._note_late(message.body)
+        elif kind == "command":
+            self._answer(message, lambda: self._orders.obey(message, now_ns, step), step)
+        elif kind == "shutdown":
+            self._shut_down(now_ns, step)
+        else:
+            self._conductor.hear(message, now_ns, step)
+
+    def _note_late(self, body: Mapping[str, Any]) -> None:
+        """A chunk that came after its recording was sealed is not stored; it is a gap, and said."""
+        trial = next(t.id for t in self._desk.state.trials.values() if body["episode"] in t.episodes)
+        gap = {
+            "stream": body["stream"],
+            "from_ns": None,
+            "to_ns": None,
+            "lost": body["n"],
+            "why": "came after the seal",
+        }
+        self._desk.log(Kind.GAP, gap, trial=trial, episode=body["episode"])
+
+    def _greet(self, name: str, now_ns: int, step: Step) -> None:
+        self._presence.asked.pop(name, None)
+        self._conductor.hear(Message("run", "hello", sender=name), now_ns, step)
+        self._scene.forget(name)
+        if name == "arm":
+            self._staging.forget()
+
+    # -- processes
+
+    def _check_presence(self, now_ns: int, step: Step) -> None:
+        for name in self._presence.silent(now_ns):
+            step.out.append(Message("@host", "kill", {"name": name}))
+            self._lost(name, "no heartbeat", now_ns, step, dying=True)
+        if now_ns >= self._next_disk_ns:
+            self._next_disk_ns = now_ns + 5 * SECOND
+            self._free_now = self._free_gb()
+
+    def _exited(self, body: Mapping[str, Any], now_ns: int, step: Step) -> None:
+        self._conductor.ended(body["name"])
+        if not body.get("asked"):
+            self._lost(body["name"], body["reason"], now_ns, step)
+
+    def _lost(self, name: str, why: str, now_ns: int, step: Step, *, dying: bool = False) -> None:
+        """A process is gone: say so, end what depended on it, and ask for a person where a robot was involved."""
+        why = self._failing.pop(name, why)
+        was_there = self._presence.alive(name) or name in self._presence.asked
+        self._presence.gone(name)
+        rollout = self._conductor.rollout
+        in_use = rollout is not None and (name in rollout.producers or name == "recorder")
+        if not was_there and not in_use:
+            return
+        private = why if name == "controller" else None  # its last words may name the arm
+        when = "in an episode" if in_use else "between episodes"
+        self._desk.say(f"{name} process lost ({when}): {'why is kept with the seal' if private else why}")
+        self._presence.deaths[name] = 0 if in_use else self._presence.deaths.get(name, 0) + 1
+        if name == "arm" and "arm_lost" not in self._desk.state.holds:
+            text = f"the arm's process ended ({why}); look at the robot, then acknowledge"
+            self._desk.log(Kind.HOLD_RAISED, {"code": "arm_lost", "text": text})
+        self._conductor.lose(name, now_ns, step, why=why, private=private, dying=dying)
+        if name == "recorder" and rollout is not None:
+            self._ask_for(name, now_ns, step)
+        if self._presence.deaths[name] >= MOST_DEATHS and self._desk.state.faulted is None:
+            self._desk.log(Kind.CELL_FAULTED, {"reason": f"{name} ended {MOST_DEATHS} times in a row; see its log"})
+
+    def _respawn(self, now_ns: int, step: Step, names: Sequence[str]) -> None:
+        if self._desk.state.faulted is None and not self._shutting_down:
+            for name in self._presence.missing():
+                if name in names:
+                    self._ask_for(name, now_ns, step)
+
+    def _ask_for(self, name: str, now_ns: int, step: Step) -> None:
+        self._presence.asked[name] = now_ns
+        step.out.append(Message("@host", "spawn", {"name": name}))
+
+    # -- holds
+
+    def _holds(self, now_ns: int, act: Verb) -> list[Hold]:
+        return holds(self._snapshot(now_ns), self._limits, act)
+
+    def _snapshot(self, now_ns: int) -> Snapshot:
+        state, presence = self._desk.state, self._presence
+        return Snapshot(
+            arm_age_ns=presence.obs_age(now_ns),
+            arm_mode=presence.mode,
+            arm_reason=presence.mode_reason,
+            recorder_age_ns=presence.age("recorder", now_ns),
+            camera_age_ns={name.removeprefix("camera:"): presence.age(name, now_ns) for name in self._cameras},
+            camera_lost={name.removeprefix("camera:"): presence.unseeing(name) for name in self._cameras},
+            faulted=state.faulted,
+            unacknowledged=standing(state, self._desk.current()),
+            free_gb=self._free_now,
+            session_open=state.session is not None,
+            looks=self._scene.looks(self._desk.current()),
+            photographing=self._scene.request is not None,
+        )
+
+    # -- commands
+
+    def _answer(self, message: Message, act: Callable[[], bool], step: Step) -> None:
+        """Carry out one command and say so, or in one line why not; nothing yet when it waits for photos."""
+        reply: dict[str, Any] = {"id": message.body.get("id"), "ok": True}
+        try:
+            if act():
+                return
+        except DuplicateCommand:
+            reply["note"] = "already carried out"
+        except LabctlError as error:
+            reply |= {"ok": False, "error": str(error), "kind": type(error).__name__}
+            self._orders.touches += 1
+        self.finished = self.finished or (self._orders.over and self._until_done)
+        reply["version"] = self._orders.version(self._desk.current())
+        step.out.append(Message(message.sender, "reply", reply))
+
+    def _refuse_to_begin(self) -> bool:
+        raise StateError("not carried out: this run is being ended")
+
+    # -- publication
+
+    def _publish(self, now_ns: int, step: Step) -> None:
+        """The state for whoever looks: when it changed, and twice a second besides."""
+        desk, rollout, trial = self._desk, self._conductor.rollout, self._desk.current()
+        live = self._holds(now_ns, Verb.COMMIT)
+        verbs = tuple(str(verb) for verb in allowed(desk.state, trial, live, Role.OPERATOR)) if trial else ()
+        cameras = camera_words(self._cameras, self._presence, rollout)
+        codes = tuple(hold.code for hold in live)
+        seen = tuple((camera["lost"], camera["missing"]) for camera in cameras)
+        hand = str(rollout.hand) if rollout is not None else ""
+        key = (desk.state.last_seq, self._orders.touches, codes, self._staging.done, verbs, seen, hand)
+        if key == self._published and now_ns < self._next_publish_ns:
+            return
+        self._moment += key != self._published
+        self._published, self._next_publish_ns = key, now_ns + PUBLISH_NS
+        shown = {
+            "run": self._run_id,
+            "version": self._orders.version(trial),
+            "moment": self._moment,
+            "allowed": list(verbs),
+            "staged": bool(trial and self._staging.done == trial.id),
+            "arm": {"mode": self._presence.mode, "reason": self._presence.mode_reason},
+            "clipped": self._presence.clip(now_ns),
+            "devices": devices(self._snapshot(now_ns), self._limits, cameras, desk.recording),
+        }
+        shown |= {"cameras": cameras, **board(desk, trial, live, rollout, self._scene.shown(trial))}
+        step.out.append(Message("@state", "state", shown))
+
+    # -- end
+
+    def leave(self) -> None:
+        """Journal that this run ended in order, and say how to go on. A killed run leaves no such entry."""
+        done, total = finished(self._desk)
+        self._desk.log(Kind.RUN_STOPPED, {"reason": "asked" if self._shutting_down else "no trial is left"})
+        if self._shutting_down:
+            name = self._desk.campaign.folder.name
+            self._desk.say(f"stopped with {done} of {total} trials finished; go on with: labctl run {name}")
+
+    def _shut_down(self, now_ns: int, step: Step) -> None:
+        """Asked to stop: whatever moves stops, what was recorded is sealed, the next run continues."""
+        self._shutting_down = True
+        request = self._scene.drop()
+        if request is not None:
+            self._answer(request.command, self._refuse_to_begin, step)
+        rollout = self._conductor.rollout
+        if rollout is not None and rollout.moving:
+            self._conductor.end(EndReason.SHUTDOWN, now_ns, now_ns, step)
+        elif rollout is not None and rollout.started_ns is None:
+            self._conductor.void_unstarted("process_lost", step)

@@ -1,0 +1,224 @@
+"""The run process's eye on the scene at staging: which picture each camera is to compare with, what it found, and the
+photos that a commit or a new reference waits for.
+
+May not: look at a picture (the camera processes do), or let a commit pass that the protocol's [scene] holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from labctl.bus import Message, Step
+from labctl.clock import SECOND
+from labctl.core.events import Kind
+from labctl.core.interlock import Hold, Limits, Look, overridable, scene_holds
+from labctl.core.trial import State, Trial
+from labctl.errors import InputError, StateError
+from labctl.runtime.campaign_writer import Desk
+from labctl.store.scene_references import PHOTOS, Held, rules
+
+PHOTO_NS = 5 * SECOND  # how long a commit waits for its photos; the first comparison loads its library
+
+
+@dataclass
+class Request:
+    """Photos asked for: by which command, of which trial, of which cameras (short names), and those that came."""
+
+    number: int
+    verb: str
+    command: Message
+    trial: str
+    cameras: tuple[str, ...]
+    until_ns: int
+    came: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        return set(self.came) >= set(self.cameras)
+
+
+class SceneWatch:
+    """State: what each camera was told to compare with and what it found last; at most one request for photos."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._cameras = {camera.name: camera for camera in desk.campaign.cell.camera}
+        self._rules = rules(desk.opened)
+        self._told: dict[str, tuple[object, ...]] = {}
+        self._rounds: dict[str, int] = {}
+        self._found: dict[str, Mapping[str, Any]] = {}
+        self._round = 0
+        self._requests = 0
+        self.request: Request | None = None
+
+    def limits(self) -> dict[str, Any]:
+        """What the protocol asks of a scene, as fields of `interlock.Limits`."""
+        return {name: self._rules[name] for name in ("min_score", "max_camera_shift_px")}
+
+    def advance(self, trial: Trial | None, staged: str | None, alive: Callable[[str], bool], step: Step) -> None:
+        """Tell each camera that is there (by its node's name) what to compare with while a scene is being staged.
+
+        staged: the trial for which the arm stands where episodes begin; before that only ghosts are shown.
+        """
+        staging = trial is not None and trial.state == State.STAGING
+        for name in self._cameras:
+            node = f"camera:{name}"
+            if not alive(node):
+                self._told.pop(name, None)
+                self._found.pop(name, None)
+                continue
+            wanted: tuple[object, ...] = ()
+            if staging and trial is not None:
+                wanted = (trial.id, staged == trial.id, self._desk.references.changes)
+            if wanted == self._told.get(name, ()):
+                continue
+            self._round += 1
+            self._told[name], self._rounds[name] = wanted, self._round
+            self._found.pop(name, None)
+            body: dict[str, Any] = {"trial": None, "round": self._round}
+            if staging and trial is not None:
+                body |= {"trial": trial.id, "compare": staged == trial.id, **_task(self._held(trial.id, name))}
+            step.out.append(Message(node, "compare", body))
+
+    def hear(self, message: Message) -> None:
+        """A camera's finding (`compared`) or photo (`photographed`)."""
+        body = message.body
+        name, request = body["camera"], self.request
+        if message.kind == "compared":
+            if body["round"] == self._rounds.get(name):
+                self._found[name] = body
+        elif request is not None and body["request"] == request.number:
+            request.came[name] = body
+
+    def forget(self, node: str) -> None:
+        """A camera's process is new: it knows of nothing."""
+        self._told.pop(node.removeprefix("camera:"), None)
+
+    def looks(self, trial: Trial | None) -> dict[str, Look]:
+        """What the cameras found of the scene that is being staged, for the interlocks."""
+        if trial is None or trial.state != State.STAGING:
+            return {}
+        return {name: self._look(name, trial.id, found) for name, found in self._found.items()}
+
+    def shown(self, trial: Trial | None) -> dict[str, Any]:
+        """For a screen: what counts, what each camera found, whether a photo is being taken."""
+        cameras = {}
+        if trial is not None and trial.state == State.STAGING:
+            for name in self._cameras:
+                held, found = self._held(trial.id, name), self._found.get(name, {})
+                cameras[name] = {
+                    "reference": held.scene["file"] if held.scene else None,
+                    "counts": held.counts,
+                    **{key: found.get(key) for key in ("scene", "pose", "problem")},
+                }
+        return {"rules": dict(self._rules), "photographing": self.request is not None, "cameras": cameras}
+
+    def not_overridden(self, live: Sequence[Hold], why: object) -> list[Hold]:
+        """The reasons against a commit that a person's reason does not take away."""
+        may = bool(why) and self._rules["override"] == "allowed"
+        return [hold for hold in live if not (may and overridable(hold))]
+
+    # -- photos
+
+    def ask(self, verb: str, command: Message, trial: Trial, cameras: Sequence[str], now_ns: int, step: Step) -> None:
+        """Have photos taken, of light that falls from now on. The command is answered when they are there."""
+        if self.request is not None:
+            raise StateError("photos are being taken already; try again in a moment")
+        self._requests += 1
+        until_ns = now_ns + PHOTO_NS
+        self.request = Request(self._requests, verb, command, trial.id, tuple(cameras), until_ns)
+        taken = f"{PHOTOS}/{trial.id}/{self._desk.state.last_seq}-{self._requests}"  # no two requests write one file
+        for name in cameras:
+            after_ns = now_ns + round(self._cameras[name].latency_s * SECOND)
+            body = {"request": self._requests, "file": f"{taken}-{name}.png", "after_ns": after_ns}
+            step.out.append(Message(f"camera:{name}", "photo", {**body, **_task(self._held(trial.id, name))}))
+
+    def taken(self, now_ns: int, alive: Callable[[str], bool]) -> Request | None:
+        """The request, once all its photos are there, cannot come any more, or took too long; it is over then."""
+        request = self.request
+        if request is None:
+            return None
+        gone = [name for name in request.cameras if name not in request.came and not alive(f"camera:{name}")]
+        if request.complete or gone or now_ns >= request.until_ns:
+            self.request = None
+            return request
+        return None
+
+    def drop(self) -> Request | None:
+        """Wait for photos no more; returns the request that was open."""
+        request, self.request = self.request, None
+        return request
+
+    def commit_body(self, request: Request, who: str, why: str | None) -> dict[str, Any]:
+        """`photo` and `match` of SceneCommitted. `why`: a person's reason to commit a scene that is held.
+
+        Raises StateError that says what differs and what to do; an override is journalled as a deviation first.
+        """
+        missing = [name for name in request.cameras if not request.came.get(name, {}).get("photo")]
+        if missing and self._rules["require_photo"]:
+            said = [f"camera {name} gave no photo ({self._why(request, name)})" for name in missing]
+            raise StateError(f"not committed: {'; '.join(said)}; look at the camera, then commit again")
+        came = {name: body for name, body in sorted(request.came.items()) if body.get("photo")}
+        looks = {name: self._look(name, request.trial, body) for name, body in came.items()}
+        held = list(scene_holds(looks, Limits(**self.limits())))
+        if self.not_overridden(held, why):
+            self._found |= came
+            raise StateError(f"not committed: {'; '.join(f'{hold.text}; {hold.clears}' for hold in held)}")
+        if held:
+            text = f"{request.trial}: {who} committed although {'; '.join(hold.text for hold in held)}: {why}"
+            self._desk.log(Kind.DEVIATION, {"text": text}, trial=request.trial, who=who)
+        return {
+            "photo": {name: body["photo"] for name, body in came.items()},
+            "match": {name: self._match(name, request.trial, body) for name, body in came.items()},
+        }
+
+    def set_reference(self, request: Request, reason: str, given: Mapping[str, Any]) -> None:
+        """Journal the photos as the new references. Raises StateError when one is missing."""
+        for name in request.cameras:
+            if not request.came.get(name, {}).get("photo"):
+                raise StateError(f"no new reference: camera {name} gave no photo ({self._why(request, name)})")
+        for name in request.cameras:
+            held = self._held(request.trial, name)
+            old = held.scene or held.pose
+            entry = {"camera": name, "photo": request.came[name]["photo"], "old": old["sha256"] if old else None}
+            self._desk.log(Kind.REFERENCE_SET, {**entry, "reason": reason}, trial=request.trial, who=given["who"])
+
+    def chosen(self, named: object) -> list[str]:
+        """The camera a person named, or all of them. Raises InputError."""
+        if named is None:
+            return list(self._cameras)
+        if named not in self._cameras:
+            raise InputError(f"no camera {named!r}; the cell has: {', '.join(self._cameras) or 'none'}")
+        return [str(named)]
+
+    def _why(self, request: Request, camera: str) -> str:
+        return str(request.came.get(camera, {}).get("problem") or "none came in time")
+
+    def _held(self, trial: str, camera: str) -> Held:
+        return self._desk.references.held(trial, camera)
+
+    def _look(self, name: str, trial: str, found: Mapping[str, Any]) -> Look:
+        camera, held = self._cameras[name], self._held(trial, name)
+        size = (camera.width, camera.height)
+        return Look(found.get("scene"), found.get("pose"), held.counts, found.get("problem"), size)
+
+    def _match(self, name: str, trial: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """What SceneCommitted keeps of a comparison: the match, what it was with and whether it counted, the camera's
+        movement, and why there is none.
+        """
+        held = self._held(trial, name)
+        return {
+            "scene": body.get("scene"),
+            "reference": held.scene["sha256"] if held.scene else None,
+            "counts": held.counts,
+            "pose": body.get("pose"),
+            "pose_reference": held.pose["sha256"] if held.pose else None,
+            "problem": body.get("problem"),
+        }
+
+
+def _task(held: Held) -> dict[str, Any]:
+    """What a camera is told of its references."""
+    return {"scene": held.scene, "pose": held.pose, "counts": held.counts}

@@ -1,0 +1,87 @@
+"""What a run does before anything else: reads the journal, concludes what a crash left open, seals what was recorded.
+Moves nothing.
+
+May not: arm, stage or restart anything; the conclusions are events and lines for the operator.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from labctl.core.events import Kind
+from labctl.core.recovery import reconcile
+from labctl.core.rollout import recording_body, recording_gaps, steady_rates
+from labctl.core.trial import State, Trial
+from labctl.runtime.campaign_writer import Desk
+from labctl.store.footage import file_gaps
+from labctl.store.sealing import layout_of, look_over
+from labctl.store.traces import TraceStore
+
+
+def recover(desk: Desk, traces: TraceStore) -> list[str]:
+    """Bring the journal to rest; returns what was concluded, a line each. Doing it twice does nothing more.
+
+    Raises BrokenRecord when the journal contradicts itself, StorageError when it cannot be written.
+    """
+    said: list[str] = []
+    while True:
+        events = desk.campaign.journal.events()
+        episodes = [trial.episode for trial in desk.state.trials.values() if trial.episode]
+        last = {episode: last_ns for episode in episodes if (last_ns := traces.last_sample_ns(episode)) is not None}
+        pending = reconcile(events, rule=desk.opened["process_lost"], last_sample_ns=last)
+        for item in pending:
+            desk.log(item.kind, item.body, trial=item.trial, episode=item.episode)
+            said.append(item.text)
+        sealed = [seal_what_is_there(desk, traces, trial) for trial in desk.state.trials.values() if _unsealed(trial)]
+        said += sealed
+        if not pending and not sealed:
+            return said
+
+
+def _unsealed(trial: Trial) -> bool:
+    return trial.state == State.SCORING and not trial.sealed_recording
+
+
+def seal_what_is_there(desk: Desk, traces: TraceStore, trial: Trial) -> str:
+    """Seal the recording of an ended episode from what reached the disk; what is missing becomes gaps."""
+    assert trial.episode is not None and trial.end_ns is not None
+    episode = trial.episode
+    streams = traces.seal(episode)
+    cell = desk.campaign.cell
+    campaign = desk.campaign
+    cameras = [camera.name for camera in cell.camera]
+    condition = next(entry for entry in desk.opened["conditions"] if entry["id"] == trial.condition)
+    layout = layout_of(campaign.fixture, condition)
+    found = look_over(campaign.folder, campaign.traces_url, campaign.opened["campaign"], episode, cameras, layout)
+    events = desk.campaign.journal.events()
+    marked = [event.body for event in events if event.kind == Kind.GAP and event.episode == episode]
+    gaps = [*traces.gaps(episode), *recording_gaps(streams, steady_rates(cell), trial.end_ns, marked=marked)]
+    gaps += file_gaps(found.footage, {})
+    gaps += [
+        {
+            "stream": name,
+            "from_ns": entry["t1_ns"],
+            "to_ns": None,
+            "lost": None,
+            "why": "process lost: at most the open second",
+        }
+        for name, entry in sorted(streams.items())
+        if entry["n"]
+    ]
+    for gap in gaps:
+        desk.log(Kind.GAP, gap, trial=trial.id, episode=episode)
+    private = [spec.name for spec in traces.streams(episode) if spec.arm_dependent]
+    seal = partial(desk.ledger.seal_value, episode, "streams")
+    body = recording_body(
+        streams,
+        private,
+        found.footage.videos,
+        len(marked) + len(gaps),
+        seal,
+        clocks=found.clocks,
+        detected=found.detected,
+    )
+    desk.log(Kind.RECORDING_SEALED, body, trial=trial.id, episode=episode)
+    samples = sum(entry["n"] for entry in streams.values())
+    said = f"{samples} samples, {len(found.footage.videos)} videos, {len(gaps)} gaps noted"
+    return f"trial {trial.id}: sealed what was recorded of {episode}: {said}"

@@ -1,0 +1,110 @@
+"""Starts and ends the processes of a cell, and tells run when one is gone.
+
+May not: name an arm of the experiment in a command line, an environment or a file name, or restart anything by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from labctl.bus import Message
+from labctl.clock import SECOND
+
+CHILD = "from labctl.runtime.cell_nodes import child_main; child_main()"
+STOP_NS = 2 * SECOND
+
+
+class Supervisor:
+    """One child process per node. `spec` is handed to each on its standard input, so that no command line says
+    anything.
+
+    `logs` maps a node name to the file its standard error goes to; the controller's is private, since a policy's
+    words name it.
+    """
+
+    def __init__(self, spec: Mapping[str, Any], logs: Mapping[str, Path]) -> None:
+        self._spec = dict(spec)
+        self._logs = dict(logs)
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._killed_at: dict[str, int] = {}
+        self._again: set[str] = set()
+
+    def spawn(self, name: str) -> None:
+        """Start a node's process unless it runs."""
+        if name in self._running:
+            if name in self._killed_at:
+                self._again.add(name)  # the old one is still ending
+            return
+        log = self._logs.get(name, self._logs["*"])
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as stderr:
+            child = subprocess.Popen(
+                [sys.executable, "-P", "-c", CHILD],
+                stdin=subprocess.PIPE,
+                stdout=stderr,
+                stderr=stderr,
+                start_new_session=True,  # a Ctrl-C at the terminal reaches run alone, which ends the others in order
+            )
+        assert child.stdin is not None
+        child.stdin.write(json.dumps({**self._spec, "name": name, "parent": os.getpid()}).encode())
+        child.stdin.close()
+        self._running[name] = child
+
+    def kill(self, name: str, now_ns: int) -> None:
+        """Ask a process to end; `poll` kills it if it has not ended two seconds later."""
+        child = self._running.get(name)
+        if child is not None and name not in self._killed_at:
+            self._killed_at[name] = now_ns
+            child.send_signal(signal.SIGTERM)
+
+    def obey(self, message: Message, now_ns: int) -> None:
+        """Carry out a request that a node sent to "@host"."""
+        if message.kind == "spawn":
+            self.spawn(message.body["name"])
+        elif message.kind == "kill":
+            self.kill(message.body["name"], now_ns)
+
+    def poll(self, now_ns: int) -> list[Message]:
+        """Messages about processes that have ended since the last call ("exited": name, reason, asked)."""
+        out = []
+        for name, child in list(self._running.items()):
+            asked = self._killed_at.get(name)
+            if asked is not None and now_ns - asked > STOP_NS:
+                child.kill()
+            code = child.poll()
+            if code is not None:
+                del self._running[name]
+                self._killed_at.pop(name, None)
+                reason = f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+                out.append(
+                    Message(
+                        "run", "exited", {"name": name, "reason": reason, "asked": asked is not None}, sender="@host"
+                    )
+                )
+                if name in self._again:
+                    self._again.discard(name)
+                    self.spawn(name)
+        return out
+
+    def pids(self) -> dict[str, int]:
+        """Process ids by node name."""
+        return {name: child.pid for name, child in self._running.items()}
+
+    def end_all(self) -> None:
+        """End every process: SIGTERM, then SIGKILL after five seconds each."""
+        for child in self._running.values():
+            child.send_signal(signal.SIGTERM)
+        for child in self._running.values():
+            try:
+                child.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+        self._running.clear()

@@ -1,0 +1,68 @@
+"""Files that are whole or not there: replaced in one step, or grown by whole lines that have reached the disk.
+
+May not: know what a file says.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from labctl.store.database_backend import storage_errors
+
+
+def replace_file(path: Path, content: bytes, *, mode: int = 0o644, durable: bool = True) -> None:
+    """Write a file beside its place, force it to disk (durable), then put it there in one step. Raises StorageError."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with storage_errors(str(path)):
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                if durable:
+                    os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        if durable:
+            sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Force a folder's list of names to disk, so that a file put there is found after loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def append_line(path: Path, line: str, *, mode: int = 0o644, durable: bool = True) -> None:
+    """Add one line; on the disk when this returns (durable). Raises StorageError.
+
+    A last line without its end is what a killed writer left: nobody was told it was there, so it is cut off first.
+    """
+    with storage_errors(str(path)):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, mode)
+        with os.fdopen(descriptor, "r+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            if size:
+                file.seek(size - 1)
+                if file.read(1) != b"\n":
+                    file.seek(0)
+                    file.truncate(file.read().rfind(b"\n") + 1)
+            file.seek(0, os.SEEK_END)
+            file.write(line.encode() + b"\n")
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+
+
+def whole_lines(path: Path) -> list[str]:
+    """The lines of a file grown by `append_line` without a last one that has no end; [] when there is no file."""
+    with storage_errors(str(path)):
+        if not path.exists():
+            return []
+        return path.read_bytes().decode(errors="replace").split("\n")[:-1]

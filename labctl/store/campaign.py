@@ -1,0 +1,395 @@
+"""Campaigns as use cases: open one from a protocol and a cell, attach to it, close, freeze and unblind it.
+
+May not: run a trial, or write anything before everything that could be refused has been checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from labctl.clock import Anchor, MonotonicClock
+from labctl.config.cell_schema import Cell, Fixture
+from labctl.config.conditions import protocol_conditions
+from labctl.config.protocol_schema import Arm, Protocol, parse_protocol
+from labctl.core.design import deducible_share, draw
+from labctl.core.events import Event, Kind, digest
+from labctl.core.practised import rule as plateau_rule
+from labctl.core.trial import CampaignState, Phase, State, advance, fold
+from labctl.devices import known_drivers
+from labctl.errors import BrokenRecord, InputError, StateError
+from labctl.store.atomic_files import replace_file, sync_folder
+from labctl.store.chain_heads import append_head, chain_and_head_problems
+from labctl.store.database_backend import sqlite_url, storage_errors
+from labctl.store.frozen_cards import check_policies, with_cards
+from labctl.store.journal import Journal, campaigns_in
+from labctl.store.lab_folder import Plan, read_cell, read_fixture, read_plan, read_text
+from labctl.store.ledger import Ledger, check_commitment
+from labctl.store.linking import Linked, links_of, sealed_links
+from labctl.store.locks import campaign_lock
+from labctl.store.scene_references import check_given, given_body, given_pictures, keep_given
+from labctl.store.traces import TraceStore
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A campaign that has just been opened, and the commitment to its schedule, to be published."""
+
+    folder: Path
+    name: str
+    commitment: str
+    links: Sequence[Linked] = ()
+
+
+class Campaign:
+    """A campaign folder, attached. Use as a context manager; only a writer has `ledger` and `protocol`."""
+
+    def __init__(self, folder: Path, cell: Cell, journal: Journal, ledger: Ledger | None) -> None:
+        self.folder = folder
+        self.cell = cell
+        self.journal = journal
+        self._ledger = ledger
+        events = journal.events()
+        if ledger is not None:
+            problems = chain_and_head_problems(folder, events)
+            if problems:
+                raise BrokenRecord(f"{problems[0]}; nothing more is written to it; see: labctl verify {folder.name}")
+        self.state: CampaignState = fold(events)
+        self.opened: Mapping[str, Any] = self.state.opened
+
+    @classmethod
+    def open(cls, folder: Path, *, writer: bool = False) -> Self:
+        """Attach to a campaign. A writer holds the campaign's lock first (`locks.campaign_lock`); readers need none.
+
+        Raises StorageError when the folder is no campaign, BrokenRecord when its journal or seal contradicts itself or,
+        for a writer, when the chain does not hold.
+        """
+        folder = folder.resolve()
+        url = journal_url(folder)
+        name = _only(campaigns_in(url), folder)
+        cell = read_cell(folder / "cell.toml")
+        ledger = Ledger.open(folder, durable=cell.cell.durable) if writer else None
+        journal = Journal.open(url, name, readonly=not writer, durable=cell.cell.durable)
+        try:
+            return cls(folder, cell, journal, ledger)
+        except StateError as error:
+            journal.close()
+            raise BrokenRecord(f"{folder.name}: its journal contradicts itself: {error}; see: labctl verify") from error
+        except BaseException:
+            journal.close()
+            raise
+
+    @property
+    def ledger(self) -> Ledger:
+        """The opened seal. Raises StateError for a reader."""
+        if self._ledger is None:
+            raise StateError(f"campaign {self.folder.name} was opened for reading; its seal stays closed")
+        return self._ledger
+
+    @property
+    def traces_url(self) -> str:
+        """URL of the campaign's trace store."""
+        return sqlite_url(self.folder / "traces.db")
+
+    @cached_property
+    def fixture(self) -> Fixture:
+        """The fixture as it was frozen."""
+        return read_fixture(self.folder / "fixture.toml")
+
+    @cached_property
+    def protocol(self) -> Protocol:
+        """The protocol as it was frozen; it names arms, so only a writer may ask."""
+        return parse_protocol(self.ledger.protocol_text(), "protocol.toml")
+
+    @cached_property
+    def arms(self) -> dict[str, Arm]:
+        """The protocol's arms by name, each with its policy card as a plain dict; only a writer may ask."""
+        return with_cards(self.protocol, self.ledger.cards())
+
+    def events(self) -> list[Event]:
+        """All events of the journal so far."""
+        return self.journal.events()
+
+    def log(
+        self,
+        kind: Kind,
+        body: Mapping[str, Any],
+        *,
+        anchor: Anchor,
+        who: str,
+        trial: str | None = None,
+        episode: str | None = None,
+    ) -> Event:
+        """Commit an event and fold it in. Raises StateError, before anything is written, when it may not follow."""
+        seq, _ = self.journal.head()
+        wanted = Event(seq + 1, kind, anchor.mono_ns, anchor.boot, anchor.wall, who, trial, episode, body)
+        advance(self.state, wanted)
+        event = self.journal.append(kind, anchor=anchor, who=who, trial=trial, episode=episode, body=body)
+        self.state = advance(self.state, event)
+        return event
+
+    def close(self) -> None:
+        """Let go of the journal. Idempotent."""
+        self.journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def journal_url(folder: Path) -> str:
+    """URL of a campaign folder's journal."""
+    return sqlite_url(folder / "journal.db")
+
+
+def _only(names: Sequence[str], folder: Path) -> str:
+    if folder.name in names:
+        return folder.name
+    if len(names) != 1:
+        raise BrokenRecord(f"{folder / 'journal.db'} holds {len(names)} campaigns, none of them {folder.name!r}")
+    return names[0]
+
+
+def open_campaign(
+    protocol_path: Path,
+    cell_path: Path,
+    lab: Path,
+    *,
+    entropy: bytes,
+    anchor: Anchor,
+    who: str,
+    name: str | None = None,
+    extends: Path | None = None,
+    anchors: Sequence[str] = (),
+) -> Opened:
+    """Freeze a protocol, draw and seal its schedule from 32 bytes of entropy, start the journal in LAB/campaigns/NAME.
+
+    The name is the protocol's unless given; a taken one gets -2, -3, … `extends` is the folder of an earlier campaign
+    and `anchors` the arms run in both (see `linking.links_of`). Everything is checked first and the folder appears
+    whole or not at all. Raises InputError for the files and the name, StorageError, and what `links_of` raises.
+    """
+    plan = read_plan(protocol_path)
+    cell = read_cell(cell_path)
+    conditions = protocol_conditions(plan.protocol, plan.fixture)
+    pictures = given_pictures(plan)
+    check_given(pictures, cell)
+    _check_drivers(plan.protocol, cell)
+    check_policies(plan, cell)
+    if name is not None and not _NAME.fullmatch(name):
+        raise InputError(f"campaign name {name!r}: use letters, digits, '.', '_', '-', first a letter or digit")
+    links = links_of(plan, cell, lab, extends, anchors)
+    schedule = draw(
+        [condition.id for condition in conditions],
+        [arm.name for arm in plan.protocol.arm],
+        plan.protocol.design.blocks_per_condition,
+        entropy,
+    )
+    cell_text = read_text(cell_path)
+    campaigns = lab.resolve() / "campaigns"
+    name = _free_name(campaigns, name or plan.protocol.protocol.name, given=name is not None)
+    body = {**_opened_body(name, plan, cell, cell_text), "references": given_body(pictures)}
+    with _in_one_step(campaigns, name) as folder:
+        replace_file(folder / "cell.toml", cell_text.encode())
+        replace_file(folder / "fixture.toml", plan.fixture_text.encode())
+        keep_given(pictures, folder)
+        commitment = Ledger.create(folder, schedule, entropy, plan.protocol_text, plan.cards)
+        TraceStore.create(sqlite_url(folder / "traces.db"), name).close()
+        journal = Journal.create(journal_url(folder), name)
+        try:
+            tied = sealed_links(links, Ledger.open(folder))
+            sealed = {**body, "links": tied, "commitment": commitment, "schedule": schedule.public()}
+            event = journal.append(Kind.CAMPAIGN_OPENED, anchor=anchor, who=who, body=sealed)
+            fold([event])
+        finally:
+            journal.close()
+        append_head(folder, event.seq, event.hash, anchor.wall)
+    return Opened(campaigns / name, name, commitment, links)
+
+
+def _opened_body(name: str, plan: Plan, cell: Cell, cell_text: str) -> dict[str, Any]:
+    """CampaignOpened but for what the seal adds. No arm's name, endpoint or order may stand in it."""
+    protocol, fixture, rules = plan.protocol, plan.fixture, plan.protocol.trial
+    layouts = {layout.name: layout for layout in fixture.layout}
+    kinds = [arm.kind for arm in protocol.arm]
+    return {
+        "campaign": name,
+        "kind": cell.cell.kind,
+        "cell": {"name": cell.cell.name, "sha256": text_digest(cell_text)},
+        "fixture": {"name": fixture.fixture.name, "sha256": text_digest(plan.fixture_text)},
+        "protocol": {
+            "name": protocol.protocol.name,
+            "sha256": text_digest(plan.protocol_text),
+            "question": protocol.protocol.question,
+            **({"cards_sha256": digest(dict(plan.cards))} if plan.cards else {}),
+        },
+        "conditions": [
+            {
+                **asdict(condition),
+                "tote_side": layouts[condition.layout].tote_side,
+                "camera_side": layouts[condition.layout].camera_side,
+                "instructions": layouts[condition.layout].instructions,
+            }
+            for condition in protocol_conditions(protocol, fixture)
+        ],
+        "arms_count": len(kinds),
+        "has_human": "human" in kinds,
+        "deducible_share": deducible_share(kinds),
+        "instruction": rules.instruction,
+        **({"switches": [switch.model_dump() for switch in protocol.switch]} if protocol.switch else {}),
+        "items_staged": rules.items_staged,
+        "budget_s": rules.budget_s,
+        "arming_s": rules.arming_s,
+        "max_voids": rules.max_voids,
+        "process_lost": rules.process_lost,
+        "camera_lost": rules.camera_lost,
+        "early_end": rules.early_end,
+        "void_reasons": list(rules.void_reasons),
+        "scene": protocol.scene.model_dump(),
+        "tau_s": protocol.analysis.tau_s,
+        "takeover": rules.takeover,
+        "plateau": plateau_rule(protocol),
+        "durable": cell.cell.durable,
+        "shared_uid": True,  # operator and run process: this version has no second user to run as
+    }
+
+
+def text_digest(text: str) -> str:
+    """sha256 hex of a frozen file's text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _check_drivers(protocol: Protocol, cell: Cell) -> None:
+    known = known_drivers()
+    named = [(protocol, ("arm", i, "controller"), arm.controller) for i, arm in enumerate(protocol.arm)]
+    named += [(cell, ("camera", i, "driver"), camera.driver) for i, camera in enumerate(cell.camera)]
+    named += [(cell, ("robot", "driver"), cell.robot.driver)]
+    if protocol.trial.takeover == "allowed" and cell.teleop is None:
+        raise protocol.refusal(("trial", "takeover"), f"cell {cell.cell.name} has no [teleop] table to take over with")
+    if cell.cell.operator != "console":
+        named += [(cell, ("cell", "operator"), cell.cell.operator)]
+    for document, at, driver in named:
+        if driver.partition(":")[0].isidentifier() and driver.partition(":")[0] not in known:
+            raise document.refusal(at, f"no driver named {driver!r}; known drivers: {', '.join(known)}")
+
+
+def _free_name(campaigns: Path, wanted: str, *, given: bool) -> str:
+    if not (campaigns / wanted).exists():
+        return wanted
+    if given:
+        raise InputError(f"campaign {wanted!r} is there already in {campaigns}; choose another name")
+    number = 2
+    while (campaigns / f"{wanted}-{number}").exists():
+        number += 1
+    return f"{wanted}-{number}"
+
+
+@contextmanager
+def _in_one_step(campaigns: Path, name: str) -> Iterator[Path]:
+    """A folder to fill that becomes campaigns/name when the block ends well, and nothing otherwise."""
+    workshop = campaigns / f".opening-{name}"
+    building = workshop / name
+    with storage_errors(str(campaigns)):
+        shutil.rmtree(workshop, ignore_errors=True)  # what a killed `open` may have left
+        building.mkdir(parents=True)
+        try:
+            yield building
+            building.rename(campaigns / name)
+            sync_folder(campaigns)
+        finally:
+            shutil.rmtree(workshop, ignore_errors=True)
+
+
+def close_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor | None = None) -> list[str]:
+    """No more trials. Planned ones become not_run, each with an event; a staged or committed one is released first.
+
+    Returns lines to print. Raises StateError with the remedy for an episode that is armed or running, or when trials
+    are left and no reason is given.
+    """
+    with writing(folder, "close", anchor) as (campaign, now):
+        _check_phase(campaign, Phase.OPEN, "close")
+        trials = campaign.state.trials.values()
+        for trial in trials:
+            if trial.state in (State.ARMED, State.RUNNING):
+                raise StateError(
+                    f"trial {trial.id} has an open episode (it is {trial.state}); "
+                    f"end it, or start `labctl run {folder.name}` once to conclude what a crash left, then close"
+                )
+        left = [t for t in trials if t.state in (State.PLANNED, State.STAGING, State.COMMITTED)]
+        if left and not reason:
+            raise StateError(f"{len(left)} of {len(trials)} trials are not run yet; say why with --reason TEXT")
+        for trial in left:
+            why = {"reason": "campaign_closed"}
+            if trial.state != State.PLANNED:
+                campaign.log(Kind.TRIAL_RELEASED, why, anchor=now, who=who, trial=trial.id)
+            campaign.log(Kind.TRIAL_SKIPPED, why, anchor=now, who=who, trial=trial.id)
+        campaign.log(Kind.CAMPAIGN_CLOSED, {"reason": reason or "every trial is finished"}, anchor=now, who=who)
+        return [f"closed: {len(trials) - len(left)} trials finished, {len(left)} not run", _head_line(campaign, now)]
+
+
+def freeze_campaign(folder: Path, *, who: str, anchor: Anchor | None = None) -> list[str]:
+    """No more review; the head before freezing is in the event. Without a review this is allowed, and recorded so.
+
+    Returns lines to print. Raises StateError when the campaign is not closed or a trial is not scored yet.
+    """
+    with writing(folder, "freeze", anchor) as (campaign, now):
+        reviewed = campaign.state.phase == Phase.REVIEWED
+        if not reviewed:
+            _check_phase(campaign, Phase.CLOSED, "freeze")
+        _, head = campaign.journal.head()
+        campaign.log(Kind.CAMPAIGN_FROZEN, {"reviewed": reviewed, "head": head}, anchor=now, who=who)
+        return ["frozen, reviewed" if reviewed else "frozen without a review", _head_line(campaign, now)]
+
+
+def unblind_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor | None = None) -> list[str]:
+    """Open the seal into the journal: schedule, secret and every sealed value, so that it alone proves the commitment.
+
+    Before freezing it needs a reason and is recorded as early. Returns lines to print.
+    Raises StateError, BrokenRecord when the seal does not give the published commitment (nothing is written then).
+    """
+    with writing(folder, "unblind", anchor) as (campaign, now):
+        phase = campaign.state.phase
+        if phase == Phase.UNBLINDED:
+            raise StateError(f"campaign {folder.name} is unblinded already")
+        early = phase != Phase.FROZEN
+        if early and not reason:
+            raise StateError(f"campaign {folder.name} is {phase}; close and freeze it first, or give a --reason TEXT")
+        opened = campaign.ledger.open_all()
+        problems = check_commitment(campaign.opened["commitment"], opened)
+        if problems:
+            raise BrokenRecord(f"the seal of {folder.name} is broken, not unblinded: {problems[0]}")
+        body = {"early": early, "reason": reason or None, **opened}
+        campaign.log(Kind.CAMPAIGN_UNBLINDED, body, anchor=now, who=who)
+        how = f"unblinded early, while {phase}: {reason}" if early else "unblinded"
+        return [f"{how}; the commitment {campaign.opened['commitment']} holds", _head_line(campaign, now)]
+
+
+@contextmanager
+def writing(folder: Path, verb: str, anchor: Anchor | None) -> Iterator[tuple[Campaign, Anchor]]:
+    """A campaign that one verb may write into, and the time it does. Raises StateError naming whoever holds it."""
+    if not (folder / "journal.db").is_file():
+        raise InputError(f"{folder} is no campaign")
+    with campaign_lock(folder, verb), Campaign.open(folder, writer=True) as campaign:
+        yield campaign, anchor or MonotonicClock().anchor()
+
+
+def _check_phase(campaign: Campaign, phase: Phase, verb: str) -> None:
+    found = campaign.state.phase
+    if found != phase:
+        raise StateError(f"campaign {campaign.folder.name} is {found}; only one that is {phase} can be told to {verb}")
+
+
+def _head_line(campaign: Campaign, now: Anchor) -> str:
+    seq, head = campaign.journal.head()
+    append_head(campaign.folder, seq, head, now.wall)
+    return f"head {seq} {head}"

@@ -1,0 +1,127 @@
+"""What cameras left on disk of an episode: its videos, depth and side files, digested and counted for the seal.
+
+May not: change a picture, or believe a camera about its own file; what is sealed is what is there, and what is checked
+is what was sealed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labctl.errors import LabctlError
+from labctl.store.database_backend import storage_errors
+from labctl.store.problem import Problem
+from labctl.store.video import count_frames, frame_times, mend
+
+
+@dataclass(frozen=True, slots=True)
+class Footage:
+    """`videos`: {camera: {file, sha256, frames, about?, depth?}} as sealed, paths relative to the campaign; about:
+    {file, sha256}, depth: {file, sha256, frames}. `notes`: [(camera, what is wrong with a file)].
+    """
+
+    videos: dict[str, dict[str, Any]] = field(default_factory=dict)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+
+
+def footage(folder: Path, episode: str, cameras: Sequence[str]) -> Footage:
+    """What there is of an episode's cameras in a campaign's folder. Nobody may be writing it any more.
+
+    A fragment's header that was left half-written is cut off, since players refuse a file that ends in one.
+    """
+    found = Footage()
+    for camera in cameras:
+        path = folder / "video" / episode / f"{camera}.mp4"
+        if not path.is_file():
+            continue
+        try:
+            cut = mend(path)
+            if cut:
+                found.notes.append((camera, f"a half-written header at the end of its video was cut off: {cut} bytes"))
+            entry = _film(folder, path)
+        except LabctlError as error:
+            found.notes.append((camera, str(error)))
+            continue
+        found.videos[camera] = entry
+        about, depth = path.with_suffix(".json"), path.with_suffix(".depth.mkv")
+        try:
+            if about.is_file():
+                entry["about"] = _file(folder, about)
+            if depth.is_file():
+                entry["depth"] = _film(folder, depth)
+        except LabctlError as error:
+            found.notes.append((camera, str(error)))
+    return found
+
+
+def file_gaps(found: Footage, written: Mapping[str, int]) -> list[dict[str, Any]]:
+    """What is wrong with the files as gaps: damage, and frames that a camera wrote (`written`) and its file lacks."""
+    wrong: list[tuple[str, int | None, str]] = [(camera, None, why) for camera, why in found.notes]
+    for camera, frames in written.items():
+        there = found.videos.get(camera, {"frames": 0})["frames"]
+        if there != frames:
+            wrong.append((camera, max(0, frames - there), f"its video holds {there} frames, {frames} were written"))
+    return [
+        {"stream": f"camera/{camera}", "from_ns": None, "to_ns": None, "lost": lost, "why": why}
+        for camera, lost, why in wrong
+    ]
+
+
+def check_files(folder: Path, video: Mapping[str, Any], whose: str, *, what: str = "video") -> list[Problem]:
+    """Which of a camera's journalled files are gone or have changed. `video`: its entry in RecordingSealed, or a photo
+    (what).
+    """
+    found = []
+    for entry in (video, video.get("depth"), video.get("about")):
+        if entry is None:
+            continue
+        path, where = folder / entry["file"], f"{entry['file']} ({whose})"
+        kind = "side file" if entry is video.get("about") else what
+        if not path.is_file():
+            found.append(Problem(f"missing {kind}", where, "the file is gone"))
+            continue
+        with storage_errors(str(path)):
+            sha256 = file_digest(path)
+        if sha256 != entry["sha256"]:
+            found.append(Problem(f"changed {kind}", where, "its bytes are not the ones that were sealed"))
+    return found
+
+
+def index_notes(folder: Path, video: Mapping[str, Any], columns: Sequence[str], rows: np.ndarray) -> list[str]:
+    """How a camera's index (rows (n, len(columns))) and the frames of its files differ; [] when each has its other.
+
+    Raises StorageError when a file cannot be read.
+    """
+    found = []
+    for entry, column, unit_us in ((video, "pts_us", 1), (video.get("depth"), "depth_ms", 1000)):
+        if entry is None or column not in columns:
+            continue
+        indexed = rows[:, list(columns).index(column)]
+        filmed = frame_times(folder / entry["file"]) // unit_us
+        lost, untimed = np.setdiff1d(indexed[indexed >= 0], filmed), np.setdiff1d(filmed, indexed)
+        if len(lost):
+            found.append(f"{len(lost)} frames of the index are not in {entry['file']}")
+        if len(untimed):
+            found.append(f"{len(untimed)} frames of {entry['file']} are not in the index: when they were taken is lost")
+    return found
+
+
+def file_digest(path: Path) -> str:
+    """sha256 hex of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _file(folder: Path, path: Path) -> dict[str, Any]:
+    with storage_errors(str(path)):
+        return {"file": path.relative_to(folder).as_posix(), "sha256": file_digest(path)}
+
+
+def _film(folder: Path, path: Path) -> dict[str, Any]:
+    return {**_file(folder, path), "frames": count_frames(path)}

@@ -1,0 +1,56 @@
+"""Arms with their policy cards: frozen with the protocol, and tried against the cell before anything is drawn.
+
+May not: connect to a policy, print what a card says, or hand a card to anything but the controller and the seal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from labctl.config.cell_schema import Cell
+from labctl.config.policy_card import cameras_of, parse_card
+from labctl.config.protocol_schema import Arm, Protocol
+from labctl.devices import load
+from labctl.errors import InputError
+from labctl.store.lab_folder import Plan
+
+PERSON = "teleop"  # the controller of an arm that a person drives
+
+
+def with_cards(protocol: Protocol, cards: Mapping[str, str]) -> dict[str, Arm]:
+    """The arms of a protocol by name; where one names a card, its options hold the card itself as a plain dict.
+
+    cards: texts by the name the protocol gives them. Raises InputError for a card that does not parse.
+    """
+    made = {}
+    for arm in protocol.arm:
+        name = arm.options.get("card")
+        if isinstance(name, str) and name in cards:
+            card = parse_card(cards[name], name).model_dump(mode="json")
+            arm = arm.model_copy(update={"options": {**arm.options, "card": card}})
+        made[arm.name] = arm
+    return made
+
+
+def cameras_wanted(arms: Iterable[Arm]) -> set[str]:
+    """Cameras whose full pictures some arm's policy reads: the same for every trial, so that it tells no arm."""
+    cards = [arm.options["card"] for arm in arms if isinstance(arm.options.get("card"), Mapping)]
+    return {camera for card in cards for camera in cameras_of(card)}
+
+
+def check_policies(plan: Plan, cell: Cell) -> None:
+    """Refuse, at the protocol's line, a policy that this cell could not run: an unknown camera, a wrong number of
+    joints, an endpoint that is none, a callable that is not there; and a person whose device this cell does not name.
+    Nothing is connected. Raises InputError.
+    """
+    plain: dict[str, Any] = cell.model_dump(mode="json")
+    fixture = plan.fixture.model_dump(mode="json")
+    for index, arm in enumerate(with_cards(plan.protocol, plan.cards).values()):
+        if not isinstance(arm.options.get("card"), Mapping) and arm.controller != PERSON:
+            continue
+        try:
+            load(arm.controller, arm.options, cell=plain, fixture=fixture).close()
+        except InputError as error:
+            at = ("arm", index, "controller") if error.where else ("arm", index, "options")
+            raise plan.protocol.refusal(at, str(error), str(plan.path)) from None

@@ -1,0 +1,288 @@
+"""The journal: a campaign's append-only, hash-chained list of events, committed before the act they announce.
+
+May not: read a clock, decide what an event means, or hold SQL that only one database understands (that is
+`database_backend`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Connection, Engine, Table, Text, insert, select
+from sqlalchemy.exc import DatabaseError
+from sqlmodel import Field, SQLModel
+
+from labctl.clock import Anchor
+from labctl.core.events import GENESIS, Event, canonical, event_hash
+from labctl.errors import BrokenRecord, StateError, StorageError
+from labctl.store import database_backend
+from labctl.store.problem import Problem
+
+
+class DuplicateCommand(StateError):
+    """A command id was used before: the command has been carried out already."""
+
+
+class EventRow(SQLModel, table=True):
+    """One event; `body` is its canonical JSON text."""
+
+    __tablename__ = "event"  # pyright: ignore[reportAssignmentType]
+    campaign: str = Field(primary_key=True)
+    seq: int = Field(primary_key=True, sa_type=BigInteger)
+    kind: str
+    at_ns: int = Field(sa_type=BigInteger)
+    boot: str
+    wall: str
+    who: str
+    trial: str | None = None
+    episode: str | None = None
+    body: str = Field(sa_column=Column(Text, nullable=False))
+    prev: str
+    hash: str
+
+
+class CommandRow(SQLModel, table=True):
+    """One accepted command and the event it led to."""
+
+    __tablename__ = "command"  # pyright: ignore[reportAssignmentType]
+    campaign: str = Field(primary_key=True)
+    command_id: str = Field(primary_key=True)
+    seq: int = Field(sa_type=BigInteger)
+
+
+def campaigns_in(url: str) -> list[str]:
+    """Names of the campaigns whose journals a database holds, sorted. Raises StorageError."""
+    engine = database_backend.connect(url, mode="read", synchronous="FULL")
+    with database_backend.storage_errors(database_backend.place(url)), engine.connect() as reader:
+        return sorted(reader.execute(select(EVENT.c.campaign).distinct()).scalars())
+
+
+EVENT: Table = EventRow.__table__  # pyright: ignore[reportAttributeAccessIssue]
+COMMAND: Table = CommandRow.__table__  # pyright: ignore[reportAttributeAccessIssue]
+_INSERT_EVENT = insert(EVENT)
+_INSERT_COMMAND = insert(COMMAND)
+
+
+class Journal:
+    """One campaign's events. A writer keeps one connection and the chain's head; a reader connects anew to read."""
+
+    def __init__(self, url: str, campaign: str, engine: Engine, *, readonly: bool) -> None:
+        self.campaign = campaign
+        self.readonly = readonly
+        self._where = database_backend.place(url)
+        self._engine = engine
+        self._writer: Connection | None = None
+        self._head = (0, GENESIS)
+
+    @classmethod
+    def create(cls, url: str, campaign: str, *, durable: bool = True) -> Journal:
+        """A new, empty journal. Raises StorageError when the campaign has entries already or nothing can be written."""
+        engine = database_backend.connect(url, mode="create", synchronous="FULL" if durable else "OFF")
+        journal = cls(url, campaign, engine, readonly=False)
+        with database_backend.storage_errors(journal._where), engine.begin() as connection:
+            SQLModel.metadata.create_all(connection, tables=[EVENT, COMMAND])
+            database_backend.guard_journal(connection)
+        journal._attach()
+        if journal._head[0]:
+            journal.close()
+            raise StorageError(f"{journal._where}: campaign {campaign!r} has a journal already")
+        return journal
+
+    @classmethod
+    def open(cls, url: str, campaign: str, readonly: bool = False, *, durable: bool = True) -> Journal:
+        """An existing journal. Readers work while a writer is active and never create a file.
+
+        Raises StorageError when it is missing, damaged, locked, or holds nothing of this campaign.
+        """
+        mode: database_backend.Mode = "read" if readonly else "write"
+        engine = database_backend.connect(url, mode=mode, synchronous="FULL" if durable else "OFF")
+        journal = cls(url, campaign, engine, readonly=readonly)
+        if readonly:
+            found = journal.head()[0]
+        else:
+            journal._attach()
+            found = journal._head[0]
+        if not found:
+            journal.close()
+            raise StorageError(f"{journal._where}: no entries of campaign {campaign!r}; was it opened?")
+        return journal
+
+    def _attach(self) -> None:
+        with database_backend.storage_errors(self._where):
+            self._writer = self._engine.connect()
+            try:
+                with self._writer.begin():
+                    self._head = self._last(self._writer)
+            except BaseException:
+                self.close()
+                raise
+
+    def append(
+        self,
+        kind: str,
+        *,
+        anchor: Anchor,
+        who: str,
+        trial: str | None = None,
+        episode: str | None = None,
+        body: Mapping[str, Any] | None = None,
+        command_id: str | None = None,
+    ) -> Event:
+        """Commit one event and return it, with its body as JSON gives it back (tuples are lists, enums are strings).
+
+        Raises DuplicateCommand for a repeated command id, StorageError when the database refuses (another writer, a
+        lock, a full disk; nothing is written then), ValueError for a body with NaN.
+        """
+        if self._writer is None:
+            raise StorageError(f"{self._where}: this journal was opened for reading")
+        text = canonical(dict(body or {})).decode()
+        seq, prev = self._head
+        event = Event(
+            seq=seq + 1,
+            kind=str(kind),
+            at_ns=anchor.mono_ns,
+            boot=anchor.boot,
+            wall=anchor.wall,
+            who=who,
+            trial=trial,
+            episode=episode,
+            body=json.loads(text),
+            prev=prev,
+        )
+        event = replace(event, hash=event_hash(event))
+        row = {
+            "campaign": self.campaign,
+            "seq": event.seq,
+            "kind": event.kind,
+            "at_ns": event.at_ns,
+            "boot": event.boot,
+            "wall": event.wall,
+            "who": who,
+            "trial": trial,
+            "episode": episode,
+            "body": text,
+            "prev": prev,
+            "hash": event.hash,
+        }
+        with database_backend.storage_errors(self._where), self._writer.begin():
+            if command_id is not None:
+                self._claim(self._writer, command_id, event.seq)
+            try:
+                self._writer.execute(_INSERT_EVENT, row)
+            except DatabaseError as error:
+                if not database_backend.is_not_next(error):
+                    raise
+                raise StorageError(
+                    f"{self._where}: the last entry is not the one this process wrote; "
+                    "another process writes to this campaign, stop one of them"
+                ) from error
+        self._head = (event.seq, event.hash)
+        return event
+
+    def _claim(self, writer: Connection, command_id: str, seq: int) -> None:
+        done = select(COMMAND.c.seq).where(COMMAND.c.campaign == self.campaign, COMMAND.c.command_id == command_id)
+        earlier = writer.execute(done).scalar()
+        if earlier is not None:
+            raise DuplicateCommand(f"command {command_id} was carried out already, as entry {earlier}")
+        writer.execute(_INSERT_COMMAND, {"campaign": self.campaign, "command_id": command_id, "seq": seq})
+
+    def events(self, after: int = 0) -> list[Event]:
+        """Events with seq > `after`, in order. Raises BrokenRecord for a body that is not JSON, StorageError."""
+        query = select(EVENT).where(EVENT.c.campaign == self.campaign, EVENT.c.seq > after).order_by(EVENT.c.seq)
+        with database_backend.storage_errors(self._where):
+            if self._writer is not None:
+                with self._writer.begin():
+                    rows = self._writer.execute(query).all()
+            else:
+                with self._engine.connect() as reader:
+                    rows = reader.execute(query).all()
+        return [self._event(row) for row in rows]
+
+    def _event(self, row: Any) -> Event:
+        try:
+            body = json.loads(row.body)
+        except (ValueError, TypeError) as error:
+            raise BrokenRecord(
+                f"edited entry: {self._where} seq {row.seq} ({row.kind}): its body is not JSON"
+            ) from error
+        return Event(
+            row.seq,
+            row.kind,
+            row.at_ns,
+            row.boot,
+            row.wall,
+            row.who,
+            row.trial,
+            row.episode,
+            body,
+            row.prev,
+            row.hash,
+        )
+
+    def head(self) -> tuple[int, str]:
+        """(seq, hash) of the last entry; (0, GENESIS) when there is none."""
+        if self._writer is not None:
+            return self._head
+        with database_backend.storage_errors(self._where), self._engine.connect() as reader:
+            return self._last(reader)
+
+    def _last(self, connection: Connection) -> tuple[int, str]:
+        query = (
+            select(EVENT.c.seq, EVENT.c.hash)
+            .where(EVENT.c.campaign == self.campaign)
+            .order_by(EVENT.c.seq.desc())
+            .limit(1)
+        )
+        row = connection.execute(query).first()
+        return (row.seq, row.hash) if row else (0, GENESIS)
+
+    def close(self) -> None:
+        """Give the database back. Idempotent."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        self._engine.dispose()
+
+
+def chain_problems(events: Sequence[Event]) -> list[Problem]:
+    """What is wrong with a chain: missing or edited entries, links that do not fit; a cut tail `chain_heads` sees."""
+    found: list[Problem] = []
+    before: Event | None = None
+    for event in events:
+        expected, link = (before.seq + 1, before.hash) if before else (1, GENESIS)
+        here = f"journal seq {event.seq} ({event.kind})"
+        if event.seq != expected:
+            names = f"entry {expected}" if event.seq == expected + 1 else f"entries {expected} to {event.seq - 1}"
+            found.append(Problem("missing entry", f"journal before seq {event.seq}", f"{names} deleted"))
+        elif event.prev != link:
+            found.append(Problem("broken link", here, f"it does not follow entry {expected - 1}"))
+        try:
+            whole = event_hash(event) == event.hash
+        except (TypeError, ValueError):
+            whole = False
+        if not whole:
+            found.append(Problem("edited entry", here, "its content does not match its hash"))
+        before = event
+    return found
+
+
+def check_chain(events: Sequence[Event]) -> list[str]:
+    """The problems of `chain_problems`, one line each; empty when the chain holds."""
+    return [str(problem) for problem in chain_problems(events)]
+
+
+def events_of(folder: Path) -> list[Event]:
+    """Every event of the one campaign in this folder. Raises BrokenRecord, StorageError."""
+    url = database_backend.sqlite_url(folder / "journal.db")
+    names = campaigns_in(url)
+    if len(names) != 1:
+        raise BrokenRecord(f"{folder / 'journal.db'} holds {len(names)} campaigns, not one")
+    journal = Journal.open(url, names[0], readonly=True)
+    try:
+        return journal.events()
+    finally:
+        journal.close()

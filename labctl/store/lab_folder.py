@@ -1,0 +1,201 @@
+"""The lab folder: finding it, reading the files in it, and making a new one.
+
+May not: understand what a file says (`labctl.config` does), or write into a campaign.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from labctl.config.cell_schema import Cell, Fixture, Lab, parse_cell, parse_fixture, parse_lab
+from labctl.config.policy_card import parse_card
+from labctl.config.protocol_schema import Protocol, check_against_fixture, parse_protocol
+from labctl.errors import InputError
+
+MARK = "lab.toml"
+JOURNAL = "journal.db"
+
+# file in a new lab -> the packaged file it is copied from
+STARTER = {
+    MARK: ("labctl", "templates/lab.toml"),
+    "cells/sim_fr3.toml": ("labctl", "templates/sim_fr3.toml"),
+    "fixtures/two_totes.toml": ("labctl.fixtures", "two_totes.toml"),
+    "protocols/first.toml": ("labctl", "templates/first.toml"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A protocol with the fixture and the policy cards it names, and the exact text of all (they are frozen into a
+    campaign). `cards`: a card's name as the protocol writes it -> its text.
+    """
+
+    path: Path
+    protocol: Protocol
+    protocol_text: str
+    fixture_path: Path
+    fixture: Fixture
+    fixture_text: str
+    cards: Mapping[str, str] = field(default_factory=dict)
+
+
+def find_lab(
+    given: Path | None = None, *, environment: Mapping[str, str] | None = None, start: Path | None = None
+) -> Path:
+    """The lab folder: the one given, else $LABCTL_LAB, else the nearest parent of `start` that holds a lab.toml.
+
+    `start` is the current folder unless given. Raises InputError when there is no lab.
+    """
+    environment = os.environ if environment is None else environment
+    named = given or (Path(environment["LABCTL_LAB"]) if environment.get("LABCTL_LAB") else None)
+    if named is not None:
+        if not (named / MARK).is_file():
+            source = "--lab" if given else "$LABCTL_LAB"
+            raise InputError(f"{source} is {named}, which holds no {MARK}; make a lab with: labctl new {named}")
+        return named.resolve()
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / MARK).is_file():
+            return folder
+    raise InputError(
+        f"no {MARK} in {here} or above it; go into a lab folder, name one with --lab DIR, "
+        "or make one with: labctl new DIR"
+    )
+
+
+def lab_settings(folder: Path) -> Lab:
+    """The settings of the lab that a campaign folder lies in; the defaults when it lies in none. Raises InputError."""
+    for above in folder.parents:
+        if (above / MARK).is_file():
+            return parse_lab(read_text(above / MARK), str(above / MARK))
+    return Lab()
+
+
+def campaigns(lab: Path) -> list[Path]:
+    """The campaign folders of a lab, by name."""
+    return sorted(path.parent for path in (lab / "campaigns").glob(f"*/{JOURNAL}"))
+
+
+def campaign_folder(named: str | None, lab: Path | None = None) -> Path:
+    """The folder of a campaign given by its path, by its name in the lab, or (None) as the only one of the lab.
+
+    Raises InputError that lists what there is.
+    """
+    if named is not None and (Path(named) / JOURNAL).is_file():
+        return Path(named).resolve()
+    folder = find_lab(lab)
+    known = campaigns(folder)
+    if named is None:
+        if len(known) == 1:
+            return known[0]
+        if not known:
+            raise InputError(f"{folder}: no campaign yet; start one with: labctl open PROTOCOL.toml --cell CELL.toml")
+        raise InputError(f"which campaign? {folder} has: {', '.join(path.name for path in known)}")
+    inside = folder / "campaigns" / named
+    if (inside / JOURNAL).is_file():
+        return inside
+    names = ", ".join(path.name for path in known) or "none yet"
+    raise InputError(f"no campaign {named!r} in {folder}; campaigns: {names}")
+
+
+def read_text(path: Path) -> str:
+    """The text of a user's file. Raises InputError when it is missing, a folder, unreadable or not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"no such file{_neighbours(path)}", where=str(path)) from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"not UTF-8 text (byte {error.start}); save it as UTF-8", where=str(path)) from error
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror}); check its permissions", where=str(path)) from error
+
+
+def read_protocol(path: Path) -> Protocol:
+    """A protocol file, validated. Raises InputError."""
+    return parse_protocol(read_text(path), str(path))
+
+
+def read_cell(path: Path) -> Cell:
+    """A cell file, validated. Raises InputError."""
+    return parse_cell(read_text(path), str(path))
+
+
+def read_fixture(path: Path) -> Fixture:
+    """A fixture file, validated. Raises InputError."""
+    return parse_fixture(read_text(path), str(path))
+
+
+def packaged_fixture() -> Path:
+    """The two totes that ship with labctl."""
+    return Path(str(importlib.resources.files("labctl.fixtures").joinpath("two_totes.toml")))
+
+
+def read_plan(path: Path) -> Plan:
+    """A protocol, the fixture and the policy cards it names (relative to its folder), validated. Raises InputError."""
+    text = read_text(path)
+    protocol = parse_protocol(text, str(path))
+    fixture_path = path.parent / protocol.protocol.fixture
+    if not fixture_path.is_file():
+        line = next((n for n, row in enumerate(text.splitlines(), 1) if row.strip().startswith("fixture")), None)
+        where = f"{path}:{line}" if line else str(path)
+        named = protocol.protocol.fixture
+        raise InputError(f"fixture {named!r} is no file{_neighbours(fixture_path)}", where=where)
+    fixture_text = read_text(fixture_path)
+    fixture = parse_fixture(fixture_text, str(fixture_path))
+    check_against_fixture(protocol, fixture, str(path))
+    return Plan(path, protocol, text, fixture_path, fixture, fixture_text, _read_cards(path.parent, protocol))
+
+
+def _read_cards(folder: Path, protocol: Protocol) -> dict[str, str]:
+    """The texts of the policy cards that arms name, each validated and of its controller's dialect."""
+    cards: dict[str, str] = {}
+    for index, arm in enumerate(protocol.arm):
+        at = ("arm", index, "options", "card")
+        name = arm.options.get("card")
+        speaks = arm.controller.removeprefix("policy_") if arm.controller.startswith("policy_") else None
+        if name is None:
+            if speaks:
+                told = f'{arm.controller} needs a policy card: [arm.options] card = "cards/NAME.toml"'
+                raise protocol.refusal(("arm", index, "controller"), told)
+            continue
+        if not isinstance(name, str):
+            raise protocol.refusal(at, f"card is {name!r}; name a file, relative to the protocol's folder")
+        if not (folder / name).is_file():
+            raise protocol.refusal(at, f"card {name!r} is no file{_neighbours(folder / name)}")
+        cards[name] = read_text(folder / name)
+        card = parse_card(cards[name], str(folder / name))
+        if speaks not in (None, card.policy.dialect):
+            told = f"{arm.controller} speaks {speaks}, its card says {card.policy.dialect!r}"
+            raise protocol.refusal(at, f"{told}; use policy_{card.policy.dialect} or another card")
+    return cards
+
+
+def new_lab(folder: Path) -> list[Path]:
+    """Make a lab folder with a cell, a fixture and a protocol, all commented; return the files written.
+
+    Raises InputError when a file to be written is there already: nothing is overwritten, nothing is half made.
+    """
+    present = [name for name in STARTER if (folder / name).exists()]
+    if present:
+        raise InputError(f"{folder / present[0]} is there already; choose another folder, nothing was written")
+    written = []
+    for name, (package, resource) in STARTER.items():
+        text = importlib.resources.files(package).joinpath(resource).read_text(encoding="utf-8")
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        written.append(path)
+    (folder / "campaigns").mkdir(exist_ok=True)
+    return written
+
+
+def _neighbours(path: Path) -> str:
+    """'; ... has: a.toml, b.toml' for a missing file, when its folder is there and holds such files."""
+    if not path.parent.is_dir():
+        return f"; there is no folder {path.parent} either"
+    names = sorted(other.name for other in path.parent.glob(f"*{path.suffix}"))[:8]
+    return f"; {path.parent} has: {', '.join(names)}" if names else ""

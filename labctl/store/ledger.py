@@ -1,0 +1,218 @@
+"""The sealed ledger: which arm each trial has, the frozen protocol, and every value the journal holds only as a digest.
+
+May not: be imported by anything a blind role can see, print what it holds, or read entropy or a clock.
+It is the only module that touches a campaign's `seal/` folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from labctl.core.design import Schedule, drbg
+from labctl.core.events import Event, Kind, canonical
+from labctl.errors import BrokenRecord, StateError
+from labctl.store.atomic_files import append_line, replace_file, whole_lines
+from labctl.store.database_backend import storage_errors
+
+FOLDER = "seal"
+SCHEDULE, PROTOCOL, OPENINGS = "schedule.json", "protocol.toml", "openings.jsonl"
+CARDS = "cards.json"  # there only when the protocol names policy cards
+_PRIVATE = 0o600
+_SEALING = frozenset({Kind.ARM_REVEALED, Kind.EPISODE_STARTED, Kind.RECORDING_SEALED})
+
+
+class Ledger:
+    """The opened seal of one campaign. Files are readable by their owner only."""
+
+    def __init__(self, folder: Path, slots: Sequence[Mapping[str, Any]], secret: bytes, *, durable: bool) -> None:
+        self._seal = folder / FOLDER
+        self._slots = slots
+        self._arms = {slot["trial"]: slot["arm"] for slot in slots}
+        self._secret = secret
+        self._durable = durable
+
+    @classmethod
+    def create(
+        cls,
+        folder: Path,
+        schedule: Schedule,
+        secret: bytes,
+        protocol_text: str,
+        cards: Mapping[str, str] | None = None,
+    ) -> str:
+        """Seal a schedule, the 32 secret bytes it was drawn from, the protocol and its cards; return the commitment to
+        publish.
+
+        Raises StateError when the campaign is sealed already, StorageError.
+        """
+        seal = folder / FOLDER
+        with storage_errors(str(seal)):
+            try:
+                seal.mkdir(mode=0o700)
+            except FileExistsError:
+                raise StateError(f"{seal} is there already: a schedule is drawn and sealed once") from None
+        slots = [asdict(slot) for slot in schedule.slots]
+        sealed = canonical({"schema": "labctl.seal/1", "slots": slots, "secret_hex": secret.hex()})
+        replace_file(seal / PROTOCOL, protocol_text.encode(), mode=_PRIVATE)
+        if cards:
+            replace_file(seal / CARDS, canonical(dict(cards)), mode=_PRIVATE)
+        replace_file(seal / OPENINGS, b"", mode=_PRIVATE)
+        replace_file(seal / SCHEDULE, sealed, mode=_PRIVATE)
+        return commitment_of(slots, secret)
+
+    @classmethod
+    def open(cls, folder: Path, *, durable: bool = True) -> Ledger:
+        """The ledger of a campaign folder. Raises BrokenRecord when a file of the seal is missing or damaged."""
+        seal = folder / FOLDER
+        for name in (SCHEDULE, PROTOCOL, OPENINGS):
+            with storage_errors(str(seal)):
+                there = (seal / name).is_file()
+            if not there:
+                raise BrokenRecord(f"broken seal: {seal / name} is missing; restore it from a copy of the campaign")
+        with storage_errors(str(seal)):
+            text = (seal / SCHEDULE).read_bytes()
+        try:
+            sealed = json.loads(text)
+            return cls(folder, sealed["slots"], bytes.fromhex(sealed["secret_hex"]), durable=durable)
+        except (ValueError, KeyError, TypeError) as error:
+            raise BrokenRecord(f"broken seal: {seal / SCHEDULE} cannot be read; restore it from a copy") from error
+
+    @property
+    def loose_permissions(self) -> bool:
+        """Whether others than the owner may read the seal: a reason to warn, as blinding then rests on trust."""
+        paths = [self._seal, *(self._seal / name for name in (SCHEDULE, PROTOCOL, OPENINGS))]
+        with storage_errors(str(self._seal)):
+            return any(stat.S_IMODE(path.stat().st_mode) & 0o077 for path in paths)
+
+    def protocol_text(self) -> str:
+        """The protocol as it was frozen; it names arms and endpoints, so it stays in the seal."""
+        with storage_errors(str(self._seal)):
+            return (self._seal / PROTOCOL).read_text(encoding="utf-8")
+
+    def cards(self) -> dict[str, str]:
+        """The policy cards as they were frozen: name in the protocol -> text. {} when it names none.
+
+        Raises BrokenRecord when they are damaged.
+        """
+        path = self._seal / CARDS
+        with storage_errors(str(path)):
+            text = path.read_bytes() if path.is_file() else b"{}"
+        try:
+            return {str(name): str(card) for name, card in json.loads(text).items()}
+        except (ValueError, AttributeError) as error:
+            raise BrokenRecord(f"broken seal: {path} cannot be read; restore it from a copy of the campaign") from error
+
+    def private_file(self, name: str) -> Path:
+        """A file beside the seal that only the owner may read, for what would tell arms apart (a controller's log)."""
+        path = self._seal / name
+        with storage_errors(str(path)):
+            path.touch(mode=_PRIVATE)
+        return path
+
+    def reveal(self, trial: str) -> str:
+        """The arm of one trial. Raises StateError for a trial that is not in the schedule."""
+        if trial not in self._arms:
+            raise StateError(f"trial {trial} is not in the sealed schedule")
+        return self._arms[trial]
+
+    def seal_value(self, episode: str, field: str, value: Any) -> str:
+        """sha256 hex of a value and its episode's nonce, for the journal; the value itself is kept with the seal.
+
+        On the disk when this returns. Raises StorageError, ValueError for a value with NaN.
+        """
+        sha256 = sealed_digest(self._secret, episode, field, value)
+        opening = {"episode": episode, "field": field, "sha256": sha256, "value": value}
+        append_line(self._seal / OPENINGS, canonical(opening).decode(), mode=_PRIVATE, durable=self._durable)
+        return sha256
+
+    def seed(self, label: str) -> int:
+        """A reproducible seed in [0, 2^63) for a label: simulation and ids."""
+        return int.from_bytes(drbg(self._secret, "seed:" + label, 8), "big") >> 1
+
+    def open_all(self) -> dict[str, Any]:
+        """Everything, for unblinding: {schedule, secret_hex, openings}.
+
+        schedule: all slots with their arms; openings: [{episode, field, value, sha256}].
+        Raises BrokenRecord when the openings are damaged.
+        """
+        openings = []
+        for number, line in enumerate(whole_lines(self._seal / OPENINGS), 1):
+            try:
+                openings.append(json.loads(line))
+            except ValueError as error:
+                raise BrokenRecord(f"broken seal: {self._seal / OPENINGS}:{number} is not JSON") from error
+        return {
+            "schedule": [dict(slot) for slot in self._slots],
+            "secret_hex": self._secret.hex(),
+            "openings": openings,
+        }
+
+
+def commitment_of(slots: Sequence[Mapping[str, Any]], secret: bytes) -> str:
+    """sha256 hex over the canonical schedule followed by a 32-byte nonce made from the secret."""
+    return hashlib.sha256(canonical(list(slots)) + drbg(secret, "commitment")).hexdigest()
+
+
+def sealed_digest(secret: bytes, episode: str, field: str, value: Any) -> str:
+    """sha256 hex over a canonical value followed by the episode's nonce for that field: equal values look unrelated."""
+    return hashlib.sha256(canonical(value) + drbg(secret, f"nonce:{episode}:{field}")).hexdigest()
+
+
+def sealed_values(opened: Mapping[str, Any], field: str) -> dict[str, Any]:
+    """The opened values of a field by their digest; one that does not give its own digest is left out."""
+    secret = bytes.fromhex(opened["secret_hex"])
+    entries = [entry for entry in opened["openings"] if entry["field"] == field]
+    return {
+        entry["sha256"]: entry["value"]
+        for entry in entries
+        if sealed_digest(secret, entry["episode"], field, entry["value"]) == entry["sha256"]
+    }
+
+
+def check_commitment(commitment: str, opened: Mapping[str, Any]) -> list[str]:
+    """What is wrong between the commitment published at opening and what unblinding opened (`Ledger.open_all`)."""
+    found = commitment_of(opened["schedule"], bytes.fromhex(opened["secret_hex"]))
+    if found == commitment:
+        return []
+    return [
+        f"the opened schedule gives {found[:16]}…, published was {commitment[:16]}…: it is not the one that was drawn"
+    ]
+
+
+def check_openings(events: Sequence[Event], opened: Mapping[str, Any]) -> list[str]:
+    """What is wrong between the journal's sealed digests and the opened values: each must open, arms to those drawn."""
+    secret = bytes.fromhex(opened["secret_hex"])
+    arms = {slot["trial"]: slot["arm"] for slot in opened["schedule"]}
+    values: dict[tuple[str, str], tuple[str, Any]] = {}
+    problems = []
+    for opening in opened["openings"]:
+        episode, field, value = opening["episode"], opening["field"], opening["value"]
+        if sealed_digest(secret, episode, field, value) != opening["sha256"]:
+            problems.append(f"episode {episode}: the opened {field} does not give its own digest")
+        else:
+            values[episode, opening["sha256"]] = (field, value)
+    for link in [link for event in events for link in _links(event)]:
+        if ("", link["sealed"]) not in values:
+            problems.append(f"the anchors shared with campaign {link['campaign']}: their sealed value was not opened")
+    for event in events:
+        if event.kind not in _SEALING or "sealed" not in event.body:
+            continue
+        opening = values.get((event.episode or "", event.body.get("sealed", "")))
+        here = f"journal seq {event.seq} ({event.kind}), episode {event.episode}"
+        if opening is None:
+            problems.append(f"{here}: its sealed value was not opened")
+        elif event.kind == Kind.ARM_REVEALED and opening != ("arm", arms.get(event.trial or "")):
+            problems.append(f"{here}: the arm that was sealed is not the one drawn for trial {event.trial}")
+    return problems
+
+
+def _links(event: Event) -> list[Mapping[str, Any]]:
+    """The links of a CampaignOpened that hold a sealed value."""
+    found = (event.body.get("links") or []) if event.kind == Kind.CAMPAIGN_OPENED else []
+    return [link for link in found if "sealed" in link]

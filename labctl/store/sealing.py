@@ -1,0 +1,101 @@
+"""What there is of an episode when nobody writes it any more: its footage, and how its devices' clocks ran.
+
+May not: journal anything; `episode_sequencer` and `startup_recovery` seal what this finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labctl.config.cell_schema import Fixture
+from labctl.core import detector
+from labctl.core.skew import fit_clock, missing_samples
+from labctl.errors import LabctlError
+from labctl.store.footage import Footage, footage
+from labctl.store.traces import TraceStore
+
+# The column that holds the device's own time, and how many ns one unit of it is.
+DEVICE_TIMES = {"device_time_us": 1e3, "device_s": 1e9}
+ARM, TOOL = "arm/state", ("gripper", "tcp.x", "tcp.y", "tcp.z")
+MOST_ROWS = 60_000  # of a stream, evenly spread, are enough to judge a clock
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What was found.
+
+    clocks: of each stream whose device has a clock of its own ClockFit.body() with `n` of all samples, `rate_hz` and,
+    of a device that samples evenly, how many are `missing`. detected: bodies of what the detector found in the arm's
+    trace, None when nobody asked or the trace cannot say.
+    """
+
+    footage: Footage = field(default_factory=Footage)
+    clocks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    detected: list[dict[str, Any]] | None = None
+
+
+def look_over(
+    folder: Path,
+    traces_url: str,
+    campaign: str,
+    episode: str,
+    cameras: Sequence[str],
+    layout: detector.Layout | None = None,
+) -> Findings:
+    """Everything that is sealed of an episode beside its chunks."""
+    found = footage(folder, episode, cameras)
+    store = TraceStore.open(traces_url, campaign, readonly=True)
+    try:
+        return Findings(found, episode_clocks(store, episode), detected(store, episode, layout))
+    finally:
+        store.close()
+
+
+def layout_of(fixture: Fixture, condition: Mapping[str, Any]) -> detector.Layout:
+    """Where the items of a condition go, for the detector."""
+    totes = {tote.name: (tote.centre_m, tote.size_m) for tote in fixture.tote}
+    width = next(entry.grasp_width_m for entry in fixture.object if entry.name == condition["object"])
+    return detector.Layout(totes, condition["tote_side"], width)
+
+
+def detected(store: TraceStore, episode: str, layout: detector.Layout | None) -> list[dict[str, Any]] | None:
+    """What the detector finds in the arm's trace; None without a layout, or a trace of gripper and tool."""
+    spec = next((spec for spec in store.streams(episode) if spec.name == ARM), None)
+    if layout is None or spec is None or not set(TOOL) <= set(spec.columns):
+        return None
+    try:
+        t_ns, values = store.read(episode, ARM)
+    except LabctlError:
+        return None
+    opening, *place = (values[:, spec.columns.index(name)] for name in TOOL)
+    return [found.body() for found in detector.detect(t_ns, opening, np.column_stack(place), layout)]
+
+
+def episode_clocks(store: TraceStore, episode: str) -> dict[str, dict[str, Any]]:
+    """How the clock of every device ran in an episode; a stream whose chunks cannot be read is left to `verify`."""
+    found = {}
+    counts = store.seal(episode)
+    for spec in store.streams(episode):
+        column = next((name for name in DEVICE_TIMES if name in spec.columns), None)
+        if column is None:
+            continue
+        try:
+            t_ns, values = store.read(episode, spec.name, most_rows=MOST_ROWS)
+        except LabctlError:
+            continue
+        times = values[:, spec.columns.index(column)].astype(float) * DEVICE_TIMES[column]
+        known = np.isfinite(times) & (times >= 0)
+        clock = values[known, spec.columns.index("domain")] if "domain" in spec.columns else None
+        device_ns = np.round(times[known]).astype(np.int64)
+        fit = fit_clock(device_ns, t_ns[known], clock)
+        if fit is not None:
+            count = int(counts[spec.name]["n"])
+            found[spec.name] = {**fit.body(), "n": count, "rate_hz": spec.rate_hz}
+            if known.all() and (lost := missing_samples(device_ns, t_ns, count)) is not None:
+                found[spec.name]["missing"] = lost
+    return found

@@ -1,0 +1,268 @@
+"""The trace store: one row per stream and about one second, digested, and sealed before an episode is scored.
+
+May not: interpret samples, delete or overwrite a chunk, or read a clock. `chunks` says what the bytes of a row mean.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from sqlalchemy import BigInteger, Column, Connection, Engine, LargeBinary, Select, Table, Text, func, select
+from sqlmodel import Field, SQLModel
+
+from labctl.devices import StreamSpec
+from labctl.errors import BrokenRecord, StorageError
+from labctl.store import database_backend
+from labctl.store.chunks import Chunk, decode_chunk, encode_chunk
+from labctl.store.problem import Problem
+
+
+class StreamRow(SQLModel, table=True):
+    """A declared stream of an episode; `spec` is its StreamSpec as JSON."""
+
+    __tablename__ = "stream"  # pyright: ignore[reportAssignmentType]
+    campaign: str = Field(primary_key=True)
+    episode: str = Field(primary_key=True)
+    name: str = Field(primary_key=True)
+    spec: str = Field(sa_column=Column(Text, nullable=False))
+
+
+class ChunkRow(SQLModel, table=True):
+    """One chunk: times of its first and last sample, number of samples, sha256 of the payload, payload."""
+
+    __tablename__ = "chunk"  # pyright: ignore[reportAssignmentType]
+    campaign: str = Field(primary_key=True)
+    episode: str = Field(primary_key=True)
+    stream: str = Field(primary_key=True)
+    seq: int = Field(primary_key=True)
+    t0_ns: int = Field(sa_type=BigInteger)
+    t1_ns: int = Field(sa_type=BigInteger)
+    n: int
+    sha256: str
+    payload: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+
+
+STREAM: Table = StreamRow.__table__  # pyright: ignore[reportAttributeAccessIssue]
+CHUNK: Table = ChunkRow.__table__  # pyright: ignore[reportAttributeAccessIssue]
+
+
+class TraceStore:
+    """One campaign's traces. A writer keeps one connection, a reader connects for every question.
+
+    A durable store runs SQLite's write-ahead log with synchronous=NORMAL: the death of any process loses nothing
+    committed, loss of power may lose about the last second. Not durable (simulation): synchronous=OFF.
+    """
+
+    def __init__(self, url: str, campaign: str, engine: Engine, *, readonly: bool) -> None:
+        self.campaign = campaign
+        self._where = database_backend.place(url)
+        self._engine = engine
+        self._writer: Connection | None = None
+        self._specs: dict[tuple[str, str], StreamSpec] = {}
+        self._insert_stream = database_backend.insert_new(engine, STREAM)
+        self._insert_chunk = database_backend.insert_new(engine, CHUNK)
+        if not readonly:
+            with database_backend.storage_errors(self._where):
+                self._writer = engine.connect()
+
+    @classmethod
+    def create(cls, url: str, campaign: str, *, durable: bool = True) -> TraceStore:
+        """The store at `url`, made if it is not there. Raises StorageError."""
+        engine = database_backend.connect(url, mode="create", synchronous="NORMAL" if durable else "OFF")
+        with database_backend.storage_errors(database_backend.place(url)), engine.begin() as connection:
+            SQLModel.metadata.create_all(connection, tables=[STREAM, CHUNK])
+        return cls(url, campaign, engine, readonly=False)
+
+    @classmethod
+    def open(cls, url: str, campaign: str, readonly: bool = False, *, durable: bool = True) -> TraceStore:
+        """An existing store; readers work beside a writer and create no file. Raises StorageError when missing."""
+        mode: database_backend.Mode = "read" if readonly else "write"
+        engine = database_backend.connect(url, mode=mode, synchronous="NORMAL" if durable else "OFF")
+        return cls(url, campaign, engine, readonly=readonly)
+
+    def declare(self, episode: str, specs: Iterable[StreamSpec]) -> None:
+        """Say which streams an episode has, before anything connects. A stream declared already stays as it is."""
+        rows = []
+        for spec in specs:
+            self._specs.setdefault((episode, spec.name), spec)
+            text = json.dumps(asdict(spec), sort_keys=True)
+            rows.append({"campaign": self.campaign, "episode": episode, "name": spec.name, "spec": text})
+        if rows:
+            self._commit(self._insert_stream, rows)
+
+    def write(self, episode: str, chunks: Sequence[Chunk]) -> None:
+        """Commit chunks in one transaction; a chunk that is there already (episode, stream, seq) stays as it is.
+
+        Raises ValueError for an undeclared stream, an empty chunk or values that do not fit, StorageError.
+        """
+        rows = []
+        for chunk in chunks:
+            if not len(chunk.t_ns):
+                raise ValueError(f"chunk {chunk.seq} of stream {chunk.stream!r} is empty")
+            payload = encode_chunk(self._spec(episode, chunk.stream), chunk.t_ns, chunk.values)
+            rows.append(
+                {
+                    "campaign": self.campaign,
+                    "episode": episode,
+                    "stream": chunk.stream,
+                    "seq": int(chunk.seq),
+                    "t0_ns": int(chunk.t_ns[0]),
+                    "t1_ns": int(chunk.t_ns[-1]),
+                    "n": len(chunk.t_ns),
+                    "sha256": hashlib.sha256(payload).hexdigest(),
+                    "payload": payload,
+                }
+            )
+        if rows:
+            self._commit(self._insert_chunk, rows)
+
+    def streams(self, episode: str) -> list[StreamSpec]:
+        """The declared streams of an episode, by name."""
+        query = select(STREAM.c.spec).where(STREAM.c.campaign == self.campaign, STREAM.c.episode == episode)
+        return [_spec(row.spec) for row in self._rows(query.order_by(STREAM.c.name))]
+
+    def episodes(self) -> list[str]:
+        """Ids of the episodes with a declared stream, sorted."""
+        query = select(STREAM.c.episode).where(STREAM.c.campaign == self.campaign).distinct()
+        return [row.episode for row in self._rows(query.order_by(STREAM.c.episode))]
+
+    def read(self, episode: str, stream: str, *, most_rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """All samples of a stream: t_ns (n,) int64, values (n, columns). n is 0 for a declared stream without samples.
+
+        most_rows: no more than about so many, in whole chunks spread evenly over the episode, its last among them.
+        Raises ValueError for an undeclared stream, BrokenRecord when a chunk does not match its digest.
+        """
+        spec = self._spec(episode, stream)
+        times, values = [], []
+        chunks = self._chunks(episode, stream)
+        if most_rows is not None:
+            sealed = self.seal(episode)[stream]
+            every = max(1, -(-sealed["n"] // most_rows))
+            chunks = chunks.where((CHUNK.c.seq % every == 0) | (CHUNK.c.t1_ns == sealed["t1_ns"]))
+        for row in self._rows(chunks):
+            if hashlib.sha256(row.payload).hexdigest() != row.sha256:
+                where = f"{self._where} episode {episode} stream {stream} chunk {row.seq}"
+                raise BrokenRecord(f"changed trace chunk: {where}: its bytes do not match its digest")
+            t_ns, columns = decode_chunk(row.payload)
+            times.append(t_ns)
+            values.append(columns)
+        if not times:
+            return np.empty(0, np.int64), np.empty((0, len(spec.columns)), np.dtype(spec.dtype))
+        return np.concatenate(times), np.concatenate(values)
+
+    def last_sample_ns(self, episode: str) -> int | None:
+        """Time of the newest sample of any stream of the episode, None without samples."""
+        query = select(func.max(CHUNK.c.t1_ns).label("last"))
+        row = self._rows(query.where(CHUNK.c.campaign == self.campaign, CHUNK.c.episode == episode))[0]
+        return row.last
+
+    def seal(self, episode: str) -> dict[str, dict[str, Any]]:
+        """{stream: {n, chunks, root, t0_ns, t1_ns}} of every declared stream; times are None without samples.
+
+        root = sha256 over the chunks' sha256 (raw bytes) in order of seq.
+        """
+        query = select(CHUNK.c.stream, CHUNK.c.t0_ns, CHUNK.c.t1_ns, CHUNK.c.n, CHUNK.c.sha256)
+        rows = self._rows(self._ordered(query, episode))
+        found = {spec.name: _summary(()) for spec in self.streams(episode)}
+        for name in dict.fromkeys(row.stream for row in rows):
+            found[name] = _summary([(r.t0_ns, r.t1_ns, r.n, r.sha256) for r in rows if r.stream == name])
+        return found
+
+    def gaps(self, episode: str) -> list[dict[str, Any]]:
+        """Chunks missing before the last one of a stream: [{stream, seq, from_ns, to_ns, lost, why}].
+
+        from_ns is the last sample before the hole (None at the start), to_ns the first after it; lost is unknown: None.
+        """
+        query = select(CHUNK.c.stream, CHUNK.c.seq, CHUNK.c.t0_ns, CHUNK.c.t1_ns)
+        found, stream, expected, last = [], None, 0, None
+        for row in self._rows(self._ordered(query, episode)):
+            if row.stream != stream:
+                stream, expected, last = row.stream, 0, None
+            for seq in range(expected, row.seq):
+                hole = {"stream": stream, "seq": seq, "from_ns": last, "to_ns": row.t0_ns}
+                found.append({**hole, "lost": None, "why": "chunk never arrived"})
+            expected, last = row.seq + 1, row.t1_ns
+        return found
+
+    def check(self, episode: str, sealed: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
+        """What differs between an episode's chunks, re-hashed and re-read, and what `seal` said about them."""
+        found: list[Problem] = []
+        seen: dict[str, list[tuple[int, int, int, str]]] = {name: [] for name in sealed}
+        for row in self._rows(self._ordered(select(CHUNK), episode)):
+            where = f"{self._where} episode {episode} stream {row.stream} chunk {row.seq}"
+            sha256 = hashlib.sha256(row.payload).hexdigest()
+            seen.setdefault(row.stream, []).append((row.t0_ns, row.t1_ns, row.n, sha256))
+            if sha256 != row.sha256:
+                found.append(Problem("changed trace chunk", where, "its bytes do not match its digest"))
+                continue
+            t_ns, _ = decode_chunk(row.payload)
+            if (int(t_ns[0]), int(t_ns[-1]), len(t_ns)) != (row.t0_ns, row.t1_ns, row.n):
+                found.append(Problem("changed trace index", where, "its times or count are not those of its samples"))
+        damaged = {problem.where.rsplit(" chunk ", 1)[0] for problem in found}
+        for name, chunks in seen.items():
+            where = f"{self._where} episode {episode} stream {name}"
+            then, now = sealed.get(name), _summary(chunks)
+            if then is None:
+                found.append(
+                    Problem("unsealed trace", where, f"{now['chunks']} chunks of a stream that was not sealed")
+                )
+            elif now["chunks"] != then["chunks"]:
+                counts = f"{now['chunks']} chunks, {then['chunks']} were sealed"
+                found.append(Problem("missing or added trace chunk", where, counts))
+            elif where not in damaged and any(now[key] != then.get(key) for key in ("root", "n")):
+                found.append(Problem("changed trace chunk", where, "its chunks are not the ones that were sealed"))
+        return found
+
+    def close(self) -> None:
+        """Give the database back. Idempotent."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        self._engine.dispose()
+
+    def _spec(self, episode: str, stream: str) -> StreamSpec:
+        key = (episode, stream)
+        if key not in self._specs:
+            self._specs.update({(episode, spec.name): spec for spec in self.streams(episode)})
+        if key not in self._specs:
+            raise ValueError(f"episode {episode} has no declared stream {stream!r}")
+        return self._specs[key]
+
+    def _chunks(self, episode: str, stream: str) -> Select[*tuple[Any, ...]]:
+        return self._ordered(select(CHUNK), episode).where(CHUNK.c.stream == stream)
+
+    def _ordered(self, query: Select[*tuple[Any, ...]], episode: str) -> Select[*tuple[Any, ...]]:
+        mine = query.where(CHUNK.c.campaign == self.campaign, CHUNK.c.episode == episode)
+        return mine.order_by(CHUNK.c.stream, CHUNK.c.seq)
+
+    def _rows(self, query: Select[*tuple[Any, ...]]) -> Sequence[Any]:
+        with database_backend.storage_errors(self._where):
+            if self._writer is not None:
+                with self._writer.begin():
+                    return self._writer.execute(query).all()
+            with self._engine.connect() as reader:
+                return reader.execute(query).all()
+
+    def _commit(self, statement: Any, rows: list[dict[str, Any]]) -> None:
+        if self._writer is None:
+            raise StorageError(f"{self._where}: these traces were opened for reading")
+        with database_backend.storage_errors(self._where), self._writer.begin():
+            self._writer.execute(statement, rows)
+
+
+def _spec(text: str) -> StreamSpec:
+    fields = json.loads(text)
+    return StreamSpec(**{**fields, "columns": tuple(fields["columns"])})
+
+
+def _summary(chunks: Sequence[tuple[int, int, int, str]]) -> dict[str, Any]:
+    """What `seal` says of one stream, from (t0_ns, t1_ns, n, sha256) of its chunks in order."""
+    root = hashlib.sha256(b"".join(bytes.fromhex(sha256) for *_, sha256 in chunks)).hexdigest()
+    count = {"n": sum(n for _, _, n, _ in chunks), "chunks": len(chunks), "root": root}
+    first, last = (chunks[0][0], chunks[-1][1]) if chunks else (None, None)
+    return {**count, "t0_ns": first, "t1_ns": last}

@@ -1,0 +1,260 @@
+"""Verification: every hash of a campaign computed again, and each thing that does not hold named.
+
+May not: repair or write anything, or stop at the first problem.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from labctl.core.events import Event, Kind, digest
+from labctl.core.skew import clock_warnings
+from labctl.core.trial import fold
+from labctl.errors import BrokenRecord, InputError, LabctlError
+from labctl.store.chain_heads import HEADS, chain_and_head_problems
+from labctl.store.database_backend import sqlite_url, storage_errors
+from labctl.store.footage import check_files, index_notes
+from labctl.store.journal import events_of
+from labctl.store.ledger import Ledger, check_commitment, check_openings, sealed_values
+from labctl.store.problem import Problem
+from labctl.store.scene_references import journalled_photos
+from labctl.store.traces import TraceStore
+
+DAMAGED_SEAL = "damaged seal"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much was looked at."""
+
+    entries: int
+    recordings: int
+    chunks: int
+    videos: int
+    photos: int = 0
+
+    def __str__(self) -> str:
+        recorded = f"{self.recordings} recordings, {self.chunks} chunks, {self.videos} videos, {self.photos} photos"
+        return f"{self.entries} entries, {recorded}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What `verify_campaign` found. `problems` is empty when all of it holds; `notes` are facts that break nothing.
+
+    `head` is "seq hash" of the last entry.
+    """
+
+    problems: list[Problem]
+    notes: list[str]
+    head: str
+    counts: Counts
+
+
+@dataclass(slots=True)
+class _Found:
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    chunks: int = 0
+    videos: int = 0
+    photos: int = 0
+
+    def guard(self, what: str, where: str, look: Callable[[], None]) -> None:
+        """Look; what cannot be looked at is a problem too, not the end of the verification."""
+        try:
+            look()
+        except LabctlError as error:
+            self.problems.append(Problem(what, where, str(error)))
+
+
+def verify_campaign(folder: Path, head: str | None = None) -> Verification:
+    """Check chain, heads, frozen files, commitment and openings, traces, videos, photos and read models of a campaign.
+
+    head: a hash that was printed or noted down; it must be in the chain (its first 8 digits or more will do).
+    Raises InputError when the folder is no campaign or `head` no hash.
+    """
+    if not (folder / "journal.db").is_file():
+        raise InputError(f"{folder} is no campaign")
+    found = _Found()
+    events: list[Event] = []
+    found.guard("unreadable journal", "journal.db", lambda: events.extend(events_of(folder)))
+    if events:
+        found.guard("damaged heads.log", HEADS, lambda: found.problems.extend(chain_and_head_problems(folder, events)))
+        found.guard("illegal history", "journal.db", lambda: _check_history(events))
+        _check_files(folder, events[0].body, found)
+        _check_seal(folder, events, found)
+        _check_recordings(folder, events, found)
+        _check_photos(folder, events, found)
+    if head is not None:
+        _check_given_head(head, events, found)
+    sealed = sum(event.kind == Kind.RECORDING_SEALED for event in events)
+    last = f"{events[-1].seq} {events[-1].hash}" if events else "0"
+    counts = Counts(len(events), sealed, found.chunks, found.videos, found.photos)
+    return Verification(found.problems, found.notes, last, counts)
+
+
+def read_events_or_refuse(folder: Path) -> list[Event]:
+    """The events of a campaign whose whole record holds, for a report. Raises BrokenRecord naming the first problem."""
+    problems = verify_campaign(folder).problems
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise BrokenRecord(f"{problems[0]}{more}; no report on a broken record; see: labctl verify {folder.name}")
+    return events_of(folder)
+
+
+def _check_history(events: Sequence[Event]) -> None:
+    try:
+        fold(events)
+    except (KeyError, TypeError, ValueError) as error:
+        raise BrokenRecord(f"an entry lacks what its kind must say: {error!r}") from error
+
+
+def _check_given_head(head: str, events: Sequence[Event], found: _Found) -> None:
+    wanted = head.lower().split()[-1] if head.split() else ""
+    if len(wanted) < 8 or set(wanted) - set("0123456789abcdef"):
+        raise InputError(
+            f"--head {head!r} is no hash; give the 64 hexadecimal digits that were printed, or the first 8"
+        )
+    if not any(event.hash.startswith(wanted) for event in events):
+        found.problems.append(
+            Problem("head not in chain", f"--head {wanted[:16]}", "no entry of the journal has this hash")
+        )
+
+
+def _check_files(folder: Path, opened: Mapping[str, Any], found: _Found) -> None:
+    def compare(name: str, text: Callable[[], bytes]) -> None:
+        with storage_errors(name):
+            now = hashlib.sha256(text()).hexdigest()
+        said = opened.get(name.removesuffix(".toml"), {}).get("sha256")
+        if now != said:
+            found.problems.append(
+                Problem("changed frozen file", name, "it is not the one the campaign was opened with")
+            )
+
+    for name in ("cell.toml", "fixture.toml"):
+        found.guard("missing frozen file", name, lambda name=name: compare(name, (folder / name).read_bytes))
+
+    def protocol() -> None:
+        ledger = Ledger.open(folder)
+        if ledger.loose_permissions:
+            found.notes.append("others than its owner may read the seal: blinding rests on trust here")
+        compare("protocol.toml", lambda: ledger.protocol_text().encode())
+        if digest(ledger.cards()) != opened.get("protocol", {}).get("cards_sha256", digest({})):
+            what = "they are not the ones the campaign was opened with"
+            found.problems.append(Problem("changed frozen file", "policy cards", what))
+
+    found.guard(DAMAGED_SEAL, "sealed protocol", protocol)
+
+
+def _check_seal(folder: Path, events: Sequence[Event], found: _Found) -> None:
+    opened, unblinded = events[0].body, next((e for e in events if e.kind == Kind.CAMPAIGN_UNBLINDED), None)
+    if unblinded is None:
+        found.notes.append("not unblinded: the commitment and the sealed values can be checked after that")
+        found.guard(
+            DAMAGED_SEAL, "sealed schedule", lambda: _check_commitment(opened, Ledger.open(folder).open_all(), found)
+        )
+        return
+    if unblinded.body.get("early"):
+        found.notes.append(f"unblinded early: {unblinded.body.get('reason')}")
+    try:
+        _check_commitment(opened, unblinded.body, found)
+        for text in check_openings(events, unblinded.body):
+            found.problems.append(Problem("unopened seal", f"journal seq {unblinded.seq}", text))
+    except (KeyError, TypeError, ValueError) as error:
+        where = f"journal seq {unblinded.seq} ({unblinded.kind})"
+        found.problems.append(Problem("broken commitment", where, f"the opened seal cannot be read: {error!r}"))
+
+
+def _check_commitment(opened: Mapping[str, Any], seal: Mapping[str, Any], found: _Found) -> None:
+    texts = check_commitment(opened["commitment"], seal)
+    public = [{key: value for key, value in slot.items() if key != "arm"} for slot in seal["schedule"]]
+    if not texts and public != list(opened["schedule"]):
+        texts.append("the schedule published at opening is not the one that was sealed")
+    found.problems += [Problem("broken commitment", "sealed schedule", text) for text in texts]
+
+
+def _check_recordings(folder: Path, events: Sequence[Event], found: _Found) -> None:
+    sealed = [event for event in events if event.kind == Kind.RECORDING_SEALED]
+    for event in events:
+        if event.kind == Kind.GAP:
+            stream, why = event.body.get("stream"), event.body.get("why")
+            found.notes.append(f"gap in {stream} of episode {event.episode}: {why}")
+    found.guard(
+        "unreadable traces", "traces.db", lambda: _check_traces(folder, events[0].body["campaign"], sealed, found)
+    )
+    for event in sealed:
+        for camera, video in event.body.get("videos", {}).items():
+            whose = f"episode {event.episode}, {camera}"
+            found.videos += 1
+            found.guard(
+                "unreadable video",
+                f"{video['file']} ({whose})",
+                lambda v=video, w=whose: found.problems.extend(check_files(folder, v, w)),
+            )
+
+
+def _check_photos(folder: Path, events: Sequence[Event], found: _Found) -> None:
+    for seq, photo in journalled_photos(events):
+        whose = f"journal seq {seq}"
+        found.photos += 1
+        found.guard(
+            "unreadable photo",
+            f"{photo['file']} ({whose})",
+            lambda p=photo, w=whose: found.problems.extend(check_files(folder, p, w, what="photo")),
+        )
+
+
+def _check_traces(folder: Path, campaign: str, sealed: Sequence[Event], found: _Found) -> None:
+    store = TraceStore.open(sqlite_url(folder / "traces.db"), campaign, readonly=True)
+    try:
+        hidden: dict[str, Any] = {}
+        found.guard(
+            DAMAGED_SEAL,
+            "sealed stream summaries",
+            lambda: hidden.update(sealed_values(Ledger.open(folder).open_all(), "streams")),
+        )
+        for event in sealed:
+            streams = event.body["streams"]
+            all_streams = {**streams, **hidden.get(event.body.get("sealed", ""), {})}
+            found.chunks += sum(stream["chunks"] for stream in all_streams.values())
+            roots = digest({name: stream["root"] for name, stream in streams.items()})
+            if roots != event.body.get("root"):
+                where = f"journal seq {event.seq} ({event.kind})"
+                found.problems.append(
+                    Problem("broken recording root", where, "it is not the digest of its streams' roots")
+                )
+            _check_indexes(folder, store, event, found)
+            _check_clocks(event, found)
+            where = f"traces.db episode {event.episode}"
+            found.guard(
+                "unreadable traces",
+                where,
+                lambda e=event, all_=all_streams: found.problems.extend(store.check(e.episode or "", all_)),
+            )
+    finally:
+        store.close()
+
+
+def _check_indexes(folder: Path, store: TraceStore, event: Event, found: _Found) -> None:
+    """Has every frame of an index its picture, and the other way round? What a killed process took is no tampering."""
+    episode = event.episode or ""
+    specs = {spec.name: spec for spec in store.streams(episode)}
+    for camera, video in event.body.get("videos", {}).items():
+        spec = specs.get(f"camera/{camera}")
+        if spec is None or not (folder / video["file"]).is_file():
+            continue
+        try:
+            notes = index_notes(folder, video, spec.columns, store.read(episode, spec.name)[1])
+        except LabctlError:
+            continue  # what cannot be read is named where the files and the chunks themselves are checked
+        found.notes += [f"episode {episode}: {note}" for note in notes]
+
+
+def _check_clocks(event: Event, found: _Found) -> None:
+    """A clock that runs badly breaks no record, but whoever joins streams by time has to know."""
+    for stream, fit in event.body.get("clocks", {}).items():
+        found.notes += [f"episode {event.episode}: {text}" for text in clock_warnings(stream, fit)]

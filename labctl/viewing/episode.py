@@ -1,0 +1,262 @@
+"""Gathers what there is to see of one episode: streams, videos, timeline, events and facts, as values for a viewer.
+
+May not: import a viewer, or hand out an arm or an arm-dependent stream while the campaign is blinded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labctl.clock import SECOND
+from labctl.core import timeline
+from labctl.core.events import Event, Kind
+from labctl.core.projection import capture_ns
+from labctl.core.skew import clock_line
+from labctl.core.timeline import Mark
+from labctl.core.trial import Phase, Trial
+from labctl.devices import StreamSpec
+from labctl.errors import InputError
+from labctl.store.campaign import Campaign
+from labctl.store.scene_references import journalled_photos, photos_of
+from labctl.store.traces import TraceStore
+
+AFTER_NS = 2 * SECOND
+
+
+def find_episode(folders: Sequence[Path], episode: str) -> Path:
+    """The campaign folder that holds an episode. Raises InputError when none of them does."""
+    for folder in folders:
+        with Campaign.open(folder) as campaign:
+            if any(event.episode == episode for event in campaign.events()):
+                return folder
+    looked = ", ".join(folder.name for folder in folders) or "this lab"
+    raise InputError(f"no episode {episode!r} in {looked}; list them with: labctl episodes CAMPAIGN")
+
+
+def look_at(folder: Path, episode: str, *, masked: bool = False) -> dict[str, Any]:
+    """Everything recorded of an episode, keyed as `EpisodeView`; see there for shapes.
+
+    Before unblinding the view is masked whatever is asked for: `masked` is true, and neither the arm of the experiment
+    nor a stream that depends on it is in it; `EpisodeView` says what else a masked view leaves out.
+    """
+    with Campaign.open(folder) as campaign:
+        events = campaign.events()
+        masked = masked or campaign.state.phase != Phase.UNBLINDED
+        trial = next(trial for trial in campaign.state.trials.values() if episode in trial.episodes)
+        told = timeline.attempt(events, episode)
+        store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
+        try:
+            specs = {spec.name: spec for spec in store.streams(episode)}
+            streams = {name: _stream(store, episode, spec) for name, spec in specs.items()}
+        finally:
+            store.close()
+        open_to_all = {name: one for name, one in streams.items() if not one["arm_dependent"]}
+        start_ns = _start(told, open_to_all)
+        first_ns, last_ns = _span(told, open_to_all)
+        facts = _facts(campaign, trial, told, None if masked else _arm(events, trial))
+        return {
+            "title": f"{episode} {trial.condition}" + (f" {facts['arm']}" if "arm" in facts else ""),
+            "start_ns": start_ns,
+            "wall": _wall(told, start_ns),
+            "streams": open_to_all if masked else streams,
+            "videos": _videos(
+                folder, told, streams, {camera.name: camera.latency_s for camera in campaign.cell.camera}
+            ),
+            "events": [line for line in timeline.event_lines(told) if first_ns <= line[0] <= last_ns],
+            "lanes": _lanes(told, specs, streams, first_ns, last_ns),
+            "facts": {**facts, **_moments(told, start_ns)},
+            "robot": robot_model(campaign.cell.robot.driver, campaign.cell.robot.options),
+            "totes": _totes(campaign, trial),
+            "item_size_m": _item_size(campaign, trial),
+            "photos": _photos(folder, events, episode),
+            "masked": masked,
+        }
+
+
+def _stream(store: TraceStore, episode: str, spec: StreamSpec) -> dict[str, Any]:
+    t_ns, values = store.read(episode, spec.name)
+    return {
+        "columns": spec.columns,
+        "t_ns": t_ns,
+        "values": values,
+        "unit": spec.unit,
+        "arm_dependent": spec.arm_dependent,
+    }
+
+
+def _arm(events: Sequence[Event], trial: Trial) -> str:
+    unblinding = [event for event in events if event.kind == Kind.CAMPAIGN_UNBLINDED][-1]
+    return next(slot["arm"] for slot in unblinding.body["schedule"] if slot["trial"] == trial.id)
+
+
+def _start(told: Sequence[Event], streams: Mapping[str, Any]) -> int:
+    """Go; for an episode that never went, its first sample or event."""
+    for event in told:
+        if event.kind == Kind.GO:
+            return timeline.moment(event)
+    firsts = [int(stream["t_ns"][0]) for stream in streams.values() if len(stream["t_ns"])]
+    return min(firsts, default=told[0].at_ns)
+
+
+def _wall(told: Sequence[Event], start_ns: int) -> tuple[str, int]:
+    """A wall-clock time (ISO 8601, UTC) of this episode, and how many ns after start_ns it was."""
+    nearest = min(told, key=lambda event: abs(event.at_ns - start_ns))
+    return nearest.wall, nearest.at_ns - start_ns
+
+
+def _facts(campaign: Campaign, trial: Trial, told: Sequence[Event], arm: str | None) -> dict[str, Any]:
+    """What a reader searches episodes by, in the order it is shown. `arm` only when it may be known."""
+    bodies = {event.kind: event.body for event in told if event.episode}
+    went, ended = bodies.get(Kind.GO), bodies.get(Kind.EPISODE_ENDED)
+    outcome = bodies.get(Kind.OUTCOME_CORRECTED, {}).get("new") or bodies.get(Kind.OUTCOME_RECORDED, {}).get("outcome")
+    found: dict[str, Any] = {
+        "arm": arm,
+        "condition": trial.condition,
+        "outcome": _outcome(outcome, bodies.get(Kind.EPISODE_VOIDED)),
+        "moved": outcome and outcome["moved"],
+        "staged": campaign.opened["items_staged"],
+        "end_reason": ended and ended["reason"],
+        "duration_s": (ended["end_ns"] - went["go_ns"]) / SECOND if went and ended else None,
+        "budget_s": campaign.opened["budget_s"],
+        "kind": bodies.get(Kind.EPISODE_STARTED, {}).get("kind", campaign.opened["kind"]),
+        "cell": campaign.cell.cell.name,
+        "campaign": campaign.opened["campaign"],
+        "trial": trial.id,
+        "block": trial.block,
+        "sealed": Kind.RECORDING_SEALED in bodies,
+        "gaps": bodies.get(Kind.RECORDING_SEALED, {}).get("gaps"),
+        "clocks": _clocks(bodies.get(Kind.RECORDING_SEALED, {})),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _clocks(sealed: Mapping[str, Any]) -> str | None:
+    """How the clocks of the devices ran beside the host's, a line each."""
+    return "; ".join(clock_line(name, fit) for name, fit in sealed.get("clocks", {}).items()) or None
+
+
+def _outcome(outcome: Mapping[str, Any] | None, void: Mapping[str, Any] | None) -> str | None:
+    if void is not None:
+        return f"voided: {void['reason']}"
+    if outcome is None:
+        return None
+    moved = outcome["moved"]
+    return "success" if moved == outcome["items_staged"] else "partial" if moved else "nothing moved"
+
+
+def _span(told: Sequence[Event], streams: Mapping[str, Any]) -> tuple[int, int]:
+    """From the first sample to a little after the last: what a view covers, however long staging and scoring took."""
+    edges = [int(t_ns) for stream in streams.values() if len(stream["t_ns"]) for t_ns in stream["t_ns"][[0, -1]]]
+    return (min(edges), max(edges) + AFTER_NS) if edges else (told[0].at_ns, told[-1].at_ns)
+
+
+def _moments(told: Sequence[Event], start_ns: int) -> dict[str, float]:
+    """When the scene was staged and committed and the episode scored, seconds since go."""
+    names = {Kind.TRIAL_STAGING: "staging_s", Kind.SCENE_COMMITTED: "committed_s", Kind.OUTCOME_RECORDED: "scored_s"}
+    return {names[Kind(e.kind)]: round((e.at_ns - start_ns) / SECOND, 3) for e in told if e.kind in names}
+
+
+def _lanes(
+    told: Sequence[Event],
+    specs: Mapping[str, StreamSpec],
+    streams: Mapping[str, dict[str, Any]],
+    first_ns: int,
+    last_ns: int,
+) -> dict[str, list[Mark]]:
+    """The lanes that have anything on them between two times."""
+    found = {
+        "phase": timeline.phase_lane(told),
+        "operations": timeline.operation_lane(told),
+        "instruction": timeline.instruction_lane(told),
+        "interventions": timeline.intervention_lane(told),
+        "holds": timeline.hold_lane(told),
+        "notes": timeline.note_lane(told),
+    }
+    gaps = timeline.recorded_gaps(told, last_ns)
+    for name in filter(timeline.is_steady, streams):
+        gaps.setdefault(name, []).extend(timeline.measured_gaps(streams[name]["t_ns"], specs[name].rate_hz))
+    found |= {f"gaps {name}": timeline.gap_lane(holes) for name, holes in sorted(gaps.items())}
+    shown = {name: timeline.within(marks, first_ns, last_ns) for name, marks in found.items()}
+    return {name: marks for name, marks in shown.items() if any(mark.label for mark in marks)}
+
+
+def _videos(
+    folder: Path, told: Sequence[Event], streams: Mapping[str, Any], latency_s: Mapping[str, float]
+) -> dict[str, Any]:
+    """Frames stand at the time at which they were taken, which is before they were received."""
+    sealed = [event.body["videos"] for event in told if event.kind == Kind.RECORDING_SEALED]
+    found = {}
+    for camera, entry in (sealed[-1] if sealed else {}).items():
+        index = streams.get(f"camera/{camera}")
+        if index is None or not entry["frames"] or not len(index["values"]):
+            continue
+        path = folder / entry["file"]
+        columns = {name: index["values"][:, i] for i, name in enumerate(index["columns"])}
+        times_ns = capture_ns(columns["host_ns"], latency_s.get(camera, 0.0))
+        note = _note(path.with_suffix(".json"))
+        found[camera] = {
+            "path": path,
+            "frame_times_ns": times_ns,
+            "pts_us": columns["pts_us"],
+            "about": note.get("about") or {},
+            "depth": _depth(path.with_suffix(".depth.mkv"), note.get("depth"), times_ns, columns.get("depth_ms")),
+        }
+    return found
+
+
+def _depth(path: Path, told: Any, times_ns: np.ndarray, depth_ms: np.ndarray | None) -> dict[str, Any] | None:
+    """The depth that lies beside a video, when there is some: which of its frames belongs to which time."""
+    if depth_ms is None or not isinstance(told, dict) or not path.is_file():
+        return None
+    there = depth_ms >= 0
+    scale_m = told.get("depth_scale_m")
+    return (
+        {"path": path, "times_ns": times_ns[there], "ms": depth_ms[there], "scale_m": scale_m} if any(there) else None
+    )
+
+
+def _note(path: Path) -> dict[str, Any]:
+    """What was kept beside a camera's pictures (schema labctl.camera/1); empty when there is nothing readable."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _photos(folder: Path, events: Sequence[Event], episode: str) -> dict[str, Path]:
+    """The scene as it was staged and as it should have been, by camera; both were taken before an arm was revealed."""
+    files = {photo["sha256"]: folder / photo["file"] for _, photo in journalled_photos(events)}
+    found = {}
+    for camera, photo in photos_of(events, episode).items():
+        found[f"{camera}_staged"] = folder / photo["file"]
+        reference = (photo["match"] or {}).get("reference")
+        if reference in files:
+            found[f"{camera}_reference"] = files[reference]
+    return found
+
+
+def robot_model(driver: str, options: Mapping[str, Any]) -> str:
+    """Which arm a cell has: the driver's option `model` or `arm`, else its name; wrappers are looked through."""
+    inner = options.get("driver_options")
+    if isinstance(options.get("driver"), str):
+        return robot_model(options["driver"], inner if isinstance(inner, Mapping) else {})
+    name = str(options.get("model", options.get("arm", driver)))
+    return {"franka": "fr3"}.get(name, name.removeprefix("sim_"))
+
+
+def _totes(campaign: Campaign, trial: Trial) -> dict[str, tuple[Any, Any, bool]]:
+    """{name: (centre of the floor, inner size, whether items go there)}."""
+    layout = trial.condition.partition("/")[2]
+    target = next((one.tote_side for one in campaign.fixture.layout if one.name == layout), None)
+    return {tote.name: (tote.centre_m, tote.size_m, tote.name == target) for tote in campaign.fixture.tote}
+
+
+def _item_size(campaign: Campaign, trial: Trial) -> Any:
+    wanted = trial.condition.partition("/")[0]
+    return next((thing.item_size_m for thing in campaign.fixture.object if thing.name == wanted), None)

@@ -1,0 +1,81 @@
+"""Sides, sessions and the order of blocks: described, balanced or not, and tested by shuffling within objects."""
+
+from __future__ import annotations
+
+import numpy as np
+from labctl.analysis.episodes.covariate_balance import sessions, spatial, trend
+from labctl.analysis.table import Table, table_from_rows
+from support.cohorts import NS
+
+
+def table(seed: int, *, side_matters: bool = False, drift: float = 0.0, session_matters: bool = False) -> Table:
+    """24 blocks of two arms on two objects; times in seconds, one item staged out of four moved per 15 s on average."""
+    rng, rows = np.random.default_rng(seed), []
+    for block in range(48):
+        obj, tote, camera = (
+            ("cup", "pan")[block % 2],
+            ("left", "right")[block // 2 % 2],
+            ("left", "right")[block // 4 % 2],
+        )
+        session = "s1" if block < 24 else "s2"
+        for arm in "ab":
+            scale = 15.0 * (1 + drift * block)
+            if side_matters and tote != camera:
+                scale *= 4
+            if session_matters and session == "s2":
+                scale *= 4
+            left = 60.0
+            said = {
+                "episode": f"{arm}{block}", "arm": arm, "object": obj, "block": f"b{block}", "session": session,
+                "tote_side": tote, "camera_side": camera, "budget_s": 60, "items_staged": 4, "cause": "",
+            }  # fmt: skip
+            for _ in range(4):
+                t = float(rng.exponential(scale))
+                rows.append({**said, "kind": "success" if t <= left else "censored", "time_s": min(t, left)})
+                left -= t
+                if left <= 0:
+                    break
+    return table_from_rows(rows)
+
+
+def test_a_side_that_matters_is_seen_and_one_that_does_not_is_not() -> None:
+    found, plain = spatial(table(1, side_matters=True), perm=999), spatial(table(2), perm=999)
+    assert found is not None and plain is not None
+    assert len(found.rows) == 2 * 4 and found.imbalance == 0.0
+    for one in found.sides:
+        assert (one.p or 1) < 0.01 and (one.moved_same or 0) > (one.moved_opposite or 1)
+        assert one.same is not None and one.opposite is not None and one.same > one.opposite
+    assert all((one.p or 0) > 0.01 for one in plain.sides)
+    assert "sides" in str(found) and found.as_dict()["rows"][0]["tote_side"] == "left"
+
+
+def test_an_imbalance_is_counted_in_points() -> None:
+    rows = [
+        {"episode": f"{a}{i}", "arm": a, "object": "cup", "kind": "success", "time_s": 5, "tote_side": side,
+         "camera_side": "left"}
+        for a, sides in (("a", "llllr"), ("b", "lrrrr"))
+        for i, side in enumerate("left" if s == "l" else "right" for s in sides)
+    ]  # fmt: skip
+    found = spatial(table_from_rows(rows), perm=99)
+    assert found is not None and round(found.imbalance, 6) == 30.0
+    assert found.rows[0].completion is None and found.rows[0].moved is None
+
+
+def test_without_sides_there_is_nothing_to_check() -> None:
+    rows = [{"episode": "e", "arm": "a", "object": "cup", "kind": "success", "time_s": 5}]
+    assert spatial(table_from_rows(rows)) is None and sessions(table_from_rows(rows), "a") is None
+    assert trend(table_from_rows(rows), "a", 60 * NS) is None
+
+
+def test_an_arm_that_tires_has_a_slope() -> None:
+    found, plain = (trend(t, "a", 60 * NS, perm=999) for t in (table(3, drift=0.06), table(4)))
+    assert found is not None and plain is not None
+    assert len(found.rmst) == 48 and found.block[:2] == ("b0", "b1") and found.object[:2] == ("cup", "pan")
+    assert (found.slope or 0) > 0.1 and (found.p or 1) < 0.01 and (plain.p or 0) > 0.01
+
+
+def test_a_session_that_went_otherwise_is_seen() -> None:
+    found, plain = (sessions(t, "b", perm=999) for t in (table(5, session_matters=True), table(6)))
+    assert found is not None and plain is not None
+    assert found.session == ("s1", "s2") and found.episodes == (24, 24)
+    assert found.moved[0] > found.moved[1] and (found.p or 1) < 0.01 < (plain.p or 0)

@@ -1,0 +1,97 @@
+"""What a design can resolve at best; the smallest p is proved by the test itself on every labelling of tiny designs."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from labctl.analysis.planning.interim_design import resolution, smallest_swap_p
+from labctl.analysis.planning.spending import nominal_levels
+from labctl.analysis.survival.cells import cells_of
+from labctl.analysis.survival.ks import pair_of
+from labctl.analysis.survival.permutation import permutation_p
+from labctl.analysis.table import table_from_rows
+
+
+def p_of(times_a: list[float], times_b: list[float], perm: int) -> dict[str, float | None]:
+    """p of a pair that met once in every block, one item an episode."""
+    rows = [
+        {
+            "episode": f"{arm}{block}",
+            "arm": arm,
+            "object": "all",
+            "kind": "success",
+            "time_s": time,
+            "block": str(block),
+            "budget_s": 60.0,
+            "end_s": time,
+            "items_staged": 1,
+        }
+        for arm, times in (("a", times_a), ("b", times_b))
+        for block, time in enumerate(times)
+    ]
+    cells = cells_of(table_from_rows(rows))
+    return permutation_p(pair_of([cells["a", "all"]], [cells["b", "all"]], 60_000_000_000), 0, perm)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3, 4, 5])
+def test_no_data_of_a_tiny_design_go_below_the_smallest_p_and_some_reach_it(blocks: int):
+    # Every assignment of a fast and a slow time within every block: all the most extreme data there are.
+    found = []
+    for flips in itertools.product([False, True], repeat=blocks):
+        fast, slow = [10.0 + b for b in range(blocks)], [40.0 + b for b in range(blocks)]
+        a = [s if flip else f for f, s, flip in zip(fast, slow, flips, strict=True)]
+        b = [f if flip else s for f, s, flip in zip(fast, slow, flips, strict=True)]
+        p = p_of(a, b, 9999)
+        found += [value for value in p.values() if value is not None]
+    assert min(found) == pytest.approx(smallest_swap_p(blocks))
+
+
+def test_when_swaps_are_drawn_the_smallest_p_is_one_in_as_many_and_one():
+    p = p_of([1.0 + b for b in range(20)], [50.0] * 20, 99)
+    assert p["log_rmst_ratio"] == smallest_swap_p(20, 99) == 1 / 100
+
+
+def test_five_blocks_cannot_beat_one_sixteenth():
+    # methodology 3.2: "five blocks cannot beat .0625 for one pair"
+    assert smallest_swap_p(5) == 0.0625
+    assert (smallest_swap_p(13), smallest_swap_p(15)) == (2 / 2**13, 1 / 10_000)
+
+
+@given(st.integers(1, 5000))
+def test_more_blocks_never_raise_the_smallest_p(blocks: int):
+    assert 1 / 10_000 <= smallest_swap_p(blocks + 1) <= smallest_swap_p(blocks) <= 1
+
+
+def test_holm_counts_the_larger_family_of_pairs():
+    assert resolution(12, 4, policies=3, human=True, alpha=0.05)["family_pairs"] == 3
+    assert resolution(12, 4, policies=4, human=True, alpha=0.05)["family_pairs"] == 6
+    assert resolution(12, 4, policies=2, human=True, alpha=0.05)["family_pairs"] == 2
+    one = resolution(12, 4, policies=2, human=False, alpha=0.05)
+    assert one["family_pairs"] == 1 and one["resolvable"]["alpha"] == 0.05
+
+
+@settings(deadline=None, max_examples=8)
+@given(blocks=st.integers(2, 100))
+def test_more_blocks_resolve_smaller_effects(blocks: int):
+    less = resolution(blocks, 4, policies=3, human=True, alpha=0.05)
+    more = resolution(2 * blocks, 4, policies=3, human=True, alpha=0.05)
+    assert more["resolvable"]["rmst_ratio"] < less["resolvable"]["rmst_ratio"]
+    assert more["half_width_items"] < less["half_width_items"] < less["half_width_success"]
+    for few, many in zip(less["resolvable"]["success"], more["resolvable"]["success"], strict=True):
+        assert few["difference"] is None or many["difference"] < few["difference"]
+
+
+def test_a_design_too_small_to_conclude_anything_says_so():
+    (said,) = resolution(4, 4, policies=3, human=True, alpha=0.05)["warnings"]
+    assert said.startswith("4 blocks cannot reach p <= 0.05")
+
+
+def test_looks_carry_their_levels_and_say_when_they_cannot_stop():
+    found = resolution(40, 4, policies=4, human=True, alpha=0.05, looks_after=[10, 20, 40])
+    levels = nominal_levels([0.25, 0.5, 1.0], 0.05)
+    assert [look["level"] for look in found["looks"]] == pytest.approx(levels)
+    assert [look["can_stop"] for look in found["looks"]] == [False, True, True]
+    assert found["warnings"][0].startswith("look 1 cannot stop: 10 blocks give no p below 0.012")

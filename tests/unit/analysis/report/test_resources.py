@@ -1,0 +1,43 @@
+"""What servers told of themselves, as the report prints it: nothing is left blank that could be taken for nothing."""
+
+from __future__ import annotations
+
+from labctl.analysis.report import lab_sections, resources
+
+SPREAD = {"p50": 0.0801, "p95": 0.125}
+TALKATIVE = {
+    "arm": "a",
+    "questions": 12,
+    "unanswered": 2,
+    "server_s": SPREAD,
+    "rest_s": {"p50": 0.0044, "p95": 0.0123},
+    "told": {"gpu_memory_mb": 7100.4, "parameters": 3.3e9},
+}
+SILENT = {"arm": "b", "questions": 3, "unanswered": 0, "server_s": None, "rest_s": None, "told": {}}
+
+
+def test_each_arm_says_what_its_server_told_and_what_it_did_not():
+    found = resources.table([TALKATIVE, SILENT, {**SILENT, "arm": "human", "by_hand": True}])
+    assert found is not None
+    assert [column.label for column in found.columns][:4] == [
+        "Arm",
+        "Answers",
+        "Server’s inference ms",
+        "Rest of the answer ms",
+    ]
+    assert found.rows == (
+        ("a", "10", "80.1 / 125.0", "4.4 / 12.3", "7100", "not told", "not told", "3300"),
+        ("b", "3", *["not told"] * 6),
+        ("human", "3", *["no server"] * 6),
+    )
+
+
+def test_it_stands_beside_the_stress_measures_and_only_where_somebody_was_asked():
+    measure = {"value": None, "ci": None, "episodes": 0}
+    names = ("inference_hz", "latency_s", "roughness_rad", "stability")
+    arm = {"arm": "a", "episodes": 1, "latency_worst_p95_s": None, **dict.fromkeys(names, measure)}
+    lab = {"stress": {"rate_hz": 10.0, "arms": [arm]}, "answer_times": [TALKATIVE]}
+    (section,) = lab_sections.sections(lab, {})
+    assert [heading for heading, _ in section.tables] == ["", "What servers told of themselves"]
+    (section,) = lab_sections.sections({**lab, "answer_times": []}, {})
+    assert [heading for heading, _ in section.tables] == [""]

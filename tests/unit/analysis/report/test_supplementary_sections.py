@@ -1,0 +1,109 @@
+"""The sections beside the headline numbers: what is in the supplement is on the page, in HTML and in Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import pytest
+from labctl.analysis.episodes import supplement
+from labctl.analysis.report import figures, supplementary_sections
+from labctl.analysis.report.page import build_page, render_html
+from labctl.analysis.survival import analyze as analyses
+from labctl.analysis.table import table_from_rows
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, Any]]:
+    """Two arms, two objects, six blocks, sides that swap; the robot is slower and loses every ninth item."""
+    found = []
+    for arm, pace in (("human", 10.0), ("robot", 30.0)):
+        for number in range(12):
+            thing, block = ("towels", "spoons")[number % 2], number // 2
+            whole = {
+                "episode": f"{arm}-{number}",
+                "arm": arm,
+                "object": thing,
+                "items_staged": 3,
+                "end_s": 3 * pace + 3,
+                "budget_s": 120.0,
+                "block": f"{thing}-{block}",
+                "session": "s-1" if number < 6 else "s-2",
+                "operator": "p07" if number < 6 else "p08",
+                "tote_side": "left" if number % 4 < 2 else "right",
+                "camera_side": "left",
+            }
+            for op in range(3):
+                lost = arm == "robot" and (number + op) % 9 == 8
+                time_s = pace + op + 0.1 * number
+                row = {**whole, "op_index": op, "time_s": time_s, "kind": "ghost" if lost else "success"}
+                found.append({**row, "cause": "dropped_outside" if lost else ""})
+    return found
+
+
+@pytest.fixture(scope="module")
+def page(rows) -> tuple[dict[str, Any], list[figures.Figure]]:
+    table = table_from_rows(rows, source="made up")
+    result = analyses.analyze(table, reference="human", tau=120.0, boot=199, perm=199, seed=0)
+    more = supplement.supplement(table, result, perm=199)
+    return build_page(result, rows, lab=None, title="made up", supplement=more)
+
+
+def section(page: Any, name: str) -> supplementary_sections.Section:
+    return next(part for part in page[0]["beyond"] if part.id == name)
+
+
+def test_every_section_has_its_place_in_the_contents_and_on_the_page(page):
+    made, _ = page
+    html = render_html(made)
+    ids = [part.id for part in made["beyond"]]
+    assert ids == ["failures", "sensitivity", "configuration", "time", "moved", "quantiles", "people"]
+    for name in ids:
+        assert f'<section id="{name}">' in html and f'href="#{name}"' in html
+
+
+def test_failures_are_counted_by_cause(page):
+    ((_, table),) = section(page, "failures").tables
+    robot = next(row for row in table.rows if row[0] == "robot")
+    assert [column.label for column in table.columns][3:] == ["Dropped outside"]
+    assert robot[1:] == ("36", "33", "3 (8.3 %)")
+
+
+def test_other_estimators_stand_beside_the_headline_one(page):
+    headings = [heading for heading, _ in section(page, "sensitivity").tables]
+    assert headings == [
+        "RMST by other estimators",
+        "HRT if timeouts meant the worst, or the best",
+        "RMST by order of operation",
+    ]
+    by_order = section(page, "sensitivity").tables[2][1]
+    assert by_order.columns[-1].label == "Operation 3"
+
+
+def test_sides_sessions_and_people_are_named(page):
+    assert any("tote right, camera left" in row for row in section(page, "configuration").tables[0][1].rows)
+    assert "p07, p08" in section(page, "time").note
+    assert [column.label for column in section(page, "time").tables[1][1].columns][1:3] == [
+        "s-1, moved %",
+        "s-2, moved %",
+    ]
+
+
+def test_the_pair_says_how_many_blocks_it_rests_on(page):
+    ((_, table),) = section(page, "moved").tables
+    assert table.rows[0][0] == "human – robot" and table.rows[0][3] == "12 blocks"
+
+
+def test_every_figure_comes_with_the_numbers_it_draws(page):
+    drawn = {figure.name: figure for figure in page[1]}
+    assert {"qq-towels", "qq-spoons", "trend"} <= set(drawn)
+    lines = list(csv.DictReader(io.StringIO(drawn["qq-towels"].csv)))
+    assert all(float(line["arm_s"]) > float(line["reference_s"]) for line in lines)
+    assert len(list(csv.DictReader(io.StringIO(drawn["trend"].csv)))) == 24
+
+
+def test_without_a_supplement_the_page_is_as_it_was(rows):
+    result = analyses.analyze(table_from_rows(rows, source=""), reference="human", tau=120.0, boot=19, perm=19, seed=0)
+    made, _ = build_page(result, rows, lab=None, title="made up")
+    assert made["beyond"] == []

@@ -1,0 +1,143 @@
+"""What the doctor says of a machine, each check at the boundary it judges."""
+
+from __future__ import annotations
+
+import resource
+from itertools import cycle
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from labctl.checks import doctor
+from labctl.checks.doctor import (
+    Check,
+    check_clock,
+    check_extras,
+    check_free_disk,
+    check_fsync,
+    check_python,
+    check_realtime,
+)
+from labctl.clock import ManualClock
+from labctl.store.lab_folder import read_cell
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+class SteppingClock(ManualClock):
+    """Gives the next of some steps with every reading."""
+
+    def __init__(self, *steps_ns: int) -> None:
+        super().__init__(start_ns=10**12)
+        self._steps = cycle(steps_ns)
+
+    def now_ns(self) -> int:
+        self._now_ns += next(self._steps)
+        return self._now_ns
+
+
+def test_an_old_python_fails():
+    assert check_python((3, 10, 12)).level == "fail"
+    assert check_python((3, 11, 0)).level == "ok"
+
+
+def test_a_slow_disk_warns_and_says_what_to_do(tmp_path: Path):
+    slow = check_fsync(tmp_path, SteppingClock(60_000_000))
+    assert slow.level == "warn" and "60.0 ms" in slow.text and "SSD" in slow.remedy
+    assert check_fsync(tmp_path, SteppingClock(4_000_000)).level == "ok"
+
+
+def test_a_folder_that_cannot_be_written_fails(tmp_path: Path):
+    assert check_fsync(tmp_path / "missing", SteppingClock(1)).level == "fail"
+
+
+def test_nothing_is_left_in_the_folder_that_was_tried(tmp_path: Path):
+    check_fsync(tmp_path, SteppingClock(1))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_clock_that_goes_back_fails_and_a_coarse_one_warns():
+    assert check_clock(SteppingClock(50, -10)).level == "fail"
+    assert check_clock(SteppingClock(10_000_000)).level == "warn"
+    assert check_clock(ManualClock()).level == "warn"
+    assert check_clock(SteppingClock(50)).level == "ok"
+
+
+def test_realtime_limits_below_what_a_control_loop_asks_for_warn():
+    assert check_realtime(0).level == "warn"
+    assert check_realtime(99).level == "ok"
+    assert check_realtime(resource.RLIM_INFINITY).level == "ok"
+
+
+def test_a_missing_extra_is_no_fault_and_names_its_pip_line():
+    (check,) = check_extras({"teeth": ("no_such_module_anywhere", "biting")})
+    assert check.level == "ok" and check.remedy == "pip install 'labctl[teeth]'"
+
+
+def test_too_little_disk_fails(tmp_path: Path):
+    assert check_free_disk(tmp_path, min_free_gb=1e9).level == "fail"
+    assert check_free_disk(tmp_path, min_free_gb=0.0).level == "ok"
+
+
+@pytest.mark.parametrize(("levels", "expected"), [(("ok", "warn"), True), (("ok", "fail"), False)])
+def test_only_a_failed_check_stops_a_cell(levels: tuple[doctor.Level, ...], expected: bool):
+    assert doctor.runnable(Check("x", level, "") for level in levels) is expected
+
+
+def test_the_simulated_cell_could_run(tmp_path: Path):
+    checks = doctor.check_cell(ROOT / "hw_configs" / "sim_fr3.toml", tmp_path)
+    assert [check for check in checks if check.level == "fail"] == []
+    assert {check.name for check in checks} >= {"cell", "arm", "camera:wrist", "operator"}
+
+
+def test_a_cell_with_an_unknown_driver_could_not(tmp_path: Path):
+    cell = tmp_path / "cell.toml"
+    text = (ROOT / "hw_configs" / "sim_fr3.toml").read_text()
+    cell.write_text(text.replace('driver = "sim_fr3"', 'driver = "sim_fr4"'))
+    failed = [check for check in doctor.check_cell(cell, tmp_path) if check.level == "fail"]
+    assert [check.name for check in failed] == ["arm"]
+    assert "sim_fr3" in failed[0].text
+
+
+def test_a_broken_cell_file_is_a_failed_check_not_an_exception(tmp_path: Path):
+    (check,) = doctor.check_cell(tmp_path / "none.toml", tmp_path)
+    assert check.level == "fail" and "no such file" in check.text
+
+
+def test_every_extra_the_package_declares_is_looked_for():
+    import tomllib
+
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(doctor.EXTRAS) == set(declared) - {"all", "test", "lint"}
+
+
+def test_every_core_dependency_is_looked_for():
+    import re
+    import tomllib
+
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert set(doctor.CORE) == {re.split("[<>=]", line)[0] for line in declared}
+
+
+@pytest.mark.parametrize("cell", ["fr3_droid_cell", "emulated_fr3"])
+def test_states_of_an_fr3_are_taken_from_the_network_by_whoever_may(cell: str, monkeypatch: pytest.MonkeyPatch):
+    made = read_cell(ROOT / "hw_configs" / f"{cell}.toml")
+
+    def socket_of(*_: object):
+        if not allowed:
+            raise PermissionError(1, "Operation not permitted")
+        return SimpleNamespace(close=lambda: None)
+
+    monkeypatch.setattr(doctor.socket, "socket", socket_of)
+    for allowed, level in ((True, "ok"), (False, "warn")):
+        (check,) = doctor.check_capture(made)
+        assert check.level == level and bool(check.remedy) != allowed
+    told = made.robot.options["driver_options"] if cell == "emulated_fr3" else made.robot.options
+    told["states"] = "client"
+    assert doctor.check_capture(made) == []
+
+
+def test_a_robot_of_another_make_is_not_captured():
+    assert doctor.check_capture(read_cell(ROOT / "hw_configs" / "emulated_ur5e.toml")) == []
+    assert doctor.check_capture(read_cell(ROOT / "hw_configs" / "sim_fr3.toml")) == []

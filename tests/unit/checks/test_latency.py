@@ -1,0 +1,152 @@
+"""A camera's latency is found from a filmed clock, whatever the browser's clock says; what cannot be found says why."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.filmed_screen import CLOCK, OFFSET_MS, REFRESH_NS, Absent, Screen, ScreenCamera
+
+from labctl.checks.clock_page import KEPT, ClockPage, PageClock
+from labctl.checks.latency import Latency, advice, delays, measure, measure_all, wait_for_page
+from labctl.clock import MILLISECOND, SECOND, ManualClock
+from labctl.config.cell_schema import parse_cell
+from labctl.errors import DeviceLost, InputError
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def page() -> Iterator[ClockPage]:
+    with ClockPage(CLOCK) as made:
+        yield made
+
+
+@pytest.fixture
+def screen(page: ClockPage) -> Iterator[Screen]:
+    with Screen(page) as made:
+        wait_for_page(page, CLOCK, 20.0)
+        yield made
+
+
+@pytest.mark.parametrize("latency_s", [0.0, 0.045, 0.12])
+def test_a_known_latency_is_found_to_a_few_milliseconds(page: ClockPage, screen: Screen, latency_s: float) -> None:
+    """A frame is exposed at any moment of a refresh, so that single delays spread by half of one to each side."""
+    camera = ScreenCamera(screen.start_ns, latency_s)
+    found = measure("wrist", camera, page, CLOCK, enough=60)
+    assert found.median_s == pytest.approx(latency_s, abs=0.005)
+    assert found.p95_s - found.median_s <= REFRESH_NS / SECOND / 2 + 0.002
+    assert found.n >= 55 and camera.closed
+    assert found.line() == f"latency_s = {found.median_s:.3f}"
+
+
+def test_the_browsers_clock_is_converted_by_the_quickest_exchange() -> None:
+    clock = PageClock()
+    for delay_ms, offset_ms in ((9.0, 5.0), (0.4, OFFSET_MS), (30.0, -7.0), (2.0, 3.0), (5.0, 1.0)):
+        assert not clock.known
+        clock.add(100.0, round((100.0 + delay_ms / 2 + offset_ms) * MILLISECOND), 100.0 + delay_ms)
+    assert clock.known and clock.error_ms == pytest.approx(0.2)
+    assert clock.to_host_ns(250.5) == round((250.5 + OFFSET_MS) * MILLISECOND)
+
+
+def told(page: ClockPage, shown: list, load: float = 1) -> None:
+    """Numbers shown, told by a browser whose clock is the host's."""
+    now_ms = page._host.now_ns() / MILLISECOND
+    before = {"sent": now_ms, "host_ns": page._host.now_ns(), "received": now_ms}
+    page.told({"load": load, "sent": now_ms, "shown": shown, "before": before})
+
+
+def test_a_number_is_on_the_screen_until_the_next_one_and_one_never_shown_has_no_time() -> None:
+    page = ClockPage(ManualClock(SECOND))
+    for number in range(5):
+        told(page, [[number, 100.0 + 20 * number]])
+    assert page.shown(2) == (140 * MILLISECOND, 160 * MILLISECOND)
+    assert page.shown(4) == (180 * MILLISECOND, 180 * MILLISECOND), "nothing came after it yet"
+    assert page.shown(5) is None
+    late = delays({2: [155 * MILLISECOND], 77: [1]}, page)
+    assert late.tolist() == [5 * MILLISECOND]
+    page._server.server_close()
+
+
+def test_a_page_that_was_loaded_again_counts_anew_by_a_clock_of_its_own() -> None:
+    page = ClockPage(ManualClock(SECOND))
+    for number in range(6):
+        told(page, [[number, 100.0]])
+    assert page.open
+    told(page, [[1, 5.0]], load=2)
+    assert not page.open and page.shown(3) is None
+    page._server.server_close()
+
+
+def test_old_numbers_are_forgotten() -> None:
+    page = ClockPage(ManualClock(SECOND))
+    for first in range(0, KEPT + 2000, 1000):
+        told(page, [[number, float(number)] for number in range(first, first + 1000)])
+    assert page.shown(500) is None and page.shown(KEPT + 500) is not None and len(page._shown) == KEPT
+    page._server.server_close()
+
+
+def test_what_cannot_be_measured_says_why(page: ClockPage, screen: Screen) -> None:
+    with pytest.raises(DeviceLost, match=r"no code in \d+ pictures; it must see the whole square"):
+        measure("wrist", ScreenCamera(screen.start_ns, 0.0, blind=True), page, CLOCK, patience_s=0.5)
+    with pytest.raises(DeviceLost, match="no camera 123 here"):
+        measure("wrist", Absent(screen.start_ns, 0.0), page, CLOCK)
+    with pytest.raises(DeviceLost, match=r"the code was read in \d+ of \d+ pictures, 30 are needed"):
+        measure("wrist", ScreenCamera(screen.start_ns, 0.0), page, CLOCK, patience_s=0.3)
+
+
+def test_a_code_that_the_page_has_not_told_of_yet_is_not_another_pages() -> None:
+    assert "bring it closer" in advice("wrist", 20, 9, 8)
+    assert "another such page" in advice("wrist", 60, 40, 8)
+
+
+def test_codes_of_another_page_are_noticed(page: ClockPage, screen: Screen) -> None:
+    with ClockPage(CLOCK) as other, pytest.raises(DeviceLost, match="is another such page in view"):
+        measure("wrist", ScreenCamera(screen.start_ns, 0.0), other, CLOCK, enough=40)
+
+
+def test_a_page_nobody_opens_is_not_waited_for_for_ever(page: ClockPage) -> None:
+    with pytest.raises(DeviceLost, match=r"no browser has opened http://127\.0\.0\.1"):
+        wait_for_page(page, CLOCK, 0.1)
+
+
+def test_simulated_cameras_and_unknown_names_are_told(page: ClockPage) -> None:
+    cell = parse_cell((ROOT / "hw_configs/sim_fr3.toml").read_text(), "c.toml").model_dump(mode="json")
+    found, failed = measure_all(cell, None, page, CLOCK)
+    assert found == []
+    blind = "is simulated and films no screen; its latency is 0"
+    assert failed == [f"camera {name} {blind}" for name in ("over_shoulder", "wrist")]
+    with pytest.raises(InputError, match="no camera 'front' in this cell; it has: over_shoulder, wrist"):
+        measure_all(cell, "front", page, CLOCK)
+
+
+def test_the_page_is_served_on_loopback_and_answers_nothing_else(page: ClockPage) -> None:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    html = opener.open(page.url).read().decode()
+    assert page.url.startswith("http://127.0.0.1:") and "<canvas>" in html
+    assert "http://" not in html and "https://" not in html, "it needs nothing from elsewhere"
+    for path, body in (("etc", None), ("told", b"scrap"), ("told", b"{}"), ("other", b"{}")):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            opener.open(page.url + path, data=body)
+        assert refused.value.code in (400, 404)
+        refused.value.close()
+    body = json.dumps({"load": 1, "sent": 1.0, "shown": [], "before": None}).encode()
+    assert set(json.loads(opener.open(page.url + "told", data=body).read())) == {"host_ns", "say"}
+
+
+def test_a_port_that_is_taken_is_one_line(page: ClockPage) -> None:
+    with pytest.raises(InputError, match="cannot be served on"):
+        ClockPage(CLOCK, int(page.url.rsplit(":", 1)[1].strip("/")))
+
+
+def test_a_result_as_plain_values() -> None:
+    found = Latency("wrist", 150, 180, 0.04512, 0.05333, 0.204)
+    assert found.body() == {
+        "camera": "wrist", "n": 150, "seen": 180, "median_s": 0.0451, "p95_s": 0.0533, "error_ms": 0.2,
+    }  # fmt: skip
+    assert np.isclose(found.body()["median_s"], found.median_s, atol=1e-4)

@@ -1,0 +1,133 @@
+"""The size of a protocol and its hours, and what `labctl plan` prints of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labctl import cli
+from labctl.checks.protocol_size import Effort, hours, preview
+from labctl.errors import InputError
+from labctl.store.lab_folder import read_plan
+
+ROOT = Path(__file__).resolve().parents[3]
+DEMO = ROOT / "protocols" / "demo.toml"
+NOTHING = Effort(0, 0, 0, None, 0, 3600, 0, 3, 0)
+
+
+def demo(effort: Effort | None = None):
+    plan = read_plan(DEMO)
+    return preview(plan.protocol, plan.fixture, effort)
+
+
+def changed(folder: Path, before: str, after: str) -> Path:
+    file = folder / "changed.toml"
+    text = DEMO.read_text()
+    assert before in text
+    file.write_text(text.replace("../fixtures", str(ROOT / "fixtures")).replace(before, after))
+    return file
+
+
+def test_the_demo_has_a_block_for_every_condition_and_replicate():
+    seen = demo()
+    assert (seen.blocks, seen.trials, seen.policies, seen.human) == (12, 48, 3, True)
+    assert sum(trials for _, _, trials in seen.conditions) == seen.trials
+
+
+def test_hours_are_the_stated_parts_of_every_trial():
+    bare = demo(NOTHING).hours
+    assert bare.total == pytest.approx(48 * (6.0 + 120.0) / 3600)  # arming and the whole budget
+    stated = demo(Effort(90, 30, 20, 60, 0.0, 3600, 0, 3, 0)).hours
+    assert stated.total == pytest.approx(48 * (90 + 6 + 60 + 30 + 20) / 3600)
+    assert bare.running_is_at_most and not stated.running_is_at_most
+
+
+def test_voids_are_run_again_breaks_follow_work_and_every_evening_opens_and_closes():
+    # 100 trials of 100 s staging and 100 s run; one in five episodes is void: 25 more of them, not scored
+    found = hours(100, 0.0, 100.0, Effort(100, 0, 0, None, 0.2, 3600, 720, 2.5, 1800))
+    assert found.voids == pytest.approx(25 * 200 / 3600)
+    work = (100 + 25) * 200 / 3600
+    assert found.breaks == pytest.approx(work * 0.2)
+    assert found.sessions == 5  # 6.94 h of work and 1.39 h of breaks in evenings with 2 h left
+    assert found.sessions_open_close == pytest.approx(2.5)
+    assert found.total == pytest.approx(work * 1.2 + 2.5)
+
+
+parts = [field.name for field in fields(Effort) if field.name not in ("run_s", "session_h", "break_every_s")]
+
+
+@settings(deadline=None)
+@given(which=st.sampled_from(parts), more=st.floats(0.0, 0.4))
+def test_more_effort_never_takes_less_time_and_parts_make_the_whole(which: str, more: float):
+    more = more if which == "void_share" else 100 * more
+    base = Effort()
+    found = hours(48, 6.0, 120.0, Effort(**{**asdict(base), which: getattr(base, which) + more}))
+    before = hours(48, 6.0, 120.0, base)
+    assert found.total >= before.total - 1e-9
+    values = asdict(found)
+    named = sum(v for k, v in values.items() if k not in ("total", "sessions", "running_is_at_most"))
+    assert named == pytest.approx(found.total)
+
+
+def test_an_evening_too_short_for_one_trial_is_refused():
+    with pytest.raises(InputError, match="leaves no time for a trial"):
+        hours(10, 6.0, 240.0, Effort(session_h=0.4))
+
+
+def test_the_preview_names_no_arm():
+    names = {arm.name for arm in read_plan(DEMO).protocol.arm}
+    told = " ".join(str(value) for key, value in asdict(demo()).items() if key != "question")
+    assert not [name for name in names if name in told]
+
+
+def typed(*words: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    code = cli.call(["plan", *words])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_the_verb_prints_what_the_size_can_resolve_and_the_hours(capsys: pytest.CaptureFixture[str]):
+    code, out, _ = typed(str(DEMO), capsys=capsys)
+    assert code == 0
+    assert "0.00049 for one pair of arms, 0.0015 by Holm over 3 pairs" in out
+    assert "RMSTs that differ by a factor of 2.21 or more" in out and "no difference if only 20%" in out
+    assert "voids, run again" in out and "at most 5.1 in all" in out
+    names = [arm.name for arm in read_plan(DEMO).protocol.arm if arm.kind == "policy"]
+    assert not [name for name in names if name in out]
+
+
+def test_planned_looks_are_printed_with_their_levels(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = changed(tmp_path, "alpha = 0.05\n", "alpha = 0.05\n[analysis.looks]\nfractions = [0.5, 0.75, 1.0]\n")
+    code, out, _ = typed(str(file), capsys=capsys)
+    assert code == 0
+    # levels at 50, 75 and 100 %: 2 (1 - Phi(2.9626)), 2 (1 - Phi(2.3590)), 2 (1 - Phi(2.0141)); see test_spending
+    assert "0.00305" in out and "0.0183" in out and "0.044" in out
+    assert "warning: look 1 cannot stop: 6 blocks" in out
+    code, out, _ = typed(str(file), "--json", capsys=capsys)
+    found = json.loads(out)
+    assert found["looks_after"] == [6, 9, 12]
+    assert [look["blocks"] for look in found["resolution"]["looks"]] == [6, 9, 12]
+
+
+def test_a_design_too_small_to_conclude_anything_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = changed(tmp_path, "blocks_per_condition = 3", "blocks_per_condition = 1")
+    code, out, _ = typed(str(file), capsys=capsys)
+    assert code == 0 and "warning: 4 blocks cannot reach p <= 0.05" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--run-s", "500"], "beyond the episode budget of 120 s"),
+        (["--session-h", "0.4"], "leaves no time for a trial"),
+        (["--void-share", "1"], "--void-share"),
+    ],
+)
+def test_a_mistake_is_one_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]):
+    code, out, err = typed(str(DEMO), *words, capsys=capsys)
+    assert code == 2 and out == "" and said in err and err.count("\n") == 1

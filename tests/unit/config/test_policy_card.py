@@ -1,0 +1,196 @@
+"""A card that leaves a policy's meaning open is refused, at its line, in words that say what to write instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from labctl.drivers.policy import actions
+from support.cards import CAMERA, card, card_toml
+
+from labctl.config import policy_card
+from labctl.config.policy_card import cameras_of, parse_card
+from labctl.errors import InputError
+from labctl.store.lab_folder import read_plan
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = sorted((ROOT / "protocols" / "cards").glob("*.toml"))
+WRIST, WRIST_INPUT = 'camera = "wrist"', '[[input]]\nkey = "observation/wrist'
+JOINTS, TWICE = 'state = ["joint_position"]', 'key = "observation/joint_position" #'
+DROID = (ROOT / "protocols" / "cards" / "pi05_droid.toml").read_text()
+
+
+def refused(text: str, at: str) -> str:
+    """The refusal of a card, after asserting that it names the first line that holds `at`."""
+    with pytest.raises(InputError) as caught:
+        parse_card(text, "card.toml")
+    message = str(caught.value)
+    line = text[: text.index(at)].count("\n") + 1
+    assert message.startswith(f"card.toml:{line}: ") and "\n" not in message, message
+    return message
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_card_is_a_card(path: Path):
+    assert parse_card(path.read_text(), path.name).policy.name
+
+
+def test_there_is_an_example_for_every_dialect():
+    assert {parse_card(path.read_text(), path.name).policy.dialect for path in EXAMPLES} == set(policy_card.DIALECTS)
+
+
+def test_the_words_of_cards_are_the_ones_the_table_of_meanings_knows():
+    assert policy_card.SPACES == actions.SPACES
+    assert tuple(actions.ROTATION_WIDTH) == policy_card.ROTATIONS
+    assert tuple(actions.GRIPPERS) == policy_card.GRIPPERS
+
+
+@pytest.mark.parametrize("space", ["unknown", "velocity", "joint-velocity", "droid"])
+def test_an_action_space_that_is_not_known_is_never_guessed(space: str):
+    text = DROID.replace('"droid_joint_velocity"', f'"{space}"')
+    message = refused(text, "space =")
+    assert "a policy whose action space is not known is never run" in message
+    assert all(known in message for known in policy_card.SPACES)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "at", "says"),
+    [
+        ("rate_hz = 15.0", "rate_hz = 10.0", "rate_hz", "units per step of 15 Hz"),
+        ("execute = 8", "execute = 16", "execute", "more than the 15"),
+        ('late = "hold"', 'late = "ignore"', "late", "'hold' or 'end'"),
+        ("give_up_s = 10.0", "give_up_s = 0.5", "give_up_s", "before the deadline"),
+        ('binarise_at = 0.5', 'binarise = 0.5', "binarise", "did you mean 'binarise_at'"),
+        ('action = "0_open_1_closed"', 'action = "closed"', 'action = "closed"', "known: 0_open_1_closed"),
+        ("open_m = 0.085", "open_m = 0.085\nclosed_m = 0.1", "closed_m", "not below open_m"),
+        ('resize = "pad" ', "# ", "[[input]]", "say how pictures are resized"),
+        ("width = 224\n", "", "[[input]]", "pad needs a width and a height"),
+        ('resize = "pad" ', 'resize = "none" ', "[[input]]", "resize is none"),
+        (WRIST, "", WRIST_INPUT, "needs one source"),
+        (WRIST, WRIST + '\nprompt = true', WRIST_INPUT, "camera and prompt"),
+        ('key = "prompt"', TWICE, TWICE, "given twice"),
+        (JOINTS, 'state = ["joints"]', 'state = ["joints"]', "known: joint_position"),
+        (JOINTS, JOINTS + '\nsteps = [-1, 0]', '[[input]]\nkey = "observation/joint', "no picture"),
+        (WRIST, WRIST + '\nsteps = [0, -15]', "steps", "count up to now"),
+        ("horizon = 15", 'rotation = "rotvec"', "rotation", "drop it"),
+        ("horizon = 15", 'relative_to = "measured"', "relative_to", "drop it"),
+        ("horizon = 15", "scale = [1.0]", "[action]", "says how it is clipped"),
+        ("warm_calls = 2", 'starts = "capture"', "starts", "measured at each step"),
+        ("warm_calls = 2", "ask_ahead_s = 0.2", "ask_ahead_s", 'needs starts = "capture"'),
+        ("ready_s = 180.0", 'gpu = "0"', "[server]", "a server that `start` starts"),
+        ('dialect = "openpi"', 'dialect = "lerobot"', "dialect", "'openpi', 'roboarena', 'gr00t' or 'callable'"),
+        ('dialect = "openpi"', 'dialect = "roboarena"', "execute", "followed to its end"),
+        ('dialect = "openpi"', 'dialect = "gr00t"', 'key = "observation/exterior', "begin with video."),
+    ],
+    ids=lambda value: value.replace("\n", " ")[:34],
+)  # fmt: skip
+def test_what_is_wrong_is_refused_at_its_line(old: str, new: str, at: str, says: str):
+    assert old in DROID
+    text = DROID.replace(old, new, 1)
+    whole = text
+    if at in ("[[input]]", "execute", "[action]", "[server]", "binarise", "late", "rotation", "relative_to"):
+        at = next(line for line in text.splitlines() if line.startswith(at))
+    assert says in refused(whole, at)
+
+
+def test_a_delta_has_to_say_from_what_and_a_pose_how_it_is_turned():
+    delta = card_toml().replace('"joint_position"\nexecute', '"joint_delta"\nexecute')
+    assert "say from what" in refused(delta, "[action]")
+    pose = card_toml().replace('"joint_position"\nexecute', '"tcp_pose"\nexecute')
+    assert "quaternion_xyzw, quaternion_wxyz, euler_xyz" in refused(pose, "[action]")
+
+
+def test_a_shifted_tool_is_refused_where_velocities_would_be_those_of_another_point():
+    text = card_toml().replace('"joint_position"\nexecute', '"tcp_velocity"\nexecute')
+    assert parse_card(text, "card.toml").action.space == "tcp_velocity"
+    assert "moves otherwise" in refused(text + "[tool]\nshift_m = [0.0, 0.0, 0.1]\n", "shift_m")
+
+
+@pytest.mark.parametrize(("base", "first", "fits"), [(1, 1, True), (0, 0, True), (1, 0, False), (0, 1, False)])
+def test_exterior_cameras_are_numbered_from_the_base_the_card_states(base: int, first: int, fits: bool):
+    inputs = "".join(
+        CAMERA.format(key=f"observation/exterior_image_{first + i}_left", camera=f"c{i}") for i in range(2)
+    )
+    text = card_toml("roboarena", inputs=inputs) + f"[roboarena]\ncamera_index_base = {base}\n"
+    if fits:
+        assert parse_card(text, "card.toml").roboarena.camera_index_base == base
+    else:
+        assert f"with camera_index_base = {base} the first is {base}" in refused(text, 'key = "observation/ext')
+
+
+def test_the_cameras_of_a_card_come_once_each():
+    inputs = "".join(CAMERA.format(key=key, camera="wrist") for key in ("a", "b"))
+    assert cameras_of(card(inputs=inputs)) == ("wrist",)
+    assert cameras_of(card()) == ()
+
+
+PROTOCOL = """
+[protocol]
+name = "p"
+question = "q"
+fixture = "two_totes.toml"
+[trial]
+items_staged = 1
+budget_s_per_item = 10.0
+arming_s = 6.0
+instruction = "Move."
+[design]
+objects = ["towels"]
+layouts = ["layout-1"]
+blocks_per_condition = 1
+[analysis]
+tau_s = 10.0
+[[arm]]
+name = "a"
+kind = "policy"
+controller = "sim_policy"
+[[arm]]
+name = "b"
+kind = "policy"
+controller = "policy_openpi"
+[arm.options]
+card = "cards/b.toml"
+endpoint = "ws://127.0.0.1:1"
+"""
+
+
+def lab(tmp_path: Path, protocol: str = PROTOCOL, text: str | None = None) -> Path:
+    (tmp_path / "cards").mkdir()
+    (tmp_path / "two_totes.toml").write_bytes((ROOT / "fixtures/two_totes.toml").read_bytes())
+    (tmp_path / "cards/b.toml").write_text(card_toml() if text is None else text)
+    (tmp_path / "p.toml").write_text(protocol)
+    return tmp_path / "p.toml"
+
+
+def test_a_plan_holds_the_cards_it_names_as_they_are_written(tmp_path: Path):
+    assert read_plan(lab(tmp_path)).cards == {"cards/b.toml": card_toml()}
+
+
+def line_of(path: Path, at: str) -> str:
+    text = path.read_text()
+    return f"{path}:{text[: text.index(at)].count(chr(10)) + 1}: "
+
+
+def test_what_a_card_says_wrong_is_named_with_the_cards_own_line(tmp_path: Path):
+    path = lab(tmp_path, text=card_toml().replace('space = "joint_position"', 'space = "unknown"'))
+    with pytest.raises(InputError) as caught:
+        read_plan(path)
+    assert str(caught.value).startswith(line_of(tmp_path / "cards/b.toml", "space ="))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "at", "says"),
+    [
+        ("cards/b.toml", "cards/c.toml", "card =", "is no file; "),
+        ('card = "cards/b.toml"', "card = 3", "card =", "name a file"),
+        ('card = "cards/b.toml"', "", 'controller = "policy_openpi"', "needs a policy card"),
+        ("policy_openpi", "policy_gr00t", "card =", "speaks gr00t, its card says 'openpi'; use policy_openpi"),
+    ],
+)
+def test_a_protocol_that_names_no_fitting_card_is_refused_at_its_line(
+    tmp_path: Path, old: str, new: str, at: str, says: str
+):
+    path = lab(tmp_path, PROTOCOL.replace(old, new))
+    with pytest.raises(InputError) as caught:
+        read_plan(path)
+    assert str(caught.value).startswith(line_of(path, at)) and says in str(caught.value)

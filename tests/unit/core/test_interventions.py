@@ -1,0 +1,85 @@
+"""A person's touch is an interval of an episode with a kind, and what it means for the numbers of an arm."""
+
+from __future__ import annotations
+
+import pytest
+
+from labctl.clock import SECOND
+from labctl.core import timeline
+from labctl.core.events import Event, Kind
+from labctl.core.interventions import Intervention, Ran, by_arm, interventions, spans, unaided
+from labctl.reporting.measures import taken_over
+
+
+def event(seq: int, kind_: Kind, /, **body) -> Event:
+    return Event(seq, kind_, seq, "b", "w", "ann", "t", "e", body)
+
+
+def began(seq: int, number: int, at_s: float, kind: str = "other", by: str = "console") -> Event:
+    return event(seq, Kind.INTERVENTION_BEGAN, number=number, kind=kind, by=by, t_ns=round(at_s * SECOND))
+
+
+def over(seq: int, number: int, at_s: float, kind: str) -> Event:
+    return event(seq, Kind.INTERVENTION_ENDED, number=number, kind=kind, t_ns=round(at_s * SECOND), note="")
+
+
+ENDED = event(9, Kind.EPISODE_ENDED, reason="budget", end_ns=60 * SECOND)
+
+
+def test_an_interval_has_the_kind_it_turned_out_to_be():
+    found = interventions([began(1, 0, 10), over(2, 0, 14, "reset"), ENDED])["e"]
+    assert found == [Intervention(0, "reset", "console", 10 * SECOND, 14 * SECOND)]
+
+
+def test_a_touch_that_nobody_ended_lasts_until_the_motion_does_even_when_its_kind_is_told_later():
+    assert interventions([began(1, 0, 50), ENDED])["e"][0].to_ns == 60 * SECOND
+    late = over(10, 0, 60, "hand_in_scene")
+    found = interventions([began(1, 0, 50), ENDED, late])["e"][0]
+    assert (found.to_ns, found.kind) == (60 * SECOND, "hand_in_scene")
+
+
+def test_spans_are_joined_and_cut_to_the_timed_part():
+    touches = [
+        Intervention(0, "other", "console", 5 * SECOND, 12 * SECOND),
+        Intervention(1, "take_over", "device", 11 * SECOND, 20 * SECOND),
+        Intervention(2, "reset", "console", 58 * SECOND, None),
+    ]
+    assert spans(touches, 10 * SECOND, 60 * SECOND) == [(10 * SECOND, 20 * SECOND), (58 * SECOND, 60 * SECOND)]
+    assert spans(touches, 30 * SECOND, 40 * SECOND) == []
+
+
+def test_an_item_is_unaided_when_nobody_touched_the_time_it_took():
+    # items at 10, 20, 30, 40 s after go; a hand from 21 to 22 s falls in the third
+    moved = [10, 20, 30, 40]
+    assert unaided(moved, [(21, 22)], 0) == 3
+    assert unaided(moved, [(18, 22)], 0) == 2, "it reaches into two"
+    assert unaided(moved, [], 0) == 4
+
+
+def test_an_arm_by_hand():
+    touch = Intervention(0, "reset", "console", 10 * SECOND, 16 * SECOND)
+    ran = [
+        Ran("a", [touch], 0, 60 * SECOND, [12 * SECOND, 30 * SECOND]),
+        Ran("a", [], 0, 120 * SECOND, [20 * SECOND]),
+        Ran("b", [], 0, 60 * SECOND, []),
+    ]
+    a, b = by_arm(ran, ["a", "b", "c"])
+    assert (a["episodes"], a["touched"], a["interventions"], a["by_kind"]) == (2, 1, 1, {"reset": 1})
+    assert (a["touched_s"], a["robot_s"]) == (6.0, 180.0)
+    assert a["per_hour"] == pytest.approx(20.0)  # one in three minutes
+    # the first item ended in the touch and the second began in it
+    assert (a["moved"], a["unaided"]) == (3, 1)
+    assert (b["touched"], b["per_hour"], b["by_kind"]) == (0, 0.0, {})
+
+
+def test_an_episode_that_somebody_took_over_is_named_and_one_that_was_touched_otherwise_is_not():
+    assert taken_over([began(1, 0, 10, "take_over", "device"), ENDED]) == {"e"}
+    assert taken_over([began(1, 0, 10), over(2, 0, 12, "take_over"), ENDED]) == {"e"}, "as it turned out"
+    assert taken_over([began(1, 0, 10, "take_over"), over(2, 0, 12, "reset"), ENDED]) == set()
+
+
+def test_the_lane_shows_what_the_hand_did_and_then_nothing():
+    told = [began(1, 0, 10), over(2, 0, 14, "reset"), ENDED]
+    assert [(mark.t_ns // SECOND, mark.label) for mark in timeline.intervention_lane(told)] == [(10, "reset"), (14, "")]
+    said = [text for _, level, text in timeline.event_lines(told[:2])]
+    assert said == ["intervention begins: other", "intervention over: reset"]

@@ -1,0 +1,157 @@
+"""What counts in an episode, and what the clock makes due."""
+
+import pytest
+
+from labctl.clock import SECOND
+from labctl.core.events import EndReason
+from labctl.core.rollout import (
+    CLOSE_PATIENCE_NS,
+    GO_PATIENCE_NS,
+    SETTLE_NS,
+    VOIDABLE,
+    Rollout,
+    lost_reason,
+    proposal,
+    recording_gaps,
+)
+
+GO = 100 * SECOND
+BUDGET = 10 * SECOND
+DEADLINE = GO + BUDGET
+
+
+def rollout(**given) -> Rollout:
+    values = {"started_ns": GO - SECOND, "go_ns": GO, "items": 3, "cameras": ["camera:wrist"], **given}
+    return Rollout(
+        trial="t-1",
+        episode="e-1",
+        epoch=1,
+        task={},
+        start_due_ns=GO - SECOND,
+        budget_ns=BUDGET,
+        producers=["arm", "controller", "camera:wrist"],
+        **values,
+    )
+
+
+@pytest.mark.parametrize("t_ns", [GO - 1, DEADLINE + 1])
+def test_an_operation_outside_go_and_budget_is_not_counted(t_ns):
+    episode = rollout()
+    assert episode.take_operation("success", t_ns, None) is None
+    assert (episode.operations, episode.items_done) == ([], 0)
+
+
+@pytest.mark.parametrize("t_ns", [GO, DEADLINE])
+def test_an_operation_at_go_and_at_the_deadline_is_counted(t_ns):
+    episode = rollout()
+    found = episode.take_operation("success", t_ns, None)
+    assert found == {"op_index": 0, "result": "success", "t_ns": t_ns, "cause": None}
+    assert episode.items_done == 1
+
+
+def test_an_operation_before_go_or_after_the_end_is_not_counted():
+    assert rollout(go_ns=None).take_operation("success", GO, None) is None
+    assert rollout(reason=EndReason.OPERATOR).take_operation("success", GO + 1, None) is None
+
+
+def test_an_operation_that_arrives_late_counts_at_its_measured_time():
+    """The device's event of the last moment arrives after the budget: it counts, since the episode waits for it."""
+    episode = rollout()
+    assert episode.overdue(DEADLINE + SETTLE_NS - 1) is None
+    assert episode.take_operation("success", DEADLINE - 1, None) is not None
+    assert episode.overdue(DEADLINE + SETTLE_NS) == EndReason.BUDGET
+
+
+def test_lost_items_are_done_with_and_a_safety_stop_is_not_an_item():
+    episode = rollout()
+    for kind, cause in (("lost", "outside"), ("success", None), ("safety_stop", "reflex")):
+        episode.take_operation(kind, GO + 1, cause)
+    assert episode.items_done == 2
+    assert [operation["op_index"] for operation in episode.operations] == [0, 1, 2]
+
+
+def test_the_lease_never_reaches_beyond_the_budget():
+    assert rollout().lease_until(GO, SECOND) == GO + SECOND
+    assert rollout().lease_until(DEADLINE - 1, SECOND) == DEADLINE
+    assert rollout(go_ns=None).lease_until(GO, SECOND) == GO + SECOND
+
+
+def test_an_episode_that_never_goes_lost_its_controller():
+    episode = rollout(go_ns=None)
+    assert episode.started_ns is not None
+    last = episode.started_ns + GO_PATIENCE_NS
+    assert episode.overdue(last) is None
+    assert episode.overdue(last + 1) == EndReason.CONTROLLER_LOST
+    assert episode.next_due(last) == last + 1
+
+
+def test_an_episode_that_has_not_started_or_has_ended_is_never_overdue():
+    assert rollout(started_ns=None, go_ns=None).overdue(10 * DEADLINE) is None
+    assert rollout(reason=EndReason.ALL_DONE).overdue(10 * DEADLINE) is None
+
+
+def test_a_recording_is_delivered_when_the_recorder_and_every_camera_have_answered():
+    episode = rollout(reason=EndReason.ALL_DONE, closing_since_ns=GO)
+    assert not episode.delivered(GO)
+    episode.closed = {}
+    assert not episode.delivered(GO), "the camera's video is still being written"
+    episode.videos["camera:wrist"] = {}
+    assert episode.delivered(GO)
+
+
+def test_a_lost_camera_is_not_waited_for():
+    assert rollout(reason=EndReason.CAMERA_LOST, closing_since_ns=GO, closed={}, lost={"camera:wrist"}).delivered(GO)
+
+
+def test_delivery_is_waited_for_with_patience_and_no_longer():
+    episode = rollout(reason=EndReason.ALL_DONE, closing_since_ns=GO)
+    assert not episode.delivered(GO + CLOSE_PATIENCE_NS - 1)
+    assert episode.delivered(GO + CLOSE_PATIENCE_NS)
+    assert episode.next_due(GO) == GO + CLOSE_PATIENCE_NS
+    assert not rollout().delivered(10 * DEADLINE), "nothing was closed"
+
+
+def test_every_loss_of_a_process_may_void_and_no_other_end_does():
+    names = ("arm", "controller", "recorder", "camera:wrist")
+    assert {lost_reason(name) for name in names} | {EndReason.PROCESS_LOST} == VOIDABLE
+    assert not VOIDABLE & {EndReason.BUDGET, EndReason.ALL_DONE, EndReason.SAFETY_STOP, EndReason.SHUTDOWN}
+
+
+def test_the_proposed_outcome_adds_up():
+    happened = [{"result": kind} for kind in ("success", "lost", "success", "safety_stop")]
+    assert proposal(happened, 5) == {"items_staged": 5, "moved": 2, "lost": 1, "remaining": 2}
+
+
+def test_a_stream_that_stops_early_has_a_gap_and_a_slow_one_has_not():
+    streams = {"arm/state": {"t1_ns": GO - SECOND}, "camera/wrist": {"t1_ns": GO - SECOND}}
+    gaps = recording_gaps(streams, {"arm/state": 100.0, "camera/wrist": 2.0, "camera/lost": 2.0}, GO)
+    assert [(gap["stream"], gap["from_ns"], gap["lost"]) for gap in gaps] == [
+        ("arm/state", GO - SECOND, 100),
+        ("camera/lost", None, None),
+    ]
+
+
+def test_what_is_told_already_is_not_told_again_at_the_end_of_a_stream():
+    streams = {"camera/wrist": {"t1_ns": GO - 5 * SECOND}}
+    marked = [{"stream": "camera/wrist", "to_ns": GO - 2 * SECOND}, {"stream": "arm/state", "to_ns": GO}]
+    (gap,) = recording_gaps(streams, {"camera/wrist": 10.0}, GO, marked=marked, why={"camera/wrist": "unplugged"})
+    assert (gap["from_ns"], gap["lost"], gap["why"]) == (GO - 2 * SECOND, 20, "unplugged")
+    marked.append({"stream": "camera/wrist", "to_ns": GO - SECOND // 10})
+    assert recording_gaps(streams, {"camera/wrist": 10.0}, GO, marked=marked) == []
+
+
+def test_a_stream_without_a_sample_says_why_if_that_is_known():
+    (gap,) = recording_gaps({}, {"camera/wrist": 10.0}, GO, why={"camera/wrist": "no camera 123 here"})
+    assert gap["why"] == "nothing recorded: no camera 123 here"
+
+
+def test_missing_frames_add_up_for_each_camera():
+    gaps = [{"stream": "camera/wrist", "lost": 3}, {"stream": "camera/wrist", "lost": None}, {"stream": "x", "lost": 9}]
+    assert rollout(gaps=gaps).missing("camera:wrist") == 3
+    assert rollout(gaps=gaps).missing("camera:over_shoulder") == 0
+
+
+def test_a_video_is_waited_for_until_nobody_can_write_it():
+    given = {"reason": EndReason.ALL_DONE, "closing_since_ns": GO, "closed": {}, "lost": {"camera:wrist"}}
+    assert not rollout(**given, dying={"camera:wrist"}).delivered(GO)
+    assert rollout(**given).delivered(GO)

@@ -1,0 +1,285 @@
+"""A real arm over a link that does as told: what it gives, what it refuses, what stops it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from labctl.drivers.common.robot_tables import FR3
+from labctl.drivers.common.servoed_robot import StreamedArm
+from labctl.drivers.common.states import Sample, States
+from support.robot_rig import cell_named
+
+from labctl.clock import MILLISECOND, SECOND, MonotonicClock
+from labctl.devices import RobotStatus, Setpoints
+from labctl.errors import DeviceLost, DeviceRefused
+
+pytestmark = pytest.mark.real_time
+
+CLOCK = MonotonicClock()
+HOME = FR3.home + 0.05
+
+
+class Hand:
+    """A gripper that is where it was last asked to be."""
+
+    kind, stroke_m = "sim", 0.08
+
+    def __init__(self) -> None:
+        self.at, self.sound, self.stops, self.closed = 0.08, RobotStatus("idle"), 0, False
+
+    def connect(self) -> None: ...
+    def target(self, opening_m: float) -> None:
+        self.at = opening_m
+
+    def opening(self) -> float:
+        return self.at
+
+    def status(self) -> RobotStatus:
+        return self.sound
+
+    def stop(self) -> None:
+        self.stops += 1
+
+    def recover(self) -> None: ...
+    def close(self) -> None:
+        self.closed = True
+
+
+class Link:
+    """An arm that is at once where a setpoint sends it."""
+
+    def __init__(self) -> None:
+        self.q = FR3.home.copy()
+        self.given: list[np.ndarray] = []
+        self.halts = self.recoveries = self.rests = self.idles = 0
+        self.settled, self.closed = True, False
+        self.fail: Exception | None = None
+        self.sound = RobotStatus("idle")
+        self.at_home = threading.Event()
+        self.states: States | None = None
+
+    def open(self, states: States) -> None:
+        self.states = states
+        self._tell()
+
+    def _tell(self) -> None:
+        assert self.states is not None
+        zero = np.zeros(7)
+        tcp = np.array([0.4, 0, 0.3, 1, 0, 0, 0.0])
+        self.states.add(CLOCK.now_ns(), Sample(self.q.copy(), zero, zero, tcp, 0.0))
+
+    def start_q(self) -> np.ndarray:
+        return self.q.copy()
+
+    def give(self, q: np.ndarray, dq: np.ndarray) -> None:
+        if self.fail is not None:
+            raise self.fail
+        self.q = q.copy()
+        self.given.append(q.copy())
+        self._tell()
+
+    def rest(self, q: np.ndarray) -> bool:
+        self.rests += 1
+        return self.settled
+
+    def idle(self) -> None:
+        self.idles += 1
+        self._tell()
+
+    def halt(self) -> None:
+        self.halts += 1
+
+    def home(self, q: np.ndarray) -> None:
+        self.q = q.copy()
+
+    def homing(self) -> bool:
+        self._tell()
+        return not self.at_home.is_set()
+
+    def recover(self) -> bool:
+        self.recoveries += 1
+        self.fail = None
+        return True
+
+    def lost(self) -> str:
+        return self.sound.reason if self.sound.mode == "lost" else ""
+
+    def health(self) -> RobotStatus:
+        return self.sound
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def bench() -> Iterator[Any]:
+    made = Bench()
+    yield made
+    made.arm.close()
+
+
+class Bench:
+    def __init__(self) -> None:
+        cell = cell_named("emulated_fr3")
+        self.link, self.hand = Link(), Hand()
+        self.arm = StreamedArm(FR3, self.link, self.hand, cell, HOME)
+        self.arm.connect(CLOCK.now_ns())
+        self.events: list[Any] = []
+
+    def play(self, q: np.ndarray) -> Any:
+        """Give setpoints of the last tick and wait until they are decided."""
+        n = len(q)
+        t_ns = CLOCK.now_ns() + (np.arange(n) - n + 1) * 10 * MILLISECOND
+        first = self.arm.follow(Setpoints(t_ns, q, np.full(n, 0.04)))
+        parts = [first]
+        self.until(lambda: sum(self._asked(part) for part in parts + self._more(parts)) >= n)
+        return parts
+
+    @staticmethod
+    def _asked(part: Any) -> int:
+        return int(np.isfinite(part.requested[:, 0]).sum()) if len(part.t_ns) else 0
+
+    def _more(self, parts: list[Any]) -> list[Any]:
+        parts.append(self.arm.follow(Setpoints(np.empty(0, np.int64), np.empty((0, 7)), np.empty(0))))
+        return []
+
+    def until(self, found: Callable[[], object]) -> None:
+        over = CLOCK.now_ns() + 30 * SECOND
+        while not found():
+            self.events += self.arm.events()
+            assert CLOCK.now_ns() < over, "waited for 30 s in vain"
+            CLOCK.sleep_until(CLOCK.now_ns() + MILLISECOND)
+
+
+def near(n: int = 5) -> np.ndarray:
+    return FR3.home + 0.001 * np.arange(1, n + 1)[:, None] * np.ones(7)
+
+
+def test_what_is_given_is_what_the_limits_left_and_the_gripper_gets_its_opening(bench: Bench) -> None:
+    parts = bench.play(near())
+    limited = np.concatenate([part.limited for part in parts])
+    sent = np.concatenate([part.sent for part in parts])
+    assert (limited == sent).all()
+    assert bench.link.given and bench.hand.at == 0.04
+
+
+def test_a_loop_held_up_while_it_limits_setpoints_leads_to_no_jump(bench: Bench, monkeypatch: Any) -> None:
+    arm, limits = bench.arm, cell_named("emulated_fr3")["robot"]["limits"]
+    follow, calls = arm._limiter.follow, []
+
+    def held_up(wanted: np.ndarray) -> Any:
+        found = follow(wanted)
+        calls.append(1)
+        if len(calls) == 3:
+            bench.until(lambda: arm._feed.parted)
+        return found
+
+    monkeypatch.setattr(arm._limiter, "follow", held_up)
+    swing = FR3.home + 0.2 * (1 - np.cos(np.linspace(0, np.pi, 60)))[:, None] * np.ones(7)
+    parts = [part for rows in np.array_split(swing, 12) for part in bench.play(rows)]
+    sent = np.concatenate([np.repeat(FR3.home[None, :], 2, axis=0), *(part.sent[:, :-1] for part in parts)])
+    change = np.diff(sent, n=2, axis=0) * arm.control_hz**2
+    assert len(calls) > 3 and (np.abs(change) <= np.array(limits["acceleration_rad_s2"]) * (1 + 1e-9)).all()
+
+
+def test_a_stop_from_two_threads_halts_once_and_holds_until_a_persons_word(bench: Bench) -> None:
+    t_ns = CLOCK.now_ns() + np.arange(10) * 10 * MILLISECOND
+    bench.arm.follow(Setpoints(t_ns, near(10), np.full(10, 0.04)))
+    bench.until(lambda: bench.link.given)
+    threads = [threading.Thread(target=bench.arm.stop) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    bench.until(lambda: bench.link.halts)
+    assert bench.arm.status().mode == "stopped"
+    before = len(bench.link.given)
+    bench.until(lambda: CLOCK.now_ns() > t_ns[-1] + 30 * MILLISECOND)  # what is played reaches back that far
+    parts = bench.play(near(3))
+    assert len(bench.link.given) == before and bench.link.halts == 1
+    after = np.concatenate([part.sent[part.t_ns > t_ns[-1]] for part in parts])
+    assert len(after) >= 3 and (after == after[0]).all()
+    bench.arm.recover()
+    assert bench.arm.status().mode == "idle"
+
+
+def test_a_refusal_is_a_stop_told_once_that_only_a_recovery_clears(bench: Bench) -> None:
+    bench.link.fail = DeviceRefused("not in this mode")
+    bench.play(near(3))
+    bench.until(lambda: bench.arm.status().mode == "safety_stop")
+    bench.until(lambda: bench.events)
+    assert [(e.kind, e.body["reason"]) for e in bench.events] == [("safety_stop", "not in this mode")]
+    with pytest.raises(DeviceRefused, match="not in this mode"):
+        bench.arm.recover()
+    bench.until(lambda: bench.arm.status().mode == "idle")
+    assert bench.link.recoveries == 1
+
+
+def test_a_lost_link_is_raised_by_every_verb_of_the_loop(bench: Bench) -> None:
+    bench.link.sound = RobotStatus("lost", "the cable is out")
+    with pytest.raises(DeviceLost, match="the cable is out"):
+        bench.arm.observe()
+    with pytest.raises(DeviceLost):
+        bench.arm.follow(Setpoints(np.empty(0, np.int64), np.empty((0, 7)), np.empty(0)))
+    with pytest.raises(DeviceLost):
+        bench.arm.drain(0)
+
+
+def test_a_first_setpoint_far_from_the_arm_never_reaches_it(bench: Bench) -> None:
+    bench.play(near(2))
+    bench.until(lambda: bench.arm.status().mode == "idle")
+    given = len(bench.link.given)
+    bench.link.q = bench.link.q + 0.2  # moved by somebody else, unseen by the loop
+    bench.play(near(2))
+    bench.until(lambda: bench.arm.status().mode == "safety_stop")
+    assert len(bench.link.given) == given
+    assert "0.2" in bench.arm.status().reason
+
+
+def test_staging_goes_home_and_is_done_only_then(bench: Bench) -> None:
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    bench.until(lambda: np.abs(bench.arm.observe()["q"] - HOME).max() < 1e-9)
+    assert not bench.arm.staged()
+    bench.link.at_home.set()
+    bench.until(bench.arm.staged)
+
+
+def test_an_arm_that_was_sent_home_before_it_had_settled_does_not_go_back(bench: Bench) -> None:
+    bench.link.settled = False
+    bench.play(near(2))
+    bench.until(lambda: bench.link.rests)
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    bench.link.at_home.set()
+    bench.until(bench.arm.staged)
+    rests, idles = bench.link.rests, bench.link.idles
+    bench.until(lambda: bench.link.idles > idles + 2 or bench.link.rests > rests)
+    assert bench.link.rests == rests
+
+
+def test_a_robot_that_is_lost_while_it_is_connected_leaves_nothing_behind() -> None:
+    link, hand = Link(), Hand()
+    link.sound = RobotStatus("lost", "the cable is out")
+    arm = StreamedArm(FR3, link, hand, cell_named("emulated_fr3"), HOME)
+    with pytest.raises(DeviceLost, match="the cable is out"):
+        arm.connect(CLOCK.now_ns())
+    assert link.closed and hand.closed and os.sched_getscheduler(0) == os.SCHED_OTHER
+
+
+def test_a_fault_of_the_gripper_stops_the_arm(bench: Bench) -> None:
+    bench.hand.sound = RobotStatus("fault", "too hot")
+    bench.until(lambda: bench.arm.status().mode == "fault")
+    assert bench.arm.status().reason == "gripper: too hot"
+    before = len(bench.link.given)
+    bench.play(near(2))
+    assert len(bench.link.given) == before
+
+
+def test_close_may_be_repeated_and_leaves_no_thread(bench: Bench) -> None:
+    bench.arm.close()
+    bench.arm.close()
+    assert "servo" not in {thread.name for thread in threading.enumerate()}

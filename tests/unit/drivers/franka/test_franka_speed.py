@@ -1,0 +1,98 @@
+"""What the FR3's driver asks franky for: however far the arm lags, no speed beyond the limits of the cell."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from labctl.drivers.common import kinematics
+from labctl.drivers.common.limits import slowed
+from labctl.drivers.common.options import Options
+from labctl.drivers.common.robot_tables import FR3
+
+from labctl.errors import DeviceRefused
+
+SPEEDS = st.lists(st.floats(-1.0, 1.0), min_size=7, max_size=7).map(np.array)
+LAGS = st.lists(st.floats(-0.5, 0.5), min_size=7, max_size=7).map(np.array)
+
+
+def _limit(value: float) -> Any:
+    return SimpleNamespace(get=lambda: value)
+
+
+def _link(servo: str, table: dict[str, Any]) -> Any:
+    pytest.importorskip("franky")
+    from labctl.drivers.franka.robot import KNOWN, FrankaLink
+
+    link = FrankaLink("127.0.0.1", FR3, Options("franka", {"servo": servo}, KNOWN), table)
+    matrix = np.eye(4)
+    tip, turn = kinematics.jacobian(FR3.chain, FR3.home[None, :])[1:]
+    matrix[:3, :3], matrix[:3, 3] = turn[0], tip[0]
+    link._reading = SimpleNamespace(newest=lambda: SimpleNamespace(q_d=FR3.home, pose_c=matrix))
+    link._robot = SimpleNamespace(translation_velocity_limit=_limit(1.5), rotation_velocity_limit=_limit(1.25))
+    return link
+
+
+@settings(max_examples=60, deadline=None)
+@given(SPEEDS, LAGS)
+def test_a_joint_speed_that_catches_up_stays_within_the_cells_limits(given_speed, lag) -> None:
+    table = _table()
+    link = _link("velocity", table)
+    (first, last) = link._motion(FR3.home + lag, given_speed).waypoints
+    most = np.array(table["limits"]["velocity_rad_s"])
+    asked = np.array(first.target)
+    assert (np.abs(asked) <= most * (1 + 1e-12)).all()
+    wanted = given_speed + 8.0 * lag  # CORRECT_PER_S
+    if (np.abs(wanted) <= most).all():
+        assert np.allclose(asked, wanted, rtol=0, atol=1e-12), "what is allowed is asked for as it is"
+    assert not np.any(last.target), "and a stop stands behind it"
+
+
+@settings(max_examples=60, deadline=None)
+@given(SPEEDS, LAGS)
+def test_a_tool_speed_that_catches_up_stays_within_the_cells_and_the_robots_limits(given_speed, lag) -> None:
+    link = _link("cartesian", _table())
+    twist = link._motion(FR3.home + lag, given_speed).waypoints[0].target
+    assert np.linalg.norm(twist.end_effector_twist.linear) <= 0.8 * (1 + 1e-12)
+    assert np.linalg.norm(twist.end_effector_twist.angular) <= 1.25 * (1 + 1e-12)
+
+
+@given(SPEEDS, st.floats(0.1, 2.0))
+def test_a_velocity_that_is_slowed_keeps_its_direction(speed, most) -> None:
+    out = slowed(speed, most)
+    assert (np.abs(out) <= most * (1 + 1e-12)).all()
+    share = 1.0 if not speed.any() else np.abs(out).max() / np.abs(speed).max()
+    assert np.allclose(out, share * speed, atol=1e-15)
+
+
+def test_a_way_home_ends_when_the_robot_left_control_and_only_at_home() -> None:
+    link = _link("velocity", _table())
+    link._home_q = FR3.home
+    for polled in (False, True):
+        link._robot = SimpleNamespace(poll_motion=lambda polled=polled: polled, is_in_control=True)
+        assert link.homing()
+        link._robot.is_in_control = False
+        assert not link.homing()
+    link._home_q = FR3.home + 0.05
+    assert link.homing(), "the state that says so may be on its way"
+    with pytest.raises(DeviceRefused, match=r"0\.05 rad from"):
+        while link.homing():
+            pass
+
+
+def _table() -> dict[str, Any]:
+    return {
+        "state_hz": 1000,
+        "control_hz": 100,
+        "limits": {
+            "velocity_rad_s": [1.0, 1.0, 1.0, 1.0, 1.2, 1.2, 1.2],
+            "acceleration_rad_s2": [3.0] * 7,
+            "box_min_m": [0.15, -0.6, 0.0],
+            "box_max_m": [0.8, 0.6, 0.8],
+            "tool_speed_m_s": 0.8,
+        },
+    }

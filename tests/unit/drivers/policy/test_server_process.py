@@ -1,0 +1,198 @@
+"""A policy server that labctl starts ends with its episode, whatever ends that, and says why if it does not run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from labctl.drivers.policy.server_process import ServerProcess
+from support.live_campaign import wait_for
+
+from labctl.clock import SECOND, MonotonicClock
+
+pytestmark = pytest.mark.real_time
+
+CLOCK = MonotonicClock()
+# A server of two processes, as `uv run` makes them; it notes both and that it was asked to end.
+SERVER = """
+import os, pathlib, signal, subprocess, sys
+folder = pathlib.Path(sys.argv[1])
+child = subprocess.Popen(["sleep", "600"])
+(folder / "pids").write_text(f"{os.getpid()} {child.pid}")
+def end(*_):
+    (folder / "asked").touch()
+    if sys.argv[2] != "stubborn":
+        sys.exit(0)
+signal.signal(signal.SIGTERM, end)
+while True:
+    signal.pause()
+"""
+
+
+def server(notes: Path, manner: str = "polite", **given: Any) -> ServerProcess:
+    plain = {"start": [sys.executable, "-c", SERVER, str(notes), manner], "folder": str(notes), "env": {}}
+    return ServerProcess({**plain, "ready_s": 20.0, "stop_s": 0.3, "gpu": None, "gpu_memory_gb": None, **given})
+
+
+def pids(folder: Path) -> list[int]:
+    """The server's two processes, once they are there."""
+
+    def written() -> list[int]:
+        path = folder / "pids"
+        found = [int(word) for word in path.read_text().split()] if path.exists() else []
+        return found if len(found) == 2 else []
+
+    found = wait_for("the server", written)
+    assert isinstance(found, list)
+    return found
+
+
+def gone(pid: int) -> bool:
+    """No such process, or only what is left of one."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):  # it may go between opening the file and reading it
+        return True
+
+
+def all_gone(found: list[int]) -> Callable[[], bool]:
+    return lambda: all(gone(pid) for pid in found)
+
+
+@pytest.mark.parametrize("manner", ["polite", "stubborn"])
+def test_it_is_asked_to_end_and_then_ended_with_everything_it_started(tmp_path: Path, manner: str):
+    held = server(tmp_path, manner)
+    held.start()
+    found = pids(tmp_path)
+    assert held.problem() is None
+    began = CLOCK.now_ns()
+    held.stop()
+    assert CLOCK.now_ns() - began < SECOND // 10, "stopping waits for nothing"
+    assert held.join(10)
+    assert all_gone(found)() and (tmp_path / "asked").exists()
+
+
+def test_it_ends_when_whoever_started_it_is_killed(tmp_path: Path):
+    program = f"""
+import signal
+from labctl.drivers.policy.server_process import ServerProcess
+held = ServerProcess({server(tmp_path)._spec!r})
+held.start()
+signal.pause()
+"""
+    owner = subprocess.Popen([sys.executable, "-P", "-c", program])
+    found = pids(tmp_path)
+    owner.send_signal(signal.SIGKILL)
+    owner.wait()
+    wait_for("the end of the server", all_gone(found))
+
+
+def problem(held: ServerProcess) -> str:
+    held.start()
+    said = wait_for("a problem", held.problem)
+    held.stop()
+    assert held.join(10)
+    return str(said)
+
+
+def test_a_server_that_ends_by_itself_is_told_at_once(tmp_path: Path):
+    said = problem(server(tmp_path, start=[sys.executable, "-c", "import sys; sys.exit(3)"]))
+    assert said == "the policy server ended by itself (exit code 3); its words are in the controller's log"
+
+
+def test_a_server_that_is_killed_from_outside_is_told_at_once(tmp_path: Path):
+    held = server(tmp_path)
+    held.start()
+    found = pids(tmp_path)
+    os.kill(found[0], signal.SIGKILL)
+    said = wait_for("a problem", held.problem)
+    assert "ended by itself (signal 9)" in str(said)
+    held.stop()
+    assert held.join(10)
+    wait_for("the end of its child", all_gone(found))
+
+
+@pytest.mark.parametrize("folders", ["/usr/bin", "shut:/usr/bin", "nowhere:/usr/bin"])
+def test_a_command_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folders: str):
+    """Also where a folder of PATH may not be entered, or is not there."""
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0)
+    monkeypatch.setenv("PATH", folders.replace("shut", str(shut)))
+    said = problem(server(tmp_path, start=["no-such-server"]))
+    assert "could not be started: no-such-server is in no folder of PATH that may be entered" in said
+
+
+def test_a_command_that_cannot_be_run_is_named(tmp_path: Path):
+    assert "could not be started: No such file or directory" in problem(server(tmp_path, start=["./no-such-server"]))
+    assert "could not be started" in problem(server(tmp_path, folder=str(tmp_path / "nowhere")))
+
+
+def test_its_environment_has_what_the_card_adds(tmp_path: Path):
+    program = "import os, pathlib; pathlib.Path('said').write_text(os.environ['MODEL'] + str('PATH' in os.environ))"
+    problem(server(tmp_path, start=[sys.executable, "-c", program], env={"MODEL": "pi"}))
+    assert (tmp_path / "said").read_text() == "piTrue"
+
+
+@pytest.fixture
+def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GPUs of this test alone."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+
+def test_two_servers_of_one_gpu_run_one_after_the_other(tmp_path: Path, locks: None):
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for folder in folders:
+        folder.mkdir()
+    first, second = (server(folder, gpu="0") for folder in folders)
+    first.start()
+    found = pids(folders[0])
+    second.start()
+    first.stop()
+    pids(folders[1])
+    assert all_gone(found)(), "the second began when all of the first was gone"
+    second.stop()
+    assert first.join(10) and second.join(10)
+
+
+def test_a_gpu_that_stays_taken_is_a_problem_in_time(tmp_path: Path, locks: None):
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for folder in folders:
+        folder.mkdir()
+    first, second = server(folders[0], gpu="0"), server(folders[1], gpu="0", ready_s=0.3)
+    first.start()
+    pids(folders[0])
+    assert "still has GPU 0" in problem(second)
+    first.stop()
+    assert first.join(10)
+
+
+def fake_nvidia_smi(folder: Path, mebibytes: int, monkeypatch: pytest.MonkeyPatch) -> Path:
+    tool = folder / "bin" / "nvidia-smi"
+    tool.parent.mkdir()
+    tool.write_text(f"#!/bin/sh\necho {mebibytes}\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    return tool
+
+
+def test_a_server_waits_for_the_memory_its_card_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    tool = fake_nvidia_smi(tmp_path, 1000, monkeypatch)
+    held = server(tmp_path, gpu_memory_gb=2.0)
+    held.start()
+    tool.write_text("#!/bin/sh\necho 4000\n")
+    pids(tmp_path)
+    held.stop()
+    assert held.join(10)
+
+
+def test_memory_that_never_comes_is_a_problem_with_its_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """1000 MiB are 1.05e9 bytes."""
+    fake_nvidia_smi(tmp_path, 1000, monkeypatch)
+    said = problem(server(tmp_path, gpu_memory_gb=2.0, ready_s=0.3))
+    assert said == "GPU 0 has 1.0 GB free, the card asks for 2"

@@ -1,0 +1,134 @@
+"""The RealSense driver on recordings made by librealsense's own recorder: every number, time and pixel comes back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import barcode
+
+from labctl.clock import MILLISECOND, SECOND
+from labctl.devices import Camera, load
+from labctl.errors import DeviceLost, DeviceRefused
+
+pytest.importorskip("labctl.drivers.realsense.librealsense")
+from support.alignment import check_alignment
+from support.software_realsense import CLOCK, SoftRealSense
+
+pytestmark = pytest.mark.real_time
+
+SIZE = {"width": 320, "height": 240, "rate_hz": 30.0}
+ALONE = {10: "depth", 11: "depth", 20: "color"}  # of the golden recording: which stream gives nothing at which number
+NUMBERS = range(1, 31)
+
+
+def camera(**options: Any) -> Camera:
+    return load("realsense", {**SIZE, **options}, cell={}, fixture={})
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SoftRealSense]:
+    """A recording by librealsense's own recorder, and the device it is of."""
+    soft = SoftRealSense("rec-1")
+    return soft.record(tmp_path_factory.mktemp("golden") / "golden.db3", NUMBERS, skip=ALONE), soft
+
+
+def test_a_recording_gives_back_every_number_time_and_pixel(golden: tuple[Path, SoftRealSense]) -> None:
+    path, soft = golden
+    made = camera(file=str(path), pace=False)
+    made.connect(0)
+    found = []
+    with pytest.raises(DeviceLost, match=r"golden\.db3: it has been played to its end"):
+        while True:
+            found.append(made.grab(len(found)))
+    assert [frame.number for frame in found] == [n for n in NUMBERS if ALONE.get(n) != "color"]
+    for frame in found:
+        assert np.array_equal(frame.image, soft.picture(frame.number))
+        assert frame.device_time == pytest.approx(frame.number * 1000 / 30, abs=1e-4)
+        assert frame.domain == "global_time"
+        assert (frame.depth is None) == (ALONE.get(frame.number) == "depth")
+        if frame.depth is not None:
+            check_alignment(frame)
+    assert made.about()["counts"] == {"depth_without_picture": 1, "picture_without_depth": 2}
+    assert path.stat().st_size < 1_000_000
+    made.close()
+
+
+def test_a_recording_knows_its_camera(golden: tuple[Path, SoftRealSense], soft: SoftRealSense) -> None:
+    live, made = camera(), camera(file=str(golden[0]))
+    live.connect(CLOCK.now_ns())
+    made.connect(0)
+    wanted, found = live.about(), made.about()
+    for key in ("model", "firmware", "usb", "intrinsics", "extrinsics", "depth_scale_m", "depth_intrinsics"):
+        assert found[key] == wanted[key], key
+    assert (found["serial"], made.kind) == ("rec-1", "replay")
+    live.close()
+    made.close()
+
+
+def test_a_recording_plays_the_same_however_often_and_is_let_go_of_anywhere(golden: tuple[Path, SoftRealSense]) -> None:
+    def play(count: int) -> list[tuple[int, bool]]:
+        made.connect(0)
+        found = [made.grab(i) for i in range(count)]
+        made.close()
+        return [(frame.number, frame.depth is None) for frame in found]
+
+    made = camera(file=str(golden[0]), pace=False)
+    whole = play(len(NUMBERS) - 1)
+    assert [play(count) for count in (3, 29, 1, 17, 29)] == [whole[:count] for count in (3, 29, 1, 17, 29)]
+
+
+def test_a_recording_plays_at_its_own_times_by_the_callers_clock(golden: tuple[Path, SoftRealSense]) -> None:
+    made = camera(file=str(golden[0]))
+    made.connect(SECOND)
+    found = [made.grab(SECOND + ms * MILLISECOND) for ms in range(0, 500, 10)]
+    found = [frame for frame in found if frame is not None]
+    assert [frame.number for frame in found] == list(range(1, 16))
+    assert [round((frame.host_ns - SECOND) / 1e6, 3) for frame in found] == [
+        round((number - 1) * 1000 / 30, 3) for number in range(1, 16)
+    ]
+    made.close()
+
+
+@pytest.mark.parametrize("late_ms", [-12.0, 12.0])
+@pytest.mark.parametrize("color_first", [False, True])
+def test_a_picture_finds_its_depth_whichever_was_recorded_first(
+    tmp_path: Path, late_ms: float, color_first: bool
+) -> None:
+    path = SoftRealSense().record(tmp_path / "x.db3", range(1, 20), late_ms=late_ms, color_first=color_first)
+    made = camera(file=str(path), pace=False)
+    made.connect(0)
+    found = [made.grab(i) for i in range(19)]
+    assert [frame.number for frame in found] == list(range(1, 20))
+    for frame in found:
+        check_alignment(frame)
+    made.close()
+
+
+def test_a_recording_whose_depth_never_came_is_pictures_alone(tmp_path: Path) -> None:
+    numbers = range(1, 10)
+    path = SoftRealSense().record(tmp_path / "x.db3", numbers, skip=dict.fromkeys(numbers, "depth"))
+    made = camera(file=str(path), pace=False)
+    made.connect(0)
+    assert [(frame.number, frame.depth) for frame in (made.grab(i) for i in numbers)] == [(n, None) for n in numbers]
+    made.close()
+
+
+def test_what_is_no_recording_or_lacks_what_is_asked_for_is_refused(
+    golden: tuple[Path, SoftRealSense], tmp_path: Path
+) -> None:
+    text = tmp_path / "notes.db3"
+    text.write_text("no recording")
+    with pytest.raises(DeviceRefused, match=r"notes\.db3: this is not a recording that librealsense can play"):
+        camera(file=str(text)).connect(0)
+    with pytest.raises(DeviceRefused, match=r"no color of 640 x 480 at 30 .* it gives 320 x 240 at 30"):
+        camera(file=str(golden[0]), width=640, height=480).connect(0)
+    bare = SoftRealSense(depth=False).record(tmp_path / "bare.db3", range(1, 4))
+    with pytest.raises(DeviceRefused, match="it gives no depth"):
+        camera(file=str(bare)).connect(0)
+    made = camera(file=str(bare), depth=False, pace=False)
+    made.connect(0)
+    assert barcode.read(made.grab(0).image).number == 1
+    made.close()

@@ -1,0 +1,30 @@
+"""An emulated cell's arm is the driver of the real cell, built by the same function; nothing stands in for it."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labctl.devices import load
+
+ROOT = Path(__file__).resolve().parents[4]
+FIXTURE = tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text("utf-8"))
+PAIRS = [("emulated_fr3", "fr3_droid_cell"), ("emulated_ur5e", "ur5e_cell")]
+
+
+def robot_of(name: str) -> Any:
+    cell = tomllib.loads((ROOT / "hw_configs" / f"{name}.toml").read_text("utf-8"))
+    return load(cell["robot"]["driver"], cell["robot"]["options"], cell=cell, fixture=FIXTURE)
+
+
+@pytest.mark.parametrize(("emulated", "real"), PAIRS)
+def test_an_emulated_cell_wraps_the_driver_of_the_real_one(emulated: str, real: str):
+    outer, arm = robot_of(emulated), robot_of(real)
+    inner = outer._inner
+    assert type(inner) is type(arm) and type(inner._link) is type(arm._link)
+    assert type(inner._link).__module__ in ("labctl.drivers.franka.robot", "labctl.drivers.ur.robot")
+    for verb in ("follow", "stop", "recover", "status"):
+        assert getattr(outer, verb) == getattr(inner, verb), "handed on as it is"

@@ -1,0 +1,136 @@
+"""From a hand to actions: nothing moves without a clutch, beyond a cap, on stale input, or with a jump."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from labctl.drivers.teleop.gate import Caps, Gate, Reading, axis_map, mapped
+
+from labctl.clock import MILLISECOND, SECOND
+from labctl.errors import InputError
+
+CAPS = Caps(linear_m_s=0.2, angular_rad_s=0.5, joint_rad_s=1.0, deadband=0.1, stale_s=0.1, ramp_s=0.4, align_rad=0.5)
+Q = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.7])
+
+
+def puck(*axes: float, t_ns: int = 0, engaged: bool = True) -> Reading:
+    return Reading(t_ns, axes=np.array(axes, dtype=float), engaged=engaged)
+
+
+def leader(joints: np.ndarray, t_ns: int = 0, engaged: bool = True) -> Reading:
+    return Reading(t_ns, joints=joints, engaged=engaged)
+
+
+def rate(caps: Caps = CAPS) -> Gate:
+    return Gate(caps, leader=False, quiet=False)
+
+
+def test_without_the_clutch_nothing_moves():
+    assert not rate().twist(puck(1, 1, 1, 1, 1, 1, engaged=False), 0).any()
+    assert not rate().twist(None, 0).any()
+
+
+def test_a_wish_comes_in_over_the_ramp_and_stops_at_once():
+    gate, full = rate(), lambda ms: puck(1, 0, 0, 0, 0, 0, t_ns=ms * MILLISECOND)
+    speeds = [gate.twist(full(ms), ms * MILLISECOND)[0] for ms in (0, 100, 200, 400, 800)]
+    assert speeds == pytest.approx([0.0, 0.05, 0.1, 0.2, 0.2])
+    assert not gate.twist(puck(1, 0, 0, 0, 0, 0, t_ns=900 * MILLISECOND, engaged=False), 900 * MILLISECOND).any()
+    assert gate.twist(full(950), 950 * MILLISECOND)[0] == 0.0, "the ramp begins anew"
+
+
+def test_stale_input_is_rest():
+    gate = rate()
+    gate.twist(puck(1, 0, 0, 0, 0, 0), 0)
+    assert not gate.twist(puck(1, 0, 0, 0, 0, 0), 101 * MILLISECOND).any()
+
+
+def test_small_deflections_are_rest_and_the_rest_is_stretched_to_full():
+    gate = rate(Caps(linear_m_s=0.2, deadband=0.1, ramp_s=0.0))
+    assert not gate.twist(puck(0.09, 0, 0, 0, 0, 0), 0).any()
+    assert gate.twist(puck(1.0, 0, 0, 0, 0, 0), 0)[0] == pytest.approx(0.2)
+
+
+@given(st.lists(st.floats(-40, 40), min_size=6, max_size=6))
+def test_no_wish_is_faster_than_the_caps(axes):
+    twist = rate(Caps(linear_m_s=0.2, angular_rad_s=0.5, ramp_s=0.0)).twist(puck(*axes), 0)
+    assert np.linalg.norm(twist[:3]) <= 0.2 + 1e-12 and np.linalg.norm(twist[3:]) <= 0.5 + 1e-12
+
+
+def test_a_leader_that_stands_elsewhere_is_not_ready_and_says_which_joint():
+    gate = Gate(CAPS, leader=True, quiet=False)
+    away = Q + np.array([0, 0, 0, 0.8, 0, 0, 0])
+    assert not gate.ready(leader(away), Q, 0)
+    assert gate.why == "bring the leader to the arm: joint 4 is 0.80 rad away"
+    assert not gate.ready(leader(Q, engaged=False), Q, 0) and gate.why == "hold the clutch"
+    assert not gate.ready(leader(Q), Q, SECOND) and "fresh" in gate.why
+    assert gate.ready(leader(Q + 0.1), Q, 0)
+
+
+def test_the_arm_follows_a_leader_without_the_jump_to_it():
+    gate, q = Gate(CAPS, leader=True, quiet=False), Q.copy()
+    first = gate.joints(leader(Q + 0.2), q, 0.05, 0)
+    assert np.array_equal(first, q)
+    for step in range(1, 40):
+        now_ns = step * 50 * MILLISECOND
+        q = gate.joints(leader(Q + 0.3, t_ns=now_ns), q, 0.05, now_ns)
+    assert q == pytest.approx(Q + 0.1), "it moved as far as the leader did since the clutch took hold"
+
+
+@given(st.lists(st.floats(-0.3, 0.3), min_size=7, max_size=7), st.integers(0, 2000))
+def test_no_step_is_faster_than_the_cap(shift, ms):
+    gate = Gate(CAPS, leader=True, quiet=False)
+    gate.joints(leader(Q), Q, 0.05, 0)
+    now_ns = ms * MILLISECOND
+    step = gate.joints(leader(Q + np.array(shift), t_ns=now_ns), Q, 0.05, now_ns) - Q
+    assert np.abs(step).max() <= 1.0 * 0.05 + 1e-12
+
+
+def test_a_leader_that_jumps_moves_nothing():
+    gate = Gate(CAPS, leader=True, quiet=False)
+    gate.joints(leader(Q), Q, 0.05, 0)
+    t_ns = 500 * MILLISECOND
+    assert np.array_equal(gate.joints(leader(Q + 1.0, t_ns=t_ns), Q, 0.05, t_ns), Q)
+    later = t_ns + 500 * MILLISECOND
+    assert np.array_equal(gate.joints(leader(Q + 1.0, t_ns=later), Q, 0.05, later), Q), "from there on it follows anew"
+
+
+def test_letting_go_of_a_leader_leaves_the_arm():
+    gate = Gate(CAPS, leader=True, quiet=False)
+    gate.joints(leader(Q), Q, 0.05, 0)
+    assert np.array_equal(gate.joints(leader(Q + 0.3, engaged=False), Q, 0.05, 0), Q)
+
+
+def test_axes_are_mapped_with_their_signs():
+    axes = axis_map(("y", "-x", "z", "0", "ry", "rz"))
+    assert mapped(puck(1, 2, 3, 4, 5, 6), axes).axes == pytest.approx([2, -1, 3, 0, 5, 6])
+
+
+@pytest.mark.parametrize("names", [("x",), ("x", "y", "z", "rx", "ry", "up")])
+def test_unknown_axes_are_one_line(names):
+    with pytest.raises(InputError, match="axes"):
+        axis_map(names)
+
+
+def test_a_screen_is_told_what_is_missing_and_how_much_gets_through():
+    gate = Gate(CAPS, leader=True, quiet=False)
+    away = Q + np.array([0, 0, 0, 0.8, 0, 0, 0])
+    told = gate.told(leader(away), Q, 0)
+    assert told["waits"] == "bring the leader to the arm: joint 4 is 0.80 rad away"
+    assert told["gap_rad"] == [0.0, 0.0, 0.0, 0.8, 0.0, 0.0, 0.0] and told["limit_rad"] == 0.5
+    assert (told["engaged"], told["fresh"], told["ramp"]) == (True, True, 0.0)
+    gate.joints(leader(Q), Q, 0.05, 0)
+    told = gate.told(leader(Q, t_ns=200 * MILLISECOND), Q, 200 * MILLISECOND)
+    assert (told["waits"], told["ramp"]) == ("", 0.5)
+    later = 400 * MILLISECOND
+    gate.joints(leader(Q, t_ns=later, engaged=False), Q, 0.05, later)
+    told = gate.told(leader(Q, t_ns=later, engaged=False), Q, later)
+    assert (told["waits"], told["engaged"], told["ramp"]) == ("hold the clutch", False, 0.0)
+    assert not gate.told(leader(Q), Q, SECOND)["fresh"]
+
+
+def test_a_device_without_joints_has_no_gap_to_tell():
+    told = rate().told(puck(1, 0, 0, 0, 0, 0), Q, 0)
+    assert told["gap_rad"] is None and told["waits"] == ""
+    assert rate().told(None, Q, 0)["waits"] == "no fresh input from the device"

@@ -1,0 +1,260 @@
+"""Each device through its real library, without hardware: what is read, and what unplugging and freezing do."""
+
+from __future__ import annotations
+
+import os
+import pty
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from labctl.drivers.teleop.controller import Teleop
+from labctl.drivers.teleop.gamepad import Gamepad
+from labctl.drivers.teleop.gate import Caps, Reading, axis_map
+from labctl.drivers.teleop.gello import Gello
+from labctl.drivers.teleop.keyboard import Keyboard
+from labctl.drivers.teleop.spacemouse import SpaceMouse
+from support.teleop_devices import Puck, Servos, VirtualPad
+
+from labctl.clock import SECOND, MonotonicClock
+from labctl.devices import ByHand, Controller, Observation, load
+from labctl.errors import DeviceLost, InputError, MissingExtra
+
+pytestmark = pytest.mark.real_time
+
+CLOCK = MonotonicClock()
+Q = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.7])
+
+
+def read_until(poll: Callable[[], Reading | None], wanted: Callable[[Reading], bool]) -> Reading:
+    until = CLOCK.now_ns() + 5 * SECOND
+    while CLOCK.now_ns() < until:
+        found = poll()
+        if found is not None and wanted(found):
+            return found
+    raise AssertionError("the device never said so")
+
+
+def test_a_puck_moves_turns_clutches_and_grips():
+    puck = Puck()
+    mouse = SpaceMouse(lambda: puck, CLOCK)
+    mouse.open()
+    puck.move(350, -175, 0, 0, 0, 35)
+    puck.press(1)
+    found = read_until(mouse.poll, lambda r: r.engaged)
+    assert found.axes == pytest.approx([1.0, -0.5, 0, 0, 0, 0.1]) and found.grip == 1.0
+    puck.press(3)
+    assert read_until(mouse.poll, lambda r: r.grip == 0.0).engaged
+    puck.press(1)
+    puck.press(3)
+    assert read_until(mouse.poll, lambda r: r.grip == 1.0).engaged, "the button toggles when it goes down"
+    puck.unplugged = True
+    with pytest.raises(DeviceLost, match="connection broke"):
+        mouse.poll()
+
+
+def test_a_puck_of_one_report_is_read_too():
+    puck = Puck()
+    mouse = SpaceMouse(lambda: puck, CLOCK)
+    mouse.open()
+    puck.reports.append(b"\x01" + np.array([350, 0, 0, 0, 0, -350], "<i2").tobytes())
+    assert read_until(mouse.poll, lambda r: r.axes[0] == 1.0).axes[5] == pytest.approx(-1.0)
+
+
+@pytest.fixture
+def pad(monkeypatch: pytest.MonkeyPatch) -> Iterator[VirtualPad]:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    made = VirtualPad()
+    yield made
+    made.unplug()
+
+
+def test_a_gamepad_by_sdl_with_its_cable_pulled(pad):
+    device = Gamepad(pad.number, CLOCK)
+    device.open()
+    pad.axis(1, -1.0)  # the left stick away from the person
+    pad.button(5, True)
+    found = read_until(device.poll, lambda r: r.engaged and r.axes[0] > 0.9)
+    assert found.axes[0] == pytest.approx(1.0, abs=1e-3) and found.grip == 1.0
+    pad.button(1, True)
+    assert read_until(device.poll, lambda r: r.grip == 0.0).engaged
+    pad.unplug()
+    with pytest.raises(DeviceLost, match="unplugged"):
+        read_until(device.poll, lambda r: False)
+    device.close()
+
+
+def test_a_gamepad_that_is_not_there_is_one_line():
+    with pytest.raises(DeviceLost, match="gamepad 9 is not there; SDL sees"):
+        Gamepad(9, CLOCK).open()
+
+
+def test_a_keyboard_in_a_terminal_moves_while_keys_repeat_and_ends_with_the_terminal():
+    master, slave = pty.openpty()
+    keyboard = Keyboard(Path(os.ttyname(slave)), CLOCK)
+    keyboard.open()
+    os.write(master, b"w")
+    assert read_until(keyboard.poll, lambda r: r.axes[0] == 1.0).axes[1:].any() == np.False_
+    assert read_until(keyboard.poll, lambda r: not r.axes.any()).engaged, "the key no longer repeats"
+    os.write(master, b"g")
+    assert read_until(keyboard.poll, lambda r: r.grip == 0.0).grip == 0.0
+    os.write(master, b"\r")
+    assert read_until(keyboard.poll, lambda r: r.done).done
+    os.close(slave)
+    os.close(master)
+    with pytest.raises(DeviceLost, match="terminal"):
+        read_until(keyboard.poll, lambda r: False)
+    keyboard.close()
+
+
+@pytest.fixture
+def servos() -> Iterator[Servos]:
+    made = Servos({number: 0 for number in range(1, 9)})
+    yield made
+    made.end()
+
+
+def gello(servos: Servos) -> Gello:
+    return Gello(servos.port, 57600, [*range(1, 8)], np.ones(7), np.zeros(7), (8, 0.0, 0.7), CLOCK)
+
+
+def test_a_leader_arm_is_read_by_the_vendors_library(servos):
+    device = gello(servos)
+    device.open()
+    servos.ticks |= {1: 1024, 2: -512, 8: round(0.35 / (2 * np.pi) * 4096)}
+    found = read_until(device.poll, lambda r: r.joints is not None and r.joints[0] > 1)
+    assert found.joints[0] == pytest.approx(np.pi / 2) and found.joints[1] == pytest.approx(-np.pi / 4)
+    assert found.engaged and found.grip == pytest.approx(1 - 0.3 / 0.8, abs=0.01)
+    servos.silent = True
+    with pytest.raises(DeviceLost, match="no answer from the servos 5 times"):
+        read_until(device.poll, lambda r: False)
+    device.close()
+
+
+class Held:
+    """A device that says what it is told."""
+
+    leader, quiet = False, False
+
+    def __init__(self) -> None:
+        self.axes, self.engaged, self.lost, self.frozen = np.zeros(6), False, False, False
+
+    def open(self) -> None: ...
+
+    def poll(self) -> Reading | None:
+        CLOCK.sleep_until(CLOCK.now_ns() + 5_000_000)
+        if self.lost:
+            raise DeviceLost("it was unplugged")
+        return None if self.frozen else Reading(CLOCK.now_ns(), axes=self.axes, engaged=self.engaged, grip=1.0)
+
+    def close(self) -> None: ...
+
+
+def seen() -> Observation:
+    return Observation(CLOCK.now_ns(), {"q": Q, "gripper": np.array([0.04])})
+
+
+@pytest.fixture
+def hand() -> Iterator[tuple[Teleop, Held]]:
+    device = Held()
+    caps = Caps(ramp_s=0.0, stale_s=0.1)
+    made = Teleop(device, "puck", caps, axes=axis_map(("x", "y", "z", "rx", "ry", "rz")), opening_m=(0.0, 0.08))
+    made.load()
+    yield made, device
+    made.close()
+
+
+def test_a_person_is_a_controller_whose_hand_becomes_speeds(hand):
+    person, device = hand
+    assert isinstance(person, Controller) and person.kind == "real"
+    device.axes, device.engaged = np.array([1.0, 0, 0, 0, 0, 0]), True
+    person.warm(seen())
+    person.reset(0)
+    until = CLOCK.now_ns() + 2 * SECOND
+    while not (chunk := person.infer(seen())).values.any() and CLOCK.now_ns() < until:
+        pass
+    assert chunk.space == "tcp_velocity" and chunk.values[0, 0] == pytest.approx(0.15)
+    assert chunk.gripper == pytest.approx([0.08, 0.08])
+
+
+def test_a_frozen_device_is_rest_and_an_unplugged_one_ends_the_episode(hand):
+    person, device = hand
+    device.axes, device.engaged = np.ones(6), True
+    person.warm(seen())
+    device.frozen = True
+    CLOCK.sleep_until(CLOCK.now_ns() + SECOND // 5)
+    assert not person.infer(seen()).values.any()
+    device.frozen, device.lost = False, True
+    CLOCK.sleep_until(CLOCK.now_ns() + SECOND // 10)
+    with pytest.raises(DeviceLost, match="puck is gone: it was unplugged"):
+        person.infer(seen())
+
+
+def test_a_hand_says_what_the_arm_waits_for(hand):
+    person, device = hand
+    assert isinstance(person, ByHand)
+    told = person.hand(Q)
+    assert (told["device"], told["waits"], told["engaged"]) == ("puck", "hold the clutch", False)
+    device.engaged = True
+    person.warm(seen())
+    person.infer(seen())
+    assert person.hand(Q)["waits"] == "", "the hand has taken hold"
+    device.engaged = False
+    CLOCK.sleep_until(CLOCK.now_ns() + SECOND // 20)
+    assert person.hand(Q)["waits"] == "hold the clutch"
+    device.frozen = True
+    CLOCK.sleep_until(CLOCK.now_ns() + SECOND // 5)
+    assert person.hand(Q)["waits"] == "no fresh input from the device"
+    device.frozen, device.lost = False, True
+    CLOCK.sleep_until(CLOCK.now_ns() + SECOND // 20)
+    assert person.hand(Q)["waits"] == "puck is gone: it was unplugged"
+
+
+def test_waiting_for_the_clutch_ends_when_the_episode_is_given_up(hand):
+    import threading
+
+    person, _ = hand
+    problems: list[str] = []
+
+    def wait() -> None:
+        try:
+            person.warm(seen())
+        except DeviceLost as error:
+            problems.append(str(error))
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    person.close()
+    waiting.join(timeout=5)
+    assert problems == ["closed before the hand was ready: hold the clutch"] or "no fresh input" in problems[0]
+
+
+def test_a_cell_without_a_teleoperation_table_says_what_to_add():
+    with pytest.raises(InputError, match=r"no \[teleop\] table; add one with device = one of keyboard"):
+        load("teleop", {}, cell={}, fixture={})
+    with pytest.raises(InputError, match="no driver named 'teleop_pedal'"):
+        load("teleop", {}, cell={"teleop": {"device": "pedal"}}, fixture={})
+
+
+def test_a_device_of_ones_own_is_named_by_its_module():
+    person = load(
+        "teleop", {}, cell={"teleop": {"device": "support.virtual_hand:build", "options": {"socket": "s"}}}, fixture={}
+    )
+    assert isinstance(person, Teleop) and person.hand(Q)["device"] == "support.virtual_hand:build"
+
+
+@pytest.mark.parametrize(
+    ("library", "device", "options"),
+    [
+        ("pygame", "gamepad", {}),
+        ("hid", "spacemouse", {}),
+        ("dynamixel_sdk", "gello", {"port": "none", "signs": [1] * 7, "offsets_rad": [0] * 7}),
+    ],
+)
+def test_a_library_that_is_not_installed_is_one_line(library, device, options, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    person = load("teleop", {}, cell={"teleop": {"device": device, "options": options}}, fixture={})
+    with pytest.raises(MissingExtra, match=r"pip install 'labctl\[teleop\]'"):
+        person.load()

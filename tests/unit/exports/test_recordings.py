@@ -1,0 +1,50 @@
+"""Recorded times become wall times by the episode's own anchor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from labctl.clock import SECOND, Anchor, ManualClock, wall_ns
+from labctl.core.events import Event, Kind
+from labctl.exports.recordings import Pictures, Recording
+
+
+def event(kind: Kind, at_ns: int, wall: str, boot: str = "b") -> Event:
+    return Event(1, kind, at_ns, boot, wall, "run", "t", "e", {})
+
+
+def recording(*events: Event, anchor: tuple[int, int] = (0, 0)) -> Recording:
+    nothing: Any = None
+    return Recording(nothing, (), {}, events, events, 0, 0, anchor, nothing, {})
+
+
+def test_an_anchors_wall_time_is_read_to_its_microsecond() -> None:
+    assert wall_ns("1970-01-01T00:00:01.000001+00:00") == 1_000_001_000
+    assert wall_ns("2026-01-01T00:00:00Z") == 1_767_225_600 * SECOND
+    assert wall_ns("2026-01-01T02:00:00+02:00") == wall_ns("2026-01-01T00:00:00Z")
+    anchor: Anchor = ManualClock(123 * SECOND).anchor()
+    assert wall_ns(anchor.wall) - anchor.mono_ns == 1_767_225_600 * SECOND
+
+
+def test_times_move_by_the_anchor_and_keep_their_nanoseconds() -> None:
+    moved = recording(anchor=(1000, 1_767_225_600 * SECOND)).wall(np.array([999, 1000, 123_456_789_012_345]))
+    assert (moved - 1_767_225_600 * SECOND).tolist() == [-1, 0, 123_456_789_011_345]
+
+
+def test_drift_is_what_the_wall_clock_went_more_than_the_hosts() -> None:
+    start = event(Kind.EPISODE_STARTED, 5 * SECOND, "2026-01-01T00:00:00Z")
+    end = event(Kind.EPISODE_ENDED, 65 * SECOND, "2026-01-01T00:01:00.250000Z")
+    anchor = (start.at_ns, wall_ns(start.wall))
+    assert recording(start, end, anchor=anchor).drift_ns == SECOND // 4
+    rebooted = event(Kind.EPISODE_ENDED, 2 * SECOND, "2026-01-01T00:09:00Z", boot="another")
+    assert recording(start, rebooted, anchor=anchor).drift_ns == 0
+
+
+@pytest.mark.parametrize("latency_s", [0.0, 0.042])
+def test_light_falls_before_a_picture_is_received(latency_s: float) -> None:
+    pictures = Pictures(Path("v.mp4"), np.array([SECOND, 2 * SECOND]), np.array([0, 10**6]), latency_s)
+    assert (pictures.t_ns - pictures.taken_ns == round(latency_s * SECOND)).all()

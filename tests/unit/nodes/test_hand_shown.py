@@ -1,0 +1,40 @@
+"""What a person's device says is on the board while their episode is there, and in no event."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.campaigns import HUMAN, make_campaign, policy
+from support.run_bench import Bench
+
+from labctl.bus import Message
+from labctl.clock import SECOND
+from labctl.store.campaign import Campaign
+
+HAND = {"device": "gello", "waits": "hold the clutch", "engaged": False}
+
+
+def test_a_hand_is_shown_from_commit_to_the_end_and_is_not_journalled(tmp_path: Path):
+    folder = make_campaign(tmp_path, [HUMAN, policy("zebra")]).folder
+    with Campaign.open(folder, writer=True) as campaign:
+        bench = Bench(campaign)
+        bench.begin()
+        assert bench.shown()["hand"] is None
+        episode = bench.commit()
+        before = len(bench.events())
+        bench.hear(Message("run", "hello", sender="controller"), Message("run", "opened", {"episode": episode}))
+        bench.hear(Message("run", "hand", {"episode": episode, "hand": HAND}, sender="controller"))
+        bench.wait(SECOND)
+        assert bench.shown()["hand"] == HAND, "before the start"
+        assert len(bench.events()) == before
+        bench.hear(Message("run", "ready", {"episode": episode}, sender="controller"))
+        assert bench.command("start")["ok"]
+        bench.wait(4 * SECOND)
+        bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+        bench.hear(Message("run", "hand", {"episode": episode, "hand": HAND}, sender="controller"))
+        bench.wait(SECOND)
+        assert bench.shown()["hand"] == HAND
+        assert bench.command("end")["ok"]
+        bench.wait(SECOND)
+        assert bench.shown()["hand"] is None
+        assert "gello" not in str([event.body for event in bench.events()])

@@ -1,0 +1,247 @@
+"""What a person may order at a console beside the verbs of a trial: stop, count, hold, note, guess, correct."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.campaigns import HUMAN, make_campaign, policy
+from support.run_bench import Bench
+
+from labctl.bus import Message
+from labctl.clock import SECOND
+from labctl.core.events import Kind
+from labctl.store.campaign import Campaign
+from labctl.store.sealing import Findings
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    folder = make_campaign(tmp_path, [HUMAN, policy("zebra", endpoint="sim://zebra")], items=2).folder
+    with Campaign.open(folder, writer=True) as campaign:
+        yield Bench(campaign)
+
+
+def running(bench: Bench) -> str:
+    """An episode that has gone."""
+    bench.begin()
+    episode = bench.start()
+    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    return episode
+
+
+def ended(bench: Bench, episode: str) -> None:
+    """The recording is delivered and sealed."""
+    bench.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}))
+    bench.hear(Message("run", "digested", {"tag": "", "result": Findings()}, sender="@host"))
+    assert bench.state() == "scoring"
+
+
+def ended_as_void(bench: Bench, episode: str) -> None:
+    """The recording is sealed, and the protocol voids what a lost process ended."""
+    bench.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}))
+    bench.hear(Message("run", "digested", {"tag": "", "result": Findings()}, sender="@host"))
+    assert bench.state() == "staging"
+
+
+def scored(bench: Bench) -> str:
+    episode = running(bench)
+    assert bench.command("end")["ok"]
+    ended(bench, episode)
+    reply = bench.command("score", items_staged=2, moved=1, lost=0, remaining=1)
+    assert reply["ok"], reply
+    return bench.events(Kind.OUTCOME_RECORDED)[-1].trial
+
+
+def shown(bench: Bench) -> dict:
+    bench.wait(2 * SECOND)
+    return next(m.body for m in bench.sent[::-1] if m.kind == "state")
+
+
+def test_a_stop_by_hand_ends_the_episode_as_a_safety_stop_and_asks_why(bench):
+    episode = running(bench)
+    assert bench.command("stop")["ok"]
+    assert any(m.to == "arm" and m.kind == "stop" for m in bench.sent)
+    assert bench.events(Kind.OPERATION_RECORDED)[-1].body["result"] == "safety_stop"
+    assert bench.events(Kind.EPISODE_ENDED)[-1].body["reason"] == "safety_stop"
+    ended(bench, episode)
+    refused = bench.command("acknowledge", code="operator_stop")
+    assert not refused["ok"] and "why" in refused["error"]
+    assert bench.command("acknowledge", code="operator_stop", why="it went for the camera", contact=False)["ok"]
+    cleared = bench.events(Kind.HOLD_CLEARED)[-1].body
+    assert (cleared["why"], cleared["contact"], cleared["acknowledged_by"]) == ("it went for the camera", False, "ann")
+
+
+def test_a_stop_while_the_arm_goes_home_holds_too(bench):
+    bench.begin_session()
+    assert bench.command("stage", role="setter")["ok"]
+    bench.sent.clear()
+    assert bench.command("stop")["ok"]
+    assert "operator_stop" in bench.events(Kind.HOLD_RAISED)[-1].body["code"]
+    bench.wait(5 * SECOND)
+    assert not [m for m in bench.sent if m.to == "arm" and m.kind == "stage"], "it stays until somebody says why"
+    assert bench.command("acknowledge", code="operator_stop", why="a hand in the way", contact=False)["ok"]
+    bench.wait(SECOND)
+    assert len([m for m in bench.sent if m.to == "arm" and m.kind == "stage"]) == 1
+
+
+def test_an_arm_that_lost_its_lease_on_the_way_home_waits_for_a_person_and_then_goes_on(bench):
+    bench.begin_session()
+    assert bench.command("stage", role="setter")["ok"]
+    (stage,) = [m for m in bench.sent if m.kind == "stage"]
+    bench.sent.clear()
+    bench.hear(Message("run", "unstaged", {"trial": stage.body["trial"]}, sender="arm"))
+    bench.wait(5 * SECOND)
+    assert bench.events(Kind.HOLD_RAISED)[-1].body["code"] == "way_home"
+    assert not [m for m in bench.sent if m.kind in ("stage", "lease") and m.body.get("until_ns") != 0]
+    assert bench.command("acknowledge", code="way_home")["ok"]
+    bench.wait(SECOND)
+    (again,) = [m for m in bench.sent if m.kind == "stage"]
+    assert again.body["epoch"] > stage.body["epoch"] and again.body["seed"] == stage.body["seed"], "the same scene"
+    bench.hear(Message("run", "unstaged", {"trial": "another"}, sender="arm"))
+    assert len(bench.events(Kind.HOLD_RAISED)) == 1, "what is said of another trial is no news"
+
+
+def test_a_stop_when_nothing_moves_tells_the_arm_and_holds_nothing(bench):
+    bench.begin_session()
+    assert bench.command("stop")["ok"]
+    assert any(m.to == "arm" and m.kind == "stop" for m in bench.sent)
+    assert not bench.events(Kind.HOLD_RAISED)
+
+
+def test_items_are_counted_up_and_down_but_not_beyond_what_was_staged(bench):
+    running(bench)
+    assert bench.command("count")["ok"] and bench.command("count", by=1)["ok"] and bench.command("count", by=-1)["ok"]
+    assert [event.body["moved"] for event in bench.events(Kind.ITEM_COUNTED)] == [1, 2, 1]
+    assert shown(bench)["counted"] == 1
+    assert bench.command("count", by=2)["error"] == "3 items cannot be: 2 were staged"
+
+
+def test_counting_outside_an_episode_is_refused(bench):
+    bench.begin_session()
+    assert "no episode is running" in bench.command("count")["error"]
+
+
+def test_a_hold_after_this_trial_lets_the_trial_finish_and_the_next_one_wait(bench):
+    bench.begin()
+    assert bench.command("wait", after="trial", why="batteries are low")["ok"]
+    assert len(shown(bench)["waiting"]) == 1
+    episode = bench.start()
+    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    assert bench.command("end")["ok"]
+    ended(bench, episode)
+    assert bench.command("score", items_staged=2, moved=1, lost=0, remaining=1)["ok"]
+    refused = bench.command("stage", role="setter")
+    assert not refused["ok"] and "ann asked to hold after this trial: batteries are low" in refused["error"]
+    code = next(hold["code"] for hold in shown(bench)["holds"])
+    assert bench.command("acknowledge", code=code)["ok"]
+    assert bench.command("stage", role="setter")["ok"]
+
+
+def test_a_hold_after_this_block_does_not_hold_the_rest_of_the_block(bench):
+    bench.begin()
+    assert bench.command("wait", after="block")["ok"]
+    assert "already" in bench.command("wait", after="block")["error"]
+    assert bench.command("commit")["ok"]
+
+
+def test_a_scored_trial_is_corrected_with_a_why(bench):
+    trial = scored(bench)
+    outcome = {"items_staged": 2, "moved": 2, "lost": 0, "remaining": 0}
+    assert "why" in bench.command("correct", trial=trial, role="assessor", **outcome)["error"]
+    assert bench.command("correct", trial=trial, role="assessor", why="undo", **outcome)["ok"]
+    change = bench.events(Kind.OUTCOME_CORRECTED)[-1].body
+    assert (change["old"]["moved"], change["new"]["moved"], change["why"]) == (1, 2, "undo")
+    assert not bench.command("correct", trial=trial, role="setter", why="x", **outcome)["ok"]
+
+
+def test_a_guess_names_a_candidate_or_nobody(bench):
+    trial = scored(bench)
+    assert "no candidate" in bench.command("guess", trial=trial, guess="horse")["error"]
+    assert bench.command("guess", trial=trial, guess="zebra")["ok"] and bench.command("guess", trial=trial)["ok"]
+    assert [event.body["guess"] for event in bench.events(Kind.ARM_GUESSED)] == ["zebra", None]
+
+
+def test_tags_and_stages_are_the_protocols(bench):
+    episode = running(bench)
+    assert bench.command("end")["ok"]
+    ended(bench, episode)
+    counts = {"items_staged": 2, "moved": 1, "lost": 0, "remaining": 1}
+    assert (
+        "tag 'fumbled' is not in the protocol; there: none"
+        in bench.command("score", tags=["fumbled"], **counts)["error"]
+    )
+    assert bench.command("score", **counts)["ok"]
+
+
+def test_notes_are_kept_and_empty_ones_refused(bench):
+    bench.begin_session()
+    assert bench.command("note", text="lamp replaced")["ok"]
+    assert bench.events(Kind.NOTE)[-1].body == {"text": "lamp replaced"}
+    assert "text is empty" in bench.command("note", text=" ")["error"]
+
+
+def test_an_unknown_verb_is_one_line_with_the_known_ones(bench):
+    reply = bench.command("dance")
+    assert not reply["ok"] and "no verb 'dance'; there are session" in reply["error"]
+
+
+def test_the_board_shows_a_console_what_it_draws_and_no_outcome(bench):
+    trial = scored(bench)
+    state = shown(bench)
+    assert state["earlier"][-1] == {
+        "trial": trial,
+        "block": 0,
+        "condition": state["earlier"][-1]["condition"],
+        "state": "scored",
+        "voids": 0,
+    }
+    assert state["by_role"]["setter"] == ["stage"] and state["rules"]["items"] == 2
+    assert "moved" not in str(state["earlier"])
+
+
+def test_a_hand_in_a_running_episode_is_an_interval_with_a_kind(bench):
+    episode = running(bench)
+    version = shown(bench)["version"]
+    assert bench.command("touch", phase="begin")["ok"]
+    assert shown(bench)["touching"] and shown(bench)["version"] == version, "an end from before the touch is not stale"
+    assert "phase" in bench.command("touch", phase="maybe")["error"]
+    assert "hand_in_scene" in bench.command("touch", phase="end", kind="magic")["error"]
+    assert bench.command("touch", phase="end", kind="reset", note="a towel fell off")["ok"]
+    assert not shown(bench)["touching"]
+    assert "no intervention goes on" in bench.command("touch", phase="end", kind="reset")["error"]
+    (begun,), (over,) = bench.events(Kind.INTERVENTION_BEGAN), bench.events(Kind.INTERVENTION_ENDED)
+    assert (begun.episode, begun.body["number"], begun.body["by"], begun.who) == (episode, 0, "console", "ann")
+    assert (over.body["kind"], over.body["note"]) == ("reset", "a towel fell off")
+    assert over.body["t_ns"] > begun.body["t_ns"]
+
+
+def test_what_a_hand_did_may_be_said_until_the_score(bench):
+    episode = running(bench)
+    assert bench.command("touch", phase="begin")["ok"]
+    assert bench.command("end")["ok"]
+    ended(bench, episode)
+    assert bench.command("touch", phase="end", kind="hand_in_scene")["ok"]
+    over, end = bench.events(Kind.INTERVENTION_ENDED)[-1], bench.events(Kind.EPISODE_ENDED)[-1]
+    assert over.body["t_ns"] == end.body["end_ns"]
+    assert "while the episode runs" in bench.command("touch", phase="begin")["error"]
+
+
+def test_there_is_no_touch_outside_of_an_episode(bench):
+    bench.begin_session()
+    assert "no episode is running" in bench.command("touch", phase="begin")["error"]
+
+
+def test_practice_is_written_down_beside_the_trials(bench):
+    bench.begin_session()
+    told = {"person": "p07", "object": "towels", "moved": 2, "staged": 2, "duration_s": 30.0}
+    assert bench.command("practice", **told)["ok"]
+    assert bench.events(Kind.PRACTICE_RECORDED)[-1].body == told
+    assert "nobody" in bench.command("practice", **(told | {"person": ""}))["error"]
+
+
+def test_a_touch_that_goes_on_is_over_with_a_void(bench):
+    episode = running(bench)
+    assert bench.command("touch", phase="begin")["ok"]
+    bench.hear(Message("run", "failed", {"episode": episode, "private": "x"}, sender="controller"))
+    ended_as_void(bench, episode)
+    assert bench.events(Kind.EPISODE_VOIDED) and not shown(bench)["touching"]

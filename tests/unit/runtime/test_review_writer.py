@@ -1,0 +1,104 @@
+"""A review: three witnesses compared, both streams of labels kept, and nothing that contradicts the outcome."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from support.campaigns import HUMAN, events_of, make_campaign, policy
+
+from labctl.clock import SECOND
+from labctl.core.events import Kind
+from labctl.core.reviewed import Item, queue
+from labctl.errors import InputError, StateError
+from labctl.reporting.operations_table import operations
+from labctl.runtime.campaign_run import run_campaign
+from labctl.runtime.review_writer import correct, finish, review
+from labctl.store.campaign import Campaign, close_campaign, freeze_campaign
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A campaign of two scored trials of two items each, run in simulated time."""
+    lab = tmp_path_factory.mktemp("lab")
+    folder = make_campaign(lab, [HUMAN, policy("zebra", skill="swift")], items=2, budget=40.0).folder
+    run_campaign(folder, lambda line: None, manual=True)
+    return folder
+
+
+@pytest.fixture
+def folder(scored: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(scored, tmp_path / scored.name))
+
+
+def items(folder: Path) -> list[Item]:
+    with Campaign.open(folder) as campaign:
+        return queue(campaign.state, campaign.events())
+
+
+def test_a_confirmed_episode_is_reviewed_and_goes_to_the_end_of_the_queue(folder):
+    first, second = items(folder)
+    review(folder, first.trial.id, first.operations, who="bea")
+    assert [item.trial.id for item in items(folder)] == [second.trial.id, first.trial.id]
+    assert items(folder)[1].reviewed is not None
+    assert events_of(folder)[-1].who == "bea"
+
+
+def test_a_shifted_operation_changes_the_table_but_not_the_device_stream(folder):
+    first = items(folder)[0]
+    shifted = [
+        {**op, "t_ns": op["t_ns"] + SECOND // 10 if i == 0 else op["t_ns"]} for i, op in enumerate(first.operations)
+    ]
+    before = operations(events_of(folder), labels="device")
+    review(folder, first.trial.id, shifted, who="bea")
+    assert operations(events_of(folder), labels="device") == before
+    times = [row["time_s"] for row in operations(events_of(folder)) if row["episode"] == first.trial.episode]
+    was = [row["time_s"] for row in before if row["episode"] == first.trial.episode]
+    assert times[0] == pytest.approx(was[0] + 0.1)
+
+
+def test_what_contradicts_the_outcome_is_refused_and_nothing_is_written(folder):
+    first, before = items(folder)[0], len(events_of(folder))
+    with pytest.raises(InputError, match="the outcome says moved 2"):
+        review(folder, first.trial.id, first.operations[1:], who="bea")
+    late = [{**op, "t_ns": op["t_ns"] + 900 * SECOND} for op in first.operations]
+    with pytest.raises(InputError, match="lies outside the episode"):
+        review(folder, first.trial.id, late, who="bea")
+    with pytest.raises(InputError, match="unknown result 'fell'"):
+        review(folder, first.trial.id, [{**first.operations[0], "result": "fell"}], who="bea")
+    assert len(events_of(folder)) == before
+
+
+def test_a_corrected_outcome_makes_a_difference_until_the_events_follow(folder):
+    first = items(folder)[0]
+    outcome = {"items_staged": 2, "moved": 1, "lost": 1, "remaining": 0}
+    correct(folder, first.trial.id, outcome, who="bea", why="one fell behind the tote")
+    again = items(folder)[0]
+    assert again.trial.id == first.trial.id, "differences come first"
+    assert again.differences == ["the detector saw 2 moved, the assessor 1"]
+    turned = [first.operations[0], {**first.operations[1], "result": "lost", "cause": "reviewed"}]
+    review(folder, first.trial.id, turned, who="bea")
+    assert next(item for item in items(folder) if item.trial.id == first.trial.id).differences == []
+
+
+def test_a_campaign_is_reviewed_once_it_is_closed_and_every_episode_was_seen(folder):
+    for item in items(folder):
+        review(folder, item.trial.id, item.operations, who="bea")
+    close_campaign(folder, who="bea")
+    assert "freeze" in finish(folder, who="bea")
+    assert freeze_campaign(folder, who="bea")[0] == "frozen, reviewed"
+    assert events_of(folder)[-1].body["reviewed"] is True
+
+
+def test_finishing_with_episodes_unseen_says_how_many(folder):
+    close_campaign(folder, who="bea")
+    with pytest.raises(StateError, match="2 episodes are not reviewed yet"):
+        finish(folder, who="bea")
+
+
+def test_a_reviewer_sees_the_operators_tally_beside_the_outcome(folder):
+    item = items(folder)[0]
+    assert item.counted is None
+    assert Item(item.trial, item.device, 1).differences == ["the operator counted 1 moved, the assessor 2"]
+    assert not any(event.kind == Kind.ITEM_COUNTED for event in events_of(folder))

@@ -1,0 +1,209 @@
+"""The run process: stale commands, double clicks, wrong roles, lost processes, and what it says of them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.campaigns import HUMAN, make_campaign, policy
+from support.run_bench import Bench
+
+from labctl.bus import Message
+from labctl.clock import MILLISECOND, SECOND
+from labctl.core.events import Kind
+from labctl.core.liveness import BEAT_LIMIT_NS
+from labctl.core.trial import State, fold
+from labctl.runtime.runner import MOST_DEATHS
+from labctl.store.campaign import Campaign
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    folder = make_campaign(tmp_path, [HUMAN, policy("zebra", endpoint="sim://zebra")]).folder
+    with Campaign.open(folder, writer=True) as campaign:
+        yield Bench(campaign)
+
+
+def test_a_command_from_an_older_screen_is_refused_and_nothing_is_written(bench):
+    bench.begin()
+    before = len(bench.events())
+    reply = bench.command("commit", version=1)
+    assert (reply["ok"], reply["kind"]) == (False, "StaleCommand")
+    assert len(bench.events()) == before
+    assert bench.command("commit", version=reply["version"])["ok"]
+
+
+def test_a_command_given_twice_is_carried_out_once(bench):
+    bench.begin()
+    assert bench.command("release", id_="same", reason="look again")["ok"]
+    before = len(bench.events())
+    bench.command("release", id_="same", reason="look again")
+    assert len(bench.events()) == before
+
+
+def test_an_illegal_verb_is_one_line_and_no_event(bench):
+    bench.begin()
+    before = len(bench.events())
+    for verb in ("score", "start", "end", "void"):
+        reply = bench.command(verb, reason="operator")
+        assert not reply["ok"] and "\n" not in reply["error"]
+    assert len(bench.events()) == before
+
+
+def test_commit_reveals_to_the_controller_alone_once_it_says_hello(bench):
+    bench.begin()
+    bench.commit()
+    assert [m.body["name"] for m in bench.sent if m.kind == "spawn"] == ["controller"]
+    assert not [m for m in bench.sent if m.kind == "prepare"]
+    bench.hear(Message("run", "hello", sender="controller"))
+    assert [m.to for m in bench.sent if m.kind == "prepare"] == ["controller"]
+    public = [m for m in bench.sent if m.kind != "prepare"]
+    assert "zebra" not in str(public) + str(bench.lines) and "sim_person" not in str(public)
+
+
+def test_start_is_journalled_before_the_lease_and_lasts_from_commit_what_the_protocol_says(bench):
+    bench.begin()
+    committed_ns = bench.now_ns
+    bench.start()
+    (started,) = bench.events(Kind.EPISODE_STARTED)
+    assert started.at_ns == committed_ns + 4 * SECOND
+    leases = [message for message in bench.sent if message.kind == "lease"]
+    assert leases and leases[0].body["until_ns"] == started.at_ns + 300 * MILLISECOND
+
+
+def test_a_controller_not_ready_at_start_voids_before_go_and_the_trial_is_staged_again(bench):
+    bench.begin()
+    bench.commit()
+    bench.hear(Message("run", "hello", sender="controller"))
+    assert bench.command("start")["ok"]
+    bench.wait(4 * SECOND)
+    (void,) = bench.events(Kind.EPISODE_VOIDED)
+    assert (void.body["reason"], void.body["after_go"]) == ("not_ready", False)
+    assert not bench.events(Kind.EPISODE_STARTED) and not [m for m in bench.sent if m.kind == "lease"]
+    assert bench.state() == State.STAGING
+
+
+def test_an_end_takes_the_lease_back_and_stops_the_arm(bench):
+    bench.begin()
+    episode = bench.start()
+    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    bench.sent.clear()
+    assert bench.command("end", reason="operator")["ok"]
+    assert [m.body["until_ns"] for m in bench.sent if m.kind == "lease"] == [0]
+    assert [m.to for m in bench.sent if m.kind == "stop"] == ["arm"]
+    bench.wait(SECOND)
+    assert [m.body["until_ns"] for m in bench.sent if m.kind == "lease"] == [0], "never renewed after the end"
+
+
+def test_a_silent_node_is_killed_and_ends_the_episode(bench):
+    bench.begin()
+    episode = bench.start()
+    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    bench.wait(BEAT_LIMIT_NS + SECOND // 10, beating=("arm", "recorder"))
+    assert ("kill", "controller") in [(m.kind, m.body.get("name")) for m in bench.sent]
+    (ended,) = bench.events(Kind.EPISODE_ENDED)
+    assert ended.body["reason"] == "controller_lost"
+
+
+def test_a_lost_arm_is_a_hold_until_a_person_clears_it(bench):
+    bench.begin()
+    bench.hear(Message("run", "exited", {"name": "arm", "reason": "ended by signal 9"}))
+    assert [event.body["code"] for event in bench.events(Kind.HOLD_RAISED)] == ["arm_lost"]
+    bench.hear(Message("run", "hello", sender="arm"))
+    bench.wait(10 * SECOND)
+    assert not bench.command("commit")["ok"], "it does not clear itself"
+    assert bench.command("acknowledge", code="arm_lost")["ok"]
+    (cleared,) = bench.events(Kind.HOLD_CLEARED)
+    assert cleared.body["acknowledged_by"] == cleared.who == "ann"
+
+
+def test_a_process_that_dies_again_and_again_faults_the_cell(bench):
+    bench.begin()
+    for _ in range(MOST_DEATHS):
+        bench.hear(Message("run", "exited", {"name": "recorder", "reason": "ended with exit code 1"}))
+        bench.hear(Message("run", "hello", sender="recorder"))
+    (fault,) = bench.events(Kind.CELL_FAULTED)
+    assert "recorder" in fault.body["reason"]
+    assert bench.command("acknowledge", code="cell_faulted")["ok"]
+    assert fold(bench.events()).faulted is None
+
+
+def test_what_a_dying_controller_says_is_kept_in_the_seal_alone(bench):
+    bench.begin()
+    episode = bench.commit()
+    bench.hear(Message("run", "hello", sender="controller"))
+    bench.hear(Message("run", "exited", {"name": "controller", "reason": "no answer from sim://zebra"}))
+    assert [event.body["reason"] for event in bench.events(Kind.EPISODE_VOIDED)] == ["controller_lost"]
+    assert "zebra" not in str(bench.lines) + str([event.body for event in bench.events()])
+    openings = bench.campaign.ledger.open_all()["openings"]
+    assert {"no answer from sim://zebra"} == {o["value"] for o in openings if o["field"].startswith("failure")}
+    assert episode in {opening["episode"] for opening in openings}
+
+
+def test_a_shutdown_ends_and_seals_what_runs(bench):
+    bench.begin()
+    episode = bench.start()
+    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    bench.hear(Message("run", "shutdown"))
+    assert [event.body["reason"] for event in bench.events(Kind.EPISODE_ENDED)] == ["shutdown"]
+    assert not bench.node.finished, "it waits for the recording"
+
+
+def _raised(bench) -> list[str]:
+    return [event.body["text"] for event in bench.events() if event.kind == Kind.HOLD_RAISED]
+
+
+def test_an_arm_found_stopped_asks_for_a_person_whose_word_recovers_it(bench):
+    bench.mode, bench.reason = "safety_stop", "joint reflex, latched"
+    bench.begin_session()
+    bench.wait(SECOND)
+    assert _raised(bench) == ["the robot stopped itself: joint reflex, latched"]
+    assert not bench.command("stage", role="setter")["ok"]
+    assert "recover" not in [message.kind for message in bench.sent]
+    assert bench.command("acknowledge", code="safety_stop")["ok"]
+    assert [message.to for message in bench.sent if message.kind == "recover"] == ["arm"]
+    bench.wait(10 * SECOND)
+    assert len(_raised(bench)) == 1, "while the arm is recovering nobody is asked again"
+    bench.mode = "idle"
+    bench.wait(SECOND)
+    assert bench.command("stage", role="setter")["ok"]
+
+
+def test_an_arm_that_cannot_be_recovered_faults_the_cell_and_the_next_acknowledgement_tries_again(bench):
+    bench.mode, bench.reason = "safety_stop", "user stop is pressed"
+    bench.begin_session()
+    bench.wait(SECOND)
+    bench.command("acknowledge", code="safety_stop")
+    body = {"kind": "fault", "t_ns": bench.now_ns, "body": {"reason": "user stop is pressed"}}
+    bench.hear(Message("run", "event", body, sender="arm"))
+    assert fold(bench.events()).faulted == "user stop is pressed"
+    assert bench.command("acknowledge", code="cell_faulted")["ok"]
+    assert [message.to for message in bench.sent if message.kind == "recover"] == ["arm", "arm"]
+
+
+def test_why_the_arms_process_ended_is_in_the_hold(bench):
+    bench.begin()
+    bench.hear(Message("run", "failing", {"name": "arm", "reason": "no state for 1 s"}, sender="arm"))
+    bench.hear(Message("run", "exited", {"name": "arm", "reason": "ended with exit code 1"}))
+    assert _raised(bench) == ["the arm's process ended (no state for 1 s); look at the robot, then acknowledge"]
+
+
+def test_a_scene_is_committed_only_when_the_arm_is_where_episodes_begin(bench):
+    bench.begin_session()
+    assert bench.command("stage", role="setter")["ok"]
+    refused = bench.command("commit")
+    assert not refused["ok"] and "still on its way" in refused["error"]
+
+
+def test_the_way_home_is_leased_until_the_arm_has_arrived(bench):
+    bench.begin_session()
+    bench.command("stage", role="setter")
+    (stage,) = [message for message in bench.sent if message.kind == "stage"]
+    bench.sent.clear()
+    bench.wait(SECOND)
+    renewals = [message.body for message in bench.sent if message.kind == "lease"]
+    assert {body["epoch"] for body in renewals} == {stage.body["epoch"]} and len(renewals) >= 9
+    assert renewals[-1]["until_ns"] > bench.now_ns + 150 * MILLISECOND
+    bench.hear(Message("run", "staged", {"trial": stage.body["trial"]}, sender="arm"))
+    bench.sent.clear()
+    bench.wait(SECOND)
+    assert not [message for message in bench.sent if message.kind == "lease"]

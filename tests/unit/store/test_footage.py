@@ -1,0 +1,107 @@
+"""What cameras left on disk is sealed as it is there, and each difference from that is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labctl.store.footage import check_files, file_gaps, footage, index_notes
+from labctl.store.video import DepthWriter, VideoWriter, count_frames
+
+COLUMNS = ("frame", "host_ns", "pts_us", "depth_ms")
+
+
+def film(folder: Path, camera: str, frames: int = 20, *, depth: bool = False) -> None:
+    path = folder / "video" / "e-1" / f"{camera}.mp4"
+    writer = VideoWriter(path, 64, 48)
+    deep = DepthWriter(path.with_suffix(".depth.mkv"), 64, 48) if depth else None
+    for number in range(frames):
+        writer.write(np.full((48, 64, 3), number, np.uint8), number * 100_000)
+        if deep:
+            deep.write(np.full((48, 64), number, np.uint16), number * 100_000)
+    writer.close()
+    if deep:
+        deep.close()
+    path.with_suffix(".json").write_text("{}")
+
+
+def rows(frames: int, *, depth: bool = False) -> np.ndarray:
+    n = np.arange(frames)
+    return np.stack([n, n * 10**8, n * 100_000, n * 100 if depth else n * 0 - 1], axis=1)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    film(tmp_path, "wrist", depth=True)
+    film(tmp_path, "front", 10)
+    return tmp_path
+
+
+def test_videos_depth_and_side_files_are_digested_and_counted(folder):
+    found = footage(folder, "e-1", ["wrist", "front", "absent"])
+    assert found.notes == [] and list(found.videos) == ["wrist", "front"]
+    wrist, front = found.videos["wrist"], found.videos["front"]
+    assert (wrist["file"], wrist["frames"]) == ("video/e-1/wrist.mp4", 20)
+    assert (wrist["depth"]["file"], wrist["depth"]["frames"]) == ("video/e-1/wrist.depth.mkv", 20)
+    assert wrist["about"]["file"] == "video/e-1/wrist.json" and "depth" not in front
+    for video in (wrist, front):
+        assert check_files(folder, video, "e-1") == []
+
+
+def test_a_torn_video_is_mended_before_it_is_sealed_and_that_is_noted(folder):
+    path = folder / "video/e-1/front.mp4"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: whole.rindex(b"moof") + 30])
+    found = footage(folder, "e-1", ["front"])
+    assert found.notes == [("front", "a half-written header at the end of its video was cut off: 34 bytes")]
+    assert 0 < found.videos["front"]["frames"] < 10 and count_frames(path) == found.videos["front"]["frames"]
+    assert check_files(folder, found.videos["front"], "e-1") == []
+
+
+def test_what_is_no_video_is_noted_and_the_rest_is_sealed(folder):
+    (folder / "video/e-1/front.mp4").write_bytes(b"")
+    (folder / "video/e-1/wrist.depth.mkv").write_bytes(b"scrap")
+    found = footage(folder, "e-1", ["wrist", "front"])
+    assert list(found.videos) == ["wrist"] and "depth" not in found.videos["wrist"]
+    assert [camera for camera, _ in found.notes] == ["wrist", "front"]
+    gaps = file_gaps(found, {})
+    assert {gap["stream"] for gap in gaps} == {"camera/wrist", "camera/front"} and gaps[0]["lost"] is None
+
+
+def test_frames_that_were_written_and_are_not_there_are_a_gap(folder):
+    found = footage(folder, "e-1", ["wrist", "front"])
+    assert file_gaps(found, {"wrist": 20, "front": 10}) == []
+    (gap,) = file_gaps(found, {"wrist": 20, "front": 13})
+    assert (gap["stream"], gap["lost"]) == ("camera/front", 3)
+
+
+@pytest.mark.parametrize("name", ["wrist.mp4", "wrist.depth.mkv", "wrist.json"])
+def test_every_sealed_file_is_checked(folder, name):
+    video = footage(folder, "e-1", ["wrist"]).videos["wrist"]
+    path = folder / "video/e-1" / name
+    path.write_bytes(path.read_bytes() + b"x")
+    (problem,) = check_files(folder, video, "e-1")
+    assert problem.what.startswith("changed") and name in problem.where
+    path.unlink()
+    (problem,) = check_files(folder, video, "e-1")
+    assert problem.what.startswith("missing") and name in problem.where
+
+
+def test_an_index_that_agrees_with_its_frames_says_nothing(folder):
+    videos = footage(folder, "e-1", ["wrist", "front"]).videos
+    assert index_notes(folder, videos["wrist"], COLUMNS, rows(20, depth=True)) == []
+    assert index_notes(folder, videos["front"], COLUMNS, rows(10)) == []
+    assert index_notes(folder, videos["front"], COLUMNS[:2], rows(3)[:, :2]) == [], "an index without times in the file"
+
+
+def test_frames_without_a_row_and_rows_without_a_frame_are_said(folder):
+    videos = footage(folder, "e-1", ["wrist", "front"]).videos
+    assert index_notes(folder, videos["front"], COLUMNS, rows(7)) == [
+        "3 frames of video/e-1/front.mp4 are not in the index: when they were taken is lost"
+    ]
+    assert index_notes(folder, videos["wrist"], COLUMNS, rows(22, depth=True)) == [
+        "2 frames of the index are not in video/e-1/wrist.mp4",
+        "2 frames of the index are not in video/e-1/wrist.depth.mkv",
+    ]

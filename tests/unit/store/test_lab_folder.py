@@ -1,0 +1,115 @@
+"""Finding a lab and its campaigns, reading its files, making a new one."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from labctl.errors import InputError
+from labctl.store.lab_folder import campaign_folder, find_lab, new_lab, read_cell, read_plan
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    new_lab(tmp_path / "lab")
+    return tmp_path / "lab"
+
+
+def campaign(lab: Path, name: str) -> Path:
+    folder = lab / "campaigns" / name
+    folder.mkdir(parents=True)
+    (folder / "journal.db").touch()
+    return folder
+
+
+def test_the_lab_is_the_one_given_before_the_environment_before_the_nearest_parent(lab: Path, tmp_path: Path):
+    new_lab(tmp_path / "second")
+    new_lab(tmp_path / "third")
+    environment = {"LABCTL_LAB": str(tmp_path / "second")}
+    assert find_lab(lab, environment=environment, start=tmp_path / "third") == lab
+    assert find_lab(None, environment=environment, start=tmp_path / "third") == tmp_path / "second"
+    assert find_lab(None, environment={}, start=tmp_path / "third" / "protocols") == tmp_path / "third"
+
+
+def test_no_lab_is_an_error_with_the_remedy(tmp_path: Path):
+    with pytest.raises(InputError, match="labctl new"):
+        find_lab(None, environment={}, start=tmp_path)
+    with pytest.raises(InputError, match=r"LABCTL_LAB is .*labctl new"):
+        find_lab(None, environment={"LABCTL_LAB": str(tmp_path / "nowhere")}, start=tmp_path)
+
+
+def test_a_campaign_is_found_by_path_by_name_or_as_the_only_one(lab: Path):
+    first = campaign(lab, "first")
+    assert campaign_folder(str(first)) == first
+    assert campaign_folder("first", lab) == first
+    assert campaign_folder(None, lab) == first
+
+
+def test_an_unknown_or_ambiguous_campaign_lists_what_there_is(lab: Path):
+    with pytest.raises(InputError, match="no campaign yet"):
+        campaign_folder(None, lab)
+    campaign(lab, "first")
+    campaign(lab, "second")
+    with pytest.raises(InputError, match="first, second"):
+        campaign_folder(None, lab)
+    with pytest.raises(InputError, match=r"no campaign 'frist'.*first, second"):
+        campaign_folder("frist", lab)
+
+
+def test_a_new_lab_is_valid_as_it_stands(lab: Path):
+    plan = read_plan(lab / "protocols" / "first.toml")
+    cell = read_cell(lab / "cells" / "sim_fr3.toml")
+    assert plan.fixture_path.resolve() == lab / "fixtures" / "two_totes.toml"
+    assert cell.cell.kind == "sim"
+    assert (lab / "campaigns").is_dir()
+
+
+def test_a_new_lab_overwrites_nothing_and_leaves_nothing_half_made(tmp_path: Path):
+    kept = tmp_path / "protocols" / "first.toml"
+    kept.parent.mkdir()
+    kept.write_text("mine")
+    with pytest.raises(InputError, match=r"first\.toml is there already"):
+        new_lab(tmp_path)
+    assert kept.read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["protocols"]
+
+
+def test_the_packaged_cell_is_the_one_in_hw_configs():
+    packaged = ROOT / "labctl" / "templates" / "sim_fr3.toml"
+    assert packaged.read_bytes() == (ROOT / "hw_configs" / "sim_fr3.toml").read_bytes()
+
+
+def test_the_starter_protocol_knows_the_keys_of_the_demo_protocol():
+    first = tomllib.loads((ROOT / "labctl" / "templates" / "first.toml").read_text())
+    demo = tomllib.loads((ROOT / "protocols" / "demo.toml").read_text())
+    assert {table: set(first[table]) for table in first if table != "arm"} == {
+        table: set(demo[table]) for table in demo if table != "arm"
+    }
+
+
+def test_a_missing_file_names_its_neighbours(lab: Path):
+    with pytest.raises(InputError, match=r"no such file.*first\.toml"):
+        read_plan(lab / "protocols" / "frist.toml")
+
+
+def test_a_missing_fixture_is_named_with_the_line_that_asks_for_it(lab: Path):
+    path = lab / "protocols" / "first.toml"
+    path.write_text(path.read_text().replace("two_totes.toml", "three_totes.toml"))
+    with pytest.raises(InputError, match=r"first\.toml:6: fixture '\.\./fixtures/three_totes\.toml'.*two_totes\.toml"):
+        read_plan(path)
+
+
+def test_a_file_that_is_not_text_is_refused(lab: Path):
+    path = lab / "cells" / "sim_fr3.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_cell(path)
+
+
+def test_a_folder_instead_of_a_file_is_refused(lab: Path):
+    with pytest.raises(InputError, match="cannot be read"):
+        read_cell(lab / "cells")

@@ -1,0 +1,181 @@
+"""Claims about trace chunks and their store."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from labctl.devices import StreamSpec
+from labctl.errors import BrokenRecord, StorageError
+from labctl.store.chunks import Chunk, decode_chunk, encode_chunk
+from labctl.store.database_backend import sqlite_url
+from labctl.store.traces import TraceStore
+
+ROBOT = StreamSpec("robot", ("x", "y", "z"), "m", 100.0)
+INDEX = StreamSpec("camera/wrist", ("frame",), "1", 10.0, dtype="<i8")
+
+
+def chunk(seq: int, n: int = 5, name: str = "robot", columns: int = 3) -> Chunk:
+    t_ns = np.arange(n, dtype=np.int64) * 10 + seq * 1000
+    return Chunk(name, seq, t_ns, np.arange(n * columns, dtype=float).reshape(n, columns) + seq)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return sqlite_url(tmp_path / "traces.db")
+
+
+@pytest.fixture
+def store(url: str):
+    made = TraceStore.create(url, "c", durable=False)
+    made.declare("e-1", [ROBOT, INDEX])
+    yield made
+    made.close()
+
+
+def edit(url: str, statement: str, values: tuple = ()) -> None:
+    raw = sqlite3.connect(url.removeprefix("sqlite:///"))
+    assert raw.execute(statement, values).rowcount == 1
+    raw.commit()
+    raw.close()
+
+
+@given(data=st.data(), dtype=st.sampled_from(["<f8", "<f4", "<i8", "<i4", "<u2", "|u1"]))
+def test_a_chunk_survives_its_encoding_bit_for_bit(data, dtype):
+    shape = data.draw(hnp.array_shapes(min_dims=2, max_dims=2, max_side=7))
+    values = data.draw(hnp.arrays(np.dtype(dtype), shape))
+    t_ns = data.draw(hnp.arrays(np.int64, shape[0]))
+    spec = StreamSpec("s", tuple(f"c{i}" for i in range(shape[1])), "1", 1.0, dtype=dtype)
+    got_t, got = decode_chunk(encode_chunk(spec, t_ns, values))
+    assert got_t.tobytes() == t_ns.tobytes()
+    assert got.dtype == values.dtype and got.tobytes("C") == values.tobytes("C")
+
+
+def test_a_payload_is_readable_with_numpy_and_zlib_alone():
+    c = chunk(3)
+    header, body = encode_chunk(ROBOT, c.t_ns, c.values).split(b"\n", 1)
+    h, raw = json.loads(header), zlib.decompress(body)
+    n, k, dt = h["n"], h["k"], np.dtype(h["dtype"])
+    t_ns = np.frombuffer(raw[: 8 * n], np.uint8).reshape(8, n).T.copy().view("<i8").ravel()
+    values = np.frombuffer(raw[8 * n :], np.uint8).reshape(dt.itemsize, n * k).T.copy().view(dt).reshape(k, n).T
+    assert np.array_equal(t_ns, c.t_ns) and np.array_equal(values, c.values)
+
+
+@pytest.mark.parametrize("damage", [lambda p: p[:-9], lambda p: b"no header", lambda p: p.replace(b'"n":5', b'"n":6')])
+def test_damaged_bytes_are_refused_not_guessed(damage):
+    c = chunk(0)
+    with pytest.raises(BrokenRecord, match="cannot be decoded"):
+        decode_chunk(damage(encode_chunk(ROBOT, c.t_ns, c.values)))
+
+
+def test_values_that_do_not_fit_the_declaration_are_refused():
+    with pytest.raises(ValueError, match="3 declared columns"):
+        encode_chunk(ROBOT, np.arange(4), np.zeros((4, 2)))
+
+
+def test_written_chunks_are_read_back_as_one_array_in_order(store):
+    store.write("e-1", [chunk(1), chunk(0)])
+    store.write("e-1", [chunk(2)])
+    t_ns, values = store.read("e-1", "robot")
+    assert np.array_equal(t_ns, np.concatenate([chunk(i).t_ns for i in range(3)]))
+    assert np.array_equal(values, np.concatenate([chunk(i).values for i in range(3)]))
+    assert store.last_sample_ns("e-1") == 2040
+    assert store.episodes() == ["e-1"]
+
+
+def test_a_declared_stream_without_samples_reads_empty_and_is_sealed_as_empty(store):
+    t_ns, values = store.read("e-1", "camera/wrist")
+    assert t_ns.shape == (0,) and values.shape == (0, 1) and values.dtype == np.dtype("<i8")
+    assert store.seal("e-1")["camera/wrist"]["chunks"] == 0
+    assert store.last_sample_ns("e-1") is None
+
+
+def test_a_chunk_sent_twice_is_kept_once_and_never_replaced(store):
+    store.write("e-1", [chunk(0)])
+    again = chunk(0)
+    again.values = again.values + 1
+    store.write("e-1", [again, chunk(1)])
+    assert np.array_equal(store.read("e-1", "robot")[1][:5], chunk(0).values)
+    assert store.seal("e-1")["robot"]["chunks"] == 2
+
+
+def test_the_seal_counts_and_its_root_covers_every_chunk_in_order(store, url):
+    store.write("e-1", [chunk(0), chunk(1)])
+    before = store.seal("e-1")
+    robot = before["robot"]
+    assert (robot["n"], robot["chunks"], robot["t0_ns"], robot["t1_ns"]) == (10, 2, 0, 1040)
+    reader = TraceStore.open(url, "c", readonly=True)
+    assert reader.seal("e-1") == before
+    reader.close()
+    store.write("e-1", [chunk(2)])
+    assert store.seal("e-1")["robot"]["root"] != robot["root"]
+
+
+def test_a_missing_chunk_is_reported_as_a_gap_with_its_times(store):
+    store.write("e-1", [chunk(1), chunk(4)])
+    holes = [(g["stream"], g["seq"], g["from_ns"], g["to_ns"]) for g in store.gaps("e-1")]
+    assert holes == [("robot", 0, None, 1000), ("robot", 2, 1040, 4000), ("robot", 3, 1040, 4000)]
+
+
+def test_an_undeclared_stream_is_refused(store):
+    with pytest.raises(ValueError, match="no declared stream"):
+        store.write("e-1", [chunk(0, name="other")])
+
+
+def test_a_reopened_store_still_knows_its_declarations(store, url):
+    store.close()
+    again = TraceStore.open(url, "c", durable=False)
+    again.write("e-1", [chunk(0)])
+    assert again.streams("e-1") == [INDEX, ROBOT]
+    again.close()
+
+
+def test_a_reader_cannot_write_and_a_missing_store_is_one_line(store, url, tmp_path):
+    reader = TraceStore.open(url, "c", readonly=True)
+    with pytest.raises(StorageError, match="reading"):
+        reader.write("e-1", [chunk(0)])
+    reader.close()
+    with pytest.raises(StorageError, match="no such database"):
+        TraceStore.open(sqlite_url(tmp_path / "none.db"), "c")
+
+
+def test_untouched_traces_match_their_seal(store):
+    store.write("e-1", [chunk(0), chunk(1)])
+    assert store.check("e-1", store.seal("e-1")) == []
+
+
+def test_each_change_of_the_traces_is_named(store, url):
+    store.write("e-1", [chunk(0), chunk(1), chunk(2)])
+    sealed = store.seal("e-1")
+    edit(url, "UPDATE chunk SET t0_ns = 7 WHERE seq = 2")
+    (problem,) = store.check("e-1", sealed)
+    assert (problem.what, problem.where[-7:]) == ("changed trace index", "chunk 2")
+    edit(url, "UPDATE chunk SET t0_ns = 2000 WHERE seq = 2")
+
+    payload = bytearray(encode_chunk(ROBOT, chunk(1).t_ns, chunk(1).values))
+    payload[-5] ^= 1
+    edit(url, "UPDATE chunk SET payload = ? WHERE seq = 1", (bytes(payload),))
+    (problem,) = store.check("e-1", sealed)
+    assert (problem.what, problem.where[-7:]) == ("changed trace chunk", "chunk 1")
+    with pytest.raises(BrokenRecord, match="chunk 1"):
+        store.read("e-1", "robot")
+    edit(url, "DELETE FROM chunk WHERE seq = 1")
+    assert [p.what for p in store.check("e-1", sealed)] == ["missing or added trace chunk"]
+
+
+def test_a_chunk_replaced_together_with_its_digest_is_still_named(store, url):
+    store.write("e-1", [chunk(0)])
+    sealed = store.seal("e-1")
+    edit(url, "DELETE FROM chunk WHERE seq = 0")
+    other = chunk(0)
+    other.values = other.values * 2
+    store.write("e-1", [other])
+    assert [p.what for p in store.check("e-1", sealed)] == ["changed trace chunk"]

@@ -1,0 +1,1 @@
+"""Episodes in Rerun: entities, blueprint, viewer process."""

@@ -1,0 +1,172 @@
+"""How an episode is laid out on the screen, or two of them side by side.
+
+May not: log data, or name a view whose data is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import rerun as rr
+import rerun.blueprint as rrb
+from labctl.ui.rerun.episode_view import (
+    ACTION,
+    POLICY,
+    EpisodeView,
+    depth_place,
+    joints_of,
+    measured,
+    place_of,
+    short_names,
+)
+from labctl.ui.rerun.parts import TIMELINE, UTC, drawn_at
+
+from labctl.clock import SECOND
+
+MARGIN_S = 1.0
+LIVE_S = 30.0
+PICTURES = ("cameras", "depth", "scene")
+JOINT_PLOTS = (("q", "joints, rad"), ("dq", "speeds, rad/s"), ("tau", "torques, N m"))
+
+
+def blueprint(views: Mapping[str, EpisodeView]) -> Any:
+    """One episode: the cell over the cameras on the left; lanes, curves and words on the right. Two: a column each."""
+    axis = _axis(list(views.values()))
+    if len(views) == 1:
+        ((prefix, view),) = views.items()
+        left = [(3.0, _cell(prefix, view)), *((2.0, row) for row in _pictures(prefix, view))]
+        body = rrb.Horizontal(_stack(left), _stack(_evidence(prefix, view, axis)), column_shares=[5, 4])
+    else:
+        body = rrb.Horizontal(*(_column(prefix, view, axis) for prefix, view in views.items()))
+    return rrb.Blueprint(
+        body,
+        rrb.TimePanel(timeline=TIMELINE, state="collapsed", play_state="playing"),
+        rrb.SelectionPanel(state="hidden"),
+        rrb.BlueprintPanel(state="hidden"),
+        auto_views=False,
+    )
+
+
+def live_blueprint(cameras: Sequence[str]) -> Any:
+    """A running campaign: the cell over the cameras, the last half minute of the arm, and what the run says."""
+    boundary = rr.TimeRangeBoundary.cursor_relative
+    recent = rr.VisibleTimeRange(UTC, start=boundary(seconds=-LIVE_S), end=boundary(seconds=0.0))
+
+    def plot(entity: str, name: str, legend: bool) -> Any:
+        shown = rrb.PlotLegend(corner="lefttop", visible=legend)
+        return rrb.TimeSeriesView(origin=entity, name=name, time_ranges=recent, plot_legend=shown)
+
+    pictures = rrb.Horizontal(*(rrb.Spatial2DView(origin=f"cameras/{name}", name=name) for name in cameras))
+    cell = rrb.Spatial3DView(origin="world", name="cell", eye_controls=_eye())
+    columns = rrb.TextLogColumns(timeline_columns=[UTC], text_log_columns=["LogLevel", "Body"])
+    right = rrb.Vertical(
+        rrb.TextDocumentView(origin="about", name="now"),
+        plot("joints/q", "joints, rad", True),
+        plot("gripper", "gripper opening, mm", False),
+        rrb.StateTimelineView(origin="lanes", name="what happened"),
+        rrb.TextLogView(origin="events", name="said", columns=columns),
+        row_shares=[2.6, 3, 2, 2, 2],
+    )
+    left = rrb.Vertical(cell, pictures, row_shares=[3, 2]) if cameras else cell
+    return rrb.Blueprint(
+        rrb.Horizontal(left, right, column_shares=[5, 4]),
+        rrb.TimePanel(timeline=UTC, state="collapsed", play_state="following"),
+        rrb.SelectionPanel(state="hidden"),
+        rrb.BlueprintPanel(state="hidden"),
+        auto_views=False,
+    )
+
+
+def _column(prefix: str, view: EpisodeView, axis: Any) -> Any:
+    """One of several episodes: the same views in the same order in every column."""
+    pictures = [(2.6, row) for row in _pictures(prefix, view)]
+    return _stack([(3.4, _cell(prefix, view, view.title)), *pictures, *_evidence(prefix, view, axis, narrow=True)])
+
+
+def _stack(rows: list[tuple[float, Any]]) -> Any:
+    return rrb.Vertical(*(row for _, row in rows), row_shares=[share for share, _ in rows])
+
+
+def _cell(prefix: str, view: EpisodeView, name: str = "cell") -> Any:
+    arm = drawn_at(view, prefix)
+    contents = ["$origin/**", *([f"/{arm}/**"] if arm and prefix else [])]
+    return rrb.Spatial3DView(origin=_at(prefix, "world"), contents=contents, name=name, eye_controls=_eye())
+
+
+def _eye() -> Any:
+    return rrb.EyeControls3D(position=(1.08, -1.12, 0.92), look_target=(0.17, 0.08, 0.38), eye_up=(0, 0, 1))
+
+
+def _pictures(prefix: str, view: EpisodeView) -> list[Any]:
+    cameras = [
+        rrb.Spatial2DView(origin=_at(prefix, place_of(name, video)), name=name) for name, video in view.videos.items()
+    ]
+    depth = [
+        rrb.Spatial2DView(origin=_at(prefix, depth_place(name, video)), name=f"{name}, depth")
+        for name, video in view.videos.items()
+        if video.depth is not None
+    ]
+    photos = [rrb.Spatial2DView(origin=_at(prefix, f"photos/{name}"), name=name) for name in view.photos]
+    rows = [
+        rrb.Horizontal(*row, name=name) for name, row in zip(PICTURES, (cameras, depth, photos), strict=True) if row
+    ]
+    return [rrb.Tabs(*rows) if len(rows) > 1 else rows[0]] if rows else []
+
+
+def _evidence(prefix: str, view: EpisodeView, axis: Any, *, narrow: bool = False) -> list[tuple[float, Any]]:
+    """(share of the height, view) from what happened down to the words for it; when narrow, all plots share a row."""
+    rows: list[tuple[float, Any]] = []
+    if view.lanes:
+        lanes = rrb.StateTimelineView(origin=_at(prefix, "lanes"), name="what happened", time_view=axis)
+        rows.append((0.8 + 0.45 * len(view.lanes), lanes))
+    plots = _plots(prefix, view, axis)
+    if narrow:
+        together = [plot for _, row in plots for plot in row]
+        rows += [(1.8, rrb.Tabs(*together))] if together else []
+    else:
+        rows += [(share, rrb.Tabs(*row) if len(row) > 1 else row[0]) for share, row in plots]
+    about = rrb.TextDocumentView(origin=_at(prefix, "about"), name="about")
+    columns = rrb.TextLogColumns(timeline_columns=[TIMELINE], text_log_columns=["LogLevel", "Body"])
+    journal = rrb.TextLogView(origin=_at(prefix, "events"), name="journal", columns=columns)
+    words = [one for one, there in ((about, view.facts), (journal, view.events)) if there]
+    if words:
+        rows.append((2.0, rrb.Horizontal(*words, column_shares=[3, 4][: len(words)])))
+    return rows
+
+
+def _plots(prefix: str, view: EpisodeView, axis: Any) -> list[tuple[float, list[Any]]]:
+    """(share of the height, plots that take turns in one place), of what there is."""
+
+    def plot(entity: str, name: str, legend: bool = True) -> Any:
+        shown = rrb.PlotLegend(corner="lefttop", visible=legend)
+        return rrb.TimeSeriesView(origin=_at(prefix, entity), name=name, axis_x=axis, plot_legend=shown)
+
+    rows: list[tuple[float, list[Any]]] = []
+    joints = [plot(f"joints/{what}", name) for what, name in JOINT_PLOTS if measured(view, what).size]
+    if joints:
+        rows += [(1.8, joints), (1.1, [plot("gripper", "gripper opening, mm", legend=False)])]
+    if POLICY in view.streams:
+        rows.append((1.2, [plot("policy", "policy's answer after capture and after request, ms", legend=False)]))
+    if ACTION in view.streams:
+        parts = [*short_names(joints_of(view)), "gripper"]
+        rows.insert(len(joints[:1]) * 2, (1.4, [plot(f"actions/{part}", f"asked of {part}") for part in parts]))
+    return rows
+
+
+def _axis(views: Sequence[EpisodeView]) -> Any:
+    """From the first sample to the last one of all views, in seconds since go."""
+    edges = [
+        (int(edge) - view.start_ns) / SECOND
+        for view in views
+        for stream in view.streams.values()
+        if len(stream.t_ns)
+        for edge in (stream.t_ns[0], stream.t_ns[-1])
+    ]
+    low, high = min(edges, default=0.0) - MARGIN_S, max(edges, default=0.0) + MARGIN_S
+    absolute = rr.TimeRangeBoundary.absolute
+    return rrb.TimeAxis(view_range=rr.TimeRange(start=absolute(seconds=low), end=absolute(seconds=high)))
+
+
+def _at(prefix: str, entity: str) -> str:
+    return f"{prefix}/{entity}" if prefix else entity

@@ -1,0 +1,162 @@
+"""What a view of an episode is made of, as plain values, and what a masked view leaves out.
+
+May not: know a viewer, or read a campaign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+STATE, ACTION, TRACKER, POLICY = "arm/state", "arm/action", "tracker", "policy"
+STAGES = ("requested", "limited", "sent")
+SHAPED = ("dq.", "tau.", "device_s")  # columns in which the rate of a policy's answers stands out
+
+
+class Mark(Protocol):
+    """From t_ns (host) on a lane shows `label` in the colour of `tone` (quiet, ready, go, good, bad, warn)."""
+
+    @property
+    def t_ns(self) -> int: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def tone(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A recorded stream: t_ns (n,) of the host, values (n, columns). A masked view leaves out arm_dependent ones."""
+
+    columns: tuple[str, ...]
+    t_ns: np.ndarray
+    values: np.ndarray
+    unit: str = ""
+    arm_dependent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """A camera's depth file: when the light of each frame fell (host, ns), where it stands in the file (ms), and how
+    many metres one step of its numbers is; None when the camera did not say.
+    """
+
+    path: Path
+    times_ns: np.ndarray
+    ms: np.ndarray
+    scale_m: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Video:
+    """A camera's file and, per frame, when its light fell (host, ns) and where it stands in the file (us).
+
+    about: what was kept beside the pictures. The camera is drawn where it stands if `intrinsics` has fx, fy, cx, cy,
+    width and height, and `extrinsics` has base_from_camera or tcp_from_camera: rotation (rows) and translation_m.
+    """
+
+    path: Path
+    frame_times_ns: np.ndarray
+    pts_us: np.ndarray
+    about: Mapping[str, Any] = field(default_factory=dict)
+    depth: Depth | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeView:
+    """All that is shown of an episode. Times are monotonic host ns; start_ns (go) is zero on the timeline.
+
+    wall: a UTC time (ISO 8601) and how many ns after start_ns it was. events: (t_ns, level, text), levels "INFO",
+    "WARN", "ERROR". lanes: what stood when, by name; names that start with "gaps " are holes in a stream.
+    facts: what episodes are searched by, in the order to be read. robot: the arm's model ("fr3", "ur5", "ur5e").
+    totes: centre of the floor, inner size (m), whether items go there, by name. photos: pictures of the scene by what
+    they are. masked: for people who must not know the experiment's arm.
+    """
+
+    title: str
+    start_ns: int
+    streams: Mapping[str, Stream]
+    videos: Mapping[str, Video] = field(default_factory=dict)
+    wall: tuple[str, int] | None = None
+    events: Sequence[tuple[int, str, str]] = ()
+    lanes: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    robot: str = ""
+    totes: Mapping[str, tuple[Sequence[float], Sequence[float], bool]] = field(default_factory=dict)
+    item_size_m: Sequence[float] | None = None
+    photos: Mapping[str, Path] = field(default_factory=dict)
+    masked: bool = True
+
+
+def view_of(seen: Mapping[str, Any]) -> EpisodeView:
+    """The view of what `labctl.viewing.episode.look_at` gathered."""
+    streams = {name: Stream(**stream) for name, stream in seen["streams"].items()}
+    videos = {name: _video(video) for name, video in seen["videos"].items()}
+    known = {one.name for one in fields(EpisodeView)} - {"streams", "videos"}
+    rest = {name: value for name, value in seen.items() if name in known}
+    return EpisodeView(streams=streams, videos=videos, **rest)
+
+
+def _video(seen: Mapping[str, Any]) -> Video:
+    depth = seen.get("depth")
+    return Video(**{**seen, "depth": Depth(**depth) if depth else None})
+
+
+def masked_view(view: EpisodeView) -> EpisodeView:
+    """The view as a blind assessor may have it; one that is not masked comes back as it is.
+
+    Without arm-dependent streams, actions, joint speeds and torques, and without the experiment's arm among the facts.
+    """
+    if not view.masked:
+        return view
+    kept = {name: _plain(s) for name, s in view.streams.items() if not s.arm_dependent and name != ACTION}
+    return replace(view, streams=kept, facts={name: value for name, value in view.facts.items() if name != "arm"})
+
+
+def _plain(stream: Stream) -> Stream:
+    plain = [i for i, column in enumerate(stream.columns) if not column.startswith(SHAPED)]
+    return replace(stream, columns=tuple(stream.columns[i] for i in plain), values=np.asarray(stream.values)[:, plain])
+
+
+def place_of(name: str, video: Video) -> str:
+    """The entity of a camera: in the cell where it stands, if that is known, else by itself."""
+    frames = video.about.get("extrinsics") or {}
+    if video.about.get("intrinsics"):
+        if "base_from_camera" in frames:
+            return f"world/cameras/{name}"
+        if "tcp_from_camera" in frames:
+            return f"world/tcp/{name}"
+    return f"cameras/{name}"
+
+
+def depth_place(name: str, video: Video) -> str:
+    """The entity of a camera's depth: beside its picture's."""
+    return f"{place_of(name, video)}_depth"
+
+
+def columns(stream: Stream, names: Sequence[str]) -> np.ndarray:
+    """The named columns that a stream has, (n, found)."""
+    found = [stream.columns.index(name) for name in names if name in stream.columns]
+    return np.asarray(stream.values)[:, found]
+
+
+def joints_of(view: EpisodeView) -> tuple[str, ...]:
+    """The arm's joints, in order, as its recorded states name them."""
+    state = view.streams.get(STATE)
+    return tuple(c.removeprefix("q.") for c in state.columns if c.startswith("q.")) if state else ()
+
+
+def measured(view: EpisodeView, what: str) -> np.ndarray:
+    """Joint positions "q", speeds "dq" or torques "tau" (n, dof); empty when they were not recorded or are all zero."""
+    state = view.streams.get(STATE)
+    values = columns(state, [f"{what}.{name}" for name in joints_of(view)]) if state else np.empty((0, 0))
+    return values if what == "q" or (values.size and np.abs(values).max() > 0) else np.empty((0, 0))
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Joint names as a legend has room for: fr3_joint1 -> joint1, shoulder_pan_joint -> shoulder_pan."""
+    return [name.split("_")[-1] if name.split("_")[-1][-1].isdigit() else name.removesuffix("_joint") for name in names]

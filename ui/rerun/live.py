@@ -1,0 +1,155 @@
+"""A running campaign in Rerun: what its processes publish anyway, drawn as it comes, masked while blinded.
+
+May not: send a message, read a store, show more than a blind role may see, or wait for anything: what comes too fast
+is left out.
+
+The timeline is "utc": the wall-clock time of each observation, picture and change of state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import rerun as rr
+from labctl.ui.rerun.blueprint import live_blueprint
+from labctl.ui.rerun.palette import JOINTS
+from labctl.ui.rerun.parts import FINGERS, UTC, description_of, item_boxes, log_arm, log_cell
+
+from labctl.bus import Message
+from labctl.clock import Anchor, wall_ns
+
+JPEG = 80
+STATES = ("joint1", "joint2", "joint3", "joint4", "joint5", "joint6", "joint7")
+QUIET = ("idle", "moving")  # not drawn: when an arm pauses tells how long its policy thinks
+ROWS = {"x": 0, "yaw": 3, "visible": 4, "in_target": 5, "lost": 6, "held": 7}  # of an observed item
+
+
+@dataclass(frozen=True, slots=True)
+class LiveCell:
+    """What a campaign's files say of its cell: name, robot model, totes as in `EpisodeView`, names of the cameras."""
+
+    campaign: str
+    robot: str
+    totes: Mapping[str, tuple[Any, Any, bool]]
+    cameras: Sequence[str]
+
+
+class LiveView:
+    """Draws messages into a viewer at a rerun+http address of loopback, or into any recording that is handed in."""
+
+    def __init__(self, cell: LiveCell, anchor: Anchor, url: str | None = None, recording: Any = None) -> None:
+        """anchor: the host's clock beside the wall clock, now."""
+        self._wall_from = wall_ns(anchor.wall) - anchor.mono_ns
+        identity = f"live {cell.campaign}"
+        self._to = recording or rr.RecordingStream("labctl", recording_id=identity, send_properties=False)
+        self._to.set_log_time_enabled(False)
+        blueprint = live_blueprint(cell.cameras)
+        if url is not None:
+            self._to.connect_grpc(url, default_blueprint=blueprint)
+        self._to.send_recording_name(f"{cell.campaign}, live")
+        self._to.send_blueprint(blueprint)
+        self._said: dict[str, str] = {}
+        self._totes = cell.totes
+        log_cell(self._to, cell.totes)
+        self._joints = self._load(cell.robot)
+        self._to.log("world/items", rr.Boxes3D.from_fields(fill_mode=rr.components.FillMode.Solid), static=True)
+        self._to.log("world/tcp", rr.Points3D.from_fields(colors=[(255, 110, 60)], radii=[0.009]), static=True)
+        self._to.log("gripper", rr.SeriesLines(names=["measured"], colors=[(110, 220, 130)]), static=True)
+
+    def _load(self, robot: str) -> list[Any]:
+        description = description_of(robot, FINGERS)
+        found = log_arm(self._to, description) if description and description.stem == f"arm_{robot}" else []
+        turning = [joint for joint in found if joint.joint_type == "revolute"]
+        names = [joint.name.removesuffix("_joint").split("fr3_")[-1] for joint in turning] or list(STATES)
+        colours = list(JOINTS[: len(names)])
+        self._to.log("joints/q", rr.SeriesLines(names=names, colors=colours, widths=[1.5] * len(names)), static=True)
+        return found
+
+    def draw(self, messages: Iterable[Message], now_ns: int) -> None:
+        """Draw what has arrived. Anything that is not understood is left out."""
+        for message in messages:
+            if message.kind == "obs":
+                self._observation(message)
+            elif message.kind == "preview":
+                self._picture(message)
+            elif message.kind == "state":
+                self._state(message.body, now_ns)
+
+    def close(self) -> None:
+        """Send what is left, for at most a second, and let go."""
+        self._to.flush(timeout_sec=1.0)
+        self._to.disconnect()
+
+    def _at(self, t_ns: int) -> None:
+        self._to.set_time(UTC, timestamp=np.datetime64(int(t_ns) + self._wall_from, "ns"))
+
+    def _observation(self, message: Message) -> None:
+        seen, body = message.arrays, message.body
+        self._at(body["t_ns"])
+        self._lane("2_arm", "" if body["mode"] in QUIET else f"{body['mode']} {body.get('reason') or ''}".strip())
+        self._aim(seen)
+        q = np.asarray(seen["q"], dtype=float)
+        self._to.log("joints/q", rr.Scalars(q))
+        opening = float(seen["gripper"][0])
+        self._to.log("gripper", rr.Scalars(1000 * opening))
+        turning = iter(q.tolist())
+        for joint in self._joints:
+            value = opening / 2 if joint.name in FINGERS else None
+            value = next(turning, None) if joint.joint_type == "revolute" else value
+            if value is not None:
+                self._to.log(f"world/joints/{joint.name}", joint.compute_transform(value, clamp=False))
+        self._to.log("world/tcp", rr.Points3D([np.asarray(seen["tcp"][:3], dtype=float)]))
+        items = np.asarray(seen.get("items", np.empty((0, 8))), dtype=float)
+        if items.size:
+            flags = items[:, [ROWS["held"], ROWS["in_target"], ROWS["lost"]]]
+            size = seen["object"][:3] if "object" in seen else None
+            boxes = item_boxes(items[:, :3], items[:, ROWS["yaw"]], flags, size)
+            self._to.log("world/items", rr.Boxes3D(**boxes))
+
+    def _aim(self, seen: Mapping[str, np.ndarray]) -> None:
+        """Colour the tote where items go, once it is known or another one."""
+        if "target_tote" not in seen:
+            return
+        middle = np.asarray(seen["target_tote"][:3], dtype=float)
+        target = next((name for name, (centre, *_) in self._totes.items() if np.allclose(centre, middle)), "")
+        if self._said.get("target") != target:
+            self._said["target"] = target
+            log_cell(self._to, {name: (*where[:2], name == target) for name, where in self._totes.items()})
+
+    def _picture(self, message: Message) -> None:
+        self._at(message.body["t_ns"])
+        image = rr.Image(np.ascontiguousarray(message.arrays["image"]))
+        self._to.log(f"cameras/{message.body['camera']}", image.compress(jpeg_quality=JPEG))
+
+    def _state(self, body: Mapping[str, Any], now_ns: int) -> None:
+        """The board of the run, as a page and, where it changed, as lanes and lines."""
+        self._at(now_ns)
+        holds = [hold["code"] for hold in body.get("holds", ())]
+        self._lane("1_trial", str(body.get("trial_state") or ""))
+        self._lane("3_holds", ", ".join(holds))
+        done, total = body.get("progress") or (0, 0)
+        rows = [
+            ("state", body.get("trial_state")),
+            ("condition", body.get("condition")),
+            ("trial", body.get("trial")),
+            ("block", body.get("block")),
+            ("finished", f"{done} of {total} trials"),
+            ("holds", "; ".join(hold["text"] for hold in body.get("holds", ())) or "none"),
+        ]
+        lines = [f"| {name} | {value} |" for name, value in rows if value is not None]
+        page = "\n".join(["| | |", "|---|---|", *lines])
+        if self._said.get("page") != page:
+            self._said["page"] = page
+            self._to.log("about", rr.TextDocument(page, media_type="text/markdown"))
+
+    def _lane(self, name: str, state: str) -> None:
+        if self._said.get(name) == state:
+            return
+        self._said[name] = state
+        self._to.log(f"lanes/{name}", rr.StateChange(state=state))
+        if state:
+            level = "WARN" if name == "3_holds" else "INFO"
+            self._to.log("events", rr.TextLog(f"{name[2:]}: {state}", level=level))
