@@ -32,6 +32,10 @@ class StreamSpec:
 
     `columns` name the values of one sample, in order; `dtype` is a numpy little-endian code such as "<f8" or "<i8".
     `clock` says whose clock stamps a sample: "host" or a device's own (then a column holds the device time).
+
+    What a blind role may see of it is said here and nowhere else: nothing of a stream that is `arm_dependent`
+    (latencies, a policy's timing; its digests are sealed too), and none of the `private_columns`, whose shape can tell
+    one policy from another. Exports, views and whoever comes later ask `open_columns`.
     """
 
     name: str
@@ -40,7 +44,29 @@ class StreamSpec:
     rate_hz: float
     dtype: str = "<f8"
     clock: str = "host"
-    arm_dependent: bool = False  # such a stream (latencies, policy timing) is never shown to a blind role
+    arm_dependent: bool = False
+    private_columns: tuple[str, ...] | None = None  # None: not declared, as in what was recorded before there were any
+
+    def open_columns(self) -> tuple[int, ...]:
+        """Where the columns stand that a blind role may see. Of a stream without a declaration: `telling_columns`."""
+        if self.arm_dependent:
+            return ()
+        private = self.private_columns
+        if private is None:
+            private = self.columns if self.name == "arm/action" else telling_columns(self.columns)
+        return tuple(i for i, column in enumerate(self.columns) if column not in private)
+
+
+def telling_columns(columns: Sequence[str]) -> tuple[str, ...]:
+    """Of measured columns those in which the rate of a policy's answers stands out: speeds, torques, device times."""
+    return tuple(column for column in columns if column.startswith(("dq.", "tau.", "device_s")))
+
+
+def spec_of(fields: Mapping[str, Any]) -> StreamSpec:
+    """The declaration that `dataclasses.asdict` made JSON of."""
+    private = fields.get("private_columns")
+    given = {"columns": tuple(fields["columns"]), "private_columns": None if private is None else tuple(private)}
+    return StreamSpec(**{**fields, **given})
 
 
 @dataclass(slots=True)

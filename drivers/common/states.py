@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from labctl.drivers.common.robot_tables import Arm
 
-from labctl.devices import Batch, StreamSpec
+from labctl.devices import Batch, StreamSpec, telling_columns
 
 STATE = "arm/state"
 MOST = 20_000  # samples kept while nobody drains; then the oldest go, and are counted
@@ -44,7 +44,8 @@ def state_spec(arm: Arm, rate_hz: float) -> StreamSpec:
     """The declared stream of an arm's states."""
     joints = tuple(f"{what}.{name}" for what in ("q", "dq", "tau") for name in arm.joint_names)
     pose = tuple(f"tcp.{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw"))
-    return StreamSpec(STATE, (*joints, *pose, "gripper", "device_s"), "rad rad/s N.m m s", rate_hz)
+    columns = (*joints, *pose, "gripper", "device_s")
+    return StreamSpec(STATE, columns, "rad rad/s N.m m s", rate_hz, private_columns=telling_columns(columns))
 
 
 class States:

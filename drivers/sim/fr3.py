@@ -1,6 +1,6 @@
 """Driver "sim_fr3": a simulated Franka FR3 with a parallel gripper and two totes.
 
-May not: hold behaviour of its own; everything is in `drivers.common`.
+May not: hold behaviour of its own; everything is in `labctl.drivers.sim.robot`.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from labctl.drivers.common.sweep import Sweep, yaw_of
 from labctl.drivers.sim.world import World, tote_row
 
 from labctl.clock import SECOND
-from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints, StreamSpec
+from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints, StreamSpec, telling_columns
 from labctl.errors import DeviceRefused, InputError
 
 TCP_SPEED_M_S = 1.0  # the simulated safety controller stops above this speed of the tool
@@ -265,9 +265,10 @@ def _fixed(values: Sequence[float]) -> np.ndarray:
 def _streams(arm: Arm, robot: Mapping[str, Any]) -> tuple[StreamSpec, ...]:
     joints = tuple(f"{what}.{name}" for what in ("q", "dq", "tau") for name in arm.joint_names)
     pose = tuple(f"tcp.{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw"))
+    columns, rate_hz = (*joints, *pose, "gripper"), float(robot["state_hz"])
     return (
-        StreamSpec("arm/state", (*joints, *pose, "gripper"), "rad rad/s N.m m", float(robot["state_hz"])),
-        StreamSpec("tracker", ("item", *TRACKED), "m rad", float(robot["observe_hz"])),
+        StreamSpec("arm/state", columns, "rad rad/s N.m m", rate_hz, private_columns=telling_columns(columns)),
+        StreamSpec("tracker", ("item", *TRACKED), "m rad", float(robot["observe_hz"]), private_columns=()),
     )
 
 

@@ -1,6 +1,6 @@
 """Driver "sim_ur5": a simulated Universal Robots UR5 (CB3) with a parallel gripper and two totes.
 
-May not: hold behaviour of its own; everything is in `drivers.common`.
+May not: hold behaviour of its own; everything is in `labctl.drivers.sim.robot`.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def _event_rows(recording: Recording, selection: Selection) -> list[dict[str, An
             "at_ns": event.at_ns,
             "wall": wall_ns(event.wall),
             "who": event.who,
-            "body": json.dumps(selection.body(event), ensure_ascii=False, sort_keys=True),
+            "body": json.dumps(recording.body(event, selection), ensure_ascii=False, sort_keys=True),
         }
         for event in recording.events
     ]
@@ -165,8 +165,8 @@ class _Streams:
         fields += [
             pa.field(name, value, metadata={"unit": unit}) for name, unit in zip(spec.columns, units, strict=True)
         ]
-        told = {**asdict(spec), "columns": list(spec.columns)}
-        return pa.schema(fields, metadata={"labctl": json.dumps(self._about), "labctl.stream": json.dumps(told)})
+        stream = json.dumps(asdict(spec))
+        return pa.schema(fields, metadata={"labctl": json.dumps(self._about), "labctl.stream": stream})
 
 
 def _write(path: Path, table: Any, about: Mapping[str, Any], units: Mapping[str, str]) -> None:

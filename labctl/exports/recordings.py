@@ -81,9 +81,19 @@ class Recording:
         same_boot = last.boot == self.events[0].boot
         return wall_ns(last.wall) - int(self.wall(np.array([last.at_ns]))[0]) if same_boot else 0
 
+    def body(self, event: Event, selection: Selection) -> dict[str, Any]:
+        """What an event of this episode says, as it may be exported."""
+        return selection.body(event, {spec.name for spec in self.specs})
+
     def gaps(self) -> list[Mapping[str, Any]]:
         """What the journal says is missing: stream, from_ns, to_ns, lost, why."""
         return [event.body for event in self.events if event.kind == Kind.GAP]
+
+
+def _narrowed(spec: StreamSpec, kept: Sequence[int]) -> StreamSpec:
+    """The declaration of some columns of a stream; of those that are left out not even the names."""
+    columns = tuple(spec.columns[i] for i in kept)
+    return replace(spec, columns=columns, private_columns=tuple(c for c in spec.private_columns or () if c in columns))
 
 
 class Recordings:
@@ -115,7 +125,7 @@ class Recordings:
             raise BrokenRecord(f"episode {chosen.episode} is scored but has no start or no end; see: labctl verify")
         stored = [spec for spec in self._store.streams(chosen.episode) if self._selection.shows(spec)]
         columns = {spec.name: self._selection.columns(spec) for spec in stored}
-        specs = tuple(replace(spec, columns=tuple(spec.columns[i] for i in columns[spec.name])) for spec in stored)
+        specs = tuple(_narrowed(spec, columns[spec.name]) for spec in stored)
         return Recording(
             chosen=chosen,
             specs=specs,

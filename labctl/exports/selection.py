@@ -7,7 +7,7 @@ writes from here, so that none of them decides about masking.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,6 @@ from labctl.store.campaign import Campaign
 from labctl.viewing.episode import robot_model
 
 SCHEMA = "labctl.export/1"
-ACTION = "arm/action"  # not measured at the arm but asked of it: its shape can tell a policy from another
-SHAPED = ("dq.", "tau.", "device_s")  # columns of what was measured in which the rate of answers stands out
 STEPS = {Phase.OPEN: "close, freeze and unblind", Phase.CLOSED: "freeze and unblind", Phase.REVIEWED: "freeze, unblind"}
 
 
@@ -53,17 +51,17 @@ class Selection:
 
     def shows(self, spec: StreamSpec) -> bool:
         """Whether a stream may be exported."""
-        return not (self.masked and (spec.arm_dependent or spec.name == ACTION))
+        return not self.masked or bool(spec.open_columns())
 
     def columns(self, spec: StreamSpec) -> list[int]:
         """Which columns of a stream may be exported."""
-        return [i for i, column in enumerate(spec.columns) if not (self.masked and column.startswith(SHAPED))]
+        return list(spec.open_columns() if self.masked else range(len(spec.columns)))
 
-    def body(self, event: Event) -> dict[str, Any]:
-        """What an event says, as it may be exported."""
+    def body(self, event: Event, shown: Collection[str]) -> dict[str, Any]:
+        """What an event says, as it may be exported; shown: the names of the streams of its episode that may be."""
         body = dict(event.body)
         if self.masked and event.kind == Kind.RECORDING_SEALED:
-            body["streams"] = {name: entry for name, entry in body["streams"].items() if name != ACTION}
+            body["streams"] = {name: entry for name, entry in body["streams"].items() if name in shown}
         return self.hide(body)
 
     def hide(self, value: Any) -> Any:

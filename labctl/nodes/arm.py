@@ -31,7 +31,9 @@ def action_spec(robot: Robot) -> StreamSpec:
     """The stream of setpoints: each joint and the gripper as requested, limited and sent, and how late it was sent."""
     parts = (*robot.joint_names, "gripper")
     columns = tuple(f"{stage}.{part}" for stage in ("requested", "limited", "sent") for part in parts)
-    return StreamSpec(ACTION, (*columns, "delay_s"), "rad, m, s", robot.control_hz)
+    columns = (*columns, "delay_s")
+    # Not measured at the robot but asked of it: all of its shape is the policy's.
+    return StreamSpec(ACTION, columns, "rad, m, s", robot.control_hz, private_columns=columns)
 
 
 class ArmNode:

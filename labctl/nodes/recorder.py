@@ -12,7 +12,7 @@ import numpy as np
 
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
-from labctl.nodes.tracing import spec_of
+from labctl.devices import spec_of
 from labctl.store.traces import Chunk, TraceStore
 
 PATIENCE_NS = 5 * SECOND  # how long after a close a producer may still deliver: an encoder may have a second to go

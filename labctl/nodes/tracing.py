@@ -29,16 +29,6 @@ class _Stream:
     samples: int = 0
 
 
-def spec_body(spec: StreamSpec) -> dict[str, Any]:
-    """A stream's declaration as JSON-ready values; `spec_of` reads it back."""
-    return {**asdict(spec), "columns": list(spec.columns)}
-
-
-def spec_of(body: Mapping[str, Any]) -> StreamSpec:
-    """The stream that a declaration describes."""
-    return StreamSpec(**{**body, "columns": tuple(body["columns"])})
-
-
 class TraceSender:
     """Makes a producer's messages to the recorder: "declare", "chunk", "end".
 
@@ -79,7 +69,7 @@ class TraceSender:
         self._forget_settled()
         self.episode = episode
         self._streams = {spec.name: _Stream(spec) for spec in self.specs}
-        body = {"episode": episode, "specs": [spec_body(spec) for spec in self.specs]}
+        body = {"episode": episode, "specs": [asdict(spec) for spec in self.specs]}
         self._declared[episode] = self._message("declare", body)
         return [*out, self._declared[episode]]
 

@@ -40,7 +40,7 @@ def index_spec(camera: str, rate_hz: float) -> StreamSpec:
     `clock_domains` names, -1 if it has none; host_ns: on receipt; pts_us: where it stands in the mp4; depth_ms: in the
     depth file, -1 without.
     """
-    return StreamSpec(f"camera/{camera}", COLUMNS, "1, us, ns, us, 1, ms", rate_hz, dtype="<i8")
+    return StreamSpec(f"camera/{camera}", COLUMNS, "1, us, ns, us, 1, ms", rate_hz, "<i8", private_columns=())
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import numpy as np
 from sqlalchemy import BigInteger, Column, Connection, Engine, LargeBinary, Select, Table, Text, func, select
 from sqlmodel import Field, SQLModel
 
-from labctl.devices import StreamSpec
+from labctl.devices import StreamSpec, spec_of
 from labctl.errors import BrokenRecord, StorageError
 from labctl.store import database_backend
 from labctl.store.chunks import Chunk, decode_chunk, encode_chunk
@@ -124,7 +124,7 @@ class TraceStore:
     def streams(self, episode: str) -> list[StreamSpec]:
         """The declared streams of an episode, by name."""
         query = select(STREAM.c.spec).where(STREAM.c.campaign == self.campaign, STREAM.c.episode == episode)
-        return [_spec(row.spec) for row in self._rows(query.order_by(STREAM.c.name))]
+        return [spec_of(json.loads(row.spec)) for row in self._rows(query.order_by(STREAM.c.name))]
 
     def episodes(self) -> list[str]:
         """Ids of the episodes with a declared stream, sorted."""
@@ -253,11 +253,6 @@ class TraceStore:
             raise StorageError(f"{self._where}: these traces were opened for reading")
         with database_backend.storage_errors(self._where), self._writer.begin():
             self._writer.execute(statement, rows)
-
-
-def _spec(text: str) -> StreamSpec:
-    fields = json.loads(text)
-    return StreamSpec(**{**fields, "columns": tuple(fields["columns"])})
 
 
 def _summary(chunks: Sequence[tuple[int, int, int, str]]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def look_at(folder: Path, episode: str, *, masked: bool = False) -> dict[str, An
     """Everything recorded of an episode, keyed as `EpisodeView`; see there for shapes.
 
     Before unblinding the view is masked whatever is asked for: `masked` is true, and neither the arm of the experiment
-    nor a stream that depends on it is in it; `EpisodeView` says what else a masked view leaves out.
+    nor any column is in it that its stream does not leave open (`StreamSpec.open_columns`).
     """
     with Campaign.open(folder) as campaign:
         events = campaign.events()
@@ -55,7 +55,7 @@ def look_at(folder: Path, episode: str, *, masked: bool = False) -> dict[str, An
             streams = {name: _stream(store, episode, spec) for name, spec in specs.items()}
         finally:
             store.close()
-        open_to_all = {name: one for name, one in streams.items() if not one["arm_dependent"]}
+        open_to_all = {name: one for name, one in streams.items() if one["open_columns"]}
         start_ns = _start(told, open_to_all)
         first_ns, last_ns = _span(told, open_to_all)
         facts = _facts(campaign, trial, told, None if masked else _arm(events, trial))
@@ -63,7 +63,7 @@ def look_at(folder: Path, episode: str, *, masked: bool = False) -> dict[str, An
             "title": f"{episode} {trial.condition}" + (f" {facts['arm']}" if "arm" in facts else ""),
             "start_ns": start_ns,
             "wall": _wall(told, start_ns),
-            "streams": open_to_all if masked else streams,
+            "streams": {name: _open(one) for name, one in open_to_all.items()} if masked else streams,
             "videos": _videos(
                 folder, told, streams, {camera.name: camera.latency_s for camera in campaign.cell.camera}
             ),
@@ -85,8 +85,15 @@ def _stream(store: TraceStore, episode: str, spec: StreamSpec) -> dict[str, Any]
         "t_ns": t_ns,
         "values": values,
         "unit": spec.unit,
-        "arm_dependent": spec.arm_dependent,
+        "open_columns": spec.open_columns(),
     }
+
+
+def _open(stream: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a stream what a blind role may see."""
+    kept = list(stream["open_columns"])
+    columns = tuple(stream["columns"][i] for i in kept)
+    return {**stream, "columns": columns, "values": stream["values"][:, kept], "open_columns": tuple(range(len(kept)))}
 
 
 def _arm(events: Sequence[Event], trial: Trial) -> str:

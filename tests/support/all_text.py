@@ -6,6 +6,7 @@ import importlib.util
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet
 from mcap.reader import make_reader
 
@@ -50,7 +51,12 @@ def _rrd(path: Path) -> str:
     return subprocess.run([rerun, "rrd", "print", "-vvv", path], capture_output=True, text=True, check=True).stdout
 
 
-DECODE = {".parquet": _parquet, ".mcap": _mcap, ".rrd": _rrd}
+def _npz(path: Path) -> str:
+    with np.load(path) as arrays:
+        return "\n".join([*arrays.files, *(str(a.tolist()) for a in arrays.values() if a.dtype.kind in "US")])
+
+
+DECODE = {".parquet": _parquet, ".mcap": _mcap, ".rrd": _rrd, ".npz": _npz}
 
 
 def hits(out: Path, words: list[str]) -> list[tuple[str, str]]:

@@ -12,9 +12,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from labctl.devices import StreamSpec
+
 STATE, ACTION, TRACKER, POLICY = "arm/state", "arm/action", "tracker", "policy"
 STAGES = ("requested", "limited", "sent")
-SHAPED = ("dq.", "tau.", "device_s")  # columns in which the rate of a policy's answers stands out
 
 
 class Mark(Protocol):
@@ -30,13 +31,15 @@ class Mark(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A recorded stream: t_ns (n,) of the host, values (n, columns). A masked view leaves out arm_dependent ones."""
+    """A recorded stream: t_ns (n,) of the host, values (n, columns). A masked view has the `open_columns` alone, by
+    where they stand; None: as `StreamSpec.open_columns` has it for a stream that declares none.
+    """
 
     columns: tuple[str, ...]
     t_ns: np.ndarray
     values: np.ndarray
     unit: str = ""
-    arm_dependent: bool = False
+    open_columns: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +112,22 @@ def _video(seen: Mapping[str, Any]) -> Video:
 def masked_view(view: EpisodeView) -> EpisodeView:
     """The view as a blind assessor may have it; one that is not masked comes back as it is.
 
-    Without arm-dependent streams, actions, joint speeds and torques, and without the experiment's arm among the facts.
+    Of each stream the columns that its declaration leaves open, and without the experiment's arm among the facts.
     """
     if not view.masked:
         return view
-    kept = {name: _plain(s) for name, s in view.streams.items() if not s.arm_dependent and name != ACTION}
+    plain = {name: _plain(name, stream) for name, stream in view.streams.items()}
+    kept = {name: stream for name, stream in plain.items() if stream.columns}
     return replace(view, streams=kept, facts={name: value for name, value in view.facts.items() if name != "arm"})
 
 
-def _plain(stream: Stream) -> Stream:
-    plain = [i for i, column in enumerate(stream.columns) if not column.startswith(SHAPED)]
-    return replace(stream, columns=tuple(stream.columns[i] for i in plain), values=np.asarray(stream.values)[:, plain])
+def _plain(name: str, stream: Stream) -> Stream:
+    plain = stream.open_columns
+    if plain is None:
+        plain = StreamSpec(name, stream.columns, stream.unit, 1.0).open_columns()
+    columns = tuple(stream.columns[i] for i in plain)
+    values = np.asarray(stream.values)[:, list(plain)]
+    return replace(stream, columns=columns, values=values, open_columns=tuple(range(len(columns))))
 
 
 def place_of(name: str, video: Video) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from labctl.devices import StreamSpec
+import json
+from dataclasses import asdict, replace
+
+from labctl.devices import StreamSpec, spec_of
 from labctl.exports.selection import Selection
 
 NAMES = {"pi0-fast": "pi0-fast", "pi0": "other-1", "human": "other-2"}
@@ -39,6 +42,15 @@ def test_before_unblinding_actions_and_private_streams_are_hidden() -> None:
 
 
 def test_before_unblinding_columns_that_show_the_rate_of_answers_are_hidden() -> None:
+    """Of streams that say nothing of it, as those recorded before one could."""
     state = StreamSpec("arm/state", ("q.j1", "dq.j1", "tau.j1", "tcp.x", "gripper", "device_s"), "", 1.0)
     assert selection(masked=True).columns(state) == [0, 3, 4]
     assert selection().columns(state) == list(range(6))
+
+
+def test_before_unblinding_a_stream_has_the_columns_that_its_declaration_leaves_open() -> None:
+    given = StreamSpec("gripper", ("force", "dq.finger", "width"), "", 1.0, private_columns=("force",))
+    assert selection(masked=True).columns(given) == [1, 2]
+    nothing = replace(given, private_columns=given.columns)
+    assert not selection(masked=True).shows(nothing) and selection().shows(nothing)
+    assert spec_of(json.loads(json.dumps(asdict(given)))) == given

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from labctl.bus import Message, decode, encode
 from labctl.clock import SECOND
-from labctl.devices import Batch, StreamSpec
-from labctl.nodes.tracing import TraceSender, spec_of
+from labctl.devices import Batch, StreamSpec, spec_of
+from labctl.nodes.tracing import TraceSender
 
 ROBOT = StreamSpec("robot", ("x", "y"), "m", 100.0)
 INDEX = StreamSpec("camera/wrist", ("frame",), "1", 10.0, dtype="<i8")

@@ -71,7 +71,7 @@ def episode(tmp_path) -> EpisodeView:
     action = Stream(columns, t_ns, np.full((N, 24), 0.5))
     asked = t_ns[:5]
     replies = np.stack([asked - 5_000_000, asked, asked + 80_000_000], axis=1)
-    policy = Stream(("capture_ns", "request_ns", "reply_ns"), asked, replies, arm_dependent=True)
+    policy = Stream(("capture_ns", "request_ns", "reply_ns"), asked, replies, open_columns=())
     tracked = ("item", "x", "y", "z", "yaw", "in_target", "lost", "held")
     tracker = Stream(tracked, t_ns[:10].repeat(2), np.zeros((20, 8)))
     writer = VideoWriter(tmp_path / "wrist.mp4", 64, 48)

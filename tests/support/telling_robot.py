@@ -1,0 +1,41 @@
+"""A simulated FR3 with a sensor of its own: one column that could tell policies apart, one that could not, and a stream
+that could as a whole. What it declares of them is all that anybody is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from labctl.drivers.common.robot_tables import FR3
+from labctl.drivers.sim.robot import SimArm
+
+from labctl.devices import Batch, StreamSpec
+
+TELLING, PLAIN, STREAM = "grip_force.telling", "motor_temperature.plain", "thoughts.telling"
+
+
+class TellingArm(SimArm):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        state, *others = self.streams
+        assert state.private_columns is not None
+        wider = replace(
+            state, columns=(*state.columns, TELLING, PLAIN), private_columns=(*state.private_columns, TELLING)
+        )
+        thoughts = StreamSpec(STREAM, ("thought",), "1", 1.0, arm_dependent=True)
+        self.streams = (wider, *others, thoughts)
+
+    def drain(self, now_ns: int) -> list[Batch]:
+        found = [self._wider(batch) if batch.stream == "arm/state" else batch for batch in super().drain(now_ns)]
+        return [*found, Batch(STREAM, np.array([now_ns]), np.array([[1.0]]))]
+
+    def _wider(self, batch: Batch) -> Batch:
+        more = np.tile([12.5, 41.0], (len(batch.t_ns), 1))
+        return Batch(batch.stream, batch.t_ns, np.hstack([batch.values, more]))
+
+
+def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> TellingArm:
+    return TellingArm(FR3, cell, fixture)
