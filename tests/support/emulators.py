@@ -28,6 +28,13 @@ START_S = 60.0
 NO_UR = "ur_rtde is not installed (PyPI has it for Python 3.11 and 3.12): tests on a UR are left out"
 
 
+def leave_out_without_client(name: str) -> None:
+    """Skip the test if `name` (of an emulator, or of a cell that names no simulated robot) needs a client that is not
+    installed, which is UR's alone."""
+    if name.removeprefix("emulated_").startswith("ur") and importlib.util.find_spec("rtde_control") is None:
+        pytest.skip(NO_UR)
+
+
 def address() -> str:
     """A loopback address nobody else uses: ports are fixed by the protocols, so addresses differ."""
     return f"127.{10 + os.getpid() // 250 % 200}.{os.getpid() % 250}.{next(_numbers)}"
@@ -37,8 +44,7 @@ class Emulator:
     """`labctl emulate` in a process; `link` is its side door."""
 
     def __init__(self, name: str, *options: str) -> None:
-        if name.startswith("ur") and importlib.util.find_spec("rtde_control") is None:
-            pytest.skip(NO_UR)
+        leave_out_without_client(name)
         self.name, self.host = name, address()
         given = [part for option in options for part in ("--option", option)]
         command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.campaigns import cell_toml
-from support.emulators import NAMES, Emulator, address
+from support.emulators import NAMES, Emulator, address, leave_out_without_client
 from support.live_campaign import wait_for
 from support.robot_rig import RobotRig, cell_named
 
@@ -76,6 +76,7 @@ def _mend(emulator: Emulator) -> None:
 
 @pytest.mark.parametrize("cell", list(HOSTS))
 def test_a_robot_that_is_not_there_fails_in_one_line(cell: str, tmp_path: Path) -> None:
+    leave_out_without_client(cell)
     found = arm_of(cell, address(), tmp_path)
     assert found.level == "fail" and "\n" not in found.text
     assert "does not answer" in found.text

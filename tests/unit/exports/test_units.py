@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.emulators import leave_out_without_client
 from support.robot_rig import FIXTURE, cell_named
 
 from labctl.devices import StreamSpec, load
@@ -14,6 +15,7 @@ from labctl.nodes.video_recorder import index_spec
 
 @pytest.mark.parametrize("name", ["sim_fr3", "sim_ur5", "emulated_ur5e"])
 def test_a_robots_columns_have_the_units_of_the_device_seam(name: str) -> None:
+    leave_out_without_client(name)
     cell = cell_named(name)
     robot = load(cell["robot"]["driver"], cell["robot"].get("options", {}), cell=cell, fixture=FIXTURE)
     try:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.emulators import leave_out_without_client
 
 from labctl.devices import load
 
@@ -22,6 +23,7 @@ def robot_of(name: str) -> Any:
 
 @pytest.mark.parametrize(("emulated", "real"), PAIRS)
 def test_an_emulated_cell_wraps_the_driver_of_the_real_one(emulated: str, real: str):
+    leave_out_without_client(emulated)
     outer, arm = robot_of(emulated), robot_of(real)
     inner = outer._inner
     assert type(inner) is type(arm) and type(inner._link) is type(arm._link)
