@@ -22,6 +22,7 @@ BANNED_NAMES = {"utils", "util", "helpers", "types", "misc"}
 BASE = ("bus", "clock", "devices", "errors", "realtime")
 DRIVER = ("clock", "devices", "errors", "realtime", "drivers.common")
 STATISTICS = ("errors", "analysis", "analysis.survival")
+MEASURES = ("analysis", "analysis.episodes", "analysis.planning", "analysis.report", "analysis.survival")
 SCREEN = (*BASE, "ui", "core", "store.video")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "": ("errors",),
@@ -35,7 +36,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "ui.console": SCREEN,
     "ui.rerun": SCREEN,
     "viewing": (*BASE, "core", "store", "runtime.attach", "ui.rerun"),
-    "reporting": (*BASE, "analysis", "analysis.episodes", "analysis.planning", "analysis.report", "analysis.survival"),
+    "reporting": (*BASE, *MEASURES, "config", "core", "store"),
     "exports": (*BASE, "core", "reporting", "store", "viewing"),
     "checks": (*BASE, "analysis.episodes", "config", "core", "exports", "nodes", "runtime", "store"),
     "analysis": ("errors",),
@@ -61,7 +62,6 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "fixtures": ("errors",),
     "protocols": ("errors",),
 }
-MAY_IMPORT["reporting"] += ("config", "core", "store")
 MAY_IMPORT["cli"] = (*BASE, *(room for room in MAY_IMPORT if room and not room.startswith("drivers")))
 PURE = ("config", "core")
 PURE_AT_THE_ROOT = ("labctl/bus.py", "labctl/errors.py")
