@@ -1,6 +1,20 @@
-"""Drivers: devices, simulated cells, controllers. They may use labctl.devices, clock and errors, and nothing above."""
+"""Drivers: devices, simulated cells, controllers, found by name. They may use labctl.devices, clock and errors, and
+nothing above.
+
+A name means a driver of labctl (`BY_NAME`) or one that an installed package registers under the entry-point group
+`labctl.drivers`. May not: read that registry for a name of labctl's own, or more than once a process.
+"""
 
 from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from labctl.errors import InputError
+
+GROUP = "labctl.drivers"
 
 # The name in a cell or protocol file -> the module with its `build`. Names outlive the folders that modules lie in.
 BY_NAME = {
@@ -37,3 +51,64 @@ EMULATORS = {
     "ur5": "labctl.drivers.ur.emulator.ur5",
     "ur5e": "labctl.drivers.ur.emulator.ur5e",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A driver of an installed package: where it is ("module" or "module:function") and the distribution it is of."""
+
+    name: str
+    place: str
+    distribution: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.distribution} {self.version} ({self.place})"
+
+
+@cache
+def registered() -> tuple[Registered, ...]:
+    """Every driver that an installed package registers, by name; read once a process, at the first call."""
+    from importlib import metadata  # some 30 ms, which a start-up with labctl's own drivers does not need
+
+    found = []
+    for entry in metadata.entry_points(group=GROUP):
+        distribution, version = (entry.dist.name, entry.dist.version) if entry.dist else ("an unnamed package", "")
+        found.append(Registered(entry.name, entry.value.replace(" ", ""), distribution, version))
+    return tuple(sorted(found, key=lambda one: (one.name, one.distribution)))
+
+
+def known() -> Mapping[str, str]:
+    """Every name that a file may have -> "module" or "module:function". Raises InputError for a name given twice."""
+    places, owners = dict(BY_NAME), {name: f"labctl ({place})" for name, place in BY_NAME.items()}
+    for one in registered():
+        if one.name in places:
+            raise InputError(
+                f"two drivers are named {one.name!r}, of {owners[one.name]} and of {one}; "
+                f"uninstall a package, or have it register another name"
+            )
+        places[one.name], owners[one.name] = one.place, str(one)
+    return places
+
+
+def find(name: str) -> str:
+    """Where a driver is, as "module:function". `name` is one of `known()`, or "package.module:function" itself.
+
+    Raises InputError for a name that nobody has, or a module that is not there.
+    """
+    asked, _, function = name.partition(":")
+    place = asked if "." in asked else BY_NAME.get(asked) or known().get(asked, "")
+    module, _, registered_function = place.partition(":")
+    try:
+        there = importlib.util.find_spec(module) is not None if module else False
+    except ModuleNotFoundError:
+        there = False
+    if there:
+        return f"{module}:{function or registered_function or 'build'}"
+    owner = next((str(one) for one in registered() if one.name == asked), "")
+    if owner:
+        raise InputError(f"driver {name!r} of {owner} cannot be loaded: there is no module {module!r}")
+    raise InputError(
+        f"no driver named {name!r}; known drivers: {', '.join(sorted(known()))}. "
+        f"A package of yours adds one by an entry point in the group {GROUP!r} (docs/howto/robot.md)"
+    )

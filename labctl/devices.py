@@ -13,7 +13,6 @@ scalar last).
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -332,40 +331,35 @@ class ByHand(Protocol):
 
 
 def load(name: str, options: Mapping[str, Any], *, where: str = "", **given: Any) -> Any:
-    """Load a driver by the name in a TOML file: one of `labctl.drivers.BY_NAME`, or "package.module:function".
+    """Load a driver by the name in a TOML file: one of labctl's, one that an installed package registers, or
+    "package.module:function" (`labctl.drivers.find`).
 
     The module has a function `build(options, **given)` that returns the device and raises InputError on a bad option.
     Nothing else imports drivers.
 
-    Raises InputError for an unknown name or a vendor library that cannot be loaded, MissingExtra when it is not
-    installed.
+    Raises InputError for an unknown name or a library that cannot be loaded, MissingExtra when a library that labctl
+    has an extra for is not installed.
     """
-    module_name, _, attribute = name.partition(":")
-    full = module_name if "." in module_name else _by_name().get(module_name, "")
     try:
-        found = importlib.util.find_spec(full) if full else None
-    except ModuleNotFoundError:
-        found = None
-    if found is None:
-        raise InputError(f"no driver named {name!r}; known drivers: {', '.join(known_drivers())}", where=where or None)
+        module_name, _, function = find_driver(name).partition(":")
+    except InputError as error:
+        raise InputError(str(error), where=where or None) from None
     try:
-        module = importlib.import_module(full)
+        module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        extra = getattr(error, "name", None) or "all"
-        raise MissingExtra("all", f"driver {name!r} (module {extra!r} is missing)") from error
+        missing = error.name or "all"
+        if module_name.startswith("labctl."):
+            raise MissingExtra("all", f"driver {name!r} (module {missing!r} is missing)") from error
+        raise InputError(f"driver {name!r} needs the module {missing!r}: install it", where=where or None) from error
     except ImportError as error:  # a shared object that its wheel expects the system to have
         raise InputError(f"driver {name!r} cannot load its library: {error}", where=where or None) from error
-    build = getattr(module, attribute or "build", None)
+    build = getattr(module, function, None)
     if build is None:
-        raise InputError(f"driver {name!r} has no function {attribute or 'build'!r}", where=where or None)
+        raise InputError(f"driver {name!r} has no function {function!r}", where=where or None)
     return build(options, **given)
 
 
-def known_drivers() -> Sequence[str]:
-    """Names of the drivers that ship with labctl."""
-    return sorted(_by_name())
-
-
-def _by_name() -> Mapping[str, str]:
-    found: Mapping[str, str] = importlib.import_module("labctl.drivers").BY_NAME
+def find_driver(name: str) -> str:
+    """Where a driver is, as "module:function", without importing it. Raises InputError for a name that nobody has."""
+    found: str = importlib.import_module("labctl.drivers").find(name)
     return found

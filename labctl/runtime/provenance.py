@@ -1,10 +1,12 @@
 """What software an episode ran on: versions, git commit, interpreter. Collected once per run.
 
-May not: name a policy or anything that depends on an arm of the experiment; those pins are sealed per episode.
+May not: name a policy or anything that depends on an arm of the experiment; those pins are sealed per episode. Of
+packages that register drivers all that are installed are named, whichever of them a trial uses.
 """
 
 from __future__ import annotations
 
+import importlib
 import platform
 import subprocess
 from functools import cache
@@ -18,14 +20,20 @@ PACKAGES = ("numpy", "scipy", "pyzmq", "sqlmodel", "SQLAlchemy", "av")
 @cache
 def collect_pins() -> dict[str, Any]:
     """version of labctl, git commit of its source tree with a dirty flag (None when installed from a wheel),
-    interpreter, packages.
+    interpreter, packages (labctl's own, and those that register drivers).
     """
     return {
         "labctl": metadata.version("labctl"),
         "git": _git(),
         "python": platform.python_version(),
-        "packages": {name: metadata.version(name) for name in PACKAGES},
+        "packages": {name: metadata.version(name) for name in PACKAGES} | _of_drivers(),
     }
+
+
+def _of_drivers() -> dict[str, str]:
+    """Name and version of each distribution that registers a driver."""
+    found = importlib.import_module("labctl.drivers").registered()
+    return {one.distribution: one.version for one in found}
 
 
 def _git() -> dict[str, Any] | None:

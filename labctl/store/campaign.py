@@ -23,7 +23,7 @@ from labctl.core.design import deducible_share, draw
 from labctl.core.events import Event, Kind, digest
 from labctl.core.practised import rule as plateau_rule
 from labctl.core.trial import CampaignState, Phase, State, advance, fold
-from labctl.devices import known_drivers
+from labctl.devices import find_driver
 from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.store.atomic_files import replace_file, sync_folder
 from labctl.store.chain_heads import append_head, chain_and_head_problems
@@ -270,7 +270,6 @@ def text_digest(text: str) -> str:
 
 
 def _check_drivers(protocol: Protocol, cell: Cell) -> None:
-    known = known_drivers()
     named = [(protocol, ("arm", i, "controller"), arm.controller) for i, arm in enumerate(protocol.arm)]
     named += [(cell, ("camera", i, "driver"), camera.driver) for i, camera in enumerate(cell.camera)]
     named += [(cell, ("robot", "driver"), cell.robot.driver)]
@@ -279,8 +278,11 @@ def _check_drivers(protocol: Protocol, cell: Cell) -> None:
     if cell.cell.operator != "console":
         named += [(cell, ("cell", "operator"), cell.cell.operator)]
     for document, at, driver in named:
-        if driver.partition(":")[0].isidentifier() and driver.partition(":")[0] not in known:
-            raise document.refusal(at, f"no driver named {driver!r}; known drivers: {', '.join(known)}")
+        if driver.partition(":")[0].isidentifier():
+            try:
+                find_driver(driver)
+            except InputError as error:
+                raise document.refusal(at, str(error)) from None
 
 
 def _free_name(campaigns: Path, wanted: str, *, given: bool) -> str:

@@ -45,7 +45,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "analysis.episodes": (*STATISTICS, "analysis.binary"),
     "analysis.planning": (*STATISTICS, "analysis.binary"),
     "analysis.report": (*STATISTICS, "analysis.binary"),
-    "drivers": (),
+    "drivers": ("errors",),
     "drivers.bridges": (),
     "drivers.common": DRIVER,
     "drivers.franka": DRIVER,

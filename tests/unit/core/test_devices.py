@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from labctl.drivers import BY_NAME, EMULATORS
+from support.packages import install
 
-from labctl.devices import known_drivers, load
+from labctl import drivers
+from labctl.devices import load
 from labctl.errors import InputError
+from labctl.runtime.provenance import collect_pins
 
 
 def test_a_library_that_the_system_lacks_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +55,7 @@ def has_build(path: Path) -> bool:
 
 
 def test_every_name_that_a_cell_file_may_have_is_a_module_with_a_build() -> None:
-    assert set(NAMES) <= set(known_drivers())
+    assert set(NAMES) <= set(drivers.known())
     for module in (*BY_NAME.values(), *EMULATORS.values()):
         path = ROOT / (module.removeprefix("labctl.").replace(".", "/") + ".py")
         assert has_build(path), module
@@ -67,3 +72,76 @@ def test_an_unknown_name_is_one_line_with_the_known_ones() -> None:
         InputError, match=r"cell.toml:3: no driver named 'frnaka'; known drivers: emulated, faults, fran"
     ):
         load("frnaka", {}, where="cell.toml:3")
+
+
+ARM = "def build(options, **given): return ('arm', dict(options), given)\ndef other(options): return 'other'\n"
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder on sys.path to install packages in. What was registered before and after is read anew."""
+    monkeypatch.syspath_prepend(tmp_path)
+    drivers.registered.cache_clear()
+    yield tmp_path
+    drivers.registered.cache_clear()
+
+
+def test_a_package_registers_its_driver_by_an_entry_point(path: Path) -> None:
+    install(path, "lab-arms", {"arms_a/__init__.py": ARM}, {"our_arm": "arms_a", "our_other": "arms_a:other"})
+    assert load("our_arm", {"speed": 2}, cell={}) == ("arm", {"speed": 2}, {"cell": {}})
+    assert load("our_other", {}) == load("our_arm:other", {}) == "other"
+
+
+def test_an_unknown_name_lists_those_of_packages_too_and_how_to_add_one(path: Path) -> None:
+    install(path, "lab-arms", {"arms_b.py": ARM}, {"our_arm": "arms_b"})
+    with pytest.raises(InputError, match=r"opencv_camera, our_arm, policy_.* in the group 'labctl.drivers'") as caught:
+        load("their_arm", {})
+    assert "\n" not in str(caught.value)
+
+
+def test_a_name_that_labctl_has_too_is_refused_naming_both(path: Path) -> None:
+    install(path, "lab-arms", {"arms_c.py": ARM}, {"sim_fr3": "arms_c", "our_arm": "arms_c"})
+    both = r"two drivers are named 'sim_fr3', of labctl \(labctl.drivers.sim.fr3\) and of lab-arms 1.0 \(arms_c\)"
+    with pytest.raises(InputError, match=both):
+        load("our_arm", {}, where="cell.toml:3")
+
+
+def test_a_name_that_two_packages_have_is_refused_naming_both(path: Path) -> None:
+    install(path, "lab-arms", {"arms_d.py": ARM}, {"our_arm": "arms_d"})
+    install(path, "more-arms", {"arms_e.py": ARM}, {"our_arm": "arms_e"}, version="2.1")
+    with pytest.raises(InputError, match=r"of lab-arms 1.0 \(arms_d\) and of more-arms 2.1 \(arms_e\); uninstall"):
+        load("our_arm", {})
+
+
+def test_a_registered_module_that_is_not_there_names_its_package(path: Path) -> None:
+    install(path, "lab-arms", {}, {"our_arm": "arms_gone"})
+    with pytest.raises(InputError, match=r"driver 'our_arm' of lab-arms 1.0 .* there is no module 'arms_gone'"):
+        load("our_arm", {})
+
+
+def test_what_a_package_s_driver_lacks_is_not_blamed_on_an_extra_of_labctl(path: Path) -> None:
+    install(path, "lab-arms", {"arms_f.py": "import vendors_library_f"}, {"our_arm": "arms_f"})
+    with pytest.raises(InputError, match="driver 'our_arm' needs the module 'vendors_library_f': install it"):
+        load("our_arm", {})
+
+
+def test_labctl_s_own_names_are_found_without_reading_the_registry_and_others_by_reading_it_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(path, "lab-arms", {"arms_g.py": ARM}, {"our_arm": "arms_g"})
+    reads = []
+    whole = metadata.entry_points
+    monkeypatch.setattr(metadata, "entry_points", lambda **asked: reads.append(asked) or whole(**asked))
+    assert drivers.find("sim_fr3") == "labctl.drivers.sim.fr3:build" and reads == []
+    load("our_arm", {})
+    load("our_arm", {})
+    assert reads == [{"group": "labctl.drivers"}]
+
+
+def test_the_packages_that_register_drivers_are_among_a_run_s_pins(path: Path) -> None:
+    install(path, "lab-arms", {"arms_h.py": ARM}, {"our_arm": "arms_h"}, version="0.3")
+    collect_pins.cache_clear()
+    try:
+        assert collect_pins()["packages"]["lab-arms"] == "0.3"
+    finally:
+        collect_pins.cache_clear()
