@@ -14,50 +14,39 @@ policy's own open-loop stretch is part of how fast it adapts; only its word that
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
 from labctl.bus import Message, Step, Work
 from labctl.clock import SECOND
-from labctl.devices import ActionChunk, Batch, ByHand, Controller, Observation, StreamSpec, Telling, load
+from labctl.devices import ActionChunk, ByHand, Controller, Observation, Telling, load
 from labctl.errors import DeviceError
 from labctl.nodes.observation_buffer import Sight
+from labctl.nodes.phase_table import On, by_kind
 from labctl.nodes.playing import Play, chunk_problem
+from labctl.nodes.policy_stream import POLICY, Question, question_row
 from labctl.nodes.takeover import TakeOver
 from labctl.nodes.tracing import TraceSender
-
-# One row a question. capture: of the robot's state; image: of the oldest picture used; first: when the first action
-# began; server: the policy's own time; call: the server's for all of the question; gpu_memory: what the server holds.
-# -1: there was none. executed is 0 for an answer that was not used, late is 1 for one that was not there by the
-# deadline.
-POLICY = StreamSpec(
-    "policy",
-    (
-        *("capture_ns", "request_ns", "reply_ns", "actions", "executed", "dt_ns"),
-        *("image_ns", "first_ns", "server_us", "late", "call_us", "gpu_memory_mb"),
-    ),
-    "ns, count, us, MB",
-    1.0,
-    dtype="<i8",
-    arm_dependent=True,
-)
 
 HAND_NS = SECOND // 5  # how often a person's screen hears of the hand
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What was asked, and when: the times of the state, of the oldest picture (-1: none), and of the asking; and with
-    which instruction.
+class Phase(StrEnum):
+    """Where a controller stands in its one episode. What leads from one to the next stands at the end of the module:
+    `MESSAGES` for what arrives, `SEEN` for what a new observation makes due.
     """
 
-    capture_ns: int
-    image_ns: int
-    request_ns: int
-    instruction: str
+    IDLE = "idle"
+    LOADING = "loading"
+    LOADED = "loaded"
+    WARMING = "warming"
+    READY = "ready"
+    STARTED = "started"
+    RUNNING = "running"
+    OVER = "over"
 
 
 class ControllerNode:
@@ -74,7 +63,7 @@ class ControllerNode:
         self._closed = False
         self._task: Mapping[str, Any] = {}
         self._sight = Sight({camera["name"]: camera.get("latency_s", 0.0) for camera in cell.get("camera", [])})
-        self._phase = "idle"  # idle, loading, loaded, warming, ready, started, running, over
+        self._phase = Phase.IDLE
         self._instruction = ""
         self._last_asked_ns = -1
         self._epoch = -1
@@ -92,31 +81,27 @@ class ControllerNode:
         """One visit: mail first, then whatever the phase asks for."""
         step = Step()
         for message in inbox:
-            self._read(message, now_ns, step)
+            row = MESSAGES.get(message.kind)
+            if row is not None and self._phase in row.phases:
+                self._phase = row.then or self._phase
+                row.handler(self, message, now_ns, step)
         seen_ns = self._sight.t_ns
         if seen_ns is not None:
-            self._go_on(seen_ns, now_ns, step)
+            if self._phase in SEEN:
+                SEEN[self._phase](self, seen_ns, now_ns, step)
             self._tell_hand(now_ns, step)
         step.out += self._sender.poll(now_ns)
         step.due_ns = self._due()
         return step
 
-    def _go_on(self, seen_ns: int, now_ns: int, step: Step) -> None:
-        """What the phase asks for, given when the newest observation was captured."""
-        if self._phase == "loaded" and self._sight.ready(now_ns):
-            self._warm(step)
-        elif self._phase == "started" and seen_ns >= self._started_ns and self._sight.ready(now_ns):
-            step.out.append(Message("run", "go", {"episode": self._task["episode"], "go_ns": now_ns}))
-            self._phase = "running"
-            self._sight.forget()
-            self._ask(seen_ns, now_ns, step)
-        elif self._phase == "running":
-            self._run(seen_ns, now_ns, step)
+    @property
+    def phase(self) -> Phase:
+        return self._phase
 
     def _tell_hand(self, now_ns: int, step: Step) -> None:
         """Tell the screens of a person's device; there is nothing to tell of a policy."""
         controller = self._controller
-        if self._phase in ("idle", "over") or now_ns < self._next_hand_ns or not isinstance(controller, ByHand):
+        if self._phase in (Phase.IDLE, Phase.OVER) or now_ns < self._next_hand_ns or not isinstance(controller, ByHand):
             return
         self._next_hand_ns = now_ns + HAND_NS
         hand = dict(controller.hand(np.asarray(self._sight.measured()["q"])))
@@ -158,7 +143,7 @@ class ControllerNode:
 
     def _due(self) -> int | None:
         """When to look again without mail: at a step, and when a question has waited too long."""
-        if self._phase != "running":
+        if self._phase != Phase.RUNNING:
             return None
         due = [] if self._play is None else [self._play.due_ns]
         if self._asked is not None:
@@ -167,50 +152,64 @@ class ControllerNode:
             due.append(None if patience == math.inf else self._asked.request_ns + round(patience * SECOND))
         return min((at for at in due if at is not None), default=None)
 
-    def _read(self, message: Message, now_ns: int, step: Step) -> None:
-        kind, body = message.kind, message.body
-        if kind in ("obs", "frame"):
-            self._sight.see(message)
-        elif kind == "prepare" and self._phase == "idle":
-            self._task, self._began_ns = body, now_ns
-            self._instruction = body.get("instruction", "")
-            self._phase = "loading"
-            step.work.append(Work(self._load, "loaded", lambda loaded: round(loaded.load_s * SECOND)))
-        elif kind == "loaded" and self._phase == "loading":
-            if self._after(body, step, "loaded"):
-                self._sight.pace = body["result"].pace
-                self._loaded_ns = now_ns
-        elif kind == "warmed" and self._phase == "warming":
-            if self._after(body, step, "ready"):
-                times = (self._loaded_ns - self._began_ns, now_ns - self._loaded_ns)
-                private: dict[str, Any] = {"load_s": times[0] / SECOND, "warm_s": times[1] / SECOND}
-                if isinstance(self._controller, Telling) and self._controller.told:
-                    private["told"] = dict(self._controller.told)
-                step.out.append(Message("run", "ready", {"episode": self._task["episode"], "private": private}))
-        elif kind == "open":
-            step.out += self._sender.open(body["episode"])
-        elif kind == "start" and self._phase == "ready":
-            self._epoch, self._started_ns = body["epoch"], now_ns
-            self._phase = "started"
-        elif kind == "switch" and self._phase == "running" and body["episode"] == self._task["episode"]:
-            self._switch(body, now_ns, step)
-        elif kind == "answer" and self._phase == "running":
-            self._use(body, now_ns, step)
-        elif kind == "ack":
-            self._sender.ack(body)
-        elif kind == "resend":
-            step.out += self._sender.resend()
-        elif kind in ("close", "shutdown"):
-            self._close(now_ns, step)
-            self.finished = self.finished or kind == "shutdown"
+    # -- messages
 
-    def _switch(self, body: Mapping[str, Any], now_ns: int, step: Step) -> None:
+    def _see(self, message: Message, now_ns: int, step: Step) -> None:
+        self._sight.see(message)
+
+    def _prepare(self, message: Message, now_ns: int, step: Step) -> None:
+        self._task, self._began_ns = message.body, now_ns
+        self._instruction = message.body.get("instruction", "")
+        step.work.append(Work(self._load, "loaded", lambda loaded: round(loaded.load_s * SECOND)))
+
+    def _loaded(self, message: Message, now_ns: int, step: Step) -> None:
+        if self._succeeded(message.body, step):
+            self._sight.pace = message.body["result"].pace
+            self._loaded_ns = now_ns
+
+    def _warmed(self, message: Message, now_ns: int, step: Step) -> None:
+        if self._succeeded(message.body, step):
+            times = (self._loaded_ns - self._began_ns, now_ns - self._loaded_ns)
+            private: dict[str, Any] = {"load_s": times[0] / SECOND, "warm_s": times[1] / SECOND}
+            if isinstance(self._controller, Telling) and self._controller.told:
+                private["told"] = dict(self._controller.told)
+            step.out.append(Message("run", "ready", {"episode": self._task["episode"], "private": private}))
+
+    def _open(self, message: Message, now_ns: int, step: Step) -> None:
+        step.out += self._sender.open(message.body["episode"])
+
+    def _start(self, message: Message, now_ns: int, step: Step) -> None:
+        self._epoch, self._started_ns = message.body["epoch"], now_ns
+
+    def _switch(self, message: Message, now_ns: int, step: Step) -> None:
         """Another instruction from the next question on: of two things at one moment, the question was before."""
+        body = message.body
+        if body["episode"] != self._task["episode"]:
+            return
         self._instruction = body["instruction"]
         if self._play is not None:
             self._play.done = False
         told = {"episode": body["episode"], "number": body["number"], "t_ns": max(now_ns, self._last_asked_ns + 1)}
         step.out.append(Message("run", "switched", told))
+
+    def _acknowledged(self, message: Message, now_ns: int, step: Step) -> None:
+        self._sender.ack(message.body)
+
+    def _resend(self, message: Message, now_ns: int, step: Step) -> None:
+        step.out += self._sender.resend()
+
+    def _close(self, message: Message, now_ns: int, step: Step) -> None:
+        step.out += self._sender.close(now_ns)
+        self._stop()
+        problem = self._release()
+        if problem is not None:
+            self._fail(problem, step)
+
+    def _shut_down(self, message: Message, now_ns: int, step: Step) -> None:
+        self._close(message, now_ns, step)
+        self.finished = True
+
+    # -- the controller's calls
 
     def _load(self) -> Controller:
         task = self._task
@@ -224,8 +223,11 @@ class ControllerNode:
             hand.load()
         return made
 
-    def _warm(self, step: Step) -> None:
+    def _warm(self, seen_ns: int, now_ns: int, step: Step) -> None:
+        """Loaded: warm with the first observation that is complete."""
         controller, seed = self._controller, self._task["seed"]
+        if not self._sight.ready(now_ns):
+            return
         assert controller is not None
         seen = self._sight.observation(self._instruction)
 
@@ -234,8 +236,16 @@ class ControllerNode:
             controller.reset(seed)  # history built while warming must not reach the episode
             return controller
 
-        self._phase = "warming"
+        self._phase = Phase.WARMING
         step.work.append(Work(warm, "warmed", lambda warmed: round(warmed.warm_s * SECOND)))
+
+    def _go(self, seen_ns: int, now_ns: int, step: Step) -> None:
+        """Started: the first complete observation from after the start begins the clock."""
+        if seen_ns >= self._started_ns and self._sight.ready(now_ns):
+            step.out.append(Message("run", "go", {"episode": self._task["episode"], "go_ns": now_ns}))
+            self._phase = Phase.RUNNING
+            self._sight.forget()
+            self._ask(seen_ns, now_ns, step)
 
     def _ask(self, seen_ns: int, now_ns: int, step: Step) -> None:
         controller = self._controller
@@ -254,67 +264,44 @@ class ControllerNode:
             why = f"no answer within {pace.give_up_s:g} s; given up"
         else:
             return
-        self._note(asked, now_ns, late=True)
+        self._sender.add(question_row(asked, now_ns, late=True))
         self._fail(why, step)
 
-    def _use(self, body: Mapping[str, Any], now_ns: int, step: Step) -> None:
+    def _use(self, message: Message, now_ns: int, step: Step) -> None:
+        """An answer has come."""
         asked, self._asked = self._asked, None
         assert asked is not None
-        if not self._after(body, step, "running"):
-            self._note(asked, now_ns)
+        if not self._succeeded(message.body, step):
+            self._sender.add(question_row(asked, now_ns))
             return
         if self._overtaken:
             self._overtaken = False
-            self._note(asked, now_ns, reply_ns=now_ns)
+            self._sender.add(question_row(asked, now_ns, reply_ns=now_ns))
             self._next_ns = now_ns  # asked before a hand took over: what is seen from now on is asked about
             return
-        chunk: ActionChunk = body["result"]
+        chunk: ActionChunk = message.body["result"]
         problem = chunk_problem(chunk, len(self._sight.measured()["q"]))
         if problem:
-            self._note(asked, now_ns, reply_ns=now_ns)
+            self._sender.add(question_row(asked, now_ns, reply_ns=now_ns))
             self._fail(problem, step)
             return
         play = Play(chunk, asked.capture_ns, now_ns, self._epoch, self._task["episode"])
         late = now_ns - asked.request_ns > self._sight.pace.deadline_s * SECOND
         if late or not len(play.t_ns):
-            self._note(asked, now_ns, reply_ns=now_ns, chunk=chunk, late=True)
+            self._sender.add(question_row(asked, now_ns, reply_ns=now_ns, chunk=chunk, late=True))
             self._next_ns = now_ns  # not used: the arm stands, and what is seen from now on is asked about
             return
         self._play = play
         play.done = play.done and asked.instruction == self._instruction
-        self._note(asked, now_ns, reply_ns=now_ns, chunk=chunk, play=play)
+        self._sender.add(question_row(asked, now_ns, reply_ns=now_ns, chunk=chunk, play=play))
         self._next_ns = play.ends_ns - round(self._sight.pace.ask_ahead_s * SECOND)
         step.out += play.targets(now_ns, self._sight.measured())
 
-    def _note(
-        self,
-        asked: Question,
-        now_ns: int,
-        *,
-        reply_ns: int = -1,
-        chunk: ActionChunk | None = None,
-        play: Play | None = None,
-        late: bool = False,
-    ) -> None:
-        """Record a question and what became of it: one row of the policy stream."""
-        actions, executed, dt_ns, server_us, call_us, gpu_mb = 0, 0, 0, -1, -1, -1
-        if chunk is not None:
-            actions, executed = len(chunk.values), 0 if play is None else len(play.t_ns)
-            dt_ns = round(chunk.dt_s * SECOND)
-            server_us, call_us = _whole(chunk.server_s, 1e6), _whole(chunk.call_s, 1e6)
-            gpu_mb = _whole(chunk.gpu_memory_mb, 1.0)
-        first_ns = -1 if play is None else play.first_ns
-        row = (asked.capture_ns, asked.request_ns, reply_ns, actions, executed, dt_ns)
-        rest = (asked.image_ns, first_ns, server_us, int(late), call_us, gpu_mb)
-        self._sender.add(Batch(POLICY.name, np.array([now_ns], np.int64), np.array([[*row, *rest]], np.int64)))
-
-    def _after(self, body: Mapping[str, Any], step: Step, phase: str) -> bool:
-        """Enter a phase after a call, or report its failure."""
+    def _succeeded(self, body: Mapping[str, Any], step: Step) -> bool:
+        """Whether a call came back with a result; its failure is reported."""
         if "error" in body:
             self._fail(body["error"], step)
-            return False
-        self._phase = phase
-        return True
+        return "error" not in body
 
     def _fail(self, reason: str, step: Step) -> None:
         self._stop()
@@ -324,7 +311,7 @@ class ControllerNode:
         self._release()
 
     def _stop(self) -> None:
-        self._phase = "over"
+        self._phase = Phase.OVER
         self._asked = self._play = self._next_ns = None
 
     def _release(self) -> str | None:
@@ -341,14 +328,32 @@ class ControllerNode:
                 problem = str(error)
         return problem
 
-    def _close(self, now_ns: int, step: Step) -> None:
-        step.out += self._sender.close(now_ns)
-        self._stop()
-        problem = self._release()
-        if problem is not None:
-            self._fail(problem, step)
 
+_ALL = frozenset(Phase)
 
-def _whole(told: float, scale: float) -> int:
-    """A number that was told, in whole units; -1 for none."""
-    return -1 if math.isnan(told) else round(told * scale)
+# What arrives: the phases in which it counts, what is done, the phase that follows. A call that has failed, and an
+# answer that cannot be used, lead to OVER from wherever they come.
+MESSAGES = by_kind(
+    (
+        On("obs", _ALL, ControllerNode._see),
+        On("frame", _ALL, ControllerNode._see),
+        On("open", _ALL, ControllerNode._open),
+        On("prepare", frozenset({Phase.IDLE}), ControllerNode._prepare, Phase.LOADING),
+        On("loaded", frozenset({Phase.LOADING}), ControllerNode._loaded, Phase.LOADED),
+        On("warmed", frozenset({Phase.WARMING}), ControllerNode._warmed, Phase.READY),
+        On("start", frozenset({Phase.READY}), ControllerNode._start, Phase.STARTED),
+        On("switch", frozenset({Phase.RUNNING}), ControllerNode._switch),
+        On("answer", frozenset({Phase.RUNNING}), ControllerNode._use),
+        On("ack", _ALL, ControllerNode._acknowledged),
+        On("resend", _ALL, ControllerNode._resend),
+        On("close", _ALL, ControllerNode._close, Phase.OVER),
+        On("shutdown", _ALL, ControllerNode._shut_down, Phase.OVER),
+    )
+)
+
+# What an observation makes due, in which phase: LOADED leads to WARMING, STARTED to RUNNING.
+SEEN: Mapping[Phase, Callable[[ControllerNode, int, int, Step], None]] = {
+    Phase.LOADED: ControllerNode._warm,
+    Phase.STARTED: ControllerNode._go,
+    Phase.RUNNING: ControllerNode._run,
+}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.liveness import Presence
+from labctl.nodes.phase_table import On, by_kind
 
 PRACTICE = "practice"  # in the place of an episode's name, which no recording has
 TASK = {"driver": "teleop", "options": {}, "kind": "human", "seed": 0, "instruction": "", "episode": PRACTICE}
@@ -27,6 +29,18 @@ REST_NS = 2 * SECOND  # how long the arm may take to come to rest before a perso
 RECOVER_NS = 35 * SECOND  # longer than the arm node goes on trying
 START_NS = 30 * SECOND  # for the robot to answer
 NEWS_NS = 3 * SECOND
+
+
+class Phase(StrEnum):
+    """Where a practice stands. What leads from one to the next stands at the end of the module: `MESSAGES` for what
+    arrives, `DUE` for what the clock makes due.
+    """
+
+    STARTING = "starting"
+    HOMING = "homing"
+    WAITING = "waiting"  # for the hand
+    DRIVING = "driving"
+    ENDING = "ending"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +90,7 @@ class PracticeNode:
         self._lease_ns, self._show = lease_ns, show
         self._home, self._recover = home, recover
         self._presence = Presence(("arm", "controller"))
-        self._phase = "starting"  # starting, homing, waiting (for the hand), driving, ending
+        self._phase = Phase.STARTING
         self._prepared = self._ready = self._recovering = False
         self._began_ns: int | None = None
         self._until_ns = 0  # a patience of the present phase
@@ -92,6 +106,10 @@ class PracticeNode:
         self.finished = False
 
     @property
+    def phase(self) -> Phase:
+        return self._phase
+
+    @property
     def ended(self) -> Ended:
         """How it ended; complete once `finished`."""
         return self._ended
@@ -103,7 +121,10 @@ class PracticeNode:
             self._began_ns, self._until_ns = now_ns, now_ns + START_NS
             step.out += [Message("@host", "spawn", {"name": name}) for name in self._presence.required]
         for message in inbox:
-            self._read(message, now_ns, step)
+            row = MESSAGES.get(message.kind)
+            if row is not None and self._phase in row.phases:
+                self._phase = row.then or self._phase
+                row.handler(self, message, now_ns, step)
         for name in self._presence.silent(now_ns):
             step.out.append(Message("@host", "kill", {"name": name}))
             self._lost(name, "no heartbeat", now_ns, step)
@@ -114,38 +135,46 @@ class PracticeNode:
 
     # -- mail
 
-    def _read(self, message: Message, now_ns: int, step: Step) -> None:
-        kind, body = message.kind, message.body
-        if kind in ("hello", "beats", "obs"):
-            self._presence.hear(message, now_ns)
-        if kind == "obs":
-            self._seen, self._fresh = message.arrays, True
-        elif kind == "hand":
-            self._hand = body["hand"]
-        elif kind == "staged" and self._phase == "homing":
-            self._let_go(HOME, step)
-            self._phase = "waiting"
-        elif kind == "unstaged" and self._phase == "homing":
-            self._end(now_ns, step, "the arm stopped on its way home: it did not hear from here in time", failed=True)
-        elif kind == "ready":
-            self._ready = True
-        elif kind == "event":
-            self._hear_arm(body, now_ns, step)
-        elif kind == "failing":
-            self._failing[body["name"]] = body["reason"]
-        elif kind == "exited" and not body.get("asked"):
-            self._lost(body["name"], body["reason"], now_ns, step)
-        elif kind == "failed":
-            self._end(now_ns, step, body.get("private") or "the controller failed", failed=True)
-        elif kind == "done":
-            self._end(now_ns, step, "the hand said that it is done")
-        elif kind == "shutdown":
-            self._end(now_ns, step)
+    def _sign_of_life(self, message: Message, now_ns: int, step: Step) -> None:
+        self._presence.hear(message, now_ns)
 
-    def _hear_arm(self, body: Mapping[str, Any], now_ns: int, step: Step) -> None:
+    def _see(self, message: Message, now_ns: int, step: Step) -> None:
+        self._presence.hear(message, now_ns)
+        self._seen, self._fresh = message.arrays, True
+
+    def _show_hand(self, message: Message, now_ns: int, step: Step) -> None:
+        self._hand = message.body["hand"]
+
+    def _home_reached(self, message: Message, now_ns: int, step: Step) -> None:
+        self._let_go(HOME, step)
+
+    def _home_not_reached(self, message: Message, now_ns: int, step: Step) -> None:
+        self._end(now_ns, step, "the arm stopped on its way home: it did not hear from here in time", failed=True)
+
+    def _hand_ready(self, message: Message, now_ns: int, step: Step) -> None:
+        self._ready = True
+
+    def _note_reason(self, message: Message, now_ns: int, step: Step) -> None:
+        self._failing[message.body["name"]] = message.body["reason"]
+
+    def _exited(self, message: Message, now_ns: int, step: Step) -> None:
+        if not message.body.get("asked"):
+            self._lost(message.body["name"], message.body["reason"], now_ns, step)
+
+    def _hand_failed(self, message: Message, now_ns: int, step: Step) -> None:
+        self._end(now_ns, step, message.body.get("private") or "the controller failed", failed=True)
+
+    def _hand_done(self, message: Message, now_ns: int, step: Step) -> None:
+        self._end(now_ns, step, "the hand said that it is done")
+
+    def _asked_to_end(self, message: Message, now_ns: int, step: Step) -> None:
+        self._end(now_ns, step)
+
+    def _hear_robot(self, message: Message, now_ns: int, step: Step) -> None:
+        body = message.body
         detail = body.get("body", {})
         reason = detail.get("reason") or detail.get("text") or body["kind"]
-        if self._phase == "starting" and body["kind"] == "safety_stop":
+        if self._phase == Phase.STARTING and body["kind"] == "safety_stop":
             return  # of the time before: the mode says whether it still stands
         if body["kind"] in BAD_MODES:
             self._end(now_ns, step, f"the robot stopped itself: {reason}", failed=True)
@@ -160,18 +189,15 @@ class PracticeNode:
     # -- what is due
 
     def _go_on(self, now_ns: int, step: Step) -> None:
-        if self._phase == "starting":
-            self._start(now_ns, step)
-        elif self._phase == "homing":
-            self._renew(HOME, now_ns, step)
-        elif self._phase == "waiting":
-            self._wait(now_ns, step)
-        elif self._phase == "driving":
-            self._renew(DRIVE, now_ns, step)
-        elif self._phase == "ending":
-            self._leave(now_ns)
-        if self._presence.mode in BAD_MODES and self._phase in ("homing", "waiting", "driving"):
+        DUE[self._phase](self, now_ns, step)
+        if self._presence.mode in BAD_MODES and self._phase in (Phase.HOMING, Phase.WAITING, Phase.DRIVING):
             self._end(now_ns, step, f"the robot stopped itself: {self._presence.mode_reason}", failed=True)
+
+    def _go_home(self, now_ns: int, step: Step) -> None:
+        self._renew(HOME, now_ns, step)
+
+    def _drive(self, now_ns: int, step: Step) -> None:
+        self._renew(DRIVE, now_ns, step)
 
     def _start(self, now_ns: int, step: Step) -> None:
         """The robot has to be there and well before anything else."""
@@ -179,9 +205,9 @@ class PracticeNode:
             if now_ns > self._until_ns:
                 self._end(now_ns, step, f"the robot says nothing for {START_NS // SECOND} s", failed=True)
         elif self._presence.mode not in BAD_MODES:
-            self._phase = "waiting"
+            self._phase = Phase.WAITING
             if self._home is not None:
-                self._phase, self._next_lease_ns = "homing", now_ns + self._lease_ns // LEASE_RENEWALS
+                self._phase, self._next_lease_ns = Phase.HOMING, now_ns + self._lease_ns // LEASE_RENEWALS
                 body = {"trial": PRACTICE, "condition": self._home, "seed": 0, **self._lease(HOME, now_ns)}
                 step.out.append(Message("arm", "stage", body))
         elif self._recover and not self._recovering:
@@ -198,7 +224,7 @@ class PracticeNode:
             self._prepared = True
             step.out.append(Message("controller", "prepare", TASK))
         elif self._ready:
-            self._phase, self._driving_since_ns = "driving", now_ns
+            self._phase, self._driving_since_ns = Phase.DRIVING, now_ns
             self._next_lease_ns = now_ns
             self._renew(DRIVE, now_ns, step)
             step.out.append(Message("controller", "start", {"episode": PRACTICE, "epoch": DRIVE}))
@@ -218,18 +244,18 @@ class PracticeNode:
 
     def _end(self, now_ns: int, step: Step, why: str = "", *, failed: bool = False) -> None:
         """Once: nothing may move any more; then wait for the arm to stand."""
-        if self._phase == "ending":
+        if self._phase == Phase.ENDING:
             return
-        moved = self._phase in ("homing", "driving")
+        moved = self._phase in (Phase.HOMING, Phase.DRIVING)
         if self._driving_since_ns is not None:
             self._driven_ns = now_ns - self._driving_since_ns
-        self._phase, self._until_ns, self._fresh = "ending", now_ns + REST_NS, False
+        self._phase, self._until_ns, self._fresh = Phase.ENDING, now_ns + REST_NS, False
         self._ended = Ended(why, failed, not moved, self._driven_ns / SECOND)
         self._let_go(DRIVE, step)
         step.out.append(Message("arm", "stop", {"epoch": DRIVE}))
         step.out.append(Message("controller", "close", {"episode": PRACTICE}))
 
-    def _leave(self, now_ns: int) -> None:
+    def _leave(self, now_ns: int, step: Step) -> None:
         """Finished once the arm was seen to stand, or will not be seen any more."""
         still = self._fresh and self._seen is not None and float(np.abs(self._seen["dq"]).max()) < REST_RAD_S
         over = now_ns > self._until_ns or not self._presence.alive("arm")
@@ -256,14 +282,47 @@ class PracticeNode:
 
     def _words(self) -> tuple[str, str]:
         mode = self._presence.mode
-        if self._phase == "ending":
+        if self._phase == Phase.ENDING:
             return ("stopped: " + self._ended.why if self._ended.why else "stopping"), ""
         if self._presence.obs_ns is None:
             return "waiting for the robot", ""
         if mode in BAD_MODES:
             return f"{mode}: {self._presence.mode_reason}", ""
-        if self._phase == "homing":
+        if self._phase == Phase.HOMING:
             return "going home", ""
-        drives = "the hand drives" if self._phase == "driving" else "ready"
+        drives = "the hand drives" if self._phase == Phase.DRIVING else "ready"
         hand = str(self._hand["waits"]) or drives if self._hand else "opening the device"
         return f"arm {mode}", hand
+
+
+_ALL = frozenset(Phase)
+_HOMING = frozenset({Phase.HOMING})
+
+# What arrives: the phases in which it counts, what is done, the phase that follows. Whatever ends a practice (a device
+# that is gone, a robot that stopped, a wish to end) leads to ENDING from everywhere.
+MESSAGES = by_kind(
+    (
+        On("hello", _ALL, PracticeNode._sign_of_life),
+        On("beats", _ALL, PracticeNode._sign_of_life),
+        On("obs", _ALL, PracticeNode._see),
+        On("hand", _ALL, PracticeNode._show_hand),
+        On("staged", _HOMING, PracticeNode._home_reached, Phase.WAITING),
+        On("unstaged", _HOMING, PracticeNode._home_not_reached),
+        On("ready", _ALL, PracticeNode._hand_ready),
+        On("event", _ALL, PracticeNode._hear_robot),
+        On("failing", _ALL, PracticeNode._note_reason),
+        On("exited", _ALL, PracticeNode._exited),
+        On("failed", _ALL, PracticeNode._hand_failed),
+        On("done", _ALL, PracticeNode._hand_done),
+        On("shutdown", _ALL, PracticeNode._asked_to_end),
+    )
+)
+
+# What the clock makes due: STARTING leads to HOMING or WAITING, WAITING to DRIVING.
+DUE: Mapping[Phase, Callable[[PracticeNode, int, Step], None]] = {
+    Phase.STARTING: PracticeNode._start,
+    Phase.HOMING: PracticeNode._go_home,
+    Phase.WAITING: PracticeNode._wait,
+    Phase.DRIVING: PracticeNode._drive,
+    Phase.ENDING: PracticeNode._leave,
+}

@@ -9,7 +9,7 @@ from support.robot_rig import FIXTURE, cell_named
 from labctl.devices import StreamSpec, load
 from labctl.exports.units import column_units
 from labctl.nodes.arm import action_spec
-from labctl.nodes.controller import POLICY
+from labctl.nodes.policy_stream import POLICY
 from labctl.nodes.video_recorder import index_spec
 
 

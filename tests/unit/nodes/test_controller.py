@@ -8,8 +8,8 @@ from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND
 from labctl.errors import DeviceLost
 from labctl.nodes import controller as module
-from labctl.nodes.controller import POLICY
 from labctl.nodes.playing import chunk_problem
+from labctl.nodes.policy_stream import POLICY
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from labctl.bus import Message
 from labctl.cli.teleop import text_of
 from labctl.clock import MILLISECOND
-from labctl.nodes.practice import PRACTICE, PracticeNode, View
+from labctl.nodes.practice import MESSAGES, PRACTICE, Phase, PracticeNode, View
 
 LEASE_NS = 300 * MILLISECOND
 
@@ -204,3 +204,44 @@ def test_the_line_says_device_clutch_arm_gripper_limit_and_news():
     desk.step(after_ms=1400)
     desk.step(Message("run", "beats", {"names": ["arm", "controller"]}), after_ms=1)
     assert "held back" not in text_of(desk.views[-1]), "a limit is shown for a second"
+
+
+# What leads on, by hand; everything else leaves the phase as it is.
+LEADS = {
+    (Phase.STARTING, "obs"): Phase.WAITING,
+    (Phase.HOMING, "staged"): Phase.WAITING,
+    (Phase.HOMING, "unstaged"): Phase.ENDING,
+    (Phase.WAITING, "ready"): Phase.DRIVING,
+} | {(phase, kind): Phase.ENDING for phase in Phase for kind in ("exited", "failed", "done", "shutdown", "event")}
+LEADS[Phase.STARTING, "event"] = Phase.STARTING  # of the time before: the mode says whether it still stands
+
+
+def desk_in(phase: Phase) -> Desk:
+    desk = Desk(home={"object": "towels", "layout": "layout-1", "items": 4} if phase == Phase.HOMING else None)
+    if phase in (Phase.HOMING, Phase.WAITING):
+        desk.hello("arm"), desk.obs()
+    elif phase != Phase.STARTING:
+        desk.drive()
+    if phase == Phase.ENDING:
+        desk.step(Message("run", "shutdown"))
+    return desk
+
+
+@pytest.mark.parametrize("kind", [*MESSAGES, "no such kind"])
+@pytest.mark.parametrize("phase", list(Phase))
+def test_a_message_leads_where_the_table_says_and_else_nowhere(phase, kind):
+    bodies: dict[str, dict[str, Any]] = {
+        "beats": {"names": ["arm", "controller"]},
+        "hand": {"hand": {"device": "gamepad", "waits": "", "grip": 1.0}},
+        "event": {"kind": "safety_stop", "t_ns": 0, "body": {"reason": "collision"}},
+        "failing": {"name": "arm", "reason": "no state for 0.3 s"},
+        "exited": {"name": "arm", "reason": "ended with exit code 1", "asked": False},
+        "failed": {"name": "controller", "private": "it was unplugged"},
+    }
+    desk = desk_in(phase)
+    assert desk.node.phase == phase
+    if kind == "obs":
+        desk.obs()
+    else:
+        desk.step(Message("run", kind, bodies.get(kind, {"trial": PRACTICE}), sender="arm"))
+    assert desk.node.phase == LEADS.get((phase, kind), phase)

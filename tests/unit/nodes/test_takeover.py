@@ -14,7 +14,8 @@ from labctl.clock import MILLISECOND, SECOND, ManualClock
 from labctl.devices import ActionChunk, Observation, Pace
 from labctl.errors import DeviceLost
 from labctl.nodes import controller as module
-from labctl.nodes.controller import POLICY, ControllerNode
+from labctl.nodes.controller import ControllerNode
+from labctl.nodes.policy_stream import POLICY
 
 DOF = 7
 POSE = np.array([0.4, 0.0, 0.3, 1.0, 0.0, 0.0, 0.0])

@@ -1,0 +1,110 @@
+"""Each message in each phase of a controller: what counts leads where the table says, all else changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from support.controller_bench import Bench, Policy, good
+
+from labctl.bus import Message
+from labctl.clock import MILLISECOND
+from labctl.devices import Pace
+from labctl.nodes import controller as module
+from labctl.nodes.controller import MESSAGES, Phase
+
+# What leads on, by hand; everything else leaves the phase as it is.
+LEADS = {
+    (Phase.IDLE, "prepare"): Phase.LOADING,
+    (Phase.LOADING, "loaded"): Phase.LOADED,
+    (Phase.LOADING, "loaded with an error"): Phase.OVER,
+    (Phase.LOADED, "obs"): Phase.WARMING,
+    (Phase.WARMING, "warmed"): Phase.READY,
+    (Phase.WARMING, "warmed with an error"): Phase.OVER,
+    (Phase.READY, "start"): Phase.STARTED,
+    (Phase.STARTED, "obs"): Phase.RUNNING,
+    (Phase.RUNNING, "answer with an error"): Phase.OVER,
+} | {(phase, kind): Phase.OVER for phase in Phase for kind in ("close", "shutdown")}
+
+
+class Loaded:
+    pace = Pace()
+
+
+def message(kind: str, bench: Bench) -> Message:
+    bodies = {
+        "open": {"episode": "e"},
+        "prepare": {"driver": "p", "options": {}, "seed": 5, "episode": "e", "instruction": "Move."},
+        "loaded": {"result": Loaded(), "tag": ""},
+        "warmed": {"result": None, "tag": ""},
+        "answer": {"result": good(), "tag": ""},
+        "start": {"episode": "e", "epoch": 3},
+        "switch": {"episode": "e", "number": 0, "instruction": "Move the red ones."},
+        "ack": {"episode": "e", "stream": "policy", "seq": 0},
+    }
+    if kind.endswith(" with an error"):
+        return Message("controller", kind.removesuffix(" with an error"), {"error": "it broke", "tag": ""})
+    if kind == "obs":
+        return bench.obs()
+    return bench.frame() if kind == "frame" else Message("controller", kind, bodies.get(kind, {"episode": "e"}))
+
+
+def loaded(bench: Bench) -> None:
+    bench.prepare()
+    bench.finish()
+
+
+def warming(bench: Bench) -> None:
+    loaded(bench)
+    bench.send(bench.obs())
+
+
+def started(bench: Bench) -> None:
+    bench.warm_up()
+    bench.now_ns += MILLISECOND
+    bench.start()
+
+
+def over(bench: Bench) -> None:
+    bench.go()
+    bench.send(Message("controller", "close", {"episode": "e"}))
+
+
+WAY: dict[Phase, Callable[[Bench], None]] = {
+    Phase.IDLE: lambda bench: None,
+    Phase.LOADING: Bench.prepare,
+    Phase.LOADED: loaded,
+    Phase.WARMING: warming,
+    Phase.READY: Bench.warm_up,
+    Phase.STARTED: started,
+    Phase.RUNNING: Bench.go,
+    Phase.OVER: over,
+}
+ERRORS = ("loaded with an error", "warmed with an error", "answer with an error")
+
+
+@pytest.mark.parametrize("kind", [*MESSAGES, *ERRORS, "no such kind"])
+@pytest.mark.parametrize("phase", list(Phase))
+def test_a_message_leads_where_the_table_says_and_else_nowhere(phase, kind, monkeypatch):
+    policy = Policy()
+    monkeypatch.setattr(module, "load", lambda driver, options, **given: policy)
+    bench = Bench(policy)
+    WAY[phase](bench)
+    assert bench.node.phase == phase
+    bench.now_ns += MILLISECOND
+    bench.send(message(kind, bench))
+    assert bench.node.phase == LEADS.get((phase, kind), phase)
+
+
+IGNORED = [(phase, kind) for phase in Phase for kind, row in MESSAGES.items() if phase not in row.phases]
+
+
+@pytest.mark.parametrize(("phase", "kind"), IGNORED)
+def test_what_does_not_count_in_a_phase_is_answered_with_nothing(phase, kind, monkeypatch):
+    policy = Policy()
+    monkeypatch.setattr(module, "load", lambda driver, options, **given: policy)
+    bench = Bench(policy)
+    WAY[phase](bench)
+    waiting = len(bench.work)
+    assert bench.send(message(kind, bench)) == []
+    assert len(bench.work) == waiting, "no call is made"
