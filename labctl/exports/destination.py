@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from labctl.errors import InputError, StorageError
-from labctl.store.atomic_files import sync_folder
-from labctl.store.database_backend import storage_errors
+from labctl.store.atomic_files import file_errors, sync_folder
 
 MARK = "labctl.json"  # in every folder that an export made: where it comes from, and that it may be replaced
 
@@ -39,7 +38,7 @@ def check_destination(path: Path, campaign: Path, *, force: bool) -> None:
 def check_room(path: Path, needed: int) -> int:
     """Free bytes where `path` will be. Raises StorageError when fewer than `needed` bytes are left there."""
     place = next(parent for parent in (path.resolve(), *path.resolve().parents) if parent.is_dir())
-    with storage_errors(str(place)):
+    with file_errors(str(place)):
         free = shutil.disk_usage(place).free
     if needed > free:
         raise StorageError(
@@ -57,7 +56,7 @@ def whole_folder(path: Path, about: Mapping[str, Any]) -> Iterator[Path]:
     Raises StorageError when the disk refuses.
     """
     building = _beside(path, "part")
-    with storage_errors(str(path)):
+    with file_errors(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep(path)
         building.mkdir()

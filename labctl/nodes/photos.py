@@ -18,8 +18,7 @@ from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Frame
 from labctl.errors import LabctlError
 from labctl.scene.matching import TOLERANCE_PX, Box, camera_move, compare
-from labctl.store.atomic_files import replace_file
-from labctl.store.database_backend import storage_errors
+from labctl.store.atomic_files import file_errors, replace_file
 from labctl.store.pictures import encode_png, ghost, load_photo, small
 
 GHOST_WIDTH = 320
@@ -99,7 +98,7 @@ class ScenePhotos:
         """Write the photo and compare it; beside the node."""
         content = encode_png(frame.image)
         path = self._folder / photo["file"]
-        with storage_errors(str(path.parent)):
+        with file_errors(str(path.parent)):
             path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, content, durable=self._durable)
         kept = {"file": photo["file"], "sha256": hashlib.sha256(content).hexdigest(), "t_ns": frame.host_ns}

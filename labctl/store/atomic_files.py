@@ -1,20 +1,40 @@
 """Files that are whole or not there: replaced in one step, or grown by whole lines that have reached the disk.
 
-May not: know what a file says.
+May not: know what a file says, or import a database: every process of a cell imports this.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from labctl.store.database_backend import storage_errors
+from labctl.errors import StorageError
+
+
+@contextmanager
+def file_errors(where: str) -> Iterator[None]:
+    """Turn what the file system reports into one StorageError line that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{where}: {_remedy(error)}") from error
+
+
+def _remedy(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "the disk is full; free some space and try again"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "not allowed to write here; check the permissions of the folder"
+    return (error.strerror or str(error)).lower()
 
 
 def replace_file(path: Path, content: bytes, *, mode: int = 0o644, durable: bool = True) -> None:
     """Write a file beside its place, force it to disk (durable), then put it there in one step. Raises StorageError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with storage_errors(str(path)):
+    with file_errors(str(path)):
         try:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
             with os.fdopen(descriptor, "wb") as file:
@@ -44,7 +64,7 @@ def append_line(path: Path, line: str, *, mode: int = 0o644, durable: bool = Tru
 
     A last line without its end is what a killed writer left: nobody was told it was there, so it is cut off first.
     """
-    with storage_errors(str(path)):
+    with file_errors(str(path)):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, mode)
         with os.fdopen(descriptor, "r+b") as file:
             size = file.seek(0, os.SEEK_END)
@@ -62,7 +82,7 @@ def append_line(path: Path, line: str, *, mode: int = 0o644, durable: bool = Tru
 
 def whole_lines(path: Path) -> list[str]:
     """The lines of a file grown by `append_line` without a last one that has no end; [] when there is no file."""
-    with storage_errors(str(path)):
+    with file_errors(str(path)):
         if not path.exists():
             return []
         return path.read_bytes().decode(errors="replace").split("\n")[:-1]

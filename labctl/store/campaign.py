@@ -25,9 +25,9 @@ from labctl.core.practised import rule as plateau_rule
 from labctl.core.trial import CampaignState, Phase, State, advance, fold
 from labctl.devices import find_driver
 from labctl.errors import BrokenRecord, InputError, StateError
-from labctl.store.atomic_files import replace_file, sync_folder
+from labctl.store.atomic_files import file_errors, replace_file, sync_folder
 from labctl.store.chain_heads import append_head, chain_and_head_problems
-from labctl.store.database_backend import sqlite_url, storage_errors
+from labctl.store.database_backend import sqlite_url
 from labctl.store.frozen_cards import check_policies, with_cards
 from labctl.store.journal import Journal, campaigns_in
 from labctl.store.lab_folder import Plan, read_cell, read_fixture, read_plan, read_text
@@ -301,7 +301,7 @@ def _in_one_step(campaigns: Path, name: str) -> Iterator[Path]:
     """A folder to fill that becomes campaigns/name when the block ends well, and nothing otherwise."""
     workshop = campaigns / f".opening-{name}"
     building = workshop / name
-    with storage_errors(str(campaigns)):
+    with file_errors(str(campaigns)):
         shutil.rmtree(workshop, ignore_errors=True)  # what a killed `open` may have left
         building.mkdir(parents=True)
         try:

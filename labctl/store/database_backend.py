@@ -5,7 +5,6 @@ May not: know what an event or a chunk means. No other module holds SQL that onl
 
 from __future__ import annotations
 
-import errno
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,11 +12,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url, text
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import DatabaseError, IntegrityError, InterfaceError
 from sqlalchemy.pool import NullPool
 
 from labctl.errors import StorageError
+from labctl.store.atomic_files import file_errors
 
 BUSY_S = 2.0
 NOT_NEXT = "append-only: not the next entry of the chain"
@@ -102,8 +102,11 @@ def _begin_read_only(connection: Connection) -> None:
 
 def insert_new(engine: Engine, table: Table) -> Any:
     """An INSERT that leaves rows whose key exists as they are."""
-    build = postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
-    return build(table).on_conflict_do_nothing()
+    if engine.dialect.name != "postgresql":
+        return sqlite.insert(table).on_conflict_do_nothing()
+    from sqlalchemy.dialects import postgresql  # a tenth of a second that only its users pay
+
+    return postgresql.insert(table).on_conflict_do_nothing()
 
 
 def guard_journal(connection: Connection) -> None:
@@ -169,15 +172,14 @@ def is_not_next(error: DatabaseError) -> bool:
 def storage_errors(where: str) -> Iterator[None]:
     """Turn what a database or file system says about itself into one StorageError line. Bugs in SQL pass through."""
     try:
-        yield
+        with file_errors(where):
+            yield
     except (DatabaseError, InterfaceError, sqlite3.DatabaseError) as error:
         said = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
         remedy = _remedy(said)
         if remedy is None:
             raise
         raise StorageError(f"{where}: {remedy} ({said})") from error
-    except OSError as error:
-        raise StorageError(f"{where}: {_os_remedy(error)}") from error
 
 
 _REMEDIES = (
@@ -197,11 +199,3 @@ _REMEDIES = (
 def _remedy(said: str) -> str | None:
     lowered = said.lower()
     return next((remedy for words, remedy in _REMEDIES if words in lowered), None)
-
-
-def _os_remedy(error: OSError) -> str:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return "the disk is full; free some space and try again"
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return "not allowed to write here; check the permissions of the folder"
-    return (error.strerror or str(error)).lower()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from labctl.errors import LabctlError
-from labctl.store.database_backend import storage_errors
+from labctl.store.atomic_files import file_errors
 from labctl.store.problem import Problem
 from labctl.store.video import count_frames, frame_times, mend
 
@@ -86,7 +86,7 @@ def check_files(folder: Path, video: Mapping[str, Any], whose: str, *, what: str
         if not path.is_file():
             found.append(Problem(f"missing {kind}", where, "the file is gone"))
             continue
-        with storage_errors(str(path)):
+        with file_errors(str(path)):
             sha256 = file_digest(path)
         if sha256 != entry["sha256"]:
             found.append(Problem(f"changed {kind}", where, "its bytes are not the ones that were sealed"))
@@ -119,7 +119,7 @@ def file_digest(path: Path) -> str:
 
 
 def _file(folder: Path, path: Path) -> dict[str, Any]:
-    with storage_errors(str(path)):
+    with file_errors(str(path)):
         return {"file": path.relative_to(folder).as_posix(), "sha256": file_digest(path)}
 
 

@@ -17,8 +17,7 @@ from typing import Any
 from labctl.core.design import Schedule, drbg
 from labctl.core.events import Event, Kind, canonical
 from labctl.errors import BrokenRecord, StateError
-from labctl.store.atomic_files import append_line, replace_file, whole_lines
-from labctl.store.database_backend import storage_errors
+from labctl.store.atomic_files import append_line, file_errors, replace_file, whole_lines
 
 FOLDER = "seal"
 SCHEDULE, PROTOCOL, OPENINGS = "schedule.json", "protocol.toml", "openings.jsonl"
@@ -52,7 +51,7 @@ class Ledger:
         Raises StateError when the campaign is sealed already, StorageError.
         """
         seal = folder / FOLDER
-        with storage_errors(str(seal)):
+        with file_errors(str(seal)):
             try:
                 seal.mkdir(mode=0o700)
             except FileExistsError:
@@ -71,11 +70,11 @@ class Ledger:
         """The ledger of a campaign folder. Raises BrokenRecord when a file of the seal is missing or damaged."""
         seal = folder / FOLDER
         for name in (SCHEDULE, PROTOCOL, OPENINGS):
-            with storage_errors(str(seal)):
+            with file_errors(str(seal)):
                 there = (seal / name).is_file()
             if not there:
                 raise BrokenRecord(f"broken seal: {seal / name} is missing; restore it from a copy of the campaign")
-        with storage_errors(str(seal)):
+        with file_errors(str(seal)):
             text = (seal / SCHEDULE).read_bytes()
         try:
             sealed = json.loads(text)
@@ -87,12 +86,12 @@ class Ledger:
     def loose_permissions(self) -> bool:
         """Whether others than the owner may read the seal: a reason to warn, as blinding then rests on trust."""
         paths = [self._seal, *(self._seal / name for name in (SCHEDULE, PROTOCOL, OPENINGS))]
-        with storage_errors(str(self._seal)):
+        with file_errors(str(self._seal)):
             return any(stat.S_IMODE(path.stat().st_mode) & 0o077 for path in paths)
 
     def protocol_text(self) -> str:
         """The protocol as it was frozen; it names arms and endpoints, so it stays in the seal."""
-        with storage_errors(str(self._seal)):
+        with file_errors(str(self._seal)):
             return (self._seal / PROTOCOL).read_text(encoding="utf-8")
 
     def cards(self) -> dict[str, str]:
@@ -101,7 +100,7 @@ class Ledger:
         Raises BrokenRecord when they are damaged.
         """
         path = self._seal / CARDS
-        with storage_errors(str(path)):
+        with file_errors(str(path)):
             text = path.read_bytes() if path.is_file() else b"{}"
         try:
             return {str(name): str(card) for name, card in json.loads(text).items()}
@@ -111,7 +110,7 @@ class Ledger:
     def private_file(self, name: str) -> Path:
         """A file beside the seal that only the owner may read, for what would tell arms apart (a controller's log)."""
         path = self._seal / name
-        with storage_errors(str(path)):
+        with file_errors(str(path)):
             path.touch(mode=_PRIVATE)
         return path
 

@@ -14,7 +14,7 @@ from typing import Self
 
 from labctl.clock import MILLISECOND, SECOND, Clock
 from labctl.errors import StateError
-from labctl.store.database_backend import storage_errors
+from labctl.store.atomic_files import file_errors
 
 POLL_NS = 20 * MILLISECOND
 PATIENCE_NS = SECOND
@@ -64,7 +64,7 @@ class Lock:
     def _take(self) -> bool:
         if self._descriptor is not None:
             raise StateError(f"{self._what} is locked by this very process already")
-        with storage_errors(str(self._path)):
+        with file_errors(str(self._path)):
             self._path.parent.mkdir(exist_ok=True)
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
             try:
@@ -87,7 +87,7 @@ class Lock:
         self._descriptor = None
 
     def _refusal(self) -> StateError:
-        with storage_errors(str(self._path)):
+        with file_errors(str(self._path)):
             pid, _, verb = self._path.read_text(encoding="utf-8").strip().partition(" ")
         holder = f"`{verb}` (process {pid})" if verb else "another process"
         return StateError(f"{self._what} is in use by {holder}; wait for it to end, or end it")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from labctl.errors import BrokenRecord, InputError
-from labctl.store.database_backend import storage_errors
+from labctl.store.atomic_files import file_errors
 
 COMPRESSION = 3  # of 9: twice as fast as 6, a few per cent larger
 
@@ -49,7 +49,7 @@ def load_photo(folder: Path, photo: Mapping[str, Any]) -> np.ndarray:
     path = folder / photo["file"]
     if not path.is_file():
         raise BrokenRecord(f"photo {photo['file']} is gone; see: labctl verify {folder.name}")
-    with storage_errors(str(path)):
+    with file_errors(str(path)):
         content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != photo["sha256"]:
         raise BrokenRecord(

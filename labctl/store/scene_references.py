@@ -23,8 +23,7 @@ from labctl.config.conditions import protocol_conditions
 from labctl.config.toml_text import suggestion
 from labctl.core.events import Event, Kind
 from labctl.errors import InputError
-from labctl.store.atomic_files import replace_file
-from labctl.store.database_backend import storage_errors
+from labctl.store.atomic_files import file_errors, replace_file
 from labctl.store.lab_folder import Plan
 from labctl.store.pictures import decode_png
 
@@ -239,6 +238,6 @@ def keep_given(pictures: Sequence[Given], folder: Path) -> None:
     """Copy the given pictures into a campaign's folder. Raises StorageError."""
     for picture in pictures:
         path = folder / picture.file
-        with storage_errors(str(path.parent)):
+        with file_errors(str(path.parent)):
             path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, picture.content)

@@ -15,8 +15,9 @@ from labctl.core.events import Event, Kind, digest
 from labctl.core.skew import clock_warnings
 from labctl.core.trial import fold
 from labctl.errors import BrokenRecord, InputError, LabctlError
+from labctl.store.atomic_files import file_errors
 from labctl.store.chain_heads import HEADS, chain_and_head_problems
-from labctl.store.database_backend import sqlite_url, storage_errors
+from labctl.store.database_backend import sqlite_url
 from labctl.store.footage import check_files, index_notes
 from labctl.store.journal import events_of
 from labctl.store.ledger import Ledger, check_commitment, check_openings, sealed_values
@@ -127,7 +128,7 @@ def _check_given_head(head: str, events: Sequence[Event], found: _Found) -> None
 
 def _check_files(folder: Path, opened: Mapping[str, Any], found: _Found) -> None:
     def compare(name: str, text: Callable[[], bytes]) -> None:
-        with storage_errors(name):
+        with file_errors(name):
             now = hashlib.sha256(text()).hexdigest()
         said = opened.get(name.removesuffix(".toml"), {}).get("sha256")
         if now != said:
