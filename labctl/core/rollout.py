@@ -13,6 +13,7 @@ from typing import Any
 from labctl.clock import MILLISECOND, SECOND
 from labctl.config.cell_schema import Cell
 from labctl.core.events import EndReason, digest
+from labctl.core.published_state import Hand, Proposal
 from labctl.core.trial_table import Trial
 
 GO_PATIENCE_NS = 2 * SECOND  # from start to go
@@ -60,7 +61,7 @@ class Rollout:
     unseen: dict[str, str] = field(default_factory=dict)  # stream of a camera that gives no pictures now -> why
     gaps: list[Mapping[str, Any]] = field(default_factory=list)  # journalled while the episode went on
     driven: int | None = None  # number of the intervention in which a hand device has the arm
-    hand: Mapping[str, Any] | None = None  # of a person's trial: what their device says (`devices.ByHand`)
+    hand: Hand | None = None  # of a person's trial: what their device says (`devices.ByHand`)
     digesting: bool = False
     sealed: bool = False
 
@@ -165,7 +166,7 @@ def stream_of(camera: str) -> str:
     return f"camera/{camera.removeprefix('camera:')}"
 
 
-def proposal(operations: Sequence[Mapping[str, Any]], items: int) -> dict[str, Any]:
+def proposal(operations: Sequence[Mapping[str, Any]], items: int) -> Proposal:
     """What device events say happened, as bodies of OperationRecorded: the outcome an assessor confirms or corrects."""
     moved = sum(operation["result"] == "success" for operation in operations)
     lost = sum(operation["result"] == "lost" for operation in operations)

@@ -10,6 +10,7 @@ from typing import Any
 
 from labctl.clock import Anchor
 from labctl.core.events import Event, Kind
+from labctl.core.published_state import Handover
 from labctl.core.trial import Trial, advance, next_trial
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import append_head
@@ -33,7 +34,7 @@ class Desk:
         self.recording: Mapping[str, Any] | None = None  # of the last RecordingSealed
         self.scored_ns: list[int] = []  # when trials were scored on this boot
         self.recovered: list[str] = []  # what the last run concluded at its start
-        self.handover: dict[str, str] | None = None
+        self.handover: Handover | None = None
         self._boot = ""
         self.references = References()
         for event in campaign.events():

@@ -366,7 +366,7 @@ class Orders:
             Kind.OUTCOME_RECORDED, {"outcome": outcome.body()}, trial=trial.id, episode=trial.episode, **given
         )
         self._conductor.rollout = None
-        done, total = finished(self._desk)
+        done, total = finished(self._desk.state)
         where = f"{trial.id}  {trial.condition}  {trial.episode}"
         self._desk.say(f"{done:>3}/{total}  {where}  sealed and scored  {self._desk.print_head()}")
 

@@ -16,13 +16,15 @@ from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import EndReason, Kind
 from labctl.core.interlock import Hold, Limits, Snapshot, holds
 from labctl.core.liveness import BEAT_LIMIT_NS, Presence
+from labctl.core.published_state import PublishedState
 from labctl.core.session import Role
 from labctl.core.trial import Verb, allowed, standing
 from labctl.errors import LabctlError, StateError
+from labctl.runtime.blind_view import blind_view
 from labctl.runtime.campaign_writer import Desk
 from labctl.runtime.command_handler import Orders
 from labctl.runtime.episode_sequencer import Conductor
-from labctl.runtime.operator_state import board, camera_words, devices, finished
+from labctl.runtime.operator_state import camera_states, campaign_part, devices, finished
 from labctl.runtime.robot_watch import ArmWatch
 from labctl.runtime.scene_watch import SceneWatch
 from labctl.runtime.staging import Staging
@@ -260,7 +262,7 @@ class RunNode:
         desk, rollout, trial = self._desk, self._conductor.rollout, self._desk.current()
         live = self._holds(now_ns, Verb.COMMIT)
         verbs = tuple(str(verb) for verb in allowed(desk.state, trial, live, Role.OPERATOR)) if trial else ()
-        cameras = camera_words(self._cameras, self._presence, rollout)
+        cameras = camera_states(self._cameras, self._presence, rollout)
         codes = tuple(hold.code for hold in live)
         seen = tuple((camera["lost"], camera["missing"]) for camera in cameras)
         hand = str(rollout.hand) if rollout is not None else ""
@@ -269,7 +271,8 @@ class RunNode:
             return
         self._moment += key != self._published
         self._published, self._next_publish_ns = key, now_ns + PUBLISH_NS
-        shown = {
+        view = blind_view(desk, rollout, live, self._scene.shown(trial))
+        shown: PublishedState = {
             "run": self._run_id,
             "version": self._orders.version(trial),
             "moment": self._moment,
@@ -278,15 +281,16 @@ class RunNode:
             "arm": {"mode": self._presence.mode, "reason": self._presence.mode_reason},
             "clipped": self._presence.clip(now_ns),
             "devices": devices(self._snapshot(now_ns), self._limits, cameras, desk.recording),
+            "cameras": cameras,
+            **campaign_part(view),
         }
-        shown |= {"cameras": cameras, **board(desk, trial, live, rollout, self._scene.shown(trial))}
         step.out.append(Message("@state", "state", shown))
 
     # -- end
 
     def leave(self) -> None:
         """Journal that this run ended in order, and say how to go on. A killed run leaves no such entry."""
-        done, total = finished(self._desk)
+        done, total = finished(self._desk.state)
         self._desk.log(Kind.RUN_STOPPED, {"reason": "asked" if self._shutting_down else "no trial is left"})
         if self._shutting_down:
             name = self._desk.campaign.folder.name

@@ -14,6 +14,7 @@ from labctl.bus import Message, Step
 from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.core.interlock import Hold, Limits, Look, overridable, scene_holds
+from labctl.core.published_state import Scene, SceneCamera
 from labctl.core.trial import State, Trial
 from labctl.errors import InputError, StateError
 from labctl.runtime.campaign_writer import Desk
@@ -102,16 +103,18 @@ class SceneWatch:
             return {}
         return {name: self._look(name, trial.id, found) for name, found in self._found.items()}
 
-    def shown(self, trial: Trial | None) -> dict[str, Any]:
+    def shown(self, trial: Trial | None) -> Scene:
         """For a screen: what counts, what each camera found, whether a photo is being taken."""
-        cameras = {}
+        cameras: dict[str, SceneCamera] = {}
         if trial is not None and trial.state == State.STAGING:
             for name in self._cameras:
                 held, found = self._held(trial.id, name), self._found.get(name, {})
                 cameras[name] = {
                     "reference": held.scene["file"] if held.scene else None,
                     "counts": held.counts,
-                    **{key: found.get(key) for key in ("scene", "pose", "problem")},
+                    "scene": found.get("scene"),
+                    "pose": found.get("pose"),
+                    "problem": found.get("problem"),
                 }
         return {"rules": dict(self._rules), "photographing": self.request is not None, "cameras": cameras}
 

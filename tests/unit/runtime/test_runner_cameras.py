@@ -13,7 +13,7 @@ from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.core.liveness import BEAT_LIMIT_NS
 from labctl.core.trial import fold
-from labctl.runtime.operator_state import recording_words
+from labctl.runtime.operator_state import recording_lines
 from labctl.store.campaign import Campaign
 from labctl.store.sealing import Findings
 
@@ -122,9 +122,9 @@ def test_what_the_last_recording_tells_of_each_part():
     fit = {"n": 901, "span_s": 30.0, "offset_s": 0.0, "drift_ppm": 12.4, "drift_se_ppm": 1.0, "jitter_ms": 0.1}
     body = {"gaps": 0, "clocks": {"arm/state": {**fit, "n": 30_001, "drift_ppm": -3.0}, "camera/wrist": fit}}
     wanted = {"recorder": "no gaps", "arm": "1000.0 Hz, clock -3 ppm", "camera wrist": "30.0 Hz, clock +12 ppm"}
-    assert recording_words(body) == wanted
-    assert recording_words(None) == {}
-    assert recording_words({"gaps": 2, "clocks": None}) == {"recorder": "2 gaps"}
+    assert recording_lines(body) == wanted
+    assert recording_lines(None) == {}
+    assert recording_lines({"gaps": 2, "clocks": None}) == {"recorder": "2 gaps"}
 
 
 def test_a_camera_lost_to_the_end_is_one_gap_with_its_cause_and_is_not_counted_twice(seeing):

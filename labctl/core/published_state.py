@@ -1,0 +1,232 @@
+"""What a run publishes twice a second and at every change, as it travels: the body of the message `state`. The console,
+the simulated operator and the tests read it by these types; `labctl.runtime.operator_state` makes it.
+
+May not: have a field for an arm's name, a latency, a rate of a policy, an outcome or a running score. Times are
+monotonic ns of the run's host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+TrialState = str  # a `labctl.core.trial_table.State`
+
+
+class PersonHere(TypedDict):
+    """A person of the open session."""
+
+    id: str
+    roles: list[str]
+
+
+class Handover(TypedDict):
+    """The note with which the last session was closed, by whom and when (ISO 8601)."""
+
+    text: str
+    who: str
+    wall: str
+
+
+class Rules(TypedDict):
+    """What the protocol fixes for every trial. `candidates` is empty unless the protocol asks for a guess: then the
+    arms' names in alphabetical order.
+    """
+
+    items: int
+    budget_s: float
+    arming_s: float
+    early_end: str
+    void_reasons: list[str]
+    tags: list[str]
+    stages: list[str]
+    candidates: list[str]
+
+
+class ConditionCard(TypedDict):
+    """The condition of a trial, as whoever sets the scene reads it."""
+
+    id: str
+    object: str
+    layout: str
+    axes: list[str]
+    tags: list[str]
+    tote_side: str
+    camera_side: str
+    instructions: str
+
+
+class Times(TypedDict):
+    """When start opens, when the episode began, when its budget is over, when it ended; None for what is not known."""
+
+    start_due_ns: int | None
+    go_ns: int | None
+    deadline_ns: int | None
+    end_ns: int | None
+
+
+class Instruction(TypedDict):
+    """An instruction that stands from `at_s` after go; `taken_ns` is when the controller took it."""
+
+    name: str
+    at_s: float
+    instruction: str
+    taken_ns: int | None
+
+
+class MatchBody(TypedDict):
+    """A picture compared with its reference, as `labctl.scene.matching.Match.body`. score: 0 to 100; shift_px: right
+    and down; changed: share of the picture.
+    """
+
+    score: float
+    shift_px: list[float] | None
+    rotation_deg: float | None
+    moved_px: float | None
+    note: str
+    ssim: float
+    changed: float
+    regions: list[Mapping[str, Any]]
+
+
+class SceneCamera(TypedDict):
+    """What one camera found of a staged scene. `counts`: a low score is a reason against commit."""
+
+    reference: str | None
+    counts: bool
+    scene: MatchBody | None
+    pose: Mapping[str, Any] | None
+    problem: str | None
+
+
+class Scene(TypedDict):
+    """The scene that is staged: [scene] of the protocol, and what each camera found."""
+
+    rules: Mapping[str, Any]
+    photographing: bool
+    cameras: Mapping[str, SceneCamera]
+
+
+class LiveHold(TypedDict):
+    """A reason not to go on, what clears it, and who: only a named person, or an operator's override."""
+
+    code: str
+    text: str
+    clears: str
+    needs_person: bool
+    overridable: bool
+
+
+class Hand(TypedDict):
+    """The device of a trial that a person drives (`labctl.devices.ByHand`). waits: what is missing, "" when nothing is;
+    ramp: 0 to 1, the share of the device's motion that is let through; gap_rad: of each joint, leader to robot.
+    """
+
+    device: str
+    waits: str
+    engaged: bool
+    fresh: bool
+    ramp: float
+    gap_rad: list[float] | None
+    limit_rad: float
+
+
+class Proposal(TypedDict):
+    """The outcome that the devices' events give, for an assessor to confirm or correct."""
+
+    items_staged: int
+    moved: int
+    lost: int
+    remaining: int
+
+
+class EarlierTrial(TypedDict):
+    """A trial that is done, without its outcome."""
+
+    trial: str
+    block: int
+    condition: str
+    state: TrialState
+    voids: int
+
+
+class CampaignPart(TypedDict):
+    """What the campaign's journal and protocol give to the published state. `trial` and what follows concern the trial
+    whose turn it is and are None, or 0, when none is left.
+    """
+
+    campaign: str
+    cell: str
+    kind: str  # of the cell: sim, emulated or real
+    phase: str
+    session: str | None
+    people: list[PersonHere]
+    handover: Handover | None
+    checks: list[str]  # of a session's opening
+    rules: Rules
+    trial: str | None
+    trial_state: TrialState | None
+    episode: str | None
+    voids: int
+    block: int | None
+    block_left: int  # trials of the block that are not finished
+    blocks: int
+    condition: str | None
+    card: ConditionCard | None
+    by_role: dict[str, list[str]]  # role -> the verbs that would be accepted
+    times: Times
+    instructions: list[Instruction]  # empty where the protocol switches none
+    scene: Scene
+    holds: list[LiveHold]
+    waiting: list[str]  # codes of holds that begin after this trial or block
+    hand: Hand | None
+    recovered: list[str]  # what the run concluded about this trial when it was started again
+    operator_ready: bool
+    counted: int  # items moved, by the operator's own count
+    touching: bool  # an intervention goes on that was begun at a console
+    proposal: Proposal | None
+    evidence: int | None  # seq of the machine's event that may stand behind a void after go
+    ended: str | None
+    exhausted: bool  # voided so often that it may only be skipped
+    progress: list[int]  # finished trials, all trials
+    pace_s: float | None
+    earlier: list[EarlierTrial]
+
+
+class CameraState(TypedDict):
+    """lost: why it gives no pictures, "" when it does; missing: frames of this episode."""
+
+    name: str
+    lost: str
+    missing: int
+
+
+class DeviceState(TypedDict):
+    """A part of the cell. state: ok or wrong; recorded: its rate and clock in the last recording."""
+
+    state: str
+    text: str
+    recorded: str
+
+
+class RobotMode(TypedDict):
+    """The robot's mode and, if it stopped, why."""
+
+    mode: str
+    reason: str
+
+
+class PublishedState(CampaignPart):
+    """The whole body. A command carries `version`, and is refused once it is old; `moment` counts the changes of one
+    run.
+    """
+
+    run: int
+    version: int
+    moment: int
+    allowed: list[str]  # verbs of an operator
+    staged: bool  # the robot is where episodes begin, the scene is set
+    arm: RobotMode
+    clipped: str  # the limit that shapes the motion now, "" when none does
+    devices: dict[str, DeviceState]
+    cameras: Sequence[CameraState]

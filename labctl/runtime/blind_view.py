@@ -1,0 +1,138 @@
+"""What the operator's screen may be drawn from: one value, made here from the campaign writer and the episode.
+
+May not: hold the ledger, the campaign, its folder or its protocol, an arm's name (but the candidates in alphabetical
+order where the protocol asks for a guess), a policy's options, or an outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from labctl.core.detector import as_operations
+from labctl.core.events import EndReason
+from labctl.core.interlock import Hold
+from labctl.core.published_state import Hand, Handover, Proposal, Rules, Scene
+from labctl.core.rollout import VOIDABLE, Rollout, proposal, typed
+from labctl.core.trial import CampaignState, State, Trial, next_trial
+from labctl.runtime.campaign_writer import Desk
+from labctl.store.scene_references import rules as scene_rules
+
+MACHINE_ENDS = VOIDABLE | {EndReason.SAFETY_STOP}
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeView:
+    """The episode in flight of the trial whose turn it is. Times are monotonic ns. `switched`: number of a switch of
+    the instruction -> when the controller took it.
+    """
+
+    start_due_ns: int
+    go_ns: int | None
+    deadline_ns: int | None
+    end_ns: int | None
+    switched: Mapping[int, int]
+    hand: Hand | None
+
+
+@dataclass(frozen=True, slots=True)
+class BlindView:
+    """See the module. `state` is folded from the journal, its outcomes taken out; `turn` is the trial whose turn it is.
+
+    `counted`, `proposal` and `evidence` (seq of an event) are of the trial's current episode; `scored_ns` is when the
+    last trials were scored since the host was started.
+    """
+
+    cell: str
+    state: CampaignState
+    turn: Trial | None
+    episode: EpisodeView | None
+    operator_ready: bool
+    touching: bool
+    live: Sequence[Hold]
+    scene: Scene
+    overrides: bool
+    checks: Sequence[str]
+    rules: Rules
+    handover: Handover | None
+    recovered: Sequence[str]
+    counted: int
+    proposal: Proposal | None
+    evidence: int | None
+    scored_ns: Sequence[int]
+
+
+def blind_view(desk: Desk, rollout: Rollout | None, live: Sequence[Hold], scene: Scene) -> BlindView:
+    """The view of a campaign that is being run. live: the holds that stand; scene: as `SceneWatch.shown`."""
+    state = _without_outcomes(desk.state)
+    turn = next_trial(state)
+    return BlindView(
+        cell=desk.campaign.cell.cell.name,
+        state=state,
+        turn=turn,
+        episode=_episode(turn, rollout),
+        operator_ready=bool(rollout and rollout.operator_ready),
+        touching=bool(typed(turn, rollout)),
+        live=tuple(live),
+        scene=scene,
+        overrides=scene_rules(desk.opened)["override"] == "allowed",
+        checks=tuple(desk.campaign.protocol.session.checks),
+        rules=_rules(desk),
+        handover=desk.handover,
+        recovered=tuple(desk.recovered),
+        counted=desk.counted.get(turn.episode or "", 0) if turn else 0,
+        proposal=_proposal(desk, turn),
+        evidence=_evidence(desk, turn),
+        scored_ns=tuple(desk.scored_ns[-20:]),
+    )
+
+
+def _without_outcomes(state: CampaignState) -> CampaignState:
+    trials = {name: replace(t, outcome=None) if t.outcome else t for name, t in state.trials.items()}
+    return replace(state, trials=trials)
+
+
+def _episode(turn: Trial | None, rollout: Rollout | None) -> EpisodeView | None:
+    """Whoever is in the room sees the person who drives: that person's device may be shown until the episode ends."""
+    if turn is None or rollout is None or turn.episode != rollout.episode:
+        return None
+    return EpisodeView(
+        start_due_ns=rollout.start_due_ns,
+        go_ns=rollout.go_ns,
+        deadline_ns=rollout.deadline_ns,
+        end_ns=rollout.end_ns,
+        switched=dict(rollout.switched),
+        hand=rollout.hand if rollout.reason is None else None,
+    )
+
+
+def _rules(desk: Desk) -> Rules:
+    rules = desk.campaign.protocol.trial
+    return {
+        "items": rules.items_staged,
+        "budget_s": rules.budget_s,
+        "arming_s": rules.arming_s,
+        "early_end": rules.early_end,
+        "void_reasons": list(rules.void_reasons),
+        "tags": list(rules.failure_tags),
+        "stages": list(rules.stages),
+        "candidates": sorted(arm.name for arm in desk.campaign.protocol.arm) if rules.ask_guess else [],
+    }
+
+
+def _evidence(desk: Desk, turn: Trial | None) -> int | None:
+    """The seq of the machine's event that may stand behind a void after go."""
+    end = desk.ends.get(turn.episode or "") if turn else None
+    return end.seq if end is not None and EndReason(end.body["reason"]) in MACHINE_ENDS else None
+
+
+def _proposal(desk: Desk, turn: Trial | None) -> Proposal | None:
+    """For scoring: from the journal, since the episode may be an earlier run's."""
+    if turn is None or turn.state != State.SCORING:
+        return None
+    episode, items = turn.episode or "", desk.opened["items_staged"]
+    operations = desk.operations.get(episode, [])
+    by_devices = any(op["result"] != "safety_stop" for recorded in desk.operations.values() for op in recorded)
+    if not by_devices and turn.go_ns and turn.end_ns:
+        operations = as_operations(desk.detected.get(episode, []), turn.go_ns, turn.end_ns)[:items]
+    return proposal(operations, items)
