@@ -45,6 +45,35 @@ BY_NAME = {
     "ur5": "labctl.drivers.ur.robot",
 }
 
+# The same name -> what its options may be, in a module that imports no vendor's library.
+OPTIONS = {
+    "emulated": "labctl.drivers.sim.options:Emulated",
+    "faults": "labctl.drivers.sim.options:Faults",
+    "franka": "labctl.drivers.franka.options:FrankaOptions",
+    "franka_hand": "labctl.drivers.franka.options:FrankaHandOptions",
+    "opencv_camera": "labctl.drivers.opencv.options:OpencvOptions",
+    "policy_callable": "labctl.drivers.policy.options:CallableOptions",
+    "policy_gr00t": "labctl.drivers.policy.options:Gr00tOptions",
+    "policy_openpi": "labctl.drivers.policy.options:WebsocketOptions",
+    "policy_roboarena": "labctl.drivers.policy.options:WebsocketOptions",
+    "realsense": "labctl.drivers.realsense.options:RealsenseOptions",
+    "replay": "labctl.drivers.sim.options:Replay",
+    "robotiq_serial": "labctl.drivers.robotiq.options:RobotiqSerialOptions",
+    "robotiq_socket": "labctl.drivers.robotiq.options:RobotiqOptions",
+    "sim_camera": "labctl.drivers.sim.options:SimCameraOptions",
+    "sim_fr3": "labctl.config.options:NoOptions",
+    "sim_operator": "labctl.config.options:NoOptions",
+    "sim_person": "labctl.drivers.sim.options:SimPerson",
+    "sim_policy": "labctl.drivers.sim.options:SimPolicy",
+    "sim_ur5": "labctl.config.options:NoOptions",
+    "teleop": "labctl.config.options:NoOptions",
+    "teleop_gamepad": "labctl.drivers.teleop.options:GamepadOptions",
+    "teleop_gello": "labctl.drivers.teleop.options:GelloOptions",
+    "teleop_keyboard": "labctl.drivers.teleop.options:KeyboardOptions",
+    "teleop_spacemouse": "labctl.drivers.teleop.options:SpaceMouseOptions",
+    "ur5": "labctl.drivers.ur.options:UrOptions",
+}
+
 # The name in `labctl emulate NAME` -> the module with its `build`.
 EMULATORS = {
     "fr3": "labctl.drivers.franka.emulator.fr3",

@@ -1,22 +1,20 @@
 """What labctl asks of devices and controllers: small Protocol classes and the values they exchange.
 
 May not: import a driver, read a clock or the environment. Drivers implement these classes without importing anything
-else
-of labctl than this module, `clock` and `errors`; they are found by the name in a cell or protocol TOML (`load`).
+else of labctl than this module, `clock`, `errors` and `config`; `load` finds them by the name in a TOML file.
 
-Units: seconds, metres, radians, newtons; times are integer nanoseconds of the host's monotonic clock unless named
-otherwise.
-Frames: poses are of the tool centre point (TCP) in the robot's base frame, as x y z qx qy qz qw (unit quaternion,
-scalar last).
+Units: seconds, metres, radians, newtons; times are integer ns of the host's monotonic clock unless named otherwise.
+Frames: poses are of the tool centre point (TCP) in the robot's base frame, as x y z qx qy qz qw (scalar last).
 """
 
 from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Mapping, Sequence
+import typing
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -330,16 +328,47 @@ class ByHand(Protocol):
     def hand(self, q: np.ndarray) -> Mapping[str, Any]: ...
 
 
+@runtime_checkable
+class OptionsTable(Protocol):
+    """What `labctl.config.options.Options` is to whoever loads a driver."""
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any], driver: str) -> Self: ...
+
+
 def load(name: str, options: Mapping[str, Any], *, where: str = "", **given: Any) -> Any:
     """Load a driver by the name in a TOML file: one of labctl's, one that an installed package registers, or
     "package.module:function" (`labctl.drivers.find`).
 
-    The module has a function `build(options, **given)` that returns the device and raises InputError on a bad option.
+    The module has a function `build(options, **given)` that returns the device. `options` are read into the type that
+    `build` declares for them, a `labctl.config.options.Options`; a driver that declares none gets the plain table.
     Nothing else imports drivers.
 
-    Raises InputError for an unknown name or a library that cannot be loaded, MissingExtra when a library that labctl
-    has an extra for is not installed.
+    Raises InputError for an unknown name, a wrong option or a library that cannot be loaded, MissingExtra when a
+    library that labctl has an extra for is not installed.
     """
+    build, table = _build_of(name, where), options_type(name)
+    shown = name.rpartition(".")[2] if name.startswith("labctl.") else name
+    return build(options if table is None else table.read(options, shown), **given)
+
+
+def options_type(name: str) -> type[OptionsTable] | None:
+    """What a driver declares for its options; None where it declares nothing, or its library is not there to see it.
+    One that ships with labctl is not imported for this. Raises InputError for an unknown name.
+    """
+    declared = importlib.import_module("labctl.drivers").OPTIONS.get(name)
+    if declared is not None:
+        module_name, _, class_name = declared.partition(":")
+        return getattr(importlib.import_module(module_name), class_name)
+    find_driver(name)
+    try:
+        kind = typing.get_type_hints(_build_of(name, "")).get("options")
+    except (InputError, MissingExtra, NameError):
+        return None
+    return kind if isinstance(kind, type) and issubclass(kind, OptionsTable) else None
+
+
+def _build_of(name: str, where: str) -> Callable[..., Any]:
     try:
         module_name, _, function = find_driver(name).partition(":")
     except InputError as error:
@@ -353,10 +382,10 @@ def load(name: str, options: Mapping[str, Any], *, where: str = "", **given: Any
         raise InputError(f"driver {name!r} needs the module {missing!r}: install it", where=where or None) from error
     except ImportError as error:  # a shared object that its wheel expects the system to have
         raise InputError(f"driver {name!r} cannot load its library: {error}", where=where or None) from error
-    build = getattr(module, function, None)
+    build: Callable[..., Any] | None = getattr(module, function, None)
     if build is None:
         raise InputError(f"driver {name!r} has no function {function!r}", where=where or None)
-    return build(options, **given)
+    return build
 
 
 def find_driver(name: str) -> str:

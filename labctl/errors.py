@@ -2,6 +2,7 @@
 
 LabctlError                 one line for a person, with the remedy
 ├── InputError              a file or an argument is wrong (exit 2): file, line, found, allowed, what to do
+│   ├── OptionError         a driver's option is wrong; where the option stands is for whoever read the file
 │   ├── TableError          a row of an operations table breaks a rule
 │   ├── QuestionError       what was asked of the statistics cannot be: counts, rates or sizes out of range
 │   ├── LinkError           two campaigns cannot be compared
@@ -33,6 +34,14 @@ class InputError(LabctlError):
     def __init__(self, message: str, *, where: str | None = None) -> None:
         self.where = where
         super().__init__(f"{where}: {message}" if where else message)
+
+
+class OptionError(InputError):
+    """An option of a driver is wrong. `at` is its place in the table of options, `message` the line without a file."""
+
+    def __init__(self, message: str, at: tuple[str | int, ...]) -> None:
+        self.message, self.at = message, at
+        super().__init__(message)
 
 
 class TableError(InputError):

@@ -17,7 +17,6 @@ from labctl.errors import DeviceError
 
 SILENT_S = 1.0
 SILENT_PERIODS = 5
-FROZEN_S = 2.0
 LONGEST_WAIT_S = 0.2  # of `grab`, for a frame that is not there yet
 
 
@@ -44,7 +43,7 @@ class LiveCamera:
 
     kind: Kind = "real"
 
-    def __init__(self, source: Source, *, open_s: float, frozen_s: float = FROZEN_S) -> None:
+    def __init__(self, source: Source, *, open_s: float, frozen_s: float) -> None:
         self.width, self.height = source.size
         self.rate_hz = source.rate_hz
         self._source = source

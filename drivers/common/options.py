@@ -1,78 +1,70 @@
-"""Reads a driver's options table: known names only, numbers within what is allowed, one clear line otherwise.
+"""Options that every real robot has: where it is, its tool, where episodes begin, its gripper.
 
-May not: know a driver; defaults and ranges come with each call.
+May not: know a robot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from labctl.drivers.common.robot_tables import HAND_M
+from pydantic import Field, field_validator
 
+from labctl.config.cell_schema import Lax, Text
+from labctl.config.options import Options, Wrapped, wrapped_driver
 from labctl.errors import InputError
 
+Home = Literal["default"] | Annotated[tuple[float, ...], Lax] | None
 
-class Options:
-    """The options of one driver. Every reading raises InputError naming the option, what was found and is allowed."""
 
-    def __init__(self, driver: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
-        self._driver, self._given = driver, given
-        for name in given:
-            if name not in known:
-                raise InputError(f"{driver} has no option {name!r}; known options: {', '.join(known)}")
+class RobotOptions(Options):
+    """Base of a real robot's options."""
 
-    def refusal(self, name: str, allowed: str) -> InputError:
-        """The error for an option whose value is not allowed."""
-        return InputError(f"{self._driver}: {name} must be {allowed}, found {self._given.get(name)!r}")
+    DOF: ClassVar[int]
+    GRIPPER: ClassVar[str]  # the driver of a gripper that is not named
 
-    def text(self, name: str, default: str | None = None) -> str:
-        """A text that is not empty; without a default it must be there."""
-        value = self._given.get(name, default)
-        if not isinstance(value, str) or not value.strip():
-            raise self.refusal(name, "a text")
-        return value
+    host: Text = Field(description="address of the robot's controller")
+    tool_z_m: float = Field(HAND_M, ge=0, le=0.5, description="from the flange to the fingertips")
+    home_rad: Home = Field(
+        None,
+        description="where episodes begin; left out, the arm stays where it is",
+        json_schema_extra={"allowed": '"default" or a list of finite numbers, one for each joint'},
+    )
+    home_speed_rad_s: float = Field(0.3, ge=0.01, le=1.0, description="how fast it goes there")
+    silence_s: float = Field(0.5, ge=0.1, le=5.0, description="without a state for so long, the robot is lost")
+    gripper: Mapping[str, Any] = Field(
+        default_factory=dict, description="a table: `driver`, the gripper's driver, and that driver's options"
+    )
 
-    def number(self, name: str, default: float, low: float, high: float) -> float:
-        """A number from low to high."""
-        value = self._given.get(name, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            raise self.refusal(name, f"a number from {low:g} to {high:g}")
-        return float(value)
+    def wrapped(self) -> Sequence[Wrapped]:
+        return (self.held(),)
 
-    def numbers(self, name: str, default: Sequence[float] | None, length: int) -> np.ndarray | None:
-        """A list of `length` finite numbers, or the default."""
-        value = self._given.get(name)
-        if value is None:
-            return None if default is None else np.array(default, dtype=float)
-        if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != length:
-            raise self.refusal(name, f"a list of {length} numbers")
-        if not all(isinstance(x, int | float) and not isinstance(x, bool) and np.isfinite(x) for x in value):
-            raise self.refusal(name, f"a list of {length} finite numbers")
-        return np.array(value, dtype=float)
+    def held(self) -> Wrapped:
+        """The gripper. Raises OptionError for a driver that is no name."""
+        return wrapped_driver("gripper", self.gripper, self.GRIPPER)
 
-    def row(self, name: str, default: Sequence[float]) -> list[float]:
-        """A list of as many finite numbers as the default has."""
-        found = self.numbers(name, default, len(default))
-        return list(default) if found is None else found.tolist()
+    @field_validator("home_rad")
+    @classmethod
+    def _has_every_joint(cls, given: Home) -> Home:
+        if isinstance(given, tuple) and len(given) != cls.DOF:
+            raise ValueError(f"must be a list of {cls.DOF} numbers, found {len(given)}")
+        return given
 
-    def choice(self, name: str, default: str, allowed: Sequence[str]) -> str:
-        """One of a few words."""
-        value = self._given.get(name, default)
-        if value not in allowed:
-            raise self.refusal(name, f"one of {', '.join(map(repr, allowed))}")
-        return value
+    def home(self, default: np.ndarray) -> np.ndarray | None:
+        """Where episodes begin, (dof,) rad, given what "default" means; None to stay."""
+        if self.home_rad is None or self.home_rad == "default":
+            return None if self.home_rad is None else default
+        return np.array(self.home_rad)
 
-    def flag(self, name: str, default: bool) -> bool:
-        """true or false."""
-        value = self._given.get(name, default)
-        if not isinstance(value, bool):
-            raise self.refusal(name, "true or false")
-        return value
 
-    def table(self, name: str) -> dict[str, Any]:
-        """A table of its own, empty when it is not there."""
-        value = self._given.get(name, {})
-        if not isinstance(value, Mapping):
-            raise self.refusal(name, "a table")
-        return dict(value)
+def refuse_simulated(driver: str, cell: Mapping[str, Any]) -> None:
+    """Raises InputError for a cell that is neither real nor emulated."""
+    if cell["cell"]["kind"] not in ("real", "emulated"):
+        raise InputError(f"{driver} drives a real robot or an emulator; the cell's kind is {cell['cell']['kind']!r}")
+
+
+def frozen_field() -> Any:
+    """The option of a live camera that detects a picture which does not change."""
+    return Field(2.0, ge=0, le=3600, description="the same picture for so long, and the camera is lost; 0: never")

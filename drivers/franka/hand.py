@@ -7,12 +7,11 @@ differs by more than CHANGE_M interrupts the one under way. Unverified on hardwa
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from typing import Any
 
 import franky
 from labctl.drivers.common.gripping import GripperWorker
-from labctl.drivers.common.options import Options
+from labctl.drivers.franka.options import FrankaHandOptions
 
 from labctl.devices import Kind, RobotStatus
 from labctl.errors import DeviceLost, DeviceRefused
@@ -123,7 +122,6 @@ class FrankaHand:
         self._hand = None
 
 
-def build(options: Mapping[str, Any], *, host: str) -> FrankaHand:
-    """A hand on the robot's host. Options: speed_m_s (0.01 to 0.2), force_n (1 to 70: the hand's data sheet)."""
-    given = Options("franka_hand", options, ("speed_m_s", "force_n"))
-    return FrankaHand(host, given.number("speed_m_s", 0.1, 0.01, 0.2), given.number("force_n", 20.0, 1.0, 70.0))
+def build(options: FrankaHandOptions, *, host: str) -> FrankaHand:
+    """A hand on the robot's host."""
+    return FrankaHand(host, options.speed_m_s, options.force_n)

@@ -21,7 +21,6 @@ from labctl.clock import MILLISECOND, MonotonicClock
 from labctl.errors import DeviceError, DeviceRefused
 from labctl.realtime import apart, urgent
 
-SOURCES = ("auto", "network", "client")
 READ_WAIT_NS = 2 * MILLISECOND
 ASK_NS = 20 * MILLISECOND  # a client that is not asked keeps old states, and does not notice that it is alone
 HEARD_OF = 50  # states of the client, one of which must have been seen on the network
@@ -69,7 +68,7 @@ class FciReading:
     """States of one connection. `lost` says why there are no more of them, `heard_ns` when the newest came."""
 
     def __init__(self, host: str, source: str, every_ms: int, mapped: Callable[[BaseException], DeviceError]) -> None:
-        """source: one of `SOURCES`; every_ms: which states are kept; mapped: labctl's error for one of the client's."""
+        """every_ms: which states are kept; mapped: labctl's error for one of the client's."""
         self._host, self._source, self._every_ms, self._mapped = host, source, every_ms, mapped
         self._clock = MonotonicClock()
         self._robot: Any = None

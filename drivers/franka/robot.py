@@ -18,30 +18,23 @@ import franky
 import numpy as np
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import limits_of, slowed
-from labctl.drivers.common.options import Options
+from labctl.drivers.common.options import refuse_simulated
 from labctl.drivers.common.robot_tables import FR3, HAND_M, Arm, with_tool
 from labctl.drivers.common.servoed_robot import StreamedArm
 from labctl.drivers.common.state_timeout import Silence
 from labctl.drivers.common.states import States
-from labctl.drivers.franka.reading import SOURCES, FciReading
+from labctl.drivers.franka.options import FrankaOptions
+from labctl.drivers.franka.reading import FciReading
 from labctl.drivers.franka.words import what_is_wrong
 
 from labctl.clock import SECOND, MonotonicClock
-from labctl.devices import RobotStatus, load
+from labctl.devices import Gripper, RobotStatus, load
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 from labctl.realtime import apart, kept, together
 
-KNOWN = (
-    *("host", "servo", "realtime", "dynamics_factor", "home_rad", "home_speed_rad_s", "tool_z_m", "load_kg"),
-    *("load_com_m", "collision_torque_nm", "collision_force_n", "silence_s", "states", "gripper"),
-)
-# No streamed positions: replaced every 10 ms, franky's position motions break the FR3's jerk limit (measured).
-SERVOS = ("velocity", "cartesian")
-FACTOR_CAP = 0.5  # at 1.0 franky 2.0.0 asks for more acceleration than an FR3 allows (measured, facts on the FCI)
 TOOL_M_S2, TOOL_RAD_S2, JOINT_RAD_S2 = 9.0, 17.0, 10.0  # FCI documentation, limits of the FR3
 JOINT_SHARE, LEAST_SHARE = 0.9, 0.01  # the least is franky's own
 HOLD_MS = 100  # a velocity is held this long before the stop behind it begins
-SILENCE_S = 0.5  # without a state for so long, a robot is lost, unless the cell says otherwise
 CORRECT_PER_S = 8.0  # share of the position error that is corrected in a second
 TOOL_TOLERANCE_M, HOME_TOLERANCE_RAD = 1e-3, 5e-3
 SETTLED_RAD, SETTLE_CYCLES = 2e-5, 150
@@ -81,44 +74,37 @@ def tool_share(jacobian: np.ndarray) -> float:
 class FrankaLink:
     """franky as the `Link` of a streamed arm."""
 
-    def __init__(self, host: str, arm: Arm, options: Options, robot: Mapping[str, Any]) -> None:
+    def __init__(self, arm: Arm, options: FrankaOptions, robot: Mapping[str, Any]) -> None:
         """robot: the cell's table of that name."""
-        self._host, self._arm = host, arm
+        self._arm, self._options = arm, options
         self._limits = limits_of(arm, robot["limits"])
         self._fastest = self._limits.velocity
         state_hz, control_hz = float(robot["state_hz"]), float(robot["control_hz"])
-        self._servo = options.choice("servo", "velocity", SERVOS)
-        self._enforce = options.choice("realtime", "ignore", ("ignore", "enforce")) == "enforce"
-        self._factor = options.number("dynamics_factor", FACTOR_CAP, 0.01, FACTOR_CAP)
-        self._home_speed = options.number("home_speed_rad_s", 0.3, 0.01, 1.0)
-        self._load_kg = options.number("load_kg", 0.0, 0.0, 5.0)
-        self._load_com = options.row("load_com_m", (0.0, 0.0, 0.0))
-        self._torque = options.number("collision_torque_nm", 20.0, 1.0, 100.0)
-        self._force = options.number("collision_force_n", 30.0, 1.0, 150.0)
         if state_hz < 1 or 1000 % state_hz:
             raise InputError(f"franka: robot.state_hz must divide 1000, the rate of the FCI; found {state_hz:g}")
         if control_hz > 200:
             raise InputError(f"franka: robot.control_hz must be at most 200, found {control_hz:g}")
-        source = options.choice("states", "auto", SOURCES)
-        self._reading = FciReading(host, source, round(1000 / state_hz), mapped)
+        self._reading = FciReading(options.host, options.states, round(1000 / state_hz), mapped)
         self._robot: Any = None
         self._clock = MonotonicClock()
         self._silence = Silence()
-        self._silence_ns = round(options.number("silence_s", SILENCE_S, 0.1, 5.0) * SECOND)
+        self._silence_ns = round(options.silence_s * SECOND)
         self._settling = 0
         self._home_q = arm.home
 
     def open(self, states: States) -> None:
         """Connect, set thresholds and load, compare the tool, begin to read. Raises DeviceLost or DeviceRefused."""
         together()  # not so with ur_rtde: its calls wait for its own threads, which then have no core left
-        config = franky.RealtimeConfig.Enforce if self._enforce else franky.RealtimeConfig.Ignore
+        given = self._options
+        enforce = given.realtime == "enforce"
+        config = franky.RealtimeConfig.Enforce if enforce else franky.RealtimeConfig.Ignore
         try:
             # libfranka raises this very thread to the highest priority, if it can
-            with contextlib.nullcontext() if self._enforce else kept():
-                robot = franky.Robot(self._host, relative_dynamics_factor=self._factor, realtime_config=config)
-            robot.set_collision_behavior(self._torque, self._force)
-            if self._load_kg:
-                robot.set_load(self._load_kg, self._load_com, [0.0] * 9)
+            with contextlib.nullcontext() if enforce else kept():
+                robot = franky.Robot(given.host, relative_dynamics_factor=given.dynamics_factor, realtime_config=config)
+            robot.set_collision_behavior(given.collision_torque_nm, given.collision_force_n)
+            if given.load_kg:
+                robot.set_load(given.load_kg, list(given.load_com_m), [0.0] * 9)
             self._robot = robot
             self._fastest = np.minimum(self._limits.velocity, robot.joint_velocity_limit.get())
             self._compare_tool(robot.state)
@@ -147,7 +133,7 @@ class FrankaLink:
 
     def _motion(self, q: np.ndarray, dq: np.ndarray) -> Any:
         hold = franky.Duration(HOLD_MS)
-        if self._servo == "velocity":
+        if self._options.servo == "velocity":
             speed = slowed(dq + CORRECT_PER_S * (q - self._reading.newest().q_d), self._fastest)
             points = [franky.JointVelocityWaypoint(speed, hold_target_duration=hold)]
             return franky.JointVelocityWaypointMotion([*points, franky.JointVelocityWaypoint(np.zeros(7))])
@@ -161,7 +147,7 @@ class FrankaLink:
 
     def _share(self, jacobian: np.ndarray) -> Any:
         """`tool_share` as a part of the robot's own factor."""
-        share = min(1.0, tool_share(jacobian) / self._factor)
+        share = min(1.0, tool_share(jacobian) / self._options.dynamics_factor)
         return franky.RelativeDynamicsFactor(1.0, share, share)
 
     def _twist(self, twist: np.ndarray, tip: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -215,7 +201,7 @@ class FrankaLink:
             self.halt()
             self._robot.join_motion(JOIN_S)
             fastest = float(np.min(self._robot.joint_velocity_limit.get()))
-            share = min(1.0, self._home_speed / (fastest * self._factor))
+            share = min(1.0, self._options.home_speed_rad_s / (fastest * self._options.dynamics_factor))
             factor = franky.RelativeDynamicsFactor(share, 0.5, 0.5)
             self._move(franky.JointMotion(franky.JointState(q), relative_dynamics_factor=factor))
             self._home_q, self._settling = q, 0
@@ -269,18 +255,12 @@ class FrankaLink:
         apart()
 
 
-def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> StreamedArm:
+def build(options: FrankaOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> StreamedArm:
     """A Franka FR3; cell and fixture are the parsed files.
 
-    Raises InputError for an option or limit it cannot take, or a cell that is not real or emulated.
+    Raises InputError for a rate or limit it cannot take, or a cell that is not real or emulated.
     """
-    given = Options("franka", options, KNOWN)
-    if cell["cell"]["kind"] not in ("real", "emulated"):
-        raise InputError(f"franka drives a real robot or an emulator; the cell's kind is {cell['cell']['kind']!r}")
-    host = given.text("host")
-    arm = with_tool(FR3, given.number("tool_z_m", HAND_M, 0.0, 0.5))
-    home = arm.home if options.get("home_rad") == "default" else given.numbers("home_rad", None, 7)
-    gripper = given.table("gripper") or {"driver": "franka_hand"}
-    held = load(gripper.pop("driver", "franka_hand"), gripper, host=host)
-    link = FrankaLink(host, arm, given, cell["robot"])
-    return StreamedArm(arm, link, held, cell, home)
+    refuse_simulated("franka", cell)
+    arm, held = with_tool(FR3, options.tool_z_m), options.held()
+    gripper: Gripper = load(held.driver, held.options, host=options.host)
+    return StreamedArm(arm, FrankaLink(arm, options, cell["robot"]), gripper, cell, options.home(arm.home))

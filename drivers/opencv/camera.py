@@ -2,11 +2,6 @@
 
 May not: accept another size, rate, format or setting than the cell asks for, or stamp a live picture with anything but
 the host's clock on receipt. Devices are unverified on hardware: see docs/hardware.md.
-
-Options: `source`: an index, /dev/video…, /dev/v4l/by-id/…, an http(s) or rtsp URL, or a file. Of a device: `fourcc`,
-`exposure_s`, `gain`, `white_balance_k`, `focus`; what is not said stays as the camera has it. Of a live camera:
-`frozen_s`, so long the same picture and it is lost (0: never). Of a file: `pace`, play it at its own times or as fast
-as it is asked for.
 """
 
 from __future__ import annotations
@@ -17,13 +12,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common.cameras import FROZEN_S, LiveCamera, PlayedCamera, silent_s
-from labctl.drivers.common.options import Options
-from labctl.drivers.opencv.source import Source, device_names, parse_source, why_absent
+from labctl.drivers.common.cameras import LiveCamera, PlayedCamera, silent_s
+from labctl.drivers.opencv.options import OpencvOptions
+from labctl.drivers.opencv.source import Source, device_names, why_absent
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import Frame
-from labctl.errors import DeviceLost, DeviceRefused, InputError
+from labctl.errors import DeviceLost, DeviceRefused
 
 # OpenCV reads these when it first opens a camera. -8: FFmpeg says nothing (labctl says it better); 1 s instead of 10
 # until a device that sends nothing is given up.
@@ -35,8 +30,6 @@ import cv2
 cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
 
 OPEN_S = 5.0
-OF_DEVICE = ("fourcc", "exposure_s", "gain", "white_balance_k", "focus")
-KNOWN = ("source", "width", "height", "rate_hz", "frozen_s", "pace", *OF_DEVICE)
 # Of V4L2, as OpenCV passes them through: EXPOSURE_AUTO is 1 for manual and 3 for automatic, EXPOSURE_ABSOLUTE counts
 # 100 us, WHITE_BALANCE_TEMPERATURE kelvin (kernel documentation, "Camera Control Reference", "User Controls").
 MANUAL_EXPOSURE = 1
@@ -51,28 +44,15 @@ CONTROLS: Mapping[str, tuple[int | None, int, int, float]] = {
 READ_BACK = {"auto_exposure": cv2.CAP_PROP_AUTO_EXPOSURE, "auto_white_balance": cv2.CAP_PROP_AUTO_WB}
 
 
-def build(
-    options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]
-) -> LiveCamera | PlayedCamera:
-    """A camera, or a file played as one. Raises InputError for a bad option, or one of another sort of source."""
-    given = Options("opencv_camera", options, KNOWN)
-    source = parse_source(options.get("source"), "opencv_camera")
-    foreign = {"device": ("pace",), "url": ("pace", *OF_DEVICE), "file": ("frozen_s", *OF_DEVICE)}[source.sort]
-    for name in options:
-        if name in foreign:
-            raise InputError(f"opencv_camera: {name} means nothing for a {source.sort}; leave it out")
-    fourcc = given.text("fourcc", "") if "fourcc" in options else ""
-    if fourcc and (len(fourcc) != 4 or not fourcc.isascii()):
-        raise given.refusal("fourcc", 'four letters such as "MJPG"')
-    wanted = {"exposure_s": (1e-4, 10.0), "gain": (0, 1e4), "white_balance_k": (1000, 12000), "focus": (0, 1e4)}
-    settings = {name: given.number(name, 0, low, high) for name, (low, high) in wanted.items() if name in options}
-    size = (int(given.number("width", 640, 1, 8192)), int(given.number("height", 480, 1, 8192)))
-    rate_hz = given.number("rate_hz", 30.0, 1.0, 1000.0)
+def build(options: OpencvOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> LiveCamera | PlayedCamera:
+    """A camera, or a file played as one."""
+    source, size = options.found, (options.width, options.height)
     if source.sort == "file":
-        return PlayedCamera(Film(source, size, rate_hz), paced=given.flag("pace", True))
-    frozen_s = given.number("frozen_s", FROZEN_S, 0.0, 3600.0)
-    camera = Capture(source, size, rate_hz, fourcc, settings)
-    return LiveCamera(camera, open_s=OPEN_S + silent_s(rate_hz), frozen_s=frozen_s)
+        return PlayedCamera(Film(source, size, options.rate_hz), paced=options.pace)
+    given = {name: getattr(options, name) for name in CONTROLS}
+    settings = {name: value for name, value in given.items() if value is not None}
+    camera = Capture(source, size, options.rate_hz, options.fourcc or "", settings)
+    return LiveCamera(camera, open_s=OPEN_S + silent_s(options.rate_hz), frozen_s=options.frozen_s)
 
 
 class Capture:

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
-
-from labctl.errors import InputError
 
 SCHEMES = ("http", "https", "rtsp")
 SYSFS = Path("/sys/class/video4linux")
@@ -26,27 +24,27 @@ class Source:
     shown: str
 
 
-def parse_source(given: Any, driver: str) -> Source:
-    """The source an option names.
+def parse_source(given: int | str) -> Source:
+    """The source an option names: an index, a /dev path, a URL of a known scheme, or a file that exists.
 
-    Raises InputError for anything but an index, a /dev path, a URL of a known scheme, or a file that exists.
+    Raises ValueError with what is wrong, as what is said of the option.
     """
-    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
+    if isinstance(given, int) and given >= 0:
         return Source("device", f"/dev/video{given}", f"/dev/video{given}")
-    if not isinstance(given, str) or not given.strip():
-        raise InputError(
-            f"{driver}: source must be an index, a device, a URL or a file, found {given!r}; "
+    if isinstance(given, int) or not given.strip():
+        raise ValueError(
+            f"must be an index, a device, a URL or a file, found {given!r}; "
             'best source = "/dev/v4l/by-id/…", which does not change'
         )
     if "://" in given:
         parts = urlsplit(given)
         if parts.scheme not in SCHEMES:
-            raise InputError(f"{driver}: source has the scheme {parts.scheme!r}; known are {', '.join(SCHEMES)}")
+            raise ValueError(f"has the scheme {parts.scheme!r}; known are {', '.join(SCHEMES)}")
         return Source("url", given, given.replace(parts.netloc, parts.netloc.rpartition("@")[2], 1))
     if given.startswith("/dev/"):
         return Source("device", given, given)
     if not Path(given).is_file():
-        raise InputError(f"{driver}: source: there is no file {given}")
+        raise ValueError(f"names nothing: there is no file {given}")
     return Source("file", given, given)
 
 

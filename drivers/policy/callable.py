@@ -3,7 +3,7 @@
 May not: interrupt it (a call that does not end takes its process with it, when the question is given up), or let an
 error of it be anything but the end of an episode.
 
-Options: card, function ("package.module:name"). The function gets one dict of arrays and returns its actions: an array
+The function gets one dict of arrays and returns its actions: an array
 (n, values + gripper), or a dict that has the card's `keys`. A class is made into an object once, without arguments, and
 the object called; a `reset` it has is called when an episode begins, and
 a table `about` it has is what it says of itself. The module has to be installed, or on PYTHONPATH.
@@ -20,19 +20,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from labctl.drivers.policy.client import PolicyClient, card_for
+from labctl.drivers.policy.options import CallableOptions
 
 from labctl.errors import DeviceRefused, InputError
-
-OPTIONS = ("function",)
 
 
 class CallableLink:
     """A function in this process. See `client.Link`; its times are kept by whoever asks."""
 
     def __init__(self, name: str, card: Mapping[str, Any]) -> None:
-        module, colon, attribute = name.partition(":")
-        if not (colon and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))):
-            raise InputError(f"function is {name!r}; write it as package.module:name")
+        module, _, attribute = name.partition(":")
         self._module, self._attribute, self._name = module, attribute, name
         self._key = card["action"]["keys"][0]
         self._function: Any = None
@@ -75,10 +72,7 @@ class CallableLink:
             raise DeviceRefused(f"{self._name} failed: {type(error).__name__}: {said}") from None
 
 
-def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> PolicyClient:
-    """A policy that is a function. Raises InputError for options or a card that do not fit the cell."""
-    card, dof = card_for("policy_callable", options, OPTIONS, cell)
-    function = options.get("function")
-    if not isinstance(function, str):
-        raise InputError("policy_callable: function must be named, like my_lab.policies:act")
-    return PolicyClient(card, CallableLink(function, card), dof)
+def build(options: CallableOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> PolicyClient:
+    """A policy that is a function. Raises InputError for one that is not there, or a card that does not fit."""
+    card, dof = card_for("policy_callable", options, cell)
+    return PolicyClient(card, CallableLink(options.function, card), dof)

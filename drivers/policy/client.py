@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol
 
-from labctl.drivers.common.options import Options
 from labctl.drivers.policy.actions import answer_rows, to_chunk, width_of
 from labctl.drivers.policy.inputs import history_s, read
+from labctl.drivers.policy.options import PolicyOptions
 from labctl.drivers.policy.server_metadata import CALL_TIMES, MODEL_TIMES, greatest, resources_told, seconds_told
 from labctl.drivers.policy.server_process import ServerProcess
 
@@ -138,18 +138,13 @@ def pace_of(card: Card) -> Pace:
     )
 
 
-def card_for(
-    driver: str, options: Mapping[str, Any], known: Sequence[str], cell: Mapping[str, Any]
-) -> tuple[Card, int]:
+def card_for(driver: str, options: PolicyOptions, cell: Mapping[str, Any]) -> tuple[Card, int]:
     """The card of an arm's options and the cell's number of joints, after comparing the two.
 
-    Raises InputError for an unknown option, a card of another dialect, a camera the cell has not, or actions and steps
-    that this arm cannot follow.
+    Raises InputError for a card of another dialect, a camera the cell has not, or actions and steps that this arm
+    cannot follow.
     """
-    given = Options(driver, options, ("card", *known))
-    card = given.table("card") if isinstance(options.get("card"), Mapping) else None
-    if card is None:
-        raise given.refusal("card", "a policy card of the arm's protocol")
+    card: Card = options.card.model_dump(mode="json")
     dialect = driver.removeprefix("policy_")
     if card["policy"]["dialect"] != dialect:
         raise InputError(f"{driver} speaks {dialect}, its card says {card['policy']['dialect']!r}")

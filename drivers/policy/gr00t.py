@@ -3,7 +3,7 @@
 May not: wait on a server that is gone (a request socket that timed out is thrown away: it can never be used again),
 load a pickle, or send an observation that the server's own description does not ask for.
 
-Options: card, endpoint ("tcp://HOST:PORT"). Keys in the card begin with video., state. and language. or annotation.;
+Keys in the card begin with video., state. and language. or annotation.;
 keys of actions have no prefix. N1.6 and later take a nested observation and answer with a list of two, N1.5 takes a
 flat one and answers with a table: the server's description tells which.
 """
@@ -15,18 +15,17 @@ import os
 import threading
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 import zmq
 from labctl.drivers.policy.client import PolicyClient, card_for
 from labctl.drivers.policy.codec import pack_npy, unpack_npy
+from labctl.drivers.policy.options import Gr00tOptions
 from labctl.drivers.policy.websocket import last_line
 
 from labctl.clock import SECOND, MonotonicClock
-from labctl.errors import DeviceLost, DeviceRefused, InputError
+from labctl.errors import DeviceLost, DeviceRefused
 
-OPTIONS = ("endpoint",)
 SLICE_MS = 100  # how soon a waiting call hears that it is no longer wanted
 PING_S = 2.0
 NESTED, FLAT = "n1.6", "n1.5"
@@ -36,8 +35,6 @@ class Gr00tLink:
     """GR00T's dialect over a request socket. See `client.Link`."""
 
     def __init__(self, endpoint: str, card: Mapping[str, Any]) -> None:
-        if not _is_address(endpoint):
-            raise InputError(f"endpoint is {endpoint!r}; a GR00T server's is like tcp://127.0.0.1:5555")
         self._endpoint = endpoint
         self._card = card
         self._token_env = card["server"]["api_key_env"]
@@ -221,18 +218,7 @@ def _bare(key: str) -> str:
     return key
 
 
-def _is_address(endpoint: str) -> bool:
-    try:
-        parts = urlsplit(endpoint)
-        return parts.scheme == "tcp" and bool(parts.hostname) and bool(parts.port)
-    except ValueError:
-        return False
-
-
-def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> PolicyClient:
-    """A policy behind a GR00T server. Raises InputError for options or a card that do not fit the cell."""
-    card, dof = card_for("policy_gr00t", options, OPTIONS, cell)
-    endpoint = options.get("endpoint")
-    if not isinstance(endpoint, str):
-        raise InputError("policy_gr00t: endpoint must be the server's address, like tcp://127.0.0.1:5555")
-    return PolicyClient(card, Gr00tLink(endpoint, card), dof)
+def build(options: Gr00tOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> PolicyClient:
+    """A policy behind a GR00T server. Raises InputError for a card that does not fit the cell."""
+    card, dof = card_for("policy_gr00t", options, cell)
+    return PolicyClient(card, Gr00tLink(options.endpoint, card), dof)

@@ -3,7 +3,7 @@
 May not: reset a server (openpi's takes a reset for an observation and fails), or guess what its numbers mean: the card
 says it.
 
-Options: card, endpoint ("ws://HOST:PORT"). Strict question and answer; the server keeps nothing between them.
+Strict question and answer; the server keeps nothing between them.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from labctl.drivers.policy.client import PolicyClient, card_for
-from labctl.drivers.policy.websocket import PolicySocket, refuse_traceback, socket_for
+from labctl.drivers.policy.options import WebsocketOptions
+from labctl.drivers.policy.websocket import PolicySocket, refuse_traceback
 
 from labctl.errors import DeviceRefused
-
-OPTIONS = ("endpoint",)
 
 
 class OpenpiLink:
@@ -45,7 +44,8 @@ class OpenpiLink:
         self._socket.close()
 
 
-def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> PolicyClient:
-    """A policy behind an openpi server. Raises InputError for options or a card that do not fit the cell."""
-    card, dof = card_for("policy_openpi", options, OPTIONS, cell)
-    return PolicyClient(card, OpenpiLink(socket_for("policy_openpi", options, card)), dof)
+def build(options: WebsocketOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> PolicyClient:
+    """A policy behind an openpi server. Raises InputError for a card that does not fit the cell."""
+    card, dof = card_for("policy_openpi", options, cell)
+    socket = PolicySocket(options.endpoint, options.card.server.api_key_env)
+    return PolicyClient(card, OpenpiLink(socket), dof)

@@ -2,7 +2,7 @@
 
 May not: follow an answer whose action space the server does not state, or one that is not the card's.
 
-Options: card, endpoint ("ws://HOST:PORT"). Every question carries an endpoint, a reset is answered by text, and all
+Every question carries an endpoint, a reset is answered by text, and all
 actions of an answer are followed: the server chooses how many.
 """
 
@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 from labctl.drivers.policy.client import PolicyClient, card_for
-from labctl.drivers.policy.websocket import PolicySocket, last_line, refuse_traceback, socket_for
+from labctl.drivers.policy.options import WebsocketOptions
+from labctl.drivers.policy.websocket import PolicySocket, last_line, refuse_traceback
 
 from labctl.errors import DeviceRefused
 
-OPTIONS = ("endpoint",)
 # What the wire calls an action space -> what a card calls it; the rotation of its cartesian ones is DROID's.
 SPACES = {
     "joint_position": "joint_position",
@@ -110,7 +110,8 @@ def _size_misfit(resolution: Sequence[int] | None, card: Mapping[str, Any]) -> s
     return None
 
 
-def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> PolicyClient:
-    """A policy behind a RoboArena server. Raises InputError for options or a card that do not fit the cell."""
-    card, dof = card_for("policy_roboarena", options, OPTIONS, cell)
-    return PolicyClient(card, RoboArenaLink(socket_for("policy_roboarena", options, card), card), dof)
+def build(options: WebsocketOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> PolicyClient:
+    """A policy behind a RoboArena server. Raises InputError for a card that does not fit the cell."""
+    card, dof = card_for("policy_roboarena", options, cell)
+    socket = PolicySocket(options.endpoint, options.card.server.api_key_env)
+    return PolicyClient(card, RoboArenaLink(socket, card), dof)

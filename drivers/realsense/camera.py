@@ -2,10 +2,6 @@
 
 May not: take another camera than the one asked for, accept a setting that the camera did not take, or let the library
 connect anew by itself. Unverified on hardware: see docs/hardware.md.
-
-Options: `serial` (may be left out when one camera is connected), `depth` (false: colour alone), `frozen_s` (so long the
-same picture and it is lost; 0: never), tables `color_sensor` and `depth_sensor` of librealsense's options by name. Or
-`file`, a recording to play, and `pace`: at its own times or as fast as it is asked for.
 """
 
 from __future__ import annotations
@@ -18,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common.cameras import FROZEN_S, LiveCamera, PlayedCamera
+from labctl.drivers.common.cameras import LiveCamera, PlayedCamera
 from labctl.drivers.common.frame_reader import QUEUE
-from labctl.drivers.common.options import Options
 from labctl.drivers.realsense.device import (
     FORMATS,
     VENDOR,
@@ -33,14 +28,13 @@ from labctl.drivers.realsense.device import (
     set_options,
 )
 from labctl.drivers.realsense.librealsense import rs
+from labctl.drivers.realsense.options import RealsenseOptions
 from labctl.drivers.realsense.pairing import Pairing
 
 from labctl.clock import MonotonicClock
 from labctl.devices import Frame
 from labctl.errors import DeviceRefused, InputError
 
-KNOWN = ("serial", "depth", "frozen_s", "color_sensor", "depth_sensor", "file", "pace", "width", "height", "rate_hz")
-OF_CAMERA = ("serial", "frozen_s", "color_sensor", "depth_sensor")
 OPEN_S = 10.0  # a camera that was just plugged in takes seconds to give its first picture
 POLL_S = 0.1
 HOLD_S = 0.002
@@ -54,33 +48,25 @@ def connected_devices() -> list[Any]:
 
 
 def build(
-    options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]
+    options: RealsenseOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]
 ) -> LiveCamera | PlayedCamera:
-    """A camera or a recording of one. Raises InputError for an option that is unknown, out of range or of the other."""
-    given = Options("realsense", options, KNOWN)
-    sort, foreign = ("recording", OF_CAMERA) if "file" in options else ("camera", ("pace",))
-    for name in options:
-        if name in foreign:
-            raise InputError(f"realsense: {name} means nothing for a {sort}; leave it out")
-    size = (int(given.number("width", 640, 1, 4096)), int(given.number("height", 480, 1, 4096)))
-    rate_hz = given.number("rate_hz", 30.0, 1.0, 300.0)
-    streams = list(FORMATS) if given.flag("depth", True) else [rs.stream.color]
-    if "file" in options:
-        file = given.text("file")
-        if not Path(file).is_file():
-            raise InputError(f"realsense: there is no file {file}")
-        return PlayedCamera(Recorded(file, size, rate_hz, streams), paced=given.flag("pace", True))
-    settings = {name: _settings(name, given.table(name)) for name in ("color_sensor", "depth_sensor")}
-    live = Live(given.text("serial") if "serial" in options else "", size, rate_hz, streams, settings)
-    return LiveCamera(live, open_s=OPEN_S, frozen_s=given.number("frozen_s", FROZEN_S, 0.0, 3600.0))
+    """A camera or a recording of one. Raises InputError for a file that is not there, or an unknown setting."""
+    size, rate_hz = (options.width, options.height), options.rate_hz
+    streams = list(FORMATS) if options.depth else [rs.stream.color]
+    if options.file is not None:
+        if not Path(options.file).is_file():
+            raise InputError(f"realsense: there is no file {options.file}")
+        return PlayedCamera(Recorded(options.file, size, rate_hz, streams), paced=options.pace)
+    tables = {"color_sensor": options.color_sensor, "depth_sensor": options.depth_sensor}
+    settings = {name: _settings(name, table) for name, table in tables.items()}
+    live = Live(options.serial or "", size, rate_hz, streams, settings)
+    return LiveCamera(live, open_s=OPEN_S, frozen_s=options.frozen_s)
 
 
-def _settings(sensor: str, table: Mapping[str, Any]) -> dict[str, float]:
-    for name, value in table.items():
+def _settings(sensor: str, table: Mapping[str, float]) -> dict[str, float]:
+    for name in table:
         if name not in rs.option.__members__:
             raise InputError(f"realsense: {sensor} has no option {name!r}; use librealsense's names, such as exposure")
-        if not isinstance(value, bool | int | float):
-            raise InputError(f"realsense: {sensor}.{name} must be a number, true or false, found {value!r}")
     ordered = sorted(table, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
     return {name: float(table[name]) for name in ordered}
 

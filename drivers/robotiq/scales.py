@@ -6,13 +6,10 @@ May not: talk to a gripper. Numbers: Robotiq 2F-85 instruction manual ("Control"
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from labctl.drivers.common.options import Options
+from labctl.drivers.robotiq.options import FORCE_N, SPEED_M_S, RobotiqOptions
 
 STROKE_M = 0.085
-SPEED_M_S = (0.02, 0.15)
-FORCE_N = (20.0, 235.0)
 STATES = {
     0: "not activated: acknowledge to activate it, the fingers will move",
     1: "activating; wait",
@@ -36,8 +33,6 @@ FAULTS = {
 class Scale:
     """Openings in m and the gripper's numbers 0..255. open_at, closed_at: what POS reads at the ends."""
 
-    OPTIONS: ClassVar[tuple[str, ...]] = ("speed_m_s", "force_n", "open_position", "closed_position")
-
     speed: int
     force: int
     open_at: int
@@ -53,17 +48,13 @@ class Scale:
         return round(255 * (1 - min(max(opening_m / STROKE_M, 0.0), 1.0)))
 
 
-def scale_of(given: Options) -> Scale:
-    """From a driver's options. Raises InputError for a number out of range."""
-    speed = given.number("speed_m_s", 0.1, *SPEED_M_S)
-    force = given.number("force_n", 50.0, *FORCE_N)
-    open_at = round(given.number("open_position", 3, 0, 100))
-    closed_at = round(given.number("closed_position", 228, 150, 255))
+def scale_of(given: RobotiqOptions) -> Scale:
+    """From a driver's options."""
     return Scale(
-        round(255 * (speed - SPEED_M_S[0]) / (SPEED_M_S[1] - SPEED_M_S[0])),
-        round(255 * (force - FORCE_N[0]) / (FORCE_N[1] - FORCE_N[0])),
-        open_at,
-        closed_at,
+        round(255 * (given.speed_m_s - SPEED_M_S[0]) / (SPEED_M_S[1] - SPEED_M_S[0])),
+        round(255 * (given.force_n - FORCE_N[0]) / (FORCE_N[1] - FORCE_N[0])),
+        given.open_position,
+        given.closed_position,
     )
 
 

@@ -7,11 +7,10 @@ Registers: Robotiq 2F-85 instruction manual, "Control": outputs from 0x03E8, inp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from labctl.drivers.common.gripping import GripperWorker
-from labctl.drivers.common.options import Options
+from labctl.drivers.robotiq.options import RobotiqSerialOptions
 from labctl.drivers.robotiq.scales import STROKE_M, Scale, fault_words, scale_of
 from pymodbus.client import ModbusSerialClient
 from pymodbus.exceptions import ModbusException
@@ -124,7 +123,6 @@ class RobotiqSerial:
             self._client = None
 
 
-def build(options: Mapping[str, Any], *, host: str) -> RobotiqSerial:
-    """A gripper on a serial port. Options: port (required), speed_m_s, force_n, open_position, closed_position."""
-    given = Options("robotiq_serial", options, ("port", *Scale.OPTIONS))
-    return RobotiqSerial(given.text("port"), scale_of(given))
+def build(options: RobotiqSerialOptions, *, host: str) -> RobotiqSerial:
+    """A gripper on a serial port."""
+    return RobotiqSerial(options.port, scale_of(options))

@@ -9,11 +9,9 @@ force 20 to 235 N over 0 to 255 (data sheet); POS reads about 3 to 228 at the en
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
-from typing import Any
 
 from labctl.drivers.common.gripping import GripperWorker
-from labctl.drivers.common.options import Options
+from labctl.drivers.robotiq.options import RobotiqOptions
 from labctl.drivers.robotiq.scales import STROKE_M, Scale, fault_words, scale_of
 
 from labctl.devices import Kind, RobotStatus
@@ -131,6 +129,6 @@ class RobotiqSocket:
             self._socket = None
 
 
-def build(options: Mapping[str, Any], *, host: str) -> RobotiqSocket:
-    """A gripper on the robot's host. Options: speed_m_s, force_n, open_position, closed_position."""
-    return RobotiqSocket(host, scale_of(Options("robotiq_socket", options, Scale.OPTIONS)))
+def build(options: RobotiqOptions, *, host: str) -> RobotiqSocket:
+    """A gripper on the robot's host."""
+    return RobotiqSocket(host, scale_of(options))

@@ -18,17 +18,15 @@ from labctl.drivers.common import robot_tables
 from labctl.drivers.common.kinematics import Chain, rotation
 from labctl.drivers.sim import draw, scenery
 from labctl.drivers.sim.draw import Canvas, Face, Pinhole
+from labctl.drivers.sim.options import SimCameraOptions
 from labctl.drivers.sim.scenery import Tote
 from PIL import Image, ImageChops
 
 from labctl.clock import SECOND
 from labctl.devices import Frame, Kind
-from labctl.errors import InputError
 
 Thing = tuple[str, tuple[float, ...]]  # an object's name and the size of one item, m
 
-VIEWS = ("over_shoulder", "wrist")
-OPTIONS = ("view", "width", "height", "rate_hz")
 CLOCK_DRIFT = 20e-6  # the camera's own clock runs this much fast, as crystals do
 SCALE = 2
 LAYER_M = 0.05  # items at heights closer than this keep their order
@@ -67,21 +65,11 @@ class Scene:
     side: float = 1.0
 
 
-def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> SimCamera:
-    """A simulated camera of a cell. options: view, and width, height (pixels), rate_hz of its [[camera]] table.
-
-    Raises InputError for an unknown option or view.
-    """
-    unknown = sorted(set(options) - set(OPTIONS))
-    if unknown:
-        raise InputError(f"sim_camera has no option {unknown[0]!r}; it knows {', '.join(OPTIONS)}")
-    view = options.get("view", VIEWS[0])
-    if view not in VIEWS:
-        raise InputError(f"sim_camera has no view {view!r}; it knows {', '.join(VIEWS)}")
+def build(options: SimCameraOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> SimCamera:
+    """A simulated camera of a cell."""
     totes = [Tote(np.array(t["centre_m"], dtype=float), np.array(t["size_m"], dtype=float)) for t in fixture["tote"]]
     things = [(o["name"], tuple(o["item_size_m"])) for o in fixture["object"]]
-    size = (int(options.get("width", 320)), int(options.get("height", 240)))
-    return SimCamera(view, size, float(options.get("rate_hz", 10.0)), totes, things)
+    return SimCamera(options.view, (options.width, options.height), options.rate_hz, totes, things)
 
 
 class SimCamera:

@@ -2,8 +2,6 @@
 
 May not: reach anything but loopback. The arm is moved by the wrapped driver alone, over the real protocol; the scene,
 its items and their fate come through the emulator's side door.
-
-Options: `driver` ("franka" or "ur5") and `driver_options`, with the emulator's `host` among them.
 """
 
 from __future__ import annotations
@@ -14,13 +12,13 @@ from typing import Any
 
 import numpy as np
 from labctl.drivers.sim.control_link import ControlLink, loopback
+from labctl.drivers.sim.options import Emulated
 
 from labctl import devices
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import Batch, DeviceEvent, Kind, StreamSpec
 from labctl.errors import DeviceError, DeviceLost, InputError
 
-OPTIONS = ("driver", "driver_options")
 TRACKED = ("x", "y", "z", "yaw", "visible", "in_target", "lost", "held")
 SCENE = ("source_tote", "target_tote", "object", "object_index", "camera_side")
 JOIN_S = 3.0
@@ -143,16 +141,10 @@ class EmulatedCell:
             raise DeviceLost(self._lost)
 
 
-def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> EmulatedCell:
-    """The wrapped driver in front of an emulator. Raises InputError for another option, cell kind or host."""
-    for name in options:
-        if name not in OPTIONS:
-            raise InputError(f"emulated has no option {name!r}; known options: {', '.join(OPTIONS)}")
+def build(options: Emulated, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> EmulatedCell:
+    """The wrapped driver in front of an emulator. Raises InputError for another cell kind or host."""
     if cell["cell"]["kind"] != "emulated":
         raise InputError(f'driver "emulated" needs a cell of kind "emulated", found {cell["cell"]["kind"]!r}')
-    inner = options.get("driver_options", {})
-    if "driver" not in options or not isinstance(inner, Mapping) or "host" not in inner:
-        raise InputError('emulated needs driver = "franka" or "ur5", and driver_options with the emulator\'s host')
-    host = loopback(str(inner["host"]))
-    robot = devices.load(options["driver"], inner, cell=cell, fixture=fixture)
+    host = loopback(str(options.driver_options.get("host")))
+    robot = devices.load(options.driver, options.driver_options, cell=cell, fixture=fixture)
     return EmulatedCell(robot, ControlLink(host), float(cell["robot"]["observe_hz"]))

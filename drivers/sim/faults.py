@@ -1,25 +1,21 @@
 """Driver "faults": another driver that delays, raises, hangs or exits on cue. For tests of what labctl does then.
 
 May not: be used in a campaign that counts; its kind is "faults" and every episode says so.
-
-Options: `driver` (the wrapped driver's name), `driver_options`, `verb` (the method that fails), `after` (how many calls
-still go well, default 0), `fault`: one of delay (of `delay_s`), raise (DeviceLost), refuse (DeviceRefused), hang (until
-`close`), exit (the process ends at once with code 70, as after a crash in a native library).
+A `hang` ends with `close`; `exit` ends the process at once with code 70, as after a crash in a native library.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
 from typing import Any
+
+from labctl.drivers.sim.options import Faults
 
 from labctl import devices
 from labctl.devices import Kind
 from labctl.errors import DeviceLost, DeviceRefused, InputError
 
-OPTIONS = ("driver", "driver_options", "verb", "after", "fault", "delay_s")
-FAULTS = ("delay", "raise", "refuse", "hang", "exit")
 EXIT_CODE = 70
 
 
@@ -65,23 +61,9 @@ class Faulty:
         self._inner.close()
 
 
-def build(options: Mapping[str, Any], **given: Any) -> Faulty:
-    """The wrapped driver, built with the same givens. Raises InputError for an unknown option, fault or verb."""
-    for name in options:
-        if name not in OPTIONS:
-            raise InputError(f"faults has no option {name!r}; known options: {', '.join(OPTIONS)}")
-    for name in ("driver", "verb", "fault"):
-        if name not in options:
-            raise InputError(f"faults needs the option {name!r}")
-    if options["fault"] not in FAULTS:
-        raise InputError(f"faults has no fault {options['fault']!r}; known faults: {', '.join(FAULTS)}")
-    after, delay_s = options.get("after", 0), options.get("delay_s", 0.0)
-    if not isinstance(after, int) or after < 0:
-        raise InputError(f"faults: after must be a whole number of calls, 0 or more, found {after!r}")
-    if not isinstance(delay_s, int | float) or not 0 <= delay_s <= threading.TIMEOUT_MAX:
-        raise InputError(f"faults: delay_s must be seconds, 0 or more, found {delay_s!r}")
-    inner = devices.load(options["driver"], options.get("driver_options", {}), **given)
-    verb = options["verb"]
+def build(options: Faults, **given: Any) -> Faulty:
+    """The wrapped driver, built with the same givens. Raises InputError for a verb that it has not."""
+    inner, verb = devices.load(options.driver, options.driver_options, **given), options.verb
     if verb == "close" or not callable(getattr(inner, verb, None)):
-        raise InputError(f"faults: {options['driver']!r} has no verb {verb!r} that could fail")
-    return Faulty(inner, verb, after, options["fault"], float(delay_s))
+        raise InputError(f"faults: {options.driver!r} has no verb {verb!r} that could fail")
+    return Faulty(inner, verb, options.after, options.fault, options.delay_s)

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from labctl.drivers.common.robot_tables import FR3
-from labctl.drivers.sim.robot import SimArm, build_sim
+from labctl.drivers.sim.robot import SimArm
+
+from labctl.config.options import NoOptions
 
 
-def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> SimArm:
+def build(options: NoOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> SimArm:
     """A simulated FR3; cell and fixture are the parsed files.
 
-    Raises InputError for an option, a limit or a fixture it cannot take.
+    Raises InputError for a limit or a fixture it cannot take.
     """
-    return build_sim(FR3, options, cell, fixture)
+    return SimArm(FR3, cell, fixture)

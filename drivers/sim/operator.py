@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from labctl.clock import SECOND
-from labctl.errors import InputError
+from labctl.config.options import NoOptions
 
 WHO = "sim-operator"
 STAGING_S = 2.0
@@ -56,8 +56,6 @@ class SimulatedOperator:
         return {"verb": verb, "role": role, "who": WHO, "args": args}
 
 
-def build(options: Mapping[str, Any], **given: Any) -> SimulatedOperator:
-    """The simulated operator; it has no options. Raises InputError for any."""
-    if options:
-        raise InputError(f"sim_operator has no options; found {', '.join(map(repr, options))}")
+def build(options: NoOptions) -> SimulatedOperator:
+    """The simulated operator."""
     return SimulatedOperator()

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from labctl.drivers.sim.picker import Picker, Skill, difficulties, options_of
-
-OPTIONS = ("load_s", "crash_at")
+from labctl.drivers.sim.options import SimPerson
+from labctl.drivers.sim.picker import Picker, Skill, difficulties
 
 PRACTISED = Skill(
     speed_m_s=0.42,
@@ -33,10 +32,6 @@ class SimulatedPerson(Picker):
     """A simulated person: smooth, quick, and rarely wrong."""
 
 
-def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> SimulatedPerson:
-    """A simulated person. Options: load_s, crash_at ("load" or "infer", to test what a crash does).
-
-    Raises InputError for any other.
-    """
-    given = options_of(options, OPTIONS, "sim_person")
-    return SimulatedPerson(PRACTISED, difficulties(fixture), float(given.get("load_s", 0.0)), given.get("crash_at"))
+def build(options: SimPerson, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> SimulatedPerson:
+    """A simulated person."""
+    return SimulatedPerson(PRACTISED, difficulties(fixture), options.load_s, options.crash_at)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from labctl.devices import ActionChunk, Kind, Observation, Pace
-from labctl.errors import DeviceLost, InputError
+from labctl.errors import DeviceLost
 
 OPEN_M = 0.08
 HOVER_M = 0.10  # above the item before and after the grasp
@@ -230,23 +230,6 @@ class _Legs:
 def _near(yaw: float, bearing: float) -> float:
     """The tool yaw that grips along `yaw` (the two fingers are alike) within a quarter turn of the arm's bearing."""
     return bearing + (yaw - bearing + math.pi / 2) % math.pi - math.pi / 2
-
-
-def options_of(options: Mapping[str, Any], allowed: tuple[str, ...], where: str) -> dict[str, Any]:
-    """Controller options checked against the known names.
-
-    Raises InputError for an unknown name, a negative time or a bad crash_at.
-    """
-    for name in options:
-        if name not in allowed:
-            raise InputError(f"{where} has no option {name!r}; known options: {', '.join(allowed)}")
-    for name in ("load_s", "warm_s", "latency_s", "adapt_s"):
-        value = options.get(name, 0.0)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise InputError(f"{where}: {name} must be seconds, 0 or more, found {value!r}")
-    if options.get("crash_at") not in (None, "load", "infer"):
-        raise InputError(f'{where}: crash_at must be "load" or "infer", found {options["crash_at"]!r}')
-    return dict(options)
 
 
 def difficulties(fixture: Mapping[str, Any]) -> tuple[float, ...]:

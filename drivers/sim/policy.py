@@ -9,11 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from labctl.drivers.sim.picker import Picker, Skill, difficulties, options_of
-
-from labctl.errors import InputError
-
-OPTIONS = ("skill", "endpoint", "load_s", "warm_s", "latency_s", "adapt_s", "crash_at")
+from labctl.drivers.sim.options import SimPolicy, SkillName
+from labctl.drivers.sim.picker import Picker, Skill, difficulties
 
 _SWIFT = Skill(
     speed_m_s=0.3,
@@ -29,7 +26,7 @@ _SWIFT = Skill(
     latency_s=0.1,
     execute=12,
 )
-SKILLS: Mapping[str, Skill] = {
+SKILLS: Mapping[SkillName, Skill] = {
     "swift": _SWIFT,
     "steady": replace(_SWIFT, speed_m_s=0.2, pause_s=3.8, aim_m=0.007, latency_s=0.15),
     "halting": replace(_SWIFT, speed_m_s=0.18, pause_s=6.8, aim_m=0.009, bias_m=0.005, low_p=0.006, latency_s=0.2),
@@ -38,19 +35,11 @@ SKILLS: Mapping[str, Skill] = {
 }
 
 
-def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> Picker:
-    """A simulated policy.
-
-    Options: skill, endpoint, load_s, warm_s (the first answer, before the clock), latency_s (instead of the skill's
-    own), adapt_s (thought after a changed instruction), crash_at ("load" or "infer").
-    Raises InputError for an unknown option or skill.
-    """
-    given = options_of(options, OPTIONS, "sim_policy")
-    name = given.get("skill", "steady")
-    if name not in SKILLS:
-        raise InputError(f"sim_policy has no skill {name!r}; known skills: {', '.join(SKILLS)}")
-    skill = SKILLS[name]
-    own = {name: float(given[name]) for name in ("latency_s", "adapt_s") if name in given}
-    skill = replace(skill, **own)
-    times = {"load_s": float(given.get("load_s", 0.0)), "warm_s": float(given.get("warm_s", 0.0))}
-    return Picker(skill, difficulties(fixture), crash_at=given.get("crash_at"), **times)
+def build(options: SimPolicy, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> Picker:
+    """A simulated policy."""
+    skill = SKILLS[options.skill]
+    if options.latency_s is not None:
+        skill = replace(skill, latency_s=options.latency_s)
+    if options.adapt_s is not None:
+        skill = replace(skill, adapt_s=options.adapt_s)
+    return Picker(skill, difficulties(fixture), options.load_s, options.crash_at, options.warm_s)

@@ -1,9 +1,7 @@
 """Driver "replay": an arm that moves as a recorded one did, as long as it is given setpoints. A fake, and says so.
 
 May not: follow what is asked of it: `sent` is what was recorded. Its kind is "replay" and every episode says so.
-
-Options: `file`, an .npz with t_ns (n,), values (n, m) and columns of a recorded arm/state stream, as
-`labctl export … --to npz` writes it, and `arm`: fr3, ur5 or ur5e.
+The recording is an .npz with t_ns (n,), values (n, m) and columns of a recorded arm/state stream.
 """
 
 from __future__ import annotations
@@ -17,9 +15,9 @@ import numpy as np
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.box_limited_ik import Reach
 from labctl.drivers.common.limits import limits_of
-from labctl.drivers.common.options import Options
 from labctl.drivers.common.robot_tables import FR3, UR5, UR5E, Arm
 from labctl.drivers.common.states import state_spec
+from labctl.drivers.sim.options import Replay
 
 from labctl.clock import SECOND
 from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints
@@ -131,11 +129,9 @@ class ReplayArm:
         self._stopped.set()
 
 
-def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> ReplayArm:
-    """A recorded arm. Raises InputError for an option, or a file that is not such a recording."""
-    given = Options("replay", options, ("file", "arm"))
-    arm = ARMS[given.choice("arm", "fr3", tuple(ARMS))]
-    path = Path(given.text("file"))
+def build(options: Replay, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> ReplayArm:
+    """A recorded arm. Raises InputError for a file that is not such a recording."""
+    arm, path = ARMS[options.arm], Path(options.file)
     try:
         with np.load(path, allow_pickle=False) as recording:
             t_ns, values, columns = recording["t_ns"], recording["values"], [str(c) for c in recording["columns"]]

@@ -24,7 +24,7 @@ from labctl.drivers.sim.world import World, tote_row
 
 from labctl.clock import SECOND
 from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints, StreamSpec, telling_columns
-from labctl.errors import DeviceRefused, InputError
+from labctl.errors import DeviceRefused
 
 TCP_SPEED_M_S = 1.0  # the simulated safety controller stops above this speed of the tool
 STALE_S = 0.1  # without setpoints for this long the arm brakes by itself
@@ -270,10 +270,3 @@ def _streams(arm: Arm, robot: Mapping[str, Any]) -> tuple[StreamSpec, ...]:
         StreamSpec("arm/state", columns, "rad rad/s N.m m", rate_hz, private_columns=telling_columns(columns)),
         StreamSpec("tracker", ("item", *TRACKED), "m rad", float(robot["observe_hz"]), private_columns=()),
     )
-
-
-def build_sim(arm: Arm, options: Mapping[str, Any], cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> SimArm:
-    """A simulated robot from parsed files. It takes no options: raises InputError for any."""
-    if options:
-        raise InputError(f"sim_{arm.name} takes no options, found: {', '.join(sorted(options))}")
-    return SimArm(arm, cell, fixture)

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common.options import Options
 from labctl.drivers.teleop.gate import Caps, Device, Gate, Reading, axis_map, mapped
 from labctl.drivers.teleop.polling import Poller
 
 from labctl.clock import Clock, MonotonicClock
+from labctl.config.options import NoOptions
 from labctl.devices import ActionChunk, Kind, Observation, Pace, load
 from labctl.errors import DeviceLost, InputError
 
@@ -107,12 +107,11 @@ class Teleop:
         self._poller.stop()
 
 
-def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> Teleop:
+def build(options: NoOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> Teleop:
     """A person at the cell's teleoperation device. It has no options: the device is the cell's.
 
-    Raises InputError for an option, or a cell without [teleop].
+    Raises InputError for a cell without [teleop].
     """
-    Options("teleop", options, ())
     table = cell.get("teleop")
     if table is None:
         raise InputError(f"the cell has no [teleop] table; add one with device = one of {', '.join(DEVICES)}")

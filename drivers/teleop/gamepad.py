@@ -6,12 +6,11 @@ May not: open a window or make a sound; SDL is told so before it starts.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common.options import Options
 from labctl.drivers.teleop.gate import Reading
+from labctl.drivers.teleop.options import GamepadOptions
 
 from labctl.clock import Clock, MonotonicClock
 from labctl.errors import DeviceLost, MissingExtra
@@ -73,7 +72,6 @@ class Gamepad:
             self._pad = None
 
 
-def build(options: Mapping[str, Any]) -> Gamepad:
-    """A gamepad. Options: number (0 is the first)."""
-    given = Options("teleop_gamepad", options, ("number",))
-    return Gamepad(int(given.number("number", 0, 0, 16)), MonotonicClock())
+def build(options: GamepadOptions) -> Gamepad:
+    """A gamepad."""
+    return Gamepad(options.number, MonotonicClock())

@@ -8,15 +8,14 @@ alignment gate refuses a leader that stands elsewhere than the arm.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common.options import Options
 from labctl.drivers.teleop.gate import Reading
+from labctl.drivers.teleop.options import GelloOptions
 
 from labctl.clock import Clock, MonotonicClock
-from labctl.errors import DeviceLost, InputError, MissingExtra
+from labctl.errors import DeviceLost, MissingExtra
 
 POSITION, LENGTH, TURN = 132, 4, 4096
 MISSES = 5  # readings in a row without an answer, and the leader is gone
@@ -93,15 +92,9 @@ class Gello:
             self._port = None
 
 
-def build(options: Mapping[str, Any]) -> Gello:
-    """A leader arm. Options: port, baud, ids, signs, offsets_rad, trigger_id, trigger_rad (released, pressed)."""
-    known = ("port", "baud", "ids", "signs", "offsets_rad", "trigger_id", "trigger_rad")
-    given = Options("teleop_gello", options, known)
-    ids = [int(number) for number in options.get("ids", range(1, 8))]
-    signs, offsets = given.numbers("signs", None, len(ids)), given.numbers("offsets_rad", None, len(ids))
-    if signs is None or offsets is None or set(np.abs(signs)) != {1.0}:
-        raise InputError(f"teleop_gello needs signs (1 or -1) and offsets_rad, {len(ids)} each, from its calibration")
-    released, pressed = given.row("trigger_rad", (0.0, 0.7))
-    trigger = (int(given.number("trigger_id", len(ids) + 1, 0, 252)), released, pressed)
-    baud = int(given.number("baud", 57600, 9600, 4_500_000))
-    return Gello(given.text("port"), baud, ids, signs, offsets, trigger, MonotonicClock())
+def build(options: GelloOptions) -> Gello:
+    """A leader arm."""
+    ids, (released, pressed) = list(options.ids), options.trigger_rad
+    trigger = len(ids) + 1 if options.trigger_id is None else options.trigger_id
+    signs, offsets = np.array(options.signs), np.array(options.offsets_rad)
+    return Gello(options.port, options.baud, ids, signs, offsets, (trigger, released, pressed), MonotonicClock())

@@ -12,13 +12,12 @@ import os
 import select
 import termios
 import tty
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common.options import Options
 from labctl.drivers.teleop.gate import Reading
+from labctl.drivers.teleop.options import KeyboardOptions
 
 from labctl.clock import Clock, MonotonicClock
 from labctl.errors import DeviceLost
@@ -95,7 +94,6 @@ class Keyboard:
             self._file = -1
 
 
-def build(options: Mapping[str, Any]) -> Keyboard:
-    """A keyboard. Options: terminal (required), the path that `tty` prints in it."""
-    given = Options("teleop_keyboard", options, ("terminal",))
-    return Keyboard(Path(given.text("terminal")), MonotonicClock())
+def build(options: KeyboardOptions) -> Keyboard:
+    """A keyboard."""
+    return Keyboard(Path(options.terminal), MonotonicClock())

@@ -9,12 +9,12 @@ of both; 3 the buttons; six little-endian int16, full deflection 350.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common.options import Options
 from labctl.drivers.teleop.gate import Reading
+from labctl.drivers.teleop.options import SpaceMouseOptions
 
 from labctl.clock import Clock, MonotonicClock
 from labctl.errors import DeviceLost, MissingExtra
@@ -77,19 +77,17 @@ class SpaceMouse:
             self._hid = None
 
 
-def build(options: Mapping[str, Any]) -> SpaceMouse:
-    """The SpaceMouse that is plugged in, or the one at `path` (such as "/dev/hidraw3")."""
-    given = Options("teleop_spacemouse", options, ("path",))
-    path = given.text("path", "any")
-    return SpaceMouse(lambda: _open(path), MonotonicClock())
+def build(options: SpaceMouseOptions) -> SpaceMouse:
+    """The SpaceMouse that is plugged in, or the one at `path`."""
+    return SpaceMouse(lambda: _open(options.path), MonotonicClock())
 
 
-def _open(path: str) -> Any:
+def _open(path: str | None) -> Any:
     try:
         import hid
     except ModuleNotFoundError as error:
         raise MissingExtra("teleop", "a SpaceMouse") from error
-    if path == "any":
+    if path is None:
         found = [entry for entry in hid.enumerate() if entry["vendor_id"] in VENDORS]
         mice = [entry for entry in found if "space" in (entry.get("product_string") or "").lower()]
         if not mice:

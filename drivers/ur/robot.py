@@ -20,30 +20,25 @@ import numpy as np
 import rtde_control
 import rtde_receive
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.options import Options
-from labctl.drivers.common.robot_tables import HAND_M, UR5, UR5E, Arm, with_tool
+from labctl.drivers.common.options import refuse_simulated
+from labctl.drivers.common.robot_tables import UR5, UR5E, Arm, with_tool
 from labctl.drivers.common.servoed_robot import StreamedArm
 from labctl.drivers.common.state_timeout import Silence
 from labctl.drivers.common.states import Sample, States
+from labctl.drivers.ur.options import Model, UrOptions
 from labctl.drivers.ur.pose import from_ur, to_ur
 from labctl.drivers.ur.words import ESTOP, IDLE, PLAYING, POWER_OFF, PROTECTIVE, RUNNING, has, what_is_wrong
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
-from labctl.devices import RobotStatus, load
+from labctl.devices import Gripper, RobotStatus, load
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 from labctl.realtime import PRIORITY, allowed, urgent
 
-KNOWN = (
-    *("host", "model", "servo", "tool_z_m", "payload_kg", "payload_cog_m", "home_rad", "home_speed_rad_s"),
-    *("lookahead_s", "gain", "register_offset", "power_on", "watchdog_hz", "silence_s", "gripper"),
-)
-MODELS: Mapping[str, tuple[Arm, float]] = {"ur5": (UR5, 125.0), "ur5e": (UR5E, 500.0)}
-SERVOS = ("joint", "cartesian", "velocity")
+MODELS: Mapping[Model, tuple[Arm, float]] = {"ur5": (UR5, 125.0), "ur5e": (UR5E, 500.0)}
 VARIABLES = ["timestamp", "actual_q", "actual_qd", "target_q", "target_moment", "actual_TCP_pose"]
 VARIABLES += ["robot_mode", "safety_status_bits", "runtime_state", "robot_status_bits"]
 RTDE_PORT = 30004
 PROBE_S = 0.5
-SILENCE_S = 0.5  # without a state for so long, a robot is lost, unless the cell says otherwise
 POLL_NS = MILLISECOND // 4
 KICK_NS = 50 * MILLISECOND
 NEXT = {POWER_OFF: "power on", IDLE: "brake release"}  # by robot mode; all others pass by themselves
@@ -69,20 +64,11 @@ def mapped(error: BaseException) -> DeviceError:
 class UrLink:
     """ur_rtde as the `Link` of a streamed arm."""
 
-    def __init__(self, host: str, arm: Arm, options: Options, state_hz: float, control_hz: float) -> None:
-        self._host, self._arm, self._remote = host, arm, arm.name == "ur5e"
+    def __init__(self, arm: Arm, options: UrOptions, state_hz: float, control_hz: float) -> None:
+        self._arm, self._options, self._host = arm, options, options.host
         self._state_hz, self._period_s = state_hz, 1.0 / control_hz
         self._nap_ns = round(0.6 * SECOND / state_hz)
-        self._servo = options.choice("servo", "joint", SERVOS)
-        self._lookahead = options.number("lookahead_s", 0.1, 0.03, 0.2)
-        self._gain = options.number("gain", 300.0, 100.0, 2000.0)
-        self._upper = options.choice("register_offset", "lower", ("lower", "upper")) == "upper"
-        self._power_on = options.flag("power_on", False)
-        self._home_speed = options.number("home_speed_rad_s", 0.3, 0.01, 1.0)
-        self._payload = options.number("payload_kg", 0.0, 0.0, 5.0)
-        self._cog = options.row("payload_cog_m", (0.0, 0.0, 0.05))
-        self._watchdog_hz = options.number("watchdog_hz", 4.0, 1.0, 50.0)
-        self._tool = [0.0, 0.0, options.number("tool_z_m", HAND_M, 0.0, 0.5), 0.0, 0.0, 0.0]
+        self._upper = options.register_offset == "upper"
         self._receive: Any = None
         self._control: Any = None
         self._dashboard: Any = None
@@ -94,7 +80,7 @@ class UrLink:
         self._stamp = -1.0
         self._lost = ""
         self._silence = Silence()
-        self._silence_ns = round(options.number("silence_s", SILENCE_S, 0.1, 5.0) * SECOND)
+        self._silence_ns = round(options.silence_s * SECOND)
         self._doing = ""  # servo, speed or move: what a halt has to end
         self._settling = 0.0
         self._goal = arm.home
@@ -166,18 +152,19 @@ class UrLink:
 
     def _attach(self) -> None:
         """Send the control program; set tool, payload and the watchdog on it."""
+        given = self._options
         # a CB3 has no remote control to ask for
-        if self._remote and not self._said("remote control", lambda: self._dashboard.isInRemoteControl()):
+        if given.model == "ur5e" and not self._said("remote control", lambda: self._dashboard.isInRemoteControl()):
             raise DeviceRefused("the robot is in local control: switch it to remote control at the pendant")
         self._detach()
         flags = rtde_control.RTDEControlInterface.FLAG_UPLOAD_SCRIPT
         if self._upper:
             flags |= rtde_control.RTDEControlInterface.FLAG_UPPER_RANGE_REGISTERS
         control = self._ask(lambda: rtde_control.RTDEControlInterface(self._host, 1 / self._period_s, flags))
-        self._ask(lambda: control.setTcp(self._tool))
-        if self._payload:
-            self._ask(lambda: control.setPayload(self._payload, self._cog))
-        self._ask(lambda: control.setWatchdog(self._watchdog_hz))
+        self._ask(lambda: control.setTcp([0.0, 0.0, given.tool_z_m, 0.0, 0.0, 0.0]))
+        if given.payload_kg:
+            self._ask(lambda: control.setPayload(given.payload_kg, list(given.payload_cog_m)))
+        self._ask(lambda: control.setWatchdog(given.watchdog_hz))
         self._control, self._doing = control, ""
         self._kicked_ns = self._clock.now_ns()
 
@@ -213,10 +200,11 @@ class UrLink:
         control = self._control
         if control is None:
             raise DeviceRefused("labctl's program is not on the robot")
-        args = (0.0, 0.0, self._period_s, self._lookahead, self._gain)
-        if self._servo == "joint":
+        given = self._options
+        args = (0.0, 0.0, self._period_s, given.lookahead_s, given.gain)
+        if given.servo == "joint":
             self._do(self._ask(lambda: control.servoJ(q.tolist(), *args)), "servo")
-        elif self._servo == "cartesian":
+        elif given.servo == "cartesian":
             pose = to_ur(kinematics.pose(self._arm.chain, q.tolist()))
             self._do(self._ask(lambda: control.servoL(pose, *args)), "servo")
         else:
@@ -230,7 +218,7 @@ class UrLink:
         newest = self._states.newest if self._states else None
         far = newest is not None and float(np.abs(newest.q - q).max()) > SETTLED_RAD
         if far and self._settling < SETTLE_CYCLES_S:
-            if self._servo == "velocity":
+            if self._options.servo == "velocity":
                 settling = self._settling
                 self.give(q, np.zeros(6))
                 self._settling = settling
@@ -260,7 +248,8 @@ class UrLink:
             raise DeviceRefused("labctl's program is not on the robot")
         self.halt()
         self._goal, self._homed_ns = q, self._clock.now_ns()
-        self._do(self._ask(lambda: self._control.moveJ(q.tolist(), self._home_speed, HOME_RAD_S2, True)), "move")
+        speed = self._options.home_speed_rad_s
+        self._do(self._ask(lambda: self._control.moveJ(q.tolist(), speed, HOME_RAD_S2, True)), "move")
 
     def homing(self) -> bool:
         self.idle()
@@ -285,7 +274,7 @@ class UrLink:
             self._said("unlock (a robot refuses it for 5 s)", dash.unlockProtectiveStop)
             return False
         if mode != RUNNING:
-            if not self._power_on:
+            if not self._options.power_on:
                 raise DeviceRefused(self.health().reason)
             if mode in NEXT:
                 self._said(NEXT[mode], {"power on": dash.powerOn, "brake release": dash.brakeRelease}[NEXT[mode]])
@@ -309,7 +298,7 @@ class UrLink:
             receive.getSafetyStatusBits(),
             receive.getRuntimeState(),
             attached=self._control is not None,
-            power_on=self._power_on,
+            power_on=self._options.power_on,
         )
 
     def close(self) -> None:
@@ -332,23 +321,18 @@ def _disconnect(part: Any) -> None:
         part.disconnect()
 
 
-def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> StreamedArm:
+def build(options: UrOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> StreamedArm:
     """A UR5 or UR5e; cell and fixture are the parsed files.
 
-    Raises InputError for an option, rate or limit it cannot take, or a cell that is not real or emulated.
+    Raises InputError for a rate or limit it cannot take, or a cell that is not real or emulated.
     """
-    given = Options("ur5", options, KNOWN)
-    if cell["cell"]["kind"] not in ("real", "emulated"):
-        raise InputError(f"ur5 drives a real robot or an emulator; the cell's kind is {cell['cell']['kind']!r}")
-    base, most_hz = MODELS[given.choice("model", "ur5e", tuple(MODELS))]
+    refuse_simulated("ur5", cell)
+    base, most_hz = MODELS[options.model]
     robot = cell["robot"]
     for key in ("state_hz", "control_hz"):
         if not 1 <= robot[key] <= most_hz:
             raise InputError(f"ur5: robot.{key} must be from 1 to {most_hz:g} for a {base.name}, found {robot[key]:g}")
-    host = given.text("host")
-    arm = with_tool(base, given.number("tool_z_m", HAND_M, 0.0, 0.5))
-    home = arm.home if options.get("home_rad") == "default" else given.numbers("home_rad", None, 6)
-    gripper = given.table("gripper") or {"driver": "robotiq_socket"}
-    held = load(gripper.pop("driver", "robotiq_socket"), gripper, host=host)
-    link = UrLink(host, arm, given, float(robot["state_hz"]), float(robot["control_hz"]))
-    return StreamedArm(arm, link, held, cell, home)
+    arm, held = with_tool(base, options.tool_z_m), options.held()
+    gripper: Gripper = load(held.driver, held.options, host=options.host)
+    link = UrLink(arm, options, float(robot["state_hz"]), float(robot["control_hz"]))
+    return StreamedArm(arm, link, gripper, cell, options.home(arm.home))

@@ -26,6 +26,7 @@ from labctl.clock import MILLISECOND, Clock, MonotonicClock
 from labctl.config.cell_schema import Cell
 from labctl.errors import LabctlError
 from labctl.runtime.cell_nodes import build_node, camera_names, stand_in, video_settings
+from labctl.store.driver_options import check_cell_options
 from labctl.store.lab_folder import read_cell
 
 CORE = (
@@ -176,6 +177,7 @@ def check_cell(path: Path, folder: Path) -> list[Check]:
     teleoperation device can be read. Nothing moves."""
     try:
         cell = read_cell(path)
+        check_cell_options(cell)
     except LabctlError as error:
         return [Check("cell", "fail", str(error), "correct the cell file")]
     checks = [Check("cell", "ok", f"{path}: {cell.cell.name}, kind {cell.cell.kind}, clock {cell.cell.clock}")]

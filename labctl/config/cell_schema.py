@@ -141,6 +141,11 @@ class TeleopTable(Table):
     open_m: Positive = 0.08
     options: dict[str, Any] = Field(default_factory=dict)
 
+    @property
+    def driver(self) -> str:
+        """The name that the device's driver is found by."""
+        return self.device if "." in self.device or ":" in self.device else f"teleop_{self.device}"
+
 
 class Cell(Document):
     """A robot and its surroundings."""

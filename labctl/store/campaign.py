@@ -28,6 +28,7 @@ from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.store.atomic_files import file_errors, replace_file, sync_folder
 from labctl.store.chain_heads import append_head, chain_and_head_problems
 from labctl.store.database_backend import sqlite_url
+from labctl.store.driver_options import check_arm_options, check_cell_options
 from labctl.store.frozen_cards import check_policies, with_cards
 from labctl.store.journal import Journal, campaigns_in
 from labctl.store.lab_folder import Plan, read_cell, read_fixture, read_plan, read_text
@@ -185,6 +186,8 @@ def open_campaign(
     pictures = given_pictures(plan)
     check_given(pictures, cell)
     _check_drivers(plan.protocol, cell)
+    check_cell_options(cell)
+    check_arm_options(plan.protocol, with_cards(plan.protocol, plan.cards).values())
     check_policies(plan, cell)
     if name is not None and not _NAME.fullmatch(name):
         raise InputError(f"campaign name {name!r}: use letters, digits, '.', '_', '-', first a letter or digit")

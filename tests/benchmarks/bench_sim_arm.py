@@ -10,12 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from labctl.drivers.sim import fr3 as sim_fr3
-from labctl.drivers.sim import person as sim_person
-from labctl.drivers.sim import policy
-from labctl.drivers.sim import ur5 as sim_ur5
 
-from labctl.devices import Observation
+from labctl.devices import Observation, load
 
 RIG = runpy.run_path(str(Path(__file__).parents[1] / "unit" / "drivers" / "rig.py"))
 
@@ -25,9 +21,11 @@ RIG = runpy.run_path(str(Path(__file__).parents[1] / "unit" / "drivers" / "rig.p
 @pytest.mark.parametrize("who", ["person", "steady"])
 def test_cost_of_thirty_simulated_seconds(arm: str, who: str):
     given = {"cell": RIG["toml"](f"hw_configs/sim_{arm}.toml"), "fixture": RIG["toml"]("fixtures/two_totes.toml")}
-    robot = (sim_fr3 if arm == "fr3" else sim_ur5).build({}, **given)
+    robot = load(f"sim_{arm}", {}, **given)
     controller = (
-        sim_person.build({}, **given) if who == "person" else policy.build({"skill": who, "latency_s": 0.1}, **given)
+        load("sim_person", {}, **given)
+        if who == "person"
+        else load("sim_policy", {"skill": who, "latency_s": 0.1}, **given)
     )
     run = RIG["episode"](robot, controller, seed=5, keep=True)
     seconds = run.end_s

@@ -10,6 +10,7 @@ from typing import Any
 
 from labctl.drivers.realsense import camera as realsense
 
+from labctl.devices import load
 from support.software_realsense import SoftRealSense
 
 
@@ -18,4 +19,4 @@ def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mappi
     soft = SoftRealSense(width=options["width"], height=options["height"], rate_hz=int(options["rate_hz"]))
     realsense.connected_devices = lambda: [soft.device]
     soft.start()
-    return realsense.build(options, cell=cell, fixture=fixture)
+    return load("realsense", options, cell=cell, fixture=fixture)

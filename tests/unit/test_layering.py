@@ -20,7 +20,9 @@ BANNED_NAMES = {"utils", "util", "helpers", "types", "misc"}
 # it may import from, itself apart. A room is a folder by itself, without those inside it; "" is the root. A folder
 # without an entry fails.
 BASE = ("bus", "clock", "devices", "errors", "realtime")
-DRIVER = ("clock", "devices", "errors", "realtime", "drivers.common")
+# A driver gets the parsed cell and card, and declares its options as a strict table of the same kind: config is pure.
+PARSED = ("config.cell_schema", "config.options", "config.policy_card")
+DRIVER = ("clock", "devices", "errors", "realtime", "drivers.common", *PARSED)
 STATISTICS = ("errors", "analysis", "analysis.survival")
 MEASURES = ("analysis", "analysis.episodes", "analysis.planning", "analysis.report", "analysis.survival")
 SCREEN = (*BASE, "ui", "core", "store.video")

@@ -17,6 +17,7 @@ from labctl.drivers.franka import state as fci
 from labctl.drivers.franka.emulator import wire as wire
 from labctl.drivers.franka.emulator.hand import FciHand
 from labctl.drivers.franka.emulator.robot import FciRobot
+from labctl.drivers.franka.options import Fr3EmulatorOptions
 from labctl.drivers.sim.control_link import loopback
 from labctl.drivers.sim.plant import Plant
 
@@ -146,16 +147,6 @@ class Fr3:
         self._hand.close()
 
 
-def build(options: Mapping[str, Any], *, host: str, fixture: Mapping[str, Any]) -> Fr3:
-    """An FR3 on `host`. Options: echo_s (0.02 to 5, default 0.2), paced (default true), ahead (default false: of other
-    programs on this machine, where this user may ask for it; a real controller has a computer of its own).
-
-    Raises InputError for another option, a host that is not loopback, or ports in use.
-    """
-    for name in options:
-        if name not in ("echo_s", "paced", "ahead"):
-            raise InputError(f"the fr3 emulator has no option {name!r}; known options: echo_s, paced, ahead")
-    echo_s = float(options.get("echo_s", 0.2))
-    if not 0.02 <= echo_s <= 5:
-        raise InputError(f"the fr3 emulator: echo_s must be from 0.02 to 5, found {echo_s:g}")
-    return Fr3(loopback(host), fixture, echo_s, bool(options.get("paced", True)), bool(options.get("ahead")))
+def build(options: Fr3EmulatorOptions, *, host: str, fixture: Mapping[str, Any]) -> Fr3:
+    """An FR3 on `host`. Raises InputError for a host that is not loopback, or ports in use."""
+    return Fr3(loopback(host), fixture, options.echo_s, options.paced, options.ahead)

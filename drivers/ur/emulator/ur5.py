@@ -11,14 +11,10 @@ from typing import Any
 from labctl.drivers.common.robot_tables import UR5
 from labctl.drivers.sim.control_link import loopback
 from labctl.drivers.ur.emulator.controller import UrController
+from labctl.drivers.ur.options import UrEmulatorOptions
 
-from labctl.errors import InputError
 
-
-def build(options: Mapping[str, Any], *, host: str, fixture: Mapping[str, Any]) -> UrController:
-    """On `host`. Option: start = "running" (default) or "power_off". Raises InputError for another."""
-    start = options.get("start", "running")
-    if set(options) - {"start"} or start not in ("running", "power_off"):
-        raise InputError(f'the ur5 emulator has one option, start = "running" or "power_off"; found {dict(options)}')
+def build(options: UrEmulatorOptions, *, host: str, fixture: Mapping[str, Any]) -> UrController:
+    """On `host`. Raises InputError for one that is not loopback."""
     version = (3, 15, 4, 106291)
-    return UrController(UR5, loopback(host), fixture, rate_hz=125.0, version=version, off=start == "power_off")
+    return UrController(UR5, loopback(host), fixture, rate_hz=125.0, version=version, off=options.start == "power_off")

@@ -1,12 +1,9 @@
 """Every state of a controller is one line that says what it is and what to do."""
 
 import pytest
-from labctl.drivers.common.options import Options
 from labctl.drivers.franka import words as franka_words
 from labctl.drivers.robotiq.scales import fault_words
 from labctl.drivers.ur import words as ur_words
-
-from labctl.errors import InputError
 
 MODES = ("Idle", "Move", "Guiding", "Reflex", "UserStopped", "AutomaticErrorRecovery", "Other")
 
@@ -36,22 +33,3 @@ def test_a_ur_is_idle_only_when_it_runs_our_program_in_a_normal_state(mode: int,
 def test_a_gripper_that_is_active_and_sound_has_no_words_and_all_others_do() -> None:
     assert fault_words(3, 0) == ""
     assert all(fault_words(state, 0) for state in (0, 1, 2)) and fault_words(3, 10) == "undervoltage"
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ({"speed": 3}, "speed must be a number from 0 to 1, found 3"),
-        ({"speed": True}, "speed must be a number"),
-        ({"home": [1, 2]}, "home must be a list of 3 numbers"),
-        ({"home": [1, 2, float("nan")]}, "a list of 3 finite numbers"),
-        ({"mode": "fast"}, "mode must be one of 'slow', 'steady', found 'fast'"),
-        ({"haste": 1}, "no option 'haste'; known options: speed, home, mode"),
-    ],
-)
-def test_a_bad_option_is_one_line_naming_what_is_allowed(given: dict, says: str) -> None:
-    with pytest.raises(InputError, match=says.replace("(", "\\(")):
-        options = Options("robot", given, ("speed", "home", "mode"))
-        options.number("speed", 0.5, 0.0, 1.0)
-        options.numbers("home", None, 3)
-        options.choice("mode", "slow", ("slow", "steady"))

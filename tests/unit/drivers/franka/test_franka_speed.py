@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import slowed
-from labctl.drivers.common.options import Options
 from labctl.drivers.common.robot_tables import FR3
+from labctl.drivers.franka.options import FrankaOptions
 
 from labctl.errors import DeviceRefused
 
@@ -26,9 +26,9 @@ def _limit(value: float) -> Any:
 
 def _link(servo: str, table: dict[str, Any]) -> Any:
     pytest.importorskip("franky")
-    from labctl.drivers.franka.robot import KNOWN, FrankaLink
+    from labctl.drivers.franka.robot import FrankaLink
 
-    link = FrankaLink("127.0.0.1", FR3, Options("franka", {"servo": servo}, KNOWN), table)
+    link = FrankaLink(FR3, FrankaOptions.read({"host": "127.0.0.1", "servo": servo}, "franka"), table)
     matrix = np.eye(4)
     tip, turn = kinematics.jacobian(FR3.chain, FR3.home[None, :])[1:]
     matrix[:3, :3], matrix[:3, 3] = turn[0], tip[0]

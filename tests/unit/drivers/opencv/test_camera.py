@@ -227,7 +227,7 @@ def test_a_cut_file_ends_early_but_cleanly(film: Path, tmp_path: Path) -> None:
         ({"source": "http://h/", "gain": 3}, "gain means nothing for a url"),
         ({"source": 0, "fourcc": "MJPEG"}, 'fourcc must be four letters such as "MJPG"'),
         ({"source": 0, "exposure_s": 30}, "exposure_s must be a number from 0.0001 to 10"),
-        ({"source": 0, "exposure": 30}, "no option 'exposure'; known options: source"),
+        ({"source": 0, "exposure": 30}, "no option 'exposure'; did you mean 'exposure_s'"),
         ({"source": 0, "frozen_s": -1}, "frozen_s must be a number from 0"),
     ],
 )

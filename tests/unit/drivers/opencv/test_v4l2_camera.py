@@ -226,6 +226,6 @@ def test_a_devices_model_and_serial_are_the_kernels(tmp_path: Path, monkeypatch:
     (usb / "serial").write_text("ABC123\n")
     (folder / "device").symlink_to(interface)
     monkeypatch.setattr(camera_source, "SYSFS", tmp_path / "class")
-    source = camera_source.parse_source(4, "x")
+    source = camera_source.parse_source(4)
     assert camera_source.device_names(source) == ("HD Pro Webcam C920", "ABC123")
-    assert camera_source.device_names(camera_source.parse_source(5, "x")) == ("unknown", None)
+    assert camera_source.device_names(camera_source.parse_source(5)) == ("unknown", None)

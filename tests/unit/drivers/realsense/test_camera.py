@@ -243,13 +243,13 @@ def test_an_option_that_reads_back_differently_is_refused() -> None:
     [
         ({"serial": 123}, "serial must be a text, found 123"),
         ({"color_sensor": {"exposition": 3}}, "color_sensor has no option 'exposition'"),
-        ({"color_sensor": {"exposure": "long"}}, "color_sensor.exposure must be a number, true or false"),
-        ({"depth_sensor": 3}, "depth_sensor must be a table"),
+        ({"color_sensor": {"exposure": "long"}}, "color_sensor must be a table of librealsense's options"),
+        ({"depth_sensor": 3}, "depth_sensor must be a table of"),
         ({"pace": False}, "pace means nothing for a camera"),
         ({"file": "no-such.db3"}, "there is no file no-such.db3"),
         ({"file": __file__, "serial": "x"}, "serial means nothing for a recording"),
         ({"depth": 1}, "depth must be true or false"),
-        ({"laser": 1}, "no option 'laser'; known options: serial, depth"),
+        ({"laser": 1}, "no option 'laser'; known options: width"),
     ],
 )
 def test_a_bad_option_is_one_line(options: dict[str, Any], says: str) -> None:

@@ -7,19 +7,20 @@ import numpy as np
 import pytest
 from labctl.drivers.common import kinematics, robot_tables
 from labctl.drivers.sim import draw, scenery
-from labctl.drivers.sim.camera import build, joint_points
+from labctl.drivers.sim.camera import joint_points
 from labctl.drivers.sim.scenery import Tote
 
 from labctl.clock import MILLISECOND, SECOND
-from labctl.devices import Camera
+from labctl.devices import Camera, load
 from labctl.errors import InputError
 
 FIXTURE = tomllib.loads((Path(__file__).parents[4] / "fixtures" / "two_totes.toml").read_text())
+SIZE = {"width": 320, "height": 240, "rate_hz": 10.0}
 KINDS = [entry["name"] for entry in FIXTURE["object"]]
 
 
 def camera(view: str = "over_shoulder", **options) -> Camera:
-    made = build({"view": view, **options}, cell={}, fixture=FIXTURE)
+    made = load("sim_camera", {**SIZE, "view": view, **options}, cell={}, fixture=FIXTURE)
     made.connect(0)
     return made
 
@@ -134,7 +135,7 @@ def test_a_frame_comes_when_it_is_due_and_not_before():
 
 
 def test_device_time_is_the_cameras_own_clock():
-    made = build({}, cell={}, fixture=FIXTURE)
+    made = load("sim_camera", SIZE, cell={}, fixture=FIXTURE)
     made.connect(7 * SECOND)
     frame = made.grab(17 * SECOND)
     assert frame.host_ns == 17 * SECOND
@@ -143,11 +144,14 @@ def test_device_time_is_the_cameras_own_clock():
 
 @pytest.mark.parametrize(
     ("options", "text"),
-    [({"view": "above"}, "no view 'above'; it knows over_shoulder, wrist"), ({"vew": "wrist"}, "no option 'vew'")],
+    [
+        ({"view": "above"}, 'view must be one of "over_shoulder", "wrist", found'),
+        ({"vew": "wrist"}, "no option 'vew'; did you mean 'view'"),
+    ],
 )
 def test_a_wrong_option_is_one_clear_line(options, text):
     with pytest.raises(InputError, match=text):
-        build(options, cell={}, fixture=FIXTURE)
+        load("sim_camera", {**SIZE, **options}, cell={}, fixture=FIXTURE)
 
 
 def test_an_unknown_object_is_a_plain_block():

@@ -7,37 +7,33 @@ import pytest
 from hypothesis import given as given_by
 from hypothesis import settings
 from hypothesis import strategies as st
-from labctl.drivers.sim import fr3 as sim_fr3
-from labctl.drivers.sim import person
-from labctl.drivers.sim import policy as sim_policy
-from labctl.drivers.sim import ur5 as sim_ur5
 from labctl.drivers.sim.picker import difficulties
 
-from labctl.devices import Observation
+from labctl.devices import Observation, load
 from labctl.errors import DeviceLost, InputError
 
 
 @pytest.fixture(scope="module")
 def fr3(given):
-    return sim_fr3.build({}, **given)
+    return load("sim_fr3", {}, **given)
 
 
 def _policy(given, **options):
-    return sim_policy.build(options, **given)
+    return load("sim_policy", options, **given)
 
 
 @pytest.mark.parametrize("arm", ["fr3", "ur5"])
 @pytest.mark.parametrize("thing", ["wooden spoons", "batteries"])
 def test_a_person_moves_every_item_in_about_ten_seconds_each(rig, given, given_ur5, arm, thing):
-    robot = sim_fr3.build({}, **given) if arm == "fr3" else sim_ur5.build({}, **given_ur5)
-    run = rig.episode(robot, person.build({}, **given), seed=2, thing=thing)
+    robot = load("sim_fr3", {}, **given) if arm == "fr3" else load("sim_ur5", {}, **given_ur5)
+    run = rig.episode(robot, load("sim_person", {}, **given), seed=2, thing=thing)
     assert (run.reason, len(run.of("success"))) == ("all_done", 4)
     assert 6.0 < run.end_s / 4 < 14.0
 
 
 @pytest.mark.parametrize("arm", ["fr3", "ur5"])
 def test_a_swift_policy_moves_items_on_either_arm(rig, given, given_ur5, arm):
-    robot = sim_fr3.build({}, **given) if arm == "fr3" else sim_ur5.build({}, **given_ur5)
+    robot = load("sim_fr3", {}, **given) if arm == "fr3" else load("sim_ur5", {}, **given_ur5)
     moved = [len(rig.episode(robot, _policy(given, skill="swift"), seed=seed).of("success")) for seed in range(3)]
     assert sum(moved) >= 8
 
@@ -69,7 +65,7 @@ def test_items_are_conserved_and_each_is_reported_once(rig, given, fr3, seed, sk
 
 
 def test_events_come_in_order_and_within_their_tick(rig, given, fr3):
-    run = rig.episode(fr3, person.build({}, **given), seed=5)
+    run = rig.episode(fr3, load("sim_person", {}, **given), seed=5)
     times = [event.t_ns for event in run.events]
     assert times == sorted(times) and times[-1] <= run.end_s * 1e9
 
@@ -78,7 +74,9 @@ def test_name_and_start_up_do_not_change_behaviour(rig, given):
     """Blinding rests on it: two arms of equal options but for endpoint and load_s leave the same record."""
     a = _policy(given, skill="steady", endpoint="sim://a", load_s=0.0)
     b = _policy(given, skill="steady", endpoint="sim://b", load_s=4.0)
-    one, two = (rig.episode(sim_fr3.build({}, **given), policy, seed=3, budget_s=40.0, keep=True) for policy in (a, b))
+    one, two = (
+        rig.episode(load("sim_fr3", {}, **given), policy, seed=3, budget_s=40.0, keep=True) for policy in (a, b)
+    )
     assert (a.load_s, b.load_s) == (0.0, 4.0)
     assert one.events == two.events
     for left, right in zip(one.batches, two.batches, strict=True):
@@ -126,21 +124,24 @@ def test_difficulty_comes_from_the_fixture(given):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"skil": "swift"}, "no option 'skil'; known options: skill, endpoint, load_s, warm_s, latency_s, adapt_s"),
-        ({"skill": "brilliant"}, "no skill 'brilliant'; known skills: swift, steady, halting, clumsy, slow"),
-        ({"load_s": -1}, "load_s must be seconds, 0 or more, found -1"),
-        ({"latency_s": float("nan")}, "latency_s must be seconds"),
-        ({"crash_at": "dawn"}, 'crash_at must be "load" or "infer"'),
+        (
+            {"skil": "swift"},
+            "no option 'skil'; did you mean 'skill'.; known options: skill, endpoint, load_s, warm_s, latency_s",
+        ),
+        ({"skill": "brilliant"}, 'must be one of "swift", "steady", "halting", "clumsy", "slow", found'),
+        ({"load_s": -1}, "load_s must be a number, 0 or more, found -1"),
+        ({"latency_s": float("nan")}, "latency_s must be a number, 0 or more, found nan"),
+        ({"crash_at": "dawn"}, 'crash_at must be one of "load", "infer"'),
     ],
 )
 def test_a_wrong_option_is_one_line_that_names_the_right_ones(given, options, says):
     with pytest.raises(InputError, match=says):
-        sim_policy.build(options, **given)
+        load("sim_policy", options, **given)
 
 
 def test_a_person_has_no_skill_to_choose(given):
     with pytest.raises(InputError, match="known options: load_s, crash_at"):
-        person.build({"skill": "swift"}, **given)
+        load("sim_person", {"skill": "swift"}, **given)
 
 
 def test_a_controller_told_to_crash_does_so_on_cue(given, fr3):

@@ -10,10 +10,9 @@ from hypothesis import given as given_by
 from hypothesis import settings
 from hypothesis import strategies as st
 from labctl.drivers.common import kinematics
-from labctl.drivers.sim import fr3, ur5
 from labctl.drivers.sim.world import RELEASE_M
 
-from labctl.devices import Setpoints
+from labctl.devices import Setpoints, load
 from labctl.errors import DeviceRefused, InputError
 
 SCENE = {"object": "batteries", "layout": "layout-1", "items": 4}
@@ -22,7 +21,7 @@ PERIOD_NS = 10_000_000
 
 @pytest.fixture
 def robot(given):
-    arm = fr3.build({}, **given)
+    arm = load("sim_fr3", {}, **given)
     arm.stage(SCENE, 1, 0)
     return arm
 
@@ -228,7 +227,7 @@ def test_a_target_out_of_the_box_is_answered_inside_it_and_noted_once(robot):
 def test_the_same_seed_stages_the_same_scene_and_another_does_not(given, seed):
     scenes = []
     for s in (seed, seed, seed + 1):
-        arm = fr3.build({}, **given)
+        arm = load("sim_fr3", {}, **given)
         arm.stage(SCENE, s, 0)
         scenes.append(arm.observe()["items"])
     assert (scenes[0] == scenes[1]).all()
@@ -246,7 +245,7 @@ def test_the_layout_says_which_tote_is_the_target(robot, layout, side):
 @settings(max_examples=30, deadline=None)
 @given_by(seed=st.integers(0, 2**63), n=st.integers(1, 12))
 def test_staged_items_lie_in_the_source_tote_apart_from_each_other(given, seed, n):
-    arm = fr3.build({}, **given)
+    arm = load("sim_fr3", {}, **given)
     arm.stage({**SCENE, "items": n}, seed, 0)
     items = arm.world.pose
     assert all(arm.world.source.beyond(x, y) < -0.03 for x, y in items[:, :2])
@@ -267,9 +266,9 @@ def test_a_scene_the_fixture_does_not_know_is_refused(robot, change, says):
 
 
 def test_a_simulated_robot_takes_no_options_and_only_its_own_limits(given, given_ur5):
-    with pytest.raises(InputError, match="no options, found: speed"):
-        fr3.build({"speed": 2}, **given)
+    with pytest.raises(InputError, match="no options, found 'speed'"):
+        load("sim_fr3", {"speed": 2}, **given)
     with pytest.raises(InputError, match="list of 6 numbers"):
-        ur5.build({}, **given)
+        load("sim_ur5", {}, **given)
     with pytest.raises(InputError, match="two totes, found 1"):
-        ur5.build({}, cell=given_ur5["cell"], fixture={**given["fixture"], "tote": given["fixture"]["tote"][:1]})
+        load("sim_ur5", {}, cell=given_ur5["cell"], fixture={**given["fixture"], "tote": given["fixture"]["tote"][:1]})

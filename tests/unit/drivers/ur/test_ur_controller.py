@@ -6,14 +6,15 @@ import sys
 import threading
 import tomllib
 
-from labctl.drivers.ur.emulator.ur5e import build
 from support.emulators import address
 from support.robot_rig import ROOT
+
+from labctl.devices import load
 
 
 def test_it_can_be_asked_for_its_counts_while_it_goes_on_counting() -> None:
     fixture = tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text())
-    controller = build({}, host=address(), fixture=fixture)
+    controller = load("labctl.drivers.ur.emulator.ur5e", {}, host=address(), fixture=fixture)
     controller._unsent.extend(range(controller._unsent.maxlen or 0))
     end, interval = threading.Event(), sys.getswitchinterval()
 

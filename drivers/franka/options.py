@@ -1,0 +1,54 @@
+"""Options of an FR3, of its hand, and of the emulated controller."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from labctl.drivers.common.options import RobotOptions
+from pydantic import Field
+
+from labctl.config.cell_schema import Point
+from labctl.config.options import Options
+
+Servo = Literal["velocity", "cartesian"]
+StateSource = Literal["auto", "network", "client"]
+# At 1.0 franky 2.0.0 requests more acceleration than an FR3 allows (measured).
+FACTOR_CAP = 0.5
+
+
+class FrankaOptions(RobotOptions):
+    """An FR3 through franky."""
+
+    DOF = 7
+    GRIPPER = "franka_hand"
+
+    # No streamed positions: replaced every 10 ms, franky's position motions break the FR3's jerk limit (measured).
+    servo: Servo = Field("velocity", description="how setpoints are handed to the 1 kHz loop")
+    realtime: Literal["ignore", "enforce"] = Field(
+        "ignore", description='"enforce" on a PREEMPT_RT kernel: franky then refuses to run without one'
+    )
+    dynamics_factor: float = Field(FACTOR_CAP, ge=0.01, le=FACTOR_CAP, description="of franky's limits")
+    load_kg: float = Field(0.0, ge=0, le=5, description="of a load beside the end effector set in Desk")
+    load_com_m: Point = Field((0.0, 0.0, 0.0), description="its centre of mass, from the flange")
+    collision_torque_nm: float = Field(20.0, ge=1, le=100, description="above it, in any joint, the robot stops itself")
+    collision_force_n: float = Field(30.0, ge=1, le=150, description="above it, along any axis, the robot stops itself")
+    states: StateSource = Field(
+        "auto", description="network: every state, needs CAP_NET_RAW; client: franky's newest; auto: network if allowed"
+    )
+
+
+class FrankaHandOptions(Options):
+    """The Franka Hand; ranges are of its data sheet."""
+
+    speed_m_s: float = Field(0.1, ge=0.01, le=0.2, description="of the fingers")
+    force_n: float = Field(20.0, ge=1, le=70, description="of a grasp")
+
+
+class Fr3EmulatorOptions(Options):
+    """An emulated FR3."""
+
+    echo_s: float = Field(0.2, ge=0.02, le=5, description="without an answer for so long, it stops a motion")
+    paced: bool = Field(True, description="one cycle in a millisecond; false: as fast as it is answered")
+    ahead: bool = Field(
+        False, description="before other programs of this machine, if allowed: a real controller has its own computer"
+    )

@@ -1,0 +1,54 @@
+"""Options of a camera that OpenCV reads."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from labctl.drivers.common.options import frozen_field
+from labctl.drivers.opencv.source import Source, parse_source
+from pydantic import Field, field_validator, model_validator
+
+from labctl.config.options import CameraOptions
+
+OF_DEVICE = ("fourcc", "exposure_s", "gain", "white_balance_k", "focus")
+FOREIGN = {"device": ("pace",), "url": ("pace", *OF_DEVICE), "file": ("frozen_s", *OF_DEVICE)}
+
+
+class OpencvOptions(CameraOptions):
+    """A USB camera, a network camera, or a video file. What is not set of a device stays as the camera has it."""
+
+    source: int | str = Field(
+        description='best "/dev/v4l/by-id/…", which does not change',
+        json_schema_extra={"allowed": "an index, a device, a URL (http, https, rtsp) or a file"},
+    )
+    frozen_s: float = frozen_field()
+    pace: bool = Field(True, description="of a file: at its own times, or as fast as it is read")
+    fourcc: str | None = Field(
+        None,
+        description="format of a device's pictures",
+        pattern="^[ -~]{4}$",
+        json_schema_extra={"allowed": 'four letters such as "MJPG"'},
+    )
+    exposure_s: float | None = Field(None, ge=1e-4, le=10, description="of a device, fixed")
+    gain: float | None = Field(None, ge=0, le=1e4, description="of a device, in its own unit")
+    white_balance_k: float | None = Field(None, ge=1000, le=12000, description="of a device, fixed")
+    focus: float | None = Field(None, ge=0, le=1e4, description="of a device, fixed, in its own unit")
+
+    @property
+    def found(self) -> Source:
+        """The source that is named."""
+        return parse_source(self.source)
+
+    @field_validator("source")
+    @classmethod
+    def _is_a_source(cls, given: int | str) -> int | str:
+        parse_source(given)
+        return given
+
+    @model_validator(mode="after")
+    def _fits_its_source(self) -> Self:
+        sort = self.found.sort
+        for name in FOREIGN[sort]:
+            if name in self.model_fields_set:
+                raise ValueError(f"{name} means nothing for a {sort}; leave it out")
+        return self

@@ -1,0 +1,72 @@
+"""Options of the simulated drivers, and of those that wrap or replay another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from labctl.config.cell_schema import Text
+from labctl.config.options import CameraOptions, Options, Wrapped
+
+Seconds = Annotated[float, Field(ge=0)]
+SkillName = Literal["swift", "steady", "halting", "clumsy", "slow"]
+CrashAt = Literal["load", "infer"]
+
+
+class SimPerson(Options):
+    """A simulated person."""
+
+    load_s: Seconds = Field(0.0, description="what loading takes, before the clock")
+    crash_at: CrashAt | None = Field(None, description="fail there, to test what labctl does then")
+
+
+class SimPolicy(Options):
+    """A simulated policy."""
+
+    skill: SkillName = Field("steady", description="how well and how fast it works")
+    endpoint: str = Field("", description="taken and not used, so that a protocol reads like one with real policies")
+    load_s: Seconds = Field(0.0, description="what loading takes, before the clock")
+    warm_s: Seconds = Field(0.0, description="what the first answer takes, before the clock")
+    latency_s: Seconds | None = Field(None, description="what an answer takes, in place of the skill's own")
+    adapt_s: Seconds | None = Field(None, description="how long it stands when the instruction has changed")
+    crash_at: CrashAt | None = Field(None, description="fail there, to test what labctl does then")
+
+
+class SimCameraOptions(CameraOptions):
+    """A simulated camera."""
+
+    view: Literal["over_shoulder", "wrist"] = Field("over_shoulder", description="where it stands")
+
+
+class Replay(Options):
+    """A recorded arm."""
+
+    file: Text = Field(description="an .npz of a recorded arm/state stream, as `labctl export … --to npz` writes it")
+    arm: Literal["fr3", "ur5", "ur5e"] = Field("fr3", description="the robot that was recorded")
+
+
+class WrappingOptions(Options):
+    """Of a driver around another one."""
+
+    driver: Text = Field(description="the name of the driver inside")
+    driver_options: dict[str, Any] = Field(default_factory=dict, description="the options of the driver inside")
+
+    def wrapped(self) -> Sequence[Wrapped]:
+        return (Wrapped("driver_options", self.driver, self.driver_options),)
+
+
+class Emulated(WrappingOptions):
+    """A real driver in front of an emulated controller; its options need the emulator's `host`."""
+
+
+class Faults(WrappingOptions):
+    """A driver that fails on cue, for tests."""
+
+    verb: Text = Field(description="the method that fails")
+    after: Annotated[int, Field(ge=0)] = Field(0, description="how many calls still go well")
+    fault: Literal["delay", "raise", "refuse", "hang", "exit"] = Field(
+        description="wait, raise DeviceLost, raise DeviceRefused, never return, or end the process"
+    )
+    delay_s: Annotated[float, Field(ge=0, le=1e6)] = Field(0.0, description="how long a delay is")

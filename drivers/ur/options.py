@@ -1,0 +1,41 @@
+"""Options of a UR5 or UR5e, and of the emulated controllers."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from labctl.drivers.common.options import RobotOptions
+from pydantic import Field
+
+from labctl.config.cell_schema import Point
+from labctl.config.options import Options
+
+Model = Literal["ur5", "ur5e"]
+Servo = Literal["joint", "cartesian", "velocity"]
+
+
+class UrOptions(RobotOptions):
+    """A UR5 (CB3) or UR5e through ur_rtde."""
+
+    DOF = 6
+    GRIPPER = "robotiq_socket"
+
+    model: Model = Field("ur5e", description="which robot")
+    servo: Servo = Field("joint", description="servoJ, servoL or speedL")
+    payload_kg: float = Field(0.0, ge=0, le=5, description="gripper with coupling; 0 leaves what is set at the pendant")
+    payload_cog_m: Point = Field((0.0, 0.0, 0.05), description="its centre of gravity, from the flange")
+    lookahead_s: float = Field(0.1, ge=0.03, le=0.2, description="of servoJ and servoL")
+    gain: float = Field(300.0, ge=100, le=2000, description="of servoJ and servoL")
+    register_offset: Literal["lower", "upper"] = Field(
+        "lower", description='"upper" where another fieldbus owns the lower registers'
+    )
+    power_on: bool = Field(
+        False, description="an operator's acknowledgement may power the robot on and open its brakes"
+    )
+    watchdog_hz: float = Field(4.0, ge=1, le=50, description="the robot stops when nothing came for one period")
+
+
+class UrEmulatorOptions(Options):
+    """An emulated UR."""
+
+    start: Literal["running", "power_off"] = Field("running", description="the state it begins in")

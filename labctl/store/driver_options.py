@@ -1,0 +1,56 @@
+"""The options of the drivers that a cell and a protocol name, checked against what each driver declares.
+
+May not: import a vendor's library for a driver that ships with labctl, or connect to anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from labctl.config.cell_schema import Cell
+from labctl.config.options import CameraOptions, Options
+from labctl.config.protocol_schema import Arm
+from labctl.config.toml_text import Document, Location
+from labctl.devices import options_type
+from labctl.errors import InputError, OptionError
+
+
+def check_cell_options(cell: Cell) -> None:
+    """Refuse, at its line of the cell file, the first wrong option of robot, gripper, cameras and hand device.
+
+    Raises InputError: what was found, what is allowed.
+    """
+    _check(cell, ("robot", "driver"), cell.robot.driver, ("robot", "options"), cell.robot.options)
+    for index, camera in enumerate(cell.camera):
+        at = ("camera", index)
+        sized = {**camera.options, **{name: getattr(camera, name) for name in CameraOptions.OF_TABLE}}
+        _check(cell, (*at, "driver"), camera.driver, (*at, "options"), sized)
+    if cell.teleop is not None:
+        _check(cell, ("teleop", "device"), cell.teleop.driver, ("teleop", "options"), cell.teleop.options)
+    if cell.cell.operator != "console":
+        _check(cell, ("cell", "operator"), cell.cell.operator, ("cell", "operator"), {})
+
+
+def check_arm_options(protocol: Document, arms: Iterable[Arm]) -> None:
+    """The same for the controllers of a protocol's arms, whose options hold their policy cards as tables."""
+    for index, arm in enumerate(arms):
+        at = ("arm", index)
+        _check(protocol, (*at, "controller"), arm.controller, (*at, "options"), arm.options)
+
+
+def _check(document: Document, named_at: Location, driver: str, at: Location, given: Mapping[str, Any]) -> None:
+    try:
+        table = options_type(driver)
+    except InputError as error:
+        raise document.refusal(named_at, str(error)) from None
+    if table is None:
+        return
+    try:
+        found = table.read(given, driver)
+        inside = found.wrapped() if isinstance(found, Options) else ()
+    except OptionError as error:
+        of_table = at[0] == "camera" and error.at and error.at[0] in CameraOptions.OF_TABLE
+        raise document.refusal((*at[:-1], *error.at) if of_table else (*at, *error.at), error.message) from None
+    for other in inside:
+        _check(document, (*at, other.key), other.driver, (*at, other.key), other.options)
