@@ -92,7 +92,7 @@ def _open(path: str | None) -> Any:
         mice = [entry for entry in found if "space" in (entry.get("product_string") or "").lower()]
         if not mice:
             raise DeviceLost("no SpaceMouse found; plug it in, and check that this user may read its hidraw device")
-        path = mice[0]["path"].decode()
+        path = str(mice[0]["path"].decode())
     made = hid.device()
     try:
         made.open_path(path.encode())

@@ -96,7 +96,7 @@ def test_a_cell_with_an_unknown_driver_could_not(tmp_path: Path):
     text = (ROOT / "hw_configs" / "sim_fr3.toml").read_text()
     cell.write_text(text.replace('driver = "sim_fr3"', 'driver = "sim_fr4"'))
     failed = [check for check in doctor.check_cell(cell, tmp_path) if check.level == "fail"]
-    assert [check.name for check in failed] == ["arm"]
+    assert [check.name for check in failed] == ["cell"]
     assert "sim_fr3" in failed[0].text
 
 
