@@ -19,7 +19,7 @@ class OpencvOptions(CameraOptions):
 
     source: int | str = Field(
         description='best "/dev/v4l/by-id/…", which does not change',
-        json_schema_extra={"allowed": "an index, a device, a URL (http, https, rtsp) or a file"},
+        json_schema_extra={"allowed": "an index, a device, a URL or a file"},
     )
     frozen_s: float = frozen_field()
     pace: bool = Field(True, description="of a file: at its own times, or as fast as it is read")

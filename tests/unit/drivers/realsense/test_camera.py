@@ -249,7 +249,7 @@ def test_an_option_that_reads_back_differently_is_refused() -> None:
         ({"file": "no-such.db3"}, "there is no file no-such.db3"),
         ({"file": __file__, "serial": "x"}, "serial means nothing for a recording"),
         ({"depth": 1}, "depth must be true or false"),
-        ({"laser": 1}, "no option 'laser'; known options: width"),
+        ({"laser": 1}, "no option 'laser'"),
     ],
 )
 def test_a_bad_option_is_one_line(options: dict[str, Any], says: str) -> None:
