@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from labctl.clock import MILLISECOND, SECOND
@@ -15,6 +16,7 @@ from labctl.config.cell_schema import Cell
 from labctl.core.events import EndReason, digest
 from labctl.core.published_state import Hand, Proposal
 from labctl.core.trial_table import Trial
+from labctl.errors import StateError
 
 GO_PATIENCE_NS = 2 * SECOND  # from start to go
 CLOSE_PATIENCE_NS = 15 * SECOND  # from the end to everything delivered
@@ -28,9 +30,35 @@ def lost_reason(name: str) -> EndReason:
     return EndReason.CAMERA_LOST if name.startswith("camera:") else LOST[name]
 
 
+class Phase(StrEnum):
+    """Where an episode stands between reveal and sealed recording."""
+
+    ARMING = "arming"  # the controller loads and warms; nothing has moved
+    STARTED = "started"  # the lease is given; the first observation from now on is go
+    RUNNING = "running"
+    CLOSING = "closing"  # ended; recorder and cameras deliver
+    DIGESTING = "digesting"  # everything is there and is being looked at
+    SEALED = "sealed"
+
+
+FOLLOWS: Mapping[Phase, frozenset[Phase]] = {
+    Phase.ARMING: frozenset({Phase.STARTED}),
+    Phase.STARTED: frozenset({Phase.RUNNING, Phase.CLOSING}),
+    Phase.RUNNING: frozenset({Phase.CLOSING}),
+    Phase.CLOSING: frozenset({Phase.DIGESTING}),
+    Phase.DIGESTING: frozenset({Phase.SEALED}),
+    Phase.SEALED: frozenset(),
+}
+MOVING = frozenset({Phase.STARTED, Phase.RUNNING})
+
+
 @dataclass
 class Rollout:
-    """An episode in flight. Times are monotonic ns; `epoch` is the motion lease's."""
+    """An episode in flight. Times are monotonic ns; `epoch` is the motion lease's.
+
+    Its phase changes by `start`, `go`, `end`, `digest` and `seal` alone, which raise StateError for a phase that may
+    not follow (`FOLLOWS`). A void takes the rollout away, whatever its phase.
+    """
 
     trial: str
     episode: str
@@ -41,19 +69,14 @@ class Rollout:
     items: int
     producers: list[str]
     cameras: list[str]
-    operator_ready: bool = False
-    opened: bool = False
-    ready: bool = False
-    started_ns: int | None = None
-    go_ns: int | None = None
     switches: Sequence[Mapping[str, Any]] = ()  # as CampaignOpened has them
-    switches_sent: int = 0
+    operator_ready: bool = field(default=False, init=False)
+    opened: bool = field(default=False, init=False)  # by the recorder
+    ready: bool = field(default=False, init=False)  # the controller is loaded and warmed
+    switches_sent: int = field(default=0, init=False)
     switched: dict[int, int] = field(default_factory=dict)  # number of a switch -> when the controller took it
-    items_done: int = 0
+    items_done: int = field(default=0, init=False)
     operations: list[dict[str, Any]] = field(default_factory=list)
-    reason: EndReason | None = None
-    end_ns: int | None = None
-    closing_since_ns: int | None = None
     closed: Mapping[str, Any] | None = None
     videos: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
@@ -62,17 +85,70 @@ class Rollout:
     gaps: list[Mapping[str, Any]] = field(default_factory=list)  # journalled while the episode went on
     driven: int | None = None  # number of the intervention in which a hand device has the arm
     hand: Hand | None = None  # of a person's trial: what their device says (`devices.ByHand`)
-    digesting: bool = False
-    sealed: bool = False
+    _phase: Phase = field(default=Phase.ARMING, init=False)
+    _started_ns: int = field(default=0, init=False)
+    _go_ns: int | None = field(default=None, init=False)
+    _end: tuple[EndReason, int] | None = field(default=None, init=False)
+    _closing_since_ns: int = field(default=0, init=False)
+
+    @property
+    def phase(self) -> Phase:
+        return self._phase
+
+    @property
+    def go_ns(self) -> int | None:
+        return self._go_ns
+
+    @property
+    def reason(self) -> EndReason | None:
+        """Why it ended; None before."""
+        return None if self._end is None else self._end[0]
+
+    @property
+    def end_ns(self) -> int | None:
+        return None if self._end is None else self._end[1]
 
     @property
     def deadline_ns(self) -> int | None:
-        return None if self.go_ns is None else self.go_ns + self.budget_ns
+        return None if self._go_ns is None else self._go_ns + self.budget_ns
 
     @property
     def moving(self) -> bool:
         """The lease is to be renewed: started and not ended."""
-        return self.started_ns is not None and self.reason is None
+        return self._phase in MOVING
+
+    def _enter(self, phase: Phase) -> None:
+        if phase not in FOLLOWS[self._phase]:
+            raise StateError(f"episode {self.episode} is {self._phase}; {phase} may not follow")
+        self._phase = phase
+
+    def operator_starts(self, now_ns: int) -> None:
+        """A person lets it start, not before now."""
+        self.operator_ready = True
+        self.start_due_ns = max(self.start_due_ns, now_ns)
+
+    def start(self, now_ns: int) -> None:
+        """The controller may take the first observation from now on for go."""
+        self._enter(Phase.STARTED)
+        self._started_ns = now_ns
+
+    def go(self, go_ns: int) -> None:
+        """The controller took its first observation: the clock runs."""
+        self._enter(Phase.RUNNING)
+        self._go_ns = go_ns
+
+    def end(self, reason: EndReason, end_ns: int, now_ns: int) -> None:
+        """Nothing moves any more, and the recording is closed from now on. end_ns: when it counts as ended."""
+        self._enter(Phase.CLOSING)
+        self._end, self._closing_since_ns = (reason, end_ns), now_ns
+
+    def digest(self) -> None:
+        """What there is has been delivered, and is looked at."""
+        self._enter(Phase.DIGESTING)
+
+    def seal(self) -> None:
+        """The recording is sealed."""
+        self._enter(Phase.SEALED)
 
     def lease_until(self, now_ns: int, duration_ns: int) -> int:
         """When the motion lease lapses if it is not renewed: never beyond the episode's budget."""
@@ -81,9 +157,9 @@ class Rollout:
 
     def take_operation(self, kind: str, t_ns: int, cause: str | None) -> dict[str, Any] | None:
         """The body of the OperationRecorded event for a device event, or None when it falls outside go … budget."""
-        if self.go_ns is None or self.deadline_ns is None or self.reason is not None:
+        if self._phase != Phase.RUNNING or self._go_ns is None:
             return None
-        if not self.go_ns <= t_ns <= self.deadline_ns:
+        if not self._go_ns <= t_ns <= self._go_ns + self.budget_ns:
             return None
         body = {"op_index": len(self.operations), "result": kind, "t_ns": int(t_ns), "cause": cause}
         self.operations.append(body)
@@ -93,9 +169,9 @@ class Rollout:
     @property
     def next_switch_ns(self) -> int | None:
         """When the next switch is to be sent to the controller; None before go and when none is left."""
-        if self.go_ns is None or self.switches_sent >= len(self.switches):
+        if self._go_ns is None or self.switches_sent >= len(self.switches):
             return None
-        return self.go_ns + round(self.switches[self.switches_sent]["at_s"] * SECOND)
+        return self._go_ns + round(self.switches[self.switches_sent]["at_s"] * SECOND)
 
     def due_switches(self, now_ns: int) -> list[dict[str, Any]]:
         """The switches that are due and not sent yet, as bodies of the message to the controller; each is given once,
@@ -112,28 +188,27 @@ class Rollout:
         """The body of InstructionSwitched for a controller's word that it took a switch at t_ns; None for one that was
         not sent, is known already, or whose episode is over.
         """
-        if not self.moving or self.go_ns is None or not max(self.switched, default=-1) < number < self.switches_sent:
+        running = self._phase == Phase.RUNNING and self._go_ns is not None
+        if not running or not max(self.switched, default=-1) < number < self.switches_sent:
             return None
         self.switched[number] = t_ns
         switch = self.switches[number]
         told = {"number": number, "name": switch["name"], "instruction": switch["instruction"], "t_ns": t_ns}
-        return {**told, "planned_ns": self.go_ns + round(switch["at_s"] * SECOND)}
+        return {**told, "planned_ns": self._go_ns + round(switch["at_s"] * SECOND)}
 
     def overdue(self, now_ns: int) -> EndReason | None:
         """Why the episode has to end now by the clock alone, or None."""
-        if not self.moving:
+        if self._phase == Phase.STARTED:
+            return EndReason.CONTROLLER_LOST if now_ns > self._started_ns + GO_PATIENCE_NS else None
+        if self._phase != Phase.RUNNING or self.deadline_ns is None:
             return None
-        if self.go_ns is None:
-            assert self.started_ns is not None
-            return EndReason.CONTROLLER_LOST if now_ns > self.started_ns + GO_PATIENCE_NS else None
-        assert self.deadline_ns is not None
         return EndReason.BUDGET if now_ns >= self.deadline_ns + SETTLE_NS else None
 
     def delivered(self, now_ns: int) -> bool:
-        """Everything that can still come has come, or patience has run out."""
-        if self.closing_since_ns is None:
+        """It is closing, and everything that can still come has come or patience has run out."""
+        if self._phase != Phase.CLOSING:
             return False
-        if now_ns >= self.closing_since_ns + CLOSE_PATIENCE_NS:
+        if now_ns >= self._closing_since_ns + CLOSE_PATIENCE_NS:
             return True
         waiting = [name for name in self.cameras if name not in self.videos and name not in self.lost]
         return self.closed is not None and not waiting and not self.dying
@@ -145,14 +220,14 @@ class Rollout:
 
     def next_due(self, now_ns: int) -> int | None:
         """When this episode needs to be looked at by the clock."""
-        if self.reason is not None:
-            return None if self.closing_since_ns is None or self.sealed else self.closing_since_ns + CLOSE_PATIENCE_NS
-        if self.started_ns is None:
+        if self._phase == Phase.ARMING:
             return self.start_due_ns if now_ns < self.start_due_ns else None
-        if self.deadline_ns is None:
-            return self.started_ns + GO_PATIENCE_NS + 1
-        over = self.deadline_ns + SETTLE_NS
-        return over if self.next_switch_ns is None else min(over, self.next_switch_ns)
+        if self._phase == Phase.STARTED:
+            return self._started_ns + GO_PATIENCE_NS + 1
+        if self._phase == Phase.RUNNING and self.deadline_ns is not None:
+            over = self.deadline_ns + SETTLE_NS
+            return over if self.next_switch_ns is None else min(over, self.next_switch_ns)
+        return None if self._phase == Phase.SEALED else self._closing_since_ns + CLOSE_PATIENCE_NS
 
 
 def typed(trial: Trial | None, rollout: Rollout | None) -> list[int]:

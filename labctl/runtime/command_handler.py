@@ -294,8 +294,7 @@ class Orders:
                 self._desk.say(f"{trial.id}: not run ({args.get('reason', '')})")
             case Verb.START:
                 assert self._conductor.rollout is not None
-                self._conductor.rollout.operator_ready = True
-                self._conductor.rollout.start_due_ns = max(self._conductor.rollout.start_due_ns, now_ns)
+                self._conductor.rollout.operator_starts(now_ns)
                 self.touches += 1
             case Verb.END:
                 self._end(args, now_ns, step)

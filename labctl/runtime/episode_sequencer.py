@@ -7,20 +7,20 @@ start opens exactly `arming_s` after commit for every arm, and a controller that
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
-from labctl.bus import Message, Step, Work
+from labctl.bus import Message, Step
 from labctl.clock import SECOND
 from labctl.core.events import EndReason, Kind, Touch
 from labctl.core.interlock import Hold
 from labctl.core.liveness import Presence
-from labctl.core.rollout import VOIDABLE, Rollout, lost_reason, recording_body, recording_gaps, steady_rates, stream_of
+from labctl.core.rollout import MOVING, VOIDABLE, Phase, Rollout, lost_reason, stream_of
 from labctl.core.trial import Trial
+from labctl.nodes.phase_table import On, by_kind
 from labctl.runtime.campaign_writer import Desk
-from labctl.store.footage import file_gaps
+from labctl.runtime.recording_seal import looking_over, sealed_body
 from labctl.store.frozen_cards import cameras_wanted
-from labctl.store.sealing import Findings, layout_of, look_over
+from labctl.store.sealing import Findings
 
 LEASE_RENEWALS = 3  # the lease is renewed this many times per duration
 
@@ -98,55 +98,67 @@ class Conductor:
         if message.kind == "hello":
             self._welcome(message.sender, rollout, step)
             return
-        if body.get("episode", rollout.episode) != rollout.episode:
-            return
-        if message.kind == "opened":
-            rollout.opened = True
-        elif message.kind == "ready":
-            if body.get("private") and not rollout.ready:
-                self._desk.ledger.seal_value(rollout.episode, "start_up", body["private"])
-            rollout.ready = True
-        elif message.kind == "go" and rollout.moving and rollout.go_ns is None:
-            rollout.go_ns = int(body["go_ns"])
-            self._log(Kind.GO, {"go_ns": rollout.go_ns})
-        elif message.kind == "hand":
-            rollout.hand = body["hand"]
-        elif message.kind == "event":
-            self._operation(body, step)
-        elif message.kind == "done" and rollout.moving:
-            self.end(EndReason.CONTROLLER_DONE, now_ns, now_ns, step)
-        elif message.kind == "touch" and rollout.go_ns is not None and rollout.moving:
-            self._take_over(body)
-        elif message.kind == "switched":
-            taken = rollout.take_switch(body["number"], int(body["t_ns"]))
-            if taken is not None:
-                self._log(Kind.INSTRUCTION_SWITCHED, taken)
-        elif message.kind == "gap":
-            self._mark({key: value for key, value in body.items() if key != "episode"})
-        elif message.kind == "camera":
-            self._see(body["name"], body["lost"], now_ns, step)
-        elif message.kind == "failed":
-            self.lose(body.get("name", message.sender), now_ns, step, private=body.get("private"))
-        elif message.kind == "closed":
-            rollout.closed = body
-        elif message.kind == "video":
-            rollout.videos[message.sender] = body
-        elif message.kind == "digested":
-            self._digested(body)
+        row = MESSAGES.get(message.kind)
+        if row is not None and rollout.phase in row.phases and body.get("episode", rollout.episode) == rollout.episode:
+            row.handler(self, message, now_ns, step)
+
+    def _opened(self, message: Message, now_ns: int, step: Step) -> None:
+        self._current.opened = True
+
+    def _ready(self, message: Message, now_ns: int, step: Step) -> None:
+        rollout, private = self._current, message.body.get("private")
+        if private and not rollout.ready:
+            self._desk.ledger.seal_value(rollout.episode, "start_up", private)
+        rollout.ready = True
+
+    def _go(self, message: Message, now_ns: int, step: Step) -> None:
+        go_ns = int(message.body["go_ns"])
+        self._current.go(go_ns)
+        self._log(Kind.GO, {"go_ns": go_ns})
+
+    def _hand(self, message: Message, now_ns: int, step: Step) -> None:
+        self._current.hand = message.body["hand"]
+
+    def _done(self, message: Message, now_ns: int, step: Step) -> None:
+        self.end(EndReason.CONTROLLER_DONE, now_ns, now_ns, step)
+
+    def _switched(self, message: Message, now_ns: int, step: Step) -> None:
+        taken = self._current.take_switch(message.body["number"], int(message.body["t_ns"]))
+        if taken is not None:
+            self._log(Kind.INSTRUCTION_SWITCHED, taken)
+
+    def _gap(self, message: Message, now_ns: int, step: Step) -> None:
+        self._mark({key: value for key, value in message.body.items() if key != "episode"})
+
+    def _camera(self, message: Message, now_ns: int, step: Step) -> None:
+        self._see(message.body["name"], message.body["lost"], now_ns, step)
+
+    def _failed(self, message: Message, now_ns: int, step: Step) -> None:
+        self.lose(message.body.get("name", message.sender), now_ns, step, private=message.body.get("private"))
+
+    def _closed(self, message: Message, now_ns: int, step: Step) -> None:
+        self._current.closed = message.body
+
+    def _video(self, message: Message, now_ns: int, step: Step) -> None:
+        self._current.videos[message.sender] = message.body
+
+    @property
+    def _current(self) -> Rollout:
+        assert self.rollout is not None
+        return self.rollout
 
     def _welcome(self, name: str, rollout: Rollout, step: Step) -> None:
-        if name == "controller" and rollout.started_ns is None:
+        if name == "controller" and rollout.phase == Phase.ARMING:
             step.out.append(Message("controller", "open", {"episode": rollout.episode}))
             step.out.append(Message("controller", "prepare", rollout.task))
         elif name == "recorder":  # restarted in mid-episode: producers still hold what it had not acknowledged
             step.out.append(Message("recorder", "open", {"episode": rollout.episode, "producers": rollout.producers}))
             step.out += [Message(producer, "resend") for producer in rollout.producers]
-            if rollout.closing_since_ns is not None:
+            if rollout.reason is not None:
                 step.out.append(Message("recorder", "close", {"episode": rollout.episode}))
 
-    def _operation(self, body: Mapping[str, Any], step: Step) -> None:
-        rollout = self.rollout
-        assert rollout is not None
+    def _operation(self, message: Message, now_ns: int, step: Step) -> None:
+        rollout, body = self._current, message.body
         kind, t_ns, detail = body["kind"], int(body["t_ns"]), body.get("body", {})
         if kind == "fault" and self._desk.state.faulted is None:
             self._desk.log(Kind.CELL_FAULTED, {"reason": detail.get("reason", "no reason given")})
@@ -165,10 +177,10 @@ class Conductor:
         elif rollout.moving and rollout.items_done >= rollout.items:
             self.end(EndReason.ALL_DONE, t_ns, t_ns, step)
 
-    def _take_over(self, body: Mapping[str, Any]) -> None:
+    def _take_over(self, message: Message, now_ns: int, step: Step) -> None:
         """A hand device has the arm, or gave it back."""
-        rollout = self.rollout
-        assert rollout is not None
+        body = message.body
+        rollout = self._current
         told = {"kind": Touch.TAKE_OVER, "t_ns": int(body["t_ns"])}
         if body["phase"] == "begin":
             rollout.driven = self._desk.state.trials[rollout.trial].touches
@@ -179,8 +191,7 @@ class Conductor:
 
     def _mark(self, gap: Mapping[str, Any]) -> None:
         """A gap is journalled as soon as it is known: a crash may not forget it."""
-        rollout = self.rollout
-        assert rollout is not None
+        rollout = self._current
         rollout.gaps.append(gap)
         self._log(Kind.GAP, gap)
 
@@ -222,7 +233,7 @@ class Conductor:
             rollout.lost.discard(name)  # it is restarted and asked again; only the end reason remembers
         else:
             step.out.append(Message("recorder", "lost", {"name": name}))
-        if rollout.started_ns is None:
+        if rollout.phase == Phase.ARMING:
             self.void_unstarted(str(lost_reason(name)), step)
         elif rollout.moving and name in rollout.cameras:
             rollout.unseen[stream_of(name)] = f"its process was lost: {why}"
@@ -240,7 +251,7 @@ class Conductor:
         rollout = self.rollout
         if rollout is None:
             return
-        if rollout.started_ns is None and rollout.operator_ready and now_ns >= rollout.start_due_ns:
+        if rollout.phase == Phase.ARMING and rollout.operator_ready and now_ns >= rollout.start_due_ns:
             holds = against_start()
             if rollout.opened and rollout.ready and not holds:
                 self._start(now_ns, step)
@@ -254,30 +265,23 @@ class Conductor:
             assert end_ns is not None
             self.end(overdue, end_ns, now_ns, step)
         step.out += [Message("controller", "switch", switch) for switch in rollout.due_switches(now_ns)]
-        if rollout.reason is not None and not rollout.digesting and rollout.delivered(now_ns):
+        if rollout.delivered(now_ns):
             self._digest(rollout, step)
         self._renew(now_ns, step)
 
     def _digest(self, rollout: Rollout, step: Step) -> None:
         """Everything is there: look at the videos. Without the recorder's word nothing is sealed by guessing."""
-        rollout.digesting = True
+        rollout.digest()
         step.out.append(Message("@host", "kill", {"name": "controller"}))
         self._presence.gone("controller")
         if rollout.closed is None:
             why = "the recorder did not deliver; end this run and start it again: it seals what is on disk"
             self._desk.log(Kind.CELL_FAULTED, {"reason": why})
             return
-        cameras = [name.removeprefix("camera:") for name in rollout.cameras]
-        campaign, episode = self._desk.campaign, rollout.episode
-        where = (campaign.folder, campaign.traces_url, campaign.opened["campaign"])
-        about = self._desk.state.trials[rollout.trial].condition
-        condition = next(entry for entry in self._desk.opened["conditions"] if entry["id"] == about)
-        layout = layout_of(campaign.fixture, condition)
-        step.work.append(Work(lambda: look_over(*where, episode, cameras, layout), "digested", tag=episode))
+        step.work.append(looking_over(self._desk, rollout))
 
     def _start(self, now_ns: int, step: Step) -> None:
-        rollout, desk = self.rollout, self._desk
-        assert rollout is not None
+        rollout, desk = self._current, self._desk
         private = {**rollout.task, "pins": self._pins}
         body = {
             "pins": self._pins,
@@ -288,7 +292,7 @@ class Conductor:
             "sealed": desk.ledger.seal_value(rollout.episode, "controller", private),
         }
         self._log(Kind.EPISODE_STARTED, body)
-        rollout.started_ns = now_ns
+        rollout.start(now_ns)
         self.next_lease_ns = now_ns
         self._renew(now_ns, step)
         step.out.append(Message("controller", "start", {"episode": rollout.episode, "epoch": rollout.epoch}))
@@ -305,33 +309,30 @@ class Conductor:
 
     def end(self, reason: EndReason, end_ns: int, now_ns: int, step: Step) -> None:
         """End the motion: journal it, let the lease go, close the recording."""
-        rollout = self.rollout
-        assert rollout is not None and rollout.moving
-        rollout.reason, rollout.end_ns, rollout.closing_since_ns = reason, int(end_ns), now_ns
-        self._log(Kind.EPISODE_ENDED, {"reason": str(reason), "end_ns": rollout.end_ns})
+        rollout = self._current
+        rollout.end(reason, int(end_ns), now_ns)
+        self._log(Kind.EPISODE_ENDED, {"reason": str(reason), "end_ns": int(end_ns)})
         step.out.append(Message("@lease", "lease", {"epoch": rollout.epoch, "episode": rollout.episode, "until_ns": 0}))
         step.out.append(Message("arm", "stop", {"epoch": rollout.epoch}))
         self._close(step)
 
     def stopped_by_hand(self, now_ns: int, step: Step) -> None:
         """A person stopped the robot while it moved: the operation at hand is a safety stop, and the episode ends."""
-        rollout = self.rollout
-        assert rollout is not None and rollout.moving
+        rollout = self._current
         operation = rollout.take_operation("safety_stop", now_ns, "operator stop")
         if operation is not None:
             self._log(Kind.OPERATION_RECORDED, operation)
         self.end(EndReason.SAFETY_STOP, now_ns, now_ns, step)
 
     def _close(self, step: Step) -> None:
-        rollout = self.rollout
-        assert rollout is not None
+        rollout = self._current
         close = {"episode": rollout.episode}
         step.out += [Message(name, "close", close) for name in ("controller", "arm", *rollout.cameras, "recorder")]
 
     def void_unstarted(self, reason: str, step: Step, *, who: str | None = None) -> None:
         """Void an armed episode: no motion has happened; the trial keeps its arm and is staged again."""
-        rollout = self.rollout
-        assert rollout is not None and rollout.started_ns is None
+        rollout = self._current
+        assert rollout.phase == Phase.ARMING
         body = {"reason": reason, "evidence": self._desk.state.last_seq, "confirmed_by": None, "after_go": False}
         self._desk.log(Kind.EPISODE_VOIDED, body, trial=rollout.trial, episode=rollout.episode, who=who)
         self._close(step)
@@ -340,7 +341,8 @@ class Conductor:
         self._desk.say(f"{rollout.trial}: voided before go ({reason}); the scene is staged again")
         self.rollout = None
 
-    def _digested(self, body: Mapping[str, Any]) -> None:
+    def _digested(self, message: Message, now_ns: int, step: Step) -> None:
+        body = message.body
         if "error" in body:
             why = f"the videos cannot be read: {body['error']}; end this run and start it again: it seals what is there"
             self._desk.log(Kind.CELL_FAULTED, {"reason": why})
@@ -348,24 +350,10 @@ class Conductor:
             self._seal(body["result"])
 
     def _seal(self, found: Findings) -> None:
-        rollout, desk = self.rollout, self._desk
-        assert rollout is not None and rollout.end_ns is not None and rollout.reason is not None
-        assert rollout.closed is not None
-        streams: Mapping[str, Any] = rollout.closed["streams"]
-        rates = steady_rates(desk.campaign.cell)
-        for gap in (
-            *rollout.closed["gaps"],
-            *recording_gaps(streams, rates, rollout.end_ns, marked=rollout.gaps, why=rollout.unseen),
-            *file_gaps(found.footage, {body["camera"]: body["frames"] for body in rollout.videos.values()}),
-        ):
-            self._mark(gap)
-        seal = partial(desk.ledger.seal_value, rollout.episode, "streams")
-        videos, gaps = found.footage.videos, len(rollout.gaps)
-        body = recording_body(
-            streams, rollout.closed["private"], videos, gaps, seal, clocks=found.clocks, detected=found.detected
-        )
+        rollout, desk = self._current, self._desk
+        body = sealed_body(desk, rollout, found, self._mark)
         self._log(Kind.RECORDING_SEALED, body)
-        rollout.sealed = True
+        rollout.seal()
         for name in rollout.cameras:
             if rollout.missing(name):
                 desk.say(f"{rollout.trial}: {rollout.missing(name)} frames of {name} are missing; see its gaps")
@@ -376,6 +364,28 @@ class Conductor:
             self.rollout = None
 
     def _log(self, kind: Kind, body: Mapping[str, Any]) -> None:
-        rollout = self.rollout
-        assert rollout is not None
+        rollout = self._current
         self._desk.log(kind, body, trial=rollout.trial, episode=rollout.episode)
+
+
+_ALL = frozenset(Phase)
+
+# What arrives about the episode in flight: the phases of the rollout in which it counts, and what is done.
+MESSAGES = by_kind(
+    (
+        On("opened", _ALL, Conductor._opened),
+        On("ready", _ALL, Conductor._ready),
+        On("go", frozenset({Phase.STARTED}), Conductor._go),
+        On("hand", _ALL, Conductor._hand),
+        On("event", _ALL, Conductor._operation),
+        On("done", MOVING, Conductor._done),
+        On("touch", frozenset({Phase.RUNNING}), Conductor._take_over),
+        On("switched", frozenset({Phase.RUNNING}), Conductor._switched),
+        On("gap", _ALL, Conductor._gap),
+        On("camera", _ALL, Conductor._camera),
+        On("failed", _ALL, Conductor._failed),
+        On("closed", _ALL, Conductor._closed),
+        On("video", _ALL, Conductor._video),
+        On("digested", _ALL, Conductor._digested),
+    )
+)

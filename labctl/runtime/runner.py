@@ -17,6 +17,7 @@ from labctl.core.events import EndReason, Kind
 from labctl.core.interlock import Hold, Limits, Snapshot, holds
 from labctl.core.liveness import BEAT_LIMIT_NS, Presence
 from labctl.core.published_state import PublishedState
+from labctl.core.rollout import Phase
 from labctl.core.session import Role
 from labctl.core.trial import Verb, allowed, standing
 from labctl.errors import LabctlError, StateError
@@ -88,7 +89,7 @@ class RunNode:
         rollout = self._conductor.rollout
         if rollout is not None:
             self._conductor.advance(now_ns, step, against_start=lambda: self._holds(now_ns, Verb.START))
-            if rollout.sealed:
+            if rollout.phase == Phase.SEALED:
                 self._respawn(now_ns, step, [name for name in self._cameras if name in rollout.lost])
         else:
             self._respawn(now_ns, step, self._presence.required)
@@ -96,7 +97,8 @@ class RunNode:
             if self._presence.alive("arm") and not self._shutting_down:
                 self._staging.advance(self._desk.current(), now_ns, step)
         self._scene.advance(self._desk.current(), self._staging.done, self._presence.alive, step)
-        if self._shutting_down and (self._conductor.rollout is None or self._conductor.rollout.sealed):
+        rollout = self._conductor.rollout  # it may be voided by now
+        if self._shutting_down and (rollout is None or rollout.phase == Phase.SEALED):
             self.finished = True
         if now_ns >= self._next_publish_ns or any(message.kind not in _ROUTINE for message in inbox):
             self._publish(now_ns, step)
@@ -305,5 +307,5 @@ class RunNode:
         rollout = self._conductor.rollout
         if rollout is not None and rollout.moving:
             self._conductor.end(EndReason.SHUTDOWN, now_ns, now_ns, step)
-        elif rollout is not None and rollout.started_ns is None:
+        elif rollout is not None and rollout.phase == Phase.ARMING:
             self._conductor.void_unstarted("process_lost", step)

@@ -1,28 +1,36 @@
 """What counts in an episode, and what the clock makes due."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from labctl.clock import SECOND
 from labctl.core.events import EndReason
 from labctl.core.rollout import (
     CLOSE_PATIENCE_NS,
+    FOLLOWS,
     GO_PATIENCE_NS,
+    MOVING,
     SETTLE_NS,
     VOIDABLE,
+    Phase,
     Rollout,
     lost_reason,
     proposal,
     recording_gaps,
 )
+from labctl.errors import StateError
 
 GO = 100 * SECOND
 BUDGET = 10 * SECOND
 DEADLINE = GO + BUDGET
 
 
-def rollout(**given) -> Rollout:
-    values = {"started_ns": GO - SECOND, "go_ns": GO, "items": 3, "cameras": ["camera:wrist"], **given}
-    return Rollout(
+def rollout(phase: Phase = Phase.RUNNING, reason: EndReason = EndReason.ALL_DONE, **given) -> Rollout:
+    """An episode led to a phase in the order in which phases follow; go is at GO, an end too."""
+    values = {"items": 3, "cameras": ["camera:wrist"], **given}
+    made = Rollout(
         trial="t-1",
         episode="e-1",
         epoch=1,
@@ -32,6 +40,41 @@ def rollout(**given) -> Rollout:
         producers=["arm", "controller", "camera:wrist"],
         **values,
     )
+    for reached, lead in STEPS.items():
+        if made.phase != phase:
+            lead(made, reason)
+            assert made.phase == reached
+    return made
+
+
+STEPS: dict[Phase, Callable[[Rollout, EndReason], None]] = {
+    Phase.STARTED: lambda made, reason: made.start(GO - SECOND),
+    Phase.RUNNING: lambda made, reason: made.go(GO),
+    Phase.CLOSING: lambda made, reason: made.end(reason, GO, GO),
+    Phase.DIGESTING: lambda made, reason: made.digest(),
+    Phase.SEALED: lambda made, reason: made.seal(),
+}
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+@pytest.mark.parametrize("to", list(STEPS))
+def test_a_phase_is_followed_by_what_the_table_names_and_by_nothing_else(phase, to):
+    episode = rollout(phase)
+    if to in FOLLOWS[phase]:
+        STEPS[to](episode, EndReason.OPERATOR)
+        assert episode.phase == to
+        return
+    with pytest.raises(StateError, match=f"episode e-1 is {phase}; {to} may not follow"):
+        STEPS[to](episode, EndReason.OPERATOR)
+    assert episode.phase == phase
+    assert episode.reason == (None if phase in (Phase.ARMING, *MOVING) else EndReason.ALL_DONE), "nothing is changed"
+
+
+def test_nothing_leads_back_and_everything_but_a_void_leads_to_a_sealed_recording():
+    order = list(Phase)
+    assert list(FOLLOWS) == order
+    assert all(order.index(after) > order.index(before) for before, then in FOLLOWS.items() for after in then)
+    assert [phase for phase, then in FOLLOWS.items() if not then] == [Phase.SEALED]
 
 
 @pytest.mark.parametrize("t_ns", [GO - 1, DEADLINE + 1])
@@ -50,8 +93,8 @@ def test_an_operation_at_go_and_at_the_deadline_is_counted(t_ns):
 
 
 def test_an_operation_before_go_or_after_the_end_is_not_counted():
-    assert rollout(go_ns=None).take_operation("success", GO, None) is None
-    assert rollout(reason=EndReason.OPERATOR).take_operation("success", GO + 1, None) is None
+    assert rollout(Phase.STARTED).take_operation("success", GO, None) is None
+    assert rollout(Phase.CLOSING, EndReason.OPERATOR).take_operation("success", GO + 1, None) is None
 
 
 def test_an_operation_that_arrives_late_counts_at_its_measured_time():
@@ -73,25 +116,24 @@ def test_lost_items_are_done_with_and_a_safety_stop_is_not_an_item():
 def test_the_lease_never_reaches_beyond_the_budget():
     assert rollout().lease_until(GO, SECOND) == GO + SECOND
     assert rollout().lease_until(DEADLINE - 1, SECOND) == DEADLINE
-    assert rollout(go_ns=None).lease_until(GO, SECOND) == GO + SECOND
+    assert rollout(Phase.STARTED).lease_until(GO, SECOND) == GO + SECOND
 
 
 def test_an_episode_that_never_goes_lost_its_controller():
-    episode = rollout(go_ns=None)
-    assert episode.started_ns is not None
-    last = episode.started_ns + GO_PATIENCE_NS
+    episode = rollout(Phase.STARTED)
+    last = GO - SECOND + GO_PATIENCE_NS
     assert episode.overdue(last) is None
     assert episode.overdue(last + 1) == EndReason.CONTROLLER_LOST
     assert episode.next_due(last) == last + 1
 
 
 def test_an_episode_that_has_not_started_or_has_ended_is_never_overdue():
-    assert rollout(started_ns=None, go_ns=None).overdue(10 * DEADLINE) is None
-    assert rollout(reason=EndReason.ALL_DONE).overdue(10 * DEADLINE) is None
+    assert rollout(Phase.ARMING).overdue(10 * DEADLINE) is None
+    assert rollout(Phase.CLOSING).overdue(10 * DEADLINE) is None
 
 
 def test_a_recording_is_delivered_when_the_recorder_and_every_camera_have_answered():
-    episode = rollout(reason=EndReason.ALL_DONE, closing_since_ns=GO)
+    episode = rollout(Phase.CLOSING)
     assert not episode.delivered(GO)
     episode.closed = {}
     assert not episode.delivered(GO), "the camera's video is still being written"
@@ -100,11 +142,11 @@ def test_a_recording_is_delivered_when_the_recorder_and_every_camera_have_answer
 
 
 def test_a_lost_camera_is_not_waited_for():
-    assert rollout(reason=EndReason.CAMERA_LOST, closing_since_ns=GO, closed={}, lost={"camera:wrist"}).delivered(GO)
+    assert rollout(Phase.CLOSING, EndReason.CAMERA_LOST, closed={}, lost={"camera:wrist"}).delivered(GO)
 
 
 def test_delivery_is_waited_for_with_patience_and_no_longer():
-    episode = rollout(reason=EndReason.ALL_DONE, closing_since_ns=GO)
+    episode = rollout(Phase.CLOSING)
     assert not episode.delivered(GO + CLOSE_PATIENCE_NS - 1)
     assert episode.delivered(GO + CLOSE_PATIENCE_NS)
     assert episode.next_due(GO) == GO + CLOSE_PATIENCE_NS
@@ -152,6 +194,6 @@ def test_missing_frames_add_up_for_each_camera():
 
 
 def test_a_video_is_waited_for_until_nobody_can_write_it():
-    given = {"reason": EndReason.ALL_DONE, "closing_since_ns": GO, "closed": {}, "lost": {"camera:wrist"}}
-    assert not rollout(**given, dying={"camera:wrist"}).delivered(GO)
-    assert rollout(**given).delivered(GO)
+    given: dict[str, Any] = {"closed": {}, "lost": {"camera:wrist"}}
+    assert not rollout(Phase.CLOSING, **given, dying={"camera:wrist"}).delivered(GO)
+    assert rollout(Phase.CLOSING, **given).delivered(GO)
