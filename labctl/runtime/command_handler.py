@@ -6,47 +6,32 @@ May not: act on a stale command or against a hold, journal what was refused, or 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from labctl.bus import Message, Step
+from labctl.core import commands
+from labctl.core.commands import command_from
 from labctl.core.events import EndReason, Kind, Touch
 from labctl.core.interlock import Hold, overridable
 from labctl.core.liveness import Presence
-from labctl.core.outcome import Outcome, outcome_from
-from labctl.core.practised import practice_from
-from labctl.core.reviewed import checked
+from labctl.core.outcome import outcome_from
 from labctl.core.rollout import typed
-from labctl.core.session import Role, missing_checks, session_from
-from labctl.core.trial import AFTER_BLOCK, AFTER_TRIAL, State, Trial, Verb, allowed
+from labctl.core.session import Role
+from labctl.core.trial import State, Trial, Verb, allowed
 from labctl.errors import InputError, StaleCommand, StateError
 from labctl.runtime.campaign_writer import Desk
 from labctl.runtime.episode_sequencer import Conductor
 from labctl.runtime.operator_state import finished
+from labctl.runtime.recorded_orders import Given, RecordedOrders, words
 from labctl.runtime.robot_watch import BAD_MODES, STOPPED, ArmWatch
 from labctl.runtime.scene_watch import Request, SceneWatch
 from labctl.runtime.staging import Staging
 
-LATER_VERBS = ("correct", "guess", "review")  # of any trial that is scored
-OWN_VERBS = (
-    *(
-        "session",
-        "session_close",
-        "acknowledge",
-        "look",
-        "stop",
-        "note",
-        "wait",
-        "count",
-        "touch",
-        "practice",
-        "reference",
-    ),
-    *LATER_VERBS,
-)
 STOP_CODE = "operator_stop"
 
 
-class Orders:
+class Orders(RecordedOrders):
     """Carries out one command at a time. `holds(now_ns, act)` are the live reasons against an act; `touches` counts
     what changed a screen without an event.
     """
@@ -61,7 +46,7 @@ class Orders:
         scene: SceneWatch,
         holds: Callable[[int, Verb], Sequence[Hold]],
     ) -> None:
-        self._desk = desk
+        super().__init__(desk)
         self._conductor = conductor
         self._presence = presence
         self._staging = staging
@@ -81,310 +66,270 @@ class Orders:
         Raises StateError when it is not allowed now, StaleCommand when its screen was old, InputError for what makes no
         sense, DuplicateCommand when it was carried out before.
         """
-        body = message.body
-        verb, who, args = str(body["verb"]), str(body["who"]), dict(body.get("args", {}))
-        given: dict[str, Any] = {"who": who, "command_id": body.get("id")}
-        if self._scene.request is not None and self._scene.request.command.body.get("id") == body.get("id"):
+        command = command_from(message.body)
+        if self._scene.request is not None and self._scene.request.command.body.get("id") == command.id:
             return True  # asked again for what is under way
-        if verb == "session":
-            session = f"s-{self._desk.state.last_seq + 1}"
-            missing = missing_checks(self._desk.campaign.protocol, session_from({"session": session, **args}))
-            if missing:
-                raise StateError(f"the protocol asks for opening checks not yet answered: {', '.join(missing)}")
-            self._desk.log(Kind.SESSION_OPENED, {"session": session, **args}, **given)
-        elif verb == "session_close":
-            self._close_session(args, given)
-        elif verb == "acknowledge":
-            self._acknowledge(args, given, now_ns, step)
-        elif verb == "look":
-            self.touches += 1
-        elif verb == "stop":
-            self._stop(args, given, now_ns, step)
-        elif verb == "note":
-            self._desk.log(Kind.NOTE, {"text": _text(args, "text")}, **given)
-        elif verb == "wait":
-            self._wait(args, given)
-        elif verb in LATER_VERBS:
-            self._judge_later(verb, body, args, given)
-        elif verb == "count":
-            self._count(args, given, now_ns)
-        elif verb == "touch":
-            self._touch(args, given, now_ns)
-        elif verb == "practice":
-            self._desk.log(Kind.PRACTICE_RECORDED, practice_from(args, self._desk.opened), **given)
-        elif verb == "reference":
-            return self._reference(message, args, now_ns, step)
-        elif verb not in list(Verb):
-            raise InputError(f"no verb {verb!r}; there are {', '.join([*OWN_VERBS, *Verb])}")
-        else:
-            trial = self._desk.current()
-            if trial is None:
-                raise StateError("no trial is left in this campaign")
-            return self._trial_command(Verb(verb), trial, message, given, now_ns, step)
-        return False
+        order = ORDERS.get(command.verb)
+        if order is None:
+            raise InputError(f"no verb {command.verb!r}; there are {', '.join(ORDERS)}")
+        return order.carry_out(self, Given(message, command, now_ns, step))
 
     def settle(self, request: Request, now_ns: int, step: Step) -> bool:
         """Do what waited for photos, now that they are there or will not come. Raises StateError, and writes nothing
         then, when the scene may not be committed after all.
         """
-        body, trial = request.command.body, self._desk.current()
-        args, given = body.get("args", {}), {"who": str(body["who"]), "command_id": body.get("id")}
+        trial, command = self._desk.current(), command_from(request.command.body)
         if trial is None or trial.id != request.trial or trial.state != State.STAGING:
             raise StateError(f"trial {request.trial} was given back while its photos were taken")
         if request.verb == "reference":
-            self._scene.set_reference(request, str(args["reason"]), given)
+            reason = command.arguments(commands.Reference).reason
+            self._scene.set_reference(request, reason, {"who": command.who, "command_id": command.id})
         else:
-            self._commit(trial, request, args, given, now_ns, step)
+            self._commit(trial, request, Given(request.command, command, now_ns, step))
         return False
 
-    def _reference(self, message: Message, args: Mapping[str, Any], now_ns: int, step: Step) -> bool:
+    def _reference(self, args: commands.Reference, given: Given) -> bool:
         """A person takes the view of a camera, as it is now, for the reference from here on."""
         trial = self._desk.current()
-        _text(args, "reason")
+        words("reason", args.reason)
         if trial is None or self._staging.done != trial.id:
             raise StateError("a reference is taken of a staged scene; stage the trial first, the arm must be home")
-        if message.body["role"] not in (Role.OPERATOR, Role.SETTER):
+        if given.command.role not in (Role.OPERATOR, Role.SETTER):
             raise StateError("a reference is taken by operator or setter")
-        there = [name for name in self._scene.chosen(args.get("camera")) if self._presence.alive(f"camera:{name}")]
+        there = [name for name in self._scene.chosen(args.camera) if self._presence.alive(f"camera:{name}")]
         if not there:
             raise StateError("no camera is there to take a reference with")
-        self._scene.ask("reference", message, trial, there, now_ns, step)
+        self._scene.ask("reference", given.message, trial, there, given.now_ns, given.step)
         return True
 
-    def _close_session(self, args: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    def _look(self, args: commands.Nothing, given: Given) -> None:
+        self.touches += 1
+
+    def _close_session(self, args: commands.CloseSession, given: Given) -> None:
         session = self._desk.state.session
         if session is None:
             raise StateError("no session is open")
-        self._desk.log(Kind.SESSION_CLOSED, {"session": session.id, "handover": args.get("handover", "")}, **given)
+        self._desk.log(Kind.SESSION_CLOSED, {"session": session.id, "handover": args.handover}, **given.by)
         self.over = self._desk.current() is None
 
-    def _stop(self, args: Mapping[str, Any], given: dict[str, Any], now_ns: int, step: Step) -> None:
+    def _stop(self, args: commands.Nothing, given: Given) -> None:
         """A person stopped the robot: it was the running operation's safety stop, and someone says why before it moves
         again. The console has told the arm itself already.
         """
-        who = given["who"]
-        step.out.append(Message("arm", "stop", {}))
+        given.step.out.append(Message("arm", "stop", {}))
         rollout = self._conductor.rollout
         if rollout is not None and rollout.moving:
-            self._conductor.stopped_by_hand(now_ns, step)
+            self._conductor.stopped_by_hand(given.now_ns, given.step)
         elif not self._staging.under_way:
             self.touches += 1
             return
         self._staging.forget()
         if STOP_CODE not in self._desk.state.holds:
-            text = f"{who} stopped the robot; look at the cell, say why, then acknowledge"
-            self._desk.log(Kind.HOLD_RAISED, {"code": STOP_CODE, "text": text}, **given)
+            text = f"{given.command.who} stopped the robot; look at the cell, say why, then acknowledge"
+            self._desk.log(Kind.HOLD_RAISED, {"code": STOP_CODE, "text": text}, **given.by)
 
-    def _wait(self, args: Mapping[str, Any], given: dict[str, Any]) -> None:
-        """Hold after this trial, or after this block: nothing is staged beyond it until somebody lets go."""
-        trial = self._desk.current()
-        if trial is None:
-            raise StateError("no trial is left in this campaign")
-        after = {"trial": f"{AFTER_TRIAL}{trial.id}", "block": f"{AFTER_BLOCK}{trial.block}"}.get(
-            str(args.get("after"))
-        )
-        if after is None:
-            raise InputError(f"hold after 'trial' or 'block', not {args.get('after')!r}")
-        if after in self._desk.state.holds:
-            raise StateError(f"a hold after this {args['after']} is asked for already")
-        why = f": {args['why']}" if args.get("why") else ""
-        text = f"{given['who']} asked to hold after this {args['after']}{why}"
-        self._desk.log(Kind.HOLD_RAISED, {"code": after, "text": text}, **given)
-
-    def _count(self, args: Mapping[str, Any], given: dict[str, Any], now_ns: int) -> None:
+    def _count(self, args: commands.Count, given: Given) -> None:
         """The operator saw an item arrive (by: 1), or takes one back (by: -1)."""
         trial, rollout = self._desk.current(), self._conductor.rollout
         if trial is None or trial.state not in (State.RUNNING, State.SCORING) or trial.episode is None:
             raise StateError("no episode is running; items are counted while one is")
-        at_ns = now_ns if rollout is None or rollout.end_ns is None else rollout.end_ns
-        moved = self._desk.counted.get(trial.episode, 0) + int(args.get("by", 1))
+        at_ns = given.now_ns if rollout is None or rollout.end_ns is None else rollout.end_ns
+        moved = self._desk.counted.get(trial.episode, 0) + args.by
         if not 0 <= moved <= self._desk.opened["items_staged"]:
             raise StateError(f"{moved} items cannot be: {self._desk.opened['items_staged']} were staged")
         body = {"moved": moved, "t_ns": at_ns}
-        self._desk.log(Kind.ITEM_COUNTED, body, trial=trial.id, episode=trial.episode, **given)
+        self._desk.log(Kind.ITEM_COUNTED, body, trial=trial.id, episode=trial.episode, **given.by)
 
-    def _touch(self, args: Mapping[str, Any], given: dict[str, Any], now_ns: int) -> None:
+    def _touch(self, args: commands.TouchScene, given: Given) -> None:
         """A person begins to touch the scene or the arm, or says that it is over and what it was."""
-        trial, phase, kind = self._desk.current(), args.get("phase"), str(args.get("kind", Touch.OTHER))
+        trial, phase, kind = self._desk.current(), args.phase, args.kind
         if phase not in ("begin", "end") or kind not in list(Touch):
             found = f"phase {phase!r}, kind {kind!r}"
             raise InputError(f"{found}: an intervention has phase begin or end, and kind {', '.join(Touch)}")
         if trial is None or trial.state not in (State.RUNNING, State.SCORING) or trial.episode is None:
             raise StateError("no episode is running; an intervention is a touch while one is")
-        about = {"trial": trial.id, "episode": trial.episode, **given}
+        about = {"trial": trial.id, "episode": trial.episode, **given.by}
         if phase == "begin":
-            body = {"number": trial.touches, "kind": kind, "by": "console", "t_ns": now_ns}
+            body = {"number": trial.touches, "kind": kind, "by": "console", "t_ns": given.now_ns}
             self._desk.log(Kind.INTERVENTION_BEGAN, body, **about)
             return
         open_here = typed(trial, self._conductor.rollout)
         if not open_here:
             raise StateError("no intervention goes on that was begun at a console")
-        at_ns = now_ns if trial.end_ns is None else trial.end_ns
-        body = {"number": open_here[-1], "kind": kind, "t_ns": at_ns, "note": str(args.get("note", ""))}
+        at_ns = given.now_ns if trial.end_ns is None else trial.end_ns
+        body = {"number": open_here[-1], "kind": kind, "t_ns": at_ns, "note": args.note}
         self._desk.log(Kind.INTERVENTION_ENDED, body, **about)
 
-    def _judge_later(self, verb: str, body: Mapping[str, Any], args: dict[str, Any], given: dict[str, Any]) -> None:
-        """Correct a scored trial, or guess which arm it was: of any trial, not only of the one at hand."""
-        trial = self._desk.state.trials.get(str(args.pop("trial", "")))
-        if trial is None:
-            raise InputError(f"{verb} names no trial of this campaign")
-        about = {"trial": trial.id, "episode": trial.episode, **given}
-        if verb == "guess":
-            guess, candidates = args.get("guess"), [arm.name for arm in self._desk.campaign.protocol.arm]
-            if guess is not None and guess not in candidates:
-                raise InputError(f"{guess!r} is no candidate; they are {', '.join(sorted(candidates))}")
-            self._desk.log(Kind.ARM_GUESSED, {"guess": guess}, **about)
-            return
-        if verb == "review":
-            found = checked(trial, args.get("operations", ()))
-            self._desk.log(Kind.OPERATIONS_REVIEWED, {"operations": found, "note": str(args.get("note", ""))}, **about)
-            return
-        if Verb.CORRECT not in allowed(self._desk.state, trial, (), Role(body["role"])) or trial.outcome is None:
-            raise StateError(
-                f"trial {trial.id} is {trial.state}; only a scored one is corrected, by operator or assessor"
-            )
-        why = _text(args, "why")
-        new = outcome_from({**{k: v for k, v in args.items() if k != "why"}, "end_reason": str(trial.ended)})
-        change = {"old": trial.outcome.body(), "new": self._checked(new).body(), "why": why}
-        self._desk.log(Kind.OUTCOME_CORRECTED, change, **about)
-
-    def _acknowledge(self, args: Mapping[str, Any], given: Mapping[str, Any], now_ns: int, step: Step) -> None:
-        code = str(args["code"]).removeprefix("unacknowledged:")
+    def _acknowledge(self, args: commands.Acknowledge, given: Given) -> None:
+        code = args.code.removeprefix("unacknowledged:")
         if code == "cell_faulted" and self._desk.state.faulted is not None:
-            self._desk.log(Kind.FAULT_ACKNOWLEDGED, {"reason": self._desk.state.faulted}, **given)
+            self._desk.log(Kind.FAULT_ACKNOWLEDGED, {"reason": self._desk.state.faulted}, **given.by)
             self._presence.deaths.clear()
             self._staging.forget()
             if self._presence.mode in BAD_MODES:
-                self._watch.acknowledged(now_ns, step)
+                self._watch.acknowledged(given.now_ns, given.step)
             return
         if code not in self._desk.state.holds:
             raise StateError(f"no hold {code!r} stands; standing: {', '.join(self._desk.state.holds) or 'none'}")
-        said = {name: args[name] for name in ("why", "contact") if name in args}
+        said = args.model_dump(exclude_unset=True, exclude={"code"})
         if code == STOP_CODE and set(said) != {"why", "contact"}:
             raise InputError("a stop is acknowledged with why it was made and whether there was contact")
-        self._desk.log(Kind.HOLD_CLEARED, {"code": code, "acknowledged_by": given["who"], **said}, **given)
+        body = {"code": code, "acknowledged_by": given.command.who, **said}
+        self._desk.log(Kind.HOLD_CLEARED, body, **given.by)
         if code == STOPPED:
             self._staging.forget()
-            self._watch.acknowledged(now_ns, step)
+            self._watch.acknowledged(given.now_ns, given.step)
 
-    def _trial_command(
-        self, verb: Verb, trial: Trial, message: Message, given: dict[str, Any], now_ns: int, step: Step
-    ) -> bool:
-        body = message.body
-        args = body.get("args", {})
-        shown = body.get("version")
-        if shown is not None and int(shown) < self.version(trial):
-            raise StaleCommand(
-                f"{verb} refused: the screen showed version {shown}, the trial is at {self.version(trial)}; look again"
-            )
-        live = self._scene.not_overridden(self._holds(now_ns, verb), args.get("override"))
-        if verb not in allowed(self._desk.state, trial, live, Role(body["role"])):
-            why = "; ".join(hold.text for hold in live) or f"the trial is {trial.state}"
-            raise StateError(f"{verb} is not allowed for the {body['role']} now: {why}")
-        match verb:
-            case Verb.STAGE:
-                self._desk.log(Kind.TRIAL_STAGING, {"setter": given["who"]}, trial=trial.id, **given)
-                self._staging.ask(self._trial(trial), now_ns, step)
-            case Verb.COMMIT:
-                return self._photograph(trial, message, now_ns, step)
-            case Verb.RELEASE:
-                self._desk.log(Kind.TRIAL_RELEASED, {"reason": args.get("reason", "")}, trial=trial.id, **given)
-            case Verb.SKIP:
-                self._desk.log(Kind.TRIAL_SKIPPED, {"reason": args.get("reason", "")}, trial=trial.id, **given)
-                self._desk.say(f"{trial.id}: not run ({args.get('reason', '')})")
-            case Verb.START:
-                assert self._conductor.rollout is not None
-                self._conductor.rollout.operator_starts(now_ns)
-                self.touches += 1
-            case Verb.END:
-                self._end(args, now_ns, step)
-            case Verb.VOID:
-                self._void(trial, args, given, step)
-            case Verb.SCORE:
-                self._score(trial, args, given, step)
-            case _:
-                raise StateError(f"{verb} is done by the run process itself")
-        return False
+    # -- the verbs of the trial at hand
 
-    def _photograph(self, trial: Trial, message: Message, now_ns: int, step: Step) -> bool:
+    def permitted(self, args: commands.Arguments, given: Given) -> Trial:
+        """The trial at hand, if its verb is allowed to this role now. Raises StateError, StaleCommand."""
+        trial, command, verb = self._desk.current(), given.command, Verb(given.command.verb)
+        if trial is None:
+            raise StateError("no trial is left in this campaign")
+        if command.version is not None and command.version < self.version(trial):
+            shown, now = command.version, self.version(trial)
+            raise StaleCommand(f"{verb} refused: the screen showed version {shown}, the trial is at {now}; look again")
+        why = args.override if isinstance(args, commands.Commit) else None
+        live = self._scene.not_overridden(self._holds(given.now_ns, verb), why)
+        if verb not in allowed(self._desk.state, trial, live, command.role):
+            why_not = "; ".join(hold.text for hold in live) or f"the trial is {trial.state}"
+            raise StateError(f"{verb} is not allowed for the {command.role} now: {why_not}")
+        return trial
+
+    def _stage(self, trial: Trial, args: commands.Nothing, given: Given) -> None:
+        self._desk.log(Kind.TRIAL_STAGING, {"setter": given.command.who}, trial=trial.id, **given.by)
+        self._staging.ask(self._trial(trial), given.now_ns, given.step)
+
+    def _release(self, trial: Trial, args: commands.Give, given: Given) -> None:
+        self._desk.log(Kind.TRIAL_RELEASED, {"reason": args.reason}, trial=trial.id, **given.by)
+
+    def _skip(self, trial: Trial, args: commands.Give, given: Given) -> None:
+        self._desk.log(Kind.TRIAL_SKIPPED, {"reason": args.reason}, trial=trial.id, **given.by)
+        self._desk.say(f"{trial.id}: not run ({args.reason})")
+
+    def _start(self, trial: Trial, args: commands.Nothing, given: Given) -> None:
+        assert self._conductor.rollout is not None
+        self._conductor.rollout.operator_starts(given.now_ns)
+        self.touches += 1
+
+    def _by_itself(self, trial: Trial, args: commands.Nothing, given: Given) -> None:
+        raise StateError(f"{given.command.verb} is done by the run process itself")
+
+    def _photograph(self, trial: Trial, args: commands.Commit, given: Given) -> bool:
         """A commit begins with a photo of every camera; it is carried out when they are there."""
         self._check_home(trial)
         there = [name for name in self._scene.chosen(None) if self._presence.alive(f"camera:{name}")]
-        self._scene.ask("commit", message, trial, there, now_ns, step)
+        self._scene.ask("commit", given.message, trial, there, given.now_ns, given.step)
         return True
 
     def _check_home(self, trial: Trial) -> None:
         if self._staging.done != trial.id:
             raise StateError("the arm is still on its way to where episodes begin; try again in a moment")
 
-    def _commit(
-        self, trial: Trial, request: Request, args: Mapping[str, Any], given: dict[str, Any], now_ns: int, step: Step
-    ) -> None:
+    def _commit(self, trial: Trial, request: Request, given: Given) -> None:
         self._check_home(trial)
-        live = [hold for hold in self._holds(now_ns, Verb.COMMIT) if not overridable(hold)]
+        live = [hold for hold in self._holds(given.now_ns, Verb.COMMIT) if not overridable(hold)]
         if live:  # the scene's own are judged by its photo
             raise StateError(f"not committed: {'; '.join(hold.text for hold in live)}")
-        scene = self._scene.commit_body(request, given["who"], args.get("override"))
+        why = given.command.arguments(commands.Commit).override
+        scene = self._scene.commit_body(request, given.command.who, why)
         snapshot = {"arm_mode": self._presence.mode, "holds": []}
         self._staging.forget()  # what happens from here on changes the scene
-        self._desk.log(Kind.SCENE_COMMITTED, {**scene, "snapshot": snapshot}, trial=trial.id, **given)
+        self._desk.log(Kind.SCENE_COMMITTED, {**scene, "snapshot": snapshot}, trial=trial.id, **given.by)
         there = [f"camera:{name}" for name in request.cameras if self._presence.alive(f"camera:{name}")]
-        self._conductor.reveal(self._trial(trial), now_ns, there, step)
+        self._conductor.reveal(self._trial(trial), given.now_ns, there, given.step)
 
-    def _end(self, args: Mapping[str, Any], now_ns: int, step: Step) -> None:
-        rollout = self._conductor.rollout
-        reason = EndReason(args.get("reason", "operator"))
+    def _end(self, trial: Trial, args: commands.End, given: Given) -> None:
+        rollout, reason = self._conductor.rollout, args.reason
         if reason not in (EndReason.OPERATOR, EndReason.FUTILITY):
             raise InputError(f"an operator ends an episode as 'operator' or 'futility', not {reason!r}")
         if reason == EndReason.FUTILITY and self._desk.opened["early_end"] == "forbidden":
             raise StateError("the protocol forbids ending an episode for lack of progress")
         if rollout is None or not rollout.moving:
             raise StateError("no episode is running")
-        self._conductor.end(reason, now_ns, now_ns, step)
+        self._conductor.end(reason, given.now_ns, given.now_ns, given.step)
 
-    def _void(self, trial: Trial, args: Mapping[str, Any], given: dict[str, Any], step: Step) -> None:
-        reason, allowed_reasons = str(args.get("reason", "")), self._desk.opened["void_reasons"]
+    def _void(self, trial: Trial, args: commands.Void, given: Given) -> None:
+        reason, allowed_reasons = args.reason, self._desk.opened["void_reasons"]
         if reason not in allowed_reasons:
             raise InputError(f"void reason {reason!r} is not in the protocol; allowed: {', '.join(allowed_reasons)}")
         if trial.state == State.ARMED:
-            self._conductor.void_unstarted(reason, step, who=given["who"])
+            self._conductor.void_unstarted(reason, given.step, who=given.command.who)
             return
-        body = {"reason": reason, "evidence": args.get("evidence"), "confirmed_by": args.get("confirmed_by")}
+        body = {"reason": reason, "evidence": args.evidence, "confirmed_by": args.confirmed_by}
         self._desk.log(
             Kind.EPISODE_VOIDED,
             {**body, "after_go": trial.go_ns is not None},
             trial=trial.id,
             episode=trial.episode,
-            **given,
+            **given.by,
         )
         self._conductor.rollout = None
 
-    def _score(self, trial: Trial, args: Mapping[str, Any], given: dict[str, Any], step: Step) -> None:
-        outcome = self._checked(outcome_from({**args, "end_reason": str(trial.ended)}))
+    def _score(self, trial: Trial, args: commands.Score, given: Given) -> None:
+        counted = args.model_dump(exclude_unset=True)
+        outcome = self.checked(outcome_from({**counted, "end_reason": str(trial.ended)}))
         self._desk.log(
-            Kind.OUTCOME_RECORDED, {"outcome": outcome.body()}, trial=trial.id, episode=trial.episode, **given
+            Kind.OUTCOME_RECORDED, {"outcome": outcome.body()}, trial=trial.id, episode=trial.episode, **given.by
         )
         self._conductor.rollout = None
         done, total = finished(self._desk.state)
         where = f"{trial.id}  {trial.condition}  {trial.episode}"
         self._desk.say(f"{done:>3}/{total}  {where}  sealed and scored  {self._desk.print_head()}")
 
-    def _checked(self, outcome: Outcome) -> Outcome:
-        """The outcome, if its stage and tags are the protocol's."""
-        rules = self._desk.campaign.protocol.trial
-        given = [("stage", stage, rules.stages) for stage in [outcome.stage_reached] if stage is not None]
-        for what, name, known in [*given, *(("tag", tag, rules.failure_tags) for tag in outcome.tags)]:
-            if name not in known:
-                raise InputError(f"{what} {name!r} is not in the protocol; there: {', '.join(known) or 'none'}")
-        return outcome
-
     def _trial(self, trial: Trial) -> Trial:
         return self._desk.state.trials[trial.id]
 
 
-def _text(args: Mapping[str, Any], name: str) -> str:
-    """A non-empty text of a command. Raises InputError."""
-    text = str(args.get(name, "")).strip()
-    if not text:
-        raise InputError(f"{name} is empty; write a few words")
-    return text
+A = TypeVar("A", bound=commands.Arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Order(Generic[A]):
+    """A verb of its own: the arguments that it needs, and what is done. True from `does`: it waits for photos."""
+
+    arguments: type[A]
+    does: Callable[[Orders, A, Given], bool | None]
+
+    def carry_out(self, orders: Orders, given: Given) -> bool:
+        return bool(self.does(orders, given.command.arguments(self.arguments), given))
+
+
+@dataclass(frozen=True, slots=True)
+class TrialOrder(Generic[A]):
+    """A verb of the trial at hand, which its state has to allow."""
+
+    arguments: type[A]
+    does: Callable[[Orders, Trial, A, Given], bool | None]
+
+    def carry_out(self, orders: Orders, given: Given) -> bool:
+        args = given.command.arguments(self.arguments)
+        return bool(self.does(orders, orders.permitted(args, given), args, given))
+
+
+ORDERS: Mapping[str, Order[Any] | TrialOrder[Any]] = {
+    "session": Order(commands.OpenSession, Orders.open_session),
+    "session_close": Order(commands.CloseSession, Orders._close_session),
+    "acknowledge": Order(commands.Acknowledge, Orders._acknowledge),
+    "look": Order(commands.Nothing, Orders._look),
+    "stop": Order(commands.Nothing, Orders._stop),
+    "note": Order(commands.Note, Orders.note),
+    "wait": Order(commands.Wait, Orders.wait),
+    "count": Order(commands.Count, Orders._count),
+    "touch": Order(commands.TouchScene, Orders._touch),
+    "practice": Order(commands.Practice, Orders.practice),
+    "reference": Order(commands.Reference, Orders._reference),
+    "guess": Order(commands.Guess, Orders.guess),
+    "review": Order(commands.Review, Orders.review),
+    Verb.CORRECT: Order(commands.Correct, Orders.correct),
+    Verb.STAGE: TrialOrder(commands.Nothing, Orders._stage),
+    Verb.SKIP: TrialOrder(commands.Give, Orders._skip),
+    Verb.COMMIT: TrialOrder(commands.Commit, Orders._photograph),
+    Verb.RELEASE: TrialOrder(commands.Give, Orders._release),
+    Verb.REVEAL: TrialOrder(commands.Nothing, Orders._by_itself),
+    Verb.START: TrialOrder(commands.Nothing, Orders._start),
+    Verb.VOID: TrialOrder(commands.Void, Orders._void),
+    Verb.END: TrialOrder(commands.End, Orders._end),
+    Verb.SCORE: TrialOrder(commands.Score, Orders._score),
+}

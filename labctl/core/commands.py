@@ -1,0 +1,250 @@
+"""What a person may order at a console: each verb's arguments with their types. Whatever else arrives is refused here.
+
+May not: decide whether an order is allowed now (`trial_table` and the command handler do), or let anything but an
+InputError out for a command that makes no sense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    JsonValue,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+)
+
+from labctl.bus import Body
+from labctl.core.events import EndReason
+from labctl.core.session import Role
+from labctl.errors import InputError
+
+
+def _utf8(text: str) -> str:
+    """JSON can carry half of a surrogate pair, the journal's UTF-8 cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("it must be text that UTF-8 can write") from None
+    return text
+
+
+Text = Annotated[StrictStr, AfterValidator(_utf8)]
+LONGEST = 80  # characters of what was found, in a refusal
+
+
+class Arguments(BaseModel):
+    """Base of the arguments of an order. Keys that it does not have are let pass and not kept."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+
+class Kept(Arguments):
+    """Arguments that are journalled as they come: an unknown key is refused."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False, extra="forbid")
+
+
+class Nothing(Arguments):
+    """look, stop, stage, start, reveal: nothing beside the verb."""
+
+
+class Member(Arguments):
+    id: Text
+    roles: list[Text]
+
+
+class OpenSession(Kept):
+    """session: who is there in which roles, and the answers to the opening checks."""
+
+    people: list[Member]
+    checks: dict[Text, StrictBool | Text] = {}
+
+
+class CloseSession(Arguments):
+    """session_close: a note to whoever comes next."""
+
+    handover: Text = ""
+
+
+class Acknowledge(Arguments):
+    """acknowledge: the hold's code; of a stop by hand also why it was made and whether there was contact."""
+
+    code: Text
+    why: Text | None = None
+    contact: StrictBool | None = None
+
+
+class Note(Arguments):
+    """note: a few words for the record."""
+
+    text: Text = ""
+
+
+class Wait(Arguments):
+    """wait: hold after this trial or this block."""
+
+    after: Text | None = None
+    why: Text = ""
+
+
+class Count(Arguments):
+    """count: the operator's own tally goes up or down."""
+
+    by: StrictInt = 1
+
+
+class TouchScene(Arguments):
+    """touch: a person begins to touch the scene or the robot, or reports that it is over and what it was."""
+
+    phase: Text | None = None
+    kind: Text = "other"
+    note: Text = ""
+
+
+class Practice(Arguments):
+    """practice: one episode of a teleoperator's practice; `core.practised` judges the numbers."""
+
+    person: Text = ""
+    object: Text = ""
+    moved: StrictInt | None = None
+    staged: StrictInt | None = None
+    duration_s: StrictFloat | None = None
+
+
+class Reference(Arguments):
+    """reference: what a camera sees now (None: each camera) is what its scene is compared with from here on."""
+
+    reason: Text = ""
+    camera: Text | None = None
+
+
+class Commit(Arguments):
+    """commit: with a reason, also a scene that only its pictures stand against."""
+
+    override: Text | None = None
+
+
+class Give(Arguments):
+    """release, skip: why."""
+
+    reason: Text = ""
+
+
+class End(Arguments):
+    """end: as the operator's wish or for futility."""
+
+    reason: EndReason = EndReason.OPERATOR
+
+
+class Void(Arguments):
+    """void: the protocol's reason, and what stands behind it: an event's number or a second person's id."""
+
+    reason: Text = ""
+    evidence: StrictInt | None = None
+    confirmed_by: Text | None = None
+
+
+class Score(Kept):
+    """score: an outcome; `core.outcome` judges the counts, which it needs."""
+
+    items_staged: StrictInt | None = None
+    moved: StrictInt | None = None
+    lost: StrictInt | None = None
+    remaining: StrictInt | None = None
+    end_reason: Text = ""  # the journal's counts, whatever stands here
+    notes: Text = ""
+    stage_reached: Text | None = None
+    tags: list[Text] = []
+    wrong_end: StrictBool = False
+
+
+class Correct(Score):
+    """correct: another outcome for a scored trial, and why."""
+
+    trial: Text = ""
+    why: Text = ""
+
+
+class Guess(Arguments):
+    """guess: which arm of the experiment it was; None: cannot tell."""
+
+    trial: Text = ""
+    guess: Text | None = None
+
+
+class Reviewed(Arguments):
+    t_ns: StrictInt
+    result: Text
+    cause: Text | None = None
+
+
+class Review(Arguments):
+    """review: the operations of a scored episode as an assessor saw them."""
+
+    trial: Text = ""
+    operations: list[Reviewed] = []
+    note: Text = ""
+
+
+A = TypeVar("A", bound=Arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command whose frame is sound; `arguments` reads what its verb needs. version: of the state that the screen
+    showed, None where any will do.
+    """
+
+    verb: str
+    who: str
+    role: Role
+    id: str | None
+    version: int | None
+    args: Mapping[str, JsonValue]
+
+    def arguments(self, schema: type[A]) -> A:
+        """Raises InputError that names the verb and the first argument that does not fit."""
+        try:
+            return schema.model_validate(dict(self.args))
+        except ValidationError as error:
+            raise InputError(f"{self.verb}: {_complaint(error)}") from None
+
+
+class _Frame(BaseModel):
+    model_config = ConfigDict(frozen=True)
+    verb: Text
+    who: Text
+    role: Role
+    id: Text | None = None
+    version: StrictInt | None = None
+    args: dict[Text, JsonValue] = {}
+
+
+def command_from(body: Body) -> Command:
+    """The command in a message's body. Raises InputError that names the first thing in its frame that does not fit."""
+    try:
+        frame = _Frame.model_validate(dict(body))
+    except ValidationError as error:
+        raise InputError(f"a command's {_complaint(error)}") from None
+    return Command(frame.verb, frame.who, frame.role, frame.id, frame.version, frame.args)
+
+
+def _complaint(error: ValidationError) -> str:
+    found = error.errors()[0]
+    name = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in found["loc"]).lstrip(".")
+    if found["type"] == "missing":
+        return f"{name} is missing"
+    if found["type"] == "extra_forbidden":
+        return f"{name} is unknown"
+    shown = ascii(found["input"])
+    shown = shown if len(shown) <= LONGEST else f"{shown[:LONGEST]} ..."
+    return f"{name} is {shown}; {found['msg'].removeprefix('Value error, ').replace('Input should be', 'it must be')}"

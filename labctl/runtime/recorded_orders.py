@@ -1,0 +1,119 @@
+"""Orders that only write to the journal: sessions, notes, holds asked for, practice, and later judgement of a trial.
+
+May not: move anything, act on the trial at hand, or journal what was refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from labctl.bus import Message, Step
+from labctl.core import commands
+from labctl.core.commands import Command
+from labctl.core.events import Kind
+from labctl.core.outcome import Outcome, outcome_from
+from labctl.core.practised import practice_from
+from labctl.core.reviewed import checked
+from labctl.core.session import missing_checks, session_from
+from labctl.core.trial import AFTER_BLOCK, AFTER_TRIAL, Trial, Verb, allowed
+from labctl.errors import InputError, StateError
+from labctl.runtime.campaign_writer import Desk
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A command as it came in, and the step in which it is carried out."""
+
+    message: Message
+    command: Command
+    now_ns: int
+    step: Step
+
+    @property
+    def by(self) -> dict[str, str | None]:
+        """Who orders it, and the id by which it is carried out once, as `Desk.log` takes them."""
+        return {"who": self.command.who, "command_id": self.command.id}
+
+
+class RecordedOrders:
+    """See the module."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def open_session(self, args: commands.OpenSession, given: Given) -> None:
+        session = f"s-{self._desk.state.last_seq + 1}"
+        body = {"session": session, **args.model_dump(exclude_unset=True)}
+        missing = missing_checks(self._desk.campaign.protocol, session_from(body))
+        if missing:
+            raise StateError(f"the protocol asks for opening checks not yet answered: {', '.join(missing)}")
+        self._desk.log(Kind.SESSION_OPENED, body, **given.by)
+
+    def note(self, args: commands.Note, given: Given) -> None:
+        self._desk.log(Kind.NOTE, {"text": words("text", args.text)}, **given.by)
+
+    def practice(self, args: commands.Practice, given: Given) -> None:
+        body = practice_from(args.model_dump(exclude_unset=True), self._desk.opened)
+        self._desk.log(Kind.PRACTICE_RECORDED, body, **given.by)
+
+    def wait(self, args: commands.Wait, given: Given) -> None:
+        """Hold after this trial, or after this block: nothing is staged beyond it until somebody lets go."""
+        trial = self._desk.current()
+        if trial is None:
+            raise StateError("no trial is left in this campaign")
+        codes = {"trial": f"{AFTER_TRIAL}{trial.id}", "block": f"{AFTER_BLOCK}{trial.block}"}
+        code = codes.get(args.after or "")
+        if code is None:
+            raise InputError(f"hold after 'trial' or 'block', not {args.after!r}")
+        if code in self._desk.state.holds:
+            raise StateError(f"a hold after this {args.after} is asked for already")
+        why = f": {args.why}" if args.why else ""
+        text = f"{given.command.who} asked to hold after this {args.after}{why}"
+        self._desk.log(Kind.HOLD_RAISED, {"code": code, "text": text}, **given.by)
+
+    def scored(self, named: str, given: Given) -> tuple[Trial, dict[str, str | None]]:
+        """The trial that a later judgement names, which need not be the one at hand, and whose event it becomes."""
+        trial = self._desk.state.trials.get(named)
+        if trial is None:
+            raise InputError(f"{given.command.verb} names no trial of this campaign")
+        return trial, {"trial": trial.id, "episode": trial.episode, **given.by}
+
+    def guess(self, args: commands.Guess, given: Given) -> None:
+        _, about = self.scored(args.trial, given)
+        candidates = [arm.name for arm in self._desk.campaign.protocol.arm]
+        if args.guess is not None and args.guess not in candidates:
+            raise InputError(f"{args.guess!r} is no candidate; they are {', '.join(sorted(candidates))}")
+        self._desk.log(Kind.ARM_GUESSED, {"guess": args.guess}, **about)
+
+    def review(self, args: commands.Review, given: Given) -> None:
+        trial, about = self.scored(args.trial, given)
+        found = checked(trial, [operation.model_dump() for operation in args.operations])
+        self._desk.log(Kind.OPERATIONS_REVIEWED, {"operations": found, "note": args.note}, **about)
+
+    def correct(self, args: commands.Correct, given: Given) -> None:
+        trial, about = self.scored(args.trial, given)
+        if Verb.CORRECT not in allowed(self._desk.state, trial, (), given.command.role) or trial.outcome is None:
+            raise StateError(
+                f"trial {trial.id} is {trial.state}; only a scored one is corrected, by operator or assessor"
+            )
+        why = words("why", args.why)
+        new = args.model_dump(exclude_unset=True, exclude={"trial", "why"})
+        outcome = self.checked(outcome_from({**new, "end_reason": str(trial.ended)}))
+        change = {"old": trial.outcome.body(), "new": outcome.body(), "why": why}
+        self._desk.log(Kind.OUTCOME_CORRECTED, change, **about)
+
+    def checked(self, outcome: Outcome) -> Outcome:
+        """The outcome, if its stage and tags are the protocol's."""
+        rules = self._desk.campaign.protocol.trial
+        given = [("stage", stage, rules.stages) for stage in [outcome.stage_reached] if stage is not None]
+        for what, name, known in [*given, *(("tag", tag, rules.failure_tags) for tag in outcome.tags)]:
+            if name not in known:
+                raise InputError(f"{what} {name!r} is not in the protocol; there: {', '.join(known) or 'none'}")
+        return outcome
+
+
+def words(name: str, text: str) -> str:
+    """A non-empty text of a command. Raises InputError."""
+    if not text.strip():
+        raise InputError(f"{name} is empty; write a few words")
+    return text.strip()
