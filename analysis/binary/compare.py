@@ -14,7 +14,7 @@ from labctl.analysis.binary.paired import exact_decides, mcnemar, tango
 from labctl.analysis.binary.pooling import Group, pool
 from labctl.analysis.binary.rates import rate
 from labctl.analysis.binary.tables_2x2 import Count, boschloo_p, newcombe, score_p, stratified
-from labctl.analysis.survival.multiplicity import holm
+from labctl.analysis.survival.verdicts import holm
 
 from labctl.errors import QuestionError, TableError
 

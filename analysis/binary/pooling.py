@@ -1,6 +1,7 @@
-"""k-of-n tables from a file: read, checked, and summed over any columns before anything is divided.
+"""k-of-n tables from a file: read, checked, and summed over any columns before anything is divided; axis codes.
 
-May not: know an operations table or censoring, or round a count; what is no whole number is refused.
+May not: handle censoring, round a count (what is no whole number is refused), or hold the list of codes a protocol may
+use (`labctl.config.cell_schema` does); a further code under a category is fine.
 """
 
 from __future__ import annotations
@@ -9,11 +10,35 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from labctl.analysis.binary.perturbations import category
 from labctl.analysis.binary.rates import rate
 from labctl.analysis.reading import read_csv
 
 from labctl.errors import TableError
+
+MODALITIES = {"V": "visual", "S": "semantic", "B": "behavioural"}
+UNPERTURBED = "in-distribution"
+PREFIXES = ("V", "S", "B", "VB", "SB", "VS", "VSB")
+
+
+def category(axis: str, where: str) -> str:
+    """`visual`, `semantic`, … `visual + semantic + behavioural`, or `in-distribution` for a base condition.
+
+    A composition (`V-SC+S-PROP`, blanks allowed) belongs to the union of its axes' modalities.
+    Raises `TableError` at `where` for what is no code.
+    """
+    if axis.lower() in ("", "base", UNPERTURBED):
+        return UNPERTURBED
+    touched = set("".join(_prefix(code.strip(), where) for code in axis.split("+")))
+    return " + ".join(name for letter, name in MODALITIES.items() if letter in touched)
+
+
+def _prefix(code: str, where: str) -> str:
+    prefix, hyphen, rest = code.partition("-")
+    if not (hyphen and rest and prefix in PREFIXES):
+        allowed = f"a code such as V-SC, under one of {', '.join(PREFIXES)}, joined by +, or {UNPERTURBED}"
+        raise TableError(where, f"axis is {code!r}; allowed is {allowed}")
+    return prefix
+
 
 COUNTS = ("successes", "trials")
 AXIS, CATEGORY = "axis", "category"

@@ -103,13 +103,13 @@ def stratified(strata: Sequence[tuple[Count, Count]], level: float = LEVEL) -> S
 
 
 def _convolved(strata: Sequence[tuple[Count, Count]]) -> tuple[np.ndarray, int]:
-    """Null law of the first arm's successes over all strata, given every margin, and the place of the one found."""
-    law, found = np.ones(1), 0
+    """Null distribution of the first arm's successes over all strata, given every margin; place of the one found."""
+    distribution, found = np.ones(1), 0
     for (a, n), (b, m) in strata:
         least, most = max(0, a + b - m), min(n, a + b)
-        law = np.convolve(law, stats.hypergeom.pmf(np.arange(least, most + 1), n + m, a + b, n))
+        distribution = np.convolve(distribution, stats.hypergeom.pmf(np.arange(least, most + 1), n + m, a + b, n))
         found += a - least
-    return law, found
+    return distribution, found
 
 
 def _sato(table: np.ndarray, difference: float, level: float) -> Interval | None:

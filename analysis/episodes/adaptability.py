@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from labctl.analysis.binary.rates import wilson
 from labctl.analysis.episodes.stress import mean
-from labctl.analysis.survival.curves import NEVER_NS, Ints, Spells, quantile_ns
+from labctl.analysis.survival.curves import NEVER_NS, Durations, Ints, quantile_ns
 from labctl.analysis.survival.intervals import LOG
 from labctl.analysis.table import NS
 
@@ -112,5 +112,5 @@ def _median_first_s(met: Sequence[Mapping[str, Any]]) -> float | str | None:
     event = np.array([one["first_s"] is not None for one in met])
     if not event.any():
         return "inf"
-    median = quantile_ns(Spells(time_ns, event, np.arange(len(met)), len(met)))
+    median = quantile_ns(Durations(time_ns, event, np.arange(len(met)), len(met)))
     return "inf" if median == NEVER_NS else median / NS

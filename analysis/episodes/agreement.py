@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,15 +103,6 @@ def bang_index(
         interval = (max(-1.0, index - reach), min(1.0, index + reach)) if spread > 0 else None
         out[arm] = BlindingIndex(arm, n, mine["unknown"], mine["right"], index, interval)
     return out
-
-
-def counts_agreement(first: Mapping[str, int], second: Mapping[str, int], level: float = LEVEL) -> Agreement:
-    """Agreement of two counts of items per episode (operator and assessor, or detector and operator), by episode id.
-
-    Only episodes that both counted; `disagreements` number them in the order of their ids.
-    """
-    shared = sorted(set(first) & set(second))
-    return cohens_kappa([first[e] for e in shared], [second[e] for e in shared], level)
 
 
 def _weighted(labels: Sequence[Hashable], p: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> float | None:

@@ -130,7 +130,7 @@ def trend(table: Table, arm: str, tau_ns: int, seed: int = 0, perm: int = 9999) 
                     min(i for i, n in zip(found, names, strict=True) if n == name),
                     obj,
                     name,
-                    rmst_with_error(part.spells, tau_ns)[0],
+                    rmst_with_error(part.durations, tau_ns)[0],
                 )
             )
     if len(met) < 3:
@@ -223,7 +223,7 @@ def _completion(cells: Sequence[Cell]) -> float | None:
     for c in cells:
         if (c.budget_ns == UNKNOWN).any():
             return None
-        _, surviving = curve(c.spells, int(c.budget_ns.min()))
+        _, surviving = curve(c.durations, int(c.budget_ns.min()))
         found.append(1.0 - float(surviving[-1]) if len(surviving) else 0.0)
     return float(np.mean(found))
 

@@ -59,7 +59,7 @@ def failure_modes(cells: Sequence[Cell]) -> FailureModes:
         for cause in sorted(set(said[failed].tolist())):
             here = failed & (said == cause)
             counts[cause] = counts.get(cause, 0) + int(here.sum())
-            touched[cause] = touched.get(cause, 0) + len(np.unique(c.spells.episode[here]))
+            touched[cause] = touched.get(cause, 0) + len(np.unique(c.durations.episode[here]))
     operations, episodes = sum(len(c.kind) for c in cells), sum(c.episodes for c in cells)
     order = sorted(counts, key=lambda cause: (-counts[cause], cause))
     return FailureModes(

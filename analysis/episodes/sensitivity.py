@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell
-from labctl.analysis.survival.curves import NEVER_NS, Floats, Ints, Spells, rmst_with_error
+from labctl.analysis.survival.curves import NEVER_NS, Durations, Floats, Ints, rmst_with_error
 from labctl.analysis.table import CENSORED, GHOST, NS, SUCCESS, UNKNOWN, Table
 
 Key = tuple[str, str]
@@ -59,11 +59,13 @@ def rmst_by_operation(cell: Cell, tau_ns: int) -> ByOperation:
 
     A true twofold slowdown on items that get harder can read far less once pooled (methodology §3, 5).
     """
-    place = _place(cell.spells.episode)
+    place = _place(cell.durations.episode)
     found = []
     for i in range(int(place.max()) + 1 if len(place) else 0):
         here = place == i
-        part = Spells(cell.spells.time_ns[here], cell.spells.event[here], np.arange(here.sum()), int(here.sum()))
+        part = Durations(
+            cell.durations.time_ns[here], cell.durations.event[here], np.arange(here.sum()), int(here.sum())
+        )
         found.append((i + 1, part.episodes, *rmst_with_error(part, tau_ns)))
     index, episodes, value, se = (np.array(column) for column in zip(*found, strict=True))
     return ByOperation(index, episodes, value, se)
@@ -93,10 +95,10 @@ def truncated(cell: Cell, budget_ns: int) -> Cell:
     time = np.where(cut, budget_ns - start, own)[keep]
     tail = kind == CENSORED
     futile = tail & np.array([c == "futility" for c in cause])
-    observed = Spells(np.where(kind == GHOST, NEVER_NS, time), ~tail, episode[keep], cell.episodes)
+    observed = Durations(np.where(kind == GHOST, NEVER_NS, time), ~tail, episode[keep], cell.episodes)
     return replace(
         cell,
-        spells=replace(observed, time_ns=np.where(futile, budget_ns - start[keep], observed.time_ns)),
+        durations=replace(observed, time_ns=np.where(futile, budget_ns - start[keep], observed.time_ns)),
         observed=observed,
         kind=kind,
         cause=cause,
@@ -160,14 +162,16 @@ def teleoperators(table: Table, reference: str | None) -> tuple[str, ...]:
 
 def part_of(cell: Cell, kept: np.ndarray) -> Cell:
     """The cell of the episodes marked in `kept` [episodes] alone."""
-    rows, number = kept[cell.spells.episode], np.cumsum(kept) - 1
+    rows, number = kept[cell.durations.episode], np.cumsum(kept) - 1
 
-    def of(spells: Spells) -> Spells:
-        return Spells(spells.time_ns[rows], spells.event[rows], number[spells.episode[rows]], int(kept.sum()))
+    def of(durations: Durations) -> Durations:
+        return Durations(
+            durations.time_ns[rows], durations.event[rows], number[durations.episode[rows]], int(kept.sum())
+        )
 
     return replace(
         cell,
-        spells=of(cell.spells),
+        durations=of(cell.durations),
         observed=of(cell.observed),
         kind=cell.kind[rows],
         cause=tuple(c for c, here in zip(cell.cause, rows, strict=True) if here),

@@ -15,15 +15,14 @@ from labctl.analysis.episodes.sensitivity import hrt_bounds, rmst_by_operation, 
 from labctl.analysis.results import plain
 from labctl.analysis.survival.bands import simultaneous_band
 from labctl.analysis.survival.cells import Cell, cells_of
-from labctl.analysis.survival.incidence import incidence
+from labctl.analysis.survival.describe import incidence
 from labctl.analysis.survival.items_moved import moved_difference
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.logrank import logrank_permutation, stratified
-from labctl.analysis.survival.multiplicity import compact_letters
+from labctl.analysis.survival.order_probability import pp_plot, qq_plot
 from labctl.analysis.survival.permutation import permutation_test
-from labctl.analysis.survival.pp import pp_plot, qq_plot
 from labctl.analysis.survival.resample import stream_key
-from labctl.analysis.survival.verdicts import ALPHA
+from labctl.analysis.survival.verdicts import ALPHA, compact_letters
 from labctl.analysis.table import NS, Table
 
 SCHEMA = "labctl.supplement/1"
@@ -68,7 +67,7 @@ def _cell(cell: Cell, reference: Cell | None, tau_ns: int, seed: int) -> dict[st
         "bounds": timeout_bounds(cell, tau_ns),
         "by_operation": rmst_by_operation(cell, tau_ns),
         "incidence": incidence(cell, tau_ns),
-        "band": simultaneous_band(cell.spells, tau_ns, stream_key(seed, "curve band", cell.arm, cell.object)),
+        "band": simultaneous_band(cell.durations, tau_ns, stream_key(seed, "curve band", cell.arm, cell.object)),
         "pp": other and pp_plot(cell, other, tau_ns),
         "qq": other and qq_plot(cell, other, tau_ns),
     }
@@ -95,7 +94,7 @@ def _pair(cells: Mapping[Key, Cell], a: str, b: str, tau_ns: int, seed: int, per
     of_a, of_b = ([cells[arm, o] for o in objects] for arm in (a, b))
     pair = pair_of(of_a, of_b, tau_ns)
     test = permutation_test(pair, seed, perm)
-    robust = stratified([(x.spells, y.spells) for x, y in zip(of_a, of_b, strict=True)])
+    robust = stratified([(x.durations, y.durations) for x, y in zip(of_a, of_b, strict=True)])
     return {
         "a": a,
         "b": b,

@@ -11,11 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from labctl.analysis.planning.distributions import Arm, fitted, stated
-from labctl.analysis.planning.simulated import Law
+from labctl.analysis.planning.distributions import Arm, Distribution, fitted, stated
 from labctl.analysis.planning.simulation import MEASURES, Plan, episodes_for, hrt_precision, powers, resolvable
 from labctl.analysis.survival.cells import cells_of
-from labctl.analysis.table import UNKNOWN, Table
+from labctl.analysis.table import NS, UNKNOWN, Table
 
 from labctl.errors import QuestionError
 
@@ -26,8 +25,8 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The sizes and levels asked for. `reference` is the arm HRT refers to; `alpha` is before Holm's correction."""
+class Request:
+    """The sizes and levels requested. `reference` is the arm HRT refers to; `alpha` is before Holm's correction."""
 
     tau_s: float
     sizes: tuple[int, ...]
@@ -40,7 +39,7 @@ class Asked:
 
 
 def arms_from_rmst(
-    named: Mapping[str, float], law: Law, tau_s: float, lost: Sequence[float], objects: Sequence[str]
+    named: Mapping[str, float], distribution: Distribution, tau_s: float, lost: Sequence[float], objects: Sequence[str]
 ) -> tuple[Arm, ...]:
     """Arms with stated RMSTs, the same at every object.
 
@@ -49,7 +48,7 @@ def arms_from_rmst(
     """
     shares = lost or [LOST if LOST * tau_s < value / 2 else 0.0 for value in named.values()]
     return tuple(
-        stated(name, value, tau_s, replace(law, lost=share), objects)
+        stated(name, value, tau_s, replace(distribution, lost=share), objects)
         for (name, value), share in zip(named.items(), shares, strict=True)
     )
 
@@ -73,7 +72,7 @@ def arms_from_pilot(table: Table, tau_s: float, items: int | None, budget_s: flo
     if budget_s is None:
         if len(budgets) > 1 or UNKNOWN in budgets:
             raise QuestionError("the pilot's budget_s is not one number; give --budget-s")
-        budget_s = budgets.pop() / 1e9
+        budget_s = budgets.pop() / NS
     return tuple(fitted(arm, [cells[arm, o] for o in shared], tau_s, items, budget_s) for arm in names)
 
 
@@ -85,16 +84,16 @@ def levels(arms: Sequence[str], reference: str | None, alpha: float) -> dict[tup
     return {pair: alpha / len(family) for family in (with_reference, others) for pair in family}
 
 
-def answer(arms: Sequence[Arm], asked: Asked, progress: Progress = lambda what, done, of: None) -> dict[str, Any]:
+def answer(arms: Sequence[Arm], request: Request, progress: Progress = lambda what, done, of: None) -> dict[str, Any]:
     """Simulate and answer. Raises QuestionError for arms or sizes that make no sense."""
-    _check(arms, asked)
-    plan = Plan(tuple(arms), asked.tau_s, asked.runs, asked.perm, asked.seed)
-    by_pair = levels([arm.name for arm in arms], asked.reference, asked.alpha)
-    rows = powers(plan, asked.sizes, by_pair, lambda done, of: progress("power", done, of))
+    _check(arms, request)
+    plan = Plan(tuple(arms), request.tau_s, request.runs, request.perm, request.seed)
+    by_pair = levels([arm.name for arm in arms], request.reference, request.alpha)
+    rows = powers(plan, request.sizes, by_pair, lambda done, of: progress("power", done, of))
     pairs = []
     for (a, b), level in by_pair.items():
         own = [row for row in rows if (row.a, row.b) == (a, b)]
-        needed = {m: episodes_for([r for r in own if r.measure == m], asked.target) for m in MEASURES}
+        needed = {m: episodes_for([r for r in own if r.measure == m], request.target) for m in MEASURES}
         pairs.append(
             {
                 "a": a,
@@ -107,20 +106,20 @@ def answer(arms: Sequence[Arm], asked: Asked, progress: Progress = lambda what, 
                 },
             }
         )
-    planned = asked.sizes[-1]
-    others = [arm for arm in arms if arm.name != asked.reference]
+    planned = request.sizes[-1]
+    others = [arm for arm in arms if arm.name != request.reference]
     base = min(others, key=lambda arm: arm.rmst_s)
-    strictest = min(level for pair, level in by_pair.items() if asked.reference not in pair or len(others) == 1)
-    halved = replace(plan, runs=max(20, asked.runs // 2))
+    strictest = min(level for pair, level in by_pair.items() if request.reference not in pair or len(others) == 1)
+    halved = replace(plan, runs=max(20, request.runs // 2))
     detect = resolvable(
-        halved, base.name, planned, strictest, asked.target, lambda done, of: progress("resolvable", done, of)
+        halved, base.name, planned, strictest, request.target, lambda done, of: progress("resolvable", done, of)
     )
     return {
         "schema": SCHEMA,
         "question": "times",
-        **{k: getattr(asked, k) for k in ("tau_s", "alpha", "target", "reference", "runs", "perm", "seed")},
+        **{k: getattr(request, k) for k in ("tau_s", "alpha", "target", "reference", "runs", "perm", "seed")},
         "objects": list(plan.objects),
-        "sizes": list(asked.sizes),
+        "sizes": list(request.sizes),
         "arms": [_arm(arm) for arm in arms],
         "pairs": pairs,
         "resolvable": {
@@ -131,34 +130,37 @@ def answer(arms: Sequence[Arm], asked: Asked, progress: Progress = lambda what, 
             "by_measure": detect,
         },
         "hrt": [
-            {"arm": arm.name, "episodes": size, **hrt_precision(halved, asked.reference, arm.name, size)}
+            {"arm": arm.name, "episodes": size, **hrt_precision(halved, request.reference, arm.name, size)}
             for arm in others
-            for size in asked.sizes
-            if asked.reference is not None
+            for size in request.sizes
+            if request.reference is not None
         ],
     }
 
 
 def _arm(arm: Arm) -> dict[str, Any]:
-    laws = {o: {k: v for k, v in asdict(law).items() if k != "harder"} for o, law in arm.laws.items()}
-    return {"arm": arm.name, "rmst_asked": arm.asked_s, "rmst": arm.rmst_s, "laws": laws}
+    distributions = {
+        o: {k: v for k, v in asdict(distribution).items() if k != "harder"}
+        for o, distribution in arm.distributions.items()
+    }
+    return {"arm": arm.name, "rmst_asked": arm.asked_s, "rmst": arm.rmst_s, "laws": distributions}
 
 
-def _check(arms: Sequence[Arm], asked: Asked) -> None:
+def _check(arms: Sequence[Arm], request: Request) -> None:
     names = [arm.name for arm in arms]
     if len(arms) < 2 or len(set(names)) < len(names):
         raise QuestionError(f"arms are {', '.join(names)}; power for times needs two or more, each named once")
-    if asked.reference is not None and asked.reference not in names:
-        raise QuestionError(f"no arm {asked.reference!r} to refer to; the arms are {', '.join(names)}")
-    budgets = {law.budget_s for arm in arms for law in arm.laws.values()}
-    if asked.tau_s > min(budgets):
-        raise QuestionError(f"tau is {asked.tau_s:g} s, beyond the episode budget of {min(budgets):g} s; lower tau")
-    if not asked.sizes or min(asked.sizes) < 2:
+    if request.reference is not None and request.reference not in names:
+        raise QuestionError(f"no arm {request.reference!r} to refer to; the arms are {', '.join(names)}")
+    budgets = {distribution.budget_s for arm in arms for distribution in arm.distributions.values()}
+    if request.tau_s > min(budgets):
+        raise QuestionError(f"tau is {request.tau_s:g} s, beyond the episode budget of {min(budgets):g} s; lower tau")
+    if not request.sizes or min(request.sizes) < 2:
         raise QuestionError("sizes are episodes per arm and object; allowed is 2 and more")
-    smallest = 1 / (asked.perm + 1)
-    strictest = min(levels(names, asked.reference, asked.alpha).values())
+    smallest = 1 / (request.perm + 1)
+    strictest = min(levels(names, request.reference, request.alpha).values())
     if smallest > strictest:
         need = math.ceil(1 / strictest) - 1
         raise QuestionError(
-            f"{asked.perm} swaps give no p below {smallest:.2g} and the level is {strictest:.2g}; --perm {need}"
+            f"{request.perm} swaps give no p below {smallest:.2g} and the level is {strictest:.2g}; --perm {need}"
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from labctl.analysis.planning.power import paired_resolvable, ratio_resolvable, wilson_half_width
 from labctl.analysis.planning.spending import looks
-from labctl.analysis.survival.multiplicity import smallest_p
+from labctl.analysis.survival.verdicts import smallest_p
 
 SWAPS = 9999
 """Label swaps tried by default; where fewer are distinct, all of them are."""

@@ -70,11 +70,11 @@ def mcnemar_power(
     if discordant == 0:
         return 0.0
     wins = (1 + difference / discordant) / 2
-    law = stats.binom.pmf(np.arange(pairs + 1), pairs, discordant)
-    seen = np.flatnonzero(law > 1e-14)
+    distribution = stats.binom.pmf(np.arange(pairs + 1), pairs, discordant)
+    seen = np.flatnonzero(distribution > 1e-14)
     critical = np.array([_critical(int(d), alpha, exact or exact_decides(int(d), pairs)) for d in seen])
     rejected = stats.binom.cdf(critical, seen, wins) + stats.binom.sf(seen - critical - 1, seen, wins)
-    return float(law[seen] @ rejected)
+    return float(distribution[seen] @ rejected)
 
 
 def boschloo_rejects(first: int, second: int, alpha: float = 0.05) -> NDArray[np.bool_]:
@@ -90,10 +90,10 @@ def boschloo_rejects(first: int, second: int, alpha: float = 0.05) -> NDArray[np
 
 def boschloo_power(first: int, second: int, rate_1: float, rate_2: float, alpha: float = 0.05) -> float:
     """Power of Boschloo's test for two independent arms by listing every outcome; at equal rates its size."""
-    law = np.outer(
+    distribution = np.outer(
         stats.binom.pmf(np.arange(first + 1), first, rate_1), stats.binom.pmf(np.arange(second + 1), second, rate_2)
     )
-    return float(law[boschloo_rejects(first, second, alpha)].sum())
+    return float(distribution[boschloo_rejects(first, second, alpha)].sum())
 
 
 def normal_trials(rate_1: float, rate_2: float, power: float = 0.8, alpha: float = 0.05) -> int:
@@ -171,9 +171,9 @@ def _rejects_above(first: int, second: int, level: float) -> NDArray[np.bool_]:
     ranked = fisher.ravel()[order]
     last_alike = np.searchsorted(ranked, ranked * (1 + 1e-9), side="right") - 1
     size = np.zeros(len(order))
-    laws = [stats.binom.pmf(np.arange(n + 1), n, _RATES[:, None]) for n in (first, second)]
-    for law_a, law_b in zip(*laws, strict=True):
-        np.maximum(size, np.cumsum(np.outer(law_a, law_b).ravel()[order]), out=size)
+    distributions = [stats.binom.pmf(np.arange(n + 1), n, _RATES[:, None]) for n in (first, second)]
+    for chance_a, chance_b in zip(*distributions, strict=True):
+        np.maximum(size, np.cumsum(np.outer(chance_a, chance_b).ravel()[order]), out=size)
     out = np.zeros(len(order), dtype=bool)
     out[order] = size[last_alike] <= level
     return out.reshape(first + 1, second + 1)

@@ -1,6 +1,6 @@
-"""Power for times by simulation: campaigns are drawn from stated laws and tested exactly as a report would test them.
+"""Power for times by simulation: campaigns are drawn from stated distributions and tested as a report tests them.
 
-May not: be read as data. Every number here rests on the laws it was given, and carries its Monte-Carlo error.
+May not: be read as data. Every number here rests on the distributions it was given, and carries its Monte-Carlo error.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from labctl.analysis.planning.distributions import Arm, law_rmst, stated
-from labctl.analysis.planning.simulated import simulate
+from labctl.analysis.planning.distributions import Arm, distribution_rmst, simulate, stated
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import rmst_with_error
 from labctl.analysis.survival.items_moved import moved_difference
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.permutation import permutation_p
+from labctl.analysis.table import NS
 from scipy import stats
 
-NS = 1e9
 MEASURES = ("moved", "log_rmst_ratio", "uph", "ks_sup_mean", "ks_macro", "family")
 Pair = tuple[str, str]
 Progress = Callable[[int, int], None]
@@ -39,7 +38,7 @@ class Plan:
     @property
     def objects(self) -> tuple[str, ...]:
         """The objects every arm meets."""
-        return tuple(self.arms[0].laws)
+        return tuple(self.arms[0].distributions)
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def powers(
 def campaign(plan: Plan, size: int, run: int, only: Sequence[str] = ()) -> dict[str, list[Cell]]:
     """One simulated campaign: the cells of every arm (or of those in `only`), object by object, all met in every block.
 
-    Random numbers depend on seed, run, arm's place and object alone, so that a change of law is seen on the same ones.
+    Random numbers depend on seed, run, arm's place and object alone, so another distribution is seen on the same ones.
     """
     drawn: dict[str, list[Cell]] = {arm.name: [] for arm in plan.arms if not only or arm.name in only}
     for o, obj in enumerate(plan.objects):
@@ -102,7 +101,7 @@ def campaign(plan: Plan, size: int, run: int, only: Sequence[str] = ()) -> dict[
                 continue
             rng = np.random.default_rng([plan.seed, run, o, i + 1])
             drawn[arm.name].append(
-                simulate(arm.laws[obj], size, rng, arm=arm.name, obj=obj, blocks=blocks, scenes=scenes)
+                simulate(arm.distributions[obj], size, rng, arm=arm.name, obj=obj, blocks=blocks, scenes=scenes)
             )
     return drawn
 
@@ -140,7 +139,7 @@ def resolvable(
 ) -> list[dict[str, float | str | None]]:
     """For every measure the RMST of an arm just slower than `base` that is told apart with power `target`.
 
-    The slower arm has the law of `base` with longer items. Its RMST is raised step by step until the least powerful
+    The slower arm has the distribution of `base` with longer items. Its RMST is raised until the least powerful
     measure reaches the target or tau is near; values between steps are read off the probit over log RMST.
     """
     own = next(arm for arm in plan.arms if arm.name == base)
@@ -176,7 +175,7 @@ def hrt_precision(plan: Plan, reference: str, arm: str, size: int) -> dict[str, 
 
 def _hrt(reference: Sequence[Cell], arm: Sequence[Cell], tau_ns: int) -> tuple[float, float]:
     means = [
-        (rmst_with_error(r.spells, tau_ns), rmst_with_error(a.spells, tau_ns))
+        (rmst_with_error(r.durations, tau_ns), rmst_with_error(a.durations, tau_ns))
         for r, a in zip(reference, arm, strict=True)
     ]
     ratios = [r[0] / a[0] for r, a in means]
@@ -192,12 +191,14 @@ def _slower(arm: Arm, ratio: float, tau_s: float) -> Arm:
     """The arm with item times stretched until its RMST is `ratio` times its own."""
     if ratio == 1.0:
         return arm
-    laws = {
-        o: stated(arm.name, min(ratio * law_rmst(law, tau_s), 0.98 * tau_s), tau_s, law, [o]).laws[o]
-        for o, law in arm.laws.items()
+    distributions = {
+        o: stated(
+            arm.name, min(ratio * distribution_rmst(distribution, tau_s), 0.98 * tau_s), tau_s, distribution, [o]
+        ).distributions[o]
+        for o, distribution in arm.distributions.items()
     }
-    means = [law_rmst(law, tau_s) for law in laws.values()]
-    return replace(arm, laws=laws, rmst_s=math.fsum(means) / len(means))
+    means = [distribution_rmst(distribution, tau_s) for distribution in distributions.values()]
+    return replace(arm, distributions=distributions, rmst_s=math.fsum(means) / len(means))
 
 
 def _crossing(points: Sequence[tuple[float, float]], target: float) -> float | None:

@@ -72,11 +72,6 @@ def boundaries(fractions: Sequence[float], alpha: float) -> tuple[float, ...]:
     return tuple(found)
 
 
-def nominal_levels(fractions: Sequence[float], alpha: float) -> tuple[float, ...]:
-    """The two-sided level each look's own p-value is held against, of whatever test: 2 (1 - Phi(boundary))."""
-    return tuple(2.0 * float(stats.norm.sf(z)) for z in boundaries(fractions, alpha))
-
-
 def crossing(fractions: Sequence[float], bounds: Sequence[float], drift: float = 0.0) -> tuple[float, ...]:
     """Probability of stopping at each look, either side, when Z at full information has mean `drift`."""
     out, density = [], None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -259,10 +259,13 @@ def _curve_csv(obj: str, curves: Mapping[str, Any], bands: Mapping[str, Band | N
     return to_csv(("object", "arm", "t_s", "f", "f_low", "f_high"), rows)
 
 
-def to_csv(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """The numbers of a figure as CSV text."""
+def to_csv(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """The numbers of a figure as CSV text; None is empty."""
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(rows)
+    csv.writer(out, lineterminator="\n").writerows((head, *rows))
     return out.getvalue()
+
+
+def records_csv(rows: Sequence[Mapping[str, object]]) -> bytes:
+    """Rows of the same keys as a CSV file, the keys of the first as its head."""
+    return to_csv(rows[0], (row.values() for row in rows)).encode()

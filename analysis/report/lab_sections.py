@@ -1,21 +1,33 @@
-"""Sections of the report that only a campaign can fill: touches of people, and what its traces' timing says.
+"""Sections of the report that only a campaign can fill: interventions, timing of its traces, switches, resources.
 
 May not: read a campaign (it is given one plain dict, any key of which may be missing), rank, or claim.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labctl.analysis.binary.rates import wilson
-from labctl.analysis.numerals import MISSING, count, estimate, number, percent
-from labctl.analysis.report import adaptability_section, linked_section, resources
+from labctl.analysis.numerals import MISSING, NOT_REACHED, count, estimate, number, percent
+from labctl.analysis.report import linked_section
+from labctl.analysis.report.figures import records_csv
 from labctl.analysis.report.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
+RESOURCES_HEADING = "What servers report about themselves"
+NOT_REPORTED, NO_SERVER = "not reported", "no server"
+# Key of `told` in an answer time -> heading and what one unit of it is worth in the table.
+RESOURCES = (
+    *(("gpu_memory_mb", "GPU memory MB", 1.0), ("memory_mb", "Memory MB", 1.0)),
+    *(("model_mb", "Model MB", 1.0), ("parameters", "Parameters, millions", 1e-6)),
+)
+RESOURCES_NOTE = (
+    "By the servers’ own account; labctl measured none of it. Times: median / 95th percentile over the answers that "
+    "report one. Rest: what was left of the time from question to answer beyond the server’s whole call, which is the "
+    "network, the codec and preparing pictures. Memory is the greatest that was reported, in MB of 10⁶ bytes."
+)
+ADAPTABILITY_HEADING = "Adaptability: after a switch of the instruction"
 Lab = Mapping[str, Any]
 
 
@@ -28,15 +40,9 @@ def sections(lab: Lab, result: Mapping[str, Any]) -> list[Section]:
 def files(lab: Lab) -> dict[str, bytes]:
     """Tables as CSV files by name: those of a linked campaign, and stress measures of every episode."""
     stress = lab.get("stress") or {}
-    made = {**linked_section.files(lab.get("linked")), **adaptability_section.files(stress.get("adaptability"))}
-    rows = stress.get("episodes") or []
-    if not rows:
-        return made
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(rows[0])
-    writer.writerows(["" if value is None else value for value in row.values()] for row in rows)
-    return {**made, "figures/stress.csv": text.getvalue().encode()}
+    episodes = {"stress": stress.get("episodes"), "adaptability": (stress.get("adaptability") or {}).get("episodes")}
+    made = {f"figures/{name}.csv": records_csv(rows) for name, rows in episodes.items() if rows}
+    return {**linked_section.files(lab.get("linked")), **made}
 
 
 def _stress(lab: Lab) -> Section | None:
@@ -59,13 +65,9 @@ def _stress(lab: Lab) -> Section | None:
         *(ARM, Column("Episodes"), Column("Questions per s [95 %]"), Column("Latency ms [95 %]")),
         *(Column("Worst episode’s 95th percentile ms"), Column("Stability [95 %]")),
     )
-    told = {
-        adaptability_section.HEADING: adaptability_section.table(found.get("adaptability")),
-        resources.HEADING: resources.table(lab.get("answer_times") or ()),
-    }
-    switched = (
-        "" if told[adaptability_section.HEADING] else " Adaptability is not measured: this protocol switches nothing."
-    )
+    adaptability = adaptability_table(found.get("adaptability"))
+    more = {ADAPTABILITY_HEADING: adaptability, RESOURCES_HEADING: resources_table(lab.get("answer_times") or ())}
+    switched = "" if adaptability else " Adaptability is not measured: this protocol switches nothing."
     note = (
         "Latency: from the capture of the state to the first action of its answer, answers that were not used left "
         "out. Stability: exp(−mean |a(t) − a(t−1)|), the Euclidean norm over joints in rad, on the targets sent to the "
@@ -76,8 +78,8 @@ def _stress(lab: Lab) -> Section | None:
     out = len(found.get("taken_over") or [])
     if out:
         note += f" Left out: {out} episode{'s' if out > 1 else ''} in which a person took over the arm."
-    more = [(heading, table) for heading, table in told.items() if table]
-    return Section("stress", "Stress measures", (), (("", Table(columns, rows, note)), *more))
+    beside = [(heading, table) for heading, table in more.items() if table]
+    return Section("stress", "Stress measures", (), (("", Table(columns, rows, note)), *beside))
 
 
 def _measured(found: Mapping[str, Any], *, digits: int = 1, scale: float = 1.0) -> str:
@@ -122,3 +124,82 @@ def _interventions(lab: Lab, result: Mapping[str, Any]) -> Section | None:
         "episodes that a stop for safety ended too, of all scored ones."
     )
     return Section("interventions", "Interventions", (), (("", Table(columns, tuple(rows), note)),))
+
+
+def adaptability_table(found: Mapping[str, Any] | None) -> Table | None:
+    """The report's table; None where the protocol switches nothing. found: {switches, arms, episodes}."""
+    entries = (found or {}).get("arms") or []
+    if not found or not entries:
+        return None
+    columns = (
+        *(ARM, Column("Switch", "text"), Column("Met / scored episodes"), Column("Moved an item after it")),
+        *(
+            Column("% [95 %]"),
+            Column("Items per min before"),
+            Column("Items per min after"),
+            Column("Median s to the first"),
+        ),
+        Column("Asked with it after s [95 %]"),
+    )
+    rows = tuple(
+        (
+            entry["arm"],
+            entry["switch"],
+            f"{count(entry['met'])} / {count(entry['episodes'])}",
+            f"{count(entry['succeeded'])} / {count(entry['met'])}" if entry["met"] else MISSING,
+            estimate(entry["share"], entry["ci"], scale=100),
+            _per_minute(entry["moved_before"], entry["before_s"]),
+            _per_minute(entry["moved_after"], entry["after_s"]),
+            NOT_REACHED if entry["first_s"] == "inf" else number(entry["first_s"]),
+            estimate(entry["asked_s"]["value"], entry["asked_s"]["ci"], digits=2),
+        )
+        for entry in entries
+    )
+    switches = "; ".join(
+        f"{one['name']}, {one['at_s']:g} s after go: “{one['instruction'].rstrip('.')}”" for one in found["switches"]
+    )
+    note = (
+        f"The same in every episode of every arm: {switches}. Met: the controller took it while the episode ran; "
+        "one that was over before is in no other number, so an arm that is done early meets it in its slow episodes "
+        "only. After it: up to the next switch or the end, by what the labels count as moved, whatever the instruction "
+        "asks. Intervals of shares are Wilson’s, one episode a unit. Median: Kaplan–Meier; an episode without an item "
+        "after it is censored where its stretch ends, or never has one if all that was left was lost or it stopped for "
+        "safety. The first may have been under way at the switch. After is also later: fewer items are left, so "
+        "compare arms, not an arm with its own past. A person can read the script, a policy cannot. Asked with it: "
+        "from the switch to the first question that carried it, which waits for the chunk before it. Each episode’s "
+        "values: figures/adaptability.csv."
+    )
+    return Table(columns, rows, note)
+
+
+def _per_minute(moved: int, seconds: float) -> str:
+    return number(60.0 * moved / seconds) if seconds else MISSING
+
+
+def resources_table(entries: Sequence[Mapping[str, Any]]) -> Table | None:
+    """One row per arm that was asked anything, or None without any. entries: `answer_times` of the lab, any key of
+    which may be missing; by_hand: a person, who has no server.
+    """
+    rows = tuple(_resources(entry) for entry in entries)
+    if not rows:
+        return None
+    columns = (
+        *(ARM, Column("Answers"), Column("Server’s inference ms"), Column("Rest of the answer ms")),
+        *(Column(name) for _, name, _ in RESOURCES),
+    )
+    return Table(columns, rows, RESOURCES_NOTE)
+
+
+def _resources(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    asked, unanswered = entry.get("questions"), entry.get("unanswered") or 0
+    answers = count(None if asked is None else asked - unanswered)
+    missing = NO_SERVER if entry.get("by_hand") else NOT_REPORTED
+    reported = entry.get("told") or {}
+    times = (_times(entry.get("server_s"), missing), _times(entry.get("rest_s"), missing))
+    values = ((reported.get(key), scale) for key, _, scale in RESOURCES)
+    sizes = (missing if value is None else number(value * scale, 0) for value, scale in values)
+    return (str(entry["arm"]), answers, *times, *sizes)
+
+
+def _times(spread: Mapping[str, float] | None, missing: str) -> str:
+    return " / ".join(number(1000 * spread[key], 1) for key in ("p50", "p95")) if spread else missing

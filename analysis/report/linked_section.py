@@ -5,12 +5,11 @@ May not: estimate (see `linked`), or show a ratio without its anchors.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labctl.analysis.numerals import interval, listing, number, p_value
+from labctl.analysis.report.figures import records_csv
 from labctl.analysis.report.supplementary_sections import Section
 from labctl.analysis.report.tables import Column, Table
 
@@ -57,7 +56,7 @@ def files(found: Found | None) -> dict[str, bytes]:
         }
         for objects, moved in _drifts(found)
     ]
-    return {"figures/linked.csv": _csv(pairs), "figures/linked_anchors.csv": _csv(drift)}
+    return {"figures/linked.csv": records_csv(pairs), "figures/linked_anchors.csv": records_csv(drift)}
 
 
 def _pairs(found: Found) -> Table:
@@ -137,11 +136,3 @@ def _p(p: Any) -> str:
 def _ends(bounds: Sequence[float] | None) -> dict[str, Any]:
     low, high = bounds or (None, None)
     return {"low": low, "high": high}
-
-
-def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(rows[0])
-    writer.writerows(["" if value is None else value for value in row.values()] for row in rows)
-    return text.getvalue().encode()

@@ -27,7 +27,7 @@ def render(page: Mapping[str, Any]) -> str:
     parts += _under(head["effects"], _table(page["pair_table"]))
     parts += [f"## {head['objects']}", _table(page["rmst_table"])]
     parts += _under(head["cells"], _table(page["cell_table"]))
-    for section in page["beyond"]:
+    for section in page["supplementary"]:
         parts += [f"## {section.title}", _images(section.figures), _flat(section.note)]
         for heading, table in section.tables:
             parts += [f"### {heading}" if heading else "", _table(table)]

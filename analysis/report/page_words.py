@@ -1,4 +1,4 @@
-"""The headings and standing sentences of a report, in one place, so that HTML and Markdown cannot differ.
+"""The headings, standing sentences and methods notes of a report, so that HTML and Markdown cannot differ.
 
 May not: hold a number of a campaign or a claim about an arm.
 """
@@ -69,3 +69,75 @@ def sentences(page: Mapping[str, Any]) -> dict[str, str]:
         "clips": CLIPS,
         "footer": FOOTER,
     }
+
+
+PHAIL = "PhAIL, arXiv 2605.29710"
+
+NOTES: tuple[tuple[str, str], ...] = (
+    (
+        "Operation and its time",
+        "An operation is one item moved to the target. Its time runs from the previous success of the episode, or from "
+        "go for the first. Go is the first live observation handed to a connected, warmed-up policy, or the same cue "
+        "given to a person, so loading and connecting never count and slow inference does. "
+        f"(Operation time: {PHAIL}, section 3.1; go: labctl.)",
+    ),
+    (
+        "Success curve",
+        "F(t) is the Kaplan–Meier share of operations done within t seconds. A time budget that runs out censors the "
+        "open operation: slow, not failed. Beyond the last observation the curve is carried flat. "
+        f"({PHAIL}; Kaplan and Meier 1958.)",
+    ),
+    (
+        "RMST",
+        "Restricted mean survival time: the area above the success curve up to tau, that is the mean time per item "
+        "with every operation cut at tau. A median over successes only is never printed: it flatters an arm that "
+        f"drops its hard items. (Definition: {PHAIL}.)",
+    ),
+    (
+        "HRT",
+        "Human-relative throughput: RMST of the human reference divided by RMST of the arm, per object, then averaged "
+        "over objects with equal weights. It depends on tau and on who teleoperated. A robot that never moves scores "
+        f"RMST of the reference over tau, not zero; that floor is printed beside it. (HRT: {PHAIL}; floor: labctl.)",
+    ),
+    (
+        "Ghost",
+        "An item lost outside the workspace, or the one operation that caused a safety stop, can never be finished. It "
+        "enters the curve as an event at infinity, so the curve levels off below 100 %. Under censoring this biases "
+        "RMST upwards; the Aalen–Johansen column, which uses when the item was lost, is the repaired estimate. "
+        f"(Ghosts: {PHAIL}; bias and repair: labctl simulations; Aalen and Johansen 1978.)",
+    ),
+    (
+        "Wang–Chang and first item",
+        "Later operations have only what the earlier ones left of the budget, so pooling them flatters slow arms by "
+        "several per cent. The Wang–Chang estimate and the RMST of first operations alone do not "
+        "suffer from this and stand beside the pooled one. (Wang and Chang 1999.)",
+    ),
+    (
+        "Tests and verdicts",
+        "Each pair is tested by swapping the labels of its two arms within block and object; p = (b + 1) / (B + 1). "
+        "A family of statistics is combined by its smallest p over one set of permutations, and Holm adjusts over "
+        "pairs. A campaign fixes that family in its protocol before the first trial; a bare table has no record of "
+        "it. A verdict is an order, different without an order (or as the object has it), or not resolved at this N. "
+        "Not resolved means that this campaign was too small to tell, nothing more. "
+        f"(Verdicts: {PHAIL}; permutation test: labctl, since the paper's bootstrap rejects too often.)",
+    ),
+    (
+        "Intervals",
+        "All intervals are 95 % and treat an episode, not an operation, as the unit, because operations of an episode "
+        "depend on each other; where arms ran in the same blocks, whole blocks are drawn. RMST, HRT and the P–P area "
+        "have studentised bootstrap intervals on a log or logit scale, with a deterministic t interval in their place "
+        "where too few operations succeeded. The percentile interval is the paper's; at ten episodes per cell it is "
+        "too narrow. Bands cover a whole curve at once. (Efron and Tibshirani 1993; calibration: labctl.)",
+    ),
+    (
+        "Intervention",
+        "A person's touch of an episode between go and its end, as an interval with a kind. It neither voids nor fails "
+        "the episode: shares are of all scored episodes, and items moved unaided leave out those during whose time "
+        "somebody touched it. (labctl.)",
+    ),
+    (
+        "Void",
+        "A technical fault makes an episode void: the slot is run again with the same arm. A void after go needs a "
+        "machine event behind it or a second person; a table above counts those as no success, as a check.",
+    ),
+)

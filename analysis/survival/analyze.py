@@ -1,23 +1,171 @@
-"""From an operations table to the result of `labctl analyze`: every key of the interface, null where it cannot say.
+"""From an operations table to the result of `labctl analyze`: arms against the reference, every pair of arms.
 
-Reads no file and prints nothing; the same table and seed give the same bytes through `dumps`.
+Reads no file and prints nothing. Has every key of the interface, null where the table has no answer; the same table
+and seed give the same bytes through `dumps`.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from labctl.analysis.survival.cautions import cautions, unequal_budgets
-from labctl.analysis.survival.cells import cells_of
-from labctl.analysis.survival.clusters import clusters, episode_replicates, rmst_replicates
-from labctl.analysis.survival.compare import Cohort, Plan, arm_row, pair_rows
-from labctl.analysis.survival.describe import cell_row
-from labctl.analysis.survival.hrt import rmst
+from labctl.analysis.survival.cells import Cell, cells_of
+from labctl.analysis.survival.clusters import Replicates, clusters, episode_replicates, rmst_replicates
+from labctl.analysis.survival.curves import Durations, Floats
+from labctl.analysis.survival.describe import cell_row, intervention_rate, listed
+from labctl.analysis.survival.hrt import hrt, rmst
+from labctl.analysis.survival.items_moved import moved_share
+from labctl.analysis.survival.ks import bootstrap_p, pair_of
+from labctl.analysis.survival.logrank import logrank
+from labctl.analysis.survival.order_probability import auc
+from labctl.analysis.survival.permutation import permutation_test
+from labctl.analysis.survival.verdicts import ALPHA, holm_by_family, verdict
 from labctl.analysis.table import LONGEST_S, NS, Table
 
 from labctl.errors import TableError
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was requested: horizon, reference arm, numbers of replicates, seed."""
+
+    tau_ns: int
+    reference: str | None
+    boot: int
+    perm: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """Every cell with its RMST replicates and the paper's, keyed by (arm, object)."""
+
+    cells: Mapping[Key, Cell]
+    replicates: Replicates
+    paper: Mapping[Key, Floats]
+    named_causes: bool
+
+    def objects(self, *arms: str) -> list[str]:
+        """Objects that every one of these arms has met, sorted."""
+        return sorted(set.intersection(*({o for a, o in self.cells if a == arm} for arm in arms)))
+
+    def arms(self) -> list[str]:
+        """Arms with at least one episode, sorted."""
+        return sorted({a for a, _ in self.cells})
+
+
+def arm_row(cohort: Cohort, arm: str, plan: Plan) -> dict[str, object]:
+    """The entry of `arms`: macro means over objects, equal weights; HRT over the objects shared with the reference."""
+    keys = [(arm, o) for o in cohort.objects(arm)]
+    cells = [cohort.cells[k] for k in keys]
+    found = rmst(cohort.replicates, keys, cohort.paper, plan.tau_ns / NS)
+    moved, moved_ci = moved_share(cells)
+    return {
+        "arm": arm,
+        "rmst": found.value,
+        "rmst_ci": listed(found.interval),
+        **_against_reference(cohort, arm, plan),
+        "moved": moved,
+        "moved_ci": listed(moved_ci),
+        "intervention_rate": intervention_rate(cells, named=cohort.named_causes),
+        "episodes": sum(c.episodes for c in cells),
+    }
+
+
+def pair_rows(cohort: Cohort, plan: Plan, refused: set[Key]) -> list[dict[str, Any]]:
+    """The entries of `pairs`, every pair once, the reference first; statistics are null for pairs in `refused`."""
+    arms = sorted(cohort.arms(), key=lambda a: (a != plan.reference, a))
+    pairs = list(itertools.combinations(arms, 2))
+    rows = {p: _pair_row(cohort, *p, plan, refused=p in refused) for p in pairs}
+    family = {p: v for p, row in rows.items() if isinstance(v := row["p"]["family"], float)}
+    adjusted = holm_by_family(family, plan.reference)
+    for p, row in rows.items():
+        opposed = row.pop("opposed")
+        row["p_holm"] = adjusted.get(p)
+        found = verdict(p, row["p_holm"], _scalars(cohort, p, row), opposed=opposed)
+        row["verdict"] = found and found.kind
+    return list(rows.values())
+
+
+def _against_reference(cohort: Cohort, arm: str, plan: Plan) -> dict[str, object]:
+    keys = ("hrt", "hrt_floor", "hrt_ci", "hrt_ci_percentile", "auc", "auc_ci")
+    silent: dict[str, object] = {k: None for k in keys}
+    shared = cohort.objects(arm, plan.reference) if plan.reference else []
+    if not (plan.reference and shared):
+        return silent
+    them, us = [(plan.reference, o) for o in shared], [(arm, o) for o in shared]
+    floor = math.fsum(cohort.replicates.value[k] for k in them) / len(them) / (plan.tau_ns / NS)
+    if arm == plan.reference:
+        return {**silent, "hrt": 1.0, "hrt_floor": floor, "auc": 0.5}
+    ratio = hrt(cohort.replicates, them, us, cohort.paper)
+    area = auc([cohort.cells[k] for k in us], [cohort.cells[k] for k in them], plan.tau_ns, plan.seed, plan.boot)
+    return {
+        "hrt": ratio.value,
+        "hrt_floor": floor,
+        "hrt_ci": listed(ratio.interval),
+        "hrt_ci_percentile": listed(ratio.percentile),
+        "auc": area.value,
+        "auc_ci": listed(area.interval),
+    }
+
+
+def _pair_row(cohort: Cohort, a: str, b: str, plan: Plan, *, refused: bool) -> dict[str, Any]:
+    names = ("ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph", "family", "ks_macro_bootstrap", "logrank_cluster")
+    empty = dict.fromkeys(("ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph_difference"))
+    shared = cohort.objects(a, b)
+    if refused or not shared:
+        silent = {"p": dict.fromkeys(names), "p_holm": None, "logrank_chi2": None, "opposed": False}
+        return {"a": a, "b": b, **empty, **silent}
+    of_a, of_b = ([cohort.cells[arm, o] for o in shared] for arm in (a, b))
+    test = permutation_test(pair_of(of_a, of_b, plan.tau_ns), plan.seed, plan.perm)
+    carried = logrank(_joined([c.durations for c in of_a]), _joined([c.durations for c in of_b]))
+    plain = logrank(_joined([c.observed for c in of_a]), _joined([c.observed for c in of_b]))
+    return {
+        "a": a,
+        "b": b,
+        "ks_macro": test.value["ks_macro"],
+        "ks_sup_mean": test.value["ks_sup_mean"],
+        "log_rmst_ratio": test.value["log_rmst_ratio"],
+        "uph_difference": test.value["uph"],
+        "p": {
+            **test.p,
+            "family": test.family,
+            "ks_macro_bootstrap": bootstrap_p(pair_of(of_a, of_b, plan.tau_ns, observed=True), plan.seed, plan.boot),
+            "logrank_cluster": carried.p_cluster,
+        },
+        "p_holm": None,
+        "logrank_chi2": plain.chi2,
+        "opposed": test.opposed(ALPHA),
+    }
+
+
+def _scalars(cohort: Cohort, pair: Key, row: Mapping[str, Any]) -> list[float | None]:
+    """Macro RMST difference, log RMST ratio and UPH difference, turned so that above 0 favours the first arm."""
+    shared = cohort.objects(*pair)
+    if not shared:
+        return []
+    gap = math.fsum(cohort.replicates.value[pair[1], o] - cohort.replicates.value[pair[0], o] for o in shared)
+    ratio = row["log_rmst_ratio"]
+    return [gap, None if ratio is None else -ratio, row["uph_difference"]]
+
+
+def _joined(parts: Sequence[Durations]) -> Durations:
+    starts = np.cumsum([0, *(p.episodes for p in parts)])
+    return Durations(
+        np.concatenate([p.time_ns for p in parts]),
+        np.concatenate([p.event for p in parts]),
+        np.concatenate([p.episode + s for p, s in zip(parts, starts, strict=False)]),
+        int(starts[-1]),
+    )
+
 
 SCHEMA = "labctl.analysis/1"
 DIGITS = 12

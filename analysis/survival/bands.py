@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import cells_of
-from labctl.analysis.survival.curves import Floats, Spells, curve
-from labctl.analysis.survival.event_order import route
+from labctl.analysis.survival.curves import Durations, Floats, curve
+from labctl.analysis.survival.event_order import event_order
 from labctl.analysis.survival.intervals import LEVEL
-from labctl.analysis.survival.kernel import Asked, Redraw, pair_values
+from labctl.analysis.survival.kernel import Redraw, Request, pair_values
 from labctl.analysis.survival.resample import stream_key
 from labctl.analysis.table import NS, table_from_rows
 from scipy import stats
@@ -40,7 +40,7 @@ class CurveBand(Result):
 
 
 def simultaneous_band(
-    spells: Spells, tau_ns: int, key: np.uint64, boot: int = REPLICATES, level: float = LEVEL
+    durations: Durations, tau_ns: int, key: np.uint64, boot: int = REPLICATES, level: float = LEVEL
 ) -> CurveBand | None:
     """F(t) with a band that covers the whole curve up to tau at once: F ± c, cut to [0, 1].
 
@@ -49,14 +49,16 @@ def simultaneous_band(
     covers .87 at N = 10. Constant width: bands of equal precision cover .73 there, Greenwood's never recover (facts
     §4.7). None for fewer than two episodes.
     """
-    if spells.episodes < 2:
+    if durations.episodes < 2:
         return None
-    walk = route([spells], tau_ns)
-    sup = np.sort(pair_values(walk, Redraw((key,), (spells.episodes,)), range(boot), Asked(len(walk.group))).sup[:, 0])
+    walk = event_order([durations], tau_ns)
+    sup = np.sort(
+        pair_values(walk, Redraw((key,), (durations.episodes,)), range(boot), Request(len(walk.group))).sup[:, 0]
+    )
     rank = min(math.ceil((boot + 1) * level), boot)
-    student = float(stats.t.ppf(0.5 + level / 2, spells.episodes - 1) / stats.norm.ppf(0.5 + level / 2))
-    half = float(sup[rank - 1]) * math.sqrt(spells.episodes / (spells.episodes - 1)) * student
-    grid, surviving = curve(spells, tau_ns)
+    student = float(stats.t.ppf(0.5 + level / 2, durations.episodes - 1) / stats.norm.ppf(0.5 + level / 2))
+    half = float(sup[rank - 1]) * math.sqrt(durations.episodes / (durations.episodes - 1)) * student
+    grid, surviving = curve(durations, tau_ns)
     t, f = np.r_[0.0, grid / NS, tau_ns / NS], 1.0 - np.r_[1.0, surviving, surviving[-1:] if len(grid) else 1.0]
     return CurveBand(t, f, np.maximum(f - half, 0.0), np.minimum(f + half, 1.0), half)
 
@@ -76,7 +78,7 @@ def curve_bands(
     found: dict[tuple[str, str], Band] = {}
     for cell, key in wanted:
         if key in cells:
-            band = _band(cells[key].spells, cell["curve"], result, key)
+            band = _band(cells[key].durations, cell["curve"], result, key)
             if band is not None:
                 found[key] = band
     note = (
@@ -89,9 +91,11 @@ def curve_bands(
     return found, note + (f" No band for {', '.join(without)}." if without else "")
 
 
-def _band(spells: Spells, shown: Mapping[str, Any], result: Mapping[str, Any], key: tuple[str, str]) -> Band | None:
+def _band(
+    durations: Durations, shown: Mapping[str, Any], result: Mapping[str, Any], key: tuple[str, str]
+) -> Band | None:
     seed = stream_key(int(result.get("seed") or 0), "curve band", *key)
-    band = simultaneous_band(spells, round(float(result["tau"]) * NS), seed)
+    band = simultaneous_band(durations, round(float(result["tau"]) * NS), seed)
     if band is None:
         return None
     at = np.searchsorted(band.t[:-1], np.asarray(shown["t"], float) + 0.5 / NS, side="right") - 1

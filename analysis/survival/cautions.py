@@ -12,10 +12,9 @@ import numpy as np
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import NEVER_NS
 from labctl.analysis.survival.ks import pair_of
-from labctl.analysis.survival.multiplicity import smallest_p
 from labctl.analysis.survival.resample import swap_count
-from labctl.analysis.survival.verdicts import ALPHA
-from labctl.analysis.table import CENSORED, UNKNOWN, WRONG_END, Table
+from labctl.analysis.survival.verdicts import ALPHA, smallest_p
+from labctl.analysis.table import CENSORED, NS, UNKNOWN, WRONG_END, Table
 
 Key = tuple[str, str]
 FEW = 5
@@ -32,7 +31,7 @@ def unequal_budgets(cells: Mapping[Key, Cell]) -> dict[Key, str]:
         for obj in sorted({o for arm, o in cells if arm == a} & {o for arm, o in cells if arm == b}):
             one, two = (sorted(set(cells[arm, obj].budget_ns.tolist())) for arm in (a, b))
             if one != two and UNKNOWN not in (*one, *two):
-                texts = [", ".join(f"{v / 1e9:g}" for v in side) for side in (one, two)]
+                texts = [", ".join(f"{v / NS:g}" for v in side) for side in (one, two)]
                 sentence = (
                     f"{a} and {b} had unequal time budgets at {obj} ({texts[0]} s and {texts[1]} s): not compared"
                 )
@@ -73,14 +72,14 @@ def _of_cell(cell: Cell, tau_ns: int) -> list[str]:
     if (cell.kind == CENSORED).all():
         out.append("no operation ended; RMST equals the follow-up or tau and its standard error 0 is no certainty")
     else:
-        finite = cell.spells.time_ns[cell.spells.time_ns < NEVER_NS]
+        finite = cell.durations.time_ns[cell.durations.time_ns < NEVER_NS]
         longest = int(finite.max()) if len(finite) else 0
-        still_open = not (cell.spells.event[cell.spells.time_ns >= longest]).all()
+        still_open = not (cell.durations.event[cell.durations.time_ns >= longest]).all()
         if longest < tau_ns and still_open:
-            out.append(f"followed for {longest / 1e9:g} s only; its curve is carried flat to tau {tau_ns / 1e9:g} s")
+            out.append(f"followed for {longest / NS:g} s only; its curve is carried flat to tau {tau_ns / NS:g} s")
     stated = cell.budget_ns[cell.budget_ns != UNKNOWN]
     if len(stated) and stated.min() < tau_ns:
-        out.append(f"a budget of {stated.min() / 1e9:g} s is shorter than tau {tau_ns / 1e9:g} s")
+        out.append(f"a budget of {stated.min() / NS:g} s is shorter than tau {tau_ns / NS:g} s")
     if len(np.unique(cell.budget_ns)) > 1:
         out.append("episodes have different time budgets")
     if (cell.budget_ns == UNKNOWN).any():

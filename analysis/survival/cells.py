@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from labctl.analysis.survival.curves import NEVER_NS, Ints, Spells
+from labctl.analysis.survival.curves import NEVER_NS, Durations, Ints
 from labctl.analysis.table import CENSORED, GHOST, SUCCESS, UNKNOWN, Table
 
 
@@ -16,14 +16,14 @@ from labctl.analysis.table import CENSORED, GHOST, SUCCESS, UNKNOWN, Table
 class Cell:
     """Episodes of one (arm, object), in table order; per-episode arrays [episodes], `UNKNOWN` where silent.
 
-    `spells` carries the tail of an episode ended for lack of progress to the full budget (methodology §3, 5b);
+    `durations` carries the tail of an episode ended for lack of progress to the full budget (methodology §3, 5b);
     `observed` keeps the tail as it was seen, as the paper does. Rows are parallel in both.
     """
 
     arm: str
     object: str
-    spells: Spells
-    observed: Spells
+    durations: Durations
+    observed: Durations
     kind: np.ndarray
     cause: tuple[str, ...]
     ghost_ns: Ints
@@ -39,7 +39,7 @@ class Cell:
     @property
     def episodes(self) -> int:
         """How many episodes."""
-        return self.spells.episodes
+        return self.durations.episodes
 
 
 def cells_of(table: Table) -> dict[tuple[str, str], Cell]:
@@ -61,10 +61,12 @@ def _cell(table: Table, key: tuple[str, str], episodes: tuple[int, ...], rows: l
     early = np.array([c == "operator" for c in cause]) & tail | futile
     carried = np.where(futile & (budget[local] != UNKNOWN), np.maximum(time, (budget - walked)[local]), time)
     event = kind != CENSORED
-    observed = Spells(np.where(kind == GHOST, NEVER_NS, time), event, local, len(episodes))
+    observed = Durations(np.where(kind == GHOST, NEVER_NS, time), event, local, len(episodes))
     return Cell(
         *key,
-        Spells(np.where(kind == GHOST, NEVER_NS, carried), event, local, len(episodes)) if futile.any() else observed,
+        Durations(np.where(kind == GHOST, NEVER_NS, carried), event, local, len(episodes))
+        if futile.any()
+        else observed,
         observed,
         kind,
         cause,

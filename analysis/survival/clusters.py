@@ -1,6 +1,6 @@
 """What is drawn together: whole episodes of a cell, or whole blocks of the arms that ran in them.
 
-May not: estimate an effect; it lays out routes, keys and the RMST replicates that every interval shares.
+May not: estimate an effect; it lays out event orders, keys and the RMST replicates that every interval shares.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from labctl.analysis.survival.cells import Cell
-from labctl.analysis.survival.curves import Floats, Spells
-from labctl.analysis.survival.event_order import Route, route
+from labctl.analysis.survival.curves import Durations, Floats
+from labctl.analysis.survival.event_order import EventOrder, event_order
 from labctl.analysis.survival.kernel import Given, Moments, Redraw, moments
 from labctl.analysis.survival.resample import stream_key
 
@@ -26,7 +26,7 @@ class Cluster:
     """
 
     keys: tuple[Key, ...]
-    walk: Route
+    walk: EventOrder
     draw: Redraw
     held: tuple[int, ...]
     by_block: bool
@@ -64,7 +64,7 @@ def clusters(cells: Mapping[Key, Cell], tau_ns: int, seed: int) -> list[Cluster]
                 number = {name: i for i, name in enumerate(names)}
                 out.append(_together(members, number, tau_ns, stream_key(seed, "blocks", obj, *group)))
             else:
-                out += [_alone(c, c.spells, tau_ns, seed) for c in members]
+                out += [_alone(c, c.durations, tau_ns, seed) for c in members]
     return out
 
 
@@ -89,25 +89,25 @@ def episode_replicates(cell: Cell, tau_ns: int, seed: int, boot: int, known: Rep
 
     Taken from `known` where those are the very same draws.
     """
-    if known and cell.spells is cell.observed and (cell.arm, cell.object) in known.alone:
+    if known and cell.durations is cell.observed and (cell.arm, cell.object) in known.alone:
         return known.values[cell.arm, cell.object]
     cluster = _alone(cell, cell.observed, tau_ns, seed)
     return moments(cluster.walk, cluster.draw, range(boot)).rmst[:, 0]
 
 
-def _alone(cell: Cell, spells: Spells, tau_ns: int, seed: int) -> Cluster:
+def _alone(cell: Cell, durations: Durations, tau_ns: int, seed: int) -> Cluster:
     key = (cell.arm, cell.object)
-    draw = Redraw((stream_key(seed, "boot", *key),), (spells.episodes,))
-    return Cluster((key,), route([spells], tau_ns), draw, (spells.episodes,), False)
+    draw = Redraw((stream_key(seed, "boot", *key),), (durations.episodes,))
+    return Cluster((key,), event_order([durations], tau_ns), draw, (durations.episodes,), False)
 
 
 def _together(members: Sequence[Cell], number: Mapping[str, int], tau_ns: int, key: np.uint64) -> Cluster:
-    spells, held = [], []
+    durations, held = [], []
     for c in members:
         block = np.array([number[name] for name in c.blocks])
-        spells.append(Spells(c.spells.time_ns, c.spells.event, block[c.spells.episode], len(number)))
+        durations.append(Durations(c.durations.time_ns, c.durations.event, block[c.durations.episode], len(number)))
         held.append(len(set(c.blocks)))
-    walk = route(spells, tau_ns, shared=True)
+    walk = event_order(durations, tau_ns, shared=True)
     draw = Redraw((key,), (len(number),))
     return Cluster(tuple((c.arm, c.object) for c in members), walk, draw, tuple(held), True)
 

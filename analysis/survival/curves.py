@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from labctl.analysis.results import Result
+from labctl.analysis.table import NS
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -21,7 +20,7 @@ NEVER_NS = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
-class Spells:
+class Durations:
     """Operations of `episodes` episodes: time in ns (`NEVER_NS` for a ghost), event flag, episode 0…episodes-1."""
 
     time_ns: Ints
@@ -37,15 +36,15 @@ class Spells:
 def rmst(surviving: Floats, grid_ns: Ints, tau_ns: int) -> Floats:
     """∫_0^tau S dt in seconds [R], exact for a step function; grid times at or beyond tau add nothing."""
     inside = grid_ns < tau_ns
-    width: Floats = np.diff(np.concatenate(([0], grid_ns[inside], [tau_ns]))) / 1e9
+    width: Floats = np.diff(np.concatenate(([0], grid_ns[inside], [tau_ns]))) / NS
     steps: Floats = surviving[:, inside] * width[1:]
     return steps.sum(axis=1) + width[0]
 
 
-def curve(spells: Spells, horizon_ns: int) -> tuple[Ints, Floats]:
+def curve(durations: Durations, horizon_ns: int) -> tuple[Ints, Floats]:
     """Event times up to the horizon [G] and S just after each [G], every episode once."""
-    grid = spells.event_times(horizon_ns)
-    at_risk, events = totals(spells.time_ns, spells.event, np.ones(len(spells.time_ns)), grid)
+    grid = durations.event_times(horizon_ns)
+    at_risk, events = totals(durations.time_ns, durations.event, np.ones(len(durations.time_ns)), grid)
     return grid, (1.0 - events / at_risk).cumprod()
 
 
@@ -59,79 +58,47 @@ def totals(time_ns: Ints, event: NDArray[np.bool_], weight: Floats, grid_ns: Int
     return at_risk, events.astype(np.float64)
 
 
-def rmst_influence(spells: Spells, tau_ns: int) -> tuple[float, Floats]:
+def rmst_influence(durations: Durations, tau_ns: int) -> tuple[float, Floats]:
     """RMST(tau) and its derivative with respect to each episode's weight [episodes]: the infinitesimal jackknife.
 
     Root of the sum of squares over clusters is the clustered standard error; on R's kidney data 12.1615700482
     (survival 3.5.3, residuals and rowsum).
     """
-    grid, surviving = curve(spells, tau_ns)
-    width = (np.append(grid[1:], tau_ns) - grid) / 1e9
+    grid, surviving = curve(durations, tau_ns)
+    width = (np.append(grid[1:], tau_ns) - grid) / NS
     remaining = np.cumsum((surviving * width)[::-1])[::-1]
-    return float(rmst(surviving[None, :], grid, tau_ns)[0]), influence(spells, grid, remaining)
+    return float(rmst(surviving[None, :], grid, tau_ns)[0]), influence(durations, grid, remaining)
 
 
-def influence(spells: Spells, grid: Ints, remaining: Floats) -> Floats:
+def influence(durations: Durations, grid: Ints, remaining: Floats) -> Floats:
     """Derivative, with respect to each episode's weight [episodes], of a number that depends on the curve S.
 
     `remaining` [G] is its derivative with respect to log S from each of the event times `grid` on. Since
     d log S(t) / dw_i = -sum_{s<=t} (dN_i(s) - Y_i(s) dN(s)/Y(s)) / (Y(s) - dN(s)); where the risk set dies out the
     derivative of the vanishing factor is zero.
     """
-    at_risk, events = totals(spells.time_ns, spells.event, np.ones(len(spells.time_ns)), grid)
+    at_risk, events = totals(durations.time_ns, durations.event, np.ones(len(durations.time_ns)), grid)
     left = at_risk - events
     pull = np.append(0.0, np.divide(remaining, left, out=np.zeros_like(remaining), where=left > 0))
     drift = np.cumsum(pull * np.append(0.0, events / at_risk))
-    place = np.searchsorted(grid, spells.time_ns, side="right")
-    happened = spells.event & (place > 0) & (spells.time_ns == np.append(-1, grid)[place])
+    place = np.searchsorted(grid, durations.time_ns, side="right")
+    happened = durations.event & (place > 0) & (durations.time_ns == np.append(-1, grid)[place])
     by_row = drift[place] - np.where(happened, pull[place], 0.0)
-    return np.bincount(spells.episode, by_row, spells.episodes).astype(np.float64)
+    return np.bincount(durations.episode, by_row, durations.episodes).astype(np.float64)
 
 
-@dataclass(frozen=True)
-class Surviving(Result):
-    """S(t) at one time, Greenwood's standard error and the episode-clustered one (infinitesimal jackknife)."""
-
-    value: float
-    greenwood: float
-    clustered: float
-
-    def interval(self, scale: str = "log-log", level: float = 0.95) -> tuple[float, float]:
-        """Greenwood's interval on one of R's scales ("log-log", "log", "plain"), cut to [0, 1]; [1, 1] where S is 1."""
-        s, se, z = self.value, self.greenwood, float(norm.ppf(0.5 + level / 2))
-        if scale == "plain" or s in (0.0, 1.0):
-            return max(0.0, s - z * se), min(1.0, s + z * se)
-        if scale == "log":
-            return s * float(np.exp(-z * se / s)), min(1.0, s * float(np.exp(z * se / s)))
-        reach = z * se / (s * abs(float(np.log(s))))
-        return s ** float(np.exp(reach)), s ** float(np.exp(-reach))
-
-
-def surviving_at(spells: Spells, time_ns: int) -> Surviving:
-    """S(t) and its standard errors."""
-    grid, surviving = curve(spells, time_ns)
-    if not len(grid):
-        return Surviving(1.0, 0.0, 0.0)
-    value = float(surviving[-1])
-    at_risk, events = totals(spells.time_ns, spells.event, np.ones(len(spells.time_ns)), grid)
-    left = at_risk - events
-    hazards = np.divide(events, at_risk * left, out=np.zeros_like(events), where=left > 0)
-    by_episode = influence(spells, grid, np.full(len(grid), value))
-    return Surviving(value, value * float(np.sqrt(hazards.sum())), float(np.sqrt((by_episode**2).sum())))
-
-
-def rmst_with_error(spells: Spells, tau_ns: int) -> tuple[float, float]:
+def rmst_with_error(durations: Durations, tau_ns: int) -> tuple[float, float]:
     """RMST(tau) and its episode-clustered infinitesimal-jackknife standard error, in seconds."""
-    value, influence = rmst_influence(spells, tau_ns)
+    value, influence = rmst_influence(durations, tau_ns)
     return value, float(np.sqrt((influence**2).sum()))
 
 
-def quantile_ns(spells: Spells, share: float = 0.5) -> int:
+def quantile_ns(durations: Durations, share: float = 0.5) -> int:
     """The first time by which `share` of operations are done, `NEVER_NS` if that never happens.
 
     R's midpoint rule, where S stays at exactly 1 - share for a while, is not used: it takes the left end.
     """
-    grid, surviving = curve(spells, NEVER_NS)
+    grid, surviving = curve(durations, NEVER_NS)
     reached = np.flatnonzero(surviving <= 1.0 - share + 1e-12)
     return int(grid[reached[0]]) if len(reached) else NEVER_NS
 

@@ -1,6 +1,6 @@
 """The order in which a walk meets operations: rows sorted once, steps at their distinct event times.
 
-May not: weigh, draw or estimate; a replicate is a vector of weights that `kernel.py` carries along a route.
+May not: weigh, draw or estimate; a replicate is a vector of weights that `kernel.py` carries along an event order.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from labctl.analysis.survival.curves import NEVER_NS, Floats, Ints, Spells
-
-NS = 1e9
+from labctl.analysis.survival.curves import NEVER_NS, Durations, Floats, Ints
+from labctl.analysis.table import NS
 
 
 @dataclass(frozen=True)
-class Route:
+class EventOrder:
     """The rows of one or more groups (cells, or objects of a pair of arms) and the steps of one forward walk.
 
     Rows lie group after group, by time, events before censored at the same instant; `unit` [rows] says which weight a
@@ -52,8 +51,10 @@ class Route:
         return int(np.searchsorted(self.time_ns, time_ns, side="right"))
 
 
-def route(groups: Sequence[Spells], tau_ns: int, *, end_ns: int | None = None, shared: bool = False) -> Route:
-    """The route of `groups` up to `end_ns` (by default tau), widths cut at tau.
+def event_order(
+    groups: Sequence[Durations], tau_ns: int, *, end_ns: int | None = None, shared: bool = False
+) -> EventOrder:
+    """The event order of `groups` up to `end_ns` (by default tau), widths cut at tau.
 
     Each group has units of its own, numbered on from the group before; with `shared` all groups have the same units
     (an arm's episodes in a block and another arm's in the same block are drawn together). A ghost never makes a step.
@@ -61,10 +62,10 @@ def route(groups: Sequence[Spells], tau_ns: int, *, end_ns: int | None = None, s
     end = max(tau_ns, end_ns or 0)
     unit, starts, mids, ends, owner, times = [], [], [], [], [], []
     rows, units = 0, 0
-    for g, spells in enumerate(groups):
-        order = np.lexsort((~spells.event, spells.time_ns))
-        time, event = spells.time_ns[order], spells.event[order]
-        unit.append(spells.episode[order] + (0 if shared else units))
+    for g, durations in enumerate(groups):
+        order = np.lexsort((~durations.event, durations.time_ns))
+        time, event = durations.time_ns[order], durations.event[order]
+        unit.append(durations.episode[order] + (0 if shared else units))
         happening = np.flatnonzero(event & (time <= end) & (time < NEVER_NS))
         at, first = np.unique(time[happening], return_index=True)
         mid = happening[first]
@@ -75,14 +76,14 @@ def route(groups: Sequence[Spells], tau_ns: int, *, end_ns: int | None = None, s
         owner.append(np.full(len(at), g))
         times.append(at)
         rows += len(time)
-        units = max(units, spells.episodes) if shared else units + spells.episodes
+        units = max(units, durations.episodes) if shared else units + durations.episodes
     rows_from = np.cumsum([0, *(len(s.time_ns) for s in groups)])
     steps = [np.concatenate(parts).astype(np.int64) for parts in (starts, mids, ends, owner, times)]
     return _assembled(np.concatenate(unit), rows_from, steps, len(groups), units, tau_ns)
 
 
-def thinned(whole: Route, kept: np.ndarray) -> Route:
-    """The route of the units marked in `kept` [units] alone, renumbered in their order; nothing is sorted again."""
+def thinned(whole: EventOrder, kept: np.ndarray) -> EventOrder:
+    """The event order of the units marked in `kept` [units] alone, renumbered; nothing is sorted again."""
     number = np.cumsum(kept) - 1
     keep = kept[whole.unit]
     place = np.concatenate(([0], np.cumsum(keep)))
@@ -98,7 +99,7 @@ def thinned(whole: Route, kept: np.ndarray) -> Route:
     return _assembled(number[whole.unit[keep]], rows_from, steps, whole.groups, int(kept.sum()), whole.tau_ns)
 
 
-def _assembled(unit: Ints, rows_from: Ints, steps: Sequence[Ints], groups: int, units: int, tau_ns: int) -> Route:
+def _assembled(unit: Ints, rows_from: Ints, steps: Sequence[Ints], groups: int, units: int, tau_ns: int) -> EventOrder:
     """Steps, given group after group, put in order of time; widths and holdings counted."""
     start, mid, end, owner, time = steps
     counts = np.bincount(owner, minlength=groups)
@@ -117,7 +118,7 @@ def _assembled(unit: Ints, rows_from: Ints, steps: Sequence[Ints], groups: int, 
     start, mid, end, owner, time = (
         np.ascontiguousarray(a[order], dtype=np.int64) for a in (start, mid, end, owner, time)
     )
-    return Route(
+    return EventOrder(
         np.ascontiguousarray(unit, dtype=np.int64),
         rows_from.astype(np.int64),
         start,

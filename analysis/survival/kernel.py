@@ -2,7 +2,7 @@
 
 `kernel_reference.py` is plain numpy and says what is meant; `kernel_compiled.py` (extra `fast`, numba) walks 16
 replicates at once and agrees to 1e-12. Both take the random numbers of `resample.py`. May not: know arms, tables or
-tests, nor load numba before the first replicate is asked for.
+tests, nor load numba before the first replicate is needed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import numpy as np
 from labctl.analysis.survival.curves import Floats, Ints
-from labctl.analysis.survival.event_order import Route
+from labctl.analysis.survival.event_order import EventOrder
 
 LANES = 16
 """Replicates that walk together; a range of replicates is cut at multiples of it."""
@@ -81,7 +81,7 @@ class PairValues:
 
     `sup_mean` [R] = sup_t |mean_o (F_a - F_b)|; `sup` [R, objects] = sup_t |F_a - F_b|, both over the compared steps;
     `area` [R, objects] = ∫_0^tau |F_a - F_b| dt in seconds; `rmst_a`, `rmst_b` [R, objects]; `read_a`, `read_b`
-    [R, objects, times] the curves F at the times asked for; `sum_a`, `sum_b` [R, objects, columns] weighted sums of
+    [R, objects, times] the curves F at the times requested; `sum_a`, `sum_b` [R, objects, columns] weighted sums of
     what every episode brings along.
     """
 
@@ -97,7 +97,7 @@ class PairValues:
 
 
 @dataclass(frozen=True)
-class Precedence:
+class OrderProbability:
     """P(T_0 < T_1) up to tau of two groups [R], equal times counting one half, and its clustered jackknife variance.
 
     So do two times that are both beyond tau or infinite (two ghosts): nobody was first. NaN where a group has no unit.
@@ -108,10 +108,10 @@ class Precedence:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """What a walk of two arms is to compare and read.
 
-    The first `compared` steps count for suprema; `reads` are numbers of steps (`Route.steps_until`), rising;
+    The first `compared` steps count for suprema; `reads` are numbers of steps (`EventOrder.steps_until`), rising;
     `brought` [units, columns] is summed by weight.
     """
 
@@ -129,26 +129,30 @@ def backend() -> ModuleType:
         return importlib.import_module("labctl.analysis.survival.kernel_reference")
 
 
-def moments(walk: Route, draw: Given | Redraw, replicates: range, *, threads: int | None = None) -> Moments:
+def moments(walk: EventOrder, draw: Given | Redraw, replicates: range, *, threads: int | None = None) -> Moments:
     """RMST and its clustered covariance for every replicate of a draw; `Given` has as many as its weights."""
     parts = spread(lambda part: backend().moments(walk, draw, part), _cut(replicates, threads), threads)
     return Moments(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("rmst", "covariance")))
 
 
-def pair_values(walk: Route, draw: Draw, replicates: range, asked: Asked, *, threads: int | None = None) -> PairValues:
+def pair_values(
+    walk: EventOrder, draw: Draw, replicates: range, request: Request, *, threads: int | None = None
+) -> PairValues:
     """The statistics of two arms for every replicate of a draw."""
-    parts = spread(lambda part: backend().pair_values(walk, draw, part, asked), _cut(replicates, threads), threads)
+    parts = spread(lambda part: backend().pair_values(walk, draw, part, request), _cut(replicates, threads), threads)
     return PairValues(*(np.concatenate([getattr(p, n) for p in parts]) for n in PairValues.__dataclass_fields__))
 
 
-def precedence(walk: Route, draw: Given | Redraw, replicates: range, *, threads: int | None = None) -> Precedence:
+def order_probability(
+    walk: EventOrder, draw: Given | Redraw, replicates: range, *, threads: int | None = None
+) -> OrderProbability:
     """How often group 0 is first of the two, for every replicate of a draw."""
-    parts = spread(lambda part: backend().precedence(walk, draw, part), _cut(replicates, threads), threads)
-    return Precedence(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("value", "variance")))
+    parts = spread(lambda part: backend().order_probability(walk, draw, part), _cut(replicates, threads), threads)
+    return OrderProbability(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("value", "variance")))
 
 
 def spread(work: Callable[[range], T], parts: Sequence[range], threads: int | None = None) -> list[T]:
-    """`work` of every part, in order, on as many threads as asked for (default: one per core)."""
+    """`work` of every part, in order, on as many threads as requested (default: one per core)."""
     threads = min(len(parts), threads or os.cpu_count() or 1)
     if threads < 2:
         return [work(part) for part in parts]

@@ -1,6 +1,6 @@
 """The kernel's loops, compiled by numba: 16 replicates abreast in the inner, contiguous dimension, one forward walk.
 
-May not: be imported before a replicate is asked for (`kernel.backend` sees to it), or decide anything: what is
+May not: be imported before a replicate is needed (`kernel.backend` sees to it), or decide anything: what is
 computed is written plainly in `kernel_reference.py`. All of it stands in one file, since numba's cache on disk only
 notices changes of the file a function stands in. Arrays are flat and offsets unsigned constants times 16, so that
 the compiler can prove that no two lanes overlap and uses vector instructions; the trip count `n` is passed in
@@ -296,7 +296,7 @@ def singles(
 
 
 @compiled
-def _walk_precedence(x, m, rise, lead, w, unit, start, mid, end, group, closes, n) -> None:
+def _walk_order(x, m, rise, lead, w, unit, start, mid, end, group, closes, n) -> None:
     """Carry two groups over all steps, summing P(T_0 < T_1) and, per unit, the halves of its influence.
 
     Steps of both groups at one time are taken together (the first closes nothing), so that equal times count half.
@@ -356,7 +356,7 @@ def _walk_precedence(x, m, rise, lead, w, unit, start, mid, end, group, closes, 
 
 
 @compiled
-def precedences(
+def order_probabilities(
     first, count, n, units, unit, rows_from, tail_from, start, mid, end, group, closes,
     held_unit, held_rows, held_from, draw, value, variance,
 ) -> None:  # fmt: skip
@@ -378,7 +378,7 @@ def precedences(
             for i in range(U(0), n):
                 m[NOW + side + i] = 1.0
                 m[TOTAL + i] += 0.0 if x[base + AT + i] > 0.0 else np.nan
-        _walk_precedence(x, m, rise, lead, w, unit, start, mid, end, group, closes, n)
+        _walk_order(x, m, rise, lead, w, unit, start, mid, end, group, closes, n)
         for g in range(2):
             base = U(g) * SINGLE
             for r in range(tail_from[g], rows_from[g + 1]):

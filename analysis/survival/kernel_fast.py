@@ -9,13 +9,23 @@ from typing import Any
 
 import numpy as np
 from labctl.analysis.survival import kernel_compiled as loops
-from labctl.analysis.survival.event_order import Route
-from labctl.analysis.survival.kernel import LANES, Asked, Draw, Given, Moments, PairValues, Pool, Precedence, Redraw
+from labctl.analysis.survival.event_order import EventOrder
+from labctl.analysis.survival.kernel import (
+    LANES,
+    Draw,
+    Given,
+    Moments,
+    OrderProbability,
+    PairValues,
+    Pool,
+    Redraw,
+    Request,
+)
 
 _LANES = np.uint64(LANES)
 
 
-def moments(walk: Route, draw: Draw, replicates: range) -> Moments:
+def moments(walk: EventOrder, draw: Draw, replicates: range) -> Moments:
     """See `kernel.Moments`."""
     count, groups = len(replicates), walk.groups
     rmst, covariance = np.empty((count, groups)), np.empty((count, groups, groups))
@@ -27,14 +37,14 @@ def moments(walk: Route, draw: Draw, replicates: range) -> Moments:
     return Moments(rmst, covariance)
 
 
-def pair_values(walk: Route, draw: Draw, replicates: range, asked: Asked) -> PairValues:
+def pair_values(walk: EventOrder, draw: Draw, replicates: range, request: Request) -> PairValues:
     """See `kernel.PairValues`."""
-    count, groups, reads = len(replicates), walk.groups, len(asked.reads)
-    brought = asked.brought if len(asked.brought) else np.zeros((walk.units, 0))
+    count, groups, reads = len(replicates), walk.groups, len(request.reads)
+    brought = request.brought if len(request.brought) else np.zeros((walk.units, 0))
     columns = brought.shape[1]
     sup_mean, out = np.zeros(count), np.empty((count, groups, 4 + 2 * reads + 2 * columns))
     loops.pairs(
-        np.uint64(replicates.start), count, _LANES, asked.compared, np.array(asked.reads, dtype=np.int64),
+        np.uint64(replicates.start), count, _LANES, request.compared, np.array(request.reads, dtype=np.int64),
         np.ascontiguousarray(brought, dtype=np.float64), walk.first_s, _u(walk.unit),
         *(_u(v) for v in (walk.start, walk.mid, walk.end, walk.group)), walk.closes, walk.width_s,
         _u(walk.held_unit), walk.held_rows, _u(walk.held_from), _draw(walk, draw, replicates), sup_mean, out,
@@ -43,24 +53,24 @@ def pair_values(walk: Route, draw: Draw, replicates: range, asked: Asked) -> Pai
     return PairValues(sup_mean, *(out[:, :, i] for i in range(4)), *parts)
 
 
-def precedence(walk: Route, draw: Draw, replicates: range) -> Precedence:
-    """See `kernel.Precedence`."""
+def order_probability(walk: EventOrder, draw: Draw, replicates: range) -> OrderProbability:
+    """See `kernel.OrderProbability`."""
     value, variance = np.empty(len(replicates)), np.empty(len(replicates))
-    loops.precedences(
+    loops.order_probabilities(
         np.uint64(replicates.start), len(replicates), _LANES, np.uint64(walk.units), _u(walk.unit),
         _u(walk.rows_from), _tails(walk), *(_u(v) for v in (walk.start, walk.mid, walk.end, walk.group)), walk.closes,
         _u(walk.held_unit), walk.held_rows, _u(walk.held_from), _draw(walk, draw, replicates), value, variance,
     )  # fmt: skip
-    return Precedence(value, variance)
+    return OrderProbability(value, variance)
 
 
-def _tails(walk: Route) -> np.ndarray:
+def _tails(walk: EventOrder) -> np.ndarray:
     """Where the rows begin that leave after the last step of their group."""
     last = [walk.end[walk.group == g].max(initial=walk.rows_from[g]) for g in range(walk.groups)]
     return np.array(last, dtype=np.uint64)
 
 
-def _draw(walk: Route, draw: Draw, replicates: range) -> tuple[Any, ...]:
+def _draw(walk: EventOrder, draw: Draw, replicates: range) -> tuple[Any, ...]:
     """Mode, keys, weights given, counts, members, where strata begin and how many are chosen, for any draw."""
     a = b = np.zeros((0, 0))
     mode, keys, counts = loops.GIVEN, [np.uint64(0)], np.zeros((2, 0))

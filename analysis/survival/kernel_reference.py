@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from labctl.analysis.survival.curves import Floats, Ints
-from labctl.analysis.survival.event_order import Route
-from labctl.analysis.survival.kernel import Asked, Draw, Given, Moments, PairValues, Pool, Precedence, Redraw
+from labctl.analysis.survival.event_order import EventOrder
+from labctl.analysis.survival.kernel import Draw, Given, Moments, OrderProbability, PairValues, Pool, Redraw, Request
 from labctl.analysis.survival.resample import multiplicities, random_swaps
 
 AT_ONCE = 1_000_000
@@ -28,24 +28,24 @@ class _Curve:
     surviving: Floats
 
 
-def curves(walk: Route, group: int, weights: Floats) -> Floats:
+def curves(walk: EventOrder, group: int, weights: Floats) -> Floats:
     """S just after each step of a group [R, steps of the group]; carried flat beyond the last observation."""
     return _curve(walk, group, weights).surviving
 
 
-def moments(walk: Route, draw: Draw, replicates: range) -> Moments:
+def moments(walk: EventOrder, draw: Draw, replicates: range) -> Moments:
     """RMST(tau) and its infinitesimal-jackknife covariance (see `kernel.Moments`)."""
     parts = [_moments(walk, *weights_of(walk, draw, part)[:1]) for part in _chunks(walk, replicates)]
     return Moments(*(np.concatenate([getattr(p, n) for p in parts]) for n in ("rmst", "covariance")))
 
 
-def pair_values(walk: Route, draw: Draw, replicates: range, asked: Asked) -> PairValues:
+def pair_values(walk: EventOrder, draw: Draw, replicates: range, request: Request) -> PairValues:
     """The statistics of two arms (see `kernel.PairValues`)."""
-    parts = [_pair(walk, *weights_of(walk, draw, part), asked) for part in _chunks(walk, replicates)]
+    parts = [_pair(walk, *weights_of(walk, draw, part), request) for part in _chunks(walk, replicates)]
     return PairValues(*(np.concatenate([getattr(p, n) for p in parts]) for n in PairValues.__dataclass_fields__))
 
 
-def weights_of(walk: Route, draw: Draw, part: range) -> tuple[Floats, Floats]:
+def weights_of(walk: EventOrder, draw: Draw, part: range) -> tuple[Floats, Floats]:
     """The weights of both arms [len(part), units]."""
     if isinstance(draw, Given):
         a = draw.a[part.start : part.stop]
@@ -59,7 +59,7 @@ def weights_of(walk: Route, draw: Draw, part: range) -> tuple[Floats, Floats]:
     return a, 1.0 - a
 
 
-def _pooled(walk: Route, part: range, key: np.uint64, draws: Ints) -> Floats:
+def _pooled(walk: EventOrder, part: range, key: np.uint64, draws: Ints) -> Floats:
     out, first = np.zeros((len(part), walk.units)), 0
     for g in range(walk.groups):
         held = walk.held_unit[walk.held_from[g] : walk.held_from[g + 1]]
@@ -68,13 +68,13 @@ def _pooled(walk: Route, part: range, key: np.uint64, draws: Ints) -> Floats:
     return out
 
 
-def _chunks(walk: Route, replicates: range) -> list[range]:
+def _chunks(walk: EventOrder, replicates: range) -> list[range]:
     size = max(1, AT_ONCE // max(len(walk.unit), 1))
     starts = range(replicates.start, replicates.stop, size)
     return [range(s, min(s + size, replicates.stop)) for s in starts]
 
 
-def _curve(walk: Route, group: int, weights: Floats) -> _Curve:
+def _curve(walk: EventOrder, group: int, weights: Floats) -> _Curve:
     first, last = walk.rows_from[group], walk.rows_from[group + 1]
     steps = np.flatnonzero(walk.group == group)
     gone = np.zeros((len(weights), last - first + 1))
@@ -86,13 +86,13 @@ def _curve(walk: Route, group: int, weights: Floats) -> _Curve:
     return _Curve(steps, gone[:, -1], at_risk - events, hazard, surviving)
 
 
-def _area(walk: Route, group: int, curve: _Curve) -> Floats:
+def _area(walk: EventOrder, group: int, curve: _Curve) -> Floats:
     """∫S dt from 0 to each step of a group and, last, to tau, in seconds [R, steps + 1]."""
     first = np.full((len(curve.surviving), 1), walk.first_s[group])
     return np.cumsum(np.concatenate((first, curve.surviving * walk.width_s[curve.steps]), axis=1), axis=1)
 
 
-def _moments(walk: Route, weights: Floats) -> Moments:
+def _moments(walk: EventOrder, weights: Floats) -> Moments:
     rmst = np.empty((len(weights), walk.groups))
     influence = np.zeros((walk.groups, len(weights), walk.units))
     for g in range(walk.groups):
@@ -103,7 +103,7 @@ def _moments(walk: Route, weights: Floats) -> Moments:
     return Moments(rmst, np.einsum("gru,ru,hru->rgh", influence, weights, influence))
 
 
-def _influence(walk: Route, group: int, curve: _Curve, remaining: Floats) -> Floats:
+def _influence(walk: EventOrder, group: int, curve: _Curve, remaining: Floats) -> Floats:
     """Derivative with respect to every unit's weight [R, units] of a number that depends on the curve S of a group.
 
     `remaining` [R, steps] is its derivative with respect to log S from each step on (all later values move along).
@@ -127,13 +127,13 @@ def _influence(walk: Route, group: int, curve: _Curve, remaining: Floats) -> Flo
     return influence
 
 
-def precedence(walk: Route, draw: Draw, replicates: range) -> Precedence:
-    """P(T_0 < T_1) of groups 0 and 1 (see `kernel.Precedence`)."""
-    parts = [_precedence(walk, weights_of(walk, draw, part)[0]) for part in _chunks(walk, replicates)]
-    return Precedence(*(np.concatenate([getattr(p, n) for p in parts]) for n in ("value", "variance")))
+def order_probability(walk: EventOrder, draw: Draw, replicates: range) -> OrderProbability:
+    """P(T_0 < T_1) of groups 0 and 1 (see `kernel.OrderProbability`)."""
+    parts = [_order_probability(walk, weights_of(walk, draw, part)[0]) for part in _chunks(walk, replicates)]
+    return OrderProbability(*(np.concatenate([getattr(p, n) for p in parts]) for n in ("value", "variance")))
 
 
-def _precedence(walk: Route, weights: Floats) -> Precedence:
+def _order_probability(walk: EventOrder, weights: Floats) -> OrderProbability:
     """sum over times of dF_0 × (S_1(t-) + S_1(t)) / 2, and half of what both never reach."""
     sides = [_curve(walk, g, weights) for g in (0, 1)]
     times, place = np.unique(walk.time_ns, return_inverse=True)
@@ -147,7 +147,7 @@ def _precedence(walk: Route, weights: Floats) -> Precedence:
     value = (done[:, -1] if len(times) else nobody) + ends[0] * ends[1] / 2
     remaining = (value[:, None] - done - s0 * middle, value[:, None] - done + step * s1 / 2)
     influence = sum(_influence(walk, g, sides[g], remaining[g][:, place[sides[g].steps]]) for g in (0, 1))
-    return Precedence(value, (weights * influence**2).sum(axis=1))
+    return OrderProbability(value, (weights * influence**2).sum(axis=1))
 
 
 def _filled(curve: _Curve, place: Ints, times: int) -> Floats:
@@ -156,13 +156,13 @@ def _filled(curve: _Curve, place: Ints, times: int) -> Floats:
     return np.concatenate((np.ones((len(curve.surviving), 1)), curve.surviving), axis=1)[:, here]
 
 
-def _pair(walk: Route, wa: Floats, wb: Floats, asked: Asked) -> PairValues:
+def _pair(walk: EventOrder, wa: Floats, wb: Floats, request: Request) -> PairValues:
     replicates, objects = len(wa), walk.groups
-    compared = np.arange(len(walk.group)) < asked.compared
+    compared = np.arange(len(walk.group)) < request.compared
     jumps = np.zeros((replicates, len(walk.group)))
     sup, area, rmst_a, rmst_b = (np.zeros((replicates, objects)) for _ in range(4))
-    read_a, read_b = (np.zeros((replicates, objects, len(asked.reads))) for _ in range(2))
-    columns = asked.brought.shape[1]
+    read_a, read_b = (np.zeros((replicates, objects, len(request.reads))) for _ in range(2))
+    columns = request.brought.shape[1]
     sum_a, sum_b = (np.zeros((replicates, objects, columns)) for _ in range(2))
     for o in range(objects):
         of_a, of_b = _curve(walk, o, wa), _curve(walk, o, wb)
@@ -173,11 +173,11 @@ def _pair(walk: Route, wa: Floats, wb: Floats, asked: Asked) -> PairValues:
         for rmst, read, curve in ((rmst_a, read_a, of_a), (rmst_b, read_b, of_b)):
             rmst[:, o] = _area(walk, o, curve)[:, -1]
             padded = np.concatenate((np.ones((replicates, 1)), curve.surviving), axis=1)
-            read[:, o] = 1.0 - padded[:, np.searchsorted(curve.steps, np.array(asked.reads, dtype=int))]
+            read[:, o] = 1.0 - padded[:, np.searchsorted(curve.steps, np.array(request.reads, dtype=int))]
         if columns:
             held = walk.held_unit[walk.held_from[o] : walk.held_from[o + 1]]
-            sum_a[:, o] = (wa[:, held, None] * asked.brought[held]).sum(axis=1)
-            sum_b[:, o] = (wb[:, held, None] * asked.brought[held]).sum(axis=1)
+            sum_a[:, o] = (wa[:, held, None] * request.brought[held]).sum(axis=1)
+            sum_b[:, o] = (wb[:, held, None] * request.brought[held]).sum(axis=1)
     path = np.cumsum(jumps, axis=1)[:, compared & walk.closes] / objects
     sup_mean = np.abs(path).max(axis=1, initial=0.0)
     return PairValues(sup_mean, sup, area, rmst_a, rmst_b, read_a, read_b, sum_a, sum_b)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from labctl.analysis.survival.cells import Cell
-from labctl.analysis.survival.curves import Floats, Ints, Spells
-from labctl.analysis.survival.event_order import Route, route
-from labctl.analysis.survival.kernel import Asked, Draw, Given, PairValues, Pool, pair_values
+from labctl.analysis.survival.curves import Durations, Floats, Ints
+from labctl.analysis.survival.event_order import EventOrder, event_order
+from labctl.analysis.survival.kernel import Draw, Given, PairValues, Pool, Request, pair_values
 from labctl.analysis.survival.resample import stream_key
-from labctl.analysis.table import UNKNOWN
+from labctl.analysis.table import NS, UNKNOWN
 
 STATISTICS = ("ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph")
 TIE, TINY = 1e-9, 1e-12
@@ -33,19 +33,19 @@ class Pair:
     a: str
     b: str
     objects: tuple[str, ...]
-    walk: Route
+    walk: EventOrder
     horizon_ns: int
     brought: Floats
     is_a: np.ndarray
     strata: tuple[Ints, ...]
     of_a: Ints
     of_b: Ints
-    pooled: tuple[Spells, ...]
+    pooled: tuple[Durations, ...]
 
     @property
-    def asked(self) -> Asked:
+    def request(self) -> Request:
         """What the kernel is to compare and sum: items moved and seconds per episode."""
-        return Asked(self.walk.steps_until(self.horizon_ns), (), self.brought)
+        return Request(self.walk.steps_until(self.horizon_ns), (), self.brought)
 
 
 def pair_of(a: Sequence[Cell], b: Sequence[Cell], tau_ns: int, *, observed: bool = False) -> Pair:
@@ -55,7 +55,7 @@ def pair_of(a: Sequence[Cell], b: Sequence[Cell], tau_ns: int, *, observed: bool
     Strata are block × object, or object where no block is named.
     """
     met = list(zip(a, b, strict=True))
-    pooled = [_pool(x.observed, y.observed) if observed else _pool(x.spells, y.spells) for x, y in met]
+    pooled = [_pool(x.observed, y.observed) if observed else _pool(x.durations, y.durations) for x, y in met]
     budgets = np.concatenate([c.budget_ns for c in (*a, *b)])
     stated = budgets[budgets != UNKNOWN]
     strata, start = [], 0
@@ -68,9 +68,9 @@ def pair_of(a: Sequence[Cell], b: Sequence[Cell], tau_ns: int, *, observed: bool
         a[0].arm,
         b[0].arm,
         tuple(c.object for c in a),
-        route(pooled, tau_ns),
+        event_order(pooled, tau_ns),
         min(tau_ns, int(stated.min())) if len(stated) else tau_ns,
-        np.column_stack((moved, np.where(ends == UNKNOWN, np.nan, ends / 1e9))),
+        np.column_stack((moved, np.where(ends == UNKNOWN, np.nan, ends / NS))),
         np.concatenate([np.repeat([True, False], [x.episodes, y.episodes]) for x, y in met]),
         tuple(strata),
         np.array([c.episodes for c in a]),
@@ -106,7 +106,7 @@ def log_ratios(found: PairValues) -> Floats:
 def as_it_was(pair: Pair) -> PairValues:
     """The walk of the two arms with their own labels; one replicate."""
     labels = pair.is_a[None, :].astype(float)
-    return pair_values(pair.walk, Given(labels, 1.0 - labels), range(1), pair.asked)
+    return pair_values(pair.walk, Given(labels, 1.0 - labels), range(1), pair.request)
 
 
 def observed_statistics(pair: Pair) -> dict[str, float]:
@@ -126,12 +126,12 @@ def bootstrap_p(pair: Pair, seed: int, boot: int) -> float:
     It over-rejects (.059-.074 at a nominal .05, facts §4.1); `permutation.py` is the test of the house.
     """
     found = observed_statistics(pair)["ks_macro"]
-    drawn = pair_values(pair.walk, pooled_draw(pair, seed), range(boot), pair.asked)
+    drawn = pair_values(pair.walk, pooled_draw(pair, seed), range(boot), pair.request)
     return float((statistics(drawn)["ks_macro"] >= found * (1 - TIE) - TINY).mean())
 
 
-def _pool(a: Spells, b: Spells) -> Spells:
-    return Spells(
+def _pool(a: Durations, b: Durations) -> Durations:
+    return Durations(
         np.concatenate((a.time_ns, b.time_ns)),
         np.concatenate((a.event, b.event)),
         np.concatenate((a.episode, b.episode + a.episodes)),

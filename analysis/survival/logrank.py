@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from labctl.analysis.results import Result
-from labctl.analysis.survival.curves import NEVER_NS, Floats, Ints, Spells, totals
+from labctl.analysis.survival.curves import NEVER_NS, Durations, Floats, Ints, totals
 from labctl.analysis.survival.ks import TIE, TINY, Pair
 from labctl.analysis.survival.permutation import relabelled
 from scipy import stats
@@ -33,12 +33,12 @@ class Logrank(Result):
     chi2_score: float | None
 
 
-def logrank(a: Spells, b: Spells, *, rho: float = 0.0) -> Logrank:
+def logrank(a: Durations, b: Durations, *, rho: float = 0.0) -> Logrank:
     """Compare two groups of operations; the case of one stratum of `stratified`."""
     return stratified([(a, b)], rho=rho)
 
 
-def stratified(pairs: Sequence[tuple[Spells, Spells]], *, rho: float = 0.0) -> Logrank:
+def stratified(pairs: Sequence[tuple[Durations, Durations]], *, rho: float = 0.0) -> Logrank:
     """Compare two arms within strata (objects): observed less expected and its variances add up over strata.
 
     Ghosts are at risk at every finite event time and never an event (censored beyond all of them). The robust score
@@ -64,7 +64,7 @@ def logrank_permutation(pair: Pair, seed: int, perm: int) -> float:
     return float((values >= abs(found) * (1 - TIE) - TINY).mean())
 
 
-def _stratum(a: Spells, b: Spells, rho: float) -> tuple[float, float, float, float]:
+def _stratum(a: Durations, b: Durations, rho: float) -> tuple[float, float, float, float]:
     """Observed less expected of the first group, its two variances under independence and the clustered one."""
     time = np.concatenate((a.time_ns, b.time_ns))
     event = np.concatenate((a.event, b.event)) & (time < NEVER_NS)
@@ -90,7 +90,7 @@ def _stratum(a: Spells, b: Spells, rho: float) -> tuple[float, float, float, flo
     return score, variance, breslow, clustered
 
 
-def _excess(pooled: Spells) -> Floats:
+def _excess(pooled: Durations) -> Floats:
     """Events less cumulative hazard of every episode [episodes]."""
     event = pooled.event & (pooled.time_ns < NEVER_NS)
     grid: Ints = np.unique(pooled.time_ns[event])

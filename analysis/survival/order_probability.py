@@ -1,22 +1,25 @@
-"""Who is first: P(T_arm < T_reference), the area under the P–P plot, with its tie rule and interval.
+"""P(T_arm < T_reference), the area under the P–P plot, with its tie rule and interval; P–P and Q–Q plots as arrays.
 
-May not: rank arms by it. It ignores by how much an arm is slower, and can order arms against their HRT.
+May not: draw, or rank arms by it. It ignores by how much an arm is slower, and can order arms against their HRT.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.clusters import blocks_of
-from labctl.analysis.survival.curves import Spells
-from labctl.analysis.survival.event_order import Route, route
+from labctl.analysis.survival.curves import Durations, Floats, Ints, curve
+from labctl.analysis.survival.event_order import EventOrder, event_order
 from labctl.analysis.survival.hrt import Estimate
 from labctl.analysis.survival.intervals import bootstrap_t, logit, t_interval
-from labctl.analysis.survival.kernel import Given, Redraw, precedence
+from labctl.analysis.survival.kernel import Given, Redraw, order_probability
 from labctl.analysis.survival.resample import stream_key
+from labctl.analysis.table import NS
 
 
 def auc(arm: Sequence[Cell], reference: Sequence[Cell], tau_ns: int, seed: int, boot: int) -> Estimate:
@@ -28,9 +31,9 @@ def auc(arm: Sequence[Cell], reference: Sequence[Cell], tau_ns: int, seed: int, 
     """
     value, variance, values, variances, df = 0.0, 0.0, np.zeros(boot), np.zeros(boot), [0, 0]
     for mine, theirs in zip(arm, reference, strict=True):
-        walk, draw, held = _raced(mine, theirs, tau_ns, seed)
-        found = precedence(walk, Given(np.ones((1, walk.units))), range(1))
-        drawn = precedence(walk, draw, range(boot))
+        walk, draw, held = _pooled_draw(mine, theirs, tau_ns, seed)
+        found = order_probability(walk, Given(np.ones((1, walk.units))), range(1))
+        drawn = order_probability(walk, draw, range(boot))
         value, variance = value + float(found.value[0]), variance + float(found.variance[0])
         values, variances = values + drawn.value, variances + drawn.variance
         df = [d + h - 1 for d, h in zip(df, held, strict=True)]
@@ -42,24 +45,79 @@ def auc(arm: Sequence[Cell], reference: Sequence[Cell], tau_ns: int, seed: int, 
     return Estimate(value, se, studentised or twin, twin, None, method)
 
 
-def _raced(mine: Cell, theirs: Cell, tau_ns: int, seed: int) -> tuple[Route, Redraw, tuple[int, int]]:
-    """Both cells as groups 0 and 1 of one route, with the units that are drawn and how many each holds."""
+def _pooled_draw(mine: Cell, theirs: Cell, tau_ns: int, seed: int) -> tuple[EventOrder, Redraw, tuple[int, int]]:
+    """Both cells as groups 0 and 1 of one event order, with the units that are drawn and how many each holds."""
     blocks = [blocks_of(c) for c in (mine, theirs)]
     shared = blocks[0] & blocks[1]
     names = sorted(blocks[0] | blocks[1])
     if shared and len(names) > 1:
         number = {name: i for i, name in enumerate(names)}
         groups = [
-            Spells(
-                c.spells.time_ns,
-                c.spells.event,
-                np.array([number[name] for name in c.blocks])[c.spells.episode],
+            Durations(
+                c.durations.time_ns,
+                c.durations.event,
+                np.array([number[name] for name in c.blocks])[c.durations.episode],
                 len(names),
             )
             for c in (mine, theirs)
         ]
         draw = Redraw((stream_key(seed, "race blocks", mine.arm, theirs.arm, mine.object),), (len(names),))
-        return route(groups, tau_ns, shared=True), draw, (len(blocks[0]), len(blocks[1]))
+        return event_order(groups, tau_ns, shared=True), draw, (len(blocks[0]), len(blocks[1]))
     keys = [stream_key(seed, "boot", c.arm, c.object) for c in (mine, theirs)]
     draw = Redraw((keys[0], keys[1]), (mine.episodes, theirs.episodes))
-    return route([mine.spells, theirs.spells], tau_ns), draw, (mine.episodes, theirs.episodes)
+    return event_order([mine.durations, theirs.durations], tau_ns), draw, (mine.episodes, theirs.episodes)
+
+
+@dataclass(frozen=True)
+class PPPlot(Result):
+    """(F_reference(t), F_arm(t)) at the times `t` [k] in s; `area` = P(T_arm < T_reference) up to tau, ties one half.
+
+    `gap` is the largest vertical distance to the diagonal, taken at `gap_t`; it equals the KS distance.
+    """
+
+    t: Floats
+    reference: Floats
+    arm: Floats
+    area: float
+    gap: float
+    gap_t: float
+
+
+@dataclass(frozen=True)
+class QQPlot(Result):
+    """Times in s by which both sides have done the shares `q` [k]; below the diagonal the arm is slower.
+
+    `last` is the largest share that the slower side ever reaches up to tau: the open circle, where failures begin.
+    """
+
+    q: Floats
+    reference_t: Floats
+    arm_t: Floats
+    last: float
+
+
+def pp_plot(arm: Cell, reference: Cell, tau_ns: int) -> PPPlot:
+    """One object's P–P plot up to tau, from (0, 0) on."""
+    grid, f_arm, f_reference = _both(arm, reference, tau_ns)
+    gaps = np.abs(f_arm - f_reference)
+    most = int(np.argmax(gaps))
+    walk = event_order([arm.durations, reference.durations], tau_ns)
+    area = float(order_probability(walk, Given(np.ones((1, walk.units))), range(1)).value[0])
+    return PPPlot(grid / NS, f_reference, f_arm, area, float(gaps[most]), float(grid[most] / NS))
+
+
+def qq_plot(arm: Cell, reference: Cell, tau_ns: int) -> QQPlot:
+    """One object's Q–Q plot: every share that either curve reaches and both attain up to tau."""
+    grid, f_arm, f_reference = _both(arm, reference, tau_ns)
+    last = float(min(f_arm[-1], f_reference[-1]))
+    shares = np.unique(np.concatenate((f_arm, f_reference)))
+    q = shares[(shares > 0) & (shares <= last + 1e-12)]
+    times = [grid[np.searchsorted(f, q - 1e-12, side="left")] / NS for f in (f_reference, f_arm)]
+    return QQPlot(q, times[0], times[1], last)
+
+
+def _both(arm: Cell, reference: Cell, tau_ns: int) -> tuple[Ints, Floats, Floats]:
+    curves = [curve(c.durations, tau_ns) for c in (arm, reference)]
+    grid = np.unique(np.concatenate(([0], *(times for times, _ in curves))))
+    read = [1.0 - np.append(1.0, surviving)[np.searchsorted(times, grid, side="right")] for times, surviving in curves]
+    return grid, read[0], read[1]

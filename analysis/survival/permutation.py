@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
-from labctl.analysis.survival.kernel import Asked, Given, Swap, pair_values
+from labctl.analysis.survival.kernel import Given, Request, Swap, pair_values
 from labctl.analysis.survival.ks import STATISTICS, TIE, TINY, Pair, log_ratios, statistics
-from labctl.analysis.survival.multiplicity import holm
 from labctl.analysis.survival.resample import all_swaps, stream_key, swap_count
+from labctl.analysis.survival.verdicts import holm
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ def relabelled(pair: Pair, worth: Floats, seed: int, perm: int) -> Floats:
     """
     if _enumerable(pair, perm):
         return all_swaps(pair.strata, pair.is_a) @ worth
-    asked = Asked(0, (), worth[:, None])
-    drawn = pair_values(pair.walk, swap_of(pair, seed), range(perm), asked).sum_a
+    request = Request(0, (), worth[:, None])
+    drawn = pair_values(pair.walk, swap_of(pair, seed), range(perm), request).sum_a
     return np.concatenate(([float(worth[pair.is_a].sum())], drawn[:, :, 0].sum(axis=1)))
 
 
@@ -104,11 +104,11 @@ def _values(pair: Pair, seed: int, perm: int) -> dict[str, Floats]:
     if _enumerable(pair, perm):
         labels = all_swaps(pair.strata, pair.is_a)
         given = labels[np.argsort((labels != pair.is_a).any(axis=1), kind="stable")].astype(float)
-        walks = [pair_values(pair.walk, Given(given, 1.0 - given), range(len(given)), pair.asked)]
+        walks = [pair_values(pair.walk, Given(given, 1.0 - given), range(len(given)), pair.request)]
     else:
         given = pair.is_a[None, :].astype(float)
-        walks = [pair_values(pair.walk, Given(given, 1.0 - given), range(1), pair.asked)]
-        walks.append(pair_values(pair.walk, swap_of(pair, seed), range(perm), pair.asked))
+        walks = [pair_values(pair.walk, Given(given, 1.0 - given), range(1), pair.request)]
+        walks.append(pair_values(pair.walk, swap_of(pair, seed), range(perm), pair.request))
     found = [statistics(w) for w in walks]
     joined = {k: np.concatenate([f[k] for f in found]) for k in STATISTICS}
     ratios = np.concatenate([log_ratios(w) for w in walks])

@@ -19,7 +19,6 @@ MIX_1 = 0xBF58476D1CE4E5B9
 MIX_2 = 0x94D049BB133111EB
 DRAW_BITS = 24
 """Replicates count in the high 40 bits, draws within a replicate in the low 24."""
-MOST_DRAWS = 1 << DRAW_BITS
 
 
 def stream_key(seed: int, *names: str) -> np.uint64:

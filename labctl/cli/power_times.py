@@ -42,7 +42,7 @@ def times(given: Mapping[str, Any]) -> None:
     else:
         arms = _stated(answers, given, design, tau, items, budget)
     names = [arm.name for arm in arms]
-    asked = answers.Asked(
+    asked = answers.Request(
         tau_s=tau,
         sizes=tuple(numbers(given["sizes"], "--n", 10_000) or design.get("sizes") or [5, 10, 20, 40]),
         alpha=given["alpha"] or design.get("alpha") or 0.05,
@@ -113,7 +113,7 @@ def _shortest_budget(table: Any) -> float:
 def _stated(
     answers: Any, given: Mapping[str, Any], design: Mapping[str, Any], tau: float, items: int, budget: float
 ) -> Any:
-    from labctl.analysis.planning import simulated
+    from labctl.analysis.planning import distributions
     from labctl.errors import InputError
 
     named = _named(given["rmst"], design.get("names", ()))
@@ -123,7 +123,7 @@ def _stated(
         objects = [f"object {i + 1}" for i in range(given["objects"] or 1)]
     if tau > budget:
         raise InputError(f"tau is {tau:g} s, beyond the episode budget of {budget:g} s; lower it")
-    law = simulated.Law(
+    law = distributions.Distribution(
         1.0,
         shape=given["shape"],
         frailty=given["frailty"],

@@ -114,7 +114,7 @@ def _add_linked(
     sizes: tuple[int, int],
 ) -> None:
     """Put the linked comparison into `lab`; what is provisional of the earlier campaign is so of this report."""
-    from labctl.analysis.episodes import linked_pairs as pairs
+    from labctl.analysis.episodes import linked as pairs
 
     events = read_events_or_refuse(earlier)
     told = gather(events)
@@ -123,8 +123,8 @@ def _add_linked(
         label_facts(labels, witnesses(events, campaign.state))
         before = facts(campaign.state, told, [], alpha=lab["alpha"], robot=campaign.cell.robot.driver)
     boot, seed = sizes
-    one = pairs.Told(link.campaign, operations(events, labels=labels), before["kind"])
-    two = pairs.Told(lab["campaign"], rows, lab["kind"])
+    one = pairs.CampaignTable(link.campaign, operations(events, labels=labels), before["kind"])
+    two = pairs.CampaignTable(lab["campaign"], rows, lab["kind"])
     tau = protocol.analysis.tau_s
     found = pairs.linked_pairs(one, two, link.anchors, tau=tau, alpha=lab["alpha"], seed=seed, boot=boot)
     lab["linked"] = {**found, "head": link.head, "changed": list(link.changed)}

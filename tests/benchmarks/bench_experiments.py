@@ -8,12 +8,12 @@ import time
 
 import numpy as np
 import pytest
+from labctl.analysis.planning.distributions import simulate
 from labctl.analysis.planning.experiments import detection_rate
-from labctl.analysis.planning.simulated import simulate
-from labctl.analysis.survival.event_order import route
+from labctl.analysis.survival.event_order import event_order
 from labctl.analysis.survival.kernel import Redraw, moments
 from labctl.analysis.survival.resample import stream_key
-from support.cohorts import LAWS, OBJECTS, POLICIES, TAU_NS, cohort
+from support.cohorts import DISTRIBUTIONS, OBJECTS, POLICIES, TAU_NS, cohort
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.limit(86_400)]
 SIZES = (5, 10, 15, 20, 25, 30)
@@ -38,16 +38,16 @@ def test_the_whole_detection_rate_experiment() -> None:
 def test_cost_up_to_a_million_operations() -> None:
     print()
     for episodes in (2_000, 20_000, 200_000):
-        spells = simulate(LAWS["m1"], episodes, np.random.default_rng(1)).spells
+        durations = simulate(DISTRIBUTIONS["m1"], episodes, np.random.default_rng(1)).durations
         start = time.process_time()
-        walk = route([spells], TAU_NS)
+        walk = event_order([durations], TAU_NS)
         laid = time.process_time() - start
         draw = Redraw((stream_key(0, "bench"),), (episodes,))
         moments(walk, draw, range(16), threads=1)
         start = time.process_time()
         moments(walk, draw, range(32), threads=1)
         spent = time.process_time() - start
-        rows = len(spells.time_ns)
+        rows = len(durations.time_ns)
         print(
             f"  {rows:9d} operations: sorted once {laid * 1e3:8.1f} ms, {spent / 32 * 1e3:8.3f} ms per replicate, ",
             end="",

@@ -1,6 +1,6 @@
 """The statistics against named alternatives on one cohort: CPU time of one thread, code already compiled.
 
-Prints seconds and ratios, and insists that every route gives the same numbers. The alternatives are what a lab would
+Prints seconds and ratios, and checks that all give the same numbers. The alternatives are what a lab would
 write: a loop over lifelines' or scipy's Kaplan–Meier; their time is taken from a few replicates and multiplied.
 """
 
@@ -52,10 +52,10 @@ def curve_scipy(times: np.ndarray, events: np.ndarray, at: np.ndarray) -> np.nda
 
 def written_out(cell: Cell, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Times in seconds and event flags of a resample, row by row."""
-    weights = counts[cell.spells.episode].astype(int)
-    ghost = cell.spells.time_ns == NEVER_NS
-    times = np.where(ghost, BEYOND, cell.spells.time_ns / 1e9)
-    return np.repeat(times, weights), np.repeat(cell.spells.event & ~ghost, weights)
+    weights = counts[cell.durations.episode].astype(int)
+    ghost = cell.durations.time_ns == NEVER_NS
+    times = np.where(ghost, BEYOND, cell.durations.time_ns / 1e9)
+    return np.repeat(times, weights), np.repeat(cell.durations.event & ~ghost, weights)
 
 
 def least(work: Callable[[], object], times: int) -> float:
@@ -82,7 +82,9 @@ def test_the_hrt_table() -> None:
     start = time.process_time()
     found = table()
     first = time.process_time() - start
-    print(f"\nHRT table: {sum(len(c.spells.time_ns) for c in cells.values())} operations, {len(cells)} cells, ", end="")
+    print(
+        f"\nHRT table: {sum(len(c.durations.time_ns) for c in cells.values())} operations, {len(cells)} cells, ", end=""
+    )
     print(f"{REPLICATES} clustered replicates, each with its own standard error (first call {first:.1f} s)")
     ours = least(table, 9)
     line("labctl, compiled", ours, ours)
@@ -112,12 +114,12 @@ def test_six_pairs_by_macro_ks() -> None:
     print(f"\nmacro KS: {len(pairs)} pairs, {len(OBJECTS)} objects, {REPLICATES} replicates (48,000 curves)")
 
     def pooled(values: Callable) -> list:
-        return [values(p.walk, pooled_draw(p, 0), part, p.asked) for p in pairs]
+        return [values(p.walk, pooled_draw(p, 0), part, p.request) for p in pairs]
 
     found = pooled(kernel.backend().pair_values)
     ours = least(lambda: pooled(kernel.backend().pair_values), 9)
     line("labctl, compiled (and three more statistics)", ours, ours)
-    swaps = least(lambda: [kernel.backend().pair_values(p.walk, swap_of(p, 0), part, p.asked) for p in pairs], 9)
+    swaps = least(lambda: [kernel.backend().pair_values(p.walk, swap_of(p, 0), part, p.request) for p in pairs], 9)
     line("labctl, compiled, by permutation", swaps, ours)
     line("labctl, numpy", least(lambda: pooled(kernel_reference.pair_values), 1), ours)
     for name, curve, rounds in (
@@ -137,7 +139,7 @@ def one_replicate(pair: Pair, cells: dict, curve: Callable, r: int, expected: fl
     spent, sups, start = 0.0, [], 0
     for obj in OBJECTS:
         a, b = cells[pair.a, obj], cells[pair.b, obj]
-        both = Cell(**{**a.__dict__, "spells": _joined(a, b)})
+        both = Cell(**{**a.__dict__, "durations": _joined(a, b)})
         part = slice(start, start + a.episodes + b.episodes)
         begin = time.process_time()
         sides = [written_out(both, w[0, part]) for w in weights]
@@ -150,7 +152,7 @@ def one_replicate(pair: Pair, cells: dict, curve: Callable, r: int, expected: fl
 
 
 def _joined(a: Cell, b: Cell):
-    s, t = a.spells, b.spells
+    s, t = a.durations, b.durations
     return type(s)(
         np.concatenate((s.time_ns, t.time_ns)),
         np.concatenate((s.event, t.event)),

@@ -9,22 +9,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from labctl.analysis.planning.simulated import Law, simulate
+from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.bands import simultaneous_band
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.clusters import Key, Replicates, clusters, rmst_replicates
-from labctl.analysis.survival.curves import Spells, curve, rmst_with_error
-from labctl.analysis.survival.event_order import route
+from labctl.analysis.survival.curves import Durations, curve, rmst_with_error
+from labctl.analysis.survival.event_order import event_order
 from labctl.analysis.survival.hrt import Estimate, hrt, rmst
 from labctl.analysis.survival.items_moved import moved_difference, moved_share
-from labctl.analysis.survival.kernel import Given, precedence, spread
+from labctl.analysis.survival.kernel import Given, order_probability, spread
 from labctl.analysis.survival.ks import bootstrap_p, pair_of
 from labctl.analysis.survival.logrank import logrank, logrank_permutation, stratified
 from labctl.analysis.survival.order_probability import auc
 from labctl.analysis.survival.permutation import permutation_p
 from labctl.analysis.survival.resample import stream_key
 
-from support.cohorts import HUMAN_EPISODES, LAWS, NS, OBJECTS, TAU_NS
+from support.cohorts import DISTRIBUTIONS, HUMAN_EPISODES, NS, OBJECTS, TAU_NS
 
 ALPHA = 0.05
 PERM, BOOT = 499, 999
@@ -34,14 +34,14 @@ Counts = dict[str, int]
 
 
 def rejections(
-    n_a: int, n_b: int, law: Law, runs: range, *, blocks: bool = False, paper: bool = True
+    n_a: int, n_b: int, distribution: Distribution, runs: range, *, blocks: bool = False, paper: bool = True
 ) -> dict[str, float]:
     """Share of `runs` pairs of like arms, n_a and n_b episodes per object, that each test tells apart at .05.
 
     With `blocks` episode i of both arms stands in block i and shares its scene. `paper` adds the paper's bootstrap.
     """
 
-    law = replace(law, scene=0.8) if blocks else law
+    distribution = replace(distribution, scene=0.8) if blocks else distribution
 
     def one(run: int) -> Counts:
         rng = np.random.default_rng([run, n_a, n_b])
@@ -50,17 +50,17 @@ def rejections(
         for obj in OBJECTS:
             scenes = rng.standard_normal(n_a) if blocks else None
             for side, arm, n in zip(sides, "ab", (n_a, n_b), strict=True):
-                side.append(simulate(law, n, rng, arm=arm, obj=obj, blocks=names, scenes=scenes))
+                side.append(simulate(distribution, n, rng, arm=arm, obj=obj, blocks=names, scenes=scenes))
         pair = pair_of(*sides, TAU_NS)
         found: dict[str, float | None] = dict(permutation_p(pair, run, PERM))
         moved = moved_difference(*sides, pair, run, PERM)
         found["moved"] = moved and moved.p
         found["logrank, permutation"] = logrank_permutation(pair, run, PERM)
-        pooled = [_joined([c.spells for c in side]) for side in sides]
+        pooled = [_joined([c.durations for c in side]) for side in sides]
         plain = logrank(*pooled)
         found["logrank, robust"] = plain.p_cluster
         found["logrank, robust, stratified"] = stratified(
-            [(a.spells, b.spells) for a, b in zip(*sides, strict=True)]
+            [(a.durations, b.durations) for a, b in zip(*sides, strict=True)]
         ).p_cluster
         found["logrank, ordinary"] = plain.p
         if paper:
@@ -80,7 +80,9 @@ def coverage(arms: Sequence[str], episodes: int, runs: range) -> dict[str, float
     def one(run: int) -> Counts:
         rng = np.random.default_rng([run, episodes])
         cells = {
-            (arm, obj): simulate(LAWS[arm], HUMAN_EPISODES if arm == "human" else episodes, rng, arm=arm, obj=obj)
+            (arm, obj): simulate(
+                DISTRIBUTIONS[arm], HUMAN_EPISODES if arm == "human" else episodes, rng, arm=arm, obj=obj
+            )
             for arm in ("human", *arms)
             for obj in OBJECTS
         }
@@ -107,7 +109,7 @@ def coverage(arms: Sequence[str], episodes: int, runs: range) -> dict[str, float
                 f"{arm}: auc, logit-t": (area.twin, worth["auc"]),
                 f"{arm}: moved": (share, worth["moved"]),
             }
-            band = simultaneous_band(cells[us[0]].spells, TAU_NS, stream_key(run, "band"), BOOT)
+            band = simultaneous_band(cells[us[0]].durations, TAU_NS, stream_key(run, "band"), BOOT)
             hits[f"{arm}: band"] = int(band is not None and _inside(band, arm))
         return {**{k: int(ci is not None and ci[0] <= truth <= ci[1]) for k, (ci, truth) in told.items()}, **hits}
 
@@ -120,25 +122,25 @@ def _rmst(found: Replicates, keys: Sequence[Key]) -> Estimate:
 
 @functools.cache
 def truths() -> Mapping[tuple[str, str], float]:
-    """RMST, share of items moved and P(T < T_human) of every law, from 300,000 episodes each."""
+    """RMST, share of items moved and P(T < T_human) of every distribution, from 300,000 episodes each."""
     rng = np.random.default_rng(2**31)
     out: dict[tuple[str, str], float] = {}
-    human = simulate(LAWS["human"], TRUTH_EPISODES // 6, rng).spells
-    for arm, law in LAWS.items():
-        cell = simulate(law, TRUTH_EPISODES, rng)
-        out["rmst", arm] = rmst_with_error(cell.spells, TAU_NS)[0]
+    human = simulate(DISTRIBUTIONS["human"], TRUTH_EPISODES // 6, rng).durations
+    for arm, distribution in DISTRIBUTIONS.items():
+        cell = simulate(distribution, TRUTH_EPISODES, rng)
+        out["rmst", arm] = rmst_with_error(cell.durations, TAU_NS)[0]
         out["moved", arm] = float(cell.moved.sum() / cell.staged.sum())
-        part = simulate(law, TRUTH_EPISODES // 6, rng).spells
-        walk = route([part, human], TAU_NS)
-        out["auc", arm] = float(precedence(walk, Given(np.ones((1, walk.units))), range(1)).value[0])
+        part = simulate(distribution, TRUTH_EPISODES // 6, rng).durations
+        walk = event_order([part, human], TAU_NS)
+        out["auc", arm] = float(order_probability(walk, Given(np.ones((1, walk.units))), range(1)).value[0])
     return out
 
 
 @functools.cache
 def true_curve(arm: str) -> np.ndarray:
     """F at every whole second up to 239."""
-    cell = simulate(LAWS[arm], TRUTH_EPISODES, np.random.default_rng(2**31 + 1))
-    grid, surviving = curve(cell.spells, TAU_NS)
+    cell = simulate(DISTRIBUTIONS[arm], TRUTH_EPISODES, np.random.default_rng(2**31 + 1))
+    grid, surviving = curve(cell.durations, TAU_NS)
     return 1.0 - np.append(1.0, surviving)[np.searchsorted(grid, BAND_GRID_NS, side="right")]
 
 
@@ -166,9 +168,9 @@ def _shares(one: Callable[[int], Counts], runs: range) -> dict[str, float]:
     return {name: hit / len(runs) for name, hit in out.items()}
 
 
-def _joined(parts: list[Spells]) -> Spells:
+def _joined(parts: list[Durations]) -> Durations:
     starts = np.cumsum([0, *(p.episodes for p in parts)])
-    return Spells(
+    return Durations(
         np.concatenate([p.time_ns for p in parts]),
         np.concatenate([p.event for p in parts]),
         np.concatenate([p.episode + s for p, s in zip(parts, starts, strict=False)]),

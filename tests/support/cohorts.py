@@ -10,52 +10,54 @@ import csv
 from pathlib import Path
 
 import numpy as np
-from labctl.analysis.planning.simulated import Law, simulate
+from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.cells import Cell
-from labctl.analysis.survival.curves import NEVER_NS, Spells
+from labctl.analysis.survival.curves import NEVER_NS, Durations
 
 NS = 1_000_000_000
 TAU_NS = 240 * NS
 KIDNEY = Path(__file__).parents[1] / "unit" / "analysis" / "data" / "kidney.csv"
 OBJECTS = ("batteries", "scissors", "spoons", "towels")
-LAWS = {
-    "human": Law(9.0, shape=3.0),
-    "m1": Law(70.0, lost=0.05),
-    "m2": Law(69.0, lost=0.05),
-    "m3": Law(108.0, lost=0.05),
-    "m4": Law(330.0, lost=0.07),
+DISTRIBUTIONS = {
+    "human": Distribution(9.0, shape=3.0),
+    "m1": Distribution(70.0, lost=0.05),
+    "m2": Distribution(69.0, lost=0.05),
+    "m3": Distribution(108.0, lost=0.05),
+    "m4": Distribution(330.0, lost=0.07),
 }
 POLICIES = ("m1", "m2", "m3", "m4")
 HUMAN_EPISODES = 99
 
 
-def spells(times: list[float], events: list[int], episode: list[int] | None = None) -> Spells:
+def durations(times: list[float], events: list[int], episode: list[int] | None = None) -> Durations:
     """Rows in seconds, infinity for a ghost; an episode each unless told."""
     time = np.array([NEVER_NS if np.isinf(t) else round(t * NS) for t in times])
     cluster = np.arange(len(times)) if episode is None else np.array(episode)
-    return Spells(time, np.array(events, dtype=bool), cluster, int(cluster.max()) + 1)
+    return Durations(time, np.array(events, dtype=bool), cluster, int(cluster.max()) + 1)
 
 
-def kidney(sex: str | None = None) -> Spells:
+def kidney(sex: str | None = None) -> Durations:
     """R's `kidney`: 38 patients, two catheters each (McGilchrist & Aisbett 1991)."""
     with KIDNEY.open() as f:
         rows = [r for r in csv.DictReader(f) if sex in (None, r["sex"])]
     patients = np.unique([int(r["patient"]) for r in rows], return_inverse=True)[1]
-    return spells([float(r["time"]) for r in rows], [int(r["status"]) for r in rows], patients.tolist())
+    return durations([float(r["time"]) for r in rows], [int(r["status"]) for r in rows], patients.tolist())
 
 
 def cohort(rng: np.random.Generator, episodes: int, *, human: int = HUMAN_EPISODES) -> dict[tuple[str, str], Cell]:
     """Every arm on every object: `episodes` per policy cell, `human` per human cell."""
-    sizes = {arm: human if arm == "human" else episodes for arm in LAWS}
+    sizes = {arm: human if arm == "human" else episodes for arm in DISTRIBUTIONS}
     return {
-        (arm, obj): simulate(law, sizes[arm], rng, arm=arm, obj=obj) for arm, law in LAWS.items() for obj in OBJECTS
+        (arm, obj): simulate(distribution, sizes[arm], rng, arm=arm, obj=obj)
+        for arm, distribution in DISTRIBUTIONS.items()
+        for obj in OBJECTS
     }
 
 
-def random_spells(rng: np.random.Generator, episodes: int, *, rounded: bool = False) -> Spells:
+def random_durations(rng: np.random.Generator, episodes: int, *, rounded: bool = False) -> Durations:
     """A cell with frailty, ghosts and censoring; `rounded` makes many ties, also of events with censored rows."""
-    cell = simulate(Law(60.0, lost=0.1), episodes, rng).spells
+    cell = simulate(Distribution(60.0, lost=0.1), episodes, rng).durations
     if not rounded:
         return cell
     coarse = np.where(cell.time_ns == NEVER_NS, NEVER_NS, cell.time_ns // (20 * NS) * (20 * NS))
-    return Spells(coarse, cell.event, cell.episode, cell.episodes)
+    return Durations(coarse, cell.event, cell.episode, cell.episodes)

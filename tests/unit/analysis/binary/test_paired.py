@@ -64,8 +64,8 @@ def test_the_size_counted_over_every_outcome_stays_at_or_below_the_level(pairs: 
             size = 0.0
             for discordant in range(pairs + 1):
                 rejects = [getattr(mcnemar(b, discordant - b), name) <= 0.05 for b in range(discordant + 1)]
-                law = stats.binom.pmf(np.arange(discordant + 1), discordant, 0.5)
-                size += stats.binom.pmf(discordant, pairs, psi) * law[rejects].sum()
+                distribution = stats.binom.pmf(np.arange(discordant + 1), discordant, 0.5)
+                size += stats.binom.pmf(discordant, pairs, psi) * distribution[rejects].sum()
             found.append(size)
     assert max(sizes["p_exact"]) <= max(sizes["p_mid"]) <= 0.05
     assert max(sizes["p_mid"]) > 0.03

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from labctl.analysis.binary.perturbations import category
-from labctl.analysis.binary.pooling import rates
+from labctl.analysis.binary.pooling import category, rates
 
 from labctl.errors import TableError
 

@@ -91,8 +91,8 @@ def test_boschloo_is_exact_and_stronger_than_fisher_over_every_outcome():
         assert p_of[a, b] <= 2 * min(1, stats.fisher_exact([[a, b], [n - a, n - b]]).pvalue) + 1e-9
     sizes = []
     for true_rate in np.linspace(0.05, 0.95, 19):
-        law = stats.binom.pmf(np.arange(n + 1), n, true_rate)
-        sizes.append(sum(law[a] * law[b] for (a, b), p in p_of.items() if p <= 0.05))
+        distribution = stats.binom.pmf(np.arange(n + 1), n, true_rate)
+        sizes.append(sum(distribution[a] * distribution[b] for (a, b), p in p_of.items() if p <= 0.05))
     assert max(sizes) <= 0.05
 
 
@@ -113,10 +113,10 @@ def test_the_score_test_is_pearson_s_chi_squared(first, second):
 @pytest.mark.thorough
 def test_the_stratified_interval_covers_nearly_what_it_says_over_every_outcome():
     n, rates = 8, [(0.4, 0.2), (0.8, 0.6)]  # a common difference of .2 in two strata
-    law = [[stats.binom.pmf(np.arange(n + 1), n, p) for p in pair] for pair in rates]
+    distribution = [[stats.binom.pmf(np.arange(n + 1), n, p) for p in pair] for pair in rates]
     covered = total = 0.0
     for a, b, c, d in itertools.product(range(n + 1), repeat=4):
-        chance = law[0][0][a] * law[0][1][b] * law[1][0][c] * law[1][1][d]
+        chance = distribution[0][0][a] * distribution[0][1][b] * distribution[1][0][c] * distribution[1][1][d]
         if chance < 1e-6:
             continue
         found = stratified([((a, n), (b, n)), ((c, n), (d, n))]).interval

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from labctl.analysis.binary.rates import wilson
 from labctl.analysis.episodes.adaptability import Watched, after_switches, by_arm
-from labctl.analysis.report.adaptability_section import files, table
+from labctl.analysis.report.lab_sections import adaptability_table, files
 
 S = 1_000_000_000
 GO = 100 * S
@@ -102,11 +102,13 @@ def test_the_table_says_what_was_switched_and_is_absent_without_a_switch():
     ]
     switches = [{"name": "red", "at_s": 20.0, "instruction": "Now the red ones."}]
     found = {"switches": switches, "arms": by_arm(entries, ["a", "b"], ["red"]), "episodes": entries}
-    made = table(found)
+    made = adaptability_table(found)
     assert made is not None
     assert made.rows[0][:4] == ("a", "red", "1 / 1", "1 / 1") and made.rows[0][5:] == ("3.0", "1.5", "12.0", "0.50")
     assert made.rows[1][2:4] == ("1 / 1", "0 / 1") and made.rows[1][7] == "not reached"
     assert "red, 20 s after go: “Now the red ones”. Met" in made.note
-    rows = list(csv.DictReader(io.StringIO(files(found)["figures/adaptability.csv"].decode())))
+    rows = list(
+        csv.DictReader(io.StringIO(files({"stress": {"adaptability": found}})["figures/adaptability.csv"].decode()))
+    )
     assert [row["first_s"] for row in rows] == ["12.0", ""]
-    assert table(None) is None and table({}) is None and files(None) == {}
+    assert adaptability_table(None) is None and adaptability_table({}) is None and files({}) == {}

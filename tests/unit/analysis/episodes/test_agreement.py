@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from labctl.analysis.episodes.agreement import bang_index, cohens_kappa, counts_agreement
+from labctl.analysis.episodes.agreement import bang_index, cohens_kappa
 
 
 def table(counts: list[list[int]]) -> tuple[list[int], list[int]]:
@@ -35,8 +35,8 @@ def test_one_label_throughout_says_nothing_beyond_chance() -> None:
 
 
 def test_counts_that_are_off_by_one_weigh_less_than_by_three() -> None:
-    near = counts_agreement({"e1": 3, "e2": 4, "e3": 0, "x": 9}, {"e1": 3, "e2": 3, "e3": 0})
-    far = counts_agreement({"e1": 3, "e2": 4, "e3": 0}, {"e1": 3, "e2": 1, "e3": 0})
+    near = cohens_kappa([3, 4, 0], [3, 3, 0])
+    far = cohens_kappa([3, 4, 0], [3, 1, 0])
     assert near.n == 3 and near.same == far.same and near.disagreements == (1,)
     assert near.weighted is not None and far.weighted is not None and near.weighted > far.weighted
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from labctl.analysis.episodes.linked import Campaign, compare_linked
-from labctl.analysis.planning.simulated import Law, simulate
+from labctl.analysis.planning.distributions import Distribution, simulate
 from support.cohorts import TAU_NS
 
 from labctl.errors import LinkError
@@ -18,7 +18,7 @@ def campaign(
 ):
     rng = np.random.default_rng(seed)
     cells = {
-        (arm, obj): simulate(Law(mean, budget_s=budget), episodes, rng, arm=arm, obj=obj)
+        (arm, obj): simulate(Distribution(mean, budget_s=budget), episodes, rng, arm=arm, obj=obj)
         for arm, mean in arms.items()
         for obj in ("cup", "pan")
     }

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labctl.analysis.episodes.linked_pairs import Told, linked_pairs
+from labctl.analysis.episodes.linked import CampaignTable, linked_pairs
 from labctl.analysis.report.linked_section import files, section
-from labctl.analysis.survival.multiplicity import holm
+from labctl.analysis.survival.verdicts import holm
 
 from labctl.errors import LinkError
 
 BUDGET_S = 60.0
 
 
-def told(name: str, seed: int, means: Mapping[str, float], objects: Mapping[str, str] | None = None) -> Told:
+def told(name: str, seed: int, means: Mapping[str, float], objects: Mapping[str, str] | None = None) -> CampaignTable:
     """A campaign of 12 episodes of one item for each arm: exponential times cut at the budget. objects: by arm."""
     rng = np.random.default_rng(seed)
     rows: list[dict[str, Any]] = []
@@ -34,14 +34,16 @@ def told(name: str, seed: int, means: Mapping[str, float], objects: Mapping[str,
                     "budget_s": BUDGET_S,
                 }
             )
-    return Told(name, rows, "sim")
+    return CampaignTable(name, rows, "sim")
 
 
 FIRST = told("first", 1, {"human": 5, "frozen": 20, "a1": 2, "a2": 30})
 SECOND = told("second", 2, {"human": 5, "frozen": 20, "b": 30})
 
 
-def compared(first: Told = FIRST, second: Told = SECOND, anchors: tuple[str, ...] = ("human", "frozen")) -> Any:
+def compared(
+    first: CampaignTable = FIRST, second: CampaignTable = SECOND, anchors: tuple[str, ...] = ("human", "frozen")
+) -> Any:
     return linked_pairs(first, second, anchors, tau=BUDGET_S, alpha=0.05, boot=199)
 
 
@@ -78,11 +80,13 @@ def test_a_pair_without_a_common_object_does_not_take_the_others_with_it() -> No
     [
         (told("second", 2, {"b": 30, "c": 20}), ("human",), r"share no anchor .* \(planned: human\)"),
         (told("second", 2, {"human": 5, "frozen": 20}), ("human", "frozen"), "every scored arm of second is an anchor"),
-        (Told("second", SECOND.rows, "real"), ("human",), "first is sim and second is real"),
+        (CampaignTable("second", SECOND.rows, "real"), ("human",), "first is sim and second is real"),
         (told("second", 2, {"human": 5, "b": 3}, {"b": "pan"}), ("human",), "no object was met by"),
     ],
 )
-def test_where_nothing_can_be_compared_one_line_says_why(second: Told, anchors: tuple[str, ...], says: str) -> None:
+def test_where_nothing_can_be_compared_one_line_says_why(
+    second: CampaignTable, anchors: tuple[str, ...], says: str
+) -> None:
     with pytest.raises(LinkError, match=says) as caught:
         compared(second=second, anchors=anchors)
     assert "\n" not in str(caught.value)

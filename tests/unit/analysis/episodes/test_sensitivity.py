@@ -16,13 +16,12 @@ from labctl.analysis.episodes.sensitivity import (
     truncated,
     voids_as_no_success,
 )
-from labctl.analysis.planning.simulated import Law, simulate
+from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.curves import rmst_with_error
-from labctl.analysis.survival.describe import intervention_rate
-from labctl.analysis.survival.incidence import incidence
+from labctl.analysis.survival.describe import incidence, intervention_rate
 from labctl.analysis.survival.ks import observed_statistics, pair_of
-from labctl.analysis.survival.pp import pp_plot, qq_plot
+from labctl.analysis.survival.order_probability import pp_plot, qq_plot
 from labctl.analysis.table import table_from_rows
 from support.cohorts import NS, TAU_NS
 
@@ -65,7 +64,7 @@ def test_competing_causes_by_hand() -> None:
 def test_without_censoring_a_lost_item_costs_the_same_by_incidence_as_at_infinity() -> None:
     whole = cell(*(row(f"e{i}", "ghost" if i == 2 else "success", i) for i in (1, 2, 3, 4)))
     found = incidence(whole, 10 * NS)
-    assert found is not None and found.rmst == pytest.approx(rmst_with_error(whole.spells, 10 * NS)[0])
+    assert found is not None and found.rmst == pytest.approx(rmst_with_error(whole.durations, 10 * NS)[0])
 
 
 def test_incidence_needs_to_know_when_an_item_was_lost() -> None:
@@ -89,7 +88,7 @@ def test_under_censoring_an_event_at_infinity_is_biased_and_incidence_is_not() -
     found = incidence(whole, 240 * NS)
     assert found is not None
     assert found.success[-1] == pytest.approx(0.9326, abs=0.006)
-    assert 1 - rmst_with_error(whole.spells, 240 * NS)[0] / 67.96 == pytest.approx(-0.14, abs=0.02)
+    assert 1 - rmst_with_error(whole.durations, 240 * NS)[0] / 67.96 == pytest.approx(-0.14, abs=0.02)
     assert found.rmst == pytest.approx(67.96, rel=0.01)
 
 
@@ -103,13 +102,13 @@ def test_bounds_by_hand() -> None:
 
 
 def test_bounds_hold_the_estimate_between_them() -> None:
-    whole = simulate(Law(90.0, lost=0.05), 30, np.random.default_rng(3))
-    found, value = timeout_bounds(whole, TAU_NS), rmst_with_error(whole.spells, TAU_NS)[0]
+    whole = simulate(Distribution(90.0, lost=0.05), 30, np.random.default_rng(3))
+    found, value = timeout_bounds(whole, TAU_NS), rmst_with_error(whole.durations, TAU_NS)[0]
     assert found.best < value < found.worst
 
 
 def test_items_that_get_harder_show_by_their_order() -> None:
-    whole = simulate(Law(20.0, frailty=0.2, harder=1.4, budget_s=400.0), 300, np.random.default_rng(4))
+    whole = simulate(Distribution(20.0, frailty=0.2, harder=1.4, budget_s=400.0), 300, np.random.default_rng(4))
     found = rmst_by_operation(whole, 400 * NS)
     assert found.index[:6].tolist() == [1, 2, 3, 4, 5, 6] and found.episodes[0] == 300
     assert (np.diff(found.rmst[:6]) > 0).all() and (np.diff(found.episodes) <= 0).all()
@@ -126,27 +125,27 @@ def test_truncation_by_hand() -> None:
 
 
 def test_truncating_is_the_same_as_having_stopped_earlier() -> None:
-    law = Law(50.0, lost=0.1, budget_s=360.0)
-    long = simulate(law, 80, np.random.default_rng(5))
-    short = simulate(Law(50.0, lost=0.1, budget_s=180.0), 80, np.random.default_rng(5))
+    distribution = Distribution(50.0, lost=0.1, budget_s=360.0)
+    long = simulate(distribution, 80, np.random.default_rng(5))
+    short = simulate(Distribution(50.0, lost=0.1, budget_s=180.0), 80, np.random.default_rng(5))
     cut = truncated(long, 180 * NS)
     for name in ("time_ns", "event", "episode"):
-        assert np.array_equal(getattr(cut.spells, name), getattr(short.spells, name)), name
+        assert np.array_equal(getattr(cut.durations, name), getattr(short.durations, name)), name
     assert cut.moved.tolist() == short.moved.tolist() and cut.end_ns.tolist() == short.end_ns.tolist()
 
 
 def test_a_futility_end_is_carried_to_the_budget_it_was_cut_to() -> None:
     whole = cell(row("e1", "success", 10, budget_s=90), row("e1", "censored", 5, cause="futility", budget_s=90))
     cut = truncated(whole, 60 * NS)
-    assert (cut.spells.time_ns[1], cut.observed.time_ns[1], cut.ended_early) == (50 * NS, 5 * NS, 1)
+    assert (cut.durations.time_ns[1], cut.observed.time_ns[1], cut.ended_early) == (50 * NS, 5 * NS, 1)
 
 
 def test_unequal_budgets_are_cut_to_the_shortest_and_it_is_said() -> None:
     rng = np.random.default_rng(6)
     cells = {
-        ("a", "cup"): simulate(Law(50.0, budget_s=360.0), 9, rng, arm="a", obj="cup"),
-        ("b", "cup"): simulate(Law(50.0, budget_s=180.0), 9, rng, arm="b", obj="cup"),
-        ("a", "pan"): simulate(Law(50.0, budget_s=180.0), 9, rng, arm="a", obj="pan"),
+        ("a", "cup"): simulate(Distribution(50.0, budget_s=360.0), 9, rng, arm="a", obj="cup"),
+        ("b", "cup"): simulate(Distribution(50.0, budget_s=180.0), 9, rng, arm="b", obj="cup"),
+        ("a", "pan"): simulate(Distribution(50.0, budget_s=180.0), 9, rng, arm="a", obj="pan"),
     }
     cut, said = to_common_budget(cells)
     assert said == "every arm was cut to the shortest budget: 180 s at cup"
@@ -167,7 +166,7 @@ def test_voids_are_kept_as_episodes_that_moved_nothing() -> None:
     table = voids_as_no_success(table_from_rows(rows))
     (found,) = cells_of(table).values()
     assert (found.episodes, found.moved.tolist(), found.end_ns.tolist()) == (2, [1, 0], [10 * NS, 60 * NS])
-    assert found.kind.tolist() == [0, 1] and found.spells.time_ns[1] == 60 * NS
+    assert found.kind.tolist() == [0, 1] and found.durations.time_ns[1] == 60 * NS
 
 
 def test_interventions_are_read_from_causes_or_not_at_all() -> None:

@@ -7,8 +7,8 @@ import math
 from pathlib import Path
 
 import pytest
-from labctl.analysis.planning.answers import Asked, answer, arms_from_pilot, arms_from_rmst, levels
-from labctl.analysis.planning.simulated import Law
+from labctl.analysis.planning.answers import Request, answer, arms_from_pilot, arms_from_rmst, levels
+from labctl.analysis.planning.distributions import Distribution
 from labctl.analysis.planning.simulation import MEASURES
 from labctl.analysis.reading import read_table
 from labctl.analysis.table import table_from_rows
@@ -16,7 +16,7 @@ from labctl.analysis.table import table_from_rows
 from labctl.errors import QuestionError
 
 PILOT = Path(__file__).parents[1] / "report_table.csv"
-LAW = Law(1.0, items=4, budget_s=240.0)
+LAW = Distribution(1.0, items=4, budget_s=240.0)
 
 
 def test_pairs_with_the_reference_are_a_family_of_their_own():
@@ -34,17 +34,19 @@ def test_pairs_with_the_reference_are_a_family_of_their_own():
 
 def test_items_are_lost_at_the_usual_share_unless_that_alone_would_make_the_rmst():
     arms = arms_from_rmst({"human": 10.5, "a": 77.0}, LAW, 240.0, [], ["all"])
-    assert [arm.laws["all"].lost for arm in arms] == [0.0, 0.04]
+    assert [arm.distributions["all"].lost for arm in arms] == [0.0, 0.04]
     arms = arms_from_rmst({"human": 10.5, "a": 77.0}, LAW, 240.0, [0.01, 0.1], ["all"])
-    assert [arm.laws["all"].lost for arm in arms] == [0.01, 0.1]
+    assert [arm.distributions["all"].lost for arm in arms] == [0.01, 0.1]
 
 
 def test_a_pilot_gives_every_arm_a_law_at_every_object_with_its_items_and_budget():
     arms = arms_from_pilot(read_table(PILOT), 120.0, None, None)
     assert [arm.name for arm in arms] == ["human", "policy-a", "policy-b", "policy-c"]
     for arm in arms:
-        assert len(arm.laws) == 4
-        assert {(law.items, law.budget_s) for law in arm.laws.values()} == {(4, 120.0)}
+        assert len(arm.distributions) == 4
+        assert {(distribution.items, distribution.budget_s) for distribution in arm.distributions.values()} == {
+            (4, 120.0)
+        }
         assert arm.rmst_s == pytest.approx(arm.asked_s, rel=0.25)
 
 
@@ -70,7 +72,7 @@ def test_the_answer_holds_assumptions_power_sizes_and_what_is_resolvable():
     parts: list[tuple[str, int, int]] = []
     found = answer(
         arms,
-        Asked(240.0, (3, 6), reference="human", runs=20, perm=99),
+        Request(240.0, (3, 6), reference="human", runs=20, perm=99),
         lambda what, done, of: parts.append((what, done, of)),
     )
     assert json.loads(json.dumps(found, allow_nan=False)) == found
@@ -91,30 +93,30 @@ def test_the_answer_holds_assumptions_power_sizes_and_what_is_resolvable():
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("request", "said"),
     [
-        (Asked(300.0, (5,)), "beyond the episode budget of 240 s"),
-        (Asked(240.0, ()), "allowed is 2 and more"),
-        (Asked(240.0, (1, 5)), "allowed is 2 and more"),
-        (Asked(240.0, (5,), reference="person"), "no arm 'person' to refer to"),
-        (Asked(240.0, (5,), alpha=0.001, perm=99), "--perm 999"),
+        (Request(300.0, (5,)), "beyond the episode budget of 240 s"),
+        (Request(240.0, ()), "allowed is 2 and more"),
+        (Request(240.0, (1, 5)), "allowed is 2 and more"),
+        (Request(240.0, (5,), reference="person"), "no arm 'person' to refer to"),
+        (Request(240.0, (5,), alpha=0.001, perm=99), "--perm 999"),
     ],
 )
-def test_what_makes_no_sense_is_refused(asked: Asked, said: str):
+def test_what_makes_no_sense_is_refused(request: Request, said: str):
     arms = arms_from_rmst({"a": 60.0, "b": 90.0}, LAW, 240.0, [], ["x"])
     with pytest.raises(QuestionError, match=said):
-        answer(arms, asked)
+        answer(arms, request)
 
 
 def test_one_arm_or_one_name_twice_is_refused():
     arms = arms_from_rmst({"a": 60.0}, LAW, 240.0, [], ["x"])
     for wrong in (arms, (*arms, *arms)):
         with pytest.raises(QuestionError, match="two or more, each named once"):
-            answer(wrong, Asked(240.0, (5,)))
+            answer(wrong, Request(240.0, (5,)))
 
 
 def test_swaps_are_enough_when_they_just_are():
     arms = arms_from_rmst({"a": 20.0, "b": 150.0}, LAW, 240.0, [], ["x"])
-    found = answer(arms, Asked(240.0, (8,), runs=20, perm=19))
+    found = answer(arms, Request(240.0, (8,), runs=20, perm=19))
     assert math.isclose(found["pairs"][0]["level"], 1 / 20)
     assert max(row["power"] for row in found["pairs"][0]["power"]) > 0

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from labctl.analysis.planning.experiments import CAVEAT, METRICS, detection_rate, null_rate
-from labctl.analysis.planning.ks_power import critical_mean, macro_ks_episodes, macro_ks_power
-from labctl.analysis.planning.simulated import simulate
-from support.cohorts import LAWS, OBJECTS
+from labctl.analysis.planning.distributions import simulate
+from labctl.analysis.planning.experiments import (
+    CAVEAT,
+    METRICS,
+    critical_mean,
+    detection_rate,
+    macro_ks_episodes,
+    macro_ks_power,
+    null_rate,
+)
+from support.cohorts import DISTRIBUTIONS, OBJECTS
 
 
 def cells(arm: str, seed: int, episodes: int = 37) -> list:
     rng = np.random.default_rng(seed)
-    return [simulate(LAWS[arm], episodes, rng, arm=arm, obj=o) for o in OBJECTS]
+    return [simulate(DISTRIBUTIONS[arm], episodes, rng, arm=arm, obj=o) for o in OBJECTS]
 
 
 def test_what_differs_is_detected_more_often_with_more_episodes() -> None:

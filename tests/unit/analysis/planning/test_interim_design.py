@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from labctl.analysis.planning.interim_design import resolution, smallest_swap_p
-from labctl.analysis.planning.spending import nominal_levels
+from labctl.analysis.planning.spending import looks
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.permutation import permutation_p
@@ -91,7 +91,7 @@ def test_a_design_too_small_to_conclude_anything_says_so():
 
 def test_looks_carry_their_levels_and_say_when_they_cannot_stop():
     found = resolution(40, 4, policies=4, human=True, alpha=0.05, looks_after=[10, 20, 40])
-    levels = nominal_levels([0.25, 0.5, 1.0], 0.05)
+    levels = [look.level for look in looks([10, 20, 40], 0.05)]
     assert [look["level"] for look in found["looks"]] == pytest.approx(levels)
     assert [look["can_stop"] for look in found["looks"]] == [False, True, True]
     assert found["warnings"][0].startswith("look 1 cannot stop: 10 blocks give no p below 0.012")

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from labctl.analysis.planning.distributions import Arm
+from labctl.analysis.planning.distributions import Arm, Distribution
 from labctl.analysis.planning.power import mcnemar_power
-from labctl.analysis.planning.simulated import Law
 from labctl.analysis.planning.simulation import (
     MEASURES,
     Plan,
@@ -26,19 +25,22 @@ from scipy import stats
 AB = ("a", "b")
 
 
-def plan_of(*laws: Law, tau_s: float = 240.0, runs: int = 100, perm: int = 99, seed: int = 0, objects: int = 1) -> Plan:
+def plan_of(
+    *distributions: Distribution, tau_s: float = 240.0, runs: int = 100, perm: int = 99, seed: int = 0, objects: int = 1
+) -> Plan:
     named = [f"object {i}" for i in range(objects)]
     arms = [
-        Arm(name, dict.fromkeys(named, law), law.mean_s, law.mean_s) for name, law in zip("abcd", laws, strict=False)
+        Arm(name, dict.fromkeys(named, distribution), distribution.mean_s, distribution.mean_s)
+        for name, distribution in zip("abcd", distributions, strict=False)
     ]
     return Plan(tuple(arms), tau_s, runs, perm, seed)
 
 
 @pytest.mark.thorough
 def test_arms_that_are_alike_are_told_apart_one_time_in_twenty():
-    law = Law(60.0, lost=0.05, items=4, budget_s=240.0)
+    distribution = Distribution(60.0, lost=0.05, items=4, budget_s=240.0)
     runs = 600
-    found = powers(plan_of(law, law, runs=runs, objects=2), [6], {AB: 0.05})
+    found = powers(plan_of(distribution, distribution, runs=runs, objects=2), [6], {AB: 0.05})
     assert {row.measure for row in found} == set(MEASURES)
     reach = 3.3 * math.sqrt(0.05 * 0.95 / runs)  # one in a thousand each way
     for row in found:
@@ -49,8 +51,10 @@ def test_the_power_of_the_rmst_ratio_is_the_normal_one_where_that_is_known():
     # One exponential item, no frailty, nothing lost, budget and tau far away: log(mean_a / mean_b) has a standard
     # error of sqrt(2 / N), so the power of a two-sided test is Phi(|log r| / se - 1.96) + Phi(-|log r| / se - 1.96).
     ratio, episodes, runs = 1.8, 40, 500
-    law = Law(20.0, frailty=0.0, items=1, budget_s=5000.0)
-    found = powers(plan_of(law, law.slower(ratio), tau_s=5000.0, runs=runs, perm=199), [episodes], {AB: 0.05})
+    distribution = Distribution(20.0, frailty=0.0, items=1, budget_s=5000.0)
+    found = powers(
+        plan_of(distribution, distribution.slower(ratio), tau_s=5000.0, runs=runs, perm=199), [episodes], {AB: 0.05}
+    )
     by = {row.measure: row for row in found}
     shift = math.log(ratio) / math.sqrt(2 / episodes)
     expected = stats.norm.sf(1.96 - shift) + stats.norm.sf(1.96 + shift)
@@ -61,8 +65,10 @@ def test_the_power_of_the_rmst_ratio_is_the_normal_one_where_that_is_known():
 def test_the_power_for_items_moved_is_that_of_mcnemar_s_exact_test():
     # One quick item that is moved or lost: swapping labels within pairs is then the exact McNemar test.
     lost_a, lost_b, pairs, runs = 0.1, 0.5, 9, 400
-    law = Law(1.0, frailty=0.0, items=1, budget_s=100.0)
-    plan = plan_of(replace(law, lost=lost_a), replace(law, lost=lost_b), tau_s=100.0, runs=runs, perm=999)
+    distribution = Distribution(1.0, frailty=0.0, items=1, budget_s=100.0)
+    plan = plan_of(
+        replace(distribution, lost=lost_a), replace(distribution, lost=lost_b), tau_s=100.0, runs=runs, perm=999
+    )
     (row,) = [r for r in powers(plan, [pairs], {AB: 0.05}) if r.measure == "moved"]
     only_a, only_b = (1 - lost_a) * lost_b, (1 - lost_b) * lost_a
     expected = mcnemar_power(pairs, only_a + only_b, only_a - only_b, exact=True)
@@ -70,28 +76,30 @@ def test_the_power_for_items_moved_is_that_of_mcnemar_s_exact_test():
 
 
 def test_more_episodes_and_larger_effects_are_seen_more_often():
-    law = Law(40.0, items=4, budget_s=240.0)
-    small, large = (plan_of(law, law.slower(r), runs=60) for r in (1.3, 2.2))
+    distribution = Distribution(40.0, items=4, budget_s=240.0)
+    small, large = (plan_of(distribution, distribution.slower(r), runs=60) for r in (1.3, 2.2))
     few, many = (sum(r.power for r in powers(small, [n], {AB: 0.05})) for n in (5, 20))
     assert few < many < sum(r.power for r in powers(large, [20], {AB: 0.05}))
 
 
 def test_the_same_seed_gives_the_same_numbers_and_another_seed_others():
-    law = Law(40.0, items=3, budget_s=240.0)
-    one, again, other = (powers(plan_of(law, law.slower(1.6), runs=40, seed=s), [8], {AB: 0.05}) for s in (3, 3, 4))
+    distribution = Distribution(40.0, items=3, budget_s=240.0)
+    one, again, other = (
+        powers(plan_of(distribution, distribution.slower(1.6), runs=40, seed=s), [8], {AB: 0.05}) for s in (3, 3, 4)
+    )
     assert one == again != other
 
 
 def test_an_arm_is_drawn_alike_whatever_the_others_are():
-    law = Law(40.0, items=3, budget_s=240.0)
-    alone = campaign(plan_of(law, law), 6, 2)["a"][0]
-    beside = campaign(plan_of(law, law.slower(3.0), law), 6, 2)["a"][0]
-    assert (alone.spells.time_ns == beside.spells.time_ns).all()
+    distribution = Distribution(40.0, items=3, budget_s=240.0)
+    alone = campaign(plan_of(distribution, distribution), 6, 2)["a"][0]
+    beside = campaign(plan_of(distribution, distribution.slower(3.0), distribution), 6, 2)["a"][0]
+    assert (alone.durations.time_ns == beside.durations.time_ns).all()
 
 
 def test_a_block_holds_every_arm_once_and_its_scene_is_shared():
-    law = Law(40.0, frailty=0.0, items=1, budget_s=1e6, shape=20.0, scene=1.5)
-    drawn = campaign(plan_of(law, law, objects=2), 30, 0)
+    distribution = Distribution(40.0, frailty=0.0, items=1, budget_s=1e6, shape=20.0, scene=1.5)
+    drawn = campaign(plan_of(distribution, distribution, objects=2), 30, 0)
     for a, b in zip(drawn["a"], drawn["b"], strict=True):
         assert a.blocks == b.blocks and len(set(a.blocks)) == 30
         assert np.corrcoef(np.log(a.end_ns), np.log(b.end_ns))[0, 1] > 0.9
@@ -99,16 +107,16 @@ def test_a_block_holds_every_arm_once_and_its_scene_is_shared():
 
 
 def test_exchanging_the_arms_leaves_every_p_as_it_is():
-    law = Law(40.0, items=3, budget_s=240.0, lost=0.1)
-    plan = plan_of(law, law.slower(2.0), perm=9999)
+    distribution = Distribution(40.0, items=3, budget_s=240.0, lost=0.1)
+    plan = plan_of(distribution, distribution.slower(2.0), perm=9999)
     drawn = campaign(plan, 6, 1)  # 2^6 swaps, all of them tried
     forward, back = p_values(drawn["a"], drawn["b"], plan, 1), p_values(drawn["b"], drawn["a"], plan, 1)
     assert {m: forward[m] for m in MEASURES} == pytest.approx({m: back[m] for m in MEASURES})
 
 
 def test_a_pair_that_is_always_told_apart_is_not_simulated_at_larger_sizes():
-    law = Law(5.0, items=4, budget_s=240.0, frailty=0.1)
-    found = powers(plan_of(law, law.slower(200.0), runs=20), [8, 16], {AB: 0.05})
+    distribution = Distribution(5.0, items=4, budget_s=240.0, frailty=0.1)
+    found = powers(plan_of(distribution, distribution.slower(200.0), runs=20), [8, 16], {AB: 0.05})
     assert {row.episodes for row in found} == {8} and all(row.power == 1.0 and row.error > 0 for row in found)
 
 
@@ -128,8 +136,8 @@ def test_the_size_for_a_power_is_read_between_the_sizes_simulated():
 
 @pytest.mark.thorough
 def test_what_is_resolvable_is_told_apart_with_the_power_asked_for():
-    law = Law(40.0, items=4, budget_s=240.0, lost=0.02)
-    plan = plan_of(law, law, runs=120)
+    distribution = Distribution(40.0, items=4, budget_s=240.0, lost=0.02)
+    plan = plan_of(distribution, distribution, runs=120)
     steps: list[tuple[int, int]] = []
     found = resolvable(plan, "a", 15, 0.05, 0.8, lambda done, of: steps.append((done, of)))
     by = {str(one["measure"]): one for one in found}
@@ -139,7 +147,7 @@ def test_what_is_resolvable_is_told_apart_with_the_power_asked_for():
 
 
 def test_hrt_gets_more_precise_with_episodes():
-    human, arm = Law(10.0, items=4, budget_s=240.0, shape=3.0), Law(60.0, items=4, budget_s=240.0)
+    human, arm = Distribution(10.0, items=4, budget_s=240.0, shape=3.0), Distribution(60.0, items=4, budget_s=240.0)
     plan = plan_of(human, arm, runs=40)
     few, many = (hrt_precision(plan, "a", "b", n) for n in (5, 20))
     assert few["half_width"] > 1.5 * many["half_width"]

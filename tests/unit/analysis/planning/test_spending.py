@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from labctl.analysis.planning.spending import boundaries, crossing, looks, nominal_levels, planned_look, spent, standing
+from labctl.analysis.planning.spending import boundaries, crossing, looks, planned_look, spent, standing
 from scipy import stats
 
 from labctl.errors import QuestionError
@@ -48,7 +48,7 @@ def test_pocock_s_boundaries_cross_five_times_in_a_hundred(count: int, constant:
 
 def test_a_single_look_is_the_fixed_design():
     assert boundaries([1.0], 0.05) == pytest.approx((stats.norm.isf(0.025),))
-    assert nominal_levels([1.0], 0.05) == pytest.approx((0.05,))
+    assert [look.level for look in looks([20], 0.05)] == pytest.approx([0.05])
 
 
 rising = st.lists(st.integers(10, 99), min_size=2, max_size=4, unique=True).map(
@@ -63,7 +63,7 @@ def test_any_looks_spend_exactly_alpha_and_no_level_exceeds_what_is_spent(fracti
     crossed = np.cumsum(crossing(fractions, bounds))
     assert crossed == pytest.approx([spent(t, alpha) for t in fractions], rel=1e-6)
     assert crossed[-1] == pytest.approx(alpha, rel=1e-9)
-    levels = nominal_levels(fractions, alpha)
+    levels = [look.level for look in looks([round(100 * t) for t in fractions], alpha)]
     assert levels[0] == pytest.approx(spent(fractions[0], alpha))
     assert all(0 < level <= spent(t, alpha) * (1 + 1e-9) for level, t in zip(levels, fractions, strict=True))
 
@@ -89,7 +89,8 @@ def test_fractions_that_do_not_rise_to_one_are_refused(wrong: list[float]):
 def test_a_look_is_taken_after_whole_blocks_and_judged_by_their_share():
     planned = looks([7, 10, 13], 0.05)
     assert [look.information for look in planned] == pytest.approx([7 / 13, 10 / 13, 1.0])
-    assert [look.level for look in planned] == pytest.approx(nominal_levels([7 / 13, 10 / 13, 1.0], 0.05))
+    bounds = boundaries([7 / 13, 10 / 13, 1.0], 0.05)
+    assert [look.level for look in planned] == pytest.approx(2 * stats.norm.sf(bounds))
     assert planned[-1].spent == pytest.approx(0.05)
 
 

@@ -143,7 +143,7 @@ def test_every_word_of_a_full_report_stands_in_both(case, rows, tmp_path):
     assert told >= {
         "How fast each arm answered",
         "Stress measures",
-        "What servers told of themselves",
+        "What servers report about themselves",
         "Interventions",
         "The human reference, person by person",
         "Practice",

@@ -1,8 +1,8 @@
-"""What servers told of themselves, as the report prints it: nothing is left blank that could be taken for nothing."""
+"""What servers report about themselves, as the report prints it: nothing is blank that could be taken for nothing."""
 
 from __future__ import annotations
 
-from labctl.analysis.report import lab_sections, resources
+from labctl.analysis.report import lab_sections
 
 SPREAD = {"p50": 0.0801, "p95": 0.125}
 TALKATIVE = {
@@ -16,8 +16,8 @@ TALKATIVE = {
 SILENT = {"arm": "b", "questions": 3, "unanswered": 0, "server_s": None, "rest_s": None, "told": {}}
 
 
-def test_each_arm_says_what_its_server_told_and_what_it_did_not():
-    found = resources.table([TALKATIVE, SILENT, {**SILENT, "arm": "human", "by_hand": True}])
+def test_each_arm_says_what_its_server_reported_and_what_it_did_not():
+    found = lab_sections.resources_table([TALKATIVE, SILENT, {**SILENT, "arm": "human", "by_hand": True}])
     assert found is not None
     assert [column.label for column in found.columns][:4] == [
         "Arm",
@@ -26,8 +26,8 @@ def test_each_arm_says_what_its_server_told_and_what_it_did_not():
         "Rest of the answer ms",
     ]
     assert found.rows == (
-        ("a", "10", "80.1 / 125.0", "4.4 / 12.3", "7100", "not told", "not told", "3300"),
-        ("b", "3", *["not told"] * 6),
+        ("a", "10", "80.1 / 125.0", "4.4 / 12.3", "7100", "not reported", "not reported", "3300"),
+        ("b", "3", *["not reported"] * 6),
         ("human", "3", *["no server"] * 6),
     )
 
@@ -38,6 +38,6 @@ def test_it_stands_beside_the_stress_measures_and_only_where_somebody_was_asked(
     arm = {"arm": "a", "episodes": 1, "latency_worst_p95_s": None, **dict.fromkeys(names, measure)}
     lab = {"stress": {"rate_hz": 10.0, "arms": [arm]}, "answer_times": [TALKATIVE]}
     (section,) = lab_sections.sections(lab, {})
-    assert [heading for heading, _ in section.tables] == ["", "What servers told of themselves"]
+    assert [heading for heading, _ in section.tables] == ["", "What servers report about themselves"]
     (section,) = lab_sections.sections({**lab, "answer_times": []}, {})
     assert [heading for heading, _ in section.tables] == [""]

@@ -51,13 +51,13 @@ def page(rows) -> tuple[dict[str, Any], list[figures.Figure]]:
 
 
 def section(page: Any, name: str) -> supplementary_sections.Section:
-    return next(part for part in page[0]["beyond"] if part.id == name)
+    return next(part for part in page[0]["supplementary"] if part.id == name)
 
 
 def test_every_section_has_its_place_in_the_contents_and_on_the_page(page):
     made, _ = page
     html = render_html(made)
-    ids = [part.id for part in made["beyond"]]
+    ids = [part.id for part in made["supplementary"]]
     assert ids == ["failures", "sensitivity", "configuration", "time", "moved", "quantiles", "people"]
     for name in ids:
         assert f'<section id="{name}">' in html and f'href="#{name}"' in html
@@ -106,4 +106,4 @@ def test_every_figure_comes_with_the_numbers_it_draws(page):
 def test_without_a_supplement_the_page_is_as_it_was(rows):
     result = analyses.analyze(table_from_rows(rows, source=""), reference="human", tau=120.0, boot=19, perm=19, seed=0)
     made, _ = build_page(result, rows, lab=None, title="made up")
-    assert made["beyond"] == []
+    assert made["supplementary"] == []

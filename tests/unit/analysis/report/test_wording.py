@@ -121,7 +121,7 @@ def test_a_bare_table_claims_no_blinding():
 def test_no_other_part_of_the_report_writes_a_claim_word():
     folder = Path(labctl.analysis.__file__).parent / "report"
     claims = ("better", "faster", "slower", "worse", "outperform", "significant")
-    parts = ("tables", "lab_tables", "diagrams", "methods", "markdown", "figures", "page")
+    parts = ("tables", "lab_tables", "diagrams", "page_words", "markdown", "figures", "page")
     others = (folder.parent / "numerals.py", folder.parent / "survival" / "bands.py", folder / "report.html.j2")
     for path in (*(folder / f"{part}.py" for part in parts), *others):
         text = path.read_text(encoding="utf-8").lower()

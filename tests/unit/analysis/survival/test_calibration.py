@@ -1,4 +1,4 @@
-"""Tests reject nothing about as often as asked and intervals hold the truth: at reduced size.
+"""Tests reject nothing about as often as request and intervals hold the truth: at reduced size.
 
 In full, with the table of docs/statistics-calibration.md: tests/benchmarks/bench_calibration.py. A share of n runs is
 held against its target within four Monte-Carlo errors.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from support import calibration
 from support.calibration import ALPHA, coverage, rejections
-from support.cohorts import LAWS
+from support.cohorts import DISTRIBUTIONS
 
 pytestmark = pytest.mark.thorough
 
@@ -22,14 +22,14 @@ def error(share: float) -> float:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "law", "blocks"),
+    ("sizes", "distribution", "blocks"),
     [((5, 5), "m1", False), ((10, 10), "m4", False), ((8, 16), "m1", False), ((10, 10), "m1", True)],
     ids=["five", "slow", "unequal", "blocks"],
 )
 def test_no_default_test_rejects_like_arms_more_often_than_asked(
-    sizes: tuple[int, int], law: str, blocks: bool
+    sizes: tuple[int, int], distribution: str, blocks: bool
 ) -> None:
-    found = rejections(*sizes, LAWS[law], range(RUNS), blocks=blocks, paper=False)
+    found = rejections(*sizes, DISTRIBUTIONS[distribution], range(RUNS), blocks=blocks, paper=False)
     for name in EXACT:
         assert found[name] <= ALPHA + 4 * error(ALPHA), name
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from labctl.analysis.episodes.sensitivity import rmst_by_operation
-from labctl.analysis.planning.simulated import Law, simulate
+from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.analyze import analyze
 from labctl.analysis.survival.cells import cells_of
-from labctl.analysis.survival.curves import curve, rmst_with_error, surviving_at
+from labctl.analysis.survival.curves import curve, rmst_with_error
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.permutation import permutation_test
 from labctl.analysis.table import table_from_rows
@@ -48,13 +48,14 @@ def test_the_sign_of_the_ks_distance_can_go_round_in_a_circle() -> None:
     cells = cells_of(table_from_rows([r for arm, times in ROUND.items() for r in rows_of(arm, times)]))
 
     def ahead(x: str, y: str) -> bool:
-        grid = np.unique(np.concatenate([curve(cells[arm, "all"].spells, 60 * NS)[0] for arm in (x, y)]))
-        s = [[surviving_at(cells[arm, "all"].spells, int(t)).value for t in grid] for arm in (x, y)]
+        found = [curve(cells[arm, "all"].durations, 60 * NS) for arm in (x, y)]
+        grid = np.unique(np.concatenate([times for times, _ in found]))
+        s = [np.append(1.0, values)[np.searchsorted(times, grid, side="right")] for times, values in found]
         gaps = np.subtract(s[1], s[0])
         return bool(gaps[np.argmax(np.abs(gaps))] > 0)
 
     assert ahead("a", "b") and ahead("b", "c") and ahead("c", "a")
-    rmst = {arm: rmst_with_error(cells[arm, "all"].spells, 60 * NS)[0] for arm in ROUND}
+    rmst = {arm: rmst_with_error(cells[arm, "all"].durations, 60 * NS)[0] for arm in ROUND}
     assert len(set(rmst.values())) == 3  # a scalar has an order
 
 
@@ -120,7 +121,7 @@ def stuck_episodes(seed: int, *, ended_early: bool) -> Rows:
 
 def test_stuck_episodes_ended_early_flatter_only_the_papers_estimate() -> None:
     early, late = (cells_of(table_from_rows(stuck_episodes(2, ended_early=e)))["a", "all"] for e in (True, False))
-    carried, plain = (rmst_with_error(c.spells, 150 * NS)[0] for c in (early, late))
+    carried, plain = (rmst_with_error(c.durations, 150 * NS)[0] for c in (early, late))
     assert carried == pytest.approx(plain)
     # methodology §3, 5b: looked 40 % quicker
     assert rmst_with_error(early.observed, 150 * NS)[0] < 0.75 * plain
@@ -129,9 +130,9 @@ def test_stuck_episodes_ended_early_flatter_only_the_papers_estimate() -> None:
 def test_an_arm_twice_as_slow_on_items_that_get_harder_reads_less_than_twice_once_pooled() -> None:
     # methodology §3, 5: 1.54; the slow arm never gets to the hard last items. First operations read it right.
     rng = np.random.default_rng(3)
-    law = Law(12.0, shape=4.0, frailty=0.3, items=6, budget_s=180.0, harder=1.35)
-    quick, slow = simulate(law, 4000, rng), simulate(law.slower(2.0), 4000, rng)
-    pooled = [rmst_with_error(c.spells, 180 * NS)[0] for c in (quick, slow)]
+    distribution = Distribution(12.0, shape=4.0, frailty=0.3, items=6, budget_s=180.0, harder=1.35)
+    quick, slow = simulate(distribution, 4000, rng), simulate(distribution.slower(2.0), 4000, rng)
+    pooled = [rmst_with_error(c.durations, 180 * NS)[0] for c in (quick, slow)]
     assert 1.3 < pooled[1] / pooled[0] < 1.7
     first = [rmst_by_operation(c, 180 * NS).rmst[0] for c in (quick, slow)]
     assert first[1] / first[0] == pytest.approx(2.0, abs=0.06)

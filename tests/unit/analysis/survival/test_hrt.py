@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 import pytest
-from labctl.analysis.planning.simulated import Law, simulate
+from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.clusters import Replicates, clusters, episode_replicates, rmst_replicates
-from labctl.analysis.survival.curves import Spells, rmst_with_error
+from labctl.analysis.survival.curves import Durations, rmst_with_error
 from labctl.analysis.survival.hrt import hrt, rmst
 from labctl.analysis.survival.intervals import IDENTITY, LOG, bootstrap_t, logit, percentile, t_interval
 from labctl.analysis.survival.order_probability import auc
 from labctl.analysis.survival.resample import multiplicities, stream_key
 from scipy import stats
-from support.cohorts import LAWS, TAU_NS
+from support.cohorts import DISTRIBUTIONS, TAU_NS
 
 FEW = np.array([1.0, 1.0])
 
@@ -80,7 +80,7 @@ def test_scales_come_back_and_know_their_slope(scale) -> None:
 
 
 def one_cell(episodes: int, blocks: list[str] | None = None) -> dict:
-    cell = simulate(Law(60.0), episodes, np.random.default_rng(5), arm="a", obj="cup", blocks=blocks)
+    cell = simulate(Distribution(60.0), episodes, np.random.default_rng(5), arm="a", obj="cup", blocks=blocks)
     return {("a", "cup"): cell}
 
 
@@ -90,11 +90,11 @@ def test_the_bootstrap_redraws_whole_episodes() -> None:
     found = rmst_replicates(clusters(cells, TAU_NS, 0), 700).values["a", "cup"]
     assert np.array_equal(found, episode_replicates(cell, TAU_NS, 0, 700))
     key = stream_key(0, "boot", "a", "cup")
-    s = cell.spells
+    s = cell.durations
     for r in (0, 499, 500, 699):
         counts = multiplicities(key, range(r, r + 1), 8, 8)[0].astype(int)
         drawn = np.concatenate([np.flatnonzero(s.episode == e) for e in range(8) for _ in range(counts[e])])
-        alone = Spells(s.time_ns[drawn], s.event[drawn], np.arange(len(drawn)), len(drawn))
+        alone = Durations(s.time_ns[drawn], s.event[drawn], np.arange(len(drawn)), len(drawn))
         assert found[r] == pytest.approx(rmst_with_error(alone, TAU_NS)[0], abs=1e-9)
 
 
@@ -110,7 +110,7 @@ def blocked(rng: np.random.Generator, scene: float) -> dict:
     names, scenes = [f"b{i}" for i in range(20)], rng.standard_normal(20)
     return {
         (arm, "cup"): simulate(
-            Law(mean, scene=scene, frailty=0.1), 20, rng, arm=arm, obj="cup", blocks=names, scenes=scenes
+            Distribution(mean, scene=scene, frailty=0.1), 20, rng, arm=arm, obj="cup", blocks=names, scenes=scenes
         )
         for arm, mean in (("human", 20.0), ("a", 40.0))
     }
@@ -143,7 +143,7 @@ def test_a_block_left_out_by_one_arm_is_still_drawn_and_one_block_alone_is_not()
 
 
 def test_a_cell_in_which_too_few_succeed_falls_back_to_the_deterministic_interval() -> None:
-    cell = simulate(LAWS["m4"], 5, np.random.default_rng(2), arm="a", obj="cup")
+    cell = simulate(DISTRIBUTIONS["m4"], 5, np.random.default_rng(2), arm="a", obj="cup")
     found = rmst_replicates(clusters({("a", "cup"): cell}, TAU_NS, 0), 999)
     assert ((found.covariances[("a", "cup"), ("a", "cup")] == 0).mean()) > 0.025
     assert rmst(found, [("a", "cup")], found.values, 240.0).method == "logit-t"
@@ -151,7 +151,7 @@ def test_a_cell_in_which_too_few_succeed_falls_back_to_the_deterministic_interva
 
 def test_auc_of_equal_arms_is_near_one_half_and_its_interval_stays_inside() -> None:
     rng = np.random.default_rng(7)
-    a, b = (simulate(LAWS["m1"], 30, rng, arm=arm, obj="cup") for arm in "ab")
+    a, b = (simulate(DISTRIBUTIONS["m1"], 30, rng, arm=arm, obj="cup") for arm in "ab")
     found = auc([a], [b], TAU_NS, 0, 999)
     assert found.interval is not None and 0 < found.interval[0] < 0.5 < found.interval[1] < 1
     assert found.method == "bootstrap-t" and found.twin == pytest.approx(found.interval, abs=0.05)

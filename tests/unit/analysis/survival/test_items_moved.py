@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from labctl.analysis.planning.simulated import Law, simulate
+from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.items_moved import MovedDifference, moved_difference, moved_share
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.table import table_from_rows
-from support.cohorts import LAWS, NS, OBJECTS
+from support.cohorts import DISTRIBUTIONS, NS, OBJECTS
 
 
 def cells(outcomes: dict[str, list[int]], *, staged: object = 2, blocks: bool = True) -> tuple[Cell, Cell]:
@@ -48,10 +48,10 @@ def test_without_blocks_episodes_are_shuffled() -> None:
 def test_pairs_see_through_a_scene_that_both_arms_share() -> None:
     rng = np.random.default_rng(2)
     names, scenes = [f"b{i}" for i in range(30)], 1.5 * rng.standard_normal(30)
-    law = Law(30.0, scene=1.0, frailty=0.1, budget_s=180.0)
+    distribution = Distribution(30.0, scene=1.0, frailty=0.1, budget_s=180.0)
     a, b = (
         simulate(lw, 30, rng, arm=arm, obj="cup", blocks=names, scenes=scenes)
-        for arm, lw in (("a", law), ("b", law.slower(1.4)))
+        for arm, lw in (("a", distribution), ("b", distribution.slower(1.4)))
     )
     paired = difference(a, b)
     plain = difference(*(c.__class__(**{**c.__dict__, "blocks": ("",) * 30}) for c in (a, b)))
@@ -84,11 +84,11 @@ def test_the_share_of_an_arm_is_between_nothing_and_everything() -> None:
 def test_the_interval_of_a_share_covers_about_as_often_as_it_says() -> None:
     # 300 tries, 4 standard errors is .05; in full in the calibration benchmark
     rng = np.random.default_rng(3)
-    big = [simulate(LAWS["m4"], 20_000, rng) for _ in OBJECTS[:1]]
+    big = [simulate(DISTRIBUTIONS["m4"], 20_000, rng) for _ in OBJECTS[:1]]
     truth = moved_share(big)[0] or 0.0
     hits = 0
     for _ in range(300):
-        interval = moved_share([simulate(LAWS["m4"], 10, rng) for _ in OBJECTS])[1]
+        interval = moved_share([simulate(DISTRIBUTIONS["m4"], 10, rng) for _ in OBJECTS])[1]
         hits += interval is not None and interval[0] <= truth <= interval[1]
     assert hits / 300 == pytest.approx(0.95, abs=0.05)
 
