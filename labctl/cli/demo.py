@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, example
+from labctl.cli.options import CONTEXT, PATH, example, print_table, progress
 
 EPILOG = example("labctl demo", "labctl demo --dir /somewhere/else")
 MARK = ".labctl-demo"
@@ -46,7 +46,6 @@ def demo(folder: Path, seed: int) -> None:
 
     Simulated time: a few minutes stand for an hour and a half of robot time. Everything it makes is in DIR.
     """
-    from labctl.cli.progress import progress
     from labctl.clock import SECOND, ManualClock
     from labctl.errors import BrokenRecord
     from labctl.reporting.campaign_report import report_campaign
@@ -85,7 +84,6 @@ def last_ns(folder: Path) -> int:
 
 def _say_what_next(campaign: Path, page: Path) -> None:
     """The result in one table, and the commands that look deeper."""
-    from labctl.cli.options import print_table
 
     arms = json.loads((page.parent / "report.json").read_text("utf-8"))["result"]["arms"]
     rows = [

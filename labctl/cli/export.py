@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, campaign_argument, example, json_option, lab_option
+from labctl.cli.options import CONTEXT, PATH, campaign_argument, example, json_option, lab_option, print_json, progress
 
 FORMATS = ("table", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "npz")
 EPILOG = example(
@@ -73,8 +73,6 @@ def export(
     episodes in which an item was left. --for-arm keeps the recordings of that arm's episodes; the others' rows stay in
     the table as other-1, other-2, …
     """
-    from labctl.cli.options import print_json
-    from labctl.cli.progress import progress
     from labctl.exports.writing import Grid, Request, export_campaign
     from labctl.store.lab_folder import campaign_folder
     from labctl.ui.rerun import episode

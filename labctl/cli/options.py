@@ -1,19 +1,22 @@
-"""Options and printing that several verbs share, so that each reads the same everywhere.
+"""Options, tables and progress that several verbs share, so that each reads the same everywhere.
 
-May not: know a verb, or import anything heavy.
+May not: import a verb, or anything heavy before it is printed.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
 F = Callable[..., Any]
+_DONE = re.compile(r"^\s*(\d+)/(\d+)\s")
 
 WIDE = 160
 
@@ -60,6 +63,18 @@ def file_argument(name: str, metavar: str, *, required: bool = True) -> Callable
     return click.argument(name, type=PATH, metavar=metavar, required=required)
 
 
+def numbers(text: str | None, option: str, largest: int = 1_000_000) -> list[int]:
+    """The sorted whole numbers of a list such as 10,20. Raises InputError."""
+    from labctl.errors import InputError
+
+    if text is None:
+        return []
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and 1 <= int(part) <= largest for part in parts):
+        raise InputError(f"{option} is {text!r}; allowed are whole numbers from 1 on, such as 10,20,40")
+    return sorted({int(part) for part in parts})
+
+
 def print_json(value: Any) -> None:
     """One JSON document on stdout. Raises ValueError for NaN or infinity, which JSON does not have."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
@@ -81,3 +96,34 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 def campaign_argument(*, required: bool = True) -> Callable[[F], F]:
     """CAMPAIGN: a name in the lab or a path."""
     return click.argument("campaign", metavar="CAMPAIGN" if required else "[CAMPAIGN]", required=required)
+
+
+@contextmanager
+def progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """A function that takes the run's lines: a bar for the trials on a terminal, every line elsewhere, only warnings
+    when quiet.
+    """
+    if not sys.stderr.isatty():
+        yield (lambda line: None) if quiet else _plain
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    from rich.console import Console
+
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(title, total=None)
+
+        def take(line: str) -> None:
+            counted = _DONE.match(line)
+            if counted:
+                bar.update(task, completed=int(counted[1]), total=int(counted[2]))
+            if not counted or not quiet:
+                bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+        yield take
+
+
+def _plain(line: str) -> None:
+    click.echo(line)
+    sys.stdout.flush()

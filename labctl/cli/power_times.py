@@ -12,9 +12,7 @@ from typing import Any
 
 import click
 
-from labctl.cli.options import print_json, print_table
-from labctl.cli.power_rates import numbers
-from labctl.cli.progress import progress
+from labctl.cli.options import numbers, print_json, print_table, progress
 
 NAMES = {
     "moved": "items moved",

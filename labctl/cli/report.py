@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, example, lab_option
+from labctl.cli.options import CONTEXT, PATH, example, lab_option, progress
 
 EPILOG = example(
     "labctl report first --out report",
@@ -51,7 +51,6 @@ def report(
     Of two linked campaigns (labctl extend) it is the report of the later one, with its arms held against those of the
     earlier through the anchors that ran in both.
     """
-    from labctl.cli.progress import progress
     from labctl.errors import InputError
     from labctl.reporting.campaign_report import report_campaign, report_linked, report_table
     from labctl.store.lab_folder import campaign_folder

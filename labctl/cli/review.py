@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option, print_json
+from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option, print_json, print_table
 
 EPILOG = example("labctl review first --who p09", "labctl review first --list", "labctl review first --finish")
 
@@ -93,8 +93,6 @@ def _print(items: list[Any], as_json: bool) -> None:
             ]
         )
         return
-    from labctl.cli.options import print_table
-
     rows = [
         (
             item.trial.episode or "",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, example, lab_option
+from labctl.cli.options import CONTEXT, example, lab_option, progress
 
 EPILOG = example("labctl run first", "labctl run first --headless", "labctl run first --headless --simulated-time")
 
@@ -52,7 +52,6 @@ def run(
             raise click.UsageError("a person cannot keep up with simulated time; add --headless, or leave it out")
         run_with_console(folder, who or login())
         return
-    from labctl.cli.progress import progress
     from labctl.runtime.campaign_run import run_campaign
 
     with progress(f"trials of {folder.name}") as say:

@@ -189,16 +189,12 @@ def _instructions(view: BlindView) -> list[Instruction]:
     if not switches:
         return []
     taken = {-1: view.episode.go_ns, **view.episode.switched} if view.episode else {}
-    first = {"name": "go", "at_s": 0.0, "instruction": opened["instruction"]}
-    return [
-        {
-            "name": entry["name"],
-            "at_s": entry["at_s"],
-            "instruction": entry["instruction"],
-            "taken_ns": taken.get(number),
-        }
-        for number, entry in enumerate([first, *switches], -1)
+    first: Instruction = {"name": "go", "at_s": 0.0, "instruction": opened["instruction"], "taken_ns": taken.get(-1)}
+    later: list[Instruction] = [
+        {"at_s": switch["at_s"], "instruction": switch["instruction"], "name": switch["name"], "taken_ns": taken.get(n)}
+        for n, switch in enumerate(switches)
     ]
+    return [first, *later]
 
 
 def _recovered(view: BlindView) -> list[str]:

@@ -1,6 +1,7 @@
-"""`labctl open` and `labctl extend`: freeze a protocol, draw and seal its schedule.
+"""The life of a campaign: `labctl new`, `open`, `extend`, `close`, `freeze` and `unblind`.
 
-May not: print anything of the schedule but its commitment.
+May not: write over anything, print anything of the schedule but its commitment, or reveal anything by its own hand:
+`labctl.store.campaign` journals what it does.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from labctl.cli.options import (
     who_option,
 )
 
-EPILOG = example("labctl open protocols/first.toml --cell cells/sim_fr3.toml")
+OPEN = example("labctl open protocols/first.toml --cell cells/sim_fr3.toml")
 EXTEND = example(
     "labctl extend first protocols/second.toml --cell cells/sim_fr3.toml",
     "labctl extend first protocols/second.toml --cell cells/sim_fr3.toml --anchor human --anchor policy-a",
@@ -32,7 +33,21 @@ EXTEND = example(
 CELL = click.option("--cell", required=True, type=PATH, metavar="CELL.toml", help="The cell to run in.")
 
 
-@click.command("open", epilog=EPILOG, context_settings=CONTEXT)
+@click.command(
+    epilog=example("labctl new my-lab", "cd my-lab", "labctl plan protocols/first.toml"), context_settings=CONTEXT
+)
+@file_argument("folder", "DIR")
+def new(folder: Path) -> None:
+    """Make a lab folder to start from: a simulated cell, a fixture and a protocol, all commented."""
+    from labctl.store.lab_folder import new_lab
+
+    written = new_lab(folder)
+    for path in written:
+        click.echo(f"wrote {path}")
+    click.echo(f"next: cd {folder} && labctl plan protocols/first.toml")
+
+
+@click.command("open", epilog=OPEN, context_settings=CONTEXT)
 @file_argument("protocol", "PROTOCOL.toml")
 @CELL
 @who_option
@@ -99,3 +114,55 @@ def _open(protocol: Path, cell: Path, who: str, lab: Path | None, as_json: bool,
         "It binds the sealed schedule: publish it or note it down, and `labctl verify` will hold the campaign to it."
     )
     click.echo(f"next: labctl run {opened.name} (with --headless a simulated cell runs by itself)")
+
+
+@click.command(epilog=example("labctl close first --reason 'all trials run'"), context_settings=CONTEXT)
+@campaign_argument()
+@click.option("--reason", default="", metavar="TEXT", help="Why; needed while trials are left to run.")
+@who_option
+@lab_option
+def close(campaign: str, reason: str, who: str, lab: Path | None) -> None:
+    """No more trials: what was not run stays not run, and every later report counts it. Not reversible."""
+    from labctl.store.campaign import close_campaign
+    from labctl.store.lab_folder import campaign_folder
+
+    folder = campaign_folder(campaign, lab)
+    for line in close_campaign(folder, who=who, reason=reason):
+        click.echo(line)
+    click.echo(f"next: labctl freeze {campaign}")
+
+
+@click.command(epilog=example("labctl freeze first"), context_settings=CONTEXT)
+@campaign_argument()
+@who_option
+@lab_option
+def freeze(campaign: str, who: str, lab: Path | None) -> None:
+    """No more review: outcomes stand as they are, and the head of the chain is what others can hold you to."""
+    from labctl.store.campaign import freeze_campaign
+    from labctl.store.lab_folder import campaign_folder
+
+    folder = campaign_folder(campaign, lab)
+    for line in freeze_campaign(folder, who=who):
+        click.echo(line)
+    click.echo(f"next: labctl unblind {campaign}")
+
+
+@click.command(epilog=example("labctl unblind first"), context_settings=CONTEXT)
+@campaign_argument()
+@click.option("--reason", default="", metavar="TEXT", help="Why; needed before the campaign is frozen.")
+@who_option
+@lab_option
+@json_option
+def unblind(campaign: str, reason: str, who: str, lab: Path | None, as_json: bool) -> None:
+    """Reveal which arm was which, for good. Before freezing it needs a reason, which every report will print."""
+    from labctl.store.campaign import unblind_campaign
+    from labctl.store.lab_folder import campaign_folder
+
+    folder = campaign_folder(campaign, lab)
+    lines = unblind_campaign(folder, who=who, reason=reason)
+    if as_json:
+        print_json({"campaign": campaign, "said": list(lines)})
+        return
+    for line in lines:
+        click.echo(line)
+    click.echo(f"next: labctl report {campaign} --out report")
