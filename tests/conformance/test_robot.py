@@ -31,7 +31,8 @@ ROBOTS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 LIVE = [name for name, (driver, *_) in ROBOTS.items() if driver == "emulated"]
 TWICE = "fr3_states_of_the_client"  # who may not open raw sockets reads the client in fr3_over_fci too
-MARKS = {name: [pytest.mark.real_time, *([pytest.mark.thorough] if name == TWICE else [])] for name in LIVE}
+LIVE_MARKS = [pytest.mark.real_time, pytest.mark.busy]
+MARKS = {name: [*LIVE_MARKS, *([pytest.mark.thorough] if name == TWICE else [])] for name in LIVE}
 RIGS: list[Any] = [pytest.param(name, marks=MARKS.get(name, [])) for name in ROBOTS]
 MOVED = [rig for rig in RIGS if rig.values != ("replay",)]  # a replay has its own way
 

@@ -11,7 +11,7 @@ import pytest
 from support.emulators import NAMES, Emulator
 from support.robot_rig import PATIENCE_NS, RobotRig, cell_named
 
-pytestmark = [pytest.mark.real_time, pytest.mark.thorough]
+pytestmark = [pytest.mark.real_time, pytest.mark.busy, pytest.mark.thorough]
 
 MODES = [(name, servo) for name in ("emulated_fr3", "emulated_ur5e") for servo in ("joint", "cartesian", "velocity")]
 MODES.remove(("emulated_fr3", "joint"))  # the FR3 is not given joints: see the driver

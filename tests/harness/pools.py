@@ -2,7 +2,8 @@
 
 A campaign in real time waits most of its time for robots, and a computation for nothing. Side by side they fill the
 machine, and as the kernel lets a process that is not `nice` go first, a robot hardly meets its neighbour. A file is
-one worker's, but each live campaign of tests/system stands for itself.
+one worker's, but each live campaign of tests/system stands for itself. Of live tests that keep a core busy (marker
+`busy`) there is never more than one at a time: the first worker that is not nice runs them all.
 
 May not: decide what is run. Without pytest-xdist nothing here is asked.
 """
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
-LIVE = "@"  # before the scope of what goes by the clock
+LIVE, BUSY = "@", "@@"  # before the scope of what goes by the clock, and of what keeps a core busy meanwhile
 WHERE = "harness_scopes"  # in a worker's input: the file in which it writes scopes down
 
 
@@ -26,7 +27,8 @@ def scope_of(item: pytest.Item) -> str:
     file = item.nodeid.partition("::")[0]
     if item.get_closest_marker("real_time") is None:
         return file
-    return LIVE + (item.nodeid if file.startswith("tests/system/") else file)
+    lane = LIVE if item.get_closest_marker("busy") is None else BUSY
+    return lane + (item.nodeid if file.startswith("tests/system/") else file)
 
 
 class Pools(LoadScopeScheduling):
@@ -50,6 +52,9 @@ class Pools(LoadScopeScheduling):
         """A scope for this worker: live ones for those that are not nice, who compute when no such is left."""
         eager = [other for other in self.nodes if not other.gateway.spec.nice and not other.shutting_down]
         live = [scope for scope in self.workqueue if scope.startswith(LIVE)]
+        if node in eager[1:]:
+            live = [scope for scope in live if not scope.startswith(BUSY)]
+        live.sort(key=lambda scope: not scope.startswith(BUSY))
         if live and (node in eager or not eager):
             return live[0]
         return next((scope for scope in self.workqueue if not scope.startswith(LIVE)), None)

@@ -23,7 +23,7 @@ from labctl.runtime.attach import Attachment
 from labctl.store.traces import TraceStore
 from labctl.store.verify import verify_campaign
 
-pytestmark = pytest.mark.real_time
+pytestmark = [pytest.mark.real_time, pytest.mark.busy]
 
 HELD_NS = SECOND
 AT_REST_S = 2.0  # of robot time: the lease, the stale target or the robot's own watch, and the braking
@@ -70,7 +70,7 @@ def test_a_stop_a_take_over_and_a_killed_process_cost_one_episode_each_and_are_t
         blocks=3,
         items=8,
         budget=1.0,
-        arming=8.0,
+        arming=4.0,
         max_voids=9,
     ).folder
     went, ended = [], []

@@ -41,6 +41,17 @@ def test_hangs():
 def test_after_it():
     ran("after")
 """
+BUSY = """
+import os
+import pytest
+
+pytestmark = [pytest.mark.real_time, pytest.mark.busy]
+
+@pytest.mark.parametrize("n", range(4))
+def test_busy(n):
+    with open("ran", "a") as file:
+        print("busy", os.nice(0), os.getpid(), file=file)
+"""
 NICE = os.nice(0) + 3
 
 
@@ -50,9 +61,11 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str]]:
     folder = tmp_path_factory.mktemp("pools")
     (folder / "test_pure.py").write_text(PURE)
     (folder / "test_live.py").write_text(LIVE)
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    real_time: x\n")
+    for n in range(3):
+        (folder / f"test_busy_{n}.py").write_text(BUSY)
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    real_time: x\n    busy: x\n")
     plugins = ["-p", "harness.pools", "-p", "harness.hangs", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
-    workers = ["--tx", "popen//nice=3", "--tx", "popen", "--dist", "loadscope"]
+    workers = ["--tx", "popen//nice=3", "--tx", "2*popen", "--dist", "loadscope"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *plugins, *workers],
         cwd=folder,
@@ -66,14 +79,18 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str]]:
 
 def test_live_tests_run_on_workers_that_are_not_nice(told: tuple[str, list[str]]) -> None:
     live = [line for line in told[1] if not line.startswith("pure")]
-    assert len(live) == 6 and {line.split()[1] for line in live} == {str(NICE - 3)}
+    assert len(live) == 18 and {line.split()[1] for line in live} == {str(NICE - 3)}
     assert f"pure {NICE}" in told[1], "and the nice one computed"
 
 
 def test_every_test_ran_once_though_one_took_its_worker_along(told: tuple[str, list[str]]) -> None:
     names = [line.split()[0] for line in told[1]]
-    assert sorted(names) == sorted(["pure"] * 8 + ["live"] * 4 + ["hangs", "after"])
-    assert "1 failed, 13 passed" in told[0]
+    assert sorted(names) == sorted(["pure"] * 8 + ["live"] * 4 + ["busy"] * 12 + ["hangs", "after"])
+    assert "1 failed, 25 passed" in told[0]
+
+
+def test_what_keeps_a_core_busy_is_one_workers_alone(told: tuple[str, list[str]]) -> None:
+    assert len({line.split()[2] for line in told[1] if line.startswith("busy")}) == 1
 
 
 def test_what_hung_is_named_with_where_it_hung(told: tuple[str, list[str]]) -> None:
