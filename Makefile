@@ -10,6 +10,7 @@ USUAL = not privileged and not interop and not hardware and not benchmark
 # Two workers compute and step back for the two that run what goes by the clock (tests/harness/pools.py).
 WORKERS ?= --tx 2*popen//nice=15 --tx 2*popen --dist loadscope
 TESTED = $(VENV)/bin/python -m pytest -q -rsfE $(WORKERS)
+ONE = $(VENV)/bin/python -m pytest -q -rsfE --tx popen --dist loadscope
 # The tests start some thousand processes: without bytecode on disk each of them would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -24,7 +25,8 @@ test: $(VENV)/.installed-test
 test-all: test test-rest lint
 
 test-rest: $(VENV)/.installed-test
-	$(TESTED) -m "thorough and $(USUAL)"
+	$(TESTED) -m "thorough and not alone and $(USUAL)"
+	$(ONE) -m "alone and $(USUAL)"
 
 # What root alone may do: raw sockets, realtime priorities.
 test-root: $(VENV)/.installed-test

@@ -109,7 +109,7 @@ def test_a_stream_and_a_realsense_camera_are_recorded_picture_by_picture(
     with MjpegServer(320, 240, 30.0) as server:
         cell = camera("over_shoulder", "opencv_camera", 30.0, source=server.url)
         cell |= camera("wrist", "support.realsense_driver:build", 30.0)
-        opened = make_campaign(tmp_path, ARMS, cameras=True, live=True, items=1, budget=9.0, arming=8.0, cell=cell)
+        opened = make_campaign(tmp_path, ARMS, cameras=True, live=True, items=1, budget=9.0, arming=5.0, cell=cell)
         folder, log = opened.folder, tmp_path / "run.log"
         with running(folder, log) as run:
             went = wait_for("go", lambda: of_kind(folder, Kind.GO))

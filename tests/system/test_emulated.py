@@ -51,6 +51,7 @@ def _states(folder: Path, episode: str | None) -> np.ndarray:
         store.close()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "emulator",
     ["emulated_fr3", "emulated_ur5e", pytest.param("emulated_fr3", marks=pytest.mark.privileged)],
@@ -69,7 +70,7 @@ def test_a_block_records_every_state_that_the_controller_sent(emulator: Emulator
         live=True,
         items=1,
         budget=20.0,
-        arming=8.0,
+        arming=5.0,
     )
     log = tmp_path / "run.log"
     with Standstill() as machine:
@@ -148,7 +149,7 @@ def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, 
         blocks=len(faults) // 2 + 1,
         items=8,
         budget=3.0,
-        arming=8.0,
+        arming=5.0,
         max_voids=9,
     )
     folder, log = opened.folder, tmp_path / "run.log"
@@ -190,8 +191,8 @@ def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator
         live=True,
         blocks=3,
         items=8,
-        budget=3.0,
-        arming=8.0,
+        budget=1.0,
+        arming=5.0,
         max_voids=9,
     )
     folder = opened.folder
@@ -228,7 +229,7 @@ def test_two_campaigns_at_once_have_journals_and_locks_of_their_own(tmp_path: Pa
                 durable=True,
                 live=True,
                 budget=6.0,
-                arming=8.0,
+                arming=5.0,
             )
             runs[cell] = (opened.folder, start_run(opened.folder, live=True, log=tmp_path / f"{cell}.log"))
         for cell, (folder, run) in runs.items():

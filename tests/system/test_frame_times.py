@@ -72,6 +72,7 @@ def test_seeking_finds_the_frame_of_every_time(rig: CameraRig) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.real_time
+@pytest.mark.alone
 def test_frames_of_a_live_stream_are_stamped_when_they_arrive_and_never_take_each_others_time(tmp_path: Path) -> None:
     pytest.importorskip("cv2")
     size = {"width": 640, "height": 480, "rate_hz": 30.0}

@@ -136,7 +136,7 @@ LONGER = [pytest.param(name, marks=pytest.mark.thorough) for name in ("recorder"
 def test_videos_play_to_within_a_second_of_a_kill_and_agree_with_their_index(tmp_path: Path, victim: str) -> None:
     """kill -9 in mid-episode of the recorder, a camera, or all processes at once."""
     arms = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
-    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, budget=7.0, arming=8.0, process_lost="score")
+    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, budget=7.0, arming=5.0, process_lost="score")
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
         went = wait_for("go", lambda: of_kind(folder, Kind.GO))

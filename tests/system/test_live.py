@@ -36,7 +36,7 @@ def test_a_lost_process_costs_one_episode(tmp_path: Path, how: signal.Signals) -
     """
     arms = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
     campaign = make_campaign(
-        tmp_path, arms, cameras=True, live=True, budget=5.0, arming=8.0, max_voids=9, camera_lost="end"
+        tmp_path, arms, cameras=True, live=True, budget=5.0, arming=5.0, max_voids=9, camera_lost="end"
     )
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
@@ -67,7 +67,7 @@ def test_a_lost_camera_is_a_gap_and_costs_no_episode(tmp_path: Path, how: signal
     sealed, the gap says to when; the next episode has the whole video again, from a new process.
     """
     arms = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
-    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, items=2, budget=4.0, arming=8.0)
+    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, items=2, budget=4.0, arming=5.0)
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
         went = wait_for("go", lambda: of_kind(folder, Kind.GO))
@@ -88,7 +88,7 @@ def test_a_lost_camera_is_a_gap_and_costs_no_episode(tmp_path: Path, how: signal
     assert first.body["gaps"] == 1 and first.body["videos"]["wrist"]["frames"] > 20
     assert second.body["gaps"] == 0, "it is back in the next episode"
     frames = {name: video["frames"] for name, video in second.body["videos"].items()}
-    assert abs(frames["wrist"] - frames["over_shoulder"]) <= 2
+    assert abs(frames["wrist"] - frames["over_shoulder"]) <= 5, "half a second at 10 Hz: each begins and ends by itself"
     assert "the episode goes on, the gap is marked" in log.read_text()
     assert verify_campaign(folder).problems == []
 
@@ -119,7 +119,7 @@ def recorded(folder: Path, episode: str | None) -> tuple[np.ndarray, np.ndarray]
 def test_a_dead_run_process_never_leaves_a_policy_driving(tmp_path: Path, how: signal.Signals) -> None:
     """The lease lapses: within 0.3 s of lease, one tick and the braking, together 1 s, the joints stand still."""
     campaign = make_campaign(
-        tmp_path, [policy("policy-a", skill="swift"), HUMAN], live=True, items=4, budget=20.0, arming=8.0
+        tmp_path, [policy("policy-a", skill="swift"), HUMAN], live=True, items=4, budget=20.0, arming=5.0
     )
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
@@ -156,7 +156,7 @@ def alive(folder: Path) -> list[Path]:
 def test_everything_killed_at_once_loses_at_most_the_open_second(tmp_path: Path) -> None:
     """kill -9 of run and all its processes in an episode: a gap says what is missing, the next run goes on."""
     campaign = make_campaign(
-        tmp_path, [policy("policy-a", skill="slow"), HUMAN], cameras=True, live=True, budget=8.0, arming=8.0
+        tmp_path, [policy("policy-a", skill="slow"), HUMAN], cameras=True, live=True, budget=8.0, arming=5.0
     )
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
@@ -184,7 +184,7 @@ def test_everything_killed_at_once_loses_at_most_the_open_second(tmp_path: Path)
 @pytest.mark.thorough
 def test_an_interrupted_run_seals_and_continues(tmp_path: Path) -> None:
     """SIGTERM in an episode: it ends as a shutdown, is sealed, and the next run scores it and goes on."""
-    campaign = make_campaign(tmp_path, [policy("policy-a", skill="slow"), HUMAN], live=True, budget=5.0, arming=8.0)
+    campaign = make_campaign(tmp_path, [policy("policy-a", skill="slow"), HUMAN], live=True, budget=5.0, arming=5.0)
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
         wait_for("go", lambda: of_kind(folder, Kind.GO))

@@ -57,7 +57,7 @@ def test_a_device_pulled_out_in_motion_costs_its_episode_and_no_other(tmp_path: 
         [PERSON, policy("policy-a", skill="swift")],
         live=True,
         budget=3.0,
-        arming=8.0,
+        arming=5.0,
         process_lost="score",
         entropy=hashlib.sha256(b"the person first").digest(),
         cell={"\n[storage]": TELEOP.format(socket=hand.path)},

@@ -43,7 +43,7 @@ def counts(folder: Path, episode: str) -> dict[str, tuple[int, int]]:
 def test_a_stalled_live_view_costs_a_recording_nothing(tmp_path: Path) -> None:
     """One episode without a view; one with a view attached, then stopped dead with its viewer while it records."""
     cell = {"width = 320": "width = 96", "height = 240": "height = 72"}
-    campaign = make_campaign(tmp_path, SLOW, cameras=True, live=True, budget=6.0, arming=8.0, cell=cell)
+    campaign = make_campaign(tmp_path, SLOW, cameras=True, live=True, budget=6.0, arming=5.0, cell=cell)
     folder = campaign.folder
     with running(folder, tmp_path / "run.log") as run:
         wait_for("the first outcome", lambda: of_kind(folder, Kind.OUTCOME_RECORDED))
@@ -78,7 +78,7 @@ def test_a_stalled_live_view_costs_a_recording_nothing(tmp_path: Path) -> None:
 @pytest.mark.real_time
 @pytest.mark.thorough
 def test_a_live_view_ends_when_asked_and_the_run_goes_on(tmp_path: Path) -> None:
-    campaign = make_campaign(tmp_path, SLOW, live=True, budget=3.0, arming=8.0)
+    campaign = make_campaign(tmp_path, SLOW, live=True, budget=3.0, arming=5.0)
     folder = campaign.folder
     with running(folder, tmp_path / "run.log") as run:
         wait_for("a go", lambda: of_kind(folder, Kind.GO))

@@ -25,10 +25,20 @@ def recipe(target: str) -> str:
 def test_what_make_test_leaves_out_make_test_all_runs() -> None:
     usual = " and ".join(f"not {marker}" for marker in ("privileged", "interop", "hardware", "benchmark"))
     assert f'-m "not thorough and {usual}"' in recipe("test")
-    assert f'-m "thorough and {usual}"' in recipe("test-rest")
+    assert f'-m "thorough and not alone and {usual}"' in recipe("test-rest")
+    assert f'--tx popen --dist loadscope -m "alone and {usual}"' in recipe("test-rest")
     assert recipe("test-all").split() == ["test", "test-rest", "lint"]
     assert "-m privileged" in recipe("test-root")
-    assert MARKERS - {"thorough", "real_time", "busy"} == APART, "a new marker needs a command, and a line in CONTRIBUTING.md"
+    assert MARKERS - {"thorough", "real_time", "busy", "alone"} == APART, (
+        "a new marker needs a command, and a line in CONTRIBUTING.md"
+    )
+
+
+def test_what_runs_alone_is_thorough_or_it_would_run_twice() -> None:
+    """`make test` does not leave out what has no marker but `alone`."""
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        text = path.read_text()
+        assert "mark.alone" not in text or "mark.thorough" in text or path == Path(__file__).resolve(), path
 
 
 def test_continuous_integration_runs_all_of_it() -> None:
