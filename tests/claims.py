@@ -110,7 +110,25 @@ def read_tests(source: str) -> Marked:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             found[node.name] = module.union(*(_markers(one, named) for one in node.decorator_list))
     found |= {name: module for name in named if name.startswith("Test")}  # a state machine's TestCase
+    suites = dict(_suites(tree))
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+            marked = module.union(*(_markers(one, named) for one in node.decorator_list))
+            for base in (suites[base.id] for base in node.bases if isinstance(base, ast.Name) and base.id in suites):
+                found |= dict.fromkeys(base, marked)
     return found
+
+
+def _suites(tree: ast.Module) -> Iterator[tuple[str, list[str]]]:
+    """The classes of the shipped conformance suite that a module imports, and the tests of each."""
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("labctl.testing."):
+            shipped = ast.parse((ROOT / f"{str(node.module).replace('.', '/')}.py").read_text("utf-8"))
+            wanted = {alias.name for alias in node.names}
+            for suite in shipped.body:
+                if isinstance(suite, ast.ClassDef) and suite.name in wanted:
+                    defined = [one.name for one in suite.body if isinstance(one, ast.FunctionDef)]
+                    yield suite.name, [name for name in defined if name.startswith("test_")]
 
 
 def _assigned(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.cells import cell_named
 from support.emulators import Emulators
-from support.robot_rig import RobotRig, cell_named
 
 from labctl.clock import SECOND, cpu_ns
+from labctl.testing.robot import RobotRig
 
 CELLS = {"emulated_fr3": 1000.0, "emulated_ur5e": 500.0, "emulated_ur5": 125.0}
 

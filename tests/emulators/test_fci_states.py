@@ -12,12 +12,13 @@ import pytest
 from labctl.drivers.franka import reading as fci_reading
 from labctl.drivers.franka.reading import ClientState, FciReading, client_samples
 from labctl.drivers.franka.state import Datagram, samples
+from support.cells import cell_named
 from support.emulators import Emulator
-from support.robot_rig import RobotRig, cell_named
 
 from labctl.clock import SECOND
 from labctl.errors import DeviceRefused
 from labctl.realtime import kept
+from labctl.testing.robot import RobotRig
 
 franky = pytest.importorskip("franky")
 pytestmark = pytest.mark.real_time

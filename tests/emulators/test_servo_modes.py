@@ -8,8 +8,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from support.cells import cell_named
 from support.emulators import NAMES, Emulator
-from support.robot_rig import PATIENCE_NS, RobotRig, cell_named
+
+from labctl.testing.robot import RobotRig
+from labctl.testing.robot_rig import PATIENCE_NS
 
 pytestmark = [pytest.mark.real_time, pytest.mark.busy, pytest.mark.thorough]
 

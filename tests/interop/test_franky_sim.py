@@ -11,11 +11,12 @@ import subprocess
 
 import numpy as np
 import pytest
+from support.cells import cell_named
 from support.emulators import address
 from support.live_campaign import wait_for
-from support.robot_rig import RobotRig, cell_named
 
 from labctl.errors import DeviceLost
+from labctl.testing.robot import RobotRig
 
 pytestmark = pytest.mark.interop
 

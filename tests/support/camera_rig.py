@@ -18,7 +18,7 @@ from labctl.runtime.simulated_host import finish_work
 VIDEO = {"codec": "libx264", "preset": "ultrafast", "crf": 18, "keyframe_s": 1.0}
 
 
-class CameraRig:
+class CameraNodeRig:
     """Steps a node as its host does and keeps what it says; `video_recorder` records one episode of it."""
 
     def __init__(self, folder: Path, camera: Any, *, live: bool, video: dict[str, Any] | None = None) -> None:

@@ -17,9 +17,9 @@ import pytest
 from labctl.drivers.sim.control_link import ControlLink
 
 from labctl.errors import DeviceLost
+from support.cells import cell_named
 from support.live_campaign import wait_for
 from support.processes import end_with_parent
-from support.robot_rig import cell_named
 
 NAMES = {"emulated_fr3": "fr3", "emulated_ur5": "ur5", "emulated_ur5e": "ur5e"}
 HOSTS = {"emulated_fr3": "127.0.0.2", "emulated_ur5": "127.0.0.4", "emulated_ur5e": "127.0.0.3"}  # as their cells say

@@ -14,7 +14,6 @@ from support.campaigns import ROOT, events_of, make_campaign, policy
 from support.live_campaign import CLOCK, of_kind, running, wait_for
 from support.mjpeg import MjpegServer
 from support.recorded_videos import write_video
-from support.robot_rig import FIXTURE
 from support.software_realsense import SoftRealSense
 
 import labctl.runtime.campaign_run
@@ -28,6 +27,7 @@ from labctl.store.lab_folder import read_cell
 from labctl.store.traces import TraceStore
 from labctl.store.verify import verify_campaign
 from labctl.store.video import read_depth, read_frames
+from labctl.testing.given import FIXTURE
 
 ARMS = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
 SIZE = "width = 320\nheight = 240\nrate_hz = {rate}\n[camera.options]\n"

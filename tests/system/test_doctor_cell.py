@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from support.campaigns import cell_toml
+from support.cells import cell_named
 from support.emulators import NAMES, Emulator, address, leave_out_without_client
 from support.live_campaign import wait_for
-from support.robot_rig import RobotRig, cell_named
 
 from labctl.checks.doctor import Check, check_cell
+from labctl.testing.robot import RobotRig
 
 pytestmark = pytest.mark.real_time
 

@@ -16,7 +16,7 @@ import av
 import numpy as np
 import pytest
 from support import barcode
-from support.camera_rig import CameraRig
+from support.camera_rig import CameraNodeRig
 from support.coded_camera import CodedCamera, mark_of
 from support.machine_halts import Standstill
 from support.machine_load import Neighbours
@@ -33,8 +33,8 @@ CODED = {"width": 320, "height": 240, "rate_hz": 30.0, "jitter_ms": 9.0, "seed":
 
 
 @pytest.fixture
-def rig(tmp_path: Path) -> Iterator[CameraRig]:
-    made = CameraRig(tmp_path, CodedCamera(CODED), live=False)
+def rig(tmp_path: Path) -> Iterator[CameraNodeRig]:
+    made = CameraNodeRig(tmp_path, CodedCamera(CODED), live=False)
     yield made
     made.end()
 
@@ -51,7 +51,7 @@ def sought(path: Path, pts_us: int) -> tuple[int, np.ndarray]:
     raise AssertionError(f"no frame at {pts_us} us")
 
 
-def test_in_simulated_time_every_frame_has_the_time_its_picture_says(rig: CameraRig) -> None:
+def test_in_simulated_time_every_frame_has_the_time_its_picture_says(rig: CameraNodeRig) -> None:
     rows = rig.film(20.0)
     marks = [mark_of(image) for _, image in read_frames(rig.path())]
     assert len(marks) == len(rows) > 590 and None not in marks
@@ -61,7 +61,7 @@ def test_in_simulated_time_every_frame_has_the_time_its_picture_says(rig: Camera
     assert all(abs(pts_us * 1000 - (mark.t_ns - first)) < 1000 for pts_us, mark in zip(rows[:, 3], marks, strict=True))
 
 
-def test_seeking_finds_the_frame_of_every_time(rig: CameraRig) -> None:
+def test_seeking_finds_the_frame_of_every_time(rig: CameraNodeRig) -> None:
     rows = rig.film(20.0)
     for row in np.random.default_rng(3).permutation(rows)[:100]:
         at_us, image = sought(rig.path(), int(row[3]))
@@ -78,7 +78,7 @@ def test_frames_of_a_live_stream_are_stamped_when_they_arrive_and_never_take_eac
     size = {"width": 640, "height": 480, "rate_hz": 30.0}
     with MjpegServer(**size) as server:
         camera = load("opencv_camera", {**size, "source": server.url}, cell={}, fixture={})
-        rig = CameraRig(tmp_path, camera, live=True)
+        rig = CameraNodeRig(tmp_path, camera, live=True)
         with Standstill() as machine:
             others = Neighbours(machine.pids)
             rows = rig.film(6.0)
@@ -123,7 +123,7 @@ def test_depth_of_a_realsense_comes_back_bit_for_bit_under_its_own_frames(tmp_pa
             assert frame is not None
             expected[frame.number] = frame.depth
     straight.close()
-    rig = CameraRig(tmp_path, load("realsense", size, cell={}, fixture={}), live=False)
+    rig = CameraNodeRig(tmp_path, load("realsense", size, cell={}, fixture={}), live=False)
     rows = rig.film(1.5)
     rig.end()
     depth = dict(read_depth(rig.path().with_suffix(".depth.mkv")))

@@ -191,3 +191,19 @@ def test_it_prints_the_table_and_then_what_is_wrong(
     (small / FILE).unlink()
     assert claims.main() == 1
     assert capsys.readouterr().err.count("\n") == 2
+
+
+def test_a_class_that_takes_the_shipped_suite_has_its_tests_with_the_markers_of_the_class():
+    source = (
+        "import pytest\n"
+        "from labctl.testing.robot import FollowingConformance, RobotConformance\n"
+        "pytestmark = pytest.mark.real_time\n"
+        "class TestOurs(RobotConformance): pass\n"
+        "@pytest.mark.thorough\n"
+        "class TestFollowing(Rigged, FollowingConformance): pass\n"
+        "class Helper(FollowingConformance): pass\n"
+    )
+    found = read_tests(source)
+    assert found["test_events_are_told_once"] == {"real_time"}
+    assert found["test_a_pose_written_is_the_pose_read"] == {"real_time", "thorough"}
+    assert "test_a_stop_on_the_way_home_is_a_stop" not in found

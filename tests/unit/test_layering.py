@@ -61,13 +61,16 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "drivers.franka.emulator": (*DRIVER, "drivers.franka", "drivers.sim"),
     "drivers.robotiq.emulator": ("clock", "drivers.sim"),
     "drivers.ur.emulator": (*DRIVER, "drivers.robotiq.emulator", "drivers.sim", "drivers.ur"),
+    "testing": ("clock", "devices", "errors"),
     "fixtures": ("errors",),
     "protocols": ("errors",),
 }
-MAY_IMPORT["cli"] = (*BASE, *(room for room in MAY_IMPORT if room and not room.startswith("drivers")))
+NOT_IMPORTED = ("drivers", "testing")  # what is found by name, and what only tests need
+MAY_IMPORT["cli"] = (*BASE, *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)))
 PURE = ("config", "core")
 PURE_AT_THE_ROOT = ("labctl/bus.py", "labctl/errors.py")
 IMPURE_MODULES = ("os", "time", "random", "zmq", "sqlmodel", "sqlalchemy", "socket", "subprocess", "threading")
+SUITES = ("__init__", "camera", "controller", "gripper", "options", "robot")
 # Only the files named may import the library; a driver is one file, a gripper another.
 VENDORS = {
     "franky": ("drivers/franka/robot.py", "drivers/franka/hand.py"),
@@ -86,6 +89,7 @@ VENDORS = {
     "hid": ("drivers/teleop/spacemouse.py",),
     "pygame": ("drivers/teleop/gamepad.py",),
     "dynamixel_sdk": ("drivers/teleop/gello.py",),
+    "pytest": tuple(f"labctl/testing/{name}.py" for name in SUITES),
     "rerun": (
         "ui/rerun/episode.py",
         "ui/rerun/parts.py",
@@ -224,6 +228,8 @@ PLANTED: list[tuple[str, str, str]] = [
         "franky belongs to drivers/franka/robot.py and drivers/franka/hand.py alone",
     ),
     ("drivers/sim/camera.py", "import cv2", "cv2 belongs to"),
+    ("labctl/runtime/runner.py", "import pytest", "pytest belongs to"),
+    ("labctl/cli/demo.py", "from labctl.testing import robot", "cli imports testing"),
     ("ui/overview.py", "import rerun as rr", "rerun belongs to ui/rerun/episode.py"),
     ("labctl/reporting/operations_table.py", "path = folder / 'seal'", "names the seal folder"),
     ("labctl/reporting/operations_table.py", "path = 'seal/schedule.json'", "names the seal folder"),

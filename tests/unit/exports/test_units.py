@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from support.cells import cell_named
 from support.emulators import leave_out_without_client
-from support.robot_rig import FIXTURE, cell_named
 
 from labctl.devices import StreamSpec, load
 from labctl.exports.units import column_units
 from labctl.nodes.arm import action_spec
 from labctl.nodes.policy_stream import POLICY
 from labctl.nodes.video_recorder import index_spec
+from labctl.testing.given import FIXTURE
 
 
 @pytest.mark.parametrize("name", ["sim_fr3", "sim_ur5", "emulated_ur5e"])

@@ -12,7 +12,8 @@ from labctl.drivers.franka.emulator.hand import FciHand
 from labctl.drivers.franka.emulator.robot import FciRobot
 from labctl.drivers.sim.plant import Plant
 from support.emulators import address
-from support.robot_rig import FIXTURE
+
+from labctl.testing.given import FIXTURE
 
 
 @pytest.mark.parametrize(("server", "port"), [(FciRobot, wire.ROBOT_PORT), (FciHand, wire.HAND_PORT)])

@@ -6,8 +6,8 @@ import sys
 import threading
 import tomllib
 
+from support.cells import ROOT
 from support.emulators import address
-from support.robot_rig import ROOT
 
 from labctl.devices import load
 

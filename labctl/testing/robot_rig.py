@@ -1,10 +1,11 @@
-"""Drives a robot through its setpoints as the arm node does: in simulated time, or tick by tick on the host's clock."""
+"""Drives a robot through its setpoints as the arm node does: in simulated time, or tick by tick on the host's clock.
+
+May not: know a driver, or wait for longer than a minute of its clock.
+"""
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,11 @@ import numpy as np
 from labctl.clock import MILLISECOND, SECOND, ManualClock, MonotonicClock
 from labctl.devices import Actions, Batch, Robot, Setpoints, load
 from labctl.errors import DeviceRefused
+from labctl.testing.given import FIXTURE
 
-ROOT = Path(__file__).parents[2]
-FIXTURE = tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text())
 SCENE = {"object": "towels", "layout": "layout-1", "items": 3}
 TICK_NS = 20 * MILLISECOND
 PATIENCE_NS = 60 * SECOND
-
-
-def cell_named(name: str) -> dict[str, Any]:
-    """A shipped cell file, parsed."""
-    return tomllib.loads((ROOT / "hw_configs" / f"{name}.toml").read_text())
 
 
 class RobotRig:
@@ -66,7 +61,7 @@ class RobotRig:
             self.clock.sleep_until(min(end_ns, self.now_ns + TICK_NS))
             self.drain()
 
-    def until(self, condition: Any) -> None:
+    def until(self, condition: Callable[[], bool]) -> None:
         """Wait for a condition; fails after a minute."""
         over_ns = self.now_ns + PATIENCE_NS
         while not condition():
@@ -111,3 +106,9 @@ def joined(parts: list[Actions]) -> Actions:
     """Several answers as one."""
     rows = [[getattr(part, name) for part in parts] for name in ("t_ns", "requested", "limited", "sent", "delay_s")]
     return Actions(*(np.concatenate(row) for row in rows))
+
+
+def turned(robot: Robot, by_rad: float = 0.1, n: int = 60) -> np.ndarray:
+    """A smooth path of n setpoints (n, dof) that turns the first joint by `by_rad`."""
+    s = (1 - np.cos(np.linspace(0, np.pi, n))) / 2
+    return robot.observe()["q"] + by_rad * s[:, None] * np.eye(robot.dof)[0]

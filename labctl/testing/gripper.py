@@ -1,0 +1,102 @@
+"""What every gripper does: moves nothing by connecting, follows the latest target, stays where it is stopped, activates
+on a person's word, and leaves no thread behind.
+
+May not: know a driver. A test class names its gripper by a fixture `gripper`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from labctl.clock import MILLISECOND, SECOND, MonotonicClock
+from labctl.devices import Gripper
+from labctl.errors import DeviceRefused
+
+CLOCK = MonotonicClock()
+
+
+def until(what: str, found: Callable[[], bool]) -> None:
+    over_ns = CLOCK.now_ns() + 10 * SECOND
+    while not found():
+        assert CLOCK.now_ns() < over_ns, f"waited for {what} in vain"
+        CLOCK.sleep_until(CLOCK.now_ns() + 5 * MILLISECOND)
+
+
+class GripperConformance:
+    """What every gripper of at least 70 mm does, in the time of this machine.
+
+    threads_left: names of the threads that the driver starts, and how many of each may be there once it is closed (an
+    emulator in the same process may have one of that name).
+    """
+
+    threads_left: ClassVar[Mapping[str, int]] = {}
+
+    @pytest.fixture
+    def gripper(self) -> Iterator[Gripper]:
+        """A gripper that is not connected yet, closed afterwards. Each class gives its own."""
+        raise NotImplementedError(f"{type(self).__name__} needs a fixture `gripper` that yields one")
+
+    @pytest.fixture
+    def active(self, gripper: Gripper) -> Gripper:
+        """Connected and activated, on a person's word."""
+        gripper.connect()
+
+        def recovered() -> bool:
+            try:
+                gripper.recover()
+            except DeviceRefused:
+                return False
+            return True
+
+        until("the activation", recovered)
+        return gripper
+
+    def test_connecting_moves_nothing_and_says_what_a_person_has_to_do(self, gripper: Gripper) -> None:
+        assert isinstance(gripper, Gripper) and 0.07 < gripper.stroke_m < 0.5
+        gripper.connect()
+        opening = gripper.opening()
+        gripper.target(0.02)
+        status = gripper.status()
+        if status.mode == "fault":
+            assert "acknowledge to activate it, the fingers will move" in status.reason
+            assert abs(gripper.opening() - opening) < 1e-3
+
+    def test_the_latest_target_wins_and_is_reached(self, active: Gripper) -> None:
+        for opening in np.linspace(0.07, 0.02, 6):
+            active.target(float(opening))
+        until("0.02 m", lambda: abs(active.opening() - 0.02) < 2e-3)
+        active.target(0.06)
+        until("0.06 m", lambda: abs(active.opening() - 0.06) < 2e-3)
+        until("rest", lambda: active.status().mode == "idle")
+
+    def test_a_stop_leaves_the_fingers_where_they_are_until_a_new_target(self, active: Gripper) -> None:
+        active.target(0.0)
+        until("closing", lambda: active.opening() < 0.07)
+        threads = [threading.Thread(target=active.stop) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        last = [active.opening()]
+
+        def still() -> bool:
+            last.append(active.opening())
+            return len(last) > 40 and max(last[-40:]) - min(last[-40:]) < 5e-4
+
+        until("rest", still)
+        assert active.opening() > 0.005
+        active.target(0.07)
+        until("0.07 m", lambda: abs(active.opening() - 0.07) < 2e-3)
+
+    def test_close_leaves_no_thread_and_may_be_repeated(self, active: Gripper) -> None:
+        active.target(0.03)
+        active.close()
+        active.close()
+        names = [thread.name for thread in threading.enumerate()]
+        for name, most in self.threads_left.items():
+            assert names.count(name) <= most

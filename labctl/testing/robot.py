@@ -1,0 +1,220 @@
+"""What every robot does, whichever it is: the contract of `labctl.devices.Robot` as tests.
+
+May not: know a driver. A test class names its robot by a fixture `rig` that gives a connected `RobotRig`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from labctl.clock import SECOND
+from labctl.devices import Robot
+from labctl.testing.robot_rig import SCENE, RobotRig, turned
+
+__all__ = ["FollowingConformance", "HomingConformance", "RobotConformance", "RobotRig"]
+
+
+class OfARobot:
+    """The fixtures of each class of tests on a robot."""
+
+    @pytest.fixture
+    def rig(self) -> Iterator[RobotRig]:
+        """A connected rig, closed afterwards. Each class gives its own."""
+        raise NotImplementedError(f"{type(self).__name__} needs a fixture `rig` that yields a connected RobotRig")
+
+    @pytest.fixture
+    def robot(self, rig: RobotRig) -> Robot:
+        return rig.robot
+
+
+class RobotConformance(OfARobot):
+    """What every robot does, one that plays a recording back too."""
+
+    def test_it_is_a_robot_and_says_of_which_kind(self, robot: Robot) -> None:
+        assert isinstance(robot, Robot)
+        assert robot.kind in ("real", "sim", "replay", "faults", "emulated")
+        assert len(robot.joint_names) == robot.dof == len(set(robot.joint_names))
+
+    def test_streams_are_declared_before_anything_connects(self, rig: RobotRig) -> None:
+        names = [spec.name for spec in rig.robot.streams]
+        assert "arm/state" in names and len(names) == len(set(names))
+        state = next(spec for spec in rig.robot.streams if spec.name == "arm/state")
+        assert state.rate_hz == rig.cell["robot"]["state_hz"]
+        assert [column for column in state.columns if column.startswith("q.")] == [
+            f"q.{name}" for name in rig.robot.joint_names
+        ]
+
+    def test_an_observation_holds_the_arm_in_the_agreed_shapes(self, robot: Robot) -> None:
+        seen = robot.observe()
+        assert {name: seen[name].shape for name in ("q", "dq", "tcp", "gripper")} == {
+            "q": (robot.dof,),
+            "dq": (robot.dof,),
+            "tcp": (7,),
+            "gripper": (1,),
+        }
+        assert np.linalg.norm(seen["tcp"][3:]) == pytest.approx(1.0)
+
+    def test_joints_for_the_present_pose_are_the_present_joints(self, robot: Robot) -> None:
+        seen = robot.observe()
+        q = robot.to_joints(np.repeat(seen["tcp"][None, :], 4, axis=0), seen["q"])
+        assert q.shape == (4, robot.dof)
+        assert np.abs(q - seen["q"]).max() < 1e-6
+
+    def test_the_pose_of_the_present_joints_is_the_present_pose(self, robot: Robot) -> None:
+        seen = robot.observe()
+        pose = robot.to_pose(seen["q"])
+        assert np.abs(pose[:3] - seen["tcp"][:3]).max() < 1e-6
+        assert abs(pose[3:] @ seen["tcp"][3:]) == pytest.approx(1.0)
+
+    def test_follow_answers_every_setpoint_once_at_its_time(self, rig: RobotRig) -> None:
+        wanted = turned(rig.robot)
+        actions = rig.follow(wanted)
+        asked = np.isfinite(actions.requested[:, 0])  # on a busy machine a stop may have begun in between
+        assert (actions.requested[asked, :-1] == wanted).all()
+        assert (np.diff(actions.t_ns[asked]) > 0).all()
+        for answer in (actions.limited, actions.sent):
+            assert answer.shape == (len(actions.t_ns), rig.robot.dof + 1)
+        assert np.abs(actions.sent[-1, :-1] - wanted[-1]).max() < 0.02
+        assert (actions.delay_s >= 0).all()
+
+    def test_a_jump_is_limited_to_what_the_cell_allows_to_the_last_bit(self, rig: RobotRig) -> None:
+        robot, limits = rig.robot, rig.cell["robot"]["limits"]
+        start = robot.observe()["q"]
+        jumps = np.repeat(start + 0.4 * np.array([[1.0], [-1.0], [1.0]]), 40, axis=0)
+        did = rig.follow(jumps)
+        # what came too late is answered with where the arm is and was not given: on this machine's clock no motion
+        given = (did.delay_s > 0) | np.isnan(did.requested[:, 0]) if rig.live else slice(None)
+        rows = np.concatenate([np.repeat(start[None, :], 2, axis=0), did.sent[given, :-1]])
+        assert np.ptp(rows, axis=0).max() > 0.05
+        speed = np.diff(rows, axis=0) * robot.control_hz
+        assert (np.abs(speed) <= limits["velocity_rad_s"]).all()
+        assert (np.abs(np.diff(speed, axis=0)) * robot.control_hz <= limits["acceleration_rad_s2"]).all()
+
+    def test_drain_gives_ascending_times_once_and_the_declared_columns(self, rig: RobotRig) -> None:
+        robot = rig.robot
+        for _ in range(3):
+            rig.follow(turned(robot))
+            rig.drain()
+        width = {spec.name: len(spec.columns) for spec in robot.streams}
+        for batch in rig.batches:
+            assert batch.values.shape == (len(batch.t_ns), width[batch.stream])
+            assert np.isfinite(batch.values).all()
+        state = [batch.t_ns for batch in rig.batches if batch.stream == "arm/state"]
+        assert all(before[-1] < after[0] for before, after in pairwise(state))
+        times = np.concatenate(state)
+        assert (times[1:] > times[:-1]).all()
+
+    def test_an_idle_robot_still_reports_its_state(self, rig: RobotRig) -> None:
+        rig.wait(SECOND // 2)
+        batch = next(batch for batch in reversed(rig.batches) if batch.stream == "arm/state")
+        assert np.abs(batch.values[:, : rig.robot.dof] - rig.robot.observe()["q"]).max() < 1e-6
+        assert batch.t_ns[-1] > rig.now_ns - SECOND // 10
+
+    def test_stop_works_from_another_thread_twice_and_holds(self, rig: RobotRig) -> None:
+        robot = rig.robot
+        rig.follow(turned(robot)[:30])
+        threads = [threading.Thread(target=robot.stop) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert robot.status().mode == "stopped"
+        rig.at_rest()
+        stood = robot.observe()["q"]
+        rig.follow(stood + np.full((50, 1), 0.2))
+        assert np.abs(robot.observe()["q"] - stood).max() < 1e-6
+        assert np.abs(robot.observe()["dq"]).max() < 1e-4
+        assert robot.status().mode == "stopped"
+
+    def test_recover_moves_nothing_and_allows_motion_again(self, rig: RobotRig) -> None:
+        robot = rig.robot
+        robot.stop()
+        rig.at_rest()
+        before = robot.observe()["q"]
+        rig.recover()
+        rig.recover()
+        assert np.abs(robot.observe()["q"] - before).max() < 1e-6
+        actions = rig.follow(turned(robot))
+        assert np.abs(actions.sent[-1, :-1] - before).max() > 0.05
+
+    def test_staging_brings_the_arm_to_where_episodes_begin_and_ends_a_stop(self, rig: RobotRig) -> None:
+        robot = rig.robot
+        home = robot.observe()["q"]
+        rig.follow(turned(robot))
+        robot.stop()
+        rig.at_rest()
+        rig.stage()
+        assert np.abs(robot.observe()["q"] - home).max() < 1e-3
+        assert robot.status().mode in ("idle", "moving")
+
+    def test_events_are_told_once(self, robot: Robot) -> None:
+        robot.events()
+        assert robot.events() == []
+
+    def test_a_closed_robot_does_not_move(self, rig: RobotRig) -> None:
+        rig.robot.close()
+        rig.robot.close()
+        before = rig.robot.observe()["q"]
+        rig.follow(turned(rig.robot))
+        assert np.abs(rig.robot.observe()["q"] - before).max() < 1e-6
+
+
+class FollowingConformance(OfARobot):
+    """What every robot does that goes where its setpoints lead; a recording that is played back goes its own way."""
+
+    def test_a_pose_written_is_the_pose_read(self, rig: RobotRig) -> None:
+        wanted = rig.robot.observe()["tcp"] + [0.03, 0.05, -0.02, 0.0, 0.0, 0.0, 0.0]
+        s = (1 - np.cos(np.linspace(0, np.pi, 100)))[:, None] / 2
+        poses = (1 - s) * rig.robot.observe()["tcp"] + s * wanted
+        poses[:, 3:] /= np.linalg.norm(poses[:, 3:], axis=1, keepdims=True)
+        q = rig.robot.to_joints(poses, rig.robot.observe()["q"])
+        for _ in range(3):  # a busy machine may starve the way and so stop it: recovered, homed and begun again
+            answered = rig.follow(np.concatenate([q, np.repeat(q[-1:], 100, axis=0)]))
+            rig.at_rest()
+            if np.isfinite(answered.sent).all():
+                break
+            rig.recover()
+            rig.stage()
+        read = rig.robot.observe()["tcp"]
+        assert np.abs(read[:3] - wanted[:3]).max() < 2e-4
+        assert abs(read[3:] @ wanted[3:]) > 1 - 1e-6
+
+    def test_every_recorded_pose_is_that_of_the_joints_beside_it_in_motion_too(self, rig: RobotRig) -> None:
+        rig.drain()
+        rig.batches.clear()  # of the time before the tool was known
+        rig.follow(turned(rig.robot, 0.3))
+        rig.drain()
+        columns = next(spec for spec in rig.robot.streams if spec.name == "arm/state").columns
+        rows = np.concatenate([batch.values for batch in rig.batches if batch.stream == "arm/state"])
+        joints, tcp = rows[:, : rig.robot.dof], rows[:, columns.index("tcp.x") :][:, :3]
+        some = slice(None, None, max(1, len(rows) // 50))
+        belongs = np.array([rig.robot.to_pose(q)[:3] for q in joints[some]])
+        assert np.ptp(tcp, axis=0).max() > 0.05
+        assert np.abs(tcp[some] - belongs).max() < 1e-3
+
+
+class HomingConformance(OfARobot):
+    """What every robot does that takes its time on the way to where episodes begin."""
+
+    def test_a_stop_on_the_way_home_is_a_stop(self, rig: RobotRig) -> None:
+        robot = rig.robot
+        home = robot.observe()["q"]
+        away = home + 0.5 * np.eye(robot.dof)[0]
+        rig.follow(home + np.linspace(0, 1, 150)[:, None] * (away - home))
+        rig.follow(np.repeat(away[None, :], 50, axis=0))
+        rig.at_rest()
+        start = robot.observe()["q"]
+        robot.stage(SCENE, 1, rig.now_ns)
+        rig.until(lambda: np.abs(robot.observe()["q"] - start).max() > 0.02)
+        assert not robot.staged() and robot.status().mode == "moving"
+        robot.stop()
+        rig.at_rest()
+        stopped = robot.observe()["q"]
+        assert np.abs(stopped - home).max() > 0.1, "it went on"
+        rig.wait(SECOND)
+        assert np.abs(robot.observe()["q"] - stopped).max() < 1e-3 and not robot.staged()
