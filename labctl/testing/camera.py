@@ -85,7 +85,8 @@ class CameraConformance(OfACamera):
         kept, depth = first.image.copy(), None if first.depth is None else first.depth.copy()
         later = rig.frames(8)
         assert np.array_equal(first.image, kept)
-        assert depth is None or np.array_equal(first.depth, depth)
+        if depth is not None:
+            assert first.depth is not None and np.array_equal(first.depth, depth)
         images = [frame.image for frame in (first, *later)]
         assert not any(np.shares_memory(a, b) for i, a in enumerate(images) for b in images[:i])
 
