@@ -47,6 +47,7 @@ claims: $(VENV)/bin/python
 
 docs: $(VENV)/.installed-test
 	$(VENV)/bin/python -P tests/unit/test_help.py > docs/cli.md
+	$(VENV)/bin/python -P tests/unit/test_drivers_page.py > docs/drivers.md
 	$(VENV)/bin/python -P tests/unit/test_planning_page.py
 
 clean:
