@@ -76,7 +76,7 @@ def episodes(campaign: str | None, clocks: bool, lab: Path | None, as_json: bool
     from labctl.viewing.status import recorded
 
     with Campaign.open(campaign_folder(campaign, lab)) as opened:
-        found = recorded(opened.state, opened.journal.events())
+        found = recorded(opened.record())
     if as_json:
         print_json(found)
         return

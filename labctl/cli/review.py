@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option, print_json, print_table
+
+if TYPE_CHECKING:
+    from labctl.core.event_bodies import OperationRecorded
 
 EPILOG = example("labctl review first --who p09", "labctl review first --list", "labctl review first --finish")
 
@@ -43,7 +46,7 @@ def review(
 
     def load() -> list[Item]:
         with Campaign.open(folder) as opened:
-            return queue(opened.state, opened.events())
+            return queue(opened.record())
 
     if finish:
         from labctl.runtime.review_writer import finish as finish_review
@@ -56,7 +59,7 @@ def review(
     from labctl.runtime import review_writer
     from labctl.ui.console.review import Review
 
-    def save(trial: str, operations: list[dict[str, Any]]) -> None:
+    def save(trial: str, operations: Sequence[OperationRecorded]) -> None:
         review_writer.review(folder, trial, operations, who=who or login())
 
     def correct(trial: str, outcome: Mapping[str, Any], why: str) -> None:

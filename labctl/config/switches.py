@@ -1,6 +1,6 @@
 """Switches of the instruction in mid-episode: what a protocol may script. Pure.
 
-May not: send anything; which switch a controller took is in `labctl.core.switches_taken`.
+May not: send anything; which switch a controller took is in its episode (`labctl.core.record`).
 
 A switch belongs to the protocol, not to an arm: every episode of every arm has the same ones at the same seconds after
 go, so that blocks stay paired and nothing about a switch tells arms apart.

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from labctl.core.event_bodies import OperationRecorded
+
 METHOD = "release/1"
 STILL_M = 0.0015  # fingers that stay within this band are holding still
 HOLD_S = 0.25  # for at least so long
@@ -127,7 +129,7 @@ def zone_of(point: np.ndarray, layout: Layout) -> str:
     return "outside"
 
 
-def as_operations(candidates: Sequence[Mapping[str, Any]], go_ns: int, end_ns: int) -> list[dict[str, Any]]:
+def as_operations(candidates: Sequence[Mapping[str, Any]], go_ns: int, end_ns: int) -> list[OperationRecorded]:
     """Bodies as of OperationRecorded for what was placed or lost between go and end; what was put back is none."""
     told = [c for c in candidates if c["result"] != "neutral" and go_ns <= c["t_ns"] <= end_ns]
     cause = {"success": None, "lost": "dropped"}

@@ -9,12 +9,13 @@ to its end: before go nothing is measured, and after the end nothing moves.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from labctl.clock import SECOND
-from labctl.core.events import Event, Kind, Touch
+from labctl.core.event_bodies import InterventionEnded
+from labctl.core.events import Touch
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,30 +31,17 @@ class Intervention:
     to_ns: int | None = None
     note: str = ""
 
+    def ended(self, over: InterventionEnded) -> Intervention:
+        """As it turned out, if it is the one that is over; its end stands once it has one."""
+        if over["number"] != self.number:
+            return self
+        until = int(over["t_ns"]) if self.to_ns is None else self.to_ns
+        return replace(self, kind=over["kind"], to_ns=until, note=over.get("note", ""))
 
-def interventions(events: Iterable[Event]) -> dict[str, list[Intervention]]:
-    """Every episode that was touched, in order: the touches in order of their beginning, ended at the episode's end at
-    the latest.
-    """
-    found: dict[str, dict[int, Intervention]] = {}
-    for event in events:
-        own = found.get(event.episode or "", {})
-        match event.kind:
-            case Kind.INTERVENTION_BEGAN if event.episode:
-                body = event.body
-                begun = Intervention(body["number"], body["kind"], body["by"], int(body["t_ns"]))
-                found.setdefault(event.episode, {})[begun.number] = begun
-            case Kind.INTERVENTION_ENDED if event.body["number"] in own:
-                body, begun = event.body, own[event.body["number"]]
-                until = int(body["t_ns"]) if begun.to_ns is None else begun.to_ns
-                ended = replace(begun, kind=body["kind"], to_ns=until, note=body.get("note", ""))
-                own[begun.number] = ended
-            case Kind.EPISODE_ENDED:
-                for number, begun in own.items():
-                    end_ns = int(event.body["end_ns"])
-                    until = end_ns if begun.to_ns is None else min(begun.to_ns, end_ns)
-                    own[number] = replace(begun, to_ns=max(until, begun.from_ns))
-    return {episode: [told[number] for number in sorted(told)] for episode, told in found.items()}
+    def cut(self, end_ns: int) -> Intervention:
+        """Ended with the motion at the latest."""
+        until = end_ns if self.to_ns is None else min(self.to_ns, end_ns)
+        return replace(self, to_ns=max(until, self.from_ns))
 
 
 def spans(touches: Sequence[Intervention], go_ns: int, end_ns: int) -> list[tuple[int, int]]:
@@ -124,10 +112,3 @@ def _row(arm: str, ran: Sequence[Ran]) -> dict[str, Any]:
         "moved": sum(len(one.success_ns) for one in ran),
         "unaided": sum(unaided(one.success_ns, own, one.go_ns) for one, own in zip(ran, touched, strict=True)),
     }
-
-
-def touch_words(body: Mapping[str, Any], *, ended: bool) -> str:
-    """An intervention event as a person would say it."""
-    kind = str(body.get("kind", Touch.OTHER)).replace("_", " ")
-    note = f" ({body['note']})" if body.get("note") else ""
-    return f"intervention {'over' if ended else 'begins'}: {kind}{note}"

@@ -6,11 +6,10 @@ outcome's counts are a person's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from labctl.core.events import Event, Kind
-from labctl.core.trial import CampaignState, State
+from labctl.core.record import Record
 from labctl.errors import StateError
 
 STREAMS = ("best", "operator", "detector", "reviewed", "device")
@@ -39,25 +38,19 @@ def tallied(counts: Iterable[tuple[int, int]]) -> list[int]:
     return times
 
 
-def witnesses(events: Sequence[Event], state: CampaignState) -> dict[str, int]:
+def witnesses(record: Record) -> dict[str, int]:
     """Of how many scored episodes that got to go each stream says anything, by stream, and "scored": how many there
     are. A device that reports placements in some episode says of all of them.
     """
-    scored = {t.episode for t in state.trials.values() if t.state == State.SCORED and t.go_ns is not None}
-    heard: dict[str, set[str]] = {name: set() for name in _WORDS}
-    for event in events:
-        if event.episode not in scored or event.episode is None:
-            continue
-        if event.kind == Kind.ITEM_COUNTED:
-            heard["operator"].add(event.episode)
-        elif event.kind == Kind.OPERATIONS_REVIEWED:
-            heard["reviewed"].add(event.episode)
-        elif event.kind == Kind.RECORDING_SEALED and event.body.get("detected") is not None:
-            heard["detector"].add(event.episode)
-        elif event.kind == Kind.OPERATION_RECORDED and event.body["result"] != "safety_stop":
-            heard["device"].add(event.episode)
-    device = len(scored) if heard["device"] else 0
-    return {"scored": len(scored), **{name: len(found) for name, found in heard.items()}, "device": device}
+    went = [episode for _, episode in record.scored if episode.go_ns is not None]
+    telling = any(len(episode.operations) > len(episode.stops) for episode in went)
+    return {
+        "scored": len(went),
+        "operator": sum(episode.counted is not None for episode in went),
+        "detector": sum(episode.detected is not None for episode in went),
+        "reviewed": sum(episode.reviewed is not None for episode in went),
+        "device": len(went) if telling else 0,
+    }
 
 
 def label_facts(labels: str, found: Mapping[str, int]) -> dict[str, Any]:

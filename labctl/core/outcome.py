@@ -61,6 +61,11 @@ class Outcome:
                 f"{self.end_reason} with {self.remaining} remaining; leave it out"
             )
 
+    @property
+    def extent(self) -> str:
+        """How much was moved, in two words at most."""
+        return "success" if self.moved == self.items_staged else "partial" if self.moved else "nothing moved"
+
     def body(self) -> dict[str, Any]:
         """The `outcome` of OutcomeRecorded, plain JSON values."""
         found = {**asdict(self), "end_reason": str(self.end_reason), "tags": list(self.tags)}

@@ -6,11 +6,12 @@ May not: touch a trial, or count practice that came after a person's first refer
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from labctl.config.protocol_schema import Protocol
-from labctl.core.events import Event, Kind
+from labctl.core.event_bodies import PracticeRecorded
+from labctl.core.record import Record
 from labctl.errors import InputError
 
 LAST, WITHIN = 5, 0.1  # the rule where the protocol states none
@@ -36,21 +37,11 @@ def practice_from(args: Mapping[str, Any], opened: Mapping[str, Any]) -> dict[st
     return {"person": person, "object": thing, "moved": moved, "staged": staged, "duration_s": float(seconds)}
 
 
-def practice_before(events: Sequence[Event], human: Collection[str]) -> list[dict[str, Any]]:
+def practice_before(record: Record, human: Collection[str]) -> list[PracticeRecorded]:
     """Practice episodes in order that came before the person's first reference episode. human: the trials of the
     reference, known after unblinding; every operator of the session open at an episode counts as having driven it.
     """
-    found: list[dict[str, Any]] = []
-    drove: set[str] = set()
-    present: list[str] = []
-    for event in events:
-        if event.kind == Kind.SESSION_OPENED:
-            present = [person["id"] for person in event.body["people"] if "operator" in person["roles"]]
-        elif event.kind == Kind.GO and event.trial in human:
-            drove.update(present)
-        elif event.kind == Kind.PRACTICE_RECORDED and event.body["person"] not in drove:
-            found.append(dict(event.body))
-    return found
+    return [practice.body for practice in record.practice if practice.drove.isdisjoint(human)]
 
 
 def rule(protocol: Protocol) -> dict[str, Any] | None:

@@ -6,17 +6,16 @@ May not: learn an arm, or let a review contradict the outcome: counts are correc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from labctl.clock import SECOND
-from labctl.core.detector import as_operations
-from labctl.core.events import Event, Kind
-from labctl.core.trial import CampaignState, State, Trial
+from labctl.core.event_bodies import OperationRecorded
+from labctl.core.record import Record
+from labctl.core.trial import State, Trial
 from labctl.errors import InputError, StateError
 
 RESULTS = ("success", "lost", "safety_stop")
-Operation = dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -26,19 +25,19 @@ class Item:
     """
 
     trial: Trial
-    device: list[Operation] = field(default_factory=list)
+    device: Sequence[OperationRecorded] = ()
     counted: int | None = None
-    reviewed: list[Operation] | None = None
-    detected: list[Operation] = field(default_factory=list)
+    reviewed: Sequence[OperationRecorded] | None = None
+    detected: Sequence[OperationRecorded] = ()
     devices_tell: bool = True  # this campaign's devices report placements
     whose: str = ""  # who says what stands now, for words; the detector or the review unless given
 
     @property
-    def operations(self) -> list[Operation]:
+    def operations(self) -> list[OperationRecorded]:
         """What stands now: the review, else what devices reported, else what the detector found."""
         if self.reviewed is not None:
-            return self.reviewed
-        return self.device if self.devices_tell else [*self.detected, *self.device]
+            return list(self.reviewed)
+        return list(self.device) if self.devices_tell else [*self.detected, *self.device]
 
     @property
     def differences(self) -> list[str]:
@@ -69,32 +68,25 @@ class Item:
         return (t_ns - self.trial.go_ns) / SECOND
 
 
-def queue(state: CampaignState, events: Sequence[Event]) -> list[Item]:
+def queue(record: Record) -> list[Item]:
     """The scored episodes that got to go: those not yet reviewed first, and of these the ones with most differences."""
-    items = {
-        trial.episode: Item(trial)
-        for trial in state.trials.values()
-        if trial.state == State.SCORED and trial.episode is not None and trial.go_ns is not None
-    }
-    for event in events:
-        item = items.get(event.episode or "")
-        if item is None:
-            continue
-        if event.kind == Kind.OPERATION_RECORDED:
-            item.device.append(dict(event.body))
-        elif event.kind == Kind.RECORDING_SEALED and event.body.get("detected") is not None:
-            item.detected = as_operations(event.body["detected"], item.trial.go_ns or 0, item.trial.end_ns or 0)
-        elif event.kind == Kind.ITEM_COUNTED:
-            item.counted = event.body["moved"]
-        elif event.kind == Kind.OPERATIONS_REVIEWED:
-            item.reviewed = [dict(op) for op in event.body["operations"]]
-    telling = any(op["result"] != "safety_stop" for item in items.values() for op in item.device)
-    for item in items.values():
-        item.devices_tell = telling
-    return sorted(items.values(), key=lambda item: (item.reviewed is not None, -len(item.differences)))
+    went = [(trial, episode) for trial, episode in record.scored if episode.go_ns is not None]
+    telling = any(len(episode.operations) > len(episode.stops) for _, episode in went)
+    items = [
+        Item(
+            trial,
+            episode.operations,
+            episode.counted,
+            episode.reviewed,
+            episode.detected or (),
+            devices_tell=telling,
+        )
+        for trial, episode in went
+    ]
+    return sorted(items, key=lambda item: (item.reviewed is not None, -len(item.differences)))
 
 
-def checked(trial: Trial, operations: Sequence[Mapping[str, Any]]) -> list[Operation]:
+def checked(trial: Trial, operations: Sequence[Mapping[str, Any]]) -> list[OperationRecorded]:
     """The operations of a review, in order and numbered. Raises InputError for a time outside the episode, an unknown
     result or counts that are not the outcome's, StateError for a trial that is not scored.
     """

@@ -40,6 +40,11 @@ class Session:
     checks: Mapping[str, bool | str] = field(default_factory=dict)
     handover: str | None = None
 
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """The ids of those who operate."""
+        return tuple(person.id for person in self.people if Role.OPERATOR in person.roles)
+
     def body(self) -> dict[str, Any]:
         """The body of SessionOpened."""
         people = [{"id": person.id, "roles": [str(role) for role in person.roles]} for person in self.people]

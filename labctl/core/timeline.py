@@ -12,9 +12,10 @@ from typing import Literal
 import numpy as np
 
 from labctl.clock import MILLISECOND, SECOND
-from labctl.core.events import Event, Kind
-from labctl.core.interventions import interventions, touch_words
-from labctl.core.switches_taken import switch_words
+from labctl.core.event_bodies import GapBody
+from labctl.core.events import Event, Kind, Touch
+from labctl.core.interventions import Intervention
+from labctl.core.record import Episode
 
 Tone = Literal["quiet", "ready", "go", "good", "bad", "warn"]
 Line = tuple[int, str, str]
@@ -94,30 +95,27 @@ def phase_lane(told: Sequence[Event]) -> list[Mark]:
     return _in_order([Mark(moment(event), *PHASES[event.kind]) for event in told if event.kind in PHASES])
 
 
-def operation_lane(told: Sequence[Event]) -> list[Mark]:
+def operation_lane(episode: Episode) -> list[Mark]:
     """From go on, what became of each item; the interval of an item ends when it was moved or lost.
 
     What is left between the last of them and the end is one more interval, warning.
     """
-    go = next((moment(event) for event in told if event.kind == Kind.GO), None)
-    if go is None:
+    if episode.go_ns is None:
         return []
-    marks, since = [], go
-    for event in (event for event in told if event.kind == Kind.OPERATION_RECORDED):
-        word, tone = RESULTS.get(event.body["result"], (str(event.body["result"]), "warn"))
-        until = moment(event)
-        marks.append(Mark(since, f"{event.body['op_index'] + 1} {word} {(until - since) / SECOND:.1f} s", tone))
+    marks, since, end = [], episode.go_ns, episode.end_ns
+    for operation in episode.operations:
+        word, tone = RESULTS.get(operation["result"], (str(operation["result"]), "warn"))
+        until = operation["t_ns"]
+        marks.append(Mark(since, f"{operation['op_index'] + 1} {word} {(until - since) / SECOND:.1f} s", tone))
         since = until
-    end = next((moment(event) for event in told if event.kind == Kind.EPISODE_ENDED), None)
     if end is None or end - since > MILLISECOND:
         left = "" if end is None else f"{(end - since) / SECOND:.1f} s without a move"
         marks.append(Mark(since, left, "warn"))
     return [*marks, Mark(end, "")] if end is not None else marks
 
 
-def intervention_lane(told: Sequence[Event]) -> list[Mark]:
+def intervention_lane(touches: Sequence[Intervention]) -> list[Mark]:
     """What a person's hand did while the episode ran, by kind; blank where it did nothing."""
-    touches = [touch for own in interventions(told).values() for touch in own]
     edges = sorted({at for touch in touches for at in (touch.from_ns, touch.to_ns) if at is not None})
     marks = []
     for at in edges:
@@ -126,10 +124,11 @@ def intervention_lane(told: Sequence[Event]) -> list[Mark]:
     return marks
 
 
-def instruction_lane(told: Sequence[Event]) -> list[Mark]:
+def instruction_lane(episode: Episode) -> list[Mark]:
     """The switches of the instruction, each from when the controller took it to the next or the end."""
-    marks = [Mark(moment(e), switch_words(e.body), "ready") for e in told if e.kind == Kind.INSTRUCTION_SWITCHED]
-    ends = [Mark(moment(event), "") for event in told if event.kind == Kind.EPISODE_ENDED]
+    taken = episode.switches
+    marks = [Mark(switch.t_ns, _switch_text(switch.name, switch.instruction), "ready") for switch in taken]
+    ends = [] if episode.end_ns is None else [Mark(episode.end_ns, "")]
     return [*marks, *ends] if marks else []
 
 
@@ -183,15 +182,15 @@ def within(marks: Sequence[Mark], first_ns: int, last_ns: int) -> list[Mark]:
     return [*kept, *(mark for mark in marks if first_ns < mark.t_ns <= last_ns)]
 
 
-def recorded_gaps(told: Iterable[Event], end_ns: int) -> dict[str, list[tuple[int, int, str]]]:
+def recorded_gaps(gaps: Iterable[GapBody], end_ns: int) -> dict[str, list[tuple[int, int, str]]]:
     """{stream: [(from_ns, to_ns, label)]} of the gaps the journal states; one without an end lasts until end_ns."""
     found: dict[str, list[tuple[int, int, str]]] = {}
-    for event in told:
-        body = event.body
-        if event.kind == Kind.GAP and body.get("from_ns") is not None:
-            until = max(int(body["to_ns"] or end_ns), int(body["from_ns"]) + 1)
-            lost = f"{body['lost']} lost: " if body.get("lost") else ""
-            found.setdefault(str(body["stream"]), []).append((int(body["from_ns"]), until, f"{lost}{body['why']}"))
+    for gap in gaps:
+        from_ns, number = gap.get("from_ns"), gap.get("lost")
+        if from_ns is not None:
+            until = max(gap["to_ns"] or end_ns, from_ns + 1)
+            lost = f"{number} lost: " if number else ""
+            found.setdefault(gap["stream"], []).append((from_ns, until, f"{lost}{gap['why']}"))
     return found
 
 
@@ -230,9 +229,11 @@ def _words(event: Event) -> str:
             word = RESULTS.get(body["result"], (str(body["result"]), ""))[0]
             return f"item {body['op_index'] + 1} {word}{_because(body.get('cause'))}"
         case Kind.INTERVENTION_BEGAN | Kind.INTERVENTION_ENDED:
-            return touch_words(body, ended=event.kind == Kind.INTERVENTION_ENDED)
+            kind = str(body.get("kind", Touch.OTHER)).replace("_", " ")
+            note = f" ({body['note']})" if body.get("note") else ""
+            return f"intervention {'over' if event.kind == Kind.INTERVENTION_ENDED else 'begins'}: {kind}{note}"
         case Kind.INSTRUCTION_SWITCHED:
-            return switch_words(body)
+            return _switch_text(body["name"], body["instruction"])
         case Kind.EPISODE_ENDED:
             return f"ended: {str(body['reason']).replace('_', ' ')}"
         case Kind.GAP:
@@ -259,6 +260,10 @@ def _words(event: Event) -> str:
             return "armed"
     words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in str(event.kind))
     return words.strip()
+
+
+def _switch_text(name: str, instruction: str) -> str:
+    return f"switch {name}: {instruction}"
 
 
 def _because(why: object) -> str:

@@ -83,7 +83,7 @@ def episode_row(recording: Recording) -> dict[str, Any]:
         "anchor_ns": recording.anchor[0],
         "anchor_wall_ns": recording.anchor[1],
         "wall_drift_s": recording.drift_ns / SECOND,
-        "gaps": len(recording.gaps()),
+        "gaps": len(recording.episode.gaps),
     }
 
 
@@ -98,7 +98,7 @@ def _event_rows(recording: Recording, selection: Selection) -> list[dict[str, An
             "who": event.who,
             "body": json.dumps(recording.body(event, selection), ensure_ascii=False, sort_keys=True),
         }
-        for event in recording.events
+        for event in recording.episode.events
     ]
 
 

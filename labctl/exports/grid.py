@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from labctl.clock import MILLISECOND, SECOND
+from labctl.core.event_bodies import GapBody
 
 SLACK = 1.25  # periods of a stream that a sample may be moved by: what a lost sample or two ask for, not more
 
@@ -72,15 +73,14 @@ def default_bound_ns(rate_hz: float, fps: int) -> int:
     return round(SLACK * SECOND * max(1 / rate_hz, 0.5 / fps))
 
 
-def overlapping(gaps: Sequence[Mapping[str, object]], stream: str, from_ns: int, to_ns: int) -> int:
+def overlapping(gaps: Sequence[GapBody], stream: str, from_ns: int, to_ns: int) -> int:
     """The longest stretch, ns, that the journal says is missing of a stream between two times; 0 when none is."""
     longest = 0
     for gap in gaps:
-        if gap.get("stream") != stream:
+        if gap["stream"] != stream:
             continue
         begin, end = gap.get("from_ns"), gap.get("to_ns")
-        begin = from_ns if begin is None else int(str(begin))
-        end = to_ns if end is None else int(str(end))
+        begin, end = from_ns if begin is None else begin, to_ns if end is None else end
         longest = max(longest, min(end, to_ns) - max(begin, from_ns))
     return longest
 

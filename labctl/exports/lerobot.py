@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from labctl.clock import MILLISECOND, SECOND
-from labctl.core.switches_taken import taken
 from labctl.errors import InputError, StateError
 from labctl.exports import statistics
 from labctl.exports.grid import milliseconds
@@ -103,7 +102,7 @@ def _tasks(found: Plan, first: str) -> tuple[list[str], np.ndarray]:
     """The tasks of an episode, that of go first, and the place of each frame's: a switch counts from when it was taken
     (n,).
     """
-    switches = taken(found.recording.events).get(found.recording.chosen.episode, [])
+    switches = found.recording.episode.switches
     at_ns = np.array([switch.t_ns for switch in switches], np.int64)
     return [first, *(switch.instruction for switch in switches)], np.searchsorted(at_ns, found.t_ns[:-1], side="right")
 

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from labctl.clock import MILLISECOND, SECOND
-from labctl.core.interventions import interventions, spans
+from labctl.core.interventions import spans
 from labctl.core.projection import project
 from labctl.errors import StateError
 from labctl.exports.grid import Offset, default_bound_ns, first_frame, grid, held, offset, overlapping
@@ -114,7 +114,7 @@ def plan(recording: Recording, terms: Terms) -> Plan:
         if len(light_ns):
             nearest = offsets[-1].nearest
             taken[camera], places[camera] = light_ns[nearest], places[camera][nearest]
-    missing = overlapping(recording.gaps(), ACTION, start_ns, recording.end_ns) if ACTION in needed else 0
+    missing = overlapping(recording.episode.gaps, ACTION, start_ns, recording.end_ns) if ACTION in needed else 0
     return Plan(recording, t_ns, tuple(offsets), places, taken, missing)
 
 
@@ -158,8 +158,7 @@ def features(found: Plan, terms: Terms, moved_s: Sequence[float]) -> dict[str, F
         made["labctl.capture_time"] = Feature(times if len(cameras) > 1 else times[:, 0], cameras, "s")
     since_go = made["labctl.since_go"].values
     moved = np.searchsorted(np.asarray(moved_s, float), since_go, side="right")
-    touches = interventions(recording.events).get(recording.chosen.episode, [])
-    touched = spans(touches, recording.go_ns, recording.end_ns)
+    touched = spans(recording.episode.interventions, recording.go_ns, recording.end_ns)
     inside = np.any([(frames >= start) & (frames <= until) for start, until in touched], axis=0) if touched else 0
     made["labctl.intervention"] = Feature(np.zeros(len(frames), np.int64) + inside, unit="1")
     made["labctl.items_moved"] = Feature(moved.astype(np.int64), unit="1")

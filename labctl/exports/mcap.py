@@ -208,7 +208,7 @@ def _lines(recording: Recording, selection: Selection) -> Iterator[tuple[int, fo
 
 def _journal(recording: Recording, selection: Selection) -> Iterator[tuple[int, foxglove.Json]]:
     """What the journal says, entry by entry, when it was written."""
-    for event in recording.events:
+    for event in recording.episode.events:
         entry = {"seq": event.seq, "kind": event.kind, "who": event.who, "body": recording.body(event, selection)}
         yield int(recording.wall(np.array([event.at_ns]))[0]), entry
 

@@ -5,7 +5,6 @@ May not: hand out a stream that the selection hides, resample, or write anything
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,8 +13,10 @@ from typing import Any, Self
 import numpy as np
 
 from labctl.clock import wall_ns
-from labctl.core.events import Event, Kind
+from labctl.core.events import Event
 from labctl.core.projection import capture_ns
+from labctl.core.record import Episode
+from labctl.core.record_fold import record_of
 from labctl.core.timeline import attempt
 from labctl.devices import StreamSpec
 from labctl.errors import BrokenRecord
@@ -48,13 +49,14 @@ class Pictures:
 class Recording:
     """One episode. `anchor` pairs the host's clock with the wall: (ns, ns since 1970). Times are host ns.
 
-    `events` are its own, `told` those with what staged it and the holds that came up meanwhile.
+    `episode` is what the journal records of it, `told` its entries with what staged it and the holds that came up
+    meanwhile.
     """
 
     chosen: Chosen
     specs: tuple[StreamSpec, ...]  # of the columns that are shown
     pictures: Mapping[str, Pictures]
-    events: tuple[Event, ...]
+    episode: Episode
     told: tuple[Event, ...]
     go_ns: int
     end_ns: int
@@ -77,17 +79,14 @@ class Recording:
     @property
     def drift_ns(self) -> int:
         """How far the wall clock went against the host's from the first event of the episode to its end."""
-        last = next(event for event in self.events if event.kind == Kind.EPISODE_ENDED)
-        same_boot = last.boot == self.events[0].boot
-        return wall_ns(last.wall) - int(self.wall(np.array([last.at_ns]))[0]) if same_boot else 0
+        last = self.episode.ended
+        if last is None or last.boot != self.episode.revealed.boot:
+            return 0
+        return wall_ns(last.wall) - int(self.wall(np.array([last.mono_ns]))[0])
 
     def body(self, event: Event, selection: Selection) -> dict[str, Any]:
         """What an event of this episode says, as it may be exported."""
         return selection.body(event, {spec.name for spec in self.specs})
-
-    def gaps(self) -> list[Mapping[str, Any]]:
-        """What the journal says is missing: stream, from_ns, to_ns, lost, why."""
-        return [event.body for event in self.events if event.kind == Kind.GAP]
 
 
 def _narrowed(spec: StreamSpec, kept: Sequence[int]) -> StreamSpec:
@@ -103,11 +102,8 @@ class Recordings:
         self._folder = campaign.folder
         self._selection = selection
         self._latency_s = {camera.name: camera.latency_s for camera in campaign.cell.camera}
-        self._events: dict[str, list[Event]] = defaultdict(list)
-        self._all = campaign.events()
-        for event in self._all:
-            if event.episode:
-                self._events[event.episode].append(event)
+        self._events = campaign.events()
+        self._record = record_of(self._events, campaign.state)
         self._store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
 
     def __enter__(self) -> Self:
@@ -118,9 +114,8 @@ class Recordings:
 
     def of(self, chosen: Chosen) -> Recording:
         """The recording of an episode. Raises BrokenRecord when the journal says of it less than a scored one has."""
-        events = self._events[chosen.episode]
-        trial = chosen.trial
-        started = next((event for event in events if event.kind == Kind.EPISODE_STARTED), None)
+        episode = self._record.episodes[chosen.episode]
+        trial, started = chosen.trial, episode.started
         if started is None or trial.end_ns is None:
             raise BrokenRecord(f"episode {chosen.episode} is scored but has no start or no end; see: labctl verify")
         stored = [spec for spec in self._store.streams(chosen.episode) if self._selection.shows(spec)]
@@ -129,41 +124,35 @@ class Recordings:
         return Recording(
             chosen=chosen,
             specs=specs,
-            pictures=self._pictures(chosen.episode, events, specs),
-            events=tuple(events),
-            told=tuple(attempt(self._all, chosen.episode)),
-            go_ns=trial.go_ns if trial.go_ns is not None else started.at_ns,
+            pictures=self._pictures(episode, specs),
+            episode=episode,
+            told=tuple(attempt(self._events, chosen.episode)),
+            go_ns=trial.go_ns if trial.go_ns is not None else started.mono_ns,
             end_ns=trial.end_ns,
-            anchor=(started.at_ns, wall_ns(started.wall)),
+            anchor=(started.mono_ns, wall_ns(started.wall)),
             _store=self._store,
             _columns=columns,
         )
-
-    def sealed(self, chosen: Chosen) -> Mapping[str, Any]:
-        """The body of the episode's RecordingSealed: how much there is of it, and its videos."""
-        bodies = [event.body for event in self._events[chosen.episode] if event.kind == Kind.RECORDING_SEALED]
-        return bodies[-1] if bodies else {"streams": {}, "videos": {}}
 
     def stored_bytes(self) -> tuple[int, int]:
         """(bytes of all shown samples as plain numbers, bytes of all video files) of the selection's episodes."""
         samples = videos = 0
         for chosen in self._selection.episodes:
-            sealed = self.sealed(chosen)
+            episode = self._record.episodes[chosen.episode]
             shown = {spec.name: len(spec.columns) + 2 for spec in self._store.streams(chosen.episode)}
-            samples += sum(8 * entry["n"] * shown.get(name, 0) for name, entry in sealed["streams"].items())
-            files = [self._folder / video["file"] for video in sealed["videos"].values()]
+            samples += sum(8 * entry["n"] * shown.get(name, 0) for name, entry in episode.streams.items())
+            files = [self._folder / video["file"] for video in episode.videos.values()]
             videos += sum(path.stat().st_size for path in files if path.is_file())
         return samples, videos
 
-    def _pictures(self, episode: str, events: Sequence[Event], specs: Sequence[StreamSpec]) -> dict[str, Pictures]:
-        sealed = [event.body["videos"] for event in events if event.kind == Kind.RECORDING_SEALED]
+    def _pictures(self, episode: Episode, specs: Sequence[StreamSpec]) -> dict[str, Pictures]:
         indexed = {spec.name: list(spec.columns) for spec in specs}
         found = {}
-        for camera, video in (sealed[-1] if sealed else {}).items():
+        for camera, video in episode.videos.items():
             columns = indexed.get(CAMERA + camera)
             if columns is None or not video["frames"]:
                 continue
-            t_ns, values = self._store.read(episode, CAMERA + camera)
+            t_ns, values = self._store.read(episode.id, CAMERA + camera)
             path = self._folder / video["file"]
             if not path.is_file():
                 raise BrokenRecord(f"the video {path} is missing; `labctl verify` says what else is")

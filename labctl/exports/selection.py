@@ -14,7 +14,8 @@ from typing import Any
 from labctl import __version__
 from labctl.core.design import drbg
 from labctl.core.events import Event, Kind
-from labctl.core.trial import CampaignState, Phase, State, Trial
+from labctl.core.record import Record
+from labctl.core.trial import Phase, Trial
 from labctl.devices import StreamSpec
 from labctl.errors import InputError, StateError
 from labctl.reporting.operations_table import Row, filter_rows, operations, told_of
@@ -83,21 +84,21 @@ def select(campaign: Campaign, where: Sequence[str] = (), for_arm: str | None = 
     Raises StateError without a scored episode or for `for_arm` before unblinding, InputError for an unknown arm or a
     `where` that no episode fits.
     """
-    events, state = campaign.events(), campaign.state
-    rows = operations(events)
+    record = campaign.record()
+    rows = operations(record)
     name = campaign.folder.name
     if not rows:
         raise StateError(f"campaign {name} has no scored episode yet; nothing was written")
-    unblinding = next((event for event in events if event.kind == Kind.CAMPAIGN_UNBLINDED), None)
+    unblinding = record.unblinding
     names: dict[str, str] = {}
     if for_arm is not None:
-        names = _mask_names(name, state, unblinding, for_arm)
-    kept, told = rows, told_of(state)
+        names = _mask_names(name, record, for_arm)
+    kept, told = rows, told_of(record)
     for condition in where:
         kept = filter_rows(kept, condition, told) if kept else kept
-    episodes = _chosen(kept, state, unblinding, told)
+    episodes = _chosen(kept, record, told)
     if for_arm is not None and unblinding is not None:
-        kept = _mask_rows(kept, names, for_arm, unblinding.body["secret_hex"])
+        kept = _mask_rows(kept, names, for_arm, unblinding["secret_hex"])
         episodes = [chosen for chosen in episodes if chosen.arm == for_arm]
     if not kept:
         raise InputError(f"no episode of {name} has {' and '.join(where)}; nothing was written")
@@ -106,17 +107,18 @@ def select(campaign: Campaign, where: Sequence[str] = (), for_arm: str | None = 
     return selection
 
 
-def _mask_names(name: str, state: CampaignState, unblinding: Event | None, for_arm: str) -> dict[str, str]:
+def _mask_names(name: str, record: Record, for_arm: str) -> dict[str, str]:
     """Each arm's name -> what an export for `for_arm` calls it. The order of the others is drawn anew for every arm."""
+    unblinding, phase = record.unblinding, record.state.phase
     if unblinding is None:
         raise StateError(
-            f"--for-arm {for_arm}: campaign {name} is {state.phase} and its arms are sealed; "
-            f"{STEPS.get(state.phase, 'unblind')} it first, or export without --for-arm"
+            f"--for-arm {for_arm}: campaign {name} is {phase} and its arms are sealed; "
+            f"{STEPS.get(phase, 'unblind')} it first, or export without --for-arm"
         )
-    arms = sorted({slot["arm"] for slot in unblinding.body["schedule"]})
+    arms = sorted(set(record.arms.values()))
     if for_arm not in arms:
         raise InputError(f"--for-arm {for_arm}: campaign {name} has no such arm; its arms are: {', '.join(arms)}")
-    secret = bytes.fromhex(unblinding.body["secret_hex"])
+    secret = bytes.fromhex(unblinding["secret_hex"])
     others = sorted((arm for arm in arms if arm != for_arm), key=lambda arm: drbg(secret, f"mask:{for_arm}:{arm}"))
     return {for_arm: for_arm} | {arm: f"other-{number}" for number, arm in enumerate(others, 1)}
 
@@ -145,15 +147,13 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     return re.sub(f"(?<![A-Za-z0-9])(?:{words})(?![A-Za-z0-9])", lambda m: same[m[0].lower()], value, flags=re.I)
 
 
-def _chosen(
-    rows: Sequence[Row], state: CampaignState, unblinding: Event | None, told: Mapping[str, Mapping[str, str]]
-) -> list[Chosen]:
-    arms = {slot["trial"]: slot["arm"] for slot in unblinding.body["schedule"]} if unblinding else {}
+def _chosen(rows: Sequence[Row], record: Record, told: Mapping[str, Mapping[str, str]]) -> list[Chosen]:
+    arms = record.arms
     objects = {row["episode"]: row["object"] for row in rows}
     return [
-        Chosen(trial.episode, trial, arms.get(trial.id), told[trial.episode]["outcome"], objects[trial.episode])
-        for trial in state.trials.values()
-        if trial.state == State.SCORED and trial.episode is not None and trial.episode in objects
+        Chosen(episode.id, trial, arms.get(trial.id), told[episode.id]["outcome"], objects[episode.id])
+        for trial, episode in record.scored
+        if episode.id in objects
     ]
 
 

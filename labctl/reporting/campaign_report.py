@@ -12,15 +12,17 @@ from typing import Any
 
 from labctl.config.interim_analyses import looks_after
 from labctl.config.protocol_schema import Protocol, parse_protocol
-from labctl.core.events import Event
+from labctl.core.event_bodies import CampaignUnblinded
 from labctl.core.label_streams import label_facts, witnesses
 from labctl.core.practised import practice_before, rule_of
-from labctl.core.trial import CampaignState, Phase, State
+from labctl.core.record import Record
+from labctl.core.record_fold import record_of
+from labctl.core.trial import CampaignState, State
 from labctl.errors import StateError
 from labctl.reporting.answer_times import answer_times
 from labctl.reporting.clip_cutting import clips
-from labctl.reporting.facts import Told, facts, gather, refuse_mixed
-from labctl.reporting.measures import taken_over, touched_by_arm, traces_of, watched
+from labctl.reporting.facts import facts, refuse_mixed
+from labctl.reporting.measures import touched_by_arm, traces_of, watched
 from labctl.reporting.operations_table import operations
 from labctl.store.campaign import Campaign
 from labctl.store.ledger import Ledger
@@ -51,27 +53,26 @@ def report_campaign(
     stream of labels that nobody recorded.
     """
     say("1/4 the record is verified")
-    events = read_events_or_refuse(folder)
+    record = record_of(read_events_or_refuse(folder))
     with Campaign.open(folder) as campaign:
-        _refuse_blind(campaign.state, folder)
-        told = gather(events)
-        refuse_mixed(told, folder.name)
-        stream = label_facts(labels, witnesses(events, campaign.state))
-        rows = operations(events, labels=labels)
+        unblinding = _opened_seal(record, folder)
+        refuse_mixed(record, folder.name)
+        stream = label_facts(labels, witnesses(record))
+        rows = operations(record, labels=labels)
         protocol = parse_protocol(Ledger.open(folder).protocol_text(), "protocol.toml")
-        lab = _lab(campaign, protocol, told, out)
+        lab = _lab(campaign, protocol, record, out)
         names = [arm.name for arm in protocol.arm]
         lab["labels"] = stream
-        links = opened_links(campaign.opened, told.unblinded)
+        links = opened_links(campaign.opened, unblinding)
         lab["notes"] = [link_note(link, folder.name) for link in links]
         if pairing is not None:
             link = next(link for link in links if link.campaign == pairing.link["campaign"])
             _add_linked(lab, pairing.earlier, link, rows, protocol, labels, (boot, seed))
-        lab["interventions"] = touched_by_arm(events, rows, campaign.state, told.arms, names)
+        lab["interventions"] = touched_by_arm(record, rows, names)
         human = {arm.name for arm in protocol.arm if arm.kind == "human"}
-        lab["stress"] = _stress(campaign, events, told, names, rows, human)
-        trials = {trial for trial, arm in told.arms.items() if arm in human}
-        lab["practice"] = _practice(events, campaign.opened, trials)
+        lab["stress"] = _stress(campaign, record, names, rows, human)
+        trials = {trial for trial, arm in record.arms.items() if arm in human}
+        lab["practice"] = _practice(record, trials)
         analysis = protocol.analysis
     say("2/4 clips are cut")
     cut = clips(folder, lab["episodes"])
@@ -99,7 +100,7 @@ def report_linked(
     pairing = pair_up(folders)
     for folder in folders:
         with Campaign.open(folder) as campaign:
-            _refuse_blind(campaign.state, folder)
+            _opened_seal(campaign.record(), folder)
     sizes = {"boot": boot, "perm": perm, "seed": seed}
     return report_campaign(pairing.later, out, labels=labels, say=say, pairing=pairing, **sizes)
 
@@ -116,14 +117,13 @@ def _add_linked(
     """Put the linked comparison into `lab`; what is provisional of the earlier campaign is so of this report."""
     from labctl.analysis.episodes import linked as pairs
 
-    events = read_events_or_refuse(earlier)
-    told = gather(events)
-    refuse_mixed(told, earlier.name)
+    record = record_of(read_events_or_refuse(earlier))
+    refuse_mixed(record, earlier.name)
+    label_facts(labels, witnesses(record))
     with Campaign.open(earlier) as campaign:
-        label_facts(labels, witnesses(events, campaign.state))
-        before = facts(campaign.state, told, [], alpha=lab["alpha"], robot=campaign.cell.robot.driver)
+        before = facts(record, [], alpha=lab["alpha"], robot=campaign.cell.robot.driver)
     boot, seed = sizes
-    one = pairs.CampaignTable(link.campaign, operations(events, labels=labels), before["kind"])
+    one = pairs.CampaignTable(link.campaign, operations(record, labels=labels), before["kind"])
     two = pairs.CampaignTable(lab["campaign"], rows, lab["kind"])
     tau = protocol.analysis.tau_s
     found = pairs.linked_pairs(one, two, link.anchors, tau=tau, alpha=lab["alpha"], seed=seed, boot=boot)
@@ -132,10 +132,12 @@ def _add_linked(
     lab["provisional_why"] += [f"{link.campaign}: {why}" for why in before["provisional_why"]]
 
 
-def _refuse_blind(state: CampaignState, folder: Path) -> None:
-    if state.phase != Phase.UNBLINDED:
+def _opened_seal(record: Record, folder: Path) -> CampaignUnblinded:
+    if record.unblinding is None:
+        state = record.state
         steps = {"open": "close, freeze and unblind", "closed": "freeze and unblind", "reviewed": "freeze and unblind"}
         raise StateError(f"campaign {folder.name} is {state.phase}; {steps.get(str(state.phase), 'unblind')} it first")
+    return record.unblinding
 
 
 def report_table(
@@ -182,24 +184,25 @@ def _write(
     return build_report(result, rows, out, lab=lab, title=title, files=files, supplement=more).html
 
 
-def _lab(campaign: Campaign, protocol: Protocol, told: Told, out: Path) -> dict[str, Any]:
+def _lab(campaign: Campaign, protocol: Protocol, record: Record, out: Path) -> dict[str, Any]:
     arms = [arm.name for arm in protocol.arm]
-    alpha, look = judged_at(campaign.state, protocol)
-    lab = facts(campaign.state, told, arms, alpha=alpha, robot=campaign.cell.robot.driver)
+    alpha, look = judged_at(record.state, protocol)
+    lab = facts(record, arms, alpha=alpha, robot=campaign.cell.robot.driver)
     lab["look"] = look
     if look and look.startswith("not a planned look"):
         lab["deviations"].insert(0, look)
-    lab["answer_times"] = _answer_times(campaign, protocol, told)
+    lab["answer_times"] = _answer_times(campaign, protocol, record)
     for episode in lab["episodes"]:
         episode["video"] = [os.path.relpath(campaign.folder / video, out.resolve()) for video in episode["video"]]
     return lab
 
 
-def _answer_times(campaign: Campaign, protocol: Protocol, told: Told) -> list[dict[str, Any]]:
+def _answer_times(campaign: Campaign, protocol: Protocol, record: Record) -> list[dict[str, Any]]:
     """How fast each arm started and was answered, over every episode, scored or not."""
     arms = [arm.name for arm in protocol.arm]
-    went = {episode: told.arms[t.id] for t in campaign.state.trials.values() for episode in t.episodes}
-    openings = told.unblinded.get("openings") or []
+    of = record.arms
+    went = {episode: of[t.id] for t in record.state.trials.values() for episode in t.episodes}
+    openings = (record.unblinding or {}).get("openings") or []
     begun = {opening["episode"]: opening["value"] for opening in openings if opening["field"] == "start_up"}
     store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
     people = {arm.name for arm in protocol.arm if arm.kind == "human"}
@@ -211,8 +214,7 @@ def _answer_times(campaign: Campaign, protocol: Protocol, told: Told) -> list[di
 
 def _stress(
     campaign: Campaign,
-    events: Sequence[Event],
-    told: Told,
+    record: Record,
     arms: list[str],
     rows: Sequence[Mapping[str, Any]],
     human: Collection[str],
@@ -224,19 +226,18 @@ def _stress(
 
     store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
     try:
-        without = taken_over(events)
-        found = traces_of(store, campaign.state, told.arms, without)
+        found = traces_of(store, record)
     finally:
         store.close()
     episodes = [stress.episode_stress(stress.Traces(**one)) for one in found]
     made = {"rate_hz": stress.RATE_HZ, "arms": stress.arm_stress(episodes, arms), "episodes": episodes}
-    made["taken_over"] = sorted(without)
+    made["taken_over"] = sorted(name for name, episode in record.episodes.items() if episode.taken_over)
     switches = campaign.opened.get("switches")
     if switches:
         from labctl.analysis.episodes import adaptability as adapt
 
         names = [switch["name"] for switch in switches]
-        after = [adapt.after_switches(adapt.Watched(**one), names) for one in watched(found, events, rows, human)]
+        after = [adapt.after_switches(adapt.Watched(**one), names) for one in watched(found, record, rows, human)]
         entries = [one for episode in after for one in episode]
         by_arm = adapt.by_arm(entries, arms, names)
         made["adaptability"] = {"switches": [dict(one) for one in switches], "arms": by_arm, "episodes": entries}
@@ -246,15 +247,15 @@ def _stress(
 def practised(folder: Path) -> dict[str, Any]:
     """{rule, people}: everything that was practised beside a campaign, and who is at the plateau."""
     with Campaign.open(folder) as campaign:
-        return _practice(campaign.events(), campaign.opened, ())
+        return _practice(campaign.record(), ())
 
 
-def _practice(events: Sequence[Event], opened: Mapping[str, Any], human: Collection[str]) -> dict[str, Any]:
+def _practice(record: Record, human: Collection[str]) -> dict[str, Any]:
     """What teleoperators practised before the reference, and whether they reached the plateau. human: its trials."""
     from labctl.analysis.episodes import operators
 
-    entries = practice_before(events, human)
-    rule = rule_of(opened)
+    entries = practice_before(record, human)
+    rule = rule_of(record.state.opened)
     found = operators.practised(entries, last=rule["last"], within=rule["within"])
     return {"rule": rule, "people": found}
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from labctl.clock import SECOND
 from labctl.core.clip_choice import ClipKind, choose
-from labctl.core.events import Kind
 from labctl.core.projection import previous_index
+from labctl.core.record import Episode
 from labctl.core.trial import Phase
 from labctl.errors import StateError
 from labctl.store.campaign import Campaign
@@ -57,14 +57,15 @@ def clips(folder: Path, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
     with Campaign.open(folder) as campaign:
         if campaign.state.phase != Phase.UNBLINDED:
             raise StateError(f"campaign {folder.name} is {campaign.state.phase}; clips name arms, so unblind it first")
-        spans = _spans(campaign)
+        record = campaign.record()
         store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
         try:
             for number, choice in enumerate(choose(rows)):
-                camera, source = _source(campaign, store, choice.episode)
-                if source is None or choice.episode not in spans:
+                episode = record.episodes[choice.episode]
+                camera, source = _source(campaign, store, episode)
+                if source is None or episode.go_ns is None or episode.end_ns is None:
                     continue
-                start, end, speed = window(choice.kind, *spans[choice.episode], source.t_ns)
+                start, end, speed = window(choice.kind, episode.go_ns, episode.end_ns, source.t_ns)
                 said = {"arm": choice.arm, "kind": choice.kind, "episode": choice.episode, "why": choice.why}
                 file = f"clips/{number:02d}-{choice.kind}-{choice.episode}.mp4"
                 data = cut(source, start, end, speed)
@@ -74,26 +75,13 @@ def clips(folder: Path, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
     return made
 
 
-def _spans(campaign: Campaign) -> dict[str, tuple[int, int]]:
-    """Go and end (ns) of every episode that had both."""
-    went: dict[str, int] = {}
-    found = {}
-    for event in campaign.events():
-        if event.kind == Kind.GO and event.episode:
-            went[event.episode] = int(event.body["go_ns"])
-        elif event.kind == Kind.EPISODE_ENDED and event.episode in went:
-            found[event.episode] = (went[event.episode], int(event.body["end_ns"]))
-    return found
-
-
-def _source(campaign: Campaign, store: TraceStore, episode: str) -> tuple[str, Source | None]:
+def _source(campaign: Campaign, store: TraceStore, episode: Episode) -> tuple[str, Source | None]:
     """The episode's video by the first camera of the cell that filmed it, if any did."""
-    sealed = [e.body["videos"] for e in campaign.events() if e.kind == Kind.RECORDING_SEALED and e.episode == episode]
     for camera in (camera.name for camera in campaign.cell.camera):
-        entry = (sealed[-1] if sealed else {}).get(camera)
+        entry = episode.videos.get(camera)
         if entry and entry["frames"]:
-            spec = next(spec for spec in store.streams(episode) if spec.name == f"camera/{camera}")
-            _, values = store.read(episode, spec.name)
+            spec = next(spec for spec in store.streams(episode.id) if spec.name == f"camera/{camera}")
+            _, values = store.read(episode.id, spec.name)
             column = {name: values[:, i] for i, name in enumerate(spec.columns)}
             if len(values):
                 return camera, Source(campaign.folder / entry["file"], column["pts_us"], column["host_ns"])

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 
 from labctl.clock import SECOND
-from labctl.core.events import Event, Touch
-from labctl.core.interventions import Ran, by_arm, interventions
-from labctl.core.switches_taken import taken
-from labctl.core.trial import CampaignState, Phase, State
+from labctl.core.interventions import Ran, by_arm
+from labctl.core.record import Record
 from labctl.errors import LabctlError, StateError
 from labctl.store.traces import TraceStore
 
@@ -22,28 +20,22 @@ POLICY, ACTION = "policy", "arm/action"
 QUESTION = ("capture_ns", "request_ns", "first_ns", "executed")
 
 
-def touched_by_arm(
-    events: Sequence[Event],
-    rows: Sequence[Mapping[str, Any]],
-    state: CampaignState,
-    went: Mapping[str, str],
-    arms: Sequence[str],
-) -> list[dict[str, Any]]:
+def touched_by_arm(record: Record, rows: Sequence[Mapping[str, Any]], arms: Sequence[str]) -> list[dict[str, Any]]:
     """`interventions.by_arm` of the scored episodes that got to go. rows: the operations table, which says when items
-    were moved; went: trial -> arm.
+    were moved.
     """
-    touches, moved = interventions(events), success_times(rows)
+    of, moved = record.arms, success_times(rows)
     return by_arm(
         (
             Ran(
-                went[trial.id],
-                touches.get(trial.episode, ()),
-                trial.go_ns,
-                trial.end_ns,
-                [trial.go_ns + round(at_s * SECOND) for at_s in moved.get(trial.episode, ())],
+                of[episode.trial],
+                episode.interventions,
+                episode.go_ns,
+                episode.end_ns,
+                [episode.go_ns + round(at_s * SECOND) for at_s in moved.get(episode.id, ())],
             )
-            for trial in state.trials.values()
-            if trial.state == State.SCORED and trial.episode and trial.go_ns is not None and trial.end_ns is not None
+            for _, episode in record.scored
+            if episode.go_ns is not None and episode.end_ns is not None
         ),
         arms,
     )
@@ -61,14 +53,14 @@ def success_times(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
 
 def watched(
     episodes: Sequence[Mapping[str, Any]],
-    events: Sequence[Event],
+    record: Record,
     rows: Sequence[Mapping[str, Any]],
     people: Collection[str],
 ) -> list[dict[str, Any]]:
     """Episodes of `traces_of` as the arguments of `analysis.adaptability.Watched`: when items were moved, by rows of
     the operations table, and when their controllers took each switch. people: arms that no policy drives.
     """
-    moved, took = success_times(rows), taken(events)
+    moved = success_times(rows)
     cut = {row["episode"] for row in rows if row["kind"] == "censored"}
     found = []
     for one in episodes:
@@ -76,47 +68,37 @@ def watched(
         own["spent"] = one["episode"] not in cut
         moved_ns = (one["go_ns"] + round(at_s * SECOND) for at_s in moved.get(one["episode"], ()))
         own["moved_ns"] = [min(at_ns, one["end_ns"]) for at_ns in moved_ns]  # rows are rounded to 1 us
-        own["taken_ns"] = {switch.name: switch.t_ns for switch in took.get(one["episode"], ())}
+        own["taken_ns"] = {switch.name: switch.t_ns for switch in record.episodes[one["episode"]].switches}
         if "request_ns" in one and one["arm"] not in people:
             own["request_ns"] = one["request_ns"]
         found.append(own)
     return found
 
 
-def taken_over(events: Sequence[Event]) -> set[str]:
-    """The episodes in which a person drove the arm in a controller's place: their traces are not the arm's alone."""
-    touches = interventions(events)
-    return {episode for episode, own in touches.items() if any(touch.kind == Touch.TAKE_OVER for touch in own)}
-
-
-def traces_of(
-    store: TraceStore, state: CampaignState, went: Mapping[str, str], without: Collection[str] = ()
-) -> list[dict[str, Any]]:
+def traces_of(store: TraceStore, record: Record) -> list[dict[str, Any]]:
     """Questions and sent targets of every scored episode that got to go, as the arguments of `analysis.stress.Traces`.
-    without: episodes that are left out.
+    Episodes that a person took over are left out.
 
     Raises StateError before unblinding: timing tells arms apart. Streams that are not there, or hold a damaged chunk,
     are left empty.
     """
-    if state.phase != Phase.UNBLINDED:
-        raise StateError(f"the campaign is {state.phase}; stress measures tell arms apart, unblind it first")
-    found = []
-    for trial in state.trials.values():
-        if trial.state != State.SCORED or not trial.episode or trial.go_ns is None or trial.end_ns is None:
+    if record.unblinding is None:
+        raise StateError(f"the campaign is {record.state.phase}; stress measures tell arms apart, unblind it first")
+    found, of = [], record.arms
+    for trial, episode in record.scored:
+        if episode.go_ns is None or episode.end_ns is None or episode.taken_over:
             continue
-        if trial.episode in without:
-            continue
-        about = {"episode": trial.episode, "arm": went[trial.id], "object": trial.condition.split("/")[0]}
-        specs = {spec.name: spec.columns for spec in store.streams(trial.episode)}
-        asked = _read(store, trial.episode, POLICY, specs)
+        about = {"episode": episode.id, "arm": of[trial.id], "object": trial.condition.split("/")[0]}
+        specs = {spec.name: spec.columns for spec in store.streams(episode.id)}
+        asked = _read(store, episode.id, POLICY, specs)
         if asked is not None and all(name in specs[POLICY] for name in QUESTION):
             capture, request, first, executed = (asked[1][:, specs[POLICY].index(name)] for name in QUESTION)
             about |= {"capture_ns": capture, "request_ns": request, "first_ns": np.where(executed > 0, first, -1)}
-        told = _read(store, trial.episode, ACTION, specs)
+        told = _read(store, episode.id, ACTION, specs)
         if told is not None:
             joints = [i for i, name in enumerate(specs[ACTION]) if name.startswith("sent.") and name != "sent.gripper"]
             about |= {"sent_ns": told[0], "sent": told[1][:, joints]}
-        found.append({**about, "go_ns": trial.go_ns, "end_ns": trial.end_ns})
+        found.append({**about, "go_ns": episode.go_ns, "end_ns": episode.end_ns})
     return found
 
 

@@ -1,4 +1,4 @@
-"""Exports: the operations table of a campaign, from its journal, for the statistics and for other tools.
+"""Exports: the operations table of a campaign, from its record, for the statistics and for other tools.
 
 May not: estimate anything, name an arm before unblinding, or leave a half-written file.
 """
@@ -8,15 +8,15 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from labctl.core.detector import as_operations
-from labctl.core.events import EndReason, Event, Kind
+from labctl.core.event_bodies import OperationRecorded
+from labctl.core.events import EndReason
 from labctl.core.label_streams import tallied
 from labctl.core.outcome import Outcome
-from labctl.core.trial import CampaignState, State, Trial, fold
+from labctl.core.record import Episode, Record
+from labctl.core.trial import Trial
 from labctl.errors import InputError, MissingExtra
 from labctl.store.atomic_files import replace_file
 
@@ -40,38 +40,7 @@ WRONG_END = "wrong_end"
 Row = dict[str, Any]
 
 
-@dataclass(slots=True)
-class _Episode:
-    """What the journal says of one episode beside its trial."""
-
-    started: Mapping[str, Any] = field(default_factory=dict)
-    session: str | None = None
-    operators: str | None = None
-    operations: list[Mapping[str, Any]] = field(default_factory=list)
-    reviewed: list[Mapping[str, Any]] | None = None
-    detected: Sequence[Mapping[str, Any]] | None = None
-    touches: int = 0
-    counts: list[tuple[int, int]] = field(default_factory=list)
-    ended: Mapping[str, Any] = field(default_factory=dict)
-    go_ns: int | None = None
-
-    def told(self, labels: str, devices_tell: bool) -> list[Mapping[str, Any]]:
-        """The operations by one stream of labels. devices_tell: this campaign's devices report placements."""
-        if labels in ("best", "reviewed") and self.reviewed is not None:
-            return self.reviewed
-        stops = [op for op in self.operations if op["result"] == "safety_stop"]
-        if labels == "operator":
-            told = list(enumerate(tallied(self.counts)))
-            body = {"result": "success", "cause": None}
-            return [*({**body, "op_index": number, "t_ns": t_ns} for number, t_ns in told), *stops]
-        if labels != "detector" and (devices_tell or self.detected is None):
-            return self.operations
-        if self.detected is None or self.go_ns is None:
-            return []
-        return [*as_operations(self.detected, self.go_ns, self.ended["end_ns"]), *stops]
-
-
-def operations(events: Sequence[Event], *, labels: str = "best") -> list[Row]:
+def operations(record: Record, *, labels: str = "best") -> list[Row]:
     """One row per operation of every scored episode, in schedule order; `arm` is there only after unblinding.
 
     As methodology.md section 1 has it: time_s counts in seconds from the previous success of the episode, or go; a
@@ -85,45 +54,56 @@ def operations(events: Sequence[Event], *, labels: str = "best") -> list[Row]:
     "device" leaves out the review, "detector" takes the detector's alone, "operator" the tally as it was counted.
     Times are rounded to 1 us since go. `void` is 0: voided episodes are not in the table. `interventions` counts how
     often a person touched the episode while it ran.
-
-    Raises StateError and BrokenRecord as `trial.fold` does.
     """
-    state = fold(events)
-    told, arms = _gather(events)
-    conditions = {entry["id"]: entry for entry in state.opened["conditions"]}
-    devices_tell = any(op["result"] != "safety_stop" for episode in told.values() for op in episode.operations)
+    arms = record.arms
+    conditions = {entry["id"]: entry for entry in record.state.opened["conditions"]}
+    devices_tell = any(len(episode.operations) > len(episode.stops) for episode in record.episodes.values())
     rows: list[Row] = []
-    for trial in state.trials.values():
-        if trial.state != State.SCORED or trial.episode is None:
-            continue
-        episode, condition = told[trial.episode], conditions[trial.condition]
+    for trial, episode in record.scored:
+        condition = conditions[trial.condition]
         whole = {
-            "episode": trial.episode,
+            "episode": episode.id,
             **({"arm": arms[trial.id]} if arms else {}),
             "object": condition["object"],
             "items_staged": trial.outcome.items_staged if trial.outcome else None,
             "end_s": _since_go_us(trial, trial.end_ns) / 1e6,
-            "budget_s": episode.started.get("budget_s"),
+            "budget_s": episode.start.get("budget_s") if episode.start else None,
             "block": trial.block,
             "session": episode.session,
             "trial": trial.id,
             "condition": trial.condition,
             "stage": trial.outcome.stage_reached if trial.outcome else None,
-            "operator": episode.operators,
+            "operator": "+".join(episode.operators) or None,
             "tote_side": condition["tote_side"],
             "camera_side": condition["camera_side"],
             "axis": "+".join(condition["axes"]),
             "void": 0,
-            "interventions": episode.touches,
+            "interventions": len(episode.interventions),
         }
-        for index, (kind, time_us, cause) in enumerate(_timed(trial, episode.told(labels, devices_tell))):
+        for index, (kind, time_us, cause) in enumerate(_timed(trial, _labelled(episode, labels, devices_tell))):
             time_s = None if time_us is None else time_us / 1e6
             row = {**whole, "kind": kind, "time_s": time_s, "op_index": index, "cause": cause}
             rows.append({column: row[column] for column in COLUMNS if column in row})
     return rows
 
 
-def _timed(trial: Trial, recorded: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, int | None, str | None]]:
+def _labelled(episode: Episode, labels: str, devices_tell: bool) -> Sequence[OperationRecorded]:
+    """An episode's operations by one stream of labels. devices_tell: this campaign's devices report placements."""
+    if labels in ("best", "reviewed") and episode.reviewed is not None:
+        return episode.reviewed
+    if labels == "operator":
+        times = enumerate(tallied(episode.counts))
+        counted: list[OperationRecorded] = [
+            {"op_index": number, "result": "success", "t_ns": t_ns, "cause": None} for number, t_ns in times
+        ]
+        return [*counted, *episode.stops]
+    found = episode.detected
+    if labels != "detector" and (devices_tell or found is None):
+        return episode.operations
+    return [*found, *episode.stops] if found is not None and episode.go_ns is not None else []
+
+
+def _timed(trial: Trial, recorded: Sequence[OperationRecorded]) -> Iterator[tuple[str, int | None, str | None]]:
     """(kind, microseconds since the previous success or go, cause) of a scored trial's operations, in order."""
     outcome = trial.outcome
     assert outcome is not None, f"trial {trial.id} is scored without an outcome"
@@ -151,12 +131,12 @@ def _timed(trial: Trial, recorded: Sequence[Mapping[str, Any]]) -> Iterator[tupl
         yield "censored", tail, WRONG_END if outcome.wrong_end else str(trial.ended)
 
 
-def _not_disputed(ordered: Sequence[Mapping[str, Any]], outcome: Outcome) -> list[Mapping[str, Any]]:
+def _not_disputed(ordered: Sequence[OperationRecorded], outcome: Outcome) -> list[OperationRecorded]:
     """The operations that a person's counts leave standing: which of them did not happen nobody knows, so the last are
     taken back. Time at risk stays what it was, and a review may say it better.
     """
     left = {"success": outcome.moved, "lost": outcome.lost}
-    kept = []
+    kept: list[OperationRecorded] = []
     for operation in ordered:
         result = operation["result"]
         if result not in left:
@@ -174,46 +154,11 @@ def _since_go_us(trial: Trial, t_ns: int | None) -> int:
     return max(0, (t_ns - trial.go_ns + 500) // 1000)
 
 
-def _gather(events: Sequence[Event]) -> tuple[dict[str, _Episode], dict[str, str]]:
-    """Per episode what its rows need, and the arm of every trial once the campaign is unblinded."""
-    found: dict[str, _Episode] = {}
-    arms: dict[str, str] = {}
-    session: Mapping[str, Any] | None = None
-    for event in events:
-        match event.kind:
-            case Kind.SESSION_OPENED:
-                session = event.body
-            case Kind.SESSION_CLOSED:
-                session = None
-            case Kind.EPISODE_STARTED if event.episode:
-                people = [p["id"] for p in session["people"] if "operator" in p["roles"]] if session else []
-                name = session["session"] if session else None
-                found[event.episode] = _Episode(event.body, name, "+".join(people) or None)
-            case Kind.OPERATION_RECORDED if event.episode:
-                found[event.episode].operations.append(event.body)
-            case Kind.ITEM_COUNTED if event.episode:
-                found[event.episode].counts.append((event.body["moved"], event.body["t_ns"]))
-            case Kind.INTERVENTION_BEGAN if event.episode:
-                found[event.episode].touches += 1
-            case Kind.GO if event.episode:
-                found[event.episode].go_ns = event.body["go_ns"]
-            case Kind.EPISODE_ENDED if event.episode:
-                found[event.episode].ended = event.body
-            case Kind.RECORDING_SEALED if event.episode:
-                found[event.episode].detected = event.body.get("detected")
-            case Kind.OPERATIONS_REVIEWED if event.episode:
-                found[event.episode].reviewed = list(event.body["operations"])
-            case Kind.CAMPAIGN_UNBLINDED:
-                arms = {slot["trial"]: slot["arm"] for slot in event.body["schedule"]}
-    return found, arms
-
-
-def told_of(state: CampaignState) -> dict[str, dict[str, str]]:
+def told_of(record: Record) -> dict[str, dict[str, str]]:
     """What `filter_rows` can ask of a scored episode beside the table: its outcome and its end_reason."""
     return {
-        trial.episode: {"outcome": "success" if _all_moved(trial) else "failure", "end_reason": str(trial.ended)}
-        for trial in state.trials.values()
-        if trial.state == State.SCORED and trial.episode is not None
+        episode.id: {"outcome": "success" if _all_moved(trial) else "failure", "end_reason": str(trial.ended)}
+        for trial, episode in record.scored
     }
 
 

@@ -57,7 +57,7 @@ def correct(
 def finish(folder: Path, *, who: str, anchor: Anchor | None = None) -> str:
     """No more review of a closed campaign. Raises StateError while an episode is not reviewed."""
     with writing(folder, "review", anchor) as (campaign, now):
-        left = [item for item in queue(campaign.state, campaign.events()) if item.reviewed is None]
+        left = [item for item in queue(campaign.record()) if item.reviewed is None]
         if left:
             raise StateError(f"{len(left)} episodes are not reviewed yet; review them, or freeze without a review")
         campaign.log(Kind.CAMPAIGN_REVIEWED, {"by": who}, anchor=now, who=who)

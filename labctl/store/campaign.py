@@ -5,12 +5,11 @@ May not: run a trial, or write anything before everything that could be refused 
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -19,9 +18,10 @@ from labctl.clock import Anchor, MonotonicClock
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.config.conditions import protocol_conditions
 from labctl.config.protocol_schema import Arm, Protocol, parse_protocol
-from labctl.core.design import deducible_share, draw
-from labctl.core.events import Event, Kind, digest
-from labctl.core.practised import rule as plateau_rule
+from labctl.core.design import draw
+from labctl.core.events import Event, Kind
+from labctl.core.record import Record
+from labctl.core.record_fold import record_of
 from labctl.core.trial import CampaignState, Phase, State, advance, fold
 from labctl.devices import find_driver
 from labctl.errors import BrokenRecord, InputError, StateError
@@ -31,10 +31,11 @@ from labctl.store.database_backend import sqlite_url
 from labctl.store.driver_options import check_arm_options, check_cell_options
 from labctl.store.frozen_cards import check_policies, with_cards
 from labctl.store.journal import Journal, campaigns_in
-from labctl.store.lab_folder import Plan, read_cell, read_fixture, read_plan, read_text
+from labctl.store.lab_folder import read_cell, read_fixture, read_plan, read_text
 from labctl.store.ledger import Ledger, check_commitment
 from labctl.store.linking import Linked, links_of, sealed_links
 from labctl.store.locks import campaign_lock
+from labctl.store.opened_body import opened_body
 from labctl.store.scene_references import check_given, given_body, given_pictures, keep_given
 from labctl.store.traces import TraceStore
 
@@ -120,6 +121,10 @@ class Campaign:
         """All events of the journal so far."""
         return self.journal.events()
 
+    def record(self) -> Record:
+        """What the journal records so far."""
+        return record_of(self.events(), self.state)
+
     def log(
         self,
         kind: Kind,
@@ -131,9 +136,8 @@ class Campaign:
         episode: str | None = None,
     ) -> Event:
         """Commit an event and fold it in. Raises StateError, before anything is written, when it may not follow."""
-        seq, _ = self.journal.head()
-        wanted = Event(seq + 1, kind, anchor.mono_ns, anchor.boot, anchor.wall, who, trial, episode, body)
-        advance(self.state, wanted)
+        seq = self.state.last_seq + 1
+        advance(self.state, Event(seq, kind, anchor.mono_ns, anchor.boot, anchor.wall, who, trial, episode, body))
         event = self.journal.append(kind, anchor=anchor, who=who, trial=trial, episode=episode, body=body)
         self.state = advance(self.state, event)
         return event
@@ -201,7 +205,7 @@ def open_campaign(
     cell_text = read_text(cell_path)
     campaigns = lab.resolve() / "campaigns"
     name = _free_name(campaigns, name or plan.protocol.protocol.name, given=name is not None)
-    body = {**_opened_body(name, plan, cell, cell_text), "references": given_body(pictures)}
+    body = {**opened_body(name, plan, cell, cell_text), "references": given_body(pictures)}
     with _in_one_step(campaigns, name) as folder:
         replace_file(folder / "cell.toml", cell_text.encode())
         replace_file(folder / "fixture.toml", plan.fixture_text.encode())
@@ -218,58 +222,6 @@ def open_campaign(
             journal.close()
         append_head(folder, event.seq, event.hash, anchor.wall)
     return Opened(campaigns / name, name, commitment, links)
-
-
-def _opened_body(name: str, plan: Plan, cell: Cell, cell_text: str) -> dict[str, Any]:
-    """CampaignOpened but for what the seal adds. No arm's name, endpoint or order may stand in it."""
-    protocol, fixture, rules = plan.protocol, plan.fixture, plan.protocol.trial
-    layouts = {layout.name: layout for layout in fixture.layout}
-    kinds = [arm.kind for arm in protocol.arm]
-    return {
-        "campaign": name,
-        "kind": cell.cell.kind,
-        "cell": {"name": cell.cell.name, "sha256": text_digest(cell_text)},
-        "fixture": {"name": fixture.fixture.name, "sha256": text_digest(plan.fixture_text)},
-        "protocol": {
-            "name": protocol.protocol.name,
-            "sha256": text_digest(plan.protocol_text),
-            "question": protocol.protocol.question,
-            **({"cards_sha256": digest(dict(plan.cards))} if plan.cards else {}),
-        },
-        "conditions": [
-            {
-                **asdict(condition),
-                "tote_side": layouts[condition.layout].tote_side,
-                "camera_side": layouts[condition.layout].camera_side,
-                "instructions": layouts[condition.layout].instructions,
-            }
-            for condition in protocol_conditions(protocol, fixture)
-        ],
-        "arms_count": len(kinds),
-        "has_human": "human" in kinds,
-        "deducible_share": deducible_share(kinds),
-        "instruction": rules.instruction,
-        **({"switches": [switch.model_dump() for switch in protocol.switch]} if protocol.switch else {}),
-        "items_staged": rules.items_staged,
-        "budget_s": rules.budget_s,
-        "arming_s": rules.arming_s,
-        "max_voids": rules.max_voids,
-        "process_lost": rules.process_lost,
-        "camera_lost": rules.camera_lost,
-        "early_end": rules.early_end,
-        "void_reasons": list(rules.void_reasons),
-        "scene": protocol.scene.model_dump(),
-        "tau_s": protocol.analysis.tau_s,
-        "takeover": rules.takeover,
-        "plateau": plateau_rule(protocol),
-        "durable": cell.cell.durable,
-        "shared_uid": True,  # operator and run process: this version has no second user to run as
-    }
-
-
-def text_digest(text: str) -> str:
-    """sha256 hex of a frozen file's text."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _check_drivers(protocol: Protocol, cell: Cell) -> None:

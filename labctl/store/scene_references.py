@@ -130,21 +130,6 @@ class References:
             self._accepted[key] = photo
 
 
-def photos_of(events: Sequence[Event], episode: str) -> dict[str, dict[str, Any]]:
-    """The photos of the scene an episode began with: {camera: {file, sha256, t_ns, match}}; files are relative to the
-    campaign's folder, match is None where nothing was compared. {} when there are none.
-    """
-    scenes: dict[str, Mapping[str, Any]] = {}
-    for event in events:
-        if event.kind == Kind.SCENE_COMMITTED and event.trial:
-            scenes[event.trial] = event.body
-        elif event.kind == Kind.ARM_REVEALED and event.episode == episode and event.trial:
-            body = scenes.get(event.trial, {})
-            matches = body.get("match") or {}
-            return {name: {**photo, "match": matches.get(name)} for name, photo in (body.get("photo") or {}).items()}
-    return {}
-
-
 def journalled_photos(events: Sequence[Event]) -> list[tuple[int, Photo]]:
     """Every photo the journal names, with the seq of the entry that does."""
     found: list[tuple[int, Photo]] = []

@@ -14,15 +14,18 @@ import numpy as np
 
 from labctl.clock import SECOND
 from labctl.core import timeline
-from labctl.core.events import Event, Kind
+from labctl.core.events import Event
+from labctl.core.outcome import Outcome
 from labctl.core.projection import capture_ns
+from labctl.core.record import Episode, Void
+from labctl.core.record_fold import record_of
 from labctl.core.skew import clock_line
 from labctl.core.timeline import Mark
-from labctl.core.trial import Phase, Trial
+from labctl.core.trial import Trial
 from labctl.devices import StreamSpec
 from labctl.errors import InputError
 from labctl.store.campaign import Campaign
-from labctl.store.scene_references import journalled_photos, photos_of
+from labctl.store.scene_references import journalled_photos
 from labctl.store.traces import TraceStore
 
 AFTER_NS = 2 * SECOND
@@ -32,7 +35,7 @@ def find_episode(folders: Sequence[Path], episode: str) -> Path:
     """The campaign folder that holds an episode. Raises InputError when none of them does."""
     for folder in folders:
         with Campaign.open(folder) as campaign:
-            if any(event.episode == episode for event in campaign.events()):
+            if any(episode in trial.episodes for trial in campaign.state.trials.values()):
                 return folder
     looked = ", ".join(folder.name for folder in folders) or "this lab"
     raise InputError(f"no episode {episode!r} in {looked}; list them with: labctl episodes CAMPAIGN")
@@ -46,8 +49,10 @@ def look_at(folder: Path, episode: str, *, masked: bool = False) -> dict[str, An
     """
     with Campaign.open(folder) as campaign:
         events = campaign.events()
-        masked = masked or campaign.state.phase != Phase.UNBLINDED
-        trial = next(trial for trial in campaign.state.trials.values() if episode in trial.episodes)
+        record = record_of(events, campaign.state)
+        own = record.episodes[episode]
+        masked = masked or record.unblinding is None
+        trial = campaign.state.trials[own.trial]
         told = timeline.attempt(events, episode)
         store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
         try:
@@ -56,24 +61,22 @@ def look_at(folder: Path, episode: str, *, masked: bool = False) -> dict[str, An
         finally:
             store.close()
         open_to_all = {name: one for name, one in streams.items() if one["open_columns"]}
-        start_ns = _start(told, open_to_all)
+        start_ns = _start(own, open_to_all)
         first_ns, last_ns = _span(told, open_to_all)
-        facts = _facts(campaign, trial, told, None if masked else _arm(events, trial))
+        facts = _facts(campaign, trial, own, None if masked else record.arms[trial.id])
         return {
             "title": f"{episode} {trial.condition}" + (f" {facts['arm']}" if "arm" in facts else ""),
             "start_ns": start_ns,
             "wall": _wall(told, start_ns),
             "streams": {name: _open(one) for name, one in open_to_all.items()} if masked else streams,
-            "videos": _videos(
-                folder, told, streams, {camera.name: camera.latency_s for camera in campaign.cell.camera}
-            ),
+            "videos": _videos(folder, own, streams, {camera.name: camera.latency_s for camera in campaign.cell.camera}),
             "events": [line for line in timeline.event_lines(told) if first_ns <= line[0] <= last_ns],
-            "lanes": _lanes(told, specs, streams, first_ns, last_ns),
-            "facts": {**facts, **_moments(told, start_ns)},
+            "lanes": _lanes(told, own, specs, streams, first_ns, last_ns),
+            "facts": {**facts, **_moments(own, start_ns)},
             "robot": robot_model(campaign.cell.robot.driver, campaign.cell.robot.options),
             "totes": _totes(campaign, trial),
             "item_size_m": _item_size(campaign, trial),
-            "photos": _photos(folder, events, episode),
+            "photos": _photos(folder, events, own),
             "masked": masked,
         }
 
@@ -96,18 +99,12 @@ def _open(stream: Mapping[str, Any]) -> dict[str, Any]:
     return {**stream, "columns": columns, "values": stream["values"][:, kept], "open_columns": tuple(range(len(kept)))}
 
 
-def _arm(events: Sequence[Event], trial: Trial) -> str:
-    unblinding = [event for event in events if event.kind == Kind.CAMPAIGN_UNBLINDED][-1]
-    return next(slot["arm"] for slot in unblinding.body["schedule"] if slot["trial"] == trial.id)
-
-
-def _start(told: Sequence[Event], streams: Mapping[str, Any]) -> int:
-    """Go; for an episode that never went, its first sample or event."""
-    for event in told:
-        if event.kind == Kind.GO:
-            return timeline.moment(event)
+def _start(episode: Episode, streams: Mapping[str, Any]) -> int:
+    """Go; for an episode that never went, its first sample, or when it was staged."""
+    if episode.go_ns is not None:
+        return episode.go_ns
     firsts = [int(stream["t_ns"][0]) for stream in streams.values() if len(stream["t_ns"])]
-    return min(firsts, default=told[0].at_ns)
+    return min(firsts, default=(episode.staged or episode.revealed).mono_ns)
 
 
 def _wall(told: Sequence[Event], start_ns: int) -> tuple[str, int]:
@@ -116,44 +113,34 @@ def _wall(told: Sequence[Event], start_ns: int) -> tuple[str, int]:
     return nearest.wall, nearest.at_ns - start_ns
 
 
-def _facts(campaign: Campaign, trial: Trial, told: Sequence[Event], arm: str | None) -> dict[str, Any]:
+def _facts(campaign: Campaign, trial: Trial, episode: Episode, arm: str | None) -> dict[str, Any]:
     """What a reader searches episodes by, in the order it is shown. `arm` only when it may be known."""
-    bodies = {event.kind: event.body for event in told if event.episode}
-    went, ended = bodies.get(Kind.GO), bodies.get(Kind.EPISODE_ENDED)
-    outcome = bodies.get(Kind.OUTCOME_CORRECTED, {}).get("new") or bodies.get(Kind.OUTCOME_RECORDED, {}).get("outcome")
+    outcome = trial.outcome if trial.episode == episode.id else None
     found: dict[str, Any] = {
         "arm": arm,
         "condition": trial.condition,
-        "outcome": _outcome(outcome, bodies.get(Kind.EPISODE_VOIDED)),
-        "moved": outcome and outcome["moved"],
+        "outcome": _outcome(outcome, episode.void),
+        "moved": outcome.moved if outcome else None,
         "staged": campaign.opened["items_staged"],
-        "end_reason": ended and ended["reason"],
-        "duration_s": (ended["end_ns"] - went["go_ns"]) / SECOND if went and ended else None,
+        "end_reason": episode.end_reason,
+        "duration_s": episode.duration_s,
         "budget_s": campaign.opened["budget_s"],
-        "kind": bodies.get(Kind.EPISODE_STARTED, {}).get("kind", campaign.opened["kind"]),
+        "kind": episode.start["kind"] if episode.start else campaign.opened["kind"],
         "cell": campaign.cell.cell.name,
         "campaign": campaign.opened["campaign"],
         "trial": trial.id,
         "block": trial.block,
-        "sealed": Kind.RECORDING_SEALED in bodies,
-        "gaps": bodies.get(Kind.RECORDING_SEALED, {}).get("gaps"),
-        "clocks": _clocks(bodies.get(Kind.RECORDING_SEALED, {})),
+        "sealed": episode.sealed is not None,
+        "gaps": episode.sealed["gaps"] if episode.sealed else None,
+        "clocks": "; ".join(clock_line(name, fit) for name, fit in episode.clocks.items()) or None,
     }
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _clocks(sealed: Mapping[str, Any]) -> str | None:
-    """How the clocks of the devices ran beside the host's, a line each."""
-    return "; ".join(clock_line(name, fit) for name, fit in sealed.get("clocks", {}).items()) or None
-
-
-def _outcome(outcome: Mapping[str, Any] | None, void: Mapping[str, Any] | None) -> str | None:
+def _outcome(outcome: Outcome | None, void: Void | None) -> str | None:
     if void is not None:
-        return f"voided: {void['reason']}"
-    if outcome is None:
-        return None
-    moved = outcome["moved"]
-    return "success" if moved == outcome["items_staged"] else "partial" if moved else "nothing moved"
+        return f"voided: {void.reason}"
+    return outcome.extent if outcome else None
 
 
 def _span(told: Sequence[Event], streams: Mapping[str, Any]) -> tuple[int, int]:
@@ -162,14 +149,16 @@ def _span(told: Sequence[Event], streams: Mapping[str, Any]) -> tuple[int, int]:
     return (min(edges), max(edges) + AFTER_NS) if edges else (told[0].at_ns, told[-1].at_ns)
 
 
-def _moments(told: Sequence[Event], start_ns: int) -> dict[str, float]:
+def _moments(episode: Episode, start_ns: int) -> dict[str, float]:
     """When the scene was staged and committed and the episode scored, seconds since go."""
-    names = {Kind.TRIAL_STAGING: "staging_s", Kind.SCENE_COMMITTED: "committed_s", Kind.OUTCOME_RECORDED: "scored_s"}
-    return {names[Kind(e.kind)]: round((e.at_ns - start_ns) / SECOND, 3) for e in told if e.kind in names}
+    committed = episode.scene.at if episode.scene else None
+    moments = {"staging_s": episode.staged, "committed_s": committed, "scored_s": episode.scored}
+    return {name: round((at.mono_ns - start_ns) / SECOND, 3) for name, at in moments.items() if at is not None}
 
 
 def _lanes(
     told: Sequence[Event],
+    episode: Episode,
     specs: Mapping[str, StreamSpec],
     streams: Mapping[str, dict[str, Any]],
     first_ns: int,
@@ -178,13 +167,13 @@ def _lanes(
     """The lanes that have anything on them between two times."""
     found = {
         "phase": timeline.phase_lane(told),
-        "operations": timeline.operation_lane(told),
-        "instruction": timeline.instruction_lane(told),
-        "interventions": timeline.intervention_lane(told),
+        "operations": timeline.operation_lane(episode),
+        "instruction": timeline.instruction_lane(episode),
+        "interventions": timeline.intervention_lane(episode.interventions),
         "holds": timeline.hold_lane(told),
         "notes": timeline.note_lane(told),
     }
-    gaps = timeline.recorded_gaps(told, last_ns)
+    gaps = timeline.recorded_gaps(episode.gaps, last_ns)
     for name in filter(timeline.is_steady, streams):
         gaps.setdefault(name, []).extend(timeline.measured_gaps(streams[name]["t_ns"], specs[name].rate_hz))
     found |= {f"gaps {name}": timeline.gap_lane(holes) for name, holes in sorted(gaps.items())}
@@ -193,12 +182,11 @@ def _lanes(
 
 
 def _videos(
-    folder: Path, told: Sequence[Event], streams: Mapping[str, Any], latency_s: Mapping[str, float]
+    folder: Path, episode: Episode, streams: Mapping[str, Any], latency_s: Mapping[str, float]
 ) -> dict[str, Any]:
     """Frames stand at the time at which they were taken, which is before they were received."""
-    sealed = [event.body["videos"] for event in told if event.kind == Kind.RECORDING_SEALED]
     found = {}
-    for camera, entry in (sealed[-1] if sealed else {}).items():
+    for camera, entry in episode.videos.items():
         index = streams.get(f"camera/{camera}")
         if index is None or not entry["frames"] or not len(index["values"]):
             continue
@@ -236,13 +224,14 @@ def _note(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _photos(folder: Path, events: Sequence[Event], episode: str) -> dict[str, Path]:
+def _photos(folder: Path, events: Sequence[Event], episode: Episode) -> dict[str, Path]:
     """The scene as it was staged and as it should have been, by camera; both were taken before an arm was revealed."""
     files = {photo["sha256"]: folder / photo["file"] for _, photo in journalled_photos(events)}
-    found = {}
-    for camera, photo in photos_of(events, episode).items():
+    found: dict[str, Path] = {}
+    scene = episode.scene
+    for camera, photo in (scene.photos if scene else {}).items():
         found[f"{camera}_staged"] = folder / photo["file"]
-        reference = (photo["match"] or {}).get("reference")
+        reference = ((scene.matches if scene else {}).get(camera) or {}).get("reference")
         if reference in files:
             found[f"{camera}_reference"] = files[reference]
     return found

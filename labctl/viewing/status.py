@@ -6,12 +6,10 @@ May not: tally outcomes, or name an arm before unblinding: whoever reads this ma
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
-from labctl.core.events import Event, Kind
-from labctl.core.switches_taken import taken
-from labctl.core.trial import FINISHED, CampaignState, Phase, next_trial
+from labctl.core.record import Record
+from labctl.core.trial import FINISHED, CampaignState, next_trial
 
 
 def standing(state: CampaignState) -> dict[str, Any]:
@@ -46,49 +44,28 @@ def standing(state: CampaignState) -> dict[str, Any]:
     }
 
 
-def recorded(state: CampaignState, events: Sequence[Event]) -> list[dict[str, Any]]:
+def recorded(record: Record) -> list[dict[str, Any]]:
     """One entry per episode, in the order they began. `arm` is there only after unblinding, and `switched`, how many
     switches of the instruction the controller took, where the protocol has any.
     """
-    found: dict[str, dict[str, Any]] = {}
-    arms: dict[str, str] = {}
-    for event in events:
-        if event.kind == Kind.ARM_REVEALED and event.episode and event.trial:
-            trial = state.trials[event.trial]
-            found[event.episode] = {
-                "episode": event.episode,
-                "trial": trial.id,
-                "block": trial.block,
-                "condition": trial.condition,
-                "state": str(trial.state),
-                "ended": None,
-                "void": None,
-                "sealed": False,
-                "gaps": 0,
-                "clocks": {},
-                "began": event.wall,
-            }
-        elif event.kind == Kind.CAMPAIGN_UNBLINDED:
-            arms = {slot["trial"]: slot["arm"] for slot in event.body["schedule"]}
-        elif event.episode in found:
-            _note(found[event.episode], event)
-    episodes = list(found.values())
-    if state.opened.get("switches"):
-        took = taken(events)
-        episodes = [{**episode, "switched": len(took.get(episode["episode"], ()))} for episode in episodes]
-    if state.phase == Phase.UNBLINDED or arms:
-        episodes = [{**episode, "arm": arms[episode["trial"]]} for episode in episodes]
-    return episodes
-
-
-def _note(episode: dict[str, Any], event: Event) -> None:
-    if event.kind == Kind.EPISODE_ENDED:
-        episode["ended"] = event.body["reason"]
-    elif event.kind == Kind.EPISODE_VOIDED:
-        episode["void"] = event.body["reason"]
-        episode["state"] = "voided"
-    elif event.kind == Kind.RECORDING_SEALED:
-        episode["sealed"] = True
-        episode["clocks"] = event.body.get("clocks", {})
-    elif event.kind == Kind.GAP:
-        episode["gaps"] += 1
+    state, arms = record.state, record.arms
+    switching = bool(state.opened.get("switches"))
+    return [
+        {
+            "episode": episode.id,
+            "trial": trial.id,
+            "block": trial.block,
+            "condition": trial.condition,
+            "state": "voided" if episode.void else str(trial.state),
+            "ended": episode.end_reason,
+            "void": episode.void.reason if episode.void else None,
+            "sealed": episode.sealed is not None,
+            "gaps": len(episode.gaps),
+            "clocks": episode.clocks,
+            "began": episode.revealed.wall,
+            **({"switched": len(episode.switches)} if switching else {}),
+            **({"arm": arms[trial.id]} if arms else {}),
+        }
+        for episode in record.episodes.values()
+        for trial in [state.trials[episode.trial]]
+    ]

@@ -16,6 +16,7 @@ from labctl.bus import Message, Node, Step
 from labctl.clock import SECOND, ManualClock
 from labctl.config.protocol_schema import parse_protocol
 from labctl.core.events import EndReason, Kind
+from labctl.core.record_fold import record_of
 from labctl.core.trial import State, fold
 from labctl.errors import DeviceLost
 from labctl.reporting.operations_table import operations
@@ -93,7 +94,7 @@ def test_outcomes_operations_and_the_exported_table_agree(tmp_path: Path) -> Non
         if event.kind == Kind.OPERATION_RECORDED:
             counted[event.episode][event.body["result"]] += 1
     rows = defaultdict(list)
-    for row in operations(events):
+    for row in operations(record_of(events)):
         rows[row["episode"]].append(row)
     arms = {slot["trial"]: slot["arm"] for slot in Ledger.open(folder).open_all()["schedule"]}
     trials = fold(events).trials

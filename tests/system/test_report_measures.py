@@ -20,6 +20,7 @@ from support.campaigns import HUMAN, events_of, make_campaign, policy, unblind
 from labctl.cli import group
 from labctl.clock import SECOND, ManualClock
 from labctl.core.events import Kind
+from labctl.core.record_fold import record_of
 from labctl.errors import StateError
 from labctl.reporting.campaign_report import report_campaign
 from labctl.reporting.operations_table import operations
@@ -158,7 +159,7 @@ def test_the_ranking_by_the_detectors_labels_is_that_of_an_operator_and_of_the_d
     events = counted(events_of(folder))
     found = {}
     for labels in ("device", "detector", "operator"):
-        table = table_from_rows(operations(events, labels=labels), source=labels)
+        table = table_from_rows(operations(record_of(events), labels=labels), source=labels)
         result = analyze(table, reference="human", tau=30.0, boot=9, perm=9)
         found[labels] = {arm["arm"]: arm["hrt"] for arm in result["arms"]}
     ranking = {labels: sorted(hrt, key=lambda arm: -hrt[arm]) for labels, hrt in found.items()}

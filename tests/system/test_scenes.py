@@ -14,11 +14,11 @@ import labctl.runtime.campaign_run
 from labctl.cli import call
 from labctl.clock import SECOND
 from labctl.core.events import Event, Kind
+from labctl.core.record_fold import record_of
 from labctl.core.trial import State, fold
 from labctl.errors import DeviceLost, MissingExtra
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store.pictures import decode_png
-from labctl.store.scene_references import photos_of
 from labctl.store.verify import verify_campaign
 
 ARMS = [HUMAN, policy("policy-a", skill="swift")]
@@ -75,12 +75,9 @@ def test_pairs_start_from_one_scene_and_blocks_from_scenes_of_their_own(tmp_path
         first.setdefault(block, event)
     informed = [event.body["match"]["wrist"]["scene"] for event in first.values()]
     assert informed[0] is None and all(match["score"] < 60 for match in informed[1:]), "other places, and only said"
-    for event in events:
-        if event.kind == Kind.ARM_REVEALED:
-            photos = photos_of(events, event.episode)
-            assert {decode_png((folder / photo["file"]).read_bytes()).shape for photo in photos.values()} == {
-                (240, 320, 3)
-            }
+    for episode in record_of(events).episodes.values():
+        pictures = [decode_png((folder / photo["file"]).read_bytes()) for photo in episode.scene.photos.values()]
+        assert {picture.shape for picture in pictures} == {(240, 320, 3)}
 
 
 def test_photos_are_taken_before_anything_is_revealed(tmp_path):

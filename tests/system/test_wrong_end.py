@@ -12,6 +12,7 @@ from labctl.drivers.sim.operator import SimulatedOperator
 from support.campaigns import events_of, make_campaign, policy, unblind
 
 from labctl.core.events import Kind
+from labctl.core.record_fold import record_of
 from labctl.core.reviewed import queue
 from labctl.core.trial import State, fold
 from labctl.reporting.campaign_report import report_campaign
@@ -67,11 +68,11 @@ def test_a_wrong_end_is_scored_flagged_and_censored_where_it_was(tmp_path: Path)
     assert ended.body["reason"] == "all_done", "what the device said stays in the journal"
     assert trial.outcome is not None and trial.outcome.wrong_end
     assert (trial.outcome.moved, trial.outcome.lost, trial.outcome.remaining) == (1, 0, 1)
-    first = queue(state, events)[0]
+    first = queue(record_of(events))[0]
     assert first.trial.episode == disputed, "it is the first to be reviewed"
     assert "a device ended this episode as all done, the assessor counted 1 of 2 remaining" in first.differences
     for labels in ("best", "device"):
-        rows = [row for row in operations(events, labels=labels) if row["episode"] == disputed]
+        rows = [row for row in operations(record_of(events), labels=labels) if row["episode"] == disputed]
         assert [(row["kind"], row["cause"]) for row in rows] == [("success", None), ("censored", "wrong_end")]
         assert sum(row["time_s"] for row in rows) == pytest.approx(rows[0]["end_s"], abs=1e-5)
     the_report_counts_it_as_neither_failure_nor_success(folder, tmp_path / "report", str(disputed))

@@ -17,7 +17,8 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import DataTable, Label, Select, Static
 
 from labctl.clock import SECOND
-from labctl.core.reviewed import RESULTS, Item, Operation
+from labctl.core.event_bodies import OperationRecorded
+from labctl.core.reviewed import RESULTS, Item
 from labctl.errors import LabctlError
 
 
@@ -59,7 +60,7 @@ class Review(App[str]):
     def __init__(
         self,
         load: Callable[[], Sequence[Item]],
-        save: Callable[[str, list[Operation]], None],
+        save: Callable[[str, list[OperationRecorded]], None],
         correct: Callable[[str, Mapping[str, Any], str], None],
         watch: Callable[[str], None],
     ) -> None:
@@ -67,7 +68,7 @@ class Review(App[str]):
         self._load, self._save, self._correct, self._watch = load, save, correct, watch
         self._items: Sequence[Item] = ()
         self._at = 0
-        self._operations: list[Operation] = []
+        self._operations: list[OperationRecorded] = []
 
     def compose(self) -> ComposeResult:
         yield Label("", id="header", markup=False)
@@ -95,7 +96,7 @@ class Review(App[str]):
         self._take()
 
     def _take(self) -> None:
-        self._operations = [dict(op) for op in self.item.operations] if self.item else []
+        self._operations = [op.copy() for op in self.item.operations] if self.item else []
         self._draw()
         self.query_one(DataTable).focus()
 
@@ -130,7 +131,7 @@ class Review(App[str]):
         said.update(text)
         said.set_class(wrong, "wrong")
 
-    def _chosen(self) -> Operation | None:
+    def _chosen(self) -> OperationRecorded | None:
         ordered = sorted(self._operations, key=lambda op: op["t_ns"])
         row = self.query_one(DataTable).cursor_row
         return ordered[row] if 0 <= row < len(ordered) else None

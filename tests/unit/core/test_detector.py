@@ -12,6 +12,7 @@ from support.campaigns import PROTOCOL, events_of, make_campaign, policy
 from labctl.clock import SECOND
 from labctl.core.detector import Layout, as_operations, detect, zone_of
 from labctl.core.events import Kind
+from labctl.core.record_fold import record_of
 from labctl.reporting.operations_table import operations
 from labctl.runtime.campaign_run import run_campaign
 
@@ -140,7 +141,8 @@ def test_how_often_the_detector_is_right_by_object_and_kind(folder):
 def test_the_table_can_be_made_from_either_stream_of_labels(folder):
     """The paper's check: the ranking must not hang on who placed the timestamps (HRT 2-5 pp apart there)."""
     events = events_of(folder)
-    device, detected = operations(events, labels="device"), operations(events, labels="detector")
+    record = record_of(events)
+    device, detected = operations(record, labels="device"), operations(record, labels="detector")
     counts = [Counter(row["kind"] for row in rows) for rows in (device, detected)]
     assert abs(counts[0]["success"] - counts[1]["success"]) <= 1
     means = [np.mean([row["time_s"] for row in rows if row["kind"] == "success"]) for rows in (device, detected)]

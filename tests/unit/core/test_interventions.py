@@ -7,8 +7,10 @@ import pytest
 from labctl.clock import SECOND
 from labctl.core import timeline
 from labctl.core.events import Event, Kind
-from labctl.core.interventions import Intervention, Ran, by_arm, interventions, spans, unaided
-from labctl.reporting.measures import taken_over
+from labctl.core.interventions import Intervention, Ran, by_arm, spans, unaided
+from labctl.core.record import Episode
+from labctl.core.record_fold import record_of
+from labctl.core.trial import CampaignState
 
 
 def event(seq: int, kind_: Kind, /, **body) -> Event:
@@ -26,15 +28,23 @@ def over(seq: int, number: int, at_s: float, kind: str) -> Event:
 ENDED = event(9, Kind.EPISODE_ENDED, reason="budget", end_ns=60 * SECOND)
 
 
+def episode(*events: Event) -> Episode:
+    return record_of(events, CampaignState()).episodes["e"]
+
+
+def touches(*events: Event) -> tuple[Intervention, ...]:
+    return episode(*events).interventions
+
+
 def test_an_interval_has_the_kind_it_turned_out_to_be():
-    found = interventions([began(1, 0, 10), over(2, 0, 14, "reset"), ENDED])["e"]
-    assert found == [Intervention(0, "reset", "console", 10 * SECOND, 14 * SECOND)]
+    found = touches(began(1, 0, 10), over(2, 0, 14, "reset"), ENDED)
+    assert found == (Intervention(0, "reset", "console", 10 * SECOND, 14 * SECOND),)
 
 
 def test_a_touch_that_nobody_ended_lasts_until_the_motion_does_even_when_its_kind_is_told_later():
-    assert interventions([began(1, 0, 50), ENDED])["e"][0].to_ns == 60 * SECOND
+    assert touches(began(1, 0, 50), ENDED)[0].to_ns == 60 * SECOND
     late = over(10, 0, 60, "hand_in_scene")
-    found = interventions([began(1, 0, 50), ENDED, late])["e"][0]
+    found = touches(began(1, 0, 50), ENDED, late)[0]
     assert (found.to_ns, found.kind) == (60 * SECOND, "hand_in_scene")
 
 
@@ -73,13 +83,17 @@ def test_an_arm_by_hand():
 
 
 def test_an_episode_that_somebody_took_over_is_named_and_one_that_was_touched_otherwise_is_not():
-    assert taken_over([began(1, 0, 10, "take_over", "device"), ENDED]) == {"e"}
-    assert taken_over([began(1, 0, 10), over(2, 0, 12, "take_over"), ENDED]) == {"e"}, "as it turned out"
-    assert taken_over([began(1, 0, 10, "take_over"), over(2, 0, 12, "reset"), ENDED]) == set()
+    assert episode(began(1, 0, 10, "take_over", "device"), ENDED).taken_over
+    assert episode(began(1, 0, 10), over(2, 0, 12, "take_over"), ENDED).taken_over, "as it turned out"
+    assert not episode(began(1, 0, 10, "take_over"), over(2, 0, 12, "reset"), ENDED).taken_over
 
 
 def test_the_lane_shows_what_the_hand_did_and_then_nothing():
     told = [began(1, 0, 10), over(2, 0, 14, "reset"), ENDED]
-    assert [(mark.t_ns // SECOND, mark.label) for mark in timeline.intervention_lane(told)] == [(10, "reset"), (14, "")]
+    lane = timeline.intervention_lane(touches(*told))
+    assert [(mark.t_ns // SECOND, mark.label) for mark in lane] == [
+        (10, "reset"),
+        (14, ""),
+    ]
     said = [text for _, level, text in timeline.event_lines(told[:2])]
     assert said == ["intervention begins: other", "intervention over: reset"]

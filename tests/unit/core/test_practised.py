@@ -8,6 +8,8 @@ from support.campaigns import events_of, make_campaign
 from labctl.clock import ManualClock
 from labctl.core.events import Event, Kind
 from labctl.core.practised import practice_before, rule_of
+from labctl.core.record_fold import record_of
+from labctl.core.trial import CampaignState
 from labctl.errors import InputError, StateError
 from labctl.reporting.campaign_report import practised
 from labctl.runtime.practice_writer import record
@@ -69,7 +71,12 @@ def test_practice_after_a_persons_first_reference_episode_does_not_count():
         event(6, Kind.PRACTICE_RECORDED, **ONE),
         event(7, Kind.PRACTICE_RECORDED, **(ONE | {"person": "p08"})),
     ]
-    assert [entry["person"] for entry in practice_before(events, ["t-human"])] == ["p07", "p07", "p08"]
+    kept = record_of(events, CampaignState())
+    assert [entry["person"] for entry in practice_before(kept, ["t-human"])] == [
+        "p07",
+        "p07",
+        "p08",
+    ]
 
 
 def test_a_protocol_that_states_no_plateau_says_so():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from labctl.clock import MILLISECOND, SECOND
 from labctl.config.protocol_schema import parse_protocol
 from labctl.core import timeline
 from labctl.core.events import Event, Kind
-from labctl.core.switches_taken import Taken, taken
+from labctl.core.record import Switch
+from labctl.core.record_fold import record_of
 from labctl.core.trial import fold
 from labctl.errors import InputError, StateError
 from labctl.store.campaign import Campaign
@@ -185,23 +187,24 @@ def test_a_journal_may_tell_each_switch_once_and_of_the_next_attempt_again():
     for kind in RUNNING[1:]:
         book.on(kind)
     book.add(Kind.INSTRUCTION_SWITCHED, "t-0", "e-2", **BODY)
-    assert [len(own) for own in taken(book.events).values()] == [1, 1]
+    episodes = record_of(book.events).episodes.values()
+    assert [len(episode.switches) for episode in episodes] == [1, 1]
 
 
 def test_switches_are_found_by_episode_and_stand_in_lanes_lines_and_lists():
     book = Book(*RUNNING)
     book.add(Kind.INSTRUCTION_SWITCHED, "t-0", "e-1", **BODY)
     book.on(Kind.EPISODE_ENDED)
-    assert taken(book.events) == {"e-1": [Taken(0, "s", "Now the red ones.", 110, 120)]}
+    record = record_of(book.events)
+    episode = record.episodes["e-1"]
+    assert episode.switches == (Switch(0, "s", "Now the red ones.", 110, 120),)
     told: list[Event] = timeline.attempt(book.events, "e-1")
-    assert [(m.t_ns, m.label) for m in timeline.instruction_lane(told)] == [
+    assert [(m.t_ns, m.label) for m in timeline.instruction_lane(episode)] == [
         (120, "switch s: Now the red ones."),
         (200, ""),
     ]
     assert (120, "INFO", "switch s: Now the red ones.") in timeline.event_lines(told)
-    without = [event for event in told if event.kind != Kind.INSTRUCTION_SWITCHED]
-    assert timeline.instruction_lane(without) == []
-    state = fold(book.events)
-    assert "switched" not in recorded(state, book.events)[0]
-    state.opened["switches"] = [{"name": "s", "at_s": 1.0, "instruction": "Now the red ones."}]
-    assert recorded(state, book.events)[0]["switched"] == 1
+    assert timeline.instruction_lane(replace(episode, switches=())) == []
+    assert "switched" not in recorded(record)[0]
+    record.state.opened["switches"] = [{"name": "s", "at_s": 1.0, "instruction": "Now the red ones."}]
+    assert recorded(record)[0]["switched"] == 1

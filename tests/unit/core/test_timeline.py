@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core import timeline
+from labctl.core.event_bodies import GapBody
 from labctl.core.events import Event, Kind
+from labctl.core.record_fold import record_of
 from labctl.core.timeline import Mark
+from labctl.core.trial import CampaignState
 
 EPISODE, TRIAL = "e-2", "t-1"
 
@@ -47,6 +50,7 @@ STORY = [
     event(17, Kind.TRIAL_STAGING, 40, episode=None, trial="t-2", setter="setter-1"),
 ]
 TOLD = timeline.attempt(STORY, EPISODE)
+EPISODES = record_of(STORY, CampaignState()).episodes
 
 
 def spoken(marks: list[Mark]) -> list[tuple[float, str]]:
@@ -72,7 +76,7 @@ def test_phases_begin_when_they_did_and_a_void_stages_the_scene_again():
 
 
 def test_an_item_takes_the_time_since_the_one_before_and_what_is_left_is_said():
-    assert spoken(timeline.operation_lane(TOLD)) == [
+    assert spoken(timeline.operation_lane(EPISODES[EPISODE])) == [
         (12, "1 moved 8.0 s"),
         (20, "2 lost 3.0 s"),
         (23, "7.0 s without a move"),
@@ -83,11 +87,12 @@ def test_an_item_takes_the_time_since_the_one_before_and_what_is_left_is_said():
 def test_an_episode_that_ends_with_its_last_move_has_no_rest():
     told = [e for e in STORY if e.kind != Kind.EPISODE_ENDED and e.episode == EPISODE]
     told.append(event(12, Kind.EPISODE_ENDED, 23.2, reason="all_done", end_ns=23 * SECOND))
-    assert spoken(timeline.operation_lane(sorted(told, key=lambda e: e.seq)))[-1] == (23, "")
+    episode = record_of(sorted(told, key=lambda e: e.seq), CampaignState()).episodes[EPISODE]
+    assert spoken(timeline.operation_lane(episode))[-1] == (23, "")
 
 
 def test_an_episode_that_never_went_has_no_operations():
-    assert timeline.operation_lane(timeline.attempt(STORY, "e-1")) == []
+    assert timeline.operation_lane(EPISODES["e-1"]) == []
 
 
 def test_a_hold_stands_from_when_it_was_raised_until_it_was_cleared():
@@ -107,7 +112,7 @@ def test_a_note_is_drawn_for_half_a_second_from_its_time():
 
 
 def test_gaps_are_where_the_journal_or_the_samples_have_them_and_overlaps_join():
-    assert timeline.recorded_gaps(TOLD, 99 * SECOND) == {
+    assert timeline.recorded_gaps(EPISODES[EPISODE].gaps, 99 * SECOND) == {
         "arm/state": [(29 * SECOND, 30 * SECOND, "7 lost: a reason")],
     }
     t_ns = np.array([0, 10, 20, 120, 130]) * MILLISECOND
@@ -116,8 +121,8 @@ def test_gaps_are_where_the_journal_or_the_samples_have_them_and_overlaps_join()
 
 
 def test_a_gap_without_an_end_lasts_to_the_end_of_the_record():
-    told = [event(1, Kind.GAP, 3, stream="camera/wrist", from_ns=2 * SECOND, to_ns=None, lost=None, why="x")]
-    assert timeline.recorded_gaps(told, 9 * SECOND) == {"camera/wrist": [(2 * SECOND, 9 * SECOND, "x")]}
+    gap: GapBody = {"stream": "camera/wrist", "from_ns": 2 * SECOND, "to_ns": None, "lost": None, "why": "x"}
+    assert timeline.recorded_gaps([gap], 9 * SECOND) == {"camera/wrist": [(2 * SECOND, 9 * SECOND, "x")]}
 
 
 def test_a_lane_is_cut_to_a_span_and_begins_with_what_stood_then():

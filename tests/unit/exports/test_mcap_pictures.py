@@ -14,7 +14,8 @@ from support.recorded_videos import write_video
 from labctl.clock import SECOND
 from labctl.core.events import EndReason, Event, Kind
 from labctl.core.outcome import outcome_from
-from labctl.core.trial import State, Trial
+from labctl.core.record_fold import record_of
+from labctl.core.trial import CampaignState, State, Trial
 from labctl.exports.mcap import write_mcap
 from labctl.exports.recordings import Pictures, Recording
 from labctl.exports.selection import Chosen, Selection
@@ -38,7 +39,8 @@ def recording(path: Path, latency_s: float) -> Recording:
     pictures = Pictures(path, np.array(RECEIVED), np.array(PLACES_US), latency_s)
     chosen, anchor = Chosen("e", trial, None, "success", "cup"), (5 * SECOND, WALL_NS)
     nothing: Any = None
-    return Recording(chosen, (), {"wrist": pictures}, events, events, 5 * SECOND, 7 * SECOND, anchor, nothing, {})
+    episode = record_of(events, CampaignState()).episodes["e"]
+    return Recording(chosen, (), {"wrist": pictures}, episode, events, 5 * SECOND, 7 * SECOND, anchor, nothing, {})
 
 
 def wall(host_ns: int) -> int:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from labctl.clock import Anchor
+from labctl.core.record import Episode
 from labctl.devices import StreamSpec
 from labctl.errors import StateError
 from labctl.exports.npz import write_states
@@ -25,7 +27,8 @@ def store(tmp_path: Path):
 
 def recording(store: TraceStore, episode: str, *specs: StreamSpec, columns: list[int]) -> Recording:
     chosen: Any = SimpleNamespace(episode=episode)
-    return Recording(chosen, specs, {}, (), (), 0, 0, (0, 0), store, {"arm/state": columns})
+    own = Episode(episode, "t", Anchor(0, "", "b"))
+    return Recording(chosen, specs, {}, own, (), 0, 0, (0, 0), store, {"arm/state": columns})
 
 
 def test_an_episode_comes_back_from_its_file_bit_for_bit(store: TraceStore, tmp_path: Path) -> None:

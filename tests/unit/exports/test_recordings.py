@@ -10,16 +10,19 @@ import pytest
 
 from labctl.clock import SECOND, Anchor, ManualClock, wall_ns
 from labctl.core.events import Event, Kind
+from labctl.core.record_fold import record_of
+from labctl.core.trial import CampaignState
 from labctl.exports.recordings import Pictures, Recording
 
 
 def event(kind: Kind, at_ns: int, wall: str, boot: str = "b") -> Event:
-    return Event(1, kind, at_ns, boot, wall, "run", "t", "e", {})
+    return Event(1, kind, at_ns, boot, wall, "run", "t", "e", {"reason": "budget", "end_ns": at_ns})
 
 
 def recording(*events: Event, anchor: tuple[int, int] = (0, 0)) -> Recording:
     nothing: Any = None
-    return Recording(nothing, (), {}, events, events, 0, 0, anchor, nothing, {})
+    episode = record_of(events, CampaignState()).episodes.get("e", nothing)
+    return Recording(nothing, (), {}, episode, events, 0, 0, anchor, nothing, {})
 
 
 def test_an_anchors_wall_time_is_read_to_its_microsecond() -> None:

@@ -13,8 +13,8 @@ from support.scene_bench import CAMERAS, scene_benches
 from labctl.bus import Message
 from labctl.clock import SECOND
 from labctl.core.events import Kind
+from labctl.core.record_fold import record_of
 from labctl.runtime.scene_watch import PHOTO_NS
-from labctl.store.scene_references import photos_of
 
 
 @pytest.fixture
@@ -36,7 +36,8 @@ def test_a_commit_keeps_a_photo_of_every_camera_and_says_what_it_was_compared_wi
     (committed,) = bench.events(Kind.SCENE_COMMITTED)
     assert set(committed.body["photo"]) == set(CAMERAS)
     assert committed.body["match"]["wrist"]["reference"] is None
-    assert photos_of(bench.events(), episode)["wrist"]["file"] == committed.body["photo"]["wrist"]["file"]
+    scene = record_of(bench.events()).episodes[episode].scene
+    assert scene.photos["wrist"]["file"] == committed.body["photo"]["wrist"]["file"]
 
 
 def test_photos_are_of_light_that_falls_after_the_word(build):

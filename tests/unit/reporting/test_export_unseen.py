@@ -6,6 +6,7 @@ import pytest
 
 from labctl.clock import SECOND
 from labctl.core.events import Event, Kind
+from labctl.core.record_fold import record_of
 from labctl.reporting.operations_table import operations
 
 GO = 7 * SECOND
@@ -34,7 +35,7 @@ def told(outcome: dict[str, int], seen: list[float], reason: str = "operator") -
 
 
 def rows(events: list[Event], labels: str = "best") -> list[tuple[str, float, str | None]]:
-    return [(row["kind"], row["time_s"], row["cause"]) for row in operations(events, labels=labels)]
+    return [(row["kind"], row["time_s"], row["cause"]) for row in operations(record_of(events), labels=labels)]
 
 
 @pytest.mark.parametrize("outcome", [BOTH, {"moved": 0, "lost": 0, "remaining": 2}], ids=["all moved", "none moved"])

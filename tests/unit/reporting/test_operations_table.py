@@ -12,7 +12,7 @@ from labctl.analysis.table import table_from_rows
 
 from labctl.clock import SECOND
 from labctl.core.events import Event, Kind
-from labctl.core.trial import fold
+from labctl.core.record_fold import record_of
 from labctl.errors import InputError, MissingExtra
 from labctl.reporting.operations_table import COLUMNS, filter_rows, operations, told_of, write_table
 
@@ -87,7 +87,7 @@ class Story:
         self.add(Kind.CAMPAIGN_UNBLINDED, {"early": False, "reason": None, "schedule": schedule})
 
     def rows(self) -> list[tuple]:
-        return [(row["kind"], row["time_s"], row["cause"]) for row in operations(self.events)]
+        return [(row["kind"], row["time_s"], row["cause"]) for row in operations(record_of(self.events))]
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_after_a_wrong_end_what_remained_is_censored_there_and_the_counts_are_th
         ("success", 18.3, None),
         ("censored", 10.73, "wrong_end"),
     ]
-    (row, *_) = operations(story.events)
+    (row, *_) = operations(record_of(story.events))
     assert (row["items_staged"], row["end_s"], row["budget_s"]) == (4, 43.57, BUDGET_S)
 
 
@@ -194,7 +194,7 @@ def test_a_voided_episode_is_not_in_the_table_but_its_next_attempt_is(story):
     story.episode([("success", 5.0)], 6.0, "arm_lost", void="arm_lost")
     assert story.rows() == []
     story.episode([("success", 7.0)], 120.0, "budget", moved=1, lost=0, remaining=3)
-    rows = operations(story.events)
+    rows = operations(record_of(story.events))
     assert [row["time_s"] for row in rows] == [7.0, 113.0] and {row["void"] for row in rows} == {0}
 
 
@@ -208,14 +208,14 @@ def test_a_correction_of_the_outcome_is_what_counts(story):
 
 def test_there_is_no_arm_column_before_unblinding(story, tmp_path):
     story.episode([("success", 10.0)], 120.0, "budget", moved=1, lost=0, remaining=3, n=0)
-    assert all("arm" not in row for row in operations(story.events))
+    assert all("arm" not in row for row in operations(record_of(story.events)))
     story.unblind()
-    assert {row["arm"] for row in operations(story.events)} == {"human"}
+    assert {row["arm"] for row in operations(record_of(story.events))} == {"human"}
 
 
 def test_each_row_says_where_it_belongs(story):
     story.episode([("success", 10.0)], 120.0, "budget", moved=1, lost=0, remaining=3)
-    row = operations(story.events)[0]
+    row = operations(record_of(story.events))[0]
     assert row | {"episode": "e"} == {
         "episode": "e",
         "object": "towels",
@@ -251,7 +251,7 @@ def test_times_of_an_episode_add_up_to_its_end(times):
         lost=0,
         remaining=4 - len(times),
     )
-    rows = operations(story.events)
+    rows = operations(record_of(story.events))
     total_us = sum(round(row["time_s"] * 1e6) for row in rows)
     expected = 120.0 if len(times) < 4 else max(times) / SECOND
     assert abs(total_us - expected * 1e6) <= 1
@@ -261,7 +261,7 @@ def test_times_of_an_episode_add_up_to_its_end(times):
 def test_the_file_has_the_documented_columns_and_is_not_left_half_written(story, tmp_path):
     story.episode([("success", 10.123456789)], 120.0, "budget", moved=1, lost=1, remaining=2)
     path = tmp_path / "table.csv"
-    write_table(operations(story.events), path)
+    write_table(operations(record_of(story.events)), path)
     with path.open(newline="") as file:
         read = list(csv.DictReader(file))
     assert list(read[0]) == [column for column in COLUMNS if column != "arm"]
@@ -273,14 +273,14 @@ def test_the_statistics_accept_the_table(story):
     story.episode([("success", 10.0), ("lost", 12.0, "outside")], 120.0, "budget", moved=1, lost=2, remaining=1, n=0)
     story.episode([("safety_stop", 3.0)], 3.0, "safety_stop", moved=0, lost=0, remaining=4, n=1)
     story.unblind()
-    table = table_from_rows(operations(story.events))
+    table = table_from_rows(operations(record_of(story.events)))
     assert table.arms() == ("human", "policy-a")
     assert len(table.episode) == 5
 
 
 def test_an_empty_column_of_the_parquet_table_keeps_its_type(story, tmp_path):
     story.episode([("success", t) for t in (1, 2, 3, 4)], 4.0, "all_done", moved=4, lost=0, remaining=0)
-    write_table(operations(story.events), tmp_path / "t.parquet")
+    write_table(operations(record_of(story.events)), tmp_path / "t.parquet")
     table = pyarrow.parquet.read_table(tmp_path / "t.parquet")
     assert table["cause"].to_pylist() == [None] * 4 and str(table.schema.field("cause").type) == "string"
     assert table["time_s"].to_pylist() == [1.0] * 4
@@ -295,7 +295,7 @@ def test_parquet_without_its_library_names_the_extra(story, tmp_path, monkeypatc
 def test_filtering_keeps_whole_episodes(story):
     story.episode([("success", t) for t in (1, 2, 3, 4)], 4.0, "all_done", moved=4, lost=0, remaining=0, n=0)
     story.episode([("success", 1)], 120.0, "budget", moved=1, lost=0, remaining=3, n=1)
-    rows, told = operations(story.events), told_of(fold(story.events))
+    rows, told = operations(record_of(story.events)), told_of(record_of(story.events))
     assert len(filter_rows(rows, "outcome=success", told)) == 4
     assert len(filter_rows(rows, "outcome=failure", told)) == 2
     assert len(filter_rows(rows, "cause=budget", told)) == 2
@@ -312,5 +312,5 @@ def test_an_outcome_that_was_corrected_is_what_a_filter_asks_for(story):
     old = {**story.events[-1].body["outcome"], "notes": "", "stage_reached": None}
     corrected = {"old": old, "new": {**old, "moved": 4, "remaining": 0}, "why": "three were under the first"}
     story.add(Kind.OUTCOME_CORRECTED, corrected, "t-0", story.events[-1].episode)
-    rows, told = operations(story.events), told_of(fold(story.events))
+    rows, told = operations(record_of(story.events)), told_of(record_of(story.events))
     assert filter_rows(rows, "outcome=success", told) == rows and not filter_rows(rows, "outcome=failure", told)

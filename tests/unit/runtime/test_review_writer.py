@@ -10,6 +10,7 @@ from support.campaigns import HUMAN, events_of, make_campaign, policy
 
 from labctl.clock import SECOND
 from labctl.core.events import Kind
+from labctl.core.record_fold import record_of
 from labctl.core.reviewed import Item, queue
 from labctl.errors import InputError, StateError
 from labctl.reporting.operations_table import operations
@@ -34,7 +35,7 @@ def folder(scored: Path, tmp_path: Path) -> Path:
 
 def items(folder: Path) -> list[Item]:
     with Campaign.open(folder) as campaign:
-        return queue(campaign.state, campaign.events())
+        return queue(campaign.record())
 
 
 def test_a_confirmed_episode_is_reviewed_and_goes_to_the_end_of_the_queue(folder):
@@ -50,10 +51,10 @@ def test_a_shifted_operation_changes_the_table_but_not_the_device_stream(folder)
     shifted = [
         {**op, "t_ns": op["t_ns"] + SECOND // 10 if i == 0 else op["t_ns"]} for i, op in enumerate(first.operations)
     ]
-    before = operations(events_of(folder), labels="device")
+    before = operations(record_of(events_of(folder)), labels="device")
     review(folder, first.trial.id, shifted, who="bea")
-    assert operations(events_of(folder), labels="device") == before
-    times = [row["time_s"] for row in operations(events_of(folder)) if row["episode"] == first.trial.episode]
+    assert operations(record_of(events_of(folder)), labels="device") == before
+    times = [row["time_s"] for row in operations(record_of(events_of(folder))) if row["episode"] == first.trial.episode]
     was = [row["time_s"] for row in before if row["episode"] == first.trial.episode]
     assert times[0] == pytest.approx(was[0] + 0.1)
 

@@ -12,9 +12,11 @@ from support.campaigns import ROOT, events_of, make_campaign
 
 from labctl.cli import call
 from labctl.core.events import Event, Kind
+from labctl.core.record_fold import record_of
+from labctl.core.trial import CampaignState
 from labctl.errors import BrokenRecord, InputError
 from labctl.store.pictures import decode_png, encode_png, ghost, load_photo, small
-from labctl.store.scene_references import Held, References, journalled_photos, photos_of, rules
+from labctl.store.scene_references import Held, References, journalled_photos, rules
 
 # two blocks of towels, one of spoons at the same side of the camera, one of spoons at the other
 SLOTS = [
@@ -153,7 +155,7 @@ def test_journals_from_before_there_were_photos_are_read():
     story.tell(Kind.SCENE_COMMITTED, "t-0", photo=None, snapshot={})
     story.tell(Kind.ARM_REVEALED, "t-0", "e-1")
     assert story.held("t-1") == Held(None, False, None)
-    assert photos_of(story.events, "e-1") == {}
+    assert record_of(story.events, CampaignState()).episodes["e-1"].scene.photos == {}
     assert rules({})["require_photo"] is True
 
 
@@ -162,9 +164,8 @@ def test_the_photos_of_an_episode_are_those_of_the_commit_it_began_with():
     story.commit("t-0", "first")
     story.commit("t-0", "second")
     first, second = (event.episode for event in story.events if event.kind == Kind.ARM_REVEALED)
-    assert photos_of(story.events, str(first)) == {CAM: {**photo("first"), "match": None}}
-    assert photos_of(story.events, str(second)) == {CAM: {**photo("second"), "match": None}}
-    assert photos_of(story.events, "e-unknown") == {}
+    scenes = {name: episode.scene for name, episode in record_of(story.events, CampaignState()).episodes.items()}
+    assert (scenes[first].photos, scenes[second].photos) == ({CAM: photo("first")}, {CAM: photo("second")})
 
 
 def test_every_photo_the_journal_names_is_known_with_its_entry():

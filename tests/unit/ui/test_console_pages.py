@@ -34,7 +34,7 @@ def test_what_was_scored_is_reviewed_and_corrected_without_an_arm_on_any_screen(
     async def judge(bench: Bench) -> None:
         def load() -> list[Any]:
             with Campaign.open(bench.campaign.folder) as opened:
-                return queue(opened.state, opened.events())
+                return queue(opened.record())
 
         def tell(verb: str, trial: str, **args: Any) -> None:
             reply = bench.command(verb, role="assessor", trial=trial, **args)

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from labctl.core.events import Event, Kind
+from labctl.core.record import Record
+from labctl.core.record_fold import record_of
 from labctl.core.trial import CampaignState, fold
 from labctl.errors import StateError
-from labctl.reporting.facts import facts, gather, kinds, refuse_mixed
+from labctl.reporting.facts import facts, kinds, refuse_mixed
 from labctl.viewing.status import recorded, standing
 
 ARMS = {"t-0": "human", "t-1": "policy-a", "t-2": "policy-a", "t-3": "human"}
@@ -48,6 +50,10 @@ class Story:
     def state(self) -> CampaignState:
         return fold(self.events)
 
+    @property
+    def record(self) -> Record:
+        return record_of(self.events)
+
     def armed(self, trial: str, episode: str) -> None:
         self.tell(Kind.TRIAL_STAGING, trial=trial, setter="p-1")
         self.tell(Kind.SCENE_COMMITTED, trial=trial, photo=None, snapshot={})
@@ -80,7 +86,7 @@ class Story:
         self.tell(Kind.CAMPAIGN_UNBLINDED, **body)
 
     def lab(self) -> dict[str, Any]:
-        return facts(self.state, gather(self.events), ["human", "policy-a"], alpha=0.05, robot="sim_fr3")
+        return facts(self.record, ["human", "policy-a"], alpha=0.05, robot="sim_fr3")
 
 
 @pytest.fixture
@@ -116,7 +122,7 @@ def test_status_tells_progress_and_whose_turn_it_is(story: Story):
 
 
 def test_a_blind_role_reads_no_arm_no_outcome_and_no_digest_of_either(story: Story):
-    text = json.dumps([standing(story.state), recorded(story.state, story.events)])
+    text = json.dumps([standing(story.state), recorded(story.record)])
     for word in ("human", "policy", "moved", "remaining", 'arm"', "0" * 64):
         assert word not in text
 
@@ -126,7 +132,7 @@ def test_status_names_no_arm_even_after_unblinding(closed: Story):
 
 
 def test_every_attempt_is_listed_with_how_it_ended(story: Story):
-    found = {entry["episode"]: entry for entry in recorded(story.state, story.events)}
+    found = {entry["episode"]: entry for entry in recorded(story.record)}
     assert list(found) == ["e-0", "e-1", "e-2", "e-3"]
     assert (found["e-2"]["state"], found["e-2"]["void"], found["e-2"]["ended"]) == ("voided", "arm_lost", "arm_lost")
     assert (found["e-1"]["state"], found["e-1"]["ended"], found["e-1"]["sealed"]) == ("scored", "operator", True)
@@ -134,7 +140,7 @@ def test_every_attempt_is_listed_with_how_it_ended(story: Story):
 
 
 def test_episodes_name_their_arm_after_unblinding(closed: Story):
-    assert [entry["arm"] for entry in recorded(closed.state, closed.events)] == [
+    assert [entry["arm"] for entry in recorded(closed.record)] == [
         "human",
         "policy-a",
         "policy-a",
@@ -144,7 +150,7 @@ def test_episodes_name_their_arm_after_unblinding(closed: Story):
 
 def test_nothing_is_told_by_arm_before_unblinding(story: Story):
     with pytest.raises(StateError, match="not unblinded"):
-        gather(story.events)
+        story.lab()
 
 
 def test_the_flow_accounts_for_every_slot_and_every_attempt(closed: Story):
@@ -201,10 +207,10 @@ def test_episodes_of_different_kinds_are_never_mixed(story: Story):
     alike = Story()
     alike.events = list(story.events)
     alike.unblinded(reason="test")
-    refuse_mixed(gather(alike.events), "first")
+    refuse_mixed(alike.record, "first")
     story.scored("t-3", "e-4", moved=2, kind="real")
     story.unblinded(reason="test")
-    told = gather(story.events)
-    assert kinds(told) == ["real", "sim"]
+    record = story.record
+    assert kinds(record) == ["real", "sim"]
     with pytest.raises(StateError, match="real, sim"):
-        refuse_mixed(told, "first")
+        refuse_mixed(record, "first")

@@ -1,0 +1,96 @@
+"""What the bodies of several kinds of journal entry are made of (`labctl.core.event_bodies`), as typed forms.
+
+May not: write or check anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NotRequired, TypedDict
+
+
+class Photo(TypedDict):
+    """A picture in the campaign's folder. t_ns: when it was taken; a picture given in the fixture has none."""
+
+    file: str
+    sha256: str
+    t_ns: NotRequired[int]
+
+
+class PersonEntry(TypedDict):
+    """A person of a session, by opaque id, with roles as `labctl.core.session.Role`."""
+
+    id: str
+    roles: Sequence[str]
+
+
+class FileEntry(TypedDict):
+    """A file beside a video, with its digest; frames: of depth pictures."""
+
+    file: str
+    sha256: str
+    frames: NotRequired[int]
+
+
+class VideoEntry(TypedDict):
+    """A camera's video. about: what the camera reported of itself; depth: the depth pictures beside it."""
+
+    file: str
+    sha256: str
+    frames: int
+    about: NotRequired[FileEntry]
+    depth: NotRequired[FileEntry]
+
+
+class StreamEntry(TypedDict):
+    """How much was stored of a stream: n samples in so many chunks, the root of their digests, first and last time."""
+
+    n: int
+    chunks: int
+    root: str
+    t0_ns: NotRequired[int | None]
+    t1_ns: NotRequired[int | None]
+
+
+class Slot(TypedDict):
+    """A randomised slot of the schedule, as published."""
+
+    index: NotRequired[int]
+    trial: str
+    block: int
+    position: int
+    condition: str
+
+
+class SlotWithArm(TypedDict):
+    """A slot as it was sealed."""
+
+    index: NotRequired[int]
+    trial: str
+    block: NotRequired[int]
+    position: NotRequired[int]
+    condition: NotRequired[str]
+    arm: str
+
+
+class Opening(TypedDict):
+    """A sealed value, opened: it and its episode's nonce give sha256."""
+
+    episode: str
+    field: str
+    sha256: str
+    value: Any
+
+
+class OutcomeBody(TypedDict):
+    """An assessor's counts of items, as `labctl.core.outcome.Outcome`."""
+
+    items_staged: int
+    moved: int
+    lost: int
+    remaining: int
+    end_reason: str
+    notes: NotRequired[str]
+    stage_reached: NotRequired[str | None]
+    tags: NotRequired[Sequence[str]]
+    wrong_end: NotRequired[bool]

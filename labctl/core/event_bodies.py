@@ -1,0 +1,347 @@
+"""The body of each kind of journal entry, as a typed form: who writes one and who reads one use the same.
+
+May not: write or check anything. A key that is NotRequired is missing from journals of campaigns that were recorded
+before it existed, or where it does not apply. docs/journal.md is generated from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NotRequired, TypedDict, TypeVar
+
+from labctl.core.body_parts import Opening, OutcomeBody, PersonEntry, Photo, Slot, SlotWithArm, StreamEntry, VideoEntry
+from labctl.core.events import Event, Kind
+
+Form = TypeVar("Form")
+Result = Literal["success", "lost", "safety_stop"]
+
+
+class CampaignOpened(TypedDict):
+    """Everything that a blind role may see of the protocol, and the commitment to the sealed schedule."""
+
+    campaign: str
+    kind: str
+    cell: Mapping[str, str]
+    fixture: Mapping[str, str]
+    protocol: Mapping[str, str]
+    conditions: Sequence[Mapping[str, Any]]
+    arms_count: int
+    has_human: bool
+    deducible_share: float
+    instruction: str
+    switches: NotRequired[Sequence[Mapping[str, Any]]]
+    items_staged: int
+    budget_s: float
+    arming_s: float
+    max_voids: int
+    process_lost: str
+    camera_lost: NotRequired[str]
+    early_end: NotRequired[str]
+    void_reasons: Sequence[str]
+    scene: NotRequired[Mapping[str, Any]]
+    tau_s: float | None
+    takeover: NotRequired[str]
+    plateau: NotRequired[Mapping[str, Any] | None]
+    durable: bool
+    shared_uid: bool
+    references: NotRequired[Mapping[str, Mapping[str, Photo]]]
+    links: NotRequired[Sequence[Mapping[str, Any]]]
+    commitment: str
+    schedule: Sequence[Slot]
+
+
+class SessionOpened(TypedDict):
+    """An evening begins: who is there in which role, and what the opening checks gave."""
+
+    session: str
+    people: Sequence[PersonEntry]
+    checks: NotRequired[Mapping[str, bool | str]]
+
+
+class SessionClosed(TypedDict):
+    """An evening ends, with a note for the next one."""
+
+    session: str
+    handover: NotRequired[str]
+
+
+class RunStarted(TypedDict):
+    """The run process started. pins: versions of what it runs on; recovered: what it concluded of a crash."""
+
+    pins: Mapping[str, Any]
+    recovered: NotRequired[Sequence[str]]
+
+
+class RunStopped(TypedDict):
+    """The run process stopped."""
+
+    reason: str
+
+
+class TrialStaging(TypedDict):
+    """A trial's scene is being staged. A scene staged again after a void has no entry of its own."""
+
+    setter: NotRequired[str]
+
+
+class SceneCommitted(TypedDict):
+    """The scene stands. photo and match: by camera; match: what comparing with the reference gave."""
+
+    photo: NotRequired[Mapping[str, Photo] | None]
+    match: NotRequired[Mapping[str, Mapping[str, Any]] | None]
+    snapshot: NotRequired[Mapping[str, Any]]
+
+
+class ReferenceSet(TypedDict):
+    """A person declared another picture the reference. old: sha256 of the one before."""
+
+    camera: str
+    photo: Photo
+    old: str | None
+    reason: str
+
+
+class Reason(TypedDict):
+    """Why."""
+
+    reason: str
+
+
+class ArmRevealed(TypedDict):
+    """The arm was revealed to the run process; the episode's id is new here. sealed: digest of the arm's name."""
+
+    sealed: str
+
+
+class EpisodeStarted(TypedDict):
+    """The episode may move. kind: of the cell; sealed: digest of the controller and its options."""
+
+    pins: Mapping[str, Any]
+    kind: str
+    durable: bool
+    budget_s: float
+    items_staged: int
+    sealed: str
+
+
+class Go(TypedDict):
+    """go_ns: device-side time of the first live observation handed to a warm controller."""
+
+    go_ns: int
+
+
+class OperationRecorded(TypedDict):
+    """What became of an item, and when, by the devices' own time."""
+
+    op_index: int
+    result: Result
+    t_ns: int
+    cause: str | None
+
+
+class ItemCounted(TypedDict):
+    """The operator's own tally. moved: items so far."""
+
+    moved: int
+    t_ns: int
+
+
+class InterventionBegan(TypedDict):
+    """A person touched the running episode. number: from 0; kind: a `Touch`; by: console or device."""
+
+    number: int
+    kind: str
+    by: str
+    t_ns: int
+
+
+class InterventionEnded(TypedDict):
+    """A touch ended. kind: as it turned out."""
+
+    number: int
+    kind: str
+    t_ns: int
+    note: NotRequired[str]
+
+
+class InstructionSwitched(TypedDict):
+    """A controller took a scripted switch of its instruction. number: from 0; t_ns: when it was taken."""
+
+    number: int
+    name: str
+    instruction: str
+    planned_ns: int
+    t_ns: int
+
+
+class EpisodeEnded(TypedDict):
+    """The motion ended. reason: an `EndReason`."""
+
+    reason: str
+    end_ns: int
+
+
+class GapBody(TypedDict):
+    """Samples or frames are missing. holes: in how many places, of a camera's frames."""
+
+    stream: str
+    from_ns: int | None
+    to_ns: int | None
+    lost: int | None
+    why: str
+    holes: NotRequired[int]
+
+
+class RecordingSealed(TypedDict):
+    """What was recorded: its digests, and how the devices' clocks ran (`skew.ClockFit` and what sealing adds).
+
+    root: digest over the streams' roots; sealed: digest of the summaries of arm-dependent streams; detected: what the
+    detector found, None where it could not look.
+    """
+
+    streams: Mapping[str, StreamEntry]
+    root: str
+    sealed: NotRequired[str]
+    videos: Mapping[str, VideoEntry]
+    clocks: NotRequired[Mapping[str, Mapping[str, Any]]]
+    gaps: int
+    detected: NotRequired[Sequence[Mapping[str, Any]] | None]
+
+
+class OutcomeRecorded(TypedDict):
+    """The assessor's outcome."""
+
+    outcome: OutcomeBody
+
+
+class OutcomeCorrected(TypedDict):
+    """An outcome is replaced; old is the one that stood."""
+
+    old: OutcomeBody
+    new: OutcomeBody
+    why: str
+
+
+class OperationsReviewed(TypedDict):
+    """The operations as an assessor left them."""
+
+    operations: Sequence[OperationRecorded]
+    note: NotRequired[str]
+
+
+class EpisodeVoided(TypedDict):
+    """The episode does not count. evidence: seq of an earlier entry; confirmed_by: the second person."""
+
+    reason: str
+    evidence: int | None
+    confirmed_by: NotRequired[str | None]
+    after_go: bool
+    by_recovery: NotRequired[bool]
+
+
+class HoldRaised(TypedDict):
+    """A reason against motion, that stands until it is cleared."""
+
+    code: str
+    text: str
+
+
+class HoldCleared(TypedDict):
+    """A hold is acknowledged. why and contact: of a stop only."""
+
+    code: str
+    acknowledged_by: str
+    why: NotRequired[str]
+    contact: NotRequired[bool]
+
+
+class Text(TypedDict):
+    """What a person wrote."""
+
+    text: str
+
+
+class PracticeRecorded(TypedDict):
+    """Teleoperation outside of trials."""
+
+    person: str
+    object: str
+    moved: int
+    staged: int
+    duration_s: float
+
+
+class ArmGuessed(TypedDict):
+    """Which arm a person took it for, before unblinding; None where they could not tell."""
+
+    guess: str | None
+
+
+class CampaignReviewed(TypedDict):
+    """An assessor went through all scored episodes."""
+
+    by: str
+
+
+class CampaignFrozen(TypedDict):
+    """Nothing more is changed. head: of the chain before this entry."""
+
+    reviewed: bool
+    head: str
+
+
+class CampaignUnblinded(TypedDict):
+    """The seal, opened: it proves the commitment and every sealed digest. early: before freezing, with a reason."""
+
+    early: bool
+    reason: str | None
+    schedule: Sequence[SlotWithArm]
+    secret_hex: str
+    openings: Sequence[Opening]
+
+
+FORMS: Mapping[Kind, type] = {
+    Kind.CAMPAIGN_OPENED: CampaignOpened,
+    Kind.SESSION_OPENED: SessionOpened,
+    Kind.SESSION_CLOSED: SessionClosed,
+    Kind.RUN_STARTED: RunStarted,
+    Kind.RUN_STOPPED: RunStopped,
+    Kind.TRIAL_STAGING: TrialStaging,
+    Kind.SCENE_COMMITTED: SceneCommitted,
+    Kind.REFERENCE_SET: ReferenceSet,
+    Kind.TRIAL_RELEASED: Reason,
+    Kind.TRIAL_SKIPPED: Reason,
+    Kind.ARM_REVEALED: ArmRevealed,
+    Kind.EPISODE_STARTED: EpisodeStarted,
+    Kind.GO: Go,
+    Kind.OPERATION_RECORDED: OperationRecorded,
+    Kind.ITEM_COUNTED: ItemCounted,
+    Kind.INTERVENTION_BEGAN: InterventionBegan,
+    Kind.INTERVENTION_ENDED: InterventionEnded,
+    Kind.INSTRUCTION_SWITCHED: InstructionSwitched,
+    Kind.EPISODE_ENDED: EpisodeEnded,
+    Kind.GAP: GapBody,
+    Kind.RECORDING_SEALED: RecordingSealed,
+    Kind.OUTCOME_RECORDED: OutcomeRecorded,
+    Kind.OUTCOME_CORRECTED: OutcomeCorrected,
+    Kind.OPERATIONS_REVIEWED: OperationsReviewed,
+    Kind.EPISODE_VOIDED: EpisodeVoided,
+    Kind.HOLD_RAISED: HoldRaised,
+    Kind.HOLD_CLEARED: HoldCleared,
+    Kind.CELL_FAULTED: Reason,
+    Kind.FAULT_ACKNOWLEDGED: Reason,
+    Kind.DEVIATION: Text,
+    Kind.NOTE: Text,
+    Kind.PRACTICE_RECORDED: PracticeRecorded,
+    Kind.ARM_GUESSED: ArmGuessed,
+    Kind.CAMPAIGN_CLOSED: Reason,
+    Kind.CAMPAIGN_REVIEWED: CampaignReviewed,
+    Kind.CAMPAIGN_FROZEN: CampaignFrozen,
+    Kind.CAMPAIGN_UNBLINDED: CampaignUnblinded,
+}
+
+
+def body_of(event: Event, form: type[Form]) -> Form:
+    """An entry's body in the form of its kind, unchecked: what it lacks raises KeyError where it is read."""
+    body: Any = event.body
+    return body

@@ -1,0 +1,167 @@
+"""What a campaign's journal records, as values: its episodes, sessions, photos, practice and what departed from plan.
+
+May not: decide what may follow (`trial` does), estimate anything, or hide an arm: who shows one consults the phase.
+Report, review, status, viewing and exports read this and no event; `record_fold` makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from labctl.clock import SECOND, Anchor
+from labctl.core import event_bodies as bodies
+from labctl.core.body_parts import Photo, StreamEntry, VideoEntry
+from labctl.core.detector import as_operations
+from labctl.core.event_bodies import OperationRecorded, RecordingSealed
+from labctl.core.events import Event, Touch
+from labctl.core.interventions import Intervention
+from labctl.core.session import Session
+from labctl.core.trial import CampaignState, State, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A committed scene: the entry's number, its photos by camera, and what comparing each with its reference gave."""
+
+    seq: int
+    trial: str
+    at: Anchor
+    photos: Mapping[str, Photo]
+    matches: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A switch of the instruction that a controller took: when it was planned and when it was taken, monotonic ns."""
+
+    number: int
+    name: str
+    instruction: str
+    planned_ns: int
+    t_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Void:
+    """Why an episode does not count."""
+
+    reason: str
+    after_go: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One attempt at a trial, from the reveal of its arm. Times are host ns; an `Anchor` is when an entry was written.
+
+    operators: of the session open at its start; counts: the operator's tally (moved so far, t_ns) in order; reviewed:
+    the operations as an assessor left them; scored_by: who counted last; events: its own entries, as journalled.
+    """
+
+    id: str
+    trial: str
+    revealed: Anchor
+    staged: Anchor | None = None
+    scene: Scene | None = None
+    session: str | None = None
+    operators: tuple[str, ...] = ()
+    started: Anchor | None = None
+    start: bodies.EpisodeStarted | None = None
+    go_ns: int | None = None
+    ended: Anchor | None = None
+    end_ns: int | None = None
+    end_reason: str | None = None
+    operations: tuple[OperationRecorded, ...] = ()
+    counts: tuple[tuple[int, int], ...] = ()
+    reviewed: tuple[OperationRecorded, ...] | None = None
+    interventions: tuple[Intervention, ...] = ()
+    switches: tuple[Switch, ...] = ()
+    gaps: tuple[bodies.GapBody, ...] = ()
+    sealed: RecordingSealed | None = None
+    scored: Anchor | None = None
+    scored_by: str | None = None
+    void: Void | None = None
+    events: tuple[Event, ...] = ()
+
+    @property
+    def streams(self) -> Mapping[str, StreamEntry]:
+        """How much its sealed recording holds of each stream that a blind role may see."""
+        return self.sealed["streams"] if self.sealed else {}
+
+    @property
+    def videos(self) -> Mapping[str, VideoEntry]:
+        """The videos of its sealed recording, by camera."""
+        return self.sealed["videos"] if self.sealed else {}
+
+    @property
+    def clocks(self) -> Mapping[str, Mapping[str, Any]]:
+        """How the devices' clocks ran, by stream."""
+        return self.sealed.get("clocks", {}) if self.sealed else {}
+
+    @property
+    def detected(self) -> list[OperationRecorded] | None:
+        """The operations that the detector found; None where it could not look."""
+        found = self.sealed.get("detected") if self.sealed else None
+        if found is None or self.go_ns is None or self.end_ns is None:
+            return None if found is None else []
+        return as_operations(found, self.go_ns, self.end_ns)
+
+    @property
+    def duration_s(self) -> float | None:
+        """From go to the end; None when it never got to go."""
+        return None if self.go_ns is None or self.end_ns is None else (self.end_ns - self.go_ns) / SECOND
+
+    @property
+    def stops(self) -> list[OperationRecorded]:
+        """The safety stops among what devices reported."""
+        return [op for op in self.operations if op["result"] == "safety_stop"]
+
+    @property
+    def counted(self) -> int | None:
+        """The operator's tally at the end; None when no item was counted."""
+        return self.counts[-1][0] if self.counts else None
+
+    @property
+    def taken_over(self) -> bool:
+        """Whether a person drove the robot in the controller's place: its traces are not the controller's alone."""
+        return any(touch.kind == Touch.TAKE_OVER for touch in self.interventions)
+
+
+@dataclass(frozen=True, slots=True)
+class Practice:
+    """A practice episode, and the trials that had gone before with this person as an operator."""
+
+    body: bodies.PracticeRecorded
+    drove: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A campaign. `episodes` are in the order of their reveal, `deviations` a line each, in order; `pins` of the last
+    run.
+    """
+
+    state: CampaignState = field(default_factory=CampaignState)
+    episodes: Mapping[str, Episode] = field(default_factory=dict)
+    scenes: tuple[Scene, ...] = ()
+    sessions: Mapping[str, Session] = field(default_factory=dict)
+    practice: tuple[Practice, ...] = ()
+    pins: Mapping[str, Any] = field(default_factory=dict)
+    deviations: tuple[str, ...] = ()
+    opened_wall: str | None = None
+    closed_wall: str | None = None
+    reviewed: bool = False
+    frozen: bool = False
+    unblinding: bodies.CampaignUnblinded | None = None
+
+    @property
+    def arms(self) -> dict[str, str]:
+        """The arm of every trial; empty before unblinding."""
+        return {slot["trial"]: slot["arm"] for slot in self.unblinding["schedule"]} if self.unblinding else {}
+
+    @property
+    def scored(self) -> list[tuple[Trial, Episode]]:
+        """Every scored trial with the episode that counts, in schedule order."""
+        trials = self.state.trials.values()
+        return [(t, self.episodes[t.episode]) for t in trials if t.state == State.SCORED and t.episode is not None]

@@ -1,0 +1,177 @@
+"""Folds a campaign's events into its record (`labctl.core.record`): the one place where what they recorded is derived.
+
+May not: check an event (`trial` does), or keep what nobody reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from labctl.clock import Anchor
+from labctl.core import event_bodies as bodies
+from labctl.core.event_bodies import body_of
+from labctl.core.events import Event, Kind
+from labctl.core.interventions import Intervention
+from labctl.core.record import Episode, Practice, Record, Scene, Switch, Void
+from labctl.core.session import Session, session_from
+from labctl.core.skew import clock_warnings
+from labctl.core.trial import CampaignState, fold
+
+
+def record_of(events: Iterable[Event], state: CampaignState | None = None) -> Record:
+    """The record of a journal's events, all of them, in order. state: their fold, where the caller has it.
+
+    Raises as `trial.fold` does, KeyError for a body without what its kind must have.
+    """
+    events = list(events)
+    found = _Fold()
+    for event in events:
+        found.note(event)
+    return found.record(fold(events) if state is None else state)
+
+
+class _Fold:
+    """The record as of the last event noted."""
+
+    def __init__(self) -> None:
+        self._whole = Record()  # but for what is collected below
+        self._episodes: dict[str, Episode] = {}
+        self._scenes: list[Scene] = []
+        self._sessions: dict[str, Session] = {}
+        self._practice: list[Practice] = []
+        self._deviations: list[str] = []
+        self._open: Session | None = None
+        self._present: tuple[str, ...] = ()  # operators of the last session
+        self._staged: dict[str, Anchor] = {}  # by trial
+        self._committed: dict[str, Scene] = {}  # by trial
+        self._drove: dict[str, set[str]] = {}  # person -> trials
+
+    def record(self, state: CampaignState) -> Record:
+        return replace(
+            self._whole,
+            state=state,
+            episodes=self._episodes,
+            scenes=tuple(self._scenes),
+            sessions=self._sessions,
+            practice=tuple(self._practice),
+            deviations=tuple(self._deviations),
+        )
+
+    def note(self, event: Event) -> None:
+        trial = event.trial or ""
+        if event.episode:
+            new = Episode(event.episode, trial, _at(event), self._staged.get(trial), self._committed.get(trial))
+            before = self._episodes.get(event.episode, new)
+            self._episodes[new.id] = _episode(replace(before, events=(*before.events, event)), event, self._open)
+        match event.kind:
+            case Kind.CAMPAIGN_OPENED:
+                self._whole = replace(self._whole, opened_wall=event.wall)
+            case Kind.CAMPAIGN_CLOSED:
+                self._whole = replace(self._whole, closed_wall=event.wall)
+            case Kind.CAMPAIGN_REVIEWED:
+                self._whole = replace(self._whole, reviewed=True)
+            case Kind.CAMPAIGN_FROZEN:
+                self._whole = replace(self._whole, frozen=True)
+            case Kind.CAMPAIGN_UNBLINDED:
+                self._whole = replace(self._whole, unblinding=body_of(event, bodies.CampaignUnblinded))
+            case Kind.RUN_STARTED:
+                self._whole = replace(self._whole, pins=event.body.get("pins") or self._whole.pins)
+            case Kind.SESSION_OPENED:
+                self._open = session_from(event.body)
+                self._sessions[self._open.id] = self._open
+                self._present = self._open.operators
+            case Kind.SESSION_CLOSED:
+                closed = body_of(event, bodies.SessionClosed)
+                own = self._sessions[closed["session"]]
+                self._sessions[own.id] = replace(own, handover=closed.get("handover"))
+                self._open = None
+            case Kind.TRIAL_STAGING | Kind.EPISODE_VOIDED:
+                self._staged[trial] = _at(event)
+            case Kind.SCENE_COMMITTED:
+                self._commit(event, trial)
+            case Kind.GO:
+                for person in self._present:
+                    self._drove.setdefault(person, set()).add(trial)
+            case Kind.PRACTICE_RECORDED:
+                body = body_of(event, bodies.PracticeRecorded)
+                self._practice.append(Practice(body, frozenset(self._drove.get(body["person"], ()))))
+        self._deviations += _deviations(event)
+
+    def _commit(self, event: Event, trial: str) -> None:
+        body = body_of(event, bodies.SceneCommitted)
+        scene = Scene(event.seq, trial, _at(event), body.get("photo") or {}, body.get("match") or {})
+        self._scenes.append(scene)
+        self._committed[trial] = scene
+
+
+def _at(event: Event) -> Anchor:
+    return Anchor(event.at_ns, event.wall, event.boot)
+
+
+def _episode(before: Episode, event: Event, session: Session | None) -> Episode:
+    """An episode after an event about it."""
+    match event.kind:
+        case Kind.EPISODE_STARTED:
+            start = body_of(event, bodies.EpisodeStarted)
+            who, where = (session.operators, session.id) if session else ((), None)
+            return replace(before, session=where, operators=who, started=_at(event), start=start)
+        case Kind.GO:
+            return replace(before, go_ns=body_of(event, bodies.Go)["go_ns"])
+        case Kind.OPERATION_RECORDED:
+            return replace(before, operations=(*before.operations, body_of(event, bodies.OperationRecorded)))
+        case Kind.ITEM_COUNTED:
+            count = body_of(event, bodies.ItemCounted)
+            return replace(before, counts=(*before.counts, (count["moved"], count["t_ns"])))
+        case Kind.INTERVENTION_BEGAN:
+            begun = body_of(event, bodies.InterventionBegan)
+            touch = Intervention(begun["number"], begun["kind"], begun["by"], int(begun["t_ns"]))
+            return replace(before, interventions=(*before.interventions, touch))
+        case Kind.INTERVENTION_ENDED:
+            over = body_of(event, bodies.InterventionEnded)
+            return replace(before, interventions=tuple(touch.ended(over) for touch in before.interventions))
+        case Kind.INSTRUCTION_SWITCHED:
+            taken = Switch(**body_of(event, bodies.InstructionSwitched))
+            return replace(before, switches=(*before.switches, taken))
+        case Kind.EPISODE_ENDED:
+            end = body_of(event, bodies.EpisodeEnded)
+            cut = tuple(touch.cut(int(end["end_ns"])) for touch in before.interventions)
+            reason = end["reason"]
+            return replace(before, ended=_at(event), end_ns=end["end_ns"], end_reason=reason, interventions=cut)
+        case Kind.GAP:
+            return replace(before, gaps=(*before.gaps, body_of(event, bodies.GapBody)))
+        case Kind.RECORDING_SEALED:
+            return replace(before, sealed=body_of(event, bodies.RecordingSealed))
+        case Kind.OUTCOME_RECORDED:
+            return replace(before, scored=_at(event), scored_by=event.who)
+        case Kind.OUTCOME_CORRECTED:
+            return replace(before, scored_by=event.who)
+        case Kind.OPERATIONS_REVIEWED:
+            return replace(before, reviewed=tuple(body_of(event, bodies.OperationsReviewed)["operations"]))
+        case Kind.EPISODE_VOIDED:
+            void = body_of(event, bodies.EpisodeVoided)
+            return replace(before, void=Void(str(void["reason"]), bool(void.get("after_go"))))
+    return before
+
+
+def _deviations(event: Event) -> list[str]:
+    """What an entry reports as not according to plan, a line each."""
+    body = event.body
+    match event.kind:
+        case Kind.CAMPAIGN_UNBLINDED:
+            failed = [one for one in body.get("openings") or [] if str(one["field"]).startswith("failure:")]
+            return [f"episode {one['episode']}: its controller failed: {one['value']}" for one in failed]
+        case Kind.RUN_STARTED:
+            return [f"{event.wall}: after an interruption: {line}" for line in body.get("recovered") or []]
+        case Kind.RECORDING_SEALED:
+            clocks = (body.get("clocks") or {}).items()
+            return [f"episode {event.episode}: {text}" for name, fit in clocks for text in clock_warnings(name, fit)]
+        case Kind.OUTCOME_CORRECTED:
+            return [f"{event.wall}: outcome of {event.episode} corrected by {event.who}: {body['why']}"]
+        case Kind.DEVIATION:
+            return [f"{event.wall}: {body['text']}"]
+        case Kind.REFERENCE_SET:
+            return [f"{event.wall}: new reference of camera {body['camera']}, by {event.who}: {body['reason']}"]
+        case Kind.CELL_FAULTED:
+            return [f"{event.wall}: cell faulted: {body['reason']}"]
+    return []

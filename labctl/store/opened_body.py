@@ -1,0 +1,69 @@
+"""What a campaign's first entry states of its protocol, cell and fixture.
+
+May not: name an arm, an endpoint or the order of the arms; what the seal adds, `open_campaign` adds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict
+from typing import Any
+
+from labctl.config.cell_schema import Cell
+from labctl.config.conditions import protocol_conditions
+from labctl.core.design import deducible_share
+from labctl.core.events import digest
+from labctl.core.practised import rule as plateau_rule
+from labctl.store.lab_folder import Plan
+
+
+def opened_body(name: str, plan: Plan, cell: Cell, cell_text: str) -> dict[str, Any]:
+    """CampaignOpened but for what the seal adds. No arm's name, endpoint or order may stand in it."""
+    protocol, fixture, rules = plan.protocol, plan.fixture, plan.protocol.trial
+    layouts = {layout.name: layout for layout in fixture.layout}
+    kinds = [arm.kind for arm in protocol.arm]
+    return {
+        "campaign": name,
+        "kind": cell.cell.kind,
+        "cell": {"name": cell.cell.name, "sha256": text_digest(cell_text)},
+        "fixture": {"name": fixture.fixture.name, "sha256": text_digest(plan.fixture_text)},
+        "protocol": {
+            "name": protocol.protocol.name,
+            "sha256": text_digest(plan.protocol_text),
+            "question": protocol.protocol.question,
+            **({"cards_sha256": digest(dict(plan.cards))} if plan.cards else {}),
+        },
+        "conditions": [
+            {
+                **asdict(condition),
+                "tote_side": layouts[condition.layout].tote_side,
+                "camera_side": layouts[condition.layout].camera_side,
+                "instructions": layouts[condition.layout].instructions,
+            }
+            for condition in protocol_conditions(protocol, fixture)
+        ],
+        "arms_count": len(kinds),
+        "has_human": "human" in kinds,
+        "deducible_share": deducible_share(kinds),
+        "instruction": rules.instruction,
+        **({"switches": [switch.model_dump() for switch in protocol.switch]} if protocol.switch else {}),
+        "items_staged": rules.items_staged,
+        "budget_s": rules.budget_s,
+        "arming_s": rules.arming_s,
+        "max_voids": rules.max_voids,
+        "process_lost": rules.process_lost,
+        "camera_lost": rules.camera_lost,
+        "early_end": rules.early_end,
+        "void_reasons": list(rules.void_reasons),
+        "scene": protocol.scene.model_dump(),
+        "tau_s": protocol.analysis.tau_s,
+        "takeover": rules.takeover,
+        "plateau": plateau_rule(protocol),
+        "durable": cell.cell.durable,
+        "shared_uid": True,  # operator and run process: this version has no second user to run as
+    }
+
+
+def text_digest(text: str) -> str:
+    """sha256 hex of a frozen file's text."""
+    return hashlib.sha256(text.encode()).hexdigest()
