@@ -1,0 +1,66 @@
+"""What the compiled kernel buys `labctl analyze` from table to JSON, at the paper's size and at a million operations.
+
+CPU seconds of the whole process, reading included, numba's code already on disk; decision 22 rests on the ratios. The
+cost is linear in the replicates: at a million operations the default 9,999 lie on the line through two smaller runs.
+"""
+
+from __future__ import annotations
+
+import csv
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from labctl.analysis.table import GHOST, KINDS, NS
+from support.cohorts import cohort
+
+pytestmark = [pytest.mark.benchmark, pytest.mark.limit(86_400)]
+DEFAULT = 9_999
+NAMES = {code: name for name, code in KINDS.items()}
+WITHOUT_NUMBA = "import sys; sys.modules['numba'] = None\n"
+ANALYZE = "import sys; from labctl.cli import main; main(sys.argv[1:])"
+
+
+def written(path: Path, episodes: int, human: int) -> Path:
+    with path.open("w", newline="") as f:
+        rows = csv.writer(f)
+        rows.writerow(("episode", "arm", "object", "kind", "time_s", "items_staged", "budget_s"))
+        for (arm, obj), cell in cohort(np.random.default_rng(0), episodes, human=human).items():
+            times = np.where(cell.kind == GHOST, cell.ghost_ns, cell.durations.time_ns) / NS
+            for kind, time, episode in zip(cell.kind, times, cell.durations.episode, strict=True):
+                rows.writerow((f"{arm}-{obj}-{episode}", arm, obj, NAMES[kind], f"{time:.6f}", 6, 360))
+    return path
+
+
+def cpu_s(table: Path, replicates: int, *, numba: bool) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    options = ["--reference", "human", "--tau", "240", "--boot", str(replicates), "--perm", str(replicates), "--json"]
+    code = ANALYZE if numba else WITHOUT_NUMBA + ANALYZE
+    subprocess.run([sys.executable, "-c", code, "analyze", str(table), *options], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_at_the_papers_size(tmp_path: Path) -> None:
+    table = written(tmp_path / "paper.csv", 37, 99)
+    cpu_s(table, 99, numba=True)
+    print()
+    for replicates in (1_000, DEFAULT):
+        compiled, plain = (cpu_s(table, replicates, numba=numba) for numba in (True, False))
+        print(f"  {replicates} replicates: compiled {compiled:.1f} s, numpy {plain:.1f} s, {plain / compiled:.1f} ×")
+
+
+def test_at_a_million_operations(tmp_path: Path) -> None:
+    table = written(tmp_path / "million.csv", 12_500, 12_500)
+    few, more = 16, 64
+    fixed, each = {}, {}
+    for numba in (True, False):
+        low, high = (cpu_s(table, replicates, numba=numba) for replicates in (few, more))
+        each[numba] = (high - low) / (more - few)
+        fixed[numba] = low - few * each[numba]
+    compiled, plain = (fixed[numba] + DEFAULT * each[numba] for numba in (True, False))
+    print(f"\n  a replicate: compiled {each[True]:.2f} s, numpy {each[False]:.2f} s, {each[False] / each[True]:.1f} ×")
+    print(f"  {DEFAULT} replicates: compiled {compiled:.0f} s, numpy {plain:.0f} s, {plain / compiled:.1f} ×")
