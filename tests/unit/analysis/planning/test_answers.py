@@ -93,7 +93,7 @@ def test_the_answer_holds_assumptions_power_sizes_and_what_is_resolvable():
 
 
 @pytest.mark.parametrize(
-    ("request", "said"),
+    ("asked", "said"),
     [
         (Request(300.0, (5,)), "beyond the episode budget of 240 s"),
         (Request(240.0, ()), "allowed is 2 and more"),
@@ -102,10 +102,10 @@ def test_the_answer_holds_assumptions_power_sizes_and_what_is_resolvable():
         (Request(240.0, (5,), alpha=0.001, perm=99), "--perm 999"),
     ],
 )
-def test_what_makes_no_sense_is_refused(request: Request, said: str):
+def test_what_makes_no_sense_is_refused(asked: Request, said: str):
     arms = arms_from_rmst({"a": 60.0, "b": 90.0}, LAW, 240.0, [], ["x"])
     with pytest.raises(QuestionError, match=said):
-        answer(arms, request)
+        answer(arms, asked)
 
 
 def test_one_arm_or_one_name_twice_is_refused():

@@ -211,7 +211,7 @@ def test_without_a_reference_nothing_is_said_relative_to_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request", "found"),
+    ("asked", "found"),
     [
         ({"tau": 0}, "tau is 0"),
         ({"tau": math.nan}, "tau is nan"),
@@ -220,9 +220,9 @@ def test_without_a_reference_nothing_is_said_relative_to_it() -> None:
         ({"perm": 0}, "perm is 0"),
     ],
 )
-def test_a_question_that_makes_no_sense_is_refused(request: dict, found: str) -> None:
+def test_a_question_that_makes_no_sense_is_refused(asked: dict, found: str) -> None:
     with pytest.raises(TableError, match=found):
-        analyze(table_from_rows(TWO_ARMS), **{**FEW, **request})
+        analyze(table_from_rows(TWO_ARMS), **{**FEW, **asked})
 
 
 def test_tau_must_be_given_when_no_budget_is() -> None:
