@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
+Number = float | str
+"""A number, or the \"inf\" by which JSON holds infinity."""
+Bounds = Sequence[Number | None] | None
 MISSING = "–"
 NOT_REACHED = "not reached"
 
 
-def number(value: Any, digits: int = 1) -> str:
+def number(value: Number | None, digits: int = 1) -> str:
     """`value` with fixed decimals; null (or NaN) is an en dash, infinity (or the string "inf") is "not reached"."""
     if value is None:
         return MISSING
@@ -28,24 +30,23 @@ def number(value: Any, digits: int = 1) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def percent(value: Any, digits: int = 1) -> str:
+def percent(value: Number | None, digits: int = 1) -> str:
     """A fraction written in percent without the sign: 0.138 is "13.8"."""
     return MISSING if value is None else number(100.0 * float(value), digits)
 
 
-def count(value: Any) -> str:
+def count(value: Number | None) -> str:
     """A whole number, or an en dash."""
     return MISSING if value is None else str(int(value))
 
 
-def interval(bounds: Sequence[Any] | None, *, digits: int = 1, scale: float = 1.0) -> str:
+def interval(bounds: Bounds, *, digits: int = 1, scale: float = 1.0) -> str:
     """`[low, high]`, each times `scale`; an en dash when there is none."""
-    if not bounds or len(bounds) != 2 or any(b is None for b in bounds):
-        return MISSING
-    return f"[{', '.join(number(scale * float(b), digits) for b in bounds)}]"
+    known = [scale * float(b) for b in bounds or () if b is not None]
+    return f"[{', '.join(number(b, digits) for b in known)}]" if len(known) == 2 else MISSING
 
 
-def estimate(value: Any, bounds: Sequence[Any] | None, *, digits: int = 1, scale: float = 1.0) -> str:
+def estimate(value: Number | None, bounds: Bounds, *, digits: int = 1, scale: float = 1.0) -> str:
     """`77.7 [69.2, 87.0]`; the bare value when there is no interval."""
     if value is None:
         return MISSING
@@ -54,7 +55,7 @@ def estimate(value: Any, bounds: Sequence[Any] | None, *, digits: int = 1, scale
     return text if span == MISSING else f"{text} {span}"
 
 
-def p_value(p: Any) -> str:
+def p_value(p: float | None) -> str:
     """Two decimals from 0.1 on, three below, four below 0.001, then "< 0.0001"; 0 stays "0" (the paper's b / B)."""
     if p is None:
         return MISSING
@@ -64,7 +65,7 @@ def p_value(p: Any) -> str:
     return f"{x:.{2 if x >= 0.1 else 3 if x >= 0.001 else 4}f}"
 
 
-def p_equals(p: Any) -> str:
+def p_equals(p: float | None) -> str:
     """`p = 0.31`, or `p < 0.0001`, for use in a sentence."""
     text = p_value(p)
     return f"p {text}" if text.startswith("<") else f"p = {text}"

@@ -6,7 +6,7 @@ May not: correct the reference for any of it, or let a practice episode into a n
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,9 +99,9 @@ def people(table: Table, reference: str | None) -> People | None:
     )
 
 
-def _places(groups: Sequence[Any]) -> Floats:
+def _places(groups: Sequence[Hashable]) -> Floats:
     """The number of each entry within its group, from 0, in the order given."""
-    seen: dict[Any, int] = {}
+    seen: dict[Hashable, int] = {}
     found = []
     for group in groups:
         found.append(seen.get(group, 0))
@@ -121,7 +121,7 @@ def _per_hour(moved: np.ndarray, end_ns: np.ndarray) -> tuple[float | None, Inte
     return ratio, t_interval(ratio, spread, n - 1, LOG)
 
 
-def slope(place: Floats, value: Floats, groups: Sequence[Any]) -> Slope:
+def slope(place: Floats, value: Floats, groups: Sequence[Hashable]) -> Slope:
     """Least squares of `value` on `place`, each centred within its group (fixed effects); rows that are NaN are left
     out. Arrays (n,), one group each.
     """

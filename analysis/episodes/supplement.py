@@ -22,6 +22,7 @@ from labctl.analysis.survival.logrank import logrank_permutation, stratified
 from labctl.analysis.survival.order_probability import pp_plot, qq_plot
 from labctl.analysis.survival.permutation import permutation_test
 from labctl.analysis.survival.resample import stream_key
+from labctl.analysis.survival.result import AnalysisResult
 from labctl.analysis.survival.verdicts import ALPHA, compact_letters
 from labctl.analysis.table import NS, Table
 
@@ -29,7 +30,7 @@ SCHEMA = "labctl.supplement/1"
 Key = tuple[str, str]
 
 
-def supplement(table: Table, result: Mapping[str, Any], *, perm: int = 9999, alpha: float = ALPHA) -> dict[str, Any]:
+def supplement(table: Table, result: AnalysisResult, *, perm: int = 9999, alpha: float = ALPHA) -> dict[str, Any]:
     """The sensitivity lines, checks and plot data that belong to `result`, the analysis of the same table.
 
     `cells`: timeout bounds, RMST by order of operation, incidence by cause, a simultaneous band, P–P and Q–Q plots.
@@ -39,7 +40,7 @@ def supplement(table: Table, result: Mapping[str, Any], *, perm: int = 9999, alp
     """
     cells, reference = cells_of(table), result.get("reference")
     tau_ns, seed = round(float(result["tau"]) * NS), int(result["seed"])
-    order = [a["arm"] for a in sorted(result["arms"], key=lambda a: a["rmst"])]
+    order = [a["arm"] for a in sorted(result["arms"], key=lambda a: a["rmst"] or 0.0)]
     told = {(p["a"], p["b"]) for p in result["pairs"] if p["p_holm"] is not None and p["p_holm"] <= alpha}
     letters = compact_letters(order, told)
     found = {

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from labctl.analysis.planning.power import paired_resolvable, ratio_resolvable, wilson_half_width
-from labctl.analysis.planning.spending import looks
+from labctl.analysis.planning.spending import Look, looks
 from labctl.analysis.survival.verdicts import smallest_p
 
 SWAPS = 9999
@@ -74,7 +74,7 @@ def smallest_swap_p(blocks: int, swaps: int = SWAPS) -> float:
     return smallest_p([(1, 1)] * blocks, swaps)
 
 
-def _look(look: Any, family: int, swaps: int) -> dict[str, Any]:
+def _look(look: Look, family: int, swaps: int) -> dict[str, Any]:
     least = min(1.0, smallest_swap_p(look.blocks, swaps) * family)
     return {**asdict(look), "smallest_holm_p": least, "can_stop": least <= look.level}
 

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from labctl.analysis.numerals import MISSING, count
+from labctl.analysis.numerals import count
 from labctl.analysis.report.figures import INK, MUTED, RULE, Look
 from labctl.analysis.report.lab_tables import words
+from labctl.analysis.survival.result import AnalysisResult
 
 _WIDTH, _LINE, _PAD = 760, 19, 12
 _SIDE_X = 420
@@ -135,7 +136,7 @@ def _mark(look: Look, x: float, y: float) -> str:
     return f'{shapes[look.mark]} fill="{look.colour}"/>' if look.mark else ""
 
 
-def whiskers(result: Mapping[str, Any], looks: Mapping[str, Look]) -> dict[str, str]:
+def whiskers(result: AnalysisResult, looks: Mapping[str, Look]) -> dict[str, str]:
     """arm -> a strip with its HRT and 95 % interval on one logarithmic axis shared by all; empty without any HRT."""
     reference = result.get("reference")
     arms = [a for a in result.get("arms") or [] if a.get("hrt")]
@@ -149,17 +150,18 @@ def whiskers(result: Mapping[str, Any], looks: Mapping[str, Look]) -> dict[str, 
 
     strips = {}
     for a in arms:
+        value = a["hrt"] or 0.0
         marks = f'<path d="M0 10H150" stroke="{RULE}"/><path d="M{x(1):.1f} 2V18" stroke="#000000"/>'
-        if a.get("hrt_floor"):
-            at = x(a["hrt_floor"])
+        if floor := a.get("hrt_floor"):
+            at = x(floor)
             marks += f'<path d="M{at:.1f} 2V18" stroke="{MUTED}" stroke-dasharray="2 2"/>'
         if a["arm"] != reference:
             look = looks[a["arm"]]
-            if a.get("hrt_ci"):
-                ends = [x(b) for b in a["hrt_ci"]]
+            if span := a.get("hrt_ci"):
+                ends = [x(b) for b in span]
                 marks += f'<path d="M{ends[0]:.1f} 10H{ends[1]:.1f}" stroke="{look.colour}" stroke-width="2.5"/>'
-            marks += _mark(look, x(a["hrt"]), 10)
-        label = f"HRT {100 * a['hrt']:.1f} %" if a["hrt"] is not None else MISSING
+            marks += _mark(look, x(value), 10)
+        label = f"HRT {100 * value:.1f} %"
         strips[a["arm"]] = (
             f'<svg class="whisker" viewBox="0 0 150 20" width="120" height="16" role="img" '
             f'aria-label="{label}">{marks}</svg>'

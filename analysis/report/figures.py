@@ -10,15 +10,19 @@ import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from labctl.analysis.numerals import number, percent
 from labctl.analysis.survival.bands import Band
+from labctl.analysis.survival.curves import Floats
+from labctl.analysis.survival.result import AnalysisResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Curve = tuple[Floats, Floats]
+"""Times in s and F as a fraction, both (k,)."""
 INK, MUTED, RULE = "#1a1d21", "#5b636d", "#d9dde2"
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe & Ito; black is the reference
 _DASHES = ("5 2", "1.5 1.5", "7 2 1.5 2", "3 1.5", "9 3", "7 2 1.5 2 1.5 2")
@@ -52,7 +56,7 @@ class Look:
     mark: str
 
     @property
-    def linestyle(self) -> Any:
+    def linestyle(self) -> Literal["solid"] | tuple[float, tuple[float, ...]]:
         """The same dash pattern in matplotlib's form."""
         return (0, tuple(float(x) for x in self.dash.split())) if self.dash else "solid"
 
@@ -93,13 +97,13 @@ def looks(arms: Sequence[str], reference: str | None) -> dict[str, Look]:
 
 
 def curve_figures(
-    result: Mapping[str, Any], styles: Mapping[str, Look], bands: Mapping[tuple[str, str], Band]
+    result: AnalysisResult, styles: Mapping[str, Look], bands: Mapping[tuple[str, str], Band]
 ) -> list[Figure]:
     """F(t), one figure per object; `bands` maps (arm, object) to a pointwise band and may lack any of them."""
     figures = []
     for obj, curves in _curves(result).items():
 
-        def draw(ax: Axes, obj: str = obj, curves: dict[str, tuple[np.ndarray, np.ndarray]] = curves) -> None:
+        def draw(ax: Axes, obj: str = obj, curves: dict[str, Curve] = curves) -> None:
             ends = []
             for arm, (t, f) in curves.items():
                 look = styles[arm]
@@ -121,7 +125,7 @@ def curve_figures(
     return figures
 
 
-def pp_figures(result: Mapping[str, Any], styles: Mapping[str, Look]) -> list[Figure]:
+def pp_figures(result: AnalysisResult, styles: Mapping[str, Look]) -> list[Figure]:
     """P-P plot per object: (F_reference(t), F_arm(t)) up to tau. The diagonal is the reference itself."""
     reference = result.get("reference")
     figures = []
@@ -130,7 +134,7 @@ def pp_figures(result: Mapping[str, Any], styles: Mapping[str, Look]) -> list[Fi
             continue
         points = {arm: _pp(curves[reference], curve) for arm, curve in curves.items() if arm != reference}
 
-        def draw(ax: Axes, obj: str = obj, points: dict[str, tuple[np.ndarray, ...]] = points) -> None:
+        def draw(ax: Axes, obj: str = obj, points: dict[str, tuple[Floats, ...]] = points) -> None:
             ax.plot((0, 100), (0, 100), color=MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
             for arm, (_, x, y) in points.items():
                 look = styles[arm]
@@ -152,7 +156,7 @@ def pp_figures(result: Mapping[str, Any], styles: Mapping[str, Look]) -> list[Fi
     return figures
 
 
-def hrt_figure(result: Mapping[str, Any], styles: Mapping[str, Look]) -> Figure | None:
+def hrt_figure(result: AnalysisResult, styles: Mapping[str, Look]) -> Figure | None:
     """HRT per arm on a logarithmic axis: dot, 95 % whisker, the floor as a dotted line. None without any HRT."""
     reference = result.get("reference")
     arms = [a for a in result.get("arms") or [] if a.get("hrt") and a["arm"] != reference]
@@ -161,15 +165,16 @@ def hrt_figure(result: Mapping[str, Any], styles: Mapping[str, Look]) -> Figure 
 
     def draw(ax: Axes) -> None:
         floor = next((a["hrt_floor"] for a in arms if a.get("hrt_floor")), None)
-        low = [100 * a["hrt"] for a in arms] + [100 * (a.get("hrt_ci") or [a["hrt"]])[0] for a in arms]
-        high = [100.0] + [100 * (a.get("hrt_ci") or [a["hrt"]])[-1] for a in arms]
-        for y, a in enumerate(reversed(arms)):
-            look = styles[a["arm"]]
-            if a.get("hrt_ci"):
-                ax.plot([100 * b for b in a["hrt_ci"]], [y, y], color=look.colour, linewidth=2, solid_capstyle="butt")
-            ax.plot(100 * a["hrt"], y, color=look.colour, marker=look.mark, markersize=6, linestyle="none")
-            label = f"{a['arm']}: {percent(a['hrt'])} %"
-            ax.annotate(label, (100 * a["hrt"], y), (0, 8), textcoords="offset points", ha="center")
+        shown = [(a["arm"], value, a.get("hrt_ci") or [value]) for a in arms if (value := a["hrt"])]
+        low = [100 * least for _, value, span in shown for least in (value, span[0])]
+        high = [100.0, *(100 * span[-1] for _, _, span in shown)]
+        for y, (arm, value, span) in enumerate(reversed(shown)):
+            look = styles[arm]
+            if len(span) == 2:
+                ax.plot([100 * b for b in span], [y, y], color=look.colour, linewidth=2, solid_capstyle="butt")
+            ax.plot(100 * value, y, color=look.colour, marker=look.mark, markersize=6, linestyle="none")
+            label = f"{arm}: {percent(value)} %"
+            ax.annotate(label, (100 * value, y), (0, 8), textcoords="offset points", ha="center")
         top = len(arms) - 0.35
         ax.axvline(100, color="#000000", linewidth=1)
         beside: dict[str, Any] = {"textcoords": "offset points", "va": "center"}
@@ -196,9 +201,9 @@ def hrt_figure(result: Mapping[str, Any], styles: Mapping[str, Look]) -> Figure 
     return make("hrt", "HRT", (7.4, 1.0 + 0.48 * len(arms)), draw, to_csv(head, rows))
 
 
-def _curves(result: Mapping[str, Any]) -> dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]:
+def _curves(result: AnalysisResult) -> dict[str, dict[str, Curve]]:
     """object -> arm -> (t, F) from 0 to tau, carried flat beyond the last event; the reference comes first."""
-    found: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]] = {}
+    found: dict[str, dict[str, Curve]] = {}
     cells = sorted(result.get("cells") or [], key=lambda c: c["arm"] != result.get("reference"))
     for obj in dict.fromkeys(c["object"] for c in result.get("cells") or []):
         for cell in (c for c in cells if c["object"] == obj and c.get("curve")):
@@ -209,7 +214,7 @@ def _curves(result: Mapping[str, Any]) -> dict[str, dict[str, tuple[np.ndarray, 
     return found
 
 
-def _pp(reference: tuple[np.ndarray, np.ndarray], arm: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, ...]:
+def _pp(reference: Curve, arm: Curve) -> tuple[Floats, ...]:
     """Times and both step functions at them, to the shorter of the two curves."""
     end = min(reference[0][-1], arm[0][-1])
     times = np.union1d(reference[0], arm[0])
@@ -246,7 +251,7 @@ def make(name: str, title: str, size: tuple[float, float], draw: Callable[[Axes]
     return Figure(name, title, text, png.getvalue(), numbers)
 
 
-def _curve_csv(obj: str, curves: Mapping[str, Any], bands: Mapping[str, Band | None]) -> str:
+def _curve_csv(obj: str, curves: Mapping[str, Curve], bands: Mapping[str, Band | None]) -> str:
     rows = []
     for arm, (t, f) in curves.items():
         band = bands.get(arm)

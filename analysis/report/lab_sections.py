@@ -14,6 +14,7 @@ from labctl.analysis.report import linked_section
 from labctl.analysis.report.figures import records_csv
 from labctl.analysis.report.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
+from labctl.analysis.survival.result import AnalysisResult
 
 RESOURCES_HEADING = "What servers report about themselves"
 NOT_REPORTED, NO_SERVER = "not reported", "no server"
@@ -31,7 +32,7 @@ ADAPTABILITY_HEADING = "Adaptability: after a switch of the instruction"
 Lab = Mapping[str, Any]
 
 
-def sections(lab: Lab, result: Mapping[str, Any]) -> list[Section]:
+def sections(lab: Lab, result: AnalysisResult) -> list[Section]:
     """Every section that the lab has something for, in the report's order."""
     made = (linked_section.section(lab.get("linked")), _interventions(lab, result), _stress(lab))
     return [section for section in made if section is not None]
@@ -86,7 +87,7 @@ def _measured(found: Mapping[str, Any], *, digits: int = 1, scale: float = 1.0) 
     return estimate(found["value"], found["ci"], digits=digits, scale=scale)
 
 
-def _interventions(lab: Lab, result: Mapping[str, Any]) -> Section | None:
+def _interventions(lab: Lab, result: AnalysisResult) -> Section | None:
     entries = lab.get("interventions") or []
     if not entries:
         return None

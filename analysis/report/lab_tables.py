@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from labctl.analysis.numerals import MISSING, count, number
-from labctl.analysis.report.tables import ARM, Column, Result, Table, arm_order, items, moved_of_staged
+from labctl.analysis.report.tables import ARM, Column, Table, arm_order, items, moved_of_staged
+from labctl.analysis.survival.result import AnalysisResult
 
 Lab = Mapping[str, Any]
 
@@ -19,7 +20,7 @@ def words(key: str) -> str:
     return key.replace("_", " ")
 
 
-def flow_table(result: Result, lab: Lab) -> Table | None:
+def flow_table(result: AnalysisResult, lab: Lab) -> Table | None:
     """What became of the trials of every arm; None when the lab did not say."""
     by_arm = (lab.get("flow") or {}).get("by_arm") or {}
     if not by_arm:
@@ -37,7 +38,7 @@ def _tally(value: Any) -> str:
     return count(value)
 
 
-def void_table(result: Result, lab: Lab) -> Table | None:
+def void_table(result: AnalysisResult, lab: Lab) -> Table | None:
     """The main number again, with every void after go counted as an episode without success."""
     repeated = {row["arm"]: row for row in lab.get("void_as_failure") or []}
     if not repeated:
@@ -107,7 +108,7 @@ def episode_table(lab: Lab) -> Table | None:
     return Table(columns, rows)
 
 
-def provenance_table(lab: Lab | None, result: Result) -> Table:
+def provenance_table(lab: Lab | None, result: AnalysisResult) -> Table:
     """Hashes, versions and seeds that tie every number to its source."""
     facts: dict[str, Any] = {}
     for key in ("campaign", "phase", "kind", "cell", "robot", "opened_wall", "closed_wall", "commitment", "head"):

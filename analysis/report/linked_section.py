@@ -129,10 +129,10 @@ def _ratio(one: Found) -> str:
     return f"{number(one['ratio'], 2)} {span}"
 
 
-def _p(p: Any) -> str:
+def _p(p: float | None) -> str:
     return "not computed" if p is None else p_value(p)
 
 
-def _ends(bounds: Sequence[float] | None) -> dict[str, Any]:
+def _ends(bounds: Sequence[float] | None) -> dict[str, float | None]:
     low, high = bounds or (None, None)
     return {"low": low, "high": high}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from labctl.analysis.report.figures import Figure
 from labctl.analysis.report.tables import Table
 
 
@@ -72,8 +73,8 @@ def _clips(page: Mapping[str, Any]) -> list[str]:
     return parts
 
 
-def _flat(text: Any) -> str:
-    return " ".join(str(text).split()).replace("<", "&lt;")
+def _flat(text: str) -> str:
+    return " ".join(text.split()).replace("<", "&lt;")
 
 
 def _cell(text: str) -> str:
@@ -98,5 +99,5 @@ def _list(lines: Iterable[str]) -> str:
     return "\n".join(f"- {_flat(line)}" for line in lines)
 
 
-def _images(figures: Iterable[Any]) -> str:
+def _images(figures: Iterable[Figure]) -> str:
     return "\n".join(f"![{_flat(figure.title)}](figures/{figure.name}.svg)" for figure in figures)

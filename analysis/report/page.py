@@ -27,6 +27,7 @@ from labctl.analysis.report import (
     wording,
 )
 from labctl.analysis.survival.bands import curve_bands
+from labctl.analysis.survival.result import AnalysisResult
 
 from labctl.errors import ReportError
 
@@ -53,7 +54,7 @@ class Paths:
 
 
 def build_report(
-    result: Mapping[str, Any],
+    result: AnalysisResult,
     table_rows: Sequence[Mapping[str, Any]],
     out: Path,
     *,
@@ -90,7 +91,7 @@ def build_report(
 
 
 def build_page(
-    result: Mapping[str, Any],
+    result: AnalysisResult,
     rows: Sequence[Mapping[str, Any]],
     *,
     lab: Mapping[str, Any] | None,
@@ -205,7 +206,7 @@ def _badges(lab: Mapping[str, Any]) -> list[dict[str, str]]:
     return badges
 
 
-def _verify(lab: Mapping[str, Any], result: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _verify(lab: Mapping[str, Any], result: AnalysisResult) -> list[tuple[str, str]]:
     """Alternating text and command."""
     seed = result.get("seed")
     command = f"labctl analyze TABLE.csv --seed {seed}"

@@ -111,5 +111,5 @@ def trend_figure(trends: Sequence[Mapping[str, Any]], styles: Mapping[str, Look]
     )
 
 
-def _finite(value: Any) -> float | None:
+def _finite(value: float | str | None) -> float | None:
     return None if value is None or isinstance(value, str) else float(value)

@@ -13,6 +13,7 @@ from labctl.analysis.numerals import MISSING, estimate, number, p_value, percent
 from labctl.analysis.report import supplementary_figures
 from labctl.analysis.report.figures import Figure, Look
 from labctl.analysis.report.tables import ARM, Column, Table
+from labctl.analysis.survival.result import AnalysisResult
 
 Supplement = Mapping[str, Any]
 
@@ -28,7 +29,7 @@ class Section:
     note: str = ""
 
 
-def sections(found: Supplement, result: Mapping[str, Any], styles: Mapping[str, Look]) -> list[Section]:
+def sections(found: Supplement, result: AnalysisResult, styles: Mapping[str, Look]) -> list[Section]:
     """Every section that the supplement has something for, in the report's order."""
     reference = result.get("reference")
     made = [
@@ -62,7 +63,7 @@ def _failures(found: Supplement, styles: Mapping[str, Look]) -> Section | None:
     return Section("failures", "How arms fail", (sweep,) if sweep else (), (("", table),), note if sweep else "")
 
 
-def _sensitivity(found: Supplement, result: Mapping[str, Any]) -> Section | None:
+def _sensitivity(found: Supplement, result: AnalysisResult) -> Section | None:
     cells = {(cell["arm"], cell["object"]): cell for cell in result.get("cells") or []}
     rows = []
     for entry in found["cells"]:

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from labctl.analysis.numerals import MISSING, count, estimate, interval, number, p_value, percent
 from labctl.analysis.report.wording import matrix_words, verdict_words
+from labctl.analysis.survival.result import AnalysisResult, ArmResult, Bounds
 from labctl.analysis.table import WRONG_END
 
+T = TypeVar("T", int, float)
 Kind = Literal["text", "num", "arm", "code"]
-Result = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -38,36 +39,39 @@ ARM = Column("Arm", "arm")
 _TIMES = ("rmst", "rmst_se", "rmst_first_operation", "rmst_wang_chang", "rmst_aalen_johansen")
 
 
-def arm_order(result: Result) -> list[str]:
+def arm_order(result: AnalysisResult) -> list[str]:
     """The reference first, then the arms as the result lists them."""
     arms = [arm["arm"] for arm in result.get("arms") or []]
     return sorted(arms, key=lambda arm: arm != result.get("reference"))
 
 
-def arms_of(result: Result) -> list[Mapping[str, Any]]:
+def arms_of(result: AnalysisResult) -> list[ArmResult]:
     """The result's arms in report order."""
     return sorted(result.get("arms") or [], key=lambda arm: arm["arm"] != result.get("reference"))
 
 
-def objects_of(result: Result) -> list[str]:
+def objects_of(result: AnalysisResult) -> list[str]:
     """Objects in the order of the result's cells."""
     return list(dict.fromkeys(cell["object"] for cell in result.get("cells") or []))
 
 
-def items(result: Result, arm: str) -> tuple[int | None, int | None]:
+def items(result: AnalysisResult, arm: str) -> tuple[int | None, int | None]:
     """Items (moved, staged) of an arm over its cells; None where a cell cannot say."""
     cells = [cell for cell in result.get("cells") or [] if cell["arm"] == arm]
-    sums = []
-    for key in ("items_moved", "items_staged"):
-        values = [cell.get(key) for cell in cells]
-        sums.append(None if not values or None in values else sum(int(v) for v in values))
-    return sums[0], sums[1]
+    return _total([cell.get("items_moved") for cell in cells]), _total([cell.get("items_staged") for cell in cells])
 
 
-def per_robot_hour(result: Result, arm: str) -> float | None:
+def _total(values: Sequence[T | None]) -> T | None:
+    """The sum, None where any is missing or there are none."""
+    known = [value for value in values if value is not None]
+    return sum(known[1:], known[0]) if known and len(known) == len(values) else None
+
+
+def per_robot_hour(result: AnalysisResult, arm: str) -> float | None:
     """Items per robot-hour of an arm: the equal-weight mean of its cells' `uph`; None where a cell cannot say."""
     values = [cell.get("uph") for cell in result.get("cells") or [] if cell["arm"] == arm]
-    return None if not values or None in values else sum(map(float, values)) / len(values)
+    total = _total(values)
+    return None if total is None else total / len(values)
 
 
 def failures(rows: Sequence[Mapping[str, Any]], lab: Mapping[str, Any] | None) -> dict[str, dict[str, int]]:
@@ -103,14 +107,14 @@ def _bucket(cause: str) -> str:
     return "lost" if "lost" in word or "drop" in word or word == "ghost" else "other"
 
 
-def moved_of_staged(moved: Any, staged: Any) -> str:
+def moved_of_staged(moved: int | None, staged: int | None) -> str:
     """`41 / 48  85.4 %`."""
     if moved is None or not staged:
         return MISSING
     return f"{count(moved)} / {count(staged)} ({percent(moved / staged)} %)"
 
 
-def main_table(result: Result, rows: Sequence[Mapping[str, Any]], lab: Mapping[str, Any] | None) -> Table:
+def main_table(result: AnalysisResult, rows: Sequence[Mapping[str, Any]], lab: Mapping[str, Any] | None) -> Table:
     """One row per arm: the numbers a lab lead asks for first."""
     reference, causes = result.get("reference"), failures(rows, lab)
     buckets = ["lost", "safety stop", "timed out"]
@@ -131,15 +135,15 @@ def main_table(result: Result, rows: Sequence[Mapping[str, Any]], lab: Mapping[s
     return Table(tuple(columns), tuple(out), _main_note(result))
 
 
-def _share(arm: Mapping[str, Any]) -> str:
+def _share(arm: ArmResult) -> str:
     return MISSING if arm.get("moved") is None else f"{percent(arm['moved'])} %"
 
 
-def _hrt(arm: Mapping[str, Any], bounds: Any, reference: str | None) -> str:
+def _hrt(arm: ArmResult, bounds: Bounds, reference: str | None) -> str:
     return "100 (reference)" if arm["arm"] == reference else estimate(arm.get("hrt"), bounds, scale=100)
 
 
-def _main_note(result: Result) -> str:
+def _main_note(result: AnalysisResult) -> str:
     tau, reference, n = number(result.get("tau"), 0), result.get("reference"), len(objects_of(result))
     over = f"mean over {n} objects, equal weights" if n > 1 else "one object"
     text = f"RMST: mean time per item, capped at tau = {tau} s ({over}); smaller is quicker. "
@@ -155,7 +159,7 @@ def _main_note(result: Result) -> str:
     )
 
 
-def hrt_table(result: Result) -> Table:
+def hrt_table(result: AnalysisResult) -> Table:
     """HRT with both intervals, its floor and the area under the P-P curve."""
     columns = (
         ARM, Column("HRT %"), Column("95 % recommended"), Column("95 % percentile"), Column("Floor %"),
@@ -182,7 +186,7 @@ def hrt_table(result: Result) -> Table:
     return Table(columns, rows, note)
 
 
-def rmst_table(result: Result) -> Table:
+def rmst_table(result: AnalysisResult) -> Table:
     """RMST with its interval, arms down and objects across."""
     cells = {(c["arm"], c["object"]): c for c in result.get("cells") or []}
     objects = objects_of(result)
@@ -193,7 +197,7 @@ def rmst_table(result: Result) -> Table:
     return Table((ARM, *(Column(o) for o in objects)), rows, "RMST in seconds, with 95 % intervals.")
 
 
-def cell_table(result: Result) -> Table:
+def cell_table(result: AnalysisResult) -> Table:
     """Everything per arm and object, with the estimates that repair known weaknesses of the headline one."""
     labels = (
         *("Episodes", "Moved / staged", "Timed out", "Lost or stopped", "Ended early", "RMST s", "se"),
@@ -211,7 +215,7 @@ def cell_table(result: Result) -> Table:
     return _without_empty(Table((ARM, Column("Object", "text"), *map(Column, labels)), tuple(rows), note), MISSING)
 
 
-def pair_table(result: Result, *, alpha: float) -> Table:
+def pair_table(result: AnalysisResult, *, alpha: float) -> Table:
     """Every pair of arms once: effect sizes, p-values and the verdict."""
     tests = (
         *(("family", "family"), ("sup of mean", "ks_sup_mean"), ("macro KS", "ks_macro")),
@@ -240,11 +244,11 @@ def pair_table(result: Result, *, alpha: float) -> Table:
     return _without_empty(Table(columns, tuple(rows), note), _computed(None))
 
 
-def _computed(p: Any) -> str:
+def _computed(p: float | None) -> str:
     return "not computed" if p is None else p_value(p)
 
 
-def pair_matrix(result: Result, *, alpha: float) -> Table:
+def pair_matrix(result: AnalysisResult, *, alpha: float) -> Table:
     """Verdicts at a glance: row against column, with the Holm-adjusted p."""
     arms = arm_order(result)
     rmst = {arm["arm"]: arm.get("rmst") for arm in result.get("arms") or []}

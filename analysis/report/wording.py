@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from labctl.analysis.numerals import interval, listing, number, p_equals, percent
+from labctl.analysis.survival.result import AnalysisResult, ArmResult, PairResult
 
 Standing = Literal["resolved", "crossing", "depends", "unresolved", "untested"]
 
@@ -25,7 +26,7 @@ class Claim:
     text: str
 
 
-def standing(pair: Mapping[str, Any], rmst: Mapping[str, float | None], *, alpha: float) -> Standing:
+def standing(pair: PairResult, rmst: Mapping[str, float | None], *, alpha: float) -> Standing:
     """What may be said of a pair: a direction only for verdict "better" with p_holm <= alpha and two different RMSTs.
 
     `rmst` maps arm to macro RMST in seconds; the direction comes from it, never from the sign of a KS statistic
@@ -45,14 +46,14 @@ def standing(pair: Mapping[str, Any], rmst: Mapping[str, float | None], *, alpha
     return "resolved" if ratio is None or (a < b) == (ratio < 0) else "crossing"
 
 
-def winner(pair: Mapping[str, Any], rmst: Mapping[str, float | None], *, alpha: float) -> str | None:
+def winner(pair: PairResult, rmst: Mapping[str, float | None], *, alpha: float) -> str | None:
     """The arm with the smaller macro RMST of a resolved pair; None for every other pair."""
     if standing(pair, rmst, alpha=alpha) != "resolved":
         return None
     return min((pair["a"], pair["b"]), key=lambda arm: rmst[arm] or 0.0)
 
 
-def verdict_words(pair: Mapping[str, Any], rmst: Mapping[str, float | None], *, alpha: float) -> str:
+def verdict_words(pair: PairResult, rmst: Mapping[str, float | None], *, alpha: float) -> str:
     """The verdict of a pair in a few words, for a table cell."""
     match standing(pair, rmst, alpha=alpha):
         case "resolved":
@@ -67,7 +68,7 @@ def verdict_words(pair: Mapping[str, Any], rmst: Mapping[str, float | None], *, 
             return "not tested"
 
 
-def matrix_words(pair: Mapping[str, Any], row: str, rmst: Mapping[str, float | None], *, alpha: float) -> str:
+def matrix_words(pair: PairResult, row: str, rmst: Mapping[str, float | None], *, alpha: float) -> str:
     """How arm `row` of a pair stands against the other arm, in two words for a cell of the pair matrix."""
     match standing(pair, rmst, alpha=alpha):
         case "resolved":
@@ -80,7 +81,7 @@ def matrix_words(pair: Mapping[str, Any], row: str, rmst: Mapping[str, float | N
             return "not tested"
 
 
-def summary(result: Mapping[str, Any], *, alpha: float) -> list[Claim]:
+def summary(result: AnalysisResult, *, alpha: float) -> list[Claim]:
     """The claims of the first page: one sentence per winning arm, one per mixed pair, one for all that stayed open."""
     arms = result.get("arms") or []
     rmst = {arm["arm"]: arm.get("rmst") for arm in arms}
@@ -108,10 +109,10 @@ def summary(result: Mapping[str, Any], *, alpha: float) -> list[Claim]:
     return claims
 
 
-def _won(arm: str, pairs: Sequence[Mapping[str, Any]], rmst: Mapping[str, float | None], tau: Any) -> Claim:
+def _won(arm: str, pairs: Sequence[PairResult], rmst: Mapping[str, float | None], tau: float) -> Claim:
     losers = [pair["b"] if pair["a"] == arm else pair["a"] for pair in pairs]
     times = listing([f"{number(rmst[name])} s" for name in losers])
-    worst = max(float(pair["p_holm"]) for pair in pairs)
+    worst = max(p for pair in pairs if (p := pair["p_holm"]) is not None)
     adjusted = f"{'' if len(pairs) == 1 else 'largest '}Holm-adjusted {p_equals(worst)}"
     return Claim(
         "resolved",
@@ -120,7 +121,7 @@ def _won(arm: str, pairs: Sequence[Mapping[str, Any]], rmst: Mapping[str, float 
     )
 
 
-def _mixed(pair: Mapping[str, Any], kind: Standing) -> Claim:
+def _mixed(pair: PairResult, kind: Standing) -> Claim:
     why = (
         "which one leads depends on the object, so they are not ranked"
         if kind == "depends"
@@ -129,8 +130,8 @@ def _mixed(pair: Mapping[str, Any], kind: Standing) -> Claim:
     return Claim(kind, f"{pair['a']} and {pair['b']} differ (Holm-adjusted {p_equals(pair['p_holm'])}), but {why}.")
 
 
-def _open(pairs: Sequence[Mapping[str, Any]], episodes: Mapping[str, Any]) -> str:
-    def one(pair: Mapping[str, Any]) -> str:
+def _open(pairs: Sequence[PairResult], episodes: Mapping[str, int]) -> str:
+    def one(pair: PairResult) -> str:
         n = [episodes.get(pair[side]) for side in ("a", "b")]
         size = "" if None in n else f"{n[0]} and {n[1]} episodes, "
         return f"{pair['a']} and {pair['b']} ({size}Holm-adjusted {p_equals(pair['p_holm'])})"
@@ -139,7 +140,7 @@ def _open(pairs: Sequence[Mapping[str, Any]], episodes: Mapping[str, Any]) -> st
     return f"Not resolved at this N: {'; '.join(map(one, pairs))}. {question}: the data do not rank the arms."
 
 
-def floor_caution(arm: Mapping[str, Any], *, reference: str | None) -> str | None:
+def floor_caution(arm: ArmResult, *, reference: str | None) -> str | None:
     """A sentence when an arm's HRT interval reaches its floor, what a robot that never moves would score; else None."""
     bounds, floor = arm.get("hrt_ci") or arm.get("hrt_ci_percentile"), arm.get("hrt_floor")
     if reference is None or arm["arm"] == reference or floor is None or not bounds or bounds[0] is None:

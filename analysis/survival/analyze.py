@@ -11,7 +11,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from labctl.analysis.survival.cautions import cautions, unequal_budgets
@@ -25,6 +24,7 @@ from labctl.analysis.survival.ks import bootstrap_p, pair_of
 from labctl.analysis.survival.logrank import logrank
 from labctl.analysis.survival.order_probability import auc
 from labctl.analysis.survival.permutation import permutation_test
+from labctl.analysis.survival.result import AgainstReference, AnalysisResult, ArmResult, PairResult
 from labctl.analysis.survival.verdicts import ALPHA, holm_by_family, verdict
 from labctl.analysis.table import LONGEST_S, NS, Table
 
@@ -62,7 +62,7 @@ class Cohort:
         return sorted({a for a, _ in self.cells})
 
 
-def arm_row(cohort: Cohort, arm: str, plan: Plan) -> dict[str, object]:
+def arm_row(cohort: Cohort, arm: str, plan: Plan) -> ArmResult:
     """The entry of `arms`: macro means over objects, equal weights; HRT over the objects shared with the reference."""
     keys = [(arm, o) for o in cohort.objects(arm)]
     cells = [cohort.cells[k] for k in keys]
@@ -80,24 +80,22 @@ def arm_row(cohort: Cohort, arm: str, plan: Plan) -> dict[str, object]:
     }
 
 
-def pair_rows(cohort: Cohort, plan: Plan, refused: set[Key]) -> list[dict[str, Any]]:
+def pair_rows(cohort: Cohort, plan: Plan, refused: set[Key]) -> list[PairResult]:
     """The entries of `pairs`, every pair once, the reference first; statistics are null for pairs in `refused`."""
     arms = sorted(cohort.arms(), key=lambda a: (a != plan.reference, a))
     pairs = list(itertools.combinations(arms, 2))
     rows = {p: _pair_row(cohort, *p, plan, refused=p in refused) for p in pairs}
-    family = {p: v for p, row in rows.items() if isinstance(v := row["p"]["family"], float)}
+    family = {p: v for p, (row, _) in rows.items() if (v := row["p"]["family"]) is not None}
     adjusted = holm_by_family(family, plan.reference)
-    for p, row in rows.items():
-        opposed = row.pop("opposed")
+    for p, (row, opposed) in rows.items():
         row["p_holm"] = adjusted.get(p)
         found = verdict(p, row["p_holm"], _scalars(cohort, p, row), opposed=opposed)
         row["verdict"] = found and found.kind
-    return list(rows.values())
+    return [row for row, _ in rows.values()]
 
 
-def _against_reference(cohort: Cohort, arm: str, plan: Plan) -> dict[str, object]:
-    keys = ("hrt", "hrt_floor", "hrt_ci", "hrt_ci_percentile", "auc", "auc_ci")
-    silent: dict[str, object] = {k: None for k in keys}
+def _against_reference(cohort: Cohort, arm: str, plan: Plan) -> AgainstReference:
+    silent = AgainstReference(hrt=None, hrt_floor=None, hrt_ci=None, hrt_ci_percentile=None, auc=None, auc_ci=None)
     shared = cohort.objects(arm, plan.reference) if plan.reference else []
     if not (plan.reference and shared):
         return silent
@@ -117,37 +115,29 @@ def _against_reference(cohort: Cohort, arm: str, plan: Plan) -> dict[str, object
     }
 
 
-def _pair_row(cohort: Cohort, a: str, b: str, plan: Plan, *, refused: bool) -> dict[str, Any]:
+def _pair_row(cohort: Cohort, a: str, b: str, plan: Plan, *, refused: bool) -> tuple[PairResult, bool]:
+    """A pair before Holm's correction, and whether its arms lead at different objects."""
     names = ("ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph", "family", "ks_macro_bootstrap", "logrank_cluster")
-    empty = dict.fromkeys(("ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph_difference"))
+    row = PairResult(
+        a=a, b=b, ks_macro=None, ks_sup_mean=None, log_rmst_ratio=None, uph_difference=None, p=dict.fromkeys(names),
+        p_holm=None, logrank_chi2=None, verdict=None,
+    )  # fmt: skip
     shared = cohort.objects(a, b)
     if refused or not shared:
-        silent = {"p": dict.fromkeys(names), "p_holm": None, "logrank_chi2": None, "opposed": False}
-        return {"a": a, "b": b, **empty, **silent}
+        return row, False
     of_a, of_b = ([cohort.cells[arm, o] for o in shared] for arm in (a, b))
     test = permutation_test(pair_of(of_a, of_b, plan.tau_ns), plan.seed, plan.perm)
     carried = logrank(_joined([c.durations for c in of_a]), _joined([c.durations for c in of_b]))
     plain = logrank(_joined([c.observed for c in of_a]), _joined([c.observed for c in of_b]))
-    return {
-        "a": a,
-        "b": b,
-        "ks_macro": test.value["ks_macro"],
-        "ks_sup_mean": test.value["ks_sup_mean"],
-        "log_rmst_ratio": test.value["log_rmst_ratio"],
-        "uph_difference": test.value["uph"],
-        "p": {
-            **test.p,
-            "family": test.family,
-            "ks_macro_bootstrap": bootstrap_p(pair_of(of_a, of_b, plan.tau_ns, observed=True), plan.seed, plan.boot),
-            "logrank_cluster": carried.p_cluster,
-        },
-        "p_holm": None,
-        "logrank_chi2": plain.chi2,
-        "opposed": test.opposed(ALPHA),
-    }
+    bootstrapped = bootstrap_p(pair_of(of_a, of_b, plan.tau_ns, observed=True), plan.seed, plan.boot)
+    row["ks_macro"], row["ks_sup_mean"] = test.value["ks_macro"], test.value["ks_sup_mean"]
+    row["log_rmst_ratio"], row["uph_difference"] = test.value["log_rmst_ratio"], test.value["uph"]
+    others = {"family": test.family, "ks_macro_bootstrap": bootstrapped, "logrank_cluster": carried.p_cluster}
+    row["p"], row["logrank_chi2"] = {**test.p, **others}, plain.chi2
+    return row, test.opposed(ALPHA)
 
 
-def _scalars(cohort: Cohort, pair: Key, row: Mapping[str, Any]) -> list[float | None]:
+def _scalars(cohort: Cohort, pair: Key, row: PairResult) -> list[float | None]:
     """Macro RMST difference, log RMST ratio and UPH difference, turned so that above 0 favours the first arm."""
     shared = cohort.objects(*pair)
     if not shared:
@@ -180,7 +170,7 @@ def analyze(
     boot: int = 9999,
     perm: int = 9999,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> AnalysisResult:
     """The object that `labctl analyze --json` prints (schema labctl.analysis/1), times in seconds.
 
     `tau` is the RMST horizon in seconds, by default the shortest `budget_s`. Void episodes are left out.

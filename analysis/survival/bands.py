@@ -18,10 +18,11 @@ from labctl.analysis.survival.event_order import event_order
 from labctl.analysis.survival.intervals import LEVEL
 from labctl.analysis.survival.kernel import Redraw, Request, pair_values
 from labctl.analysis.survival.resample import stream_key
+from labctl.analysis.survival.result import AnalysisResult, CurveValues
 from labctl.analysis.table import NS, table_from_rows
 from scipy import stats
 
-Band = tuple[np.ndarray, np.ndarray, np.ndarray]
+Band = tuple[Floats, Floats, Floats]
 """Times in s, lower and upper F as fractions, all of shape (k,)."""
 
 REPLICATES = 1999
@@ -63,9 +64,7 @@ def simultaneous_band(
     return CurveBand(t, f, np.maximum(f - half, 0.0), np.minimum(f + half, 1.0), half)
 
 
-def curve_bands(
-    result: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
-) -> tuple[dict[tuple[str, str], Band], str]:
+def curve_bands(result: AnalysisResult, rows: Sequence[Mapping[str, Any]]) -> tuple[dict[tuple[str, str], Band], str]:
     """Bands by (arm, object), and one sentence naming the method and what has no band.
 
     Simultaneous (`simultaneous_band`, the result's seed). A cell of fewer than two episodes has none.
@@ -91,9 +90,7 @@ def curve_bands(
     return found, note + (f" No band for {', '.join(without)}." if without else "")
 
 
-def _band(
-    durations: Durations, shown: Mapping[str, Any], result: Mapping[str, Any], key: tuple[str, str]
-) -> Band | None:
+def _band(durations: Durations, shown: CurveValues, result: AnalysisResult, key: tuple[str, str]) -> Band | None:
     seed = stream_key(int(result.get("seed") or 0), "curve band", *key)
     band = simultaneous_band(durations, round(float(result["tau"]) * NS), seed)
     if band is None:

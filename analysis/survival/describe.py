@@ -25,6 +25,7 @@ from labctl.analysis.survival.curves import (
 )
 from labctl.analysis.survival.hrt import Estimate
 from labctl.analysis.survival.intervals import Interval
+from labctl.analysis.survival.result import CellResult
 from labctl.analysis.table import CENSORED, GHOST, NS, SUCCESS, UNKNOWN
 
 UNNAMED = "lost"
@@ -82,7 +83,7 @@ INTERVENTIONS = ("safety_stop", "intervention", "assist", "e_stop", "estop")
 """Causes that say a person touched the robot or stopped it for safety."""
 
 
-def cell_row(cell: Cell, found: Estimate, tau_ns: int) -> dict[str, object]:
+def cell_row(cell: Cell, found: Estimate, tau_ns: int) -> CellResult:
     """The entry of `cells` for one (arm, object); `found` is its RMST(tau) with intervals."""
     horizon = common_budget(cell.budget_ns) or tau_ns
     grid, surviving = curve(cell.durations, max(tau_ns, horizon, 60 * NS))

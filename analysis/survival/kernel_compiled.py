@@ -10,7 +10,7 @@ because a constant one would be unrolled into single lanes first.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 import numba
 import numpy as np
@@ -33,7 +33,10 @@ NOW, WAS, OWN, STEP, TOTAL = U(0), TWO, U(4 * LANES), U(6 * LANES), U(7 * LANES)
 GIVEN, REDRAW, POOL, SWAP = range(4)
 
 
-def compiled(function: Callable[..., Any]) -> Any:
+T = TypeVar("T")
+
+
+def compiled(function: Callable[..., T]) -> Callable[..., T]:
     """Compile at the first call, without the interpreter lock; keep the code on disk where a folder can be written."""
     try:
         return numba.njit(nogil=True, cache=True, error_model="numpy")(function)

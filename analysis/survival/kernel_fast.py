@@ -5,10 +5,9 @@ May not: compute; it lays out arguments for `kernel_compiled.py`.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from labctl.analysis.survival import kernel_compiled as loops
+from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.event_order import EventOrder
 from labctl.analysis.survival.kernel import (
     LANES,
@@ -21,8 +20,10 @@ from labctl.analysis.survival.kernel import (
     Redraw,
     Request,
 )
+from numpy.typing import ArrayLike, NDArray
 
 _LANES = np.uint64(LANES)
+Unsigned = NDArray[np.uint64]
 
 
 def moments(walk: EventOrder, draw: Draw, replicates: range) -> Moments:
@@ -64,13 +65,13 @@ def order_probability(walk: EventOrder, draw: Draw, replicates: range) -> OrderP
     return OrderProbability(value, variance)
 
 
-def _tails(walk: EventOrder) -> np.ndarray:
+def _tails(walk: EventOrder) -> Unsigned:
     """Where the rows begin that leave after the last step of their group."""
     last = [walk.end[walk.group == g].max(initial=walk.rows_from[g]) for g in range(walk.groups)]
     return np.array(last, dtype=np.uint64)
 
 
-def _draw(walk: EventOrder, draw: Draw, replicates: range) -> tuple[Any, ...]:
+def _draw(walk: EventOrder, draw: Draw, replicates: range) -> tuple[int | Unsigned | Floats, ...]:
     """Mode, keys, weights given, counts, members, where strata begin and how many are chosen, for any draw."""
     a = b = np.zeros((0, 0))
     mode, keys, counts = loops.GIVEN, [np.uint64(0)], np.zeros((2, 0))
@@ -85,9 +86,10 @@ def _draw(walk: EventOrder, draw: Draw, replicates: range) -> tuple[Any, ...]:
     else:
         mode, keys, chosen = loops.SWAP, [draw.key], np.array(draw.chosen)
         members, strata_from = np.concatenate(draw.strata), np.cumsum([0, *(len(s) for s in draw.strata)])
-    given = [np.ascontiguousarray(v, dtype=np.float64) for v in (a, b)]
-    return mode, np.array(keys, dtype=np.uint64), *given, *(_u(v) for v in (counts, members, strata_from, chosen))
+    given_a, given_b = (np.ascontiguousarray(v, dtype=np.float64) for v in (a, b))
+    sets = (_u(counts), _u(members), _u(strata_from), _u(chosen))
+    return mode, np.array(keys, dtype=np.uint64), given_a, given_b, *sets
 
 
-def _u(values: Any) -> np.ndarray:
+def _u(values: ArrayLike) -> Unsigned:
     return np.ascontiguousarray(values).astype(np.uint64)

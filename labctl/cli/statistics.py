@@ -6,11 +6,14 @@ May not: compute anything; the statistics are `labctl.analysis`, loaded by name.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from labctl.cli.options import CONTEXT, example, file_argument, json_option, print_table
+
+if TYPE_CHECKING:
+    from labctl.analysis.survival.result import AnalysisResult
 
 ANALYZE = example(
     "labctl analyze operations.csv --reference human",
@@ -52,7 +55,7 @@ def analyze(
 ALPHA = 0.05  # of a bare table; a campaign's protocol names its own
 
 
-def _print_analysis(result: dict[str, Any]) -> None:
+def _print_analysis(result: AnalysisResult) -> None:
     from labctl.analysis import numerals
     from labctl.analysis.report.wording import verdict_words
 
