@@ -17,51 +17,45 @@ GENESIS = "0" * 64
 
 
 class Kind(StrEnum):
-    """Every kind of journal entry. The comment lists the keys of its body."""
+    """Every kind of journal entry. What the body of each holds: `labctl.core.event_bodies`, docs/journal.md."""
 
-    CAMPAIGN_OPENED = "CampaignOpened"  # see docs/architecture.md "CampaignOpened"
-    SESSION_OPENED = "SessionOpened"  # session, people:[{id, roles}], checks:{}
-    SESSION_CLOSED = "SessionClosed"  # session, handover
-    RUN_STARTED = "RunStarted"  # pins:{version, git, python, packages}, recovered:[text]
-    RUN_STOPPED = "RunStopped"  # reason
-    TRIAL_STAGING = "TrialStaging"  # setter
-    SCENE_COMMITTED = (
-        "SceneCommitted"  # photo:{camera: {file, sha256, t_ns}}, match:{camera: see scene_watch}, snapshot
-    )
-    REFERENCE_SET = "ReferenceSet"  # camera, photo:{file, sha256, t_ns}, old: sha256 | None, reason
-    TRIAL_RELEASED = "TrialReleased"  # reason   (staging or committed -> planned)
-    TRIAL_SKIPPED = "TrialSkipped"  # reason   (planned -> not_run)
-    ARM_REVEALED = "ArmRevealed"  # sealed: sha256; the episode id is new here
-    EPISODE_STARTED = "EpisodeStarted"  # pins, kind, durable, budget_s, items_staged, sealed: sha256
-    GO = "Go"  # go_ns: first live observation handed to a warm controller (device-side time)
-    OPERATION_RECORDED = "OperationRecorded"  # op_index, result: "success"|"lost"|"safety_stop", t_ns, cause
-    ITEM_COUNTED = "ItemCounted"  # moved: the operator's own tally so far, t_ns
-    INTERVENTION_BEGAN = "InterventionBegan"  # number: from 0, kind: a Touch, by: console | device, t_ns
-    INTERVENTION_ENDED = "InterventionEnded"  # number, kind: as it turned out, t_ns, note
-    INSTRUCTION_SWITCHED = "InstructionSwitched"  # number: from 0, name, instruction, planned_ns, t_ns: taken
-    EPISODE_ENDED = "EpisodeEnded"  # reason, end_ns
-    GAP = "Gap"  # stream, from_ns, to_ns, lost, why, holes: of a camera's frames, how many places this gap tells of
-    RECORDING_SEALED = (
-        # streams:{name:{n, chunks, root}}, root, videos:{camera:{file, sha256, frames, about?, depth?}}, gaps, clocks:
-        # {stream: skew.ClockFit}; about: {file, sha256}, depth: {file, sha256, frames}
-        "RecordingSealed"
-    )
-    OUTCOME_RECORDED = "OutcomeRecorded"  # outcome: see model.Outcome
-    OUTCOME_CORRECTED = "OutcomeCorrected"  # old, new, why
-    OPERATIONS_REVIEWED = "OperationsReviewed"  # operations:[{op_index, result, t_ns, cause}] as an assessor saw, note
-    EPISODE_VOIDED = "EpisodeVoided"  # reason, evidence: event seq | None, confirmed_by: person | None, after_go: bool
-    HOLD_RAISED = "HoldRaised"  # code, text
-    HOLD_CLEARED = "HoldCleared"  # code, acknowledged_by; of a stop also why, contact: bool
-    CELL_FAULTED = "CellFaulted"  # reason
-    FAULT_ACKNOWLEDGED = "FaultAcknowledged"  # reason
-    DEVIATION = "Deviation"  # text
-    NOTE = "Note"  # text: what a person found worth keeping
-    PRACTICE_RECORDED = "PracticeRecorded"  # person, object, moved, staged, duration_s: teleoperation outside of trials
-    ARM_GUESSED = "ArmGuessed"  # guess: a candidate | None ("cannot tell"), before unblinding, for the blinding index
-    CAMPAIGN_CLOSED = "CampaignClosed"  # reason
-    CAMPAIGN_REVIEWED = "CampaignReviewed"  # by
-    CAMPAIGN_FROZEN = "CampaignFrozen"  # reviewed: bool, head
-    CAMPAIGN_UNBLINDED = "CampaignUnblinded"  # early: bool, reason, schedule: [{trial, arm}], secret_hex, openings
+    CAMPAIGN_OPENED = "CampaignOpened"
+    SESSION_OPENED = "SessionOpened"
+    SESSION_CLOSED = "SessionClosed"
+    RUN_STARTED = "RunStarted"
+    RUN_STOPPED = "RunStopped"
+    TRIAL_STAGING = "TrialStaging"
+    SCENE_COMMITTED = "SceneCommitted"
+    REFERENCE_SET = "ReferenceSet"
+    TRIAL_RELEASED = "TrialReleased"
+    TRIAL_SKIPPED = "TrialSkipped"
+    ARM_REVEALED = "ArmRevealed"
+    EPISODE_STARTED = "EpisodeStarted"
+    GO = "Go"
+    OPERATION_RECORDED = "OperationRecorded"
+    ITEM_COUNTED = "ItemCounted"
+    INTERVENTION_BEGAN = "InterventionBegan"
+    INTERVENTION_ENDED = "InterventionEnded"
+    INSTRUCTION_SWITCHED = "InstructionSwitched"
+    EPISODE_ENDED = "EpisodeEnded"
+    GAP = "Gap"
+    RECORDING_SEALED = "RecordingSealed"
+    OUTCOME_RECORDED = "OutcomeRecorded"
+    OUTCOME_CORRECTED = "OutcomeCorrected"
+    OPERATIONS_REVIEWED = "OperationsReviewed"
+    EPISODE_VOIDED = "EpisodeVoided"
+    HOLD_RAISED = "HoldRaised"
+    HOLD_CLEARED = "HoldCleared"
+    CELL_FAULTED = "CellFaulted"
+    FAULT_ACKNOWLEDGED = "FaultAcknowledged"
+    DEVIATION = "Deviation"
+    NOTE = "Note"
+    PRACTICE_RECORDED = "PracticeRecorded"
+    ARM_GUESSED = "ArmGuessed"
+    CAMPAIGN_CLOSED = "CampaignClosed"
+    CAMPAIGN_REVIEWED = "CampaignReviewed"
+    CAMPAIGN_FROZEN = "CampaignFrozen"
+    CAMPAIGN_UNBLINDED = "CampaignUnblinded"
 
 
 class EndReason(StrEnum):

@@ -13,7 +13,7 @@ from typing import Any
 
 from labctl import __version__
 from labctl.core.design import drbg
-from labctl.core.events import Event, Kind
+from labctl.core.events import Event
 from labctl.core.record import Record
 from labctl.core.trial import Phase, Trial
 from labctl.devices import StreamSpec
@@ -61,7 +61,7 @@ class Selection:
     def body(self, event: Event, shown: Collection[str]) -> dict[str, Any]:
         """What an event says, as it may be exported; shown: the names of the streams of its episode that may be."""
         body = dict(event.body)
-        if self.masked and event.kind == Kind.RECORDING_SEALED:
+        if self.masked and "streams" in body:
             body["streams"] = {name: entry for name, entry in body["streams"].items() if name in shown}
         return self.hide(body)
 

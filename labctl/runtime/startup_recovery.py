@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from labctl.core.events import Kind
+from labctl.core.record_fold import record_of
 from labctl.core.recovery import reconcile
 from labctl.core.rollout import recording_body, recording_gaps, steady_rates
 from labctl.core.trial import State, Trial
@@ -53,8 +54,7 @@ def seal_what_is_there(desk: Desk, traces: TraceStore, trial: Trial) -> str:
     condition = next(entry for entry in desk.opened["conditions"] if entry["id"] == trial.condition)
     layout = layout_of(campaign.fixture, condition)
     found = look_over(campaign.folder, campaign.traces_url, campaign.opened["campaign"], episode, cameras, layout)
-    events = desk.campaign.journal.events()
-    marked = [event.body for event in events if event.kind == Kind.GAP and event.episode == episode]
+    marked = record_of(desk.campaign.events(), desk.state).episodes[episode].gaps
     gaps = [*traces.gaps(episode), *recording_gaps(streams, steady_rates(cell), trial.end_ns, marked=marked)]
     gaps += file_gaps(found.footage, {})
     gaps += [

@@ -5,7 +5,7 @@ May not: write into a campaign, or name an arm: a photo is older than its reveal
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from labctl.config.cell_schema import CameraTable
-from labctl.core.events import Event, Kind
+from labctl.core.record import Scene
+from labctl.core.record_fold import record_of
 from labctl.core.scene_words import change, movement, verdict
 from labctl.errors import BrokenRecord, InputError, MissingExtra
 from labctl.scene.matching import difference
@@ -38,7 +39,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Sheet:
     """A committed scene: which trial, which of its commits, and a row per camera."""
 
     trial: str
@@ -61,7 +62,7 @@ class Scene:
         return verdict({**scene, **(pose or {})}, self.limit_px)
 
 
-def scene_of(folder: Path, trial: str | None) -> Scene:
+def scene_of(folder: Path, trial: str | None) -> Sheet:
     """The last committed scene of a trial, or of the campaign.
 
     Raises InputError when there is none, BrokenRecord for a photo that is gone or was changed.
@@ -69,38 +70,33 @@ def scene_of(folder: Path, trial: str | None) -> Scene:
     with Campaign.open(folder) as campaign:
         events, cell, opened = campaign.events(), campaign.cell, campaign.opened
         trials = campaign.state.trials
+        commits = [scene for scene in record_of(events, campaign.state).scenes if scene.photos]
     if trial is not None and trial not in trials:
         raise InputError(f"no trial {trial!r} in {folder.name}; `labctl episodes {folder.name}` lists them")
-    commits = [event for event in events if event.kind == Kind.SCENE_COMMITTED and event.body.get("photo")]
-    found = [event for event in commits if trial in (None, event.trial)]
+    found = [scene for scene in commits if trial in (None, scene.trial)]
     if not found:
-        known = ", ".join(dict.fromkeys(event.trial or "" for event in commits)) or "none yet"
+        known = ", ".join(dict.fromkeys(scene.trial for scene in commits)) or "none yet"
         raise InputError(f"no committed photo of {trial or folder.name}; trials with photos: {known}")
-    event = found[-1]
-    assert event.trial is not None
+    scene = found[-1]
+    references = References.before(events, scene.seq)
     cameras = {camera.name: camera for camera in cell.camera}
-    rows = [_row(folder, events, event, cameras[name]) for name in event.body["photo"]]
-    number = sum(other.trial == event.trial for other in commits)
+    rows = [_row(folder, references, scene, cameras[name]) for name in scene.photos]
+    number = sum(other.trial == scene.trial for other in commits)
     limit_px = rules(opened)["max_camera_shift_px"]
-    return Scene(event.trial, trials[event.trial].condition, number, event.wall, limit_px, tuple(rows))
+    return Sheet(scene.trial, trials[scene.trial].condition, number, scene.at.wall, limit_px, tuple(rows))
 
 
-def _row(folder: Path, events: Sequence[Event], event: Event, camera: CameraTable) -> Row:
-    references = References()
-    for earlier in events:
-        if earlier.seq >= event.seq:
-            break
-        references.note(earlier)
-    held = references.held(event.trial or "", camera.name)
+def _row(folder: Path, references: References, scene: Scene, camera: CameraTable) -> Row:
+    held = references.held(scene.trial, camera.name)
     reference = load_photo(folder, held.scene) if held.scene is not None else None
-    match = (event.body.get("match") or {}).get(camera.name) or {}
+    match = scene.matches.get(camera.name) or {}
     said = match.get("reference")
     if held.scene is not None and said not in (None, held.scene["sha256"]):
-        raise BrokenRecord(f"entry {event.seq} was compared with {said[:12]}, which is not the reference of its trial")
-    return Row(camera, load_photo(folder, event.body["photo"][camera.name]), reference, held.counts, match)
+        raise BrokenRecord(f"entry {scene.seq} was compared with {said[:12]}, which is not the reference of its trial")
+    return Row(camera, load_photo(folder, scene.photos[camera.name]), reference, held.counts, match)
 
 
-def sheet(scene: Scene) -> bytes:
+def sheet(scene: Sheet) -> bytes:
     """The picture as PNG."""
     from PIL import Image, ImageDraw
 
@@ -126,7 +122,7 @@ def sheet(scene: Scene) -> bytes:
     return encode_png(np.asarray(image))
 
 
-def words(scene: Scene, row: Row) -> tuple[str, str]:
+def words(scene: Sheet, row: Row) -> tuple[str, str]:
     """Two lines about a row: the score and verdict, and what the camera and the scene did."""
     match, pose = row.match.get("scene"), row.match.get("pose")
     name, says = row.camera.name, scene.says(row)

@@ -16,7 +16,8 @@ from typing import Any
 
 from labctl.config.cell_schema import Cell
 from labctl.config.protocol_schema import Arm, Protocol, parse_protocol
-from labctl.core.events import Event, Kind, digest
+from labctl.core.events import Event, digest
+from labctl.core.record_fold import record_of
 from labctl.core.trial import CampaignState, Phase, State, fold
 from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.store.chain_heads import chain_and_head_problems
@@ -121,7 +122,7 @@ def _read(folder: Path) -> _Earlier:
             f"campaign {name} is {state.phase}, and its arms stay sealed until it is unblinded: "
             f"close, freeze and unblind {name} first, then extend it"
         )
-    arms = {slot["trial"]: slot["arm"] for e in events if e.kind == Kind.CAMPAIGN_UNBLINDED for slot in _slots(e)}
+    arms = record_of(events, state).arms
     ledger = Ledger.open(folder)
     text, cards = ledger.protocol_text(), ledger.cards()
     if hashlib.sha256(text.encode()).hexdigest() != state.opened["protocol"]["sha256"]:
@@ -131,10 +132,6 @@ def _read(folder: Path) -> _Earlier:
     scored = {arms[trial.id] for trial in state.trials.values() if trial.state == State.SCORED}
     of = treatments(parse_protocol(text, "protocol.toml"), cards)
     return _Earlier(name, events, state, {arm: said for arm, said in of.items() if arm in scored})
-
-
-def _slots(unblinded: Event) -> Sequence[Mapping[str, Any]]:
-    return unblinded.body["schedule"]
 
 
 def treatments(protocol: Protocol, cards: Mapping[str, str]) -> dict[str, tuple[str, str]]:

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from labctl.config.cell_schema import Cell
 from labctl.config.conditions import protocol_conditions
@@ -72,6 +72,15 @@ class References:
         self._by_condition = False
         self._uncertain: dict[str, list[_Key]] = {}  # trial -> references of its commit that may still be taken back
         self.changes = 0
+
+    @classmethod
+    def before(cls, events: Iterable[Event], seq: int) -> Self:
+        """As of the entry before number seq."""
+        found = cls()
+        for event in events:
+            if event.seq < seq:
+                found.note(event)
+        return found
 
     def note(self, event: Event) -> None:
         """Take an event into account."""

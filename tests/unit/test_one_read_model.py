@@ -1,0 +1,117 @@
+"""What a journal recorded is derived in one place: no other module looks at the kinds of its events or walks them.
+
+Who needs to know what happened reads the record (`labctl.core.record`). The few that look at events are named here,
+each with its reason.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from labctl.core.events import Kind
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("labctl", "ui", "drivers", "analysis")
+LOOKS_AT_EVENTS = {
+    "labctl/core/record_fold.py": "the record itself",
+    "labctl/core/event_bodies.py": "which form the body of each kind has",
+    "labctl/core/trial.py": "the state, which decides what may follow",
+    "labctl/core/trial_table.py": "the same, of one trial",
+    "labctl/core/recovery.py": "concludes from the last entries what a crash left",
+    "labctl/core/timeline.py": "a line of text for each entry, and the phases and holds between them",
+    "labctl/store/verify.py": "digests of whatever is there, also where a history cannot be folded",
+    "labctl/store/ledger.py": "holds the sealed digest of each entry against what was opened",
+    "labctl/store/scene_references.py": "what a scene is held against as of any entry, also while a run writes them",
+    "labctl/runtime/campaign_writer.py": "counts on with each entry as the run writes it",
+}
+
+
+def names_kind(node: ast.AST) -> bool:
+    """Whether Kind.X stands in it."""
+    parts = (part.value for part in ast.walk(node) if isinstance(part, ast.Attribute))
+    return any(isinstance(part, ast.Name) and part.id == "Kind" for part in parts)
+
+
+def kind_as_text(node: ast.Compare) -> bool:
+    """Whether `.kind` is compared with the text of an event's kind."""
+    sides = [part for side in (node.left, *node.comparators) for part in ast.walk(side)]
+    texts = {part.value for part in sides if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+    return bool(texts & set(Kind)) and any(isinstance(part, ast.Attribute) and part.attr == "kind" for part in sides)
+
+
+def reads_a_journal(node: ast.AST) -> bool:
+    """Whether it calls events_of(...), or `events` of a campaign or a journal."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "events_of":
+            return True
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "events":
+            return "robot" not in ast.unparse(part.func.value) and "inner" not in ast.unparse(part.func.value)
+    return False
+
+
+def folds(path: str, source: str) -> list[str]:
+    """Where a module derives something from events, a line for each place; [] for one that may."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Compare() if any(map(names_kind, (node.left, *node.comparators))) or kind_as_text(node):
+                found.append(f"line {node.lineno} compares the kind of an event")
+            case ast.match_case(pattern=pattern) if names_kind(pattern):
+                found.append(f"line {pattern.lineno} matches the kind of an event")
+            case ast.Dict(keys=keys) if any(key is not None and names_kind(key) for key in keys):
+                found.append(f"line {node.lineno} has a table by kinds of events")
+            case ast.Set(elts=kinds) if any(map(names_kind, kinds)):
+                found.append(f"line {node.lineno} has a set of kinds of events")
+            case ast.For(iter=walked) | ast.comprehension(iter=walked) if reads_a_journal(walked):
+                found.append(f"line {walked.lineno} walks a journal")
+    return [] if path in LOOKS_AT_EVENTS else found
+
+
+def modules() -> list[str]:
+    return sorted(str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", modules())
+def test_what_a_journal_recorded_is_derived_in_one_place(path: str):
+    assert folds(path, (ROOT / path).read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize("path", LOOKS_AT_EVENTS)
+def test_nobody_is_excepted_who_reads_no_event(path: str):
+    assert folds("", (ROOT / path).read_text("utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("if event.kind == Kind.GAP: pass", "compares"),
+        ("gaps = [e.body for e in events if e.kind in (Kind.GAP, Kind.NOTE)]", "compares"),
+        ("if event.kind == 'Gap': pass", "compares"),
+        ("match event.kind:\n    case Kind.GO | Kind.GAP: pass", "matches"),
+        ("words = {Kind.GO: 'went'}[event.kind]", "a table"),
+        ("SHOWN = frozenset({Kind.GO})", "a set"),
+        ("for event in campaign.events(): pass", "walks"),
+        ("last = max(event.at_ns for event in self.campaign.journal.events())", "walks"),
+        ("found = [event.body for event in events_of(folder)]", "walks"),
+    ],
+)
+def test_a_planted_fold_is_named(source: str, expected: str):
+    (found,) = folds("labctl/viewing/status.py", source)
+    assert expected in found
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "desk.log(Kind.GAP, gap)",
+        "if message.kind == 'obs': pass",
+        "record = record_of(campaign.events())",
+        "for event in self._robot.events(): pass",
+        "for event in recording.episode.events: pass",
+    ],
+)
+def test_who_writes_an_event_or_passes_them_on_derives_nothing(source: str):
+    assert folds("labctl/viewing/status.py", source) == []
