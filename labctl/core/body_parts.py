@@ -6,7 +6,7 @@ May not: write or check anything.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Photo(TypedDict):
@@ -94,3 +94,56 @@ class OutcomeBody(TypedDict):
     stage_reached: NotRequired[str | None]
     tags: NotRequired[Sequence[str]]
     wrong_end: NotRequired[bool]
+
+
+class Detected(TypedDict):
+    """An end of a hold that the detector found (`labctl.core.detector.Candidate`)."""
+
+    t_ns: int
+    edge: str
+    zone: str
+    result: Literal["success", "lost", "neutral"]
+    held_s: float
+    moved_m: float
+
+
+class Clock(TypedDict):
+    """How a device's clock ran beside the host's (`labctl.core.skew.ClockFit`), and what sealing adds.
+
+    rate_hz: samples a second that were meant; missing: samples that never came, by the device's own clock.
+    """
+
+    n: int
+    span_s: float
+    offset_s: float
+    drift_ppm: float
+    drift_se_ppm: float
+    jitter_ms: float
+    resets: int
+    rate_hz: float
+    missing: NotRequired[int | None]
+
+
+class Plateau(TypedDict):
+    """When practice counts as enough: so many last episodes within this change. stated: by whom, in words."""
+
+    last: int
+    within: float
+    stated: NotRequired[str]
+
+
+class SwitchEntry(TypedDict):
+    """A scripted switch of the instruction, s after go."""
+
+    name: str
+    at_s: float
+    instruction: str
+
+
+class Link(TypedDict):
+    """An earlier campaign, its head when it was linked, how many anchors are shared, and the digest of their names."""
+
+    campaign: str
+    head: str
+    anchors: int
+    sealed: NotRequired[str]

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from labctl.core.body_parts import Detected
 from labctl.core.event_bodies import OperationRecorded
 
 METHOD = "release/1"
@@ -129,11 +130,12 @@ def zone_of(point: np.ndarray, layout: Layout) -> str:
     return "outside"
 
 
-def as_operations(candidates: Sequence[Mapping[str, Any]], go_ns: int, end_ns: int) -> list[OperationRecorded]:
+def as_operations(candidates: Sequence[Detected], go_ns: int, end_ns: int) -> list[OperationRecorded]:
     """Bodies as of OperationRecorded for what was placed or lost between go and end; what was put back is none."""
-    told = [c for c in candidates if c["result"] != "neutral" and go_ns <= c["t_ns"] <= end_ns]
-    cause = {"success": None, "lost": "dropped"}
-    return [
-        {"op_index": number, "result": c["result"], "t_ns": c["t_ns"], "cause": cause[c["result"]]}
-        for number, c in enumerate(told)
-    ]
+    found: list[OperationRecorded] = []
+    for one in candidates:
+        result = one["result"]
+        if result != "neutral" and go_ns <= one["t_ns"] <= end_ns:
+            cause = "dropped" if result == "lost" else None
+            found.append({"op_index": len(found), "result": result, "t_ns": one["t_ns"], "cause": cause})
+    return found

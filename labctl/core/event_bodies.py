@@ -9,7 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict, TypeVar
 
-from labctl.core.body_parts import Opening, OutcomeBody, PersonEntry, Photo, Slot, SlotWithArm, StreamEntry, VideoEntry
+from labctl.core.body_parts import (
+    Clock,
+    Detected,
+    Link,
+    Opening,
+    OutcomeBody,
+    PersonEntry,
+    Photo,
+    Plateau,
+    Slot,
+    SlotWithArm,
+    StreamEntry,
+    SwitchEntry,
+    VideoEntry,
+)
 from labctl.core.events import Event, Kind
 
 Form = TypeVar("Form")
@@ -29,7 +43,7 @@ class CampaignOpened(TypedDict):
     has_human: bool
     deducible_share: float
     instruction: str
-    switches: NotRequired[Sequence[Mapping[str, Any]]]
+    switches: NotRequired[Sequence[SwitchEntry]]
     items_staged: int
     budget_s: float
     arming_s: float
@@ -41,11 +55,11 @@ class CampaignOpened(TypedDict):
     scene: NotRequired[Mapping[str, Any]]
     tau_s: float | None
     takeover: NotRequired[str]
-    plateau: NotRequired[Mapping[str, Any] | None]
+    plateau: NotRequired[Plateau | None]
     durable: bool
     shared_uid: bool
     references: NotRequired[Mapping[str, Mapping[str, Photo]]]
-    links: NotRequired[Sequence[Mapping[str, Any]]]
+    links: NotRequired[Sequence[Link]]
     commitment: str
     schedule: Sequence[Slot]
 
@@ -203,9 +217,9 @@ class RecordingSealed(TypedDict):
     root: str
     sealed: NotRequired[str]
     videos: Mapping[str, VideoEntry]
-    clocks: NotRequired[Mapping[str, Mapping[str, Any]]]
+    clocks: NotRequired[Mapping[str, Clock]]
     gaps: int
-    detected: NotRequired[Sequence[Mapping[str, Any]] | None]
+    detected: NotRequired[Sequence[Detected] | None]
 
 
 class OutcomeRecorded(TypedDict):

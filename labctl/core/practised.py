@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from labctl.config.protocol_schema import Protocol
+from labctl.core.body_parts import Plateau
 from labctl.core.event_bodies import PracticeRecorded
 from labctl.core.record import Record
 from labctl.errors import InputError
@@ -17,7 +18,7 @@ from labctl.errors import InputError
 LAST, WITHIN = 5, 0.1  # the rule where the protocol states none
 
 
-def practice_from(args: Mapping[str, Any], opened: Mapping[str, Any]) -> dict[str, Any]:
+def practice_from(args: Mapping[str, Any], opened: Mapping[str, Any]) -> PracticeRecorded:
     """The body of PracticeRecorded. opened: CampaignOpened's body.
 
     Raises InputError for nobody, an object that is not in the protocol, or counts that cannot be.
@@ -29,8 +30,8 @@ def practice_from(args: Mapping[str, Any], opened: Mapping[str, Any]) -> dict[st
     if thing not in objects:
         raise InputError(f"object {thing!r} is not in the protocol; there: {', '.join(objects)}")
     moved, staged, seconds = args.get("moved"), args.get("staged"), args.get("duration_s")
-    whole = all(isinstance(n, int) and not isinstance(n, bool) for n in (moved, staged))
-    if not whole or not 0 <= moved <= staged or staged < 1:  # pyright: ignore[reportOperatorIssue,reportOptionalOperand]
+    whole = not isinstance(moved, bool) and not isinstance(staged, bool)
+    if not whole or not isinstance(moved, int) or not isinstance(staged, int) or not 0 <= moved <= staged or staged < 1:
         raise InputError(f"{moved!r} of {staged!r} items moved cannot be; give whole numbers, moved at most staged")
     if not isinstance(seconds, int | float) or not math.isfinite(seconds) or seconds <= 0:
         raise InputError(f"{seconds!r} s is no duration; give seconds above 0")
@@ -44,15 +45,15 @@ def practice_before(record: Record, human: Collection[str]) -> list[PracticeReco
     return [practice.body for practice in record.practice if practice.drove.isdisjoint(human)]
 
 
-def rule(protocol: Protocol) -> dict[str, Any] | None:
+def rule(protocol: Protocol) -> Plateau | None:
     """The plateau as a protocol states it, for CampaignOpened; None where it states none."""
     human = protocol.human
     return None if human is None else {"last": human.plateau_last, "within": human.plateau_change}
 
 
-def rule_of(opened: Mapping[str, Any]) -> dict[str, Any]:
+def rule_of(opened: Mapping[str, Any]) -> Plateau:
     """The rule of the plateau of a campaign: last, within, and who states it."""
-    stated = opened.get("plateau")
+    stated: Plateau | None = opened.get("plateau")
     if stated is None:
         return {"last": LAST, "within": WITHIN, "stated": "by labctl's default, not by the protocol"}
     return {**stated, "stated": "as the protocol states it"}

@@ -12,7 +12,7 @@ from typing import Any
 
 from labctl.clock import SECOND, Anchor
 from labctl.core import event_bodies as bodies
-from labctl.core.body_parts import Photo, StreamEntry, VideoEntry
+from labctl.core.body_parts import Clock, Photo, StreamEntry, VideoEntry
 from labctl.core.detector import as_operations
 from labctl.core.event_bodies import OperationRecorded, RecordingSealed
 from labctl.core.events import Event, Touch
@@ -95,7 +95,7 @@ class Episode:
         return self.sealed["videos"] if self.sealed else {}
 
     @property
-    def clocks(self) -> Mapping[str, Mapping[str, Any]]:
+    def clocks(self) -> Mapping[str, Clock]:
         """How the devices' clocks ran, by stream."""
         return self.sealed.get("clocks", {}) if self.sealed else {}
 

@@ -5,13 +5,14 @@ May not: correct anything. Both times are kept as they were measured; this only 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from labctl.clock import SECOND
+from labctl.core.body_parts import Clock
 
 DRIFT_LIMIT_PPM = 200.0  # quartz is good for some 100; twice that is 12 ms in a minute
 JITTER_FLOOR_S = 0.005
@@ -95,7 +96,7 @@ def missing_samples(device_ns: np.ndarray, host_ns: np.ndarray, count: int) -> i
     return max(0, round(float(device_ns[-1] - device_ns[0]) / step) + 1 - count)
 
 
-def clock_warnings(stream: str, fit: Mapping[str, Any]) -> list[str]:
+def clock_warnings(stream: str, fit: Clock) -> list[str]:
     """What is unusual about a sealed fit (`sealing.Findings`); [] for a good clock of a device that lost little."""
     found = []
     if abs(fit["drift_ppm"]) - 3 * fit["drift_se_ppm"] > DRIFT_LIMIT_PPM:
@@ -111,15 +112,16 @@ def clock_warnings(stream: str, fit: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def clock_line(stream: str, fit: Mapping[str, Any]) -> str:
+def clock_line(stream: str, fit: Clock) -> str:
     """A fit in one line for people."""
     drift = f"drift {fit['drift_ppm']:+.1f} ± {fit['drift_se_ppm']:.1f} ppm"
     resets = f", {fit['resets']} reset(s)" if fit["resets"] else ""
-    lost = f", {fit['missing']:,} of {fit['n'] + fit['missing']:,} samples missing" if fit.get("missing") else ""
+    missing = fit.get("missing")
+    lost = f", {missing:,} of {fit['n'] + missing:,} samples missing" if missing else ""
     return f"{stream}: {drift}, jitter {fit['jitter_ms']:.2f} ms (p95) over {fit['span_s']:.0f} s{resets}{lost}"
 
 
-def campaign_clock(fits: Sequence[Mapping[str, Any]]) -> str:
+def campaign_clock(fits: Sequence[Clock]) -> str:
     """The clock of one stream over all episodes, in one line; fits as they were sealed, one at least."""
     drifts = sorted(fit["drift_ppm"] for fit in fits)
     resets = sum(fit["resets"] for fit in fits)

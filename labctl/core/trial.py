@@ -174,18 +174,18 @@ def _step(state: CampaignState, trials: dict[str, Trial], event: Event) -> Campa
         raise StateError(f"{event.kind} refused: the campaign is {state.phase}; CampaignOpened comes first, and once")
     if event.kind == Kind.CAMPAIGN_OPENED:
         trials.update(_planned(event))
-        changes = {"phase": Phase.OPEN, "opened": event.body, "order": tuple(trials)}
+        state = replace(state, phase=Phase.OPEN, opened=event.body, order=tuple(trials))
     elif event.kind in _PHASES:
-        changes = _phase(state, event)
+        state = _phase(state, event)
     elif event.kind in _CAMPAIGN_WIDE:
-        changes = _CAMPAIGN_WIDE[event.kind](state, event)
+        state = _CAMPAIGN_WIDE[event.kind](state, event)
     else:
         _about_a_trial(state, trials, event)
-        changes = {"finished": _finished(state, trials)}
-    return replace(state, **{"trials": trials, **changes}, last_seq=event.seq, head=event.hash)
+        state = replace(state, finished=_finished(state, trials))
+    return replace(state, trials=trials, last_seq=event.seq, head=event.hash)
 
 
-def _phase(state: CampaignState, event: Event) -> dict[str, Any]:
+def _phase(state: CampaignState, event: Event) -> CampaignState:
     allowed_from, to = _PHASES[event.kind]
     known = " or ".join(sorted(allowed_from))
     _need(event, state.phase in allowed_from, f"the campaign is {state.phase}; it must be {known}")
@@ -193,11 +193,11 @@ def _phase(state: CampaignState, event: Event) -> dict[str, Any]:
     for trial in state.trials.values():
         _need(event, trial.state not in unfinished, f"trial {trial.id} is {trial.state}; finish or void it first")
     if event.kind != Kind.CAMPAIGN_UNBLINDED:
-        return {"phase": to}
+        return replace(state, phase=to)
     early = state.phase != Phase.FROZEN
     _need(event, bool(event.body.get("early")) == early, f"the campaign is {state.phase}, so early must be {early}")
     _need(event, not early or bool(event.body.get("reason")), "unblinding before the campaign is frozen needs a reason")
-    return {"phase": to, "unblinded_early": early}
+    return replace(state, phase=to, unblinded_early=early)
 
 
 def _planned(event: Event) -> dict[str, Trial]:
@@ -244,43 +244,43 @@ def _about_a_trial(state: CampaignState, trials: dict[str, Trial], event: Event)
     trials[trial.id] = changed
 
 
-def _session_opened(state: CampaignState, event: Event) -> dict[str, Any]:
+def _session_opened(state: CampaignState, event: Event) -> CampaignState:
     open_id = state.session.id if state.session else None
     _need(event, open_id is None, f"session {open_id} is still open; close it with a handover note first")
-    return {"session": session_from(event.body)}
+    return replace(state, session=session_from(event.body))
 
 
-def _session_closed(state: CampaignState, event: Event) -> dict[str, Any]:
+def _session_closed(state: CampaignState, event: Event) -> CampaignState:
     open_id = state.session.id if state.session else None
     _need(event, open_id == event.body["session"], f"the open session is {open_id}")
-    return {"session": None}
+    return replace(state, session=None)
 
 
-def _hold_raised(state: CampaignState, event: Event) -> dict[str, Any]:
-    return {"holds": {**state.holds, event.body["code"]: event.body["text"]}}
+def _hold_raised(state: CampaignState, event: Event) -> CampaignState:
+    return replace(state, holds={**state.holds, event.body["code"]: event.body["text"]})
 
 
-def _hold_cleared(state: CampaignState, event: Event) -> dict[str, Any]:
+def _hold_cleared(state: CampaignState, event: Event) -> CampaignState:
     code = event.body["code"]
     _need(event, code in state.holds, f"no hold {code!r} stands")
-    return {"holds": {name: text for name, text in state.holds.items() if name != code}}
+    return replace(state, holds={name: text for name, text in state.holds.items() if name != code})
 
 
-def _faulted(state: CampaignState, event: Event) -> dict[str, Any]:
-    return {"faulted": event.body["reason"]}
+def _faulted(state: CampaignState, event: Event) -> CampaignState:
+    return replace(state, faulted=event.body["reason"])
 
 
-def _acknowledged(state: CampaignState, event: Event) -> dict[str, Any]:
+def _acknowledged(state: CampaignState, event: Event) -> CampaignState:
     _need(event, state.faulted is not None, "the cell is not faulted")
     _need(event, bool(event.who), "a named person acknowledges a fault")
-    return {"faulted": None}
+    return replace(state, faulted=None)
 
 
-def _noted(state: CampaignState, event: Event) -> dict[str, Any]:
-    return {}
+def _noted(state: CampaignState, event: Event) -> CampaignState:
+    return state
 
 
-_CAMPAIGN_WIDE: Mapping[str, Callable[[CampaignState, Event], dict[str, Any]]] = {
+_CAMPAIGN_WIDE: Mapping[str, Callable[[CampaignState, Event], CampaignState]] = {
     Kind.RUN_STARTED: _noted,
     Kind.RUN_STOPPED: _noted,
     Kind.DEVIATION: _noted,

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from labctl.core.body_parts import Clock
 from labctl.core.events import EndReason
 from labctl.core.record import Episode, Record, Void
 from labctl.core.session import Session
@@ -160,7 +161,7 @@ def _wrong_ends(record: Record) -> list[str]:
 
 def _clocks(record: Record) -> dict[str, str] | None:
     """How each device's clock ran over the campaign; None where no device has one."""
-    fits: dict[str, list[Mapping[str, Any]]] = {}
+    fits: dict[str, list[Clock]] = {}
     for episode in record.episodes.values():
         for stream, fit in episode.clocks.items():
             fits.setdefault(stream, []).append(fit)

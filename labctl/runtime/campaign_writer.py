@@ -5,10 +5,11 @@ May not: decide anything, or print what a blind role must not see.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from labctl.clock import Anchor
+from labctl.core.body_parts import Detected
 from labctl.core.events import Event, Kind
 from labctl.core.published_state import Handover
 from labctl.core.trial import Trial, advance, next_trial
@@ -30,7 +31,7 @@ class Desk:
         self.operations: dict[str, list[Mapping[str, Any]]] = {}  # bodies of OperationRecorded by episode
         self.counted: dict[str, int] = {}  # the operator's own tally by episode
         self.ends: dict[str, Event] = {}  # EpisodeEnded by episode
-        self.detected: dict[str, list[Mapping[str, Any]]] = {}  # what the detector found, by episode
+        self.detected: dict[str, Sequence[Detected]] = {}  # what the detector found, by episode
         self.recording: Mapping[str, Any] | None = None  # of the last RecordingSealed
         self.scored_ns: list[int] = []  # when trials were scored on this boot
         self.recovered: list[str] = []  # what the last run concluded at its start
