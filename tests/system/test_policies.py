@@ -245,8 +245,8 @@ def test_what_a_cell_could_not_run_is_refused_when_the_campaign_is_opened(tmp_pa
     with pytest.raises(InputError) as caught:
         make_campaign(tmp_path, [wrong, {**wrong, "name": "other"}])
     path = tmp_path / "protocols/p.toml"
-    line = path.read_text().splitlines().index("[arm.options]") + 1
-    assert str(caught.value).startswith(f"{path}:{line}: endpoint is 'http://127.0.0.1:80'")
+    line = next(n for n, text in enumerate(path.read_text().splitlines(), 1) if text.startswith("endpoint"))
+    assert str(caught.value).startswith(f"{path}:{line}: policy_openpi: endpoint is 'http://127.0.0.1:80'")
     assert list((tmp_path / "campaigns").iterdir()) == []
 
 
