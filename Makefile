@@ -50,6 +50,7 @@ docs: $(VENV)/.installed-test
 	$(VENV)/bin/python -P tests/unit/test_drivers_page.py > docs/drivers.md
 	$(VENV)/bin/python -P tests/unit/core/test_event_bodies.py > docs/journal.md
 	$(VENV)/bin/python -P tests/unit/test_planning_page.py
+	$(VENV)/bin/python -P tests/unit/messages/test_messages.py
 
 clean:
 	rm -rf build dist *.egg-info labctl-demo

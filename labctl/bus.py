@@ -44,13 +44,14 @@ class Work:
 
 @dataclass(slots=True)
 class Step:
-    """What a node wants after a step: messages to send, calls to run beside it, and when to be woken (None: by mail
-    only).
+    """What a node wants after a step: messages to send, calls to run beside it, when to be woken (None: by mail only),
+    and why mail was refused, a line each.
     """
 
     out: list[Message] = field(default_factory=list)
     work: list[Work] = field(default_factory=list)
     due_ns: int | None = None
+    refused: list[str] = field(default_factory=list)
 
 
 class Node(Protocol):

@@ -10,6 +10,10 @@ from dataclasses import dataclass, field
 
 from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND
+from labctl.messages.motion import Obs
+from labctl.messages.pictures import CameraState
+from labctl.messages.processes import Beats
+from labctl.messages.typed import read
 
 BEAT_LIMIT_NS = 1500 * MILLISECOND
 CLIP_NS = SECOND
@@ -38,15 +42,16 @@ class Presence:
         if message.kind == "hello":
             self.beats[message.sender] = now_ns
         elif message.kind == "obs":
-            self.obs_ns = now_ns
-            self.mode, self.mode_reason = message.body["mode"], message.body["reason"]
-            if message.body["clipped"]:
-                self.clipped, self.clipped_ns = message.body["clipped"], now_ns
+            seen = read(Obs, message)
+            self.obs_ns, self.mode, self.mode_reason = now_ns, seen.mode, seen.reason
+            if seen.clipped:
+                self.clipped, self.clipped_ns = seen.clipped, now_ns
             self._beat("arm", now_ns)
         elif message.kind == "camera":
-            self.blind[message.body["name"]] = message.body["lost"]
+            sent = read(CameraState, message)
+            self.blind[sent.name] = sent.lost
         else:
-            for name in message.body["names"]:
+            for name in read(Beats, message).names:
                 self._beat(name, now_ns)
 
     def _beat(self, name: str, now_ns: int) -> None:

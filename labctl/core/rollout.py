@@ -17,6 +17,7 @@ from labctl.core.events import EndReason, digest
 from labctl.core.published_state import Hand, Proposal
 from labctl.core.trial_table import Trial
 from labctl.errors import StateError
+from labctl.messages.driving import Prepare
 
 GO_PATIENCE_NS = 2 * SECOND  # from start to go
 CLOSE_PATIENCE_NS = 15 * SECOND  # from the end to everything delivered
@@ -63,7 +64,7 @@ class Rollout:
     trial: str
     episode: str
     epoch: int
-    task: Mapping[str, Any]
+    task: Prepare
     start_due_ns: int
     budget_ns: int
     items: int

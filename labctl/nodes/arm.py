@@ -7,15 +7,15 @@ is stale, or a stop was asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Actions, Batch, Robot, Setpoints, StreamSpec
 from labctl.errors import DeviceRefused
+from labctl.messages.motion import DeviceReport, Lease, Obs, Stage, Staged, Stop, Target, Unstaged
+from labctl.messages.recording import Ack, Open
+from labctl.messages.typed import Misfit, read
 from labctl.nodes.targets import Targets, integrated_joints, integrated_poses
 from labctl.nodes.tracing import TraceSender
 
@@ -62,7 +62,7 @@ class ArmNode:
         self._recover_by_ns = 0
         self._leave_by_ns = 0
         self._held = np.zeros(robot.dof + 1)
-        self._to_stage: Mapping[str, Any] | None = None
+        self._to_stage: Stage | None = None
         self._staging: str | None = None
         self._epoch = -1
         self._stopped_epoch = -1  # no lease of this epoch or an older one counts any more
@@ -79,7 +79,10 @@ class ArmNode:
             self._last_ns = self._grid_ns = now_ns
             self._hold_here()
         for message in inbox:
-            self._read(message, now_ns, step)
+            try:
+                self._read(message, now_ns, step)
+            except Misfit as error:
+                step.refused.append(f"{error}; refused, from {message.sender or 'nobody'}")
         if now_ns - self._last_ns >= self._tick_ns or self._must_stop(now_ns):
             self._advance(now_ns, step)
         if now_ns - self._collected_ns >= self._collect_ns:
@@ -100,70 +103,71 @@ class ArmNode:
         self.finished = True
 
     def _read(self, message: Message, now_ns: int, step: Step) -> None:
-        body = message.body
         if message.kind == "lease":
-            self._take_lease(body, now_ns, step)
+            lease = read(Lease, message)
+            self._take_lease(lease.epoch, lease.until_ns, now_ns, step)
         elif message.kind == "target":
             self._take_target(message, now_ns)
         elif message.kind == "stop":
-            self._epoch = self._stopped_epoch = max(self._epoch, int(body.get("epoch", self._epoch)))
+            epoch = read(Stop, message).epoch
+            self._epoch = self._stopped_epoch = self._epoch if epoch is None else max(self._epoch, epoch)
             self._halt()
         elif message.kind == "stage":
-            self._take_lease(body, now_ns, step)
-            self._to_stage = body
+            self._to_stage = stage = read(Stage, message)
+            self._take_lease(stage.epoch, stage.until_ns, now_ns, step)
             self._stage(now_ns, step)
         elif message.kind == "recover":
             self._recover_by_ns = now_ns + RECOVER_NS
         elif message.kind == "open":
             self._advance(now_ns, step)
             self._collect(now_ns)
-            step.out += self._sender.open(body["episode"])
+            step.out += self._sender.open(read(Open, message).episode)
         elif message.kind == "close":
             self._advance(now_ns, step)
             self._collect(now_ns)
             step.out += self._sender.close(now_ns)
         elif message.kind == "ack":
-            self._sender.ack(body)
+            self._sender.ack(read(Ack, message))
         elif message.kind == "resend":
             step.out += self._sender.resend()
         elif message.kind == "shutdown":
             self._halt()
             self._leave_by_ns = now_ns + LEAVE_NS
 
-    def _take_lease(self, body: Mapping[str, Any], now_ns: int, step: Step) -> None:
-        if body["epoch"] < self._epoch or body["epoch"] <= self._stopped_epoch or self._leave_by_ns:
+    def _take_lease(self, epoch: int, until_ns: int, now_ns: int, step: Step) -> None:
+        if epoch < self._epoch or epoch <= self._stopped_epoch or self._leave_by_ns:
             return  # what was stopped stays stopped: a renewal may still come from a run that has not heard of it
-        if body["epoch"] > self._epoch:
+        if epoch > self._epoch:
             self._advance(now_ns, step)  # what happened under the old epoch ends here
             self._targets.clear()
-            self._epoch = body["epoch"]
-        self._until_ns = body["until_ns"]
+            self._epoch = epoch
+        self._until_ns = until_ns
 
     def _take_target(self, message: Message, now_ns: int) -> None:
         """Accept targets of the current epoch that have not expired; anything else is dropped."""
-        body = message.body
-        if body["epoch"] != self._epoch or body["expires_ns"] < now_ns or now_ns > self._until_ns or self.finished:
+        target = read(Target, message)
+        if target.epoch != self._epoch or target.expires_ns < now_ns or now_ns > self._until_ns or self.finished:
             return
         if self._staging is not None:
             return  # the arm is on its way home
         t_ns = np.asarray(message.arrays["t_ns"], np.int64)
-        values = self._joints(body, t_ns, np.asarray(message.arrays["values"]))
+        values = self._joints(target, t_ns, np.asarray(message.arrays["values"]))
         joined = np.column_stack([values, message.arrays["gripper"]])
         self._targets.replace(t_ns, joined, int(t_ns[-1]) + self._stale_ns, now_ns, self._held)
 
-    def _joints(self, body: Mapping[str, Any], t_ns: np.ndarray, values: np.ndarray) -> np.ndarray:
+    def _joints(self, target: Target, t_ns: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Joint angles (n, dof) for actions of any space; speeds are integrated from where the path now leads."""
-        space = body["space"]
+        space = target.space
         if space == "joint_position":
             return values
         if space == "tcp_pose":
             return self._robot.to_joints(values, self._held[:-1])
-        begin_ns = int(t_ns[0]) - int(body["dt_ns"])
+        begin_ns = int(t_ns[0]) - target.dt_ns
         path = self._targets
         start = path.sample(np.array([begin_ns]))[0, :-1] if len(path.t_ns) else self._held[:-1]
         if space == "joint_velocity":
-            return integrated_joints(t_ns, values, body["dt_ns"], start)
-        poses = integrated_poses(t_ns, values, body["dt_ns"], self._robot.to_pose(start))
+            return integrated_joints(t_ns, values, target.dt_ns, start)
+        poses = integrated_poses(t_ns, values, target.dt_ns, self._robot.to_pose(start))
         return self._robot.to_joints(poses, start)
 
     def _must_stop(self, now_ns: int) -> bool:
@@ -197,7 +201,7 @@ class ArmNode:
         else:
             self._grid_ns = now_ns
             if self._staging is not None and now_ns > self._until_ns:
-                step.out.append(Message("run", "unstaged", {"trial": self._staging}))
+                step.out.append(Unstaged(self._staging).to("run"))
                 self._halt()
         if self._recover_by_ns:
             self._try_to_recover(now_ns, step)
@@ -205,18 +209,18 @@ class ArmNode:
         self._measure(now_ns, step)
 
     def _note(self, text: str, now_ns: int, step: Step) -> None:
-        step.out.append(Message("run", "event", {"kind": "note", "t_ns": now_ns, "body": {"text": text}}))
+        step.out.append(DeviceReport("note", now_ns, {"text": text}).to("run"))
 
     def _stage(self, now_ns: int, step: Step) -> None:
         """Begin to stage once nothing else is under way; say so when it is done. Under a lease, like all motion."""
         waits = self._recover_by_ns or now_ns > self._until_ns or self._robot.status().mode in BAD_MODES
         if self._to_stage is not None and not waits:
-            body, self._to_stage = self._to_stage, None
-            self._robot.stage(body["condition"], body["seed"], now_ns)
-            self._staging = body["trial"]
+            stage, self._to_stage = self._to_stage, None
+            self._robot.stage(stage.condition, stage.seed, now_ns)
+            self._staging = stage.trial
         if self._staging is not None and self._robot.staged():
             self._hold_here()
-            step.out.append(Message("run", "staged", {"trial": self._staging}))
+            step.out.append(Staged(self._staging).to("run"))
             self._staging = None
 
     def _try_to_recover(self, now_ns: int, step: Step) -> None:
@@ -227,7 +231,7 @@ class ArmNode:
         except DeviceRefused as error:
             if now_ns < self._recover_by_ns:
                 return
-            step.out.append(Message("run", "event", {"kind": "fault", "t_ns": now_ns, "body": {"reason": str(error)}}))
+            step.out.append(DeviceReport("fault", now_ns, {"reason": str(error)}).to("run"))
         self._recover_by_ns = 0
         self._hold_here()
 
@@ -259,14 +263,13 @@ class ArmNode:
 
     def _measure(self, now_ns: int, step: Step) -> None:
         for event in self._robot.events():
-            step.out.append(Message("run", "event", {"kind": event.kind, "t_ns": event.t_ns, "body": dict(event.body)}))
+            step.out.append(DeviceReport(event.kind, event.t_ns, dict(event.body)).to("run"))
         status = self._robot.status()
         if status.mode in BAD_MODES:
             self._moving = False
             self._targets.clear()
-        body = {"t_ns": now_ns, "mode": status.mode, "reason": status.reason, "epoch": self._epoch}
-        body["clipped"] = self._robot.clipped
-        step.out.append(Message("@obs", "obs", body, self._robot.observe()))
+        seen = Obs(now_ns, status.mode, status.reason, self._robot.clipped, self._epoch)
+        step.out.append(seen.to("@obs", self._robot.observe()))
         self._last_ns = now_ns
 
 

@@ -14,6 +14,10 @@ from labctl.clock import MILLISECOND, SECOND
 from labctl.core.liveness import NO_PICTURE_YET
 from labctl.devices import Batch, Camera, Frame
 from labctl.errors import DeviceLost, LabctlError
+from labctl.messages.driving import Failed
+from labctl.messages.pictures import CameraState, FrameGap, Video
+from labctl.messages.recording import Ack, Open
+from labctl.messages.typed import Misfit, read
 from labctl.nodes.frame_gaps import Holes
 from labctl.nodes.frames import Frames
 from labctl.nodes.photos import KINDS as PHOTO_KINDS
@@ -79,7 +83,10 @@ class CameraNode:
         """One visit: mail, then a frame if one may be there, then what is to be encoded and sent."""
         step = Step()
         for message in inbox:
-            self._read(message, now_ns, step)
+            try:
+                self._read(message, now_ns, step)
+            except Misfit as error:
+                step.refused.append(f"{error}; refused, from {message.sender or 'nobody'}")
         if self._ending:
             self._end()
         elif not self._connected and not self._trying and now_ns >= self._retry_ns:
@@ -106,13 +113,14 @@ class CameraNode:
         elif message.kind == CONNECTED:
             self._tried(body.get("error", ""), now_ns, step)
         elif message.kind == "open":
-            self._frames.wanted = bool(body.get("frames"))
-            self._open(body["episode"], now_ns, step)
+            opened = read(Open, message)
+            self._frames.wanted = opened.frames
+            self._open(opened.episode, now_ns, step)
         elif message.kind == "close":
             self._frames.wanted = False
             self._close(now_ns, step)
         elif message.kind == "ack":
-            self._sender.ack(body)
+            self._sender.ack(read(Ack, message))
         elif message.kind == "resend":
             step.out += self._sender.resend()
         elif message.kind in PHOTO_KINDS:
@@ -139,8 +147,7 @@ class CameraNode:
             self._film = Film(self._terms, episode, self._camera, about, self._domains)
             self._holes = Holes(self._stream, now_ns)
         except LabctlError as error:
-            body = {"name": self.name, "reason": str(error), "episode": episode}
-            step.out.append(Message("run", "failed", body))
+            step.out.append(Failed(self.name, episode, reason=str(error)).to("run"))
 
     def _close(self, now_ns: int, step: Step) -> None:
         self._next_episode = None
@@ -163,8 +170,7 @@ class CameraNode:
     def _finish(self, film: Film, now_ns: int, step: Step) -> None:
         self._tell_gaps(film, now_ns, step, force=True)
         step.out += self._sender.close(now_ns)
-        body = {"episode": film.episode, "camera": self._terms.camera, "file": film.file, "frames": film.frames}
-        step.out.append(Message("run", "video", body))
+        step.out.append(Video(film.episode, self._terms.camera, film.file, film.frames).to("run"))
         self._film = None
         if self._next_episode is not None:
             episode, self._next_episode = self._next_episode, None
@@ -172,7 +178,7 @@ class CameraNode:
 
     def _tell_gaps(self, film: Film, now_ns: int, step: Step, *, force: bool = False) -> None:
         for gap in self._holes.due(now_ns, force=force):
-            step.out.append(Message("run", "gap", {"episode": film.episode, **gap}))
+            step.out.append(FrameGap(film.episode, **gap).to("run"))
 
     # -- the camera
 
@@ -265,7 +271,7 @@ class CameraNode:
         now = self._lost or (self._film.error if self._film is not None else "")
         if now != self._shown:
             self._shown = now
-            step.out.append(Message("run", "camera", {"name": self.name, "lost": now}))
+            step.out.append(CameraState(self.name, now).to("run"))
 
     def _end(self) -> None:
         if self._film is None and not self._trying and not self.finished:

@@ -24,8 +24,22 @@ from labctl.bus import Message, Step, Work
 from labctl.clock import SECOND
 from labctl.devices import ActionChunk, ByHand, Controller, Observation, Telling, load
 from labctl.errors import DeviceError
+from labctl.messages.driving import (
+    Done,
+    Failed,
+    Go,
+    HandState,
+    Prepare,
+    Ready,
+    Start,
+    Switch,
+    Switched,
+    TouchByDevice,
+)
+from labctl.messages.processes import Shutdown
+from labctl.messages.recording import Ack, Close, Open, Resend
 from labctl.nodes.observation_buffer import Sight
-from labctl.nodes.phase_table import On, by_kind
+from labctl.nodes.phase_table import On, OnRaw, by_kind, heard
 from labctl.nodes.playing import Play, chunk_problem
 from labctl.nodes.policy_stream import POLICY, Question, question_row
 from labctl.nodes.takeover import TakeOver
@@ -61,7 +75,7 @@ class ControllerNode:
         self._sender = TraceSender("controller", [POLICY], chunk_ns=chunk_ns)
         self._controller: Controller | None = None
         self._closed = False
-        self._task: Mapping[str, Any] = {}
+        self._task: Prepare | None = None
         self._sight = Sight({camera["name"]: camera.get("latency_s", 0.0) for camera in cell.get("camera", [])})
         self._phase = Phase.IDLE
         self._instruction = ""
@@ -81,10 +95,10 @@ class ControllerNode:
         """One visit: mail first, then whatever the phase asks for."""
         step = Step()
         for message in inbox:
-            row = MESSAGES.get(message.kind)
-            if row is not None and self._phase in row.phases:
-                self._phase = row.then or self._phase
-                row.handler(self, message, now_ns, step)
+            found = heard(MESSAGES, self._phase, message, step)
+            if found is not None:
+                self._phase, act = found
+                act(self, now_ns, step)
         seen_ns = self._sight.t_ns
         if seen_ns is not None:
             if self._phase in SEEN:
@@ -98,6 +112,11 @@ class ControllerNode:
     def phase(self) -> Phase:
         return self._phase
 
+    @property
+    def _episode(self) -> str:
+        assert self._task is not None, "there is an episode from prepare on"
+        return self._task.episode
+
     def _tell_hand(self, now_ns: int, step: Step) -> None:
         """Tell the screens of a person's device; there is nothing to tell of a policy."""
         controller = self._controller
@@ -105,7 +124,7 @@ class ControllerNode:
             return
         self._next_hand_ns = now_ns + HAND_NS
         hand = dict(controller.hand(np.asarray(self._sight.measured()["q"])))
-        step.out.append(Message("run", "hand", {"episode": self._task["episode"], "hand": hand}))
+        step.out.append(HandState(hand, self._episode).to("run"))
 
     def _run(self, seen_ns: int, now_ns: int, step: Step) -> None:
         if self._driven(seen_ns, now_ns, step):
@@ -119,7 +138,7 @@ class ControllerNode:
         elif self._next_ns is not None and seen_ns >= self._next_ns:
             if self._play is not None and self._play.done:  # its last targets have been followed
                 self._next_ns = None
-                step.out.append(Message("run", "done", {"episode": self._task["episode"]}))
+                step.out.append(Done(self._episode).to("run"))
             elif self._sight.ready(now_ns):  # never on a picture that is too old: the arm stands until there is one
                 self._ask(seen_ns, now_ns, step)
 
@@ -133,11 +152,11 @@ class ControllerNode:
         chunk = hand.look(Observation(seen_ns, self._sight.measured()), now_ns, asked_m)
         if hand.driving != before:
             phase = "begin" if hand.driving else "end"
-            step.out.append(Message("run", "touch", {"episode": self._task["episode"], "phase": phase, "t_ns": now_ns}))
+            step.out.append(TouchByDevice(self._episode, phase, now_ns).to("run"))
             self._play, self._overtaken = None, self._asked is not None
             self._next_ns = None if hand.driving or self._overtaken else now_ns
         if chunk is not None:
-            play = Play(chunk, seen_ns, now_ns, self._epoch, self._task["episode"])
+            play = Play(chunk, seen_ns, now_ns, self._epoch, self._episode)
             step.out += play.targets(now_ns, self._sight.measured())
         return hand.driving
 
@@ -157,9 +176,9 @@ class ControllerNode:
     def _see(self, message: Message, now_ns: int, step: Step) -> None:
         self._sight.see(message)
 
-    def _prepare(self, message: Message, now_ns: int, step: Step) -> None:
-        self._task, self._began_ns = message.body, now_ns
-        self._instruction = message.body.get("instruction", "")
+    def _prepare(self, sent: Prepare, now_ns: int, step: Step) -> None:
+        self._task, self._began_ns = sent, now_ns
+        self._instruction = sent.instruction
         step.work.append(Work(self._load, "loaded", lambda loaded: round(loaded.load_s * SECOND)))
 
     def _loaded(self, message: Message, now_ns: int, step: Step) -> None:
@@ -173,67 +192,66 @@ class ControllerNode:
             private: dict[str, Any] = {"load_s": times[0] / SECOND, "warm_s": times[1] / SECOND}
             if isinstance(self._controller, Telling) and self._controller.told:
                 private["told"] = dict(self._controller.told)
-            step.out.append(Message("run", "ready", {"episode": self._task["episode"], "private": private}))
+            step.out.append(Ready(self._episode, private).to("run"))
 
-    def _open(self, message: Message, now_ns: int, step: Step) -> None:
-        step.out += self._sender.open(message.body["episode"])
+    def _open(self, sent: Open, now_ns: int, step: Step) -> None:
+        step.out += self._sender.open(sent.episode)
 
-    def _start(self, message: Message, now_ns: int, step: Step) -> None:
-        self._epoch, self._started_ns = message.body["epoch"], now_ns
+    def _start(self, sent: Start, now_ns: int, step: Step) -> None:
+        self._epoch, self._started_ns = sent.epoch, now_ns
 
-    def _switch(self, message: Message, now_ns: int, step: Step) -> None:
+    def _switch(self, sent: Switch, now_ns: int, step: Step) -> None:
         """Another instruction from the next question on: of two things at one moment, the question was before."""
-        body = message.body
-        if body["episode"] != self._task["episode"]:
+        if sent.episode != self._episode:
             return
-        self._instruction = body["instruction"]
+        self._instruction = sent.instruction
         if self._play is not None:
             self._play.done = False
-        told = {"episode": body["episode"], "number": body["number"], "t_ns": max(now_ns, self._last_asked_ns + 1)}
-        step.out.append(Message("run", "switched", told))
+        step.out.append(Switched(sent.episode, sent.number, max(now_ns, self._last_asked_ns + 1)).to("run"))
 
-    def _acknowledged(self, message: Message, now_ns: int, step: Step) -> None:
-        self._sender.ack(message.body)
+    def _acknowledged(self, sent: Ack, now_ns: int, step: Step) -> None:
+        self._sender.ack(sent)
 
-    def _resend(self, message: Message, now_ns: int, step: Step) -> None:
+    def _resend(self, sent: Resend, now_ns: int, step: Step) -> None:
         step.out += self._sender.resend()
 
-    def _close(self, message: Message, now_ns: int, step: Step) -> None:
+    def _close(self, sent: Close | Shutdown, now_ns: int, step: Step) -> None:
         step.out += self._sender.close(now_ns)
         self._stop()
         problem = self._release()
         if problem is not None:
             self._fail(problem, step)
 
-    def _shut_down(self, message: Message, now_ns: int, step: Step) -> None:
-        self._close(message, now_ns, step)
+    def _shut_down(self, sent: Shutdown, now_ns: int, step: Step) -> None:
+        self._close(sent, now_ns, step)
         self.finished = True
 
     # -- the controller's calls
 
     def _load(self) -> Controller:
         task = self._task
-        made = load(task["driver"], task["options"], cell=self._cell, fixture=self._fixture)
+        assert task is not None
+        made = load(task.driver, task.options, cell=self._cell, fixture=self._fixture)
         self._controller = made  # so that it can be closed while it loads
         made.load()
-        made.reset(task["seed"])
-        if task.get("hand"):
-            hand = load(task["hand"]["driver"], task["hand"]["options"], cell=self._cell, fixture=self._fixture)
+        made.reset(task.seed)
+        if task.hand:
+            hand = load(task.hand["driver"], task.hand["options"], cell=self._cell, fixture=self._fixture)
             self._hand = TakeOver(hand)  # so that it can be closed while it loads
             hand.load()
         return made
 
     def _warm(self, seen_ns: int, now_ns: int, step: Step) -> None:
         """Loaded: warm with the first observation that is complete."""
-        controller, seed = self._controller, self._task["seed"]
+        controller, task = self._controller, self._task
         if not self._sight.ready(now_ns):
             return
-        assert controller is not None
+        assert controller is not None and task is not None
         seen = self._sight.observation(self._instruction)
 
         def warm() -> Controller:
             controller.warm(seen)
-            controller.reset(seed)  # history built while warming must not reach the episode
+            controller.reset(task.seed)  # history built while warming must not reach the episode
             return controller
 
         self._phase = Phase.WARMING
@@ -242,7 +260,7 @@ class ControllerNode:
     def _go(self, seen_ns: int, now_ns: int, step: Step) -> None:
         """Started: the first complete observation from after the start begins the clock."""
         if seen_ns >= self._started_ns and self._sight.ready(now_ns):
-            step.out.append(Message("run", "go", {"episode": self._task["episode"], "go_ns": now_ns}))
+            step.out.append(Go(self._episode, now_ns).to("run"))
             self._phase = Phase.RUNNING
             self._sight.forget()
             self._ask(seen_ns, now_ns, step)
@@ -285,7 +303,7 @@ class ControllerNode:
             self._sender.add(question_row(asked, now_ns, reply_ns=now_ns))
             self._fail(problem, step)
             return
-        play = Play(chunk, asked.capture_ns, now_ns, self._epoch, self._task["episode"])
+        play = Play(chunk, asked.capture_ns, now_ns, self._epoch, self._episode)
         late = now_ns - asked.request_ns > self._sight.pace.deadline_s * SECOND
         if late or not len(play.t_ns):
             self._sender.add(question_row(asked, now_ns, reply_ns=now_ns, chunk=chunk, late=True))
@@ -305,9 +323,8 @@ class ControllerNode:
 
     def _fail(self, reason: str, step: Step) -> None:
         self._stop()
-        step.out.append(
-            Message("run", "failed", {"name": self.name, "episode": self._task.get("episode"), "private": reason})
-        )
+        episode = None if self._task is None else self._task.episode
+        step.out.append(Failed(self.name, episode, reason).to("run"))
         self._release()
 
     def _stop(self) -> None:
@@ -335,19 +352,19 @@ _ALL = frozenset(Phase)
 # answer that cannot be used, lead to OVER from wherever they come.
 MESSAGES = by_kind(
     (
-        On("obs", _ALL, ControllerNode._see),
-        On("frame", _ALL, ControllerNode._see),
-        On("open", _ALL, ControllerNode._open),
-        On("prepare", frozenset({Phase.IDLE}), ControllerNode._prepare, Phase.LOADING),
-        On("loaded", frozenset({Phase.LOADING}), ControllerNode._loaded, Phase.LOADED),
-        On("warmed", frozenset({Phase.WARMING}), ControllerNode._warmed, Phase.READY),
-        On("start", frozenset({Phase.READY}), ControllerNode._start, Phase.STARTED),
-        On("switch", frozenset({Phase.RUNNING}), ControllerNode._switch),
-        On("answer", frozenset({Phase.RUNNING}), ControllerNode._use),
-        On("ack", _ALL, ControllerNode._acknowledged),
-        On("resend", _ALL, ControllerNode._resend),
-        On("close", _ALL, ControllerNode._close, Phase.OVER),
-        On("shutdown", _ALL, ControllerNode._shut_down, Phase.OVER),
+        OnRaw("obs", _ALL, ControllerNode._see),
+        OnRaw("frame", _ALL, ControllerNode._see),
+        On(Open, _ALL, ControllerNode._open),
+        On(Prepare, frozenset({Phase.IDLE}), ControllerNode._prepare, Phase.LOADING),
+        OnRaw("loaded", frozenset({Phase.LOADING}), ControllerNode._loaded, Phase.LOADED),
+        OnRaw("warmed", frozenset({Phase.WARMING}), ControllerNode._warmed, Phase.READY),
+        On(Start, frozenset({Phase.READY}), ControllerNode._start, Phase.STARTED),
+        On(Switch, frozenset({Phase.RUNNING}), ControllerNode._switch),
+        OnRaw("answer", frozenset({Phase.RUNNING}), ControllerNode._use),
+        On(Ack, _ALL, ControllerNode._acknowledged),
+        On(Resend, _ALL, ControllerNode._resend),
+        On(Close, _ALL, ControllerNode._close, Phase.OVER),
+        On(Shutdown, _ALL, ControllerNode._shut_down, Phase.OVER),
     )
 )
 

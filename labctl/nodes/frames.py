@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from labctl.bus import Message
 from labctl.devices import Frame
+from labctl.messages import pictures
 
 TOPIC = "@frames"
 
@@ -23,4 +24,4 @@ class Frames:
         """The picture to publish: `t_ns` is when the host received it."""
         if not self.wanted:
             return []
-        return [Message(TOPIC, "frame", {"camera": self._camera, "t_ns": frame.host_ns}, {"image": frame.image})]
+        return [pictures.Frame(self._camera, frame.host_ns).to(TOPIC, {"image": frame.image})]

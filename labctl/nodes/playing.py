@@ -14,6 +14,7 @@ import numpy as np
 from labctl.bus import Message
 from labctl.clock import SECOND
 from labctl.devices import ActionChunk
+from labctl.messages.motion import Target
 
 STEPS = {"joint_step": "joint_position", "tcp_step": "tcp_pose"}  # added to what is measured when a step begins
 
@@ -26,7 +27,7 @@ class Play:
     """
 
     def __init__(self, chunk: ActionChunk, capture_ns: int, now_ns: int, epoch: int, episode: str) -> None:
-        self._address = {"epoch": epoch, "episode": episode}
+        self._address = (epoch, episode)
         self._dt_ns = round(chunk.dt_s * SECOND)
         due = now_ns + self._dt_ns * np.arange(1, len(chunk.values) + 1, dtype=np.int64)
         if chunk.starts == "capture":
@@ -75,8 +76,8 @@ class Play:
 
     def _target(self, part: slice, values: np.ndarray) -> Message:
         t_ns = self.t_ns[part]
-        body = {**self._address, "space": self._space, "dt_ns": self._dt_ns, "expires_ns": int(t_ns[-1])}
-        return Message("arm", "target", body, {"t_ns": t_ns, "values": values, "gripper": self._gripper[part]})
+        target = Target(*self._address, self._space, self._dt_ns, int(t_ns[-1]))
+        return target.to("arm", {"t_ns": t_ns, "values": values, "gripper": self._gripper[part]})
 
     def _stepped_to(self, step: np.ndarray, measured: Mapping[str, Any]) -> np.ndarray:
         if self._space == "joint_position":

@@ -17,10 +17,14 @@ import numpy as np
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.liveness import Presence
-from labctl.nodes.phase_table import On, by_kind
+from labctl.messages.driving import Done, Failed, HandState, Prepare, Ready, Start
+from labctl.messages.motion import DeviceReport, Lease, Recover, Stage, Staged, Stop, Unstaged
+from labctl.messages.processes import Exited, Failing, Kill, Shutdown, Spawn
+from labctl.messages.recording import Close
+from labctl.nodes.phase_table import On, OnRaw, by_kind, heard
 
 PRACTICE = "practice"  # in the place of an episode's name, which no recording has
-TASK = {"driver": "teleop", "options": {}, "kind": "human", "seed": 0, "instruction": "", "episode": PRACTICE}
+TASK = Prepare(driver="teleop", options={}, kind="human", seed=0, instruction="", episode=PRACTICE)
 LEASE_RENEWALS = 3  # per duration, as in a trial
 HOME, DRIVE = 1, 2  # epochs: the way home, the hand
 BAD_MODES = ("safety_stop", "fault")
@@ -119,14 +123,14 @@ class PracticeNode:
         step = Step()
         if self._began_ns is None:
             self._began_ns, self._until_ns = now_ns, now_ns + START_NS
-            step.out += [Message("@host", "spawn", {"name": name}) for name in self._presence.required]
+            step.out += [Spawn(name).to("@host") for name in self._presence.required]
         for message in inbox:
-            row = MESSAGES.get(message.kind)
-            if row is not None and self._phase in row.phases:
-                self._phase = row.then or self._phase
-                row.handler(self, message, now_ns, step)
+            found = heard(MESSAGES, self._phase, message, step)
+            if found is not None:
+                self._phase, act = found
+                act(self, now_ns, step)
         for name in self._presence.silent(now_ns):
-            step.out.append(Message("@host", "kill", {"name": name}))
+            step.out.append(Kill(name).to("@host"))
             self._lost(name, "no heartbeat", now_ns, step)
         self._go_on(now_ns, step)
         self._show(self.view(now_ns))
@@ -142,44 +146,43 @@ class PracticeNode:
         self._presence.hear(message, now_ns)
         self._seen, self._fresh = message.arrays, True
 
-    def _show_hand(self, message: Message, now_ns: int, step: Step) -> None:
-        self._hand = message.body["hand"]
+    def _show_hand(self, sent: HandState, now_ns: int, step: Step) -> None:
+        self._hand = sent.hand
 
-    def _home_reached(self, message: Message, now_ns: int, step: Step) -> None:
+    def _home_reached(self, sent: Staged, now_ns: int, step: Step) -> None:
         self._let_go(HOME, step)
 
-    def _home_not_reached(self, message: Message, now_ns: int, step: Step) -> None:
+    def _home_not_reached(self, sent: Unstaged, now_ns: int, step: Step) -> None:
         self._end(now_ns, step, "the arm stopped on its way home: it did not hear from here in time", failed=True)
 
-    def _hand_ready(self, message: Message, now_ns: int, step: Step) -> None:
+    def _hand_ready(self, sent: Ready, now_ns: int, step: Step) -> None:
         self._ready = True
 
-    def _note_reason(self, message: Message, now_ns: int, step: Step) -> None:
-        self._failing[message.body["name"]] = message.body["reason"]
+    def _note_reason(self, sent: Failing, now_ns: int, step: Step) -> None:
+        self._failing[sent.name] = sent.reason
 
-    def _exited(self, message: Message, now_ns: int, step: Step) -> None:
-        if not message.body.get("asked"):
-            self._lost(message.body["name"], message.body["reason"], now_ns, step)
+    def _exited(self, sent: Exited, now_ns: int, step: Step) -> None:
+        if not sent.asked:
+            self._lost(sent.name, sent.reason, now_ns, step)
 
-    def _hand_failed(self, message: Message, now_ns: int, step: Step) -> None:
-        self._end(now_ns, step, message.body.get("private") or "the controller failed", failed=True)
+    def _hand_failed(self, sent: Failed, now_ns: int, step: Step) -> None:
+        self._end(now_ns, step, sent.private or "the controller failed", failed=True)
 
-    def _hand_done(self, message: Message, now_ns: int, step: Step) -> None:
+    def _hand_done(self, sent: Done, now_ns: int, step: Step) -> None:
         self._end(now_ns, step, "the hand said that it is done")
 
-    def _asked_to_end(self, message: Message, now_ns: int, step: Step) -> None:
+    def _asked_to_end(self, sent: Shutdown, now_ns: int, step: Step) -> None:
         self._end(now_ns, step)
 
-    def _hear_robot(self, message: Message, now_ns: int, step: Step) -> None:
-        body = message.body
-        detail = body.get("body", {})
-        reason = detail.get("reason") or detail.get("text") or body["kind"]
-        if self._phase == Phase.STARTING and body["kind"] == "safety_stop":
+    def _hear_robot(self, sent: DeviceReport, now_ns: int, step: Step) -> None:
+        detail = sent.body or {}
+        reason = detail.get("reason") or detail.get("text") or sent.kind
+        if self._phase == Phase.STARTING and sent.kind == "safety_stop":
             return  # of the time before: the mode says whether it still stands
-        if body["kind"] in BAD_MODES:
+        if sent.kind in BAD_MODES:
             self._end(now_ns, step, f"the robot stopped itself: {reason}", failed=True)
         else:
-            self._news, self._news_until_ns = f"{body['kind']}: {reason}" if detail else reason, now_ns + NEWS_NS
+            self._news, self._news_until_ns = f"{sent.kind}: {reason}" if detail else reason, now_ns + NEWS_NS
 
     def _lost(self, name: str, why: str, now_ns: int, step: Step) -> None:
         self._presence.gone(name)
@@ -208,11 +211,11 @@ class PracticeNode:
             self._phase = Phase.WAITING
             if self._home is not None:
                 self._phase, self._next_lease_ns = Phase.HOMING, now_ns + self._lease_ns // LEASE_RENEWALS
-                body = {"trial": PRACTICE, "condition": self._home, "seed": 0, **self._lease(HOME, now_ns)}
-                step.out.append(Message("arm", "stage", body))
+                until_ns = now_ns + self._lease_ns
+                step.out.append(Stage(PRACTICE, self._home, 0, HOME, None, until_ns).to("arm"))
         elif self._recover and not self._recovering:
             self._recovering, self._until_ns = True, now_ns + RECOVER_NS
-            step.out.append(Message("arm", "recover"))
+            step.out.append(Recover().to("arm"))
         elif not self._recovering or now_ns > self._until_ns:
             remedy = "" if self._recovering else "; look at it, then add --recover"
             why = f"the robot has stopped itself: {self._presence.mode_reason}{remedy}"
@@ -222,23 +225,20 @@ class PracticeNode:
         """The hand is asked for once the arm stands where it begins: a leader is aligned with that."""
         if not self._prepared and self._presence.alive("controller"):
             self._prepared = True
-            step.out.append(Message("controller", "prepare", TASK))
+            step.out.append(TASK.to("controller"))
         elif self._ready:
             self._phase, self._driving_since_ns = Phase.DRIVING, now_ns
             self._next_lease_ns = now_ns
             self._renew(DRIVE, now_ns, step)
-            step.out.append(Message("controller", "start", {"episode": PRACTICE, "epoch": DRIVE}))
-
-    def _lease(self, epoch: int, now_ns: int) -> dict[str, Any]:
-        return {"epoch": epoch, "episode": None, "until_ns": now_ns + self._lease_ns}
+            step.out.append(Start(PRACTICE, DRIVE).to("controller"))
 
     def _renew(self, epoch: int, now_ns: int, step: Step) -> None:
         if now_ns >= self._next_lease_ns:
             self._next_lease_ns = now_ns + self._lease_ns // LEASE_RENEWALS
-            step.out.append(Message("@lease", "lease", self._lease(epoch, now_ns)))
+            step.out.append(Lease(epoch, None, now_ns + self._lease_ns).to("@lease"))
 
     def _let_go(self, epoch: int, step: Step) -> None:
-        step.out.append(Message("@lease", "lease", {"epoch": epoch, "episode": None, "until_ns": 0}))
+        step.out.append(Lease(epoch, None, 0).to("@lease"))
 
     # -- the end
 
@@ -252,8 +252,8 @@ class PracticeNode:
         self._phase, self._until_ns, self._fresh = Phase.ENDING, now_ns + REST_NS, False
         self._ended = Ended(why, failed, not moved, self._driven_ns / SECOND)
         self._let_go(DRIVE, step)
-        step.out.append(Message("arm", "stop", {"epoch": DRIVE}))
-        step.out.append(Message("controller", "close", {"episode": PRACTICE}))
+        step.out.append(Stop(DRIVE).to("arm"))
+        step.out.append(Close(PRACTICE).to("controller"))
 
     def _leave(self, now_ns: int, step: Step) -> None:
         """Finished once the arm was seen to stand, or will not be seen any more."""
@@ -302,19 +302,19 @@ _HOMING = frozenset({Phase.HOMING})
 # that is gone, a robot that stopped, a wish to end) leads to ENDING from everywhere.
 MESSAGES = by_kind(
     (
-        On("hello", _ALL, PracticeNode._sign_of_life),
-        On("beats", _ALL, PracticeNode._sign_of_life),
-        On("obs", _ALL, PracticeNode._see),
-        On("hand", _ALL, PracticeNode._show_hand),
-        On("staged", _HOMING, PracticeNode._home_reached, Phase.WAITING),
-        On("unstaged", _HOMING, PracticeNode._home_not_reached),
-        On("ready", _ALL, PracticeNode._hand_ready),
-        On("event", _ALL, PracticeNode._hear_robot),
-        On("failing", _ALL, PracticeNode._note_reason),
-        On("exited", _ALL, PracticeNode._exited),
-        On("failed", _ALL, PracticeNode._hand_failed),
-        On("done", _ALL, PracticeNode._hand_done),
-        On("shutdown", _ALL, PracticeNode._asked_to_end),
+        OnRaw("hello", _ALL, PracticeNode._sign_of_life),
+        OnRaw("beats", _ALL, PracticeNode._sign_of_life),
+        OnRaw("obs", _ALL, PracticeNode._see),
+        On(HandState, _ALL, PracticeNode._show_hand),
+        On(Staged, _HOMING, PracticeNode._home_reached, Phase.WAITING),
+        On(Unstaged, _HOMING, PracticeNode._home_not_reached),
+        On(Ready, _ALL, PracticeNode._hand_ready),
+        On(DeviceReport, _ALL, PracticeNode._hear_robot),
+        On(Failing, _ALL, PracticeNode._note_reason),
+        On(Exited, _ALL, PracticeNode._exited),
+        On(Failed, _ALL, PracticeNode._hand_failed),
+        On(Done, _ALL, PracticeNode._hand_done),
+        On(Shutdown, _ALL, PracticeNode._asked_to_end),
     )
 )
 

@@ -13,9 +13,12 @@ import numpy as np
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import spec_of
+from labctl.messages import recording as messages
+from labctl.messages.typed import Misfit, read
 from labctl.store.traces import Chunk, TraceStore
 
 PATIENCE_NS = 5 * SECOND  # how long after a close a producer may still deliver: an encoder may have a second to go
+Arrived = tuple[messages.Chunk, Message]
 QUIET_NS = 600 * MILLISECOND  # after a shutdown, how long without mail before the recorder ends
 
 
@@ -39,12 +42,15 @@ class RecorderNode:
     def step(self, now_ns: int, inbox: list[Message]) -> Step:
         """Commit what arrived in one transaction, then acknowledge it."""
         step = Step()
-        chunks: list[Message] = []
+        chunks: list[Arrived] = []
         for message in inbox:
-            if message.kind == "chunk":
-                chunks.append(message)
-            else:
-                self._read(message, now_ns, step)
+            try:
+                if message.kind == "chunk":
+                    chunks.append((read(messages.Chunk, message), message))
+                else:
+                    self._read(message, now_ns, step)
+            except Misfit as error:
+                step.refused.append(f"{error}; refused, from {message.sender or 'nobody'}")
         self._take(chunks, step)
         if self._episode and self._close_by_ns is not None and (now_ns >= self._close_by_ns or self._complete()):
             self._conclude(step)
@@ -52,18 +58,17 @@ class RecorderNode:
         self._wind_down(now_ns, bool(inbox), step)
         return step
 
-    def _take(self, chunks: list[Message], step: Step) -> None:
+    def _take(self, chunks: list[Arrived], step: Step) -> None:
         """Store the open episode's chunks. A late one, of a sealed episode, is told to run; any other its producer
         keeps and sends again once its episode is opened here (a recorder may be new in mid-episode).
         """
-        stored = [message for message in chunks if message.body["episode"] == self._episode]
+        stored = [(chunk, message) for chunk, message in chunks if chunk.episode == self._episode]
         if stored and self._episode:
-            self._store.write(self._episode, [_chunk(message) for message in stored])
-        late = [message for message in chunks if message.body["episode"] in self._concluded]
-        for message in (*stored, *late):
-            body = {key: message.body[key] for key in ("episode", "stream", "seq")}
-            step.out.append(Message(message.sender, "ack", body))
-        step.out += [Message("run", "late", message.body) for message in late]
+            self._store.write(self._episode, [_chunk(chunk, message) for chunk, message in stored])
+        late = [(chunk, message) for chunk, message in chunks if chunk.episode in self._concluded]
+        for chunk, message in (*stored, *late):
+            step.out.append(messages.Ack(chunk.episode, chunk.stream, chunk.seq).to(message.sender))
+        step.out += [messages.Late(chunk.episode, chunk.stream, chunk.seq, chunk.n).to("run") for chunk, _ in late]
 
     def _complete(self) -> bool:
         """Every producer has ended, and every chunk it sent is here."""
@@ -73,27 +78,28 @@ class RecorderNode:
         return all(here.get(stream, {"chunks": 0})["chunks"] >= sent for stream, sent in self._sent.items())
 
     def _read(self, message: Message, now_ns: int, step: Step) -> None:
-        body = message.body
         if message.kind == "open":
-            self._episode = body["episode"]
-            self._waiting = set(body["producers"])
-            self._concluded.discard(body["episode"])
+            sent = read(messages.Open, message)
+            self._episode = sent.episode
+            self._waiting = set(sent.producers or ())
+            self._concluded.discard(sent.episode)
             self._gaps, self._sent = [], {}
             self._close_by_ns = None
-            step.out.append(Message("run", "opened", {"episode": self._episode}))
+            step.out.append(messages.Opened(self._episode).to("run"))
         elif message.kind == "declare":
-            self._store.declare(body["episode"], [spec_of(spec) for spec in body["specs"]])
+            declared = read(messages.Declare, message)
+            self._store.declare(declared.episode, [spec_of(spec) for spec in declared.specs])
         elif message.kind == "end":
-            if body["episode"] != self._episode:
+            end = read(messages.End, message)
+            if end.episode != self._episode:
                 return
             self._waiting.discard(message.sender)
-            gaps = body.get("gaps", [])
-            self._gaps += gaps
-            for stream, sent in body["sent"].items():
-                self._sent[stream] = sent["chunks"] - sum(gap.get("stream") == stream for gap in gaps)
+            self._gaps += end.gaps
+            for stream, counts in end.sent.items():
+                self._sent[stream] = counts["chunks"] - sum(gap.get("stream") == stream for gap in end.gaps)
         elif message.kind == "lost":
-            self._waiting.discard(body["name"])
-        elif message.kind == "close" and body["episode"] == self._episode:
+            self._waiting.discard(read(messages.ProducerLost, message).name)
+        elif message.kind == "close" and read(messages.Close, message).episode == self._episode:
             self._close_by_ns = now_ns + PATIENCE_NS
         elif message.kind == "shutdown":
             self._quiet_since_ns = now_ns
@@ -101,14 +107,9 @@ class RecorderNode:
     def _conclude(self, step: Step) -> None:
         assert self._episode is not None
         gaps = [*self._gaps, *self._store.gaps(self._episode)]
-        body = {
-            "episode": self._episode,
-            "streams": self._store.seal(self._episode),
-            "private": [spec.name for spec in self._store.streams(self._episode) if spec.arm_dependent],
-            "gaps": gaps,
-            "silent": sorted(self._waiting),
-        }
-        step.out.append(Message("run", "closed", body))
+        private = [spec.name for spec in self._store.streams(self._episode) if spec.arm_dependent]
+        streams, silent = self._store.seal(self._episode), sorted(self._waiting)
+        step.out.append(messages.Closed(self._episode, streams, private, gaps, silent).to("run"))
         self._concluded.add(self._episode)
         self._episode = None
         self._close_by_ns = None
@@ -124,6 +125,6 @@ class RecorderNode:
         step.due_ns = None if self.finished else self._quiet_since_ns + QUIET_NS
 
 
-def _chunk(message: Message) -> Chunk:
-    body, arrays = message.body, message.arrays
-    return Chunk(body["stream"], body["seq"], np.asarray(arrays["t_ns"]), np.asarray(arrays["values"]))
+def _chunk(chunk: messages.Chunk, message: Message) -> Chunk:
+    arrays = message.arrays
+    return Chunk(chunk.stream, chunk.seq, np.asarray(arrays["t_ns"]), np.asarray(arrays["values"]))

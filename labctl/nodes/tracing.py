@@ -5,7 +5,7 @@ May not: store anything, read a clock, or wait for the recorder; a producer neve
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from labctl.bus import Message
 from labctl.clock import SECOND
 from labctl.devices import Batch, StreamSpec
+from labctl.messages.recording import Ack, Chunk, Declare, End
 
 Key = tuple[str, str, int]  # episode, stream, seq
 
@@ -69,8 +70,8 @@ class TraceSender:
         self._forget_settled()
         self.episode = episode
         self._streams = {spec.name: _Stream(spec) for spec in self.specs}
-        body = {"episode": episode, "specs": [asdict(spec) for spec in self.specs]}
-        self._declared[episode] = self._message("declare", body)
+        declared = Declare(episode, [asdict(spec) for spec in self.specs])
+        self._declared[episode] = declared.to(self._recorder, sender=self.sender)
         return [*out, self._declared[episode]]
 
     def add(self, batch: Batch) -> None:
@@ -101,9 +102,9 @@ class TraceSender:
             return [self._cut(stream) for stream in waiting]
         return []
 
-    def ack(self, body: Mapping[str, Any]) -> None:
-        """The recorder has committed a chunk (episode, stream, seq); no longer kept. A repeated ack is harmless."""
-        self._kept.pop((body["episode"], body["stream"], int(body["seq"])), None)
+    def ack(self, sent: Ack) -> None:
+        """The recorder has committed a chunk; no longer kept. A repeated ack is harmless."""
+        self._kept.pop((sent.episode, sent.stream, sent.seq), None)
 
     def resend(self) -> list[Message]:
         """Everything a restarted recorder may have missed: declarations, unacknowledged chunks in order, and ends."""
@@ -116,7 +117,7 @@ class TraceSender:
             return []
         out = self.poll(now_ns, force=True)
         sent = {name: {"chunks": stream.chunks, "n": stream.samples} for name, stream in self._streams.items()}
-        self._ended[self.episode] = self._message("end", {"episode": self.episode, "sent": sent, "gaps": self.gaps()})
+        self._ended[self.episode] = End(self.episode, sent, self.gaps()).to(self._recorder, sender=self.sender)
         out.append(self._ended[self.episode])
         self.episode = None
         self._streams = {}
@@ -127,18 +128,15 @@ class TraceSender:
         found, self._gaps = self._gaps, []
         return found
 
-    def _message(self, kind: str, body: dict[str, Any], arrays: Mapping[str, np.ndarray] | None = None) -> Message:
-        return Message(self._recorder, kind, body, arrays or {}, self.sender)
-
     def _cut(self, stream: _Stream) -> Message:
         assert self.episode is not None, "chunks are cut only inside an episode"
         t_ns, values = np.concatenate(stream.t_ns), np.concatenate(stream.values)
-        body = {"episode": self.episode, "stream": stream.spec.name, "seq": stream.chunks, "n": len(t_ns)}
-        message = self._message("chunk", body, {"t_ns": t_ns, "values": values})
+        chunk = Chunk(self.episode, stream.spec.name, stream.chunks, len(t_ns))
+        message = chunk.to(self._recorder, {"t_ns": t_ns, "values": values}, sender=self.sender)
         stream.chunks += 1
         stream.samples += len(t_ns)
         stream.t_ns, stream.values = [], []
-        self._keep((self.episode, stream.spec.name, body["seq"]), message)
+        self._keep((chunk.episode, chunk.stream, chunk.seq), message)
         return message
 
     def _keep(self, key: Key, message: Message) -> None:

@@ -7,16 +7,23 @@ start opens exactly `arming_s` after commit for every arm, and a controller that
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import asdict
+from typing import Any, cast
 
 from labctl.bus import Message, Step
 from labctl.clock import SECOND
 from labctl.core.events import EndReason, Kind, Touch
 from labctl.core.interlock import Hold
 from labctl.core.liveness import Presence
+from labctl.core.published_state import Hand
 from labctl.core.rollout import MOVING, VOIDABLE, Phase, Rollout, lost_reason, stream_of
 from labctl.core.trial import Trial
-from labctl.nodes.phase_table import On, by_kind
+from labctl.messages import driving
+from labctl.messages.motion import DeviceReport, Lease, Stop
+from labctl.messages.pictures import CameraState, FrameGap, Video
+from labctl.messages.processes import Kill, Spawn
+from labctl.messages.recording import Close, Closed, Open, Opened, ProducerLost, Resend
+from labctl.nodes.phase_table import On, OnRaw, by_kind, heard
 from labctl.runtime.campaign_writer import Desk
 from labctl.runtime.recording_seal import looking_over, sealed_body
 from labctl.store.frozen_cards import cameras_wanted
@@ -51,15 +58,15 @@ class Conductor:
         episode = "e-" + format(desk.ledger.seed(f"episode:{trial.id}:{attempt}") % 32**8, "x").zfill(10)
         sealed = desk.ledger.seal_value(episode, "arm", arm.name)
         desk.log(Kind.ARM_REVEALED, {"sealed": sealed}, trial=trial.id, episode=episode)
-        task = {
-            "driver": arm.controller,
-            "options": arm.options,
-            "kind": arm.kind,
-            "seed": desk.ledger.seed(f"controller:{trial.id}:{attempt}"),
-            "instruction": self._instruction(),
-            "episode": episode,
-            "hand": self._hand_of(arm),
-        }
+        task = driving.Prepare(
+            driver=arm.controller,
+            options=arm.options,
+            kind=arm.kind,
+            seed=desk.ledger.seed(f"controller:{trial.id}:{attempt}"),
+            instruction=self._instruction(),
+            episode=episode,
+            hand=self._hand_of(arm),
+        )
         self.rollout = Rollout(
             trial=trial.id,
             episode=episode,
@@ -72,10 +79,10 @@ class Conductor:
             producers=["arm", "controller", *cameras],
             cameras=list(cameras),
         )
-        step.out.append(Message("recorder", "open", {"episode": episode, "producers": self.rollout.producers}))
-        step.out.append(Message("arm", "open", {"episode": episode}))
-        step.out += [Message(name, "open", {"episode": episode, "frames": name in self._seen}) for name in cameras]
-        step.out.append(Message("@host", "spawn", {"name": "controller"}))
+        step.out.append(Open(episode, self.rollout.producers).to("recorder"))
+        step.out.append(Open(episode).to("arm"))
+        step.out += [Open(episode, frames=name in self._seen).to(name) for name in cameras]
+        step.out.append(Spawn("controller").to("@host"))
 
     def new_epoch(self) -> int:
         """A motion lease nobody has held before: whatever an older one allowed is over."""
@@ -92,55 +99,56 @@ class Conductor:
 
     def hear(self, message: Message, now_ns: int, step: Step) -> None:
         """A message about the current episode; others are ignored."""
-        rollout, body = self.rollout, message.body
+        rollout = self.rollout
         if rollout is None:
             return
         if message.kind == "hello":
             self._welcome(message.sender, rollout, step)
             return
-        row = MESSAGES.get(message.kind)
-        if row is not None and rollout.phase in row.phases and body.get("episode", rollout.episode) == rollout.episode:
-            row.handler(self, message, now_ns, step)
+        if message.body.get("episode", rollout.episode) == rollout.episode:
+            found = heard(MESSAGES, rollout.phase, message, step)
+            if found is not None:
+                found[1](self, now_ns, step)
 
-    def _opened(self, message: Message, now_ns: int, step: Step) -> None:
+    def _opened(self, sent: Opened, now_ns: int, step: Step) -> None:
         self._current.opened = True
 
-    def _ready(self, message: Message, now_ns: int, step: Step) -> None:
-        rollout, private = self._current, message.body.get("private")
+    def _ready(self, sent: driving.Ready, now_ns: int, step: Step) -> None:
+        rollout, private = self._current, sent.private
         if private and not rollout.ready:
             self._desk.ledger.seal_value(rollout.episode, "start_up", private)
         rollout.ready = True
 
-    def _go(self, message: Message, now_ns: int, step: Step) -> None:
-        go_ns = int(message.body["go_ns"])
+    def _go(self, sent: driving.Go, now_ns: int, step: Step) -> None:
+        go_ns = int(sent.go_ns)
         self._current.go(go_ns)
         self._log(Kind.GO, {"go_ns": go_ns})
 
-    def _hand(self, message: Message, now_ns: int, step: Step) -> None:
-        self._current.hand = message.body["hand"]
+    def _hand(self, sent: driving.HandState, now_ns: int, step: Step) -> None:
+        self._current.hand = cast(Hand, sent.hand)
 
-    def _done(self, message: Message, now_ns: int, step: Step) -> None:
+    def _done(self, sent: driving.Done, now_ns: int, step: Step) -> None:
         self.end(EndReason.CONTROLLER_DONE, now_ns, now_ns, step)
 
-    def _switched(self, message: Message, now_ns: int, step: Step) -> None:
-        taken = self._current.take_switch(message.body["number"], int(message.body["t_ns"]))
+    def _switched(self, sent: driving.Switched, now_ns: int, step: Step) -> None:
+        taken = self._current.take_switch(sent.number, int(sent.t_ns))
         if taken is not None:
             self._log(Kind.INSTRUCTION_SWITCHED, taken)
 
-    def _gap(self, message: Message, now_ns: int, step: Step) -> None:
-        self._mark({key: value for key, value in message.body.items() if key != "episode"})
+    def _gap(self, sent: FrameGap, now_ns: int, step: Step) -> None:
+        self._mark({key: value for key, value in sent.wire().items() if key != "episode"})
 
-    def _camera(self, message: Message, now_ns: int, step: Step) -> None:
-        self._see(message.body["name"], message.body["lost"], now_ns, step)
+    def _camera(self, sent: CameraState, now_ns: int, step: Step) -> None:
+        self._see(sent.name, sent.lost, now_ns, step)
 
-    def _failed(self, message: Message, now_ns: int, step: Step) -> None:
-        self.lose(message.body.get("name", message.sender), now_ns, step, private=message.body.get("private"))
+    def _failed(self, sent: driving.Failed, now_ns: int, step: Step) -> None:
+        self.lose(sent.name, now_ns, step, private=sent.private)
 
-    def _closed(self, message: Message, now_ns: int, step: Step) -> None:
-        self._current.closed = message.body
+    def _closed(self, sent: Closed, now_ns: int, step: Step) -> None:
+        self._current.closed = sent.wire()
 
-    def _video(self, message: Message, now_ns: int, step: Step) -> None:
-        self._current.videos[message.sender] = message.body
+    def _video(self, sent: Video, now_ns: int, step: Step) -> None:
+        self._current.videos[f"camera:{sent.camera}"] = sent.wire()
 
     @property
     def _current(self) -> Rollout:
@@ -149,17 +157,17 @@ class Conductor:
 
     def _welcome(self, name: str, rollout: Rollout, step: Step) -> None:
         if name == "controller" and rollout.phase == Phase.ARMING:
-            step.out.append(Message("controller", "open", {"episode": rollout.episode}))
-            step.out.append(Message("controller", "prepare", rollout.task))
+            step.out.append(Open(rollout.episode).to("controller"))
+            step.out.append(rollout.task.to("controller"))
         elif name == "recorder":  # restarted in mid-episode: producers still hold what it had not acknowledged
-            step.out.append(Message("recorder", "open", {"episode": rollout.episode, "producers": rollout.producers}))
-            step.out += [Message(producer, "resend") for producer in rollout.producers]
+            step.out.append(Open(rollout.episode, rollout.producers).to("recorder"))
+            step.out += [Resend().to(producer) for producer in rollout.producers]
             if rollout.reason is not None:
-                step.out.append(Message("recorder", "close", {"episode": rollout.episode}))
+                step.out.append(Close(rollout.episode).to("recorder"))
 
-    def _operation(self, message: Message, now_ns: int, step: Step) -> None:
-        rollout, body = self._current, message.body
-        kind, t_ns, detail = body["kind"], int(body["t_ns"]), body.get("body", {})
+    def _operation(self, sent: DeviceReport, now_ns: int, step: Step) -> None:
+        rollout = self._current
+        kind, t_ns, detail = sent.kind, int(sent.t_ns), sent.body or {}
         if kind == "fault" and self._desk.state.faulted is None:
             self._desk.log(Kind.CELL_FAULTED, {"reason": detail.get("reason", "no reason given")})
         if kind not in ("success", "lost", "safety_stop"):
@@ -177,12 +185,11 @@ class Conductor:
         elif rollout.moving and rollout.items_done >= rollout.items:
             self.end(EndReason.ALL_DONE, t_ns, t_ns, step)
 
-    def _take_over(self, message: Message, now_ns: int, step: Step) -> None:
+    def _take_over(self, sent: driving.TouchByDevice, now_ns: int, step: Step) -> None:
         """A hand device has the arm, or gave it back."""
-        body = message.body
         rollout = self._current
-        told = {"kind": Touch.TAKE_OVER, "t_ns": int(body["t_ns"])}
-        if body["phase"] == "begin":
+        told = {"kind": Touch.TAKE_OVER, "t_ns": int(sent.t_ns)}
+        if sent.phase == "begin":
             rollout.driven = self._desk.state.trials[rollout.trial].touches
             self._log(Kind.INTERVENTION_BEGAN, {"number": rollout.driven, "by": "device", **told})
         elif rollout.driven is not None:
@@ -232,7 +239,7 @@ class Conductor:
         if name == "recorder":
             rollout.lost.discard(name)  # it is restarted and asked again; only the end reason remembers
         else:
-            step.out.append(Message("recorder", "lost", {"name": name}))
+            step.out.append(ProducerLost(name).to("recorder"))
         if rollout.phase == Phase.ARMING:
             self.void_unstarted(str(lost_reason(name)), step)
         elif rollout.moving and name in rollout.cameras:
@@ -264,7 +271,7 @@ class Conductor:
             end_ns = rollout.deadline_ns if overdue == EndReason.BUDGET else now_ns
             assert end_ns is not None
             self.end(overdue, end_ns, now_ns, step)
-        step.out += [Message("controller", "switch", switch) for switch in rollout.due_switches(now_ns)]
+        step.out += [driving.Switch(**switch).to("controller") for switch in rollout.due_switches(now_ns)]
         if rollout.delivered(now_ns):
             self._digest(rollout, step)
         self._renew(now_ns, step)
@@ -272,7 +279,7 @@ class Conductor:
     def _digest(self, rollout: Rollout, step: Step) -> None:
         """Everything is there: look at the videos. Without the recorder's word nothing is sealed by guessing."""
         rollout.digest()
-        step.out.append(Message("@host", "kill", {"name": "controller"}))
+        step.out.append(Kill("controller").to("@host"))
         self._presence.gone("controller")
         if rollout.closed is None:
             why = "the recorder did not deliver; end this run and start it again: it seals what is on disk"
@@ -282,7 +289,7 @@ class Conductor:
 
     def _start(self, now_ns: int, step: Step) -> None:
         rollout, desk = self._current, self._desk
-        private = {**rollout.task, "pins": self._pins}
+        private = {**asdict(rollout.task), "pins": self._pins}
         body = {
             "pins": self._pins,
             "kind": desk.opened["kind"],
@@ -295,7 +302,7 @@ class Conductor:
         rollout.start(now_ns)
         self.next_lease_ns = now_ns
         self._renew(now_ns, step)
-        step.out.append(Message("controller", "start", {"episode": rollout.episode, "epoch": rollout.epoch}))
+        step.out.append(driving.Start(rollout.episode, rollout.epoch).to("controller"))
 
     def _renew(self, now_ns: int, step: Step) -> None:
         rollout = self.rollout
@@ -303,17 +310,15 @@ class Conductor:
             return
         until = rollout.lease_until(now_ns, self.lease_ns)
         self.next_lease_ns = now_ns + self.lease_ns // LEASE_RENEWALS
-        step.out.append(
-            Message("@lease", "lease", {"epoch": rollout.epoch, "episode": rollout.episode, "until_ns": until})
-        )
+        step.out.append(Lease(rollout.epoch, rollout.episode, until).to("@lease"))
 
     def end(self, reason: EndReason, end_ns: int, now_ns: int, step: Step) -> None:
         """End the motion: journal it, let the lease go, close the recording."""
         rollout = self._current
         rollout.end(reason, int(end_ns), now_ns)
         self._log(Kind.EPISODE_ENDED, {"reason": str(reason), "end_ns": int(end_ns)})
-        step.out.append(Message("@lease", "lease", {"epoch": rollout.epoch, "episode": rollout.episode, "until_ns": 0}))
-        step.out.append(Message("arm", "stop", {"epoch": rollout.epoch}))
+        step.out.append(Lease(rollout.epoch, rollout.episode, 0).to("@lease"))
+        step.out.append(Stop(rollout.epoch).to("arm"))
         self._close(step)
 
     def stopped_by_hand(self, now_ns: int, step: Step) -> None:
@@ -326,8 +331,7 @@ class Conductor:
 
     def _close(self, step: Step) -> None:
         rollout = self._current
-        close = {"episode": rollout.episode}
-        step.out += [Message(name, "close", close) for name in ("controller", "arm", *rollout.cameras, "recorder")]
+        step.out += [Close(rollout.episode).to(name) for name in ("controller", "arm", *rollout.cameras, "recorder")]
 
     def void_unstarted(self, reason: str, step: Step, *, who: str | None = None) -> None:
         """Void an armed episode: no motion has happened; the trial keeps its arm and is staged again."""
@@ -336,7 +340,7 @@ class Conductor:
         body = {"reason": reason, "evidence": self._desk.state.last_seq, "confirmed_by": None, "after_go": False}
         self._desk.log(Kind.EPISODE_VOIDED, body, trial=rollout.trial, episode=rollout.episode, who=who)
         self._close(step)
-        step.out.append(Message("@host", "kill", {"name": "controller"}))
+        step.out.append(Kill("controller").to("@host"))
         self._presence.gone("controller")
         self._desk.say(f"{rollout.trial}: voided before go ({reason}); the scene is staged again")
         self.rollout = None
@@ -373,19 +377,19 @@ _ALL = frozenset(Phase)
 # What arrives about the episode in flight: the phases of the rollout in which it counts, and what is done.
 MESSAGES = by_kind(
     (
-        On("opened", _ALL, Conductor._opened),
-        On("ready", _ALL, Conductor._ready),
-        On("go", frozenset({Phase.STARTED}), Conductor._go),
-        On("hand", _ALL, Conductor._hand),
-        On("event", _ALL, Conductor._operation),
-        On("done", MOVING, Conductor._done),
-        On("touch", frozenset({Phase.RUNNING}), Conductor._take_over),
-        On("switched", frozenset({Phase.RUNNING}), Conductor._switched),
-        On("gap", _ALL, Conductor._gap),
-        On("camera", _ALL, Conductor._camera),
-        On("failed", _ALL, Conductor._failed),
-        On("closed", _ALL, Conductor._closed),
-        On("video", _ALL, Conductor._video),
-        On("digested", _ALL, Conductor._digested),
+        On(Opened, _ALL, Conductor._opened),
+        On(driving.Ready, _ALL, Conductor._ready),
+        On(driving.Go, frozenset({Phase.STARTED}), Conductor._go),
+        On(driving.HandState, _ALL, Conductor._hand),
+        On(DeviceReport, _ALL, Conductor._operation),
+        On(driving.Done, MOVING, Conductor._done),
+        On(driving.TouchByDevice, frozenset({Phase.RUNNING}), Conductor._take_over),
+        On(driving.Switched, frozenset({Phase.RUNNING}), Conductor._switched),
+        On(FrameGap, _ALL, Conductor._gap),
+        On(CameraState, _ALL, Conductor._camera),
+        On(driving.Failed, _ALL, Conductor._failed),
+        On(Closed, _ALL, Conductor._closed),
+        On(Video, _ALL, Conductor._video),
+        OnRaw("digested", _ALL, Conductor._digested),
     )
 )

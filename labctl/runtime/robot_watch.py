@@ -5,13 +5,11 @@ May not: recover an arm without an acknowledgement by name, or ask for one twice
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from labctl.bus import Message, Step
+from labctl.bus import Step
 from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.core.liveness import Presence
+from labctl.messages.motion import DeviceReport, Recover
 from labctl.runtime.campaign_writer import Desk
 
 STOPPED = "safety_stop"  # the hold's code
@@ -35,12 +33,12 @@ class ArmWatch:
         elif STOPPED not in state.holds and state.faulted is None and now_ns >= self._recovering_until_ns:
             self._raise(self._presence.mode_reason)
 
-    def hear(self, body: Mapping[str, Any]) -> None:
+    def hear(self, sent: DeviceReport) -> None:
         """What the arm says while no episode is in flight."""
-        reason = body.get("body", {}).get("reason", "no reason given")
-        if body["kind"] == "fault" and self._desk.state.faulted is None:
+        reason = (sent.body or {}).get("reason", "no reason given")
+        if sent.kind == "fault" and self._desk.state.faulted is None:
             self._desk.log(Kind.CELL_FAULTED, {"reason": reason})
-        elif body["kind"] == "safety_stop" and STOPPED not in self._desk.state.holds:
+        elif sent.kind == "safety_stop" and STOPPED not in self._desk.state.holds:
             self._raise(reason)
 
     def _raise(self, reason: str) -> None:
@@ -49,4 +47,4 @@ class ArmWatch:
     def acknowledged(self, now_ns: int, step: Step) -> None:
         """A named person has looked at the robot and says that it may be recovered; nothing moves by that alone."""
         self._recovering_until_ns = now_ns + PATIENCE_NS
-        step.out.append(Message("arm", "recover"))
+        step.out.append(Recover().to("arm"))

@@ -7,7 +7,7 @@ score.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,10 @@ from labctl.core.rollout import Phase
 from labctl.core.session import Role
 from labctl.core.trial import Verb, allowed, standing
 from labctl.errors import LabctlError, StateError
+from labctl.messages.motion import DeviceReport, Staged, Unstaged
+from labctl.messages.processes import Exited, Failing, Kill, Spawn
+from labctl.messages.recording import Late
+from labctl.messages.typed import Misfit, read
 from labctl.runtime.blind_view import blind_view
 from labctl.runtime.campaign_writer import Desk
 from labctl.runtime.command_handler import Orders
@@ -81,7 +85,10 @@ class RunNode:
         """Mail, then what the clock makes due, then the state for whoever looks."""
         step = Step()
         for message in inbox:
-            self._read(message, now_ns, step)
+            try:
+                self._read(message, now_ns, step)
+            except Misfit as error:
+                step.refused.append(f"{error}; refused, from {message.sender or 'nobody'}")
         self._check_presence(now_ns, step)
         request = self._scene.taken(now_ns, self._presence.alive)
         if request is not None:
@@ -129,19 +136,20 @@ class RunNode:
             self._presence.hear(message, now_ns)
             self._conductor.hear(message, now_ns, step)
         elif kind == "staged":
-            self._staging.hear(message.body["trial"])
+            self._staging.hear(read(Staged, message).trial)
         elif kind == "unstaged":
-            self._staging.lapsed(message.body["trial"])
+            self._staging.lapsed(read(Unstaged, message).trial)
         elif kind in ("compared", "photographed"):
             self._scene.hear(message)
         elif kind == "failing":
-            self._failing[message.body["name"]] = message.body["reason"]
+            failing = read(Failing, message)
+            self._failing[failing.name] = failing.reason
         elif kind == "event" and self._conductor.rollout is None:
-            self._watch.hear(message.body)
+            self._watch.hear(read(DeviceReport, message))
         elif kind == "exited":
-            self._exited(message.body, now_ns, step)
+            self._exited(read(Exited, message), now_ns, step)
         elif kind == "late":
-            self._note_late(message.body)
+            self._note_late(read(Late, message))
         elif kind == "command":
             self._answer(message, lambda: self._orders.obey(message, now_ns, step), step)
         elif kind == "shutdown":
@@ -149,17 +157,17 @@ class RunNode:
         else:
             self._conductor.hear(message, now_ns, step)
 
-    def _note_late(self, body: Mapping[str, Any]) -> None:
+    def _note_late(self, sent: Late) -> None:
         """A chunk that came after its recording was sealed is not stored; it is a gap, and said."""
-        trial = next(t.id for t in self._desk.state.trials.values() if body["episode"] in t.episodes)
+        trial = next(t.id for t in self._desk.state.trials.values() if sent.episode in t.episodes)
         gap = {
-            "stream": body["stream"],
+            "stream": sent.stream,
             "from_ns": None,
             "to_ns": None,
-            "lost": body["n"],
+            "lost": sent.n,
             "why": "came after the seal",
         }
-        self._desk.log(Kind.GAP, gap, trial=trial, episode=body["episode"])
+        self._desk.log(Kind.GAP, gap, trial=trial, episode=sent.episode)
 
     def _greet(self, name: str, now_ns: int, step: Step) -> None:
         self._presence.asked.pop(name, None)
@@ -172,16 +180,16 @@ class RunNode:
 
     def _check_presence(self, now_ns: int, step: Step) -> None:
         for name in self._presence.silent(now_ns):
-            step.out.append(Message("@host", "kill", {"name": name}))
+            step.out.append(Kill(name).to("@host"))
             self._lost(name, "no heartbeat", now_ns, step, dying=True)
         if now_ns >= self._next_disk_ns:
             self._next_disk_ns = now_ns + 5 * SECOND
             self._free_now = self._free_gb()
 
-    def _exited(self, body: Mapping[str, Any], now_ns: int, step: Step) -> None:
-        self._conductor.ended(body["name"])
-        if not body.get("asked"):
-            self._lost(body["name"], body["reason"], now_ns, step)
+    def _exited(self, sent: Exited, now_ns: int, step: Step) -> None:
+        self._conductor.ended(sent.name)
+        if not sent.asked:
+            self._lost(sent.name, sent.reason, now_ns, step)
 
     def _lost(self, name: str, why: str, now_ns: int, step: Step, *, dying: bool = False) -> None:
         """A process is gone: say so, end what depended on it, and ask for a person where a robot was involved."""
@@ -213,7 +221,7 @@ class RunNode:
 
     def _ask_for(self, name: str, now_ns: int, step: Step) -> None:
         self._presence.asked[name] = now_ns
-        step.out.append(Message("@host", "spawn", {"name": name}))
+        step.out.append(Spawn(name).to("@host"))
 
     # -- holds
 

@@ -130,6 +130,8 @@ class LoopHost:
         self._carry_out(name, step, now)
 
     def _carry_out(self, name: str, step: Step, now: int) -> None:
+        if step.refused:
+            raise ValueError(f"{name}: {step.refused[0]}")  # nobody but nodes of this program writes here
         for message in step.out:
             message.sender = message.sender or name
             self._route(message)

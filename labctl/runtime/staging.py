@@ -6,11 +6,10 @@ the way home runs under a lease like all motion.
 
 from __future__ import annotations
 
-from typing import Any
-
-from labctl.bus import Message, Step
+from labctl.bus import Step
 from labctl.core.events import Kind
 from labctl.core.trial import State, Trial, standing
+from labctl.messages.motion import Lease, Stage
 from labctl.runtime.campaign_writer import Desk
 from labctl.runtime.episode_sequencer import LEASE_RENEWALS, Conductor
 
@@ -42,11 +41,8 @@ class Staging:
         self.next_lease_ns = now_ns + self._conductor.lease_ns // LEASE_RENEWALS
         condition = {**self._conditions[trial.condition], "items": self._desk.opened["items_staged"]}
         seed = self._desk.ledger.seed(f"scene:{trial.block}:0")  # of every attempt what was the first's
-        body = {"trial": trial.id, "condition": condition, "seed": seed}
-        step.out.append(Message("arm", "stage", {**body, **self._lease(now_ns)}))
-
-    def _lease(self, now_ns: int) -> dict[str, Any]:
-        return {"epoch": self._epoch, "episode": None, "until_ns": now_ns + self._conductor.lease_ns}
+        until_ns = now_ns + self._conductor.lease_ns
+        step.out.append(Stage(trial.id, condition, seed, self._epoch, None, until_ns).to("arm"))
 
     def hear(self, trial: str) -> None:
         """The arm says that it is ready for this trial."""
@@ -71,7 +67,7 @@ class Staging:
         """Ask for what is still to be asked; renew the lease while the arm is on its way; let go otherwise."""
         if trial is None or trial.state != State.STAGING:
             if self._asked is not None:
-                step.out.append(Message("@lease", "lease", {"epoch": self._epoch, "episode": None, "until_ns": 0}))
+                step.out.append(Lease(self._epoch, None, 0).to("@lease"))
                 self.forget()
             return
         if trial.id not in (self.done, self._asked):
@@ -79,4 +75,4 @@ class Staging:
                 self.ask(trial, now_ns, step)
         elif self._asked is not None and now_ns >= self.next_lease_ns:
             self.next_lease_ns = now_ns + self._conductor.lease_ns // LEASE_RENEWALS
-            step.out.append(Message("@lease", "lease", self._lease(now_ns)))
+            step.out.append(Lease(self._epoch, None, now_ns + self._conductor.lease_ns).to("@lease"))

@@ -17,6 +17,7 @@ import os
 import queue
 import signal
 import socket
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -288,6 +289,8 @@ class ProcessHost:
             self.end()
 
     def _carry_out(self, name: str, step: Step) -> None:
+        for line in step.refused:
+            sys.stderr.write(f"{name}: {line}\n")
         for message in step.out:
             message.sender = message.sender or name
             if message.to == "@host":

@@ -62,6 +62,7 @@ class Bench:
 
     def send(self, *messages: Message) -> list[Message]:
         step = self.node.step(self.now_ns, list(messages))
+        assert not step.refused, step.refused
         self.said += step.out
         self.work += step.work
         self.due_ns = step.due_ns
@@ -81,7 +82,14 @@ class Bench:
         return Message("@obs", "obs", {"t_ns": self.now_ns if t_ns is None else t_ns}, arrays)
 
     def prepare(self) -> None:
-        task = {"driver": "p", "options": {"endpoint": "x"}, "seed": 5, "episode": "e", "instruction": "Move."}
+        task = {
+            "driver": "p",
+            "options": {"endpoint": "x"},
+            "kind": "policy",
+            "seed": 5,
+            "episode": "e",
+            "instruction": "Move.",
+        }
         self.send(Message("controller", "open", {"episode": "e"}), Message("controller", "prepare", task))
 
     def warm_up(self) -> None:

@@ -45,6 +45,7 @@ class Bench:
 
     def hear(self, *messages: Message) -> list[Message]:
         step = self.node.step(self.now_ns, list(messages))
+        assert not step.refused, step.refused
         self.sent += step.out
         self.work += step.work
         photos = [self.photographed(m.to, m.body) for m in step.out if m.kind == "photo" and m.to in self.taking]

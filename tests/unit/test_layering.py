@@ -19,7 +19,7 @@ BANNED_NAMES = {"utils", "util", "helpers", "types", "misc"}
 # The order of the house, from text and values to what a person types: for each room, which rooms and modules of labctl
 # it may import from, itself apart. A room is a folder by itself, without those inside it; "" is the root. A folder
 # without an entry fails.
-BASE = ("bus", "clock", "devices", "errors", "realtime")
+BASE = ("bus", "messages", "clock", "devices", "errors", "realtime")
 # A driver gets the parsed cell and card, and declares its options as a strict table of the same kind: config is pure.
 PARSED = ("config.cell_schema", "config.options", "config.policy_card")
 DRIVER = ("clock", "devices", "errors", "realtime", "drivers.common", *PARSED)
@@ -29,7 +29,8 @@ SCREEN = (*BASE, "ui", "core", "store.video")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "": ("errors",),
     "config": ("errors",),
-    "core": ("bus", "clock", "errors", "config"),
+    "messages": ("bus", "errors"),
+    "core": ("bus", "messages", "clock", "errors", "config"),
     "store": (*BASE, "config", "core"),
     "scene": (*BASE, "config", "core", "store"),
     "nodes": (*BASE, "core", "scene", "store"),

@@ -14,7 +14,7 @@ def beats(*names: str) -> Message:
 
 
 def obs(mode: str = "idle", reason: str = "") -> Message:
-    return Message("run", "obs", {"mode": mode, "reason": reason, "clipped": ""}, sender="arm")
+    return Message("run", "obs", {"t_ns": 0, "mode": mode, "reason": reason, "clipped": ""}, sender="arm")
 
 
 def test_a_node_is_there_from_its_hello():
@@ -69,7 +69,7 @@ def test_an_observation_is_a_heartbeat_of_the_arm():
 def test_the_limit_that_shapes_the_motion_is_shown_for_a_second():
     presence = Presence(["arm"])
     presence.hear(Message("run", "hello", sender="arm"), 0)
-    body = {"mode": "moving", "reason": "", "clipped": "joint 4 speed"}
+    body = {"t_ns": 0, "mode": "moving", "reason": "", "clipped": "joint 4 speed"}
     presence.hear(Message("run", "obs", body, sender="arm"), 5 * SECOND)
     presence.hear(Message("run", "obs", {**body, "clipped": ""}, sender="arm"), 5 * SECOND + SECOND // 2)
     assert presence.clip(5 * SECOND + SECOND // 2) == "joint 4 speed"

@@ -21,6 +21,7 @@ from labctl.core.rollout import (
     recording_gaps,
 )
 from labctl.errors import StateError
+from labctl.messages.driving import Prepare
 
 GO = 100 * SECOND
 BUDGET = 10 * SECOND
@@ -34,7 +35,7 @@ def rollout(phase: Phase = Phase.RUNNING, reason: EndReason = EndReason.ALL_DONE
         trial="t-1",
         episode="e-1",
         epoch=1,
-        task={},
+        task=Prepare("d", {}, "policy", 0, "Move.", "e-1"),
         start_due_ns=GO - SECOND,
         budget_ns=BUDGET,
         producers=["arm", "controller", "camera:wrist"],

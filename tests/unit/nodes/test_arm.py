@@ -7,6 +7,7 @@ from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Actions, Batch, DeviceEvent, RobotStatus, Setpoints, StreamSpec
 from labctl.errors import DeviceRefused
+from labctl.messages.motion import Lease, Target
 from labctl.nodes.arm import ArmNode, tick_ns
 
 TICK = 10 * MILLISECOND
@@ -92,7 +93,9 @@ class Bench:
         self.send()
 
     def send(self, *messages: Message) -> None:
-        self.said += self.node.step(self.now_ns, list(messages)).out
+        step = self.node.step(self.now_ns, list(messages))
+        assert not step.refused, step.refused
+        self.said += step.out
 
     def run(self, ns: int) -> None:
         for _ in range(ns // TICK):
@@ -100,13 +103,12 @@ class Bench:
             self.send()
 
     def lease(self, epoch: int = 1, ns: int = LEASE) -> Message:
-        return Message("@lease", "lease", {"epoch": epoch, "episode": "e", "until_ns": self.now_ns + ns})
+        return Lease(epoch, "e", self.now_ns + ns).to("@lease")
 
     def target(self, epoch: int = 1, *, to: float = 1.0, ns: int = 100 * MILLISECOND, expires_ns: int = 0) -> Message:
         t_ns = self.now_ns + np.array([ns // 2, ns], np.int64)
         arrays = {"t_ns": t_ns, "values": np.array([[to / 2, to / 2], [to, to]]), "gripper": np.array([0.02, 0.04])}
-        body = {"epoch": epoch, "episode": "e", "space": "joint_position", "expires_ns": expires_ns or int(t_ns[-1])}
-        return Message("arm", "target", body, arrays)
+        return Target(epoch, "e", "joint_position", ns // 2, expires_ns or int(t_ns[-1])).to("arm", arrays)
 
     def moved_within(self, ns: int) -> bool:
         before = len(self.robot.followed)
@@ -302,8 +304,14 @@ def test_joint_speeds_are_integrated_from_where_the_path_leads(bench):
     bench.send(bench.lease(ns=5 * SECOND), bench.target(to=0.4, ns=100 * MILLISECOND))
     bench.run(100 * MILLISECOND)
     t_ns = bench.now_ns + np.array([100, 200], np.int64) * MILLISECOND
-    body = {"epoch": 1, "episode": "e", "space": "joint_velocity", "dt_ns": 100 * MILLISECOND}
     arrays = {"t_ns": t_ns, "values": np.array([[1.0, 0.0], [1.0, -1.0]]), "gripper": np.zeros(2)}
-    bench.send(Message("arm", "target", {**body, "expires_ns": int(t_ns[-1])}, arrays))
+    bench.send(Target(1, "e", "joint_velocity", 100 * MILLISECOND, int(t_ns[-1])).to("arm", arrays))
     bench.run(210 * MILLISECOND)
     np.testing.assert_allclose(bench.robot.q, [0.6, 0.3], atol=2e-3)
+
+
+def test_a_message_that_does_not_fit_is_refused_and_the_arm_goes_on(bench):
+    bench.send(bench.lease(), bench.target())
+    step = bench.node.step(bench.now_ns, [Message("@lease", "lease", {"epoch": "two"}, sender="run")])
+    assert step.refused == ["message lease: epoch is 'two', not int; refused, from run"]
+    assert bench.moved_within(50 * MILLISECOND)

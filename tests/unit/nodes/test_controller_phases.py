@@ -34,7 +34,7 @@ class Loaded:
 def message(kind: str, bench: Bench) -> Message:
     bodies = {
         "open": {"episode": "e"},
-        "prepare": {"driver": "p", "options": {}, "seed": 5, "episode": "e", "instruction": "Move."},
+        "prepare": {"driver": "p", "options": {}, "kind": "policy", "seed": 5, "episode": "e", "instruction": "Move."},
         "loaded": {"result": Loaded(), "tag": ""},
         "warmed": {"result": None, "tag": ""},
         "answer": {"result": good(), "tag": ""},
@@ -108,3 +108,10 @@ def test_what_does_not_count_in_a_phase_is_answered_with_nothing(phase, kind, mo
     waiting = len(bench.work)
     assert bench.send(message(kind, bench)) == []
     assert len(bench.work) == waiting, "no call is made"
+
+
+def test_a_message_that_does_not_fit_is_refused_in_one_line_and_leads_nowhere():
+    bench = Bench(Policy())
+    step = bench.node.step(bench.now_ns, [Message("controller", "prepare", {"driver": "p"}, sender="run")])
+    assert step.refused == ["message prepare: options is missing; refused, from run"]
+    assert bench.node.phase == Phase.IDLE and step.work == []

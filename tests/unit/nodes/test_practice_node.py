@@ -26,7 +26,9 @@ class Desk:
 
     def step(self, *mail: Message, after_ms: int = 0) -> list[Message]:
         self.now_ns += after_ms * MILLISECOND
-        return self.node.step(self.now_ns, list(mail)).out
+        step = self.node.step(self.now_ns, list(mail))
+        assert not step.refused, step.refused
+        return step.out
 
     def obs(self, mode: str = "idle", *, dq: float = 0.0, reason: str = "", after_ms: int = 20) -> list[Message]:
         body = {"t_ns": self.now_ns, "mode": mode, "reason": reason, "clipped": ""}
@@ -243,5 +245,5 @@ def test_a_message_leads_where_the_table_says_and_else_nowhere(phase, kind):
     if kind == "obs":
         desk.obs()
     else:
-        desk.step(Message("run", kind, bodies.get(kind, {"trial": PRACTICE}), sender="arm"))
+        desk.step(Message("run", kind, bodies.get(kind, {"trial": PRACTICE, "episode": PRACTICE}), sender="arm"))
     assert desk.node.phase == LEADS.get((phase, kind), phase)

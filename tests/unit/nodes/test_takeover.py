@@ -13,6 +13,7 @@ from labctl.bus import Message, Work
 from labctl.clock import MILLISECOND, SECOND, ManualClock
 from labctl.devices import ActionChunk, Observation, Pace
 from labctl.errors import DeviceLost
+from labctl.messages.driving import Prepare
 from labctl.nodes import controller as module
 from labctl.nodes.controller import ControllerNode
 from labctl.nodes.policy_stream import POLICY
@@ -57,6 +58,9 @@ class Stick:
     def close(self) -> None: ...
 
 
+TASK = Prepare("p", {}, "policy", 5, "Move.", "e", hand={"driver": "teleop", "options": {}})
+
+
 class Stage:
     """A controller node with a policy and a real `Teleop` behind its gate; the device is read when asked."""
 
@@ -66,8 +70,7 @@ class Stage:
         self.hand._poller = SimpleNamespace(newest=self.newest, start=lambda: None, stop=lambda: None)  # type: ignore[assignment]
         monkeypatch.setattr(module, "load", lambda name, options, **given: self.policy if name == "p" else self.hand)
         self.node, self.said, self.work = ControllerNode({}, {}), [], []
-        task = {"driver": "p", "options": {}, "seed": 5, "episode": "e", "hand": {"driver": "teleop", "options": {}}}
-        self.send(Message("controller", "open", {"episode": "e"}), Message("controller", "prepare", task))
+        self.send(Message("controller", "open", {"episode": "e"}), TASK.to("controller"))
         self.send(self.obs())
         self.finish()
         self.finish()
@@ -209,8 +212,7 @@ def test_a_device_that_is_not_there_before_go_is_a_controller_that_failed(monkey
     policy, hand = Policy(), Teleop(Stick(), "stick", Caps(), axes=np.eye(6), opening_m=(0.0, 0.08))
     monkeypatch.setattr(module, "load", lambda name, options, **given: policy if name == "p" else hand)
     node = ControllerNode({}, {})
-    task = {"driver": "p", "options": {}, "seed": 5, "episode": "e", "hand": {"driver": "teleop", "options": {}}}
-    (work,) = node.step(SECOND, [Message("controller", "prepare", task)]).work
+    (work,) = node.step(SECOND, [TASK.to("controller")]).work
     with pytest.raises(DeviceLost, match="no stick"):
         work.call()
     said = node.step(SECOND, [Message("controller", "loaded", {"error": "no stick is plugged in", "tag": ""})]).out

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from labctl.bus import Message, decode, encode
 from labctl.clock import SECOND
 from labctl.devices import Batch, StreamSpec, spec_of
+from labctl.messages.recording import Ack
+from labctl.messages.typed import read
 from labctl.nodes.tracing import TraceSender
 
 ROBOT = StreamSpec("robot", ("x", "y"), "m", 100.0)
@@ -109,8 +111,8 @@ def test_an_acknowledged_chunk_is_not_sent_again():
     for start in range(3):
         trace.add(samples(start * SECOND, 100))
         trace.poll((start + 1) * SECOND)
-    trace.ack({"episode": "e1", "stream": "robot", "seq": 1})
-    trace.ack({"episode": "e1", "stream": "robot", "seq": 1})
+    trace.ack(Ack("e1", "robot", 1))
+    trace.ack(Ack("e1", "robot", 1))
     assert [m.body["seq"] for m in trace.resend() if m.kind == "chunk"] == [0, 2]
 
 
@@ -179,7 +181,7 @@ def test_losses_and_resends_in_any_order_change_nothing(script):
             if not losing:
                 recorder.take(message)
             if not losing and message.kind == "chunk" and message.body["seq"] % 3:
-                trace.ack(message.body)
+                trace.ack(read(Ack, message))
 
     for act, value in script:
         if act == "add":

@@ -242,6 +242,8 @@ def test_practice_is_written_down_beside_the_trials(bench):
 def test_a_touch_that_goes_on_is_over_with_a_void(bench):
     episode = running(bench)
     assert bench.command("touch", phase="begin")["ok"]
-    bench.hear(Message("run", "failed", {"episode": episode, "private": "x"}, sender="controller"))
+    bench.hear(
+        Message("run", "failed", {"name": "controller", "episode": episode, "private": "x"}, sender="controller")
+    )
     ended_as_void(bench, episode)
     assert bench.events(Kind.EPISODE_VOIDED) and not shown(bench)["touching"]

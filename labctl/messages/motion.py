@@ -1,0 +1,123 @@
+"""Messages to and from the robot's node: leases, the way home, targets, what was observed.
+
+May not: name an arm of the experiment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from labctl.messages.typed import Table, Typed
+
+
+@dataclass(frozen=True, slots=True)
+class Lease(Typed):
+    """Renewed three times per duration, never beyond the episode's budget; until_ns 0 ends it."""
+
+    KIND: ClassVar = "lease"
+    FROM: ClassVar = "run"
+    TO: ClassVar = "@lease"
+    epoch: int
+    episode: str | None
+    until_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stage(Typed):
+    """Go to where episodes begin and set the scene of a condition {object, layout, items, …}, under the lease of the
+    way home (epoch, until_ns).
+    """
+
+    KIND: ClassVar = "stage"
+    FROM: ClassVar = "run"
+    TO: ClassVar = "arm"
+    trial: str
+    condition: Table
+    seed: int
+    epoch: int
+    episode: str | None
+    until_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Staged(Typed):
+    """The robot is where episodes begin, the scene is set."""
+
+    KIND: ClassVar = "staged"
+    FROM: ClassVar = "arm"
+    TO: ClassVar = "run"
+    trial: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unstaged(Typed):
+    """The lease ran out on the way home and the robot stopped; a person looks, then it is ordered again."""
+
+    KIND: ClassVar = "unstaged"
+    FROM: ClassVar = "arm"
+    TO: ClassVar = "run"
+    trial: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recover(Typed):
+    """On a named person's acknowledgement only; tried again while the robot still brakes."""
+
+    KIND: ClassVar = "recover"
+    FROM: ClassVar = "run"
+    TO: ClassVar = "arm"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop(Typed):
+    """Stop now, and take no lease of this epoch (None: the present one) or an older one any more. A console sends it
+    straight to the robot's stop socket, whatever run does.
+    """
+
+    KIND: ClassVar = "stop"
+    FROM: ClassVar = "run, console"
+    TO: ClassVar = "arm"
+    epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Target(Typed):
+    """Timed targets under a lease; space: positions, poses, or speeds that the robot's node integrates."""
+
+    KIND: ClassVar = "target"
+    FROM: ClassVar = "controller"
+    TO: ClassVar = "arm"
+    ARRAYS: ClassVar = "t_ns, values, gripper"
+    epoch: int
+    episode: str
+    space: str
+    dt_ns: int
+    expires_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Obs(Typed):
+    """The robot's state; mode and reason as in `devices.RobotStatus`, clipped: the limit that shapes the motion."""
+
+    KIND: ClassVar = "obs"
+    FROM: ClassVar = "arm"
+    TO: ClassVar = "@obs"
+    ARRAYS: ClassVar = "q dq tcp gripper … (`Robot.observe`)"
+    t_ns: int
+    mode: str
+    reason: str
+    clipped: str
+    epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceReport(Typed):
+    """What a device reported (`devices.DeviceEvent`); body: its details, such as reason, cause or text."""
+
+    KIND: ClassVar = "event"
+    FROM: ClassVar = "arm"
+    TO: ClassVar = "run"
+    kind: str
+    t_ns: int
+    body: Table | None = None

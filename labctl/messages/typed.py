@@ -1,0 +1,102 @@
+"""What all messages have in common: from a dataclass to a body on the wire and back, each field looked at once.
+
+May not: convert a value, or let a message through that lacks a field or has one of another type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from typing import Any, ClassVar, TypeAlias, TypeVar
+
+import numpy as np
+
+from labctl.bus import Message
+from labctl.errors import InputError
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+Table: TypeAlias = Mapping[str, Any]  # a table whose own module gives it its types (a card, a `Match`, a `Move`)
+
+
+class Misfit(InputError):
+    """A message lacks a field, or has one of another type; the text names kind and field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """Base of all messages. A field that has its default is left out on the wire. KIND: how it is called there;
+    FROM, TO: the nodes it goes between; ARRAYS: what travels beside the body.
+    """
+
+    KIND: ClassVar[str]
+    FROM: ClassVar[str]
+    TO: ClassVar[str]
+    ARRAYS: ClassVar[str] = ""
+
+    def wire(self) -> dict[str, Any]:
+        """The body of the message on the wire."""
+        values = ((name, getattr(self, name), default) for name, default in _defaults(type(self)))
+        return {name: value for name, value, default in values if value is not default and value != default}
+
+    def to(self, name: str, arrays: Mapping[str, np.ndarray] | None = None, *, sender: str = "") -> Message:
+        """The message to a node or topic."""
+        return Message(name, self.KIND, self.wire(), arrays or {}, sender)
+
+
+T = TypeVar("T", bound=Typed)
+
+
+def read(schema: type[T], message: Message) -> T:
+    """The typed message in a message of that kind; keys that it does not have are let pass.
+
+    Raises Misfit for a field that is missing or of another type.
+    """
+    body, found = message.body, {}
+    for name, types, needed in _checks(schema):
+        if name in body:
+            value = body[name]
+            if types is not None and not isinstance(value, types):
+                raise Misfit(f"message {schema.KIND}: {name} is {ascii(value)[:80]}, not {_annotation(schema, name)}")
+            found[name] = value
+        elif needed:
+            raise Misfit(f"message {schema.KIND}: {name} is missing")
+    return schema(**found)
+
+
+_NONE = type(None)
+_TYPES: dict[str, tuple[type, ...]] = {
+    "None": (_NONE,),
+    "str": (str,),
+    "bool": (bool,),
+    "int": (int, np.integer),
+    "float": (int, float, np.integer, np.floating),
+    "Table": (Mapping,),
+    "Mapping": (Mapping,),
+    "Sequence": (list, tuple),
+    "Literal": (str,),
+}
+
+
+@cache
+def _checks(schema: type[Typed]) -> tuple[tuple[str, tuple[type, ...] | None, bool], ...]:
+    """Each field's name, the types that it may have (None: any), and whether it has to be there."""
+    return tuple(
+        (field.name, _types(str(field.type)), field.default is MISSING and field.default_factory is MISSING)
+        for field in fields(schema)
+    )
+
+
+@cache
+def _defaults(schema: type[Typed]) -> tuple[tuple[str, object], ...]:
+    return tuple((field.name, field.default) for field in fields(schema))
+
+
+def _types(annotation: str) -> tuple[type, ...] | None:
+    names = re.sub(r"\[.*\]", "", annotation).split(" | ")
+    return None if "Json" in names else tuple(one for name in names for one in _TYPES[name])
+
+
+def _annotation(schema: type[Typed], name: str) -> str:
+    return next(str(field.type) for field in fields(schema) if field.name == name)
