@@ -105,12 +105,19 @@ def parted(block: bytes | memoryview) -> list[bytes]:
 
 def decode(frames: list[bytes]) -> Message:
     """The message of some frames. Raises ValueError when they are not a message."""
-    header = json.loads(frames[0])
-    specs = header["arrays"]
-    if len(specs) != len(frames) - 1:
-        raise ValueError(f"a message announced {len(specs)} arrays and carried {len(frames) - 1}")
-    arrays = {
-        name: np.frombuffer(raw, dtype=np.dtype(dtype)).reshape(shape)
-        for (name, dtype, shape), raw in zip(specs, frames[1:], strict=True)
-    }
-    return Message(header["to"], header["kind"], header["body"], arrays, header["from"])
+    try:
+        header = json.loads(frames[0])
+        to, kind, body, sender, specs = (header[name] for name in ("to", "kind", "body", "from", "arrays"))
+        if len(specs) != len(frames) - 1:
+            raise ValueError(f"a message announced {len(specs)} arrays and carried {len(frames) - 1}")
+        arrays = {
+            name: np.frombuffer(raw, dtype=np.dtype(dtype)).reshape(shape)
+            for (name, dtype, shape), raw in zip(specs, frames[1:], strict=True)
+        }
+        for text in (to, kind, sender):
+            text.encode()  # an address that UTF-8 cannot write could not be answered
+    except (KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+        raise ValueError(f"no message: {type(error).__name__}: {error}") from None
+    if not isinstance(body, dict):
+        raise ValueError(f"no message: its body is {ascii(body)[:80]}")
+    return Message(to, kind, body, arrays, sender)

@@ -148,11 +148,14 @@ class Mailroom:
                     frames = source.recv_multipart(zmq.NOBLOCK)
                 except zmq.Again:
                     break
-                if source is self._looking:
-                    frames = parted(frames[0])
-                elif source.type in (zmq.ROUTER, zmq.SUB):
-                    frames = frames[1:]
-                arrived.append(decode(frames))
+                try:
+                    if source is self._looking:
+                        frames = parted(frames[0])
+                    elif source.type in (zmq.ROUTER, zmq.SUB):
+                        frames = frames[1:]
+                    arrived.append(decode(frames))
+                except ValueError as error:  # whoever reaches this socket may write there
+                    sys.stderr.write(f"{self._main}: refused: {error}\n")
         return arrived
 
     def close(self) -> None:

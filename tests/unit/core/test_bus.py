@@ -1,5 +1,7 @@
 """A message comes off the wire as it went on."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -45,9 +47,24 @@ def test_a_message_that_lost_an_array_is_refused():
         decode(frames[:-1])
 
 
-def test_garbage_is_refused():
+HEADER = {"to": "run", "kind": "note", "from": "x", "body": {}, "arrays": []}
+GARBAGE: list[list[bytes]] = [
+    [],
+    [b"\x80\x01"],
+    [b"7"],
+    [b"{}"],
+    [b"[" * 100_000],
+    *([json.dumps({**HEADER, **wrong}).encode()] for wrong in ({"to": 7}, {"kind": None}, {"from": "\ud800"})),
+    *([json.dumps({**HEADER, **wrong}).encode()] for wrong in ({"body": [1]}, {"arrays": 3}, {"arrays": ["abc"]})),
+    [json.dumps({**HEADER, "arrays": [["a", "no dtype", [1]]]}).encode(), b"1"],
+    [json.dumps({**HEADER, "arrays": [["a", "<f8", [2]]]}).encode(), b"1"],
+]
+
+
+@pytest.mark.parametrize("frames", GARBAGE, ids=lambda frames: repr(frames)[:40])
+def test_garbage_is_refused(frames):
     with pytest.raises(ValueError):
-        decode([b"\x80\x01"])
+        decode(frames)
 
 
 @given(st.text(max_size=8), st.dictionaries(st.text(max_size=5), JSON, max_size=3), ARRAYS)

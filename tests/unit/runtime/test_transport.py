@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 import zmq
 
-from labctl.bus import Message, decode
+from labctl.bus import Message, decode, encode
 from labctl.runtime.transport import PREVIEWS, Mailroom, endpoint
 
 PICTURE = np.zeros((240, 320, 3), np.uint8)
@@ -34,3 +35,25 @@ def test_previews_that_nobody_takes_are_dropped_and_never_gathered(tmp_path: Pat
         camera.close()
     assert len(numbers) < 50, "hardly more than its share was kept for it"
     assert numbers == sorted(numbers)
+
+
+def test_what_is_no_message_is_refused_in_one_line_and_the_next_message_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Mailroom(tmp_path, ("run",), (), ())
+    context = zmq.Context()
+    console = context.socket(zmq.DEALER)
+    console.connect(endpoint(tmp_path, "run.in"))
+    try:
+        for frames in ([b"\x80"], [b'{"to": "run"}'], encode(Message("run", "command", {"verb": "look"}, sender="c"))):
+            console.send_multipart(frames)
+        arrived: list[Message] = []
+        while not arrived:
+            assert run.poller.poll(10_000), "nothing came"
+            arrived += run.receive()
+    finally:
+        context.destroy(linger=0)
+        run.close()
+    assert [(message.kind, message.body) for message in arrived] == [("command", {"verb": "look"})]
+    refused = capsys.readouterr().err.splitlines()
+    assert len(refused) == 2 and all(line.startswith("run: refused: ") for line in refused)
