@@ -1,6 +1,6 @@
 """Read an operations table from CSV or Parquet.
 
-Opens files and names lines; what a row may say is decided in `table.py`.
+Opens files and names lines; what a row may hold is decided in `table.py`.
 """
 
 from __future__ import annotations

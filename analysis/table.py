@@ -1,6 +1,6 @@
 """The operations table as arrays: one row per timed operation, checked against every rule of the interface.
 
-Knows no statistics, opens no file (`reading.py` does) and never repairs a row: a wrong one is refused.
+Computes no statistics, opens no file (`reading.py` does) and never repairs a row: a wrong one is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OPTIONAL = (
     *("operator", "tote_side", "camera_side", "axis", "void", "interventions"),
 )
 STAGED = ("session", "condition", "operator", "tote_side", "camera_side")
-"""What an episode says of its staging, where the table says it."""
+"""What the table holds of an episode's staging, "" where it has none."""
 SUCCESS, CENSORED, GHOST = 0, 1, 2
 KINDS = {"success": SUCCESS, "censored": CENSORED, "ghost": GHOST}
 WRONG_END = "wrong_end"
@@ -34,7 +34,7 @@ NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Episode:
-    """What is said once per episode; times in nanoseconds, `UNKNOWN` where the table is silent."""
+    """What is the same in all rows of an episode; times in nanoseconds, `UNKNOWN` where the table has nothing."""
 
     name: str
     arm: str
@@ -102,7 +102,7 @@ def check_columns(names: Sequence[str], where: str, *, extra: bool = False) -> N
 def table_from_rows(
     rows: Iterable[Mapping[str, object]], *, source: str = "table", first_line: int = 1, extra: bool = False
 ) -> Table:
-    """Check rows (text or numbers, None or "" for empty) and lay them out; row i is said to be line `first_line + i`.
+    """Check rows (text or numbers, None or "" for empty) and lay them out; row i counts as line `first_line + i`.
 
     Raises `TableError` naming `source:line`, the value found, what is allowed and what to do.
     """
@@ -124,19 +124,19 @@ def table_from_lines(lines: Iterable[tuple[int, Mapping[str, object]]], source: 
     cause: list[str] = []
     for line, row in lines:
         where = f"{source}:{line}"
-        said = _episode(row, where, line)
-        if said.name not in index:
-            index[said.name] = len(episodes)
-            episodes.append(said)
+        stated = _episode(row, where, line)
+        if stated.name not in index:
+            index[stated.name] = len(episodes)
+            episodes.append(stated)
         else:
-            _same(episodes[index[said.name]], said, where)
-        if said.name in tails:
-            found = f"episode {said.name!r} goes on after its censored row (line {tails[said.name]})"
+            _same(episodes[index[stated.name]], stated, where)
+        if stated.name in tails:
+            found = f"episode {stated.name!r} goes on after its censored row (line {tails[stated.name]})"
             raise TableError(where, f"{found}; at most one censored row is allowed and it is the last")
         code = _kind(row, where)
         if code == CENSORED:
-            tails[said.name] = line
-        episode.append(index[said.name])
+            tails[stated.name] = line
+        episode.append(index[stated.name])
         kind.append(code)
         time_ns.append(_time(row.get("time_s"), "time_s", where, may_be_empty=code == GHOST))
         cause.append(_text(row.get("cause")))
@@ -170,14 +170,14 @@ def _episode(row: Mapping[str, object], where: str, line: int) -> Episode:
     )
 
 
-def _same(first: Episode, said: Episode, where: str) -> None:
+def _same(first: Episode, stated: Episode, where: str) -> None:
     for name in ("arm", "object", "block", "items_staged", "end_ns", "budget_ns", "void", *STAGED, "interventions"):
-        a, b = getattr(first, name), getattr(said, name)
+        a, b = getattr(first, name), getattr(stated, name)
         if a != b:
             column = {"end_ns": "end_s", "budget_ns": "budget_s"}.get(name, name)
             if column != name:
                 a, b = (("empty" if v == UNKNOWN else v / NS) for v in (a, b))
-            problem = f"episode {said.name!r} has {column} {b!r} here and {a!r} in line {first.line}"
+            problem = f"episode {stated.name!r} has {column} {b!r} here and {a!r} in line {first.line}"
             raise TableError(where, f"{problem}; an episode has one {column}: correct one or rename the episode")
 
 

@@ -1,6 +1,6 @@
 """Two arms' success counts compared: which test and interval fit the design, and the result as one plain object.
 
-May not: say in words what it means (`sentences` does), or print.
+May not: put into words what it means (`sentences` does), or print.
 """
 
 from __future__ import annotations

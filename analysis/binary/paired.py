@@ -1,6 +1,6 @@
 """Two rates from paired trials: exact and mid-p McNemar tests, Tango's interval for the difference.
 
-May not: know which arm is which; b pairs succeeded with the first only, c with the second only.
+May not: depend on which arm is which; b pairs succeeded with the first only, c with the second only.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ INTERVALS = {"independent": "Newcombe", "paired": "Tango", "stratified": "Mantel
 
 
 def sentences(found: Mapping[str, Any], first: str = "the first", second: str = "the second") -> list[str]:
-    """What may be said of a comparison of `compare`, most important first."""
+    """The sentences on a comparison of `compare`, most important first."""
     return [_claim(found, first, second), _evidence(found), *_limits(found, first, second), _premise(found)]
 
 
@@ -91,9 +91,9 @@ def _limits(found: Mapping[str, Any], first: str, second: str) -> list[str]:
     out = []
     resolved = found["verdict"] != "not resolved at this N"
     if found["ci"] is not None and resolved == (found["ci"][0] < 0 < found["ci"][1]):
-        said = "includes" if resolved else "excludes"
+        relation = "includes" if resolved else "excludes"
         out.append(
-            f"The interval ({INTERVALS[found['design']]}) {said} 0, by another method than the test: borderline."
+            f"The interval ({INTERVALS[found['design']]}) {relation} 0, by another method than the test: borderline."
         )
     if found["design"] == "paired":
         b, c = found["discordant"]

@@ -1,6 +1,6 @@
 """Two rates from independent trials: Boschloo's test and Newcombe's interval; over strata, Cochran–Mantel–Haenszel.
 
-May not: know pairs (`paired` does), or read files. Counts come as (successes, trials), first arm first.
+May not: handle pairs (`paired` does), or read files. Counts come as (successes, trials), first arm first.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Adaptability: what an arm moves after the instruction was switched in mid-episode, and how soon.
 
-May not: know a campaign, count an episode whose controller did not take the switch, or claim that a switch caused
+May not: read a campaign, count an episode whose controller did not take the switch, or claim that a switch caused
 anything: what comes after it is also later.
 
 After NEBULA's success under switches. A switch's stretch goes from when the controller took it to the next switch or

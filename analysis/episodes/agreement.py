@@ -37,7 +37,7 @@ class Agreement(Result):
 class BlindingIndex(Result):
     """Bang's index per arm: 0 is guessing at random, 1 is knowing, below 0 is guessing another; 95 % interval.
 
-    `said` counts guesses, `unknown` the answers "don't know", which count as neither right nor wrong.
+    `said` counts the answers given, `unknown` the answers "don't know", which count as neither right nor wrong.
     """
 
     arm: str

@@ -92,8 +92,8 @@ def spatial(table: Table, seed: int = 0, perm: int = 9999) -> Spatial | None:
     """Completion and items moved by configuration; None where the table names no side (a swap moved one policy of the
     paper by 22 points)."""
     cells = cells_of(table)
-    told = {k: [table.episodes[i] for i in found] for k, found in table.cells().items()}
-    where = {k: [(e.tote_side, e.camera_side) for e in episodes] for k, episodes in told.items()}
+    members = {k: [table.episodes[i] for i in found] for k, found in table.cells().items()}
+    where = {k: [(e.tote_side, e.camera_side) for e in episodes] for k, episodes in members.items()}
     named = sorted({pair for pairs in where.values() for pair in pairs if all(pair)})
     if not named:
         return None
@@ -141,12 +141,7 @@ def trend(table: Table, arm: str, tau_ns: int, seed: int = 0, perm: int = 9999) 
     x = order - sum(np.where(np.isin(order, g), order[g].mean(), 0.0) for g in groups)
     spread = float((x**2).sum())
     found = float((x * value).sum())
-    key = stream_key(seed, "trend", arm)
-    shuffled = np.empty((perm, len(met)))
-    words = hashes(key, range(perm), range(len(met)))
-    for g in groups:
-        shuffled[:, g] = value[g][np.argsort(words[:, g], axis=1, kind="stable")]
-    p = _p(np.abs(shuffled @ x), abs(found))
+    p = _p(np.abs(_shuffled(value, groups, stream_key(seed, "trend", arm), perm) @ x), abs(found))
     known = spread > 0 and value.max() > value.min()
     return Trend(
         arm, order, tuple(m[1] for m in met), tuple(m[2] for m in met), value,
@@ -175,14 +170,20 @@ def sessions(table: Table, arm: str, seed: int = 0, perm: int = 9999) -> Session
         """Between-session sum of squares [R] of values [R, episodes]."""
         return ((values @ members.T) ** 2 / members.sum(axis=1)).sum(axis=1)
 
-    words = hashes(stream_key(seed, "sessions", arm), range(perm), range(len(share)))
-    shuffled = np.empty((perm, len(share)))
-    for o in sorted(set(objects)):
-        g = np.flatnonzero(obj == o)
-        shuffled[:, g] = centred[g][np.argsort(words[:, g], axis=1, kind="stable")]
+    groups = [np.flatnonzero(obj == o) for o in sorted(set(objects))]
+    shuffled = _shuffled(centred, groups, stream_key(seed, "sessions", arm), perm)
     p = _p(spread(shuffled), float(spread(centred[None, :])[0]))
     counts = members.sum(axis=1).astype(int)
     return Sessions(arm, tuple(order), tuple(counts.tolist()), tuple(((members @ share) / counts).tolist()), p)
+
+
+def _shuffled(values: Floats, groups: Sequence[np.ndarray], key: np.uint64, perm: int) -> Floats:
+    """The values in random order within each group [perm, len(values)]; `groups` holds the places of each."""
+    out = np.empty((perm, len(values)))
+    words = hashes(key, range(perm), range(len(values)))
+    for g in groups:
+        out[:, g] = values[g][np.argsort(words[:, g], axis=1, kind="stable")]
+    return out
 
 
 def _sides(arm: str, cells: Sequence[Cell], where: Sequence[Sequence[tuple[str, str]]], seed: int, perm: int) -> Sides:
@@ -195,15 +196,12 @@ def _sides(arm: str, cells: Sequence[Cell], where: Sequence[Sequence[tuple[str, 
     ]
     met = [(p, s) for p, s in zip(parts, same, strict=True) if p]
     kept = [[part for p, s in met if (part := _matching(p, (s == side).tolist()))] for side in (True, False)]
-    if not all(kept):
-        same_side, opposite = (_completion(k) if k else None for k in kept)
+    same_side, opposite = (_completion(k) if k else None for k in kept)
+    if not all(kept) or any((p.staged == UNKNOWN).any() for p, _ in met):
         return Sides(arm, same_side, opposite, None, None, None)
-    same_side, opposite = (_completion(k) for k in kept)
     shares = [moved_share(k)[0] for k in kept]
     flags = np.concatenate([s for _, s in met])
     moved, staged = (np.concatenate([getattr(p, name) for p, _ in met]).astype(float) for name in ("moved", "staged"))
-    if (staged == UNKNOWN).any():
-        return Sides(arm, same_side, opposite, None, None, None)
     ends = list(itertools.accumulate((p.episodes for p, _ in met), initial=0))
     strata = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
     labels = random_swaps(

@@ -1,6 +1,6 @@
 """How arms fail: shares by cause, and throughput against time between failures as the time allowed is swept.
 
-May not: say why a cause occurred; causes are the table's own words.
+May not: explain why a cause occurred; causes are the table's own words.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def failure_modes(cells: Sequence[Cell]) -> FailureModes:
     touched: dict[str, int] = {}
     for c in cells:
         unnamed = np.where(c.kind == GHOST, LOST, np.where(c.kind == CENSORED, TIMED_OUT, ""))
-        said = np.array([cause or default for cause, default in zip(c.cause, unnamed, strict=True)])
-        failed = (c.kind != SUCCESS) & (said != WRONG_END)
-        for cause in sorted(set(said[failed].tolist())):
-            here = failed & (said == cause)
+        causes = np.array([cause or default for cause, default in zip(c.cause, unnamed, strict=True)])
+        failed = (c.kind != SUCCESS) & (causes != WRONG_END)
+        for cause in sorted(set(causes[failed].tolist())):
+            here = failed & (causes == cause)
             counts[cause] = counts.get(cause, 0) + int(here.sum())
             touched[cause] = touched.get(cause, 0) + len(np.unique(c.durations.episode[here]))
     operations, episodes = sum(len(c.kind) for c in cells), sum(c.episodes for c in cells)

@@ -195,7 +195,7 @@ NOT_RESOLVED = "not resolved at this N"
 
 @dataclass(frozen=True)
 class CampaignTable:
-    """One campaign as its lab tells it: rows of its operations table, and the kind of its episodes."""
+    """One campaign as its lab exports it: rows of its operations table, and the kind of its episodes."""
 
     name: str
     rows: Sequence[Mapping[str, Any]]
@@ -244,9 +244,9 @@ def linked_pairs(
     adjusted = holm({key: pair.p for key, pair in found.items() if pair.p is not None})
     pairs = [_pair(pair, adjusted.get(key), alpha) for key, pair in found.items()]
     lost = [arm for arm in anchors if arm not in met]
-    said = [f"anchor {arm} has no scored episode in one of the campaigns and is left out" for arm in lost]
-    said += [f"not compared: {error}" for error in refused]
-    said += [text for pair in found.values() for text in pair.warnings]
+    warnings = [f"anchor {arm} has no scored episode in one of the campaigns and is left out" for arm in lost]
+    warnings += [f"not compared: {error}" for error in refused]
+    warnings += [text for pair in found.values() for text in pair.warnings]
     return {
         "schema": SCHEMA,
         "campaigns": [one.name, two.name],
@@ -254,7 +254,7 @@ def linked_pairs(
         "alpha": alpha,
         "anchors": met,
         "pairs": pairs,
-        "warnings": list(dict.fromkeys(said)),
+        "warnings": list(dict.fromkeys(warnings)),
     }
 
 

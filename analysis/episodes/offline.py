@@ -1,6 +1,6 @@
-"""The static pre-screen's numbers: how far a policy's answer lies from what the human did, and whether that tells.
+"""The static pre-screen's numbers: how far a policy's answer lies from what the human did, and whether that predicts.
 
-May not: ask a policy, read a recording, or be taken for a result: nothing moved.
+May not: query a policy, read a recording, or be taken for a result: nothing moved.
 
 After StaticEmbodiedBench: score 100 · clip(-log10(d) / 3, 0, 1) with d in metres, so 1 mm or less is 100 and 1 m or
 more is 0; agreement with the robot is Pearson's correlation over tasks.
@@ -51,7 +51,7 @@ class Agreement(Result):
 
 
 def agreement(static: Mapping[str, float], real: Mapping[str, float], *, boot: int = 2000, seed: int = 0) -> Agreement:
-    """Over the tasks that both know, by name."""
+    """Over the tasks that both have, by name."""
     shared = sorted(set(static) & set(real))
     x, y = (np.array([scores[task] for task in shared], dtype=float) for scores in (static, real))
     if len(shared) < LEAST_TASKS:
@@ -96,5 +96,5 @@ def summary(policy: str, frames: Sequence[Mapping[str, Any]], real: Mapping[str,
         )
     static = {entry["object"]: entry["score"] for entry in objects}
     overall = sum(static.values()) / len(static) if static else None
-    told = None if real is None else agreement(static, real).as_dict()
-    return {"policy": policy, "score": overall, "objects": objects, "agreement": told}
+    correlated = None if real is None else agreement(static, real).as_dict()
+    return {"policy": policy, "score": overall, "objects": objects, "agreement": correlated}

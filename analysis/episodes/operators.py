@@ -87,15 +87,15 @@ def people(table: Table, reference: str | None) -> People | None:
         total = None if (staged == UNKNOWN).any() else int(staged.sum())
         speed = _per_hour(moved, end_ns)
         made.append(Operator(name, len(moved), len(sessions), int(moved.sum()), total, share, share_ci, *speed))
-    told = [table.episodes[i] for i in own]
-    who = [(e.operator, e.object) for e in told]
-    when = [(e.operator, e.object, e.session) for e in told]
-    many = any(one.sessions > 1 for one in made) and all(e.session for e in told)
+    members = [table.episodes[i] for i in own]
+    who = [(e.operator, e.object) for e in members]
+    when = [(e.operator, e.object, e.session) for e in members]
+    many = any(one.sessions > 1 for one in made) and all(e.session for e in members)
     return People(
         str(reference),
         tuple(made),
-        slope(_places([e.operator for e in told]), rate[own], who),
-        slope(_places([(e.operator, e.session) for e in told]), rate[own], when) if many else None,
+        slope(_places([e.operator for e in members]), rate[own], who),
+        slope(_places([(e.operator, e.session) for e in members]), rate[own], when) if many else None,
     )
 
 

@@ -74,7 +74,7 @@ def rmst_by_operation(cell: Cell, tau_ns: int) -> ByOperation:
 def truncated(cell: Cell, budget_ns: int) -> Cell:
     """The cell as if every episode had been stopped at `budget_ns` after go.
 
-    Raises ValueError for a lost item without a time: it cannot be said whether it was lost before then.
+    Raises ValueError for a lost item without a time: it is unknown whether it was lost before then.
     """
     ghost = cell.kind == GHOST
     if (cell.ghost_ns[ghost] == UNKNOWN).any():
@@ -112,7 +112,7 @@ def truncated(cell: Cell, budget_ns: int) -> Cell:
 
 
 def to_common_budget(cells: Mapping[Key, Cell]) -> tuple[dict[Key, Cell], str | None]:
-    """All arms cut to the shortest budget of each object, and the sentence that says so; None where nothing was cut.
+    """All arms cut to the shortest budget of each object, and the sentence that states it; None where nothing was cut.
 
     The only way to compare arms that had unequal budgets (facts §4.4). Raises ValueError where a budget is not stated.
     """
@@ -122,8 +122,8 @@ def to_common_budget(cells: Mapping[Key, Cell]) -> tuple[dict[Key, Cell], str | 
     least = {o: min(int(c.budget_ns.min()) for (_, p), c in cells.items() if p == o) for _, o in cells}
     longer = sorted({o for (_, o), c in cells.items() if (c.budget_ns != least[o]).any()})
     out = {k: truncated(c, least[k[1]]) if k[1] in longer else c for k, c in cells.items()}
-    said = ", ".join(f"{least[o] / NS:g} s at {o}" for o in longer)
-    return out, f"every arm was cut to the shortest budget: {said}" if longer else None
+    cut = ", ".join(f"{least[o] / NS:g} s at {o}" for o in longer)
+    return out, f"every arm was cut to the shortest budget: {cut}" if longer else None
 
 
 def voids_as_no_success(table: Table) -> Table:

@@ -1,6 +1,6 @@
 """Stress measures of an arm from its recorded traces: how often it was asked, how late it acted, how smoothly.
 
-May not: read a trace store, know a campaign, or be shown before unblinding: timing tells arms apart.
+May not: read a trace store or a campaign, or be shown before unblinding: timing tells arms apart.
 
 After NEBULA: inference frequency, latency from observation to command, stability exp(-mean |a_t - a_(t-1)|). An episode
 is one value; an arm's is the mean of its episodes, with a t interval over episodes, since questions and samples of one
@@ -77,7 +77,7 @@ def stability(roughness: float) -> float:
 
 
 def episode_stress(traces: Traces, *, rate_hz: float = RATE_HZ) -> dict[str, Any]:
-    """The measures of one episode; None where its traces cannot say. latency_s is the mean over its used answers."""
+    """The measures of one episode; None where its traces hold too little. latency_s is the mean over used answers."""
     waited = latencies_s(traces.capture_ns, traces.first_ns)
     rough = roughness_rad(traces.sent_ns, traces.sent, traces.go_ns, traces.end_ns, rate_hz=rate_hz)
     return {
@@ -96,7 +96,7 @@ def episode_stress(traces: Traces, *, rate_hz: float = RATE_HZ) -> dict[str, Any
 def arm_stress(episodes: Sequence[Mapping[str, Any]], arms: Sequence[str]) -> list[dict[str, Any]]:
     """One entry per arm with an episode. Each measure is {value, ci, episodes}: the mean of the episodes that have it
     and its 95 % t interval, on the log scale for frequency and latency; stability is exp of the negative mean
-    roughness, and its interval that of the roughness turned round. `value` is None where no episode can say, `ci`
+    roughness, and its interval that of the roughness turned round. `value` is None where no episode has one, `ci`
     below two episodes.
     """
     found = []

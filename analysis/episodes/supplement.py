@@ -41,8 +41,8 @@ def supplement(table: Table, result: AnalysisResult, *, perm: int = 9999, alpha:
     cells, reference = cells_of(table), result.get("reference")
     tau_ns, seed = round(float(result["tau"]) * NS), int(result["seed"])
     order = [a["arm"] for a in sorted(result["arms"], key=lambda a: a["rmst"] or 0.0)]
-    told = {(p["a"], p["b"]) for p in result["pairs"] if p["p_holm"] is not None and p["p_holm"] <= alpha}
-    letters = compact_letters(order, told)
+    resolved = {(p["a"], p["b"]) for p in result["pairs"] if p["p_holm"] is not None and p["p_holm"] <= alpha}
+    letters = compact_letters(order, resolved)
     found = {
         "schema": SCHEMA,
         "cells": [_cell(c, cells.get((reference or "", c.object)), tau_ns, seed) for c in cells.values()],

@@ -1,6 +1,6 @@
 """The answer of `labctl power` for times as one plain object: what was assumed, power per size, N, what is resolvable.
 
-May not: print, or know a protocol file; it is told numbers.
+May not: print, or read a protocol file; it is given numbers.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def arms_from_rmst(
 def arms_from_pilot(table: Table, tau_s: float, items: int | None, budget_s: float | None) -> tuple[Arm, ...]:
     """Arms fitted to a pilot's operations table, each at the objects all of them have met.
 
-    Items and budget are the table's where they are not given. Raises QuestionError where the table cannot say.
+    Items and budget are the table's where they are not given. Raises QuestionError where the table has no single value.
     """
     cells = cells_of(table)
     names = sorted({arm for arm, _ in cells})

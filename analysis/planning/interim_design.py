@@ -1,6 +1,6 @@
 """What a design of so many blocks can resolve at best, before anything is drawn: p-values, intervals, effects, looks.
 
-May not: know a protocol's names, or promise power for times without a model (`simulation` has one).
+May not: handle a protocol's names, or promise power for times without a model (`simulation` has one).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def resolution(
     """What `blocks` blocks of `policies` policies (and a person) can resolve, one pair of arms at a time.
 
     Human against policy is a family of its own, so Holm's correction counts the larger of the two families; effects
-    are those found with 80 % power at its strictest step. Each look of a sequential plan says whether it can stop.
+    are those found with 80 % power at its strictest step. Each look of a sequential plan has whether it can stop.
     """
     family = max(policies * (policies - 1) // 2, policies if human else 0, 1)
     step = alpha / family

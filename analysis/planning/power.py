@@ -1,6 +1,6 @@
 """Sample size and power for success rates: exact by enumeration wherever the outcomes can be listed, else by formula.
 
-May not: know episodes or times (`simulation` does), or print. Rates, differences and widths are fractions.
+May not: handle episodes or times (`simulation` does), or print. Rates, differences and widths are fractions.
 """
 
 from __future__ import annotations

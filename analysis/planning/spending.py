@@ -103,7 +103,7 @@ def planned_look(planned: Sequence[Look], complete: int) -> Look | None:
 def standing(planned: Sequence[Look], complete: int) -> tuple[float, str]:
     """The level to judge by after `complete` blocks, and the sentence a report must carry.
 
-    What was not a planned look is held to the strictest level of the plan, and says so.
+    What was not a planned look is held to the strictest level of the plan, and the sentence states it.
     """
     look, total = planned_look(planned, complete), planned[-1].blocks
     if look is not None:

@@ -21,7 +21,7 @@ def words(key: str) -> str:
 
 
 def flow_table(result: AnalysisResult, lab: Lab) -> Table | None:
-    """What became of the trials of every arm; None when the lab did not say."""
+    """What became of the trials of every arm; None where the lab has no record of it."""
     by_arm = (lab.get("flow") or {}).get("by_arm") or {}
     if not by_arm:
         return None

@@ -56,7 +56,7 @@ def objects_of(result: AnalysisResult) -> list[str]:
 
 
 def items(result: AnalysisResult, arm: str) -> tuple[int | None, int | None]:
-    """Items (moved, staged) of an arm over its cells; None where a cell cannot say."""
+    """Items (moved, staged) of an arm over its cells; None where a cell has none."""
     cells = [cell for cell in result.get("cells") or [] if cell["arm"] == arm]
     return _total([cell.get("items_moved") for cell in cells]), _total([cell.get("items_staged") for cell in cells])
 
@@ -68,7 +68,7 @@ def _total(values: Sequence[T | None]) -> T | None:
 
 
 def per_robot_hour(result: AnalysisResult, arm: str) -> float | None:
-    """Items per robot-hour of an arm: the equal-weight mean of its cells' `uph`; None where a cell cannot say."""
+    """Items per robot-hour of an arm: the equal-weight mean of its cells' `uph`; None where a cell has none."""
     values = [cell.get("uph") for cell in result.get("cells") or [] if cell["arm"] == arm]
     total = _total(values)
     return None if total is None else total / len(values)

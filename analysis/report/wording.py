@@ -27,7 +27,7 @@ class Claim:
 
 
 def standing(pair: PairResult, rmst: Mapping[str, float | None], *, alpha: float) -> Standing:
-    """What may be said of a pair: a direction only for verdict "better" with p_holm <= alpha and two different RMSTs.
+    """How firmly a pair stands: a direction only for verdict "better" with p_holm <= alpha and two different RMSTs.
 
     `rmst` maps arm to macro RMST in seconds; the direction comes from it, never from the sign of a KS statistic
     (PhAIL, arXiv 2605.29710). Where the mean log RMST ratio points the other way, the pair is not ranked.

@@ -1,6 +1,6 @@
 """Simultaneous 95 % bands for success curves: constant width, whole episodes drawn anew within each cell.
 
-May not: draw a band around a curve it cannot reproduce from the rows; such a cell gets none, and the note says so.
+May not: draw a band around a curve it cannot reproduce from the rows; such a cell gets none, and the note names it.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ def _cell(table: Table, key: tuple[str, str], episodes: tuple[int, ...], rows: l
     taken = np.concatenate([rows[e] for e in episodes])
     kind, time = table.kind[taken], table.time_ns[taken]
     local = np.repeat(np.arange(len(episodes)), [len(rows[e]) for e in episodes])
-    said = [table.episodes[e] for e in episodes]
-    budget = np.array([e.budget_ns for e in said])
+    members = [table.episodes[e] for e in episodes]
+    budget = np.array([e.budget_ns for e in members])
     walked = np.bincount(local, np.where(kind == SUCCESS, time, 0), len(episodes)).astype(np.int64)
     cause = tuple(table.cause[r] for r in taken)
     tail = kind == CENSORED
@@ -71,20 +71,20 @@ def _cell(table: Table, key: tuple[str, str], episodes: tuple[int, ...], rows: l
         kind,
         cause,
         np.where(kind == GHOST, time, UNKNOWN),
-        tuple(e.block for e in said),
+        tuple(e.block for e in members),
         np.bincount(local[kind == SUCCESS], minlength=len(episodes)),
-        np.array([e.items_staged for e in said]),
-        _ends(said_end=np.array([e.end_ns for e in said]), walked=walked, kind=kind, time=time, local=local),
+        np.array([e.items_staged for e in members]),
+        _ends(stated=np.array([e.end_ns for e in members]), walked=walked, kind=kind, time=time, local=local),
         budget,
         int(early.sum()),
         int((futile & (budget[local] == UNKNOWN)).sum()),
-        np.array([e.interventions for e in said]),
+        np.array([e.interventions for e in members]),
     )
 
 
-def _ends(said_end: Ints, walked: Ints, kind: np.ndarray, time: Ints, local: Ints) -> Ints:
+def _ends(stated: Ints, walked: Ints, kind: np.ndarray, time: Ints, local: Ints) -> Ints:
     """`end_s`, or else successes plus the time of a last row that is not one; unknown after a ghost without time."""
-    last = np.searchsorted(local, np.arange(len(said_end)), side="right") - 1
+    last = np.searchsorted(local, np.arange(len(stated)), side="right") - 1
     tail = np.where(kind[last] == SUCCESS, 0, time[last])
     derived = np.where(tail == UNKNOWN, UNKNOWN, walked + tail)
-    return np.where(said_end != UNKNOWN, said_end, derived)
+    return np.where(stated != UNKNOWN, stated, derived)

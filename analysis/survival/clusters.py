@@ -61,8 +61,7 @@ def clusters(cells: Mapping[Key, Cell], tau_ns: int, seed: int) -> list[Cluster]
             members = [cells[a, obj] for a in group]
             names = sorted(set().union(*(c.blocks for c in members)))
             if len(names) > 1 and all(blocks_of(c) for c in members):
-                number = {name: i for i, name in enumerate(names)}
-                out.append(_together(members, number, tau_ns, stream_key(seed, "blocks", obj, *group)))
+                out.append(_together(members, names, tau_ns, stream_key(seed, "blocks", obj, *group)))
             else:
                 out += [_alone(c, c.durations, tau_ns, seed) for c in members]
     return out
@@ -101,15 +100,20 @@ def _alone(cell: Cell, durations: Durations, tau_ns: int, seed: int) -> Cluster:
     return Cluster((key,), event_order([durations], tau_ns), draw, (durations.episodes,), False)
 
 
-def _together(members: Sequence[Cell], number: Mapping[str, int], tau_ns: int, key: np.uint64) -> Cluster:
-    durations, held = [], []
-    for c in members:
-        block = np.array([number[name] for name in c.blocks])
-        durations.append(Durations(c.durations.time_ns, c.durations.event, block[c.durations.episode], len(number)))
-        held.append(len(set(c.blocks)))
-    walk = event_order(durations, tau_ns, shared=True)
-    draw = Redraw((key,), (len(number),))
-    return Cluster(tuple((c.arm, c.object) for c in members), walk, draw, tuple(held), True)
+def _together(members: Sequence[Cell], names: Sequence[str], tau_ns: int, key: np.uint64) -> Cluster:
+    walk, draw = event_order(by_block(members, names), tau_ns, shared=True), Redraw((key,), (len(names),))
+    held = tuple(len(set(c.blocks)) for c in members)
+    return Cluster(tuple((c.arm, c.object) for c in members), walk, draw, held, True)
+
+
+def by_block(members: Iterable[Cell], names: Sequence[str]) -> list[Durations]:
+    """The operations of each cell with its blocks as units; `names` [blocks] are sorted."""
+    return [
+        Durations(
+            c.durations.time_ns, c.durations.event, np.searchsorted(names, c.blocks)[c.durations.episode], len(names)
+        )
+        for c in members
+    ]
 
 
 def blocks_of(cell: Cell) -> set[str]:

@@ -1,6 +1,6 @@
 """Kaplan–Meier and what is read off it, for one sample of clustered operations.
 
-May not: know arms or tables, or resample; `kernel.py` computes the same for any number of replicates. Times are whole
+May not: handle arms or tables, or resample; `kernel.py` computes the same for any number of replicates. Times are whole
 nanoseconds, so that near ties (0.1 + 0.2 and 0.3) are ties; an event and a censored row at one instant count as if the
 event came first.
 """

@@ -62,7 +62,7 @@ def incidence(cell: Cell, tau_ns: int) -> Incidence | None:
     if (time < since).any():
         return None
     time = time - since
-    said = np.array([c or UNNAMED for c in cell.cause])
+    named = np.array([c or UNNAMED for c in cell.cause])
     success = cell.kind == SUCCESS
     grid = np.unique(time[(success | ghost) & (time <= tau_ns)])
     once = np.ones(len(time))
@@ -73,14 +73,14 @@ def incidence(cell: Cell, tau_ns: int) -> Incidence | None:
         return np.cumsum(before * totals(time, which, once, grid)[1] / at_risk)
 
     done = rising(success)
-    causes = {str(name): rising(ghost & (said == name)) for name in sorted(set(said[ghost].tolist()))}
+    causes = {str(name): rising(ghost & (named == name)) for name in sorted(set(named[ghost].tolist()))}
     value = float(rmst(1.0 - done[None, :], grid, tau_ns)[0])
     still_open = np.maximum(1.0 - done - sum(causes.values(), np.zeros(len(grid))), 0.0)
     return Incidence(grid / NS, done, causes, still_open, value)
 
 
 INTERVENTIONS = ("safety_stop", "intervention", "assist", "e_stop", "estop")
-"""Causes that say a person touched the robot or stopped it for safety."""
+"""Causes by which a person touched the robot or stopped it for safety."""
 
 
 def cell_row(cell: Cell, found: Estimate, tau_ns: int) -> CellResult:
@@ -143,16 +143,16 @@ def items_per_hour_paper(cell: Cell) -> float | None:
 def intervention_rate(cells: Sequence[Cell], *, named: bool = True) -> float | None:
     """Share of episodes, void ones left out, that a person touched or a stop for safety ended.
 
-    Touches are those of the column `interventions`; where an episode leaves it empty, the causes named have to tell,
+    Touches are those of the column `interventions`; where an episode leaves it empty, the causes named decide,
     and None where an unfinished row of such an episode names none. named: the table names causes at all.
     """
     touched, count = 0, 0
     for cell in cells:
-        said = np.array([cause.lower().replace(" ", "_").replace("-", "_") for cause in cell.cause])
+        causes = np.array([cause.lower().replace(" ", "_").replace("-", "_") for cause in cell.cause])
         silent = (cell.interventions == UNKNOWN)[cell.durations.episode]
-        if ((cell.kind != SUCCESS) & (said == "") & silent).any() or (silent.any() and not named):
+        if ((cell.kind != SUCCESS) & (causes == "") & silent).any() or (silent.any() and not named):
             return None
-        by_cause = np.isin(np.arange(cell.episodes), cell.durations.episode[np.isin(said, INTERVENTIONS)])
+        by_cause = np.isin(np.arange(cell.episodes), cell.durations.episode[np.isin(causes, INTERVENTIONS)])
         touched += int((by_cause | (cell.interventions > 0)).sum())
         count += cell.episodes
     return touched / count

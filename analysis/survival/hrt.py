@@ -46,7 +46,7 @@ def rmst(found: Replicates, keys: Sequence[Key], paper: Mapping[Key, Floats], ta
     studentised = bootstrap_t(value, se, values, ses, LOG) if twin else None
     if studentised:
         studentised = (studentised[0], min(studentised[1], tau_s))
-    return _estimate(value, se, studentised, twin, percentile(np.mean([paper[k] for k in keys], axis=0)), "logit-t")
+    return estimate(value, se, studentised, twin, "logit-t", percentile(np.mean([paper[k] for k in keys], axis=0)))
 
 
 def hrt(found: Replicates, reference: Sequence[Key], arm: Sequence[Key], paper: Mapping[Key, Floats]) -> Estimate:
@@ -67,7 +67,7 @@ def hrt(found: Replicates, reference: Sequence[Key], arm: Sequence[Key], paper: 
     df = min(sum(found.held[k] - 1 for k in side) for side in (reference, arm))
     twin = t_interval(value, se, df, LOG)
     studentised = bootstrap_t(value, se, values, np.sqrt(np.maximum(variances, 0.0)), LOG) if twin else None
-    return _estimate(value, se, studentised, twin, percentile(drawn), "log-t")
+    return estimate(value, se, studentised, twin, "log-t", percentile(drawn))
 
 
 def _ratio(pairs: Sequence[tuple[Key, Key]], value: Mapping, covariance: Mapping) -> tuple:
@@ -83,8 +83,14 @@ def _ratio(pairs: Sequence[tuple[Key, Key]], value: Mapping, covariance: Mapping
     return total / n, variance / n**2
 
 
-def _estimate(
-    value: float, se: float, studentised: Interval | None, twin: Interval | None, paper: Interval | None, second: str
+def estimate(
+    value: float,
+    se: float,
+    studentised: Interval | None,
+    twin: Interval | None,
+    second: str,
+    paper: Interval | None = None,
 ) -> Estimate:
+    """The bootstrap-t interval where there is one, else its deterministic twin, whose method is called `second`."""
     method = "bootstrap-t" if studentised else second if twin else "none"
     return Estimate(value, se, studentised or twin, twin, paper, method)

@@ -1,6 +1,6 @@
 """Intervals from a value, its standard error and its replicates: t on a scale, bootstrap-t on a scale, percentile.
 
-May not: know what is estimated. Scales map the range of an estimate to the whole line, so that no interval leaves it.
+May not: depend on what is estimated. Scales map the range of an estimate to the whole line; no interval leaves it.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ def logit(top: float = 1.0) -> Scale:
 
 
 def t_interval(value: float, se: float, df: float, scale: Scale, level: float = LEVEL) -> Interval | None:
-    """back(to(value) ± t_df · se · slope); None where the sample cannot say: no spread, no degree of freedom, an end
-    of the scale."""
+    """back(to(value) ± t_df · se · slope); None without spread or degree of freedom, or at an end of the scale."""
     centre, spread = _on(scale, value, se)
     if df < 1 or not (math.isfinite(centre) and math.isfinite(spread) and spread > 0):
         return None

@@ -1,7 +1,7 @@
 """One kernel: weights of episodes in, Kaplan–Meier statistics out, for any number of replicates.
 
-`kernel_reference.py` is plain numpy and says what is meant; `kernel_compiled.py` (extra `fast`, numba) walks 16
-replicates at once and agrees to 1e-12. Both take the random numbers of `resample.py`. May not: know arms, tables or
+`kernel_reference.py` is plain numpy and defines what is meant; `kernel_compiled.py` (extra `fast`, numba) walks 16
+replicates at once and agrees to 1e-12. Both take the random numbers of `resample.py`. May not: handle arms, tables or
 tests, nor load numba before the first replicate is needed.
 """
 

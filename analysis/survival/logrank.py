@@ -23,7 +23,7 @@ class Logrank(Result):
 
     `chi2` has the hypergeometric variance (R's survdiff), `chi2_score` the Cox model's (score test of coxph, Breslow),
     `chi2_cluster` the sum over episodes of squared score residuals. Operations of an episode depend on each other, so
-    the first two reject about twice as often as they say (facts §4.1).
+    the first two reject about twice as often as their level (facts §4.1).
     """
 
     chi2: float | None

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell
-from labctl.analysis.survival.clusters import blocks_of
-from labctl.analysis.survival.curves import Durations, Floats, Ints, curve
+from labctl.analysis.survival.clusters import blocks_of, by_block
+from labctl.analysis.survival.curves import Floats, Ints, curve
 from labctl.analysis.survival.event_order import EventOrder, event_order
-from labctl.analysis.survival.hrt import Estimate
+from labctl.analysis.survival.hrt import Estimate, estimate
 from labctl.analysis.survival.intervals import bootstrap_t, logit, t_interval
 from labctl.analysis.survival.kernel import Given, Redraw, order_probability
 from labctl.analysis.survival.resample import stream_key
@@ -41,8 +41,7 @@ def auc(arm: Sequence[Cell], reference: Sequence[Cell], tau_ns: int, seed: int, 
     value, se, values, ses = value / n, math.sqrt(variance) / n, values / n, np.sqrt(variances) / n
     twin = t_interval(value, se, min(df), logit())
     studentised = bootstrap_t(value, se, values, ses, logit()) if twin else None
-    method = "bootstrap-t" if studentised else "logit-t" if twin else "none"
-    return Estimate(value, se, studentised or twin, twin, None, method)
+    return estimate(value, se, studentised, twin, "logit-t")
 
 
 def _pooled_draw(mine: Cell, theirs: Cell, tau_ns: int, seed: int) -> tuple[EventOrder, Redraw, tuple[int, int]]:
@@ -51,18 +50,8 @@ def _pooled_draw(mine: Cell, theirs: Cell, tau_ns: int, seed: int) -> tuple[Even
     shared = blocks[0] & blocks[1]
     names = sorted(blocks[0] | blocks[1])
     if shared and len(names) > 1:
-        number = {name: i for i, name in enumerate(names)}
-        groups = [
-            Durations(
-                c.durations.time_ns,
-                c.durations.event,
-                np.array([number[name] for name in c.blocks])[c.durations.episode],
-                len(names),
-            )
-            for c in (mine, theirs)
-        ]
         draw = Redraw((stream_key(seed, "race blocks", mine.arm, theirs.arm, mine.object),), (len(names),))
-        return event_order(groups, tau_ns, shared=True), draw, (len(blocks[0]), len(blocks[1]))
+        return event_order(by_block((mine, theirs), names), tau_ns, shared=True), draw, (len(blocks[0]), len(blocks[1]))
     keys = [stream_key(seed, "boot", c.arm, c.object) for c in (mine, theirs)]
     draw = Redraw((keys[0], keys[1]), (mine.episodes, theirs.episodes))
     return event_order([mine.durations, theirs.durations], tau_ns), draw, (mine.episodes, theirs.episodes)

@@ -1,6 +1,6 @@
 """The test of the house: swap two arms' labels within block × object, one set of swaps for a family of statistics.
 
-May not: know an estimator: `ks.py` names the statistics, the kernel computes them under any relabelling.
+May not: compute an estimator: `ks.py` names the statistics, the kernel computes them under any relabelling.
 """
 
 from __future__ import annotations

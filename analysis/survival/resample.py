@@ -1,6 +1,6 @@
 """Random replicates as a pure function of (seed, names, replicate, draw): order and threads cannot change them.
 
-May not: hold a generator or any state; knows episodes only as numbers. `kernel_compiled.py` repeats these draws bit
+May not: hold a generator or any state; handles episodes only as numbers. `kernel_compiled.py` repeats these draws bit
 for bit.
 """
 

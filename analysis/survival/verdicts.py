@@ -39,21 +39,21 @@ def verdict(
     opposed: bool = False,
     alpha: float = ALPHA,
 ) -> Verdict | None:
-    """Judge a pair. Each of `favours_a` is above 0 where the first arm did better, None where it cannot be said.
+    """Judge a pair. Each of `favours_a` is above 0 where the first arm did better, None where it is unknown.
 
     Resolved means p_holm <= alpha. Then: depends on object if the arms lead at different objects, each by a p of its
     own (`opposed`); better if every scalar favours the same arm; else different, crossing. None without a p or a
     scalar: such a pair was not tested.
     """
-    said = [s for s in favours_a if s is not None]
-    if p_holm is None or not said:
+    known = [s for s in favours_a if s is not None]
+    if p_holm is None or not known:
         return None
     if p_holm > alpha:
         return Verdict(*arms, OPEN, None, p_holm)
     if opposed:
         return Verdict(*arms, DEPENDS, None, p_holm)
-    if all(s > 0 for s in said) or all(s < 0 for s in said):
-        return Verdict(*arms, BETTER, arms[0] if said[0] > 0 else arms[1], p_holm)
+    if all(s > 0 for s in known) or all(s < 0 for s in known):
+        return Verdict(*arms, BETTER, arms[0] if known[0] > 0 else arms[1], p_holm)
     return Verdict(*arms, CROSSING, None, p_holm)
 
 
