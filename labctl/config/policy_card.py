@@ -61,10 +61,13 @@ Seconds = Annotated[float, Field(gt=0, le=3600)]
 
 
 class Head(Table):
-    """[policy]. `weights` says what the server loads, for the record; `weights_sha256` is their digest, if known."""
+    """[policy]. `dialect` is one of DIALECTS, or X of a driver `policy_X` that a package registers; a driver refuses the
+    card of another one. `weights` says what the server loads, for the record; `weights_sha256` is their digest, if
+    known.
+    """
 
     name: Name
-    dialect: Literal["openpi", "roboarena", "gr00t", "callable"]
+    dialect: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
     weights: str = ""
     weights_sha256: Digest | None = None
     notes: str = ""

@@ -78,7 +78,7 @@ def test_an_action_space_that_is_not_known_is_never_guessed(space: str):
         ("warm_calls = 2", 'starts = "capture"', "starts", "measured at each step"),
         ("warm_calls = 2", "ask_ahead_s = 0.2", "ask_ahead_s", 'needs starts = "capture"'),
         ("ready_s = 180.0", 'gpu = "0"', "[server]", "a server that `start` starts"),
-        ('dialect = "openpi"', 'dialect = "lerobot"', "dialect", "'openpi', 'roboarena', 'gr00t' or 'callable'"),
+        ('dialect = "openpi"', 'dialect = "Open-Pi"', "dialect", "Open-Pi"),
         ('dialect = "openpi"', 'dialect = "roboarena"', "execute", "followed to its end"),
         ('dialect = "openpi"', 'dialect = "gr00t"', 'key = "observation/exterior', "begin with video."),
     ],
