@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.recordings import Recordings
+from support.runs.recordings import Recordings
 
 pytest_plugins = [
     "harness.failures",

@@ -61,7 +61,7 @@ Seconds = Annotated[float, Field(gt=0, le=3600)]
 
 
 class Head(Table):
-    """[policy]. `dialect` is one of DIALECTS, or X of a driver `policy_X` that a package registers; a driver refuses the
+    """[policy]. `dialect` is one of DIALECTS, or X of a driver `policy_X` that a package registers; each refuses the
     card of another one. `weights` says what the server loads, for the record; `weights_sha256` is their digest, if
     known.
     """

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.cells import cell_named
-from support.emulators import Emulators
+from support.robots.cells import cell_named
+from support.robots.emulators import Emulators
 
 from labctl.clock import SECOND, cpu_ns
 from labctl.testing.robot import RobotRig

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from support.calibration import coverage, rejections
-from support.cohorts import LAWS
+from support.statistics.calibration import coverage, rejections
+from support.statistics.cohorts import DISTRIBUTIONS
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.limit(86_400)]
 RUNS = int(os.environ.get("LABCTL_CALIBRATION_RUNS", "10000"))
@@ -37,7 +37,7 @@ def table(columns: dict[str, dict[str, float]]) -> None:
 @pytest.mark.parametrize("name", NULLS)
 def test_type_one(name: str) -> None:
     a, b, law, blocks = NULLS[name]
-    table({name: rejections(a, b, LAWS[law], range(RUNS), blocks=blocks)})
+    table({name: rejections(a, b, DISTRIBUTIONS[law], range(RUNS), blocks=blocks)})
 
 
 @pytest.mark.parametrize("episodes", [10, 20, 35])

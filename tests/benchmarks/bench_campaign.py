@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.campaigns import HUMAN, events_of, make_campaign, policy
+from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
 
 from labctl.clock import SECOND, cpu_ns
 from labctl.core.events import Kind

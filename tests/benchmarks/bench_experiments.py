@@ -13,7 +13,7 @@ from labctl.analysis.planning.experiments import detection_rate
 from labctl.analysis.survival.event_order import event_order
 from labctl.analysis.survival.kernel import Redraw, moments
 from labctl.analysis.survival.resample import stream_key
-from support.cohorts import DISTRIBUTIONS, OBJECTS, POLICIES, TAU_NS, cohort
+from support.statistics.cohorts import DISTRIBUTIONS, OBJECTS, POLICIES, TAU_NS, cohort
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.limit(86_400)]
 SIZES = (5, 10, 15, 20, 25, 30)

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from harness.taken import stolen_s
-from support import barcode
-from support.campaigns import make_campaign, policy
-from support.emulators import Emulator
-from support.live_campaign import CLOCK, children, of_kind, running, wait_for
-from support.machine_load import Neighbours
-from support.mjpeg_farm import PICTURES, farm
+from support.cameras import barcode
+from support.cameras.mjpeg_farm import PICTURES, farm
+from support.machine.machine_load import Neighbours
+from support.robots.emulators import Emulator
+from support.runs.campaigns import make_campaign, policy
+from support.runs.live_campaign import CLOCK, children, of_kind, running, wait_for
 
 from labctl.clock import SECOND
 from labctl.core.events import Kind

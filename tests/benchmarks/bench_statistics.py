@@ -19,7 +19,7 @@ from labctl.analysis.survival.curves import NEVER_NS
 from labctl.analysis.survival.ks import Pair, pair_of, pooled_draw
 from labctl.analysis.survival.permutation import swap_of
 from scipy import stats
-from support.cohorts import OBJECTS, POLICIES, TAU_NS, cohort
+from support.statistics.cohorts import OBJECTS, POLICIES, TAU_NS, cohort
 
 pytestmark = pytest.mark.benchmark
 REPLICATES = 1000

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.mjpeg import MjpegServer
-from support.recorded_videos import write_video
-from support.software_realsense import SoftRealSense
+from support.cameras.mjpeg import MjpegServer
+from support.cameras.recorded_videos import write_video
+from support.cameras.software_realsense import SoftRealSense
 
 from labctl.testing.camera import CameraConformance, CameraRig, LosableCameraConformance
 

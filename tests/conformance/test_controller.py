@@ -7,9 +7,9 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from support.cards import card
-from support.gr00t_servers import FakeGr00t
-from support.policy_servers import FakeServer
+from support.policies.cards import card
+from support.policies.gr00t_servers import FakeGr00t
+from support.policies.policy_servers import FakeServer
 
 from labctl.devices import Controller, load
 from labctl.testing.controller import ControllerConformance
@@ -23,7 +23,10 @@ CONTROLLERS = {
         for skill in ("swift", "steady", "halting", "clumsy", "slow")
     },
     "faults": ("faults", {"driver": "sim_person", "verb": "warm", "fault": "delay"}),
-    "policy_callable": ("policy_callable", {"card": card("callable"), "function": "support.policy_servers:hold"}),
+    "policy_callable": (
+        "policy_callable",
+        {"card": card("callable"), "function": "support.policies.policy_servers:hold"},
+    ),
     **{
         f"policy_{dialect}": (f"policy_{dialect}", {"card": card(dialect), "endpoint": f"{wire}://127.0.0.1:1"})
         for dialect, wire in (("openpi", "ws"), ("roboarena", "ws"), ("gr00t", "tcp"))

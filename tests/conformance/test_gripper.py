@@ -14,7 +14,7 @@ from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.robotiq.emulator.rtu import RobotiqRtu
 from labctl.drivers.robotiq.emulator.server import RobotiqServer
 from labctl.drivers.sim.plant import Plant
-from support.emulators import Emulator, address
+from support.robots.emulators import Emulator, address
 
 from labctl.clock import MonotonicClock
 from labctl.devices import Gripper, load

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.cells import cell_named
-from support.emulators import Emulators
+from support.robots.cells import cell_named
+from support.robots.emulators import Emulators
 
 from labctl.clock import SECOND
 from labctl.testing.given import FIXTURE

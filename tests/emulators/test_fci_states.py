@@ -12,8 +12,8 @@ import pytest
 from labctl.drivers.franka import reading as fci_reading
 from labctl.drivers.franka.reading import ClientState, FciReading, client_samples
 from labctl.drivers.franka.state import Datagram, samples
-from support.cells import cell_named
-from support.emulators import Emulator
+from support.robots.cells import cell_named
+from support.robots.emulators import Emulator
 
 from labctl.clock import SECOND
 from labctl.errors import DeviceRefused

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from support.cells import cell_named
-from support.emulators import NAMES, Emulator
+from support.robots.cells import cell_named
+from support.robots.emulators import NAMES, Emulator
 
 from labctl.testing.robot import RobotRig
 from labctl.testing.robot_rig import PATIENCE_NS

@@ -11,7 +11,7 @@ import pytest
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import FR3, UR5, UR5E
 from labctl.drivers.ur.pose import from_ur
-from support.emulators import Emulator
+from support.robots.emulators import Emulator
 
 RNG = np.random.default_rng(5)
 FRANKY = """

@@ -23,7 +23,9 @@ def main(root: Path) -> None:
     import torch
     from lerobot.datasets.lerobot_dataset import LeRobotDataset
     from lerobot.datasets.utils import dataset_to_policy_features
-    from support.barcode import read  # of the picture's upper left quarter, as support.coded_camera paints it
+    from support.cameras.barcode import (
+        read,  # of the picture's upper left quarter, as support.cameras.coded_camera paints it
+    )
 
     given = {"repo_id": "labctl/export", "root": root, "video_backend": "torchcodec"}
     dataset = LeRobotDataset(**given)

@@ -8,8 +8,8 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
-from support.browser import browsing
-from support.mjpeg import CLOCK
+from support.cameras.mjpeg import CLOCK
+from support.screens.browser import browsing
 
 from labctl.checks import clock_code
 from labctl.checks.clock_page import ClockPage

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.browser import browsing
-from support.campaigns import HUMAN, events_of, make_campaign, policy
-from support.live_campaign import running, wait_for
+from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
+from support.runs.live_campaign import running, wait_for
+from support.screens.browser import browsing
 
 from labctl.core.events import Kind
 

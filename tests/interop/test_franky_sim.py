@@ -11,9 +11,9 @@ import subprocess
 
 import numpy as np
 import pytest
-from support.cells import cell_named
-from support.emulators import address
-from support.live_campaign import wait_for
+from support.robots.cells import cell_named
+from support.robots.emulators import address
+from support.runs.live_campaign import wait_for
 
 from labctl.errors import DeviceLost
 from labctl.testing.robot import RobotRig

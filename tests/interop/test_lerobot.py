@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.campaigns import unblind
-from support.coded_campaign import PERSON, run_coded
+from support.runs.campaigns import unblind
+from support.runs.coded_campaign import PERSON, run_coded
 
 from labctl.cli import call
 from labctl.store.campaign import Campaign

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.cards import CAMERA, card
-from support.observations import GIVEN, Q
+from support.policies.cards import CAMERA, card
+from support.policies.observations import GIVEN, Q
 
 from labctl.devices import Observation, Picture, load
 from labctl.errors import DeviceRefused

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from labctl.drivers.policy.codec import pack, unpack
 from labctl.drivers.policy.inputs import padded
-from support.policy_servers import FakeServer
+from support.policies.policy_servers import FakeServer
 
 pytestmark = pytest.mark.interop
 SAMPLES = """

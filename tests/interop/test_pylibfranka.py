@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from support.emulators import Emulator
+from support.robots.emulators import Emulator
 
 pytestmark = pytest.mark.interop
 CODE = """

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from labctl.ui.rerun import viewer_process
 from PIL import Image
-from support.browser import DRAWS_3D, browsing
-from support.campaigns import events_of, make_campaign, policy, unblind
-from support.live_campaign import CLOCK, wait_for
+from support.runs.campaigns import events_of, make_campaign, policy, unblind
+from support.runs.live_campaign import CLOCK, wait_for
+from support.screens.browser import DRAWS_3D, browsing
 
 from labctl.cli import call
 from labctl.clock import SECOND

@@ -6,6 +6,8 @@ May not: import what it judges. Every rule is first shown a planted offence, so 
 from __future__ import annotations
 
 import ast
+import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +16,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("labctl", "drivers", "analysis", "ui", "fixtures", "protocols")
 LONGEST = 400
+MOST = 25  # Python files in a folder
+TESTS, OF_TESTS = ROOT / "tests", ("support", "harness", "claims")
 BANNED_NAMES = {"utils", "util", "helpers", "types", "misc"}
 
 # The order of the house, from text and values to what a person types: for each room, which rooms and modules of labctl
@@ -275,3 +279,48 @@ def test_rules_are_functions_of_text_alone():
     rules: list[Callable[..., list[str]]] = [layer, clock, vendor, seal, docstring]
     tree = ast.parse('"""Doc."""')
     assert all(rule("labctl/anything.py", tree) == [] for rule in rules)
+
+
+# -- folders, and what tests import of each other
+
+
+def python_files() -> list[Path]:
+    """Every Python file that is or would be committed."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    return [path for name in listed.stdout.splitlines() if (path := ROOT / name).exists()]
+
+
+def too_full(files: list[Path]) -> dict[str, int]:
+    """Folders that hold more than MOST of these files."""
+    return {str(folder): n for folder, n in Counter(path.parent for path in files).items() if n > MOST}
+
+
+def missing(source: str) -> Iterator[str]:
+    """Modules of tests/ that a test imports by name, and that are not there."""
+    for node in ast.walk(ast.parse(source)):
+        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            folder = TESTS / node.module.replace(".", "/")
+            modules = [f"{node.module}.{alias.name}" for alias in node.names] if folder.is_dir() else [node.module]
+        for module in modules:
+            path = TESTS / module.replace(".", "/")
+            if module.split(".")[0] in OF_TESTS and not (path.with_suffix(".py").exists() or path.is_dir()):
+                yield module
+
+
+def test_no_folder_holds_more_python_files_than_one_reads_at_a_glance() -> None:
+    assert too_full(python_files()) == {}
+
+
+def test_what_tests_import_of_each_other_is_there() -> None:
+    wrong = {str(path): list(missing(path.read_text("utf-8"))) for path in python_files() if TESTS in path.parents}
+    assert {path: names for path, names in wrong.items() if names} == {}
+
+
+def test_a_folder_too_full_and_a_module_that_has_moved_are_named() -> None:
+    assert too_full([Path("full") / f"{n}.py" for n in range(MOST + 1)]) == {"full": MOST + 1}
+    source = "from support.gone import x\nfrom support.runs import campaigns, gone\nimport harness.gone\nimport json\n"
+    assert list(missing(source)) == ["support.gone", "support.runs.gone", "harness.gone"]

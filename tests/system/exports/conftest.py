@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.campaigns import unblinded_copy
-from support.coded_campaign import run_coded
-from support.recordings import Recordings
+from support.runs.campaigns import unblinded_copy
+from support.runs.coded_campaign import run_coded
+from support.runs.recordings import Recordings
 
 
 @pytest.fixture(scope="session")

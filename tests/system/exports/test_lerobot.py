@@ -14,9 +14,9 @@ import numpy as np
 import pandas
 import pyarrow.parquet as pq
 import pytest
-from support.campaigns import unblind
-from support.coded_camera import mark_of
-from support.coded_campaign import PERSON, QUAGGA, ZEBRA, run_coded
+from support.cameras.coded_camera import mark_of
+from support.runs.campaigns import unblind
+from support.runs.coded_campaign import PERSON, QUAGGA, ZEBRA, run_coded
 
 from labctl.cli import call
 from labctl.core.events import Kind

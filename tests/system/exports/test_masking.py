@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from support.all_text import all_text, hits
-from support.campaigns import unblinded_copy
-from support.coded_campaign import PERSON, QUAGGA, ZEBRA, run_coded
-from support.recordings import Recordings
+from support.runs.campaigns import unblinded_copy
+from support.runs.coded_campaign import PERSON, QUAGGA, ZEBRA, run_coded
+from support.runs.recordings import Recordings
+from support.screens.all_text import all_text, hits
 
 from labctl.cli import call
 from labctl.core.events import Kind

@@ -12,8 +12,8 @@ import av
 import numpy as np
 import pytest
 from mcap.reader import make_reader
-from support.coded_camera import mark_of
-from support.coded_campaign import QUAGGA, ZEBRA
+from support.cameras.coded_camera import mark_of
+from support.runs.coded_campaign import QUAGGA, ZEBRA
 
 from labctl.cli import call
 from labctl.clock import wall_ns

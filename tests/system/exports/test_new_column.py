@@ -1,5 +1,5 @@
 """A robot declares a column, and a stream, that could tell policies apart: no blind surface has either, with no line of
-labctl changed (support.telling_robot).
+labctl changed (support.robots.telling_robot).
 """
 
 from __future__ import annotations
@@ -7,10 +7,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.all_text import hits
-from support.campaigns import HUMAN, make_campaign, policy, unblinded_copy
-from support.recordings import Recordings
-from support.telling_robot import PLAIN, STREAM, TELLING
+from support.robots.telling_robot import PLAIN, STREAM, TELLING
+from support.runs.campaigns import HUMAN, make_campaign, policy, unblinded_copy
+from support.runs.recordings import Recordings
+from support.screens.all_text import hits
 
 from labctl.cli import call
 from labctl.runtime.campaign_run import run_campaign
@@ -24,7 +24,7 @@ SHOWN = ["motor_temperature"]
 
 def run_telling(lab: Path) -> Path:
     """A campaign of two episodes with such a robot; its folder."""
-    cell = {'driver = "sim_fr3"': 'driver = "support.telling_robot:build"'}
+    cell = {'driver = "sim_fr3"': 'driver = "support.robots.telling_robot:build"'}
     arms = [policy("first", skill="swift"), HUMAN]
     folder = make_campaign(lab, arms, cell=cell, items=1, budget=4.0, arming=1.0).folder
     run_campaign(folder, lambda line: None, manual=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from support.coded_campaign import PERSON, ZEBRA
+from support.runs.coded_campaign import PERSON, ZEBRA
 
 from labctl.cli import call
 from labctl.clock import wall_ns

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.filmed_screen import CLOCK, OFFSET_MS, REFRESH_NS, Absent, Screen, ScreenCamera
+from support.cameras.filmed_screen import CLOCK, OFFSET_MS, REFRESH_NS, Absent, Screen, ScreenCamera
 
 from labctl.checks.clock_page import KEPT, ClockPage, PageClock
 from labctl.checks.latency import Latency, advice, delays, measure, measure_all, wait_for_page

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from labctl.drivers.policy import actions
-from support.cards import CAMERA, card, card_toml
+from support.policies.cards import CAMERA, card, card_toml
 
 from labctl.config import policy_card
 from labctl.config.policy_card import cameras_of, parse_card

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.campaigns import PROTOCOL, events_of, make_campaign, policy
+from support.runs.campaigns import PROTOCOL, events_of, make_campaign, policy
 
 from labctl.clock import SECOND
 from labctl.core.detector import Layout, as_operations, detect, zone_of

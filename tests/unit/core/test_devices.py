@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from labctl.drivers import BY_NAME, EMULATORS
-from support.packages import install
+from support.machine.packages import install
 
 from labctl import drivers
 from labctl.devices import load

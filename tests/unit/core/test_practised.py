@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.campaigns import events_of, make_campaign
+from support.runs.campaigns import events_of, make_campaign
 
 from labctl.clock import ManualClock
 from labctl.core.events import Event, Kind

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.campaigns import HUMAN, make_campaign, policy
-from support.handwritten_journal import TO_ARMED, Book
-from support.run_bench import Bench
+from support.runs.campaigns import HUMAN, make_campaign, policy
+from support.runs.handwritten_journal import TO_ARMED, Book
+from support.runs.run_bench import Bench
 
 from labctl import protocols
 from labctl.bus import Message

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from support.handwritten_journal import HOLD, OPENED, OUTCOME, PATHS, SCHEDULE, STANDING, TO_ARMED, TO_SCORING, Book
+from support.runs.handwritten_journal import (
+    HOLD,
+    OPENED,
+    OUTCOME,
+    PATHS,
+    SCHEDULE,
+    STANDING,
+    TO_ARMED,
+    TO_SCORING,
+    Book,
+)
 
 from labctl.core.events import EndReason, Event, Kind
 from labctl.core.session import Role

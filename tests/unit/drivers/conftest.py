@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from support.software_realsense import SoftRealSense
+    from support.cameras.software_realsense import SoftRealSense
 
 RIG = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("rig.py"))))
 
@@ -44,7 +44,7 @@ def plugged(monkeypatch: pytest.MonkeyPatch) -> list[SoftRealSense]:
 
 @pytest.fixture
 def soft(plugged: list[SoftRealSense]) -> Iterator[SoftRealSense]:
-    from support.software_realsense import SoftRealSense
+    from support.cameras.software_realsense import SoftRealSense
 
     with SoftRealSense() as made:
         plugged.append(made)

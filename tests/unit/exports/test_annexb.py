@@ -7,7 +7,7 @@ from pathlib import Path
 
 import av
 import pytest
-from support.barcode import paint, read
+from support.cameras.barcode import paint, read
 
 from labctl.errors import StorageError
 from labctl.exports.annexb import access_units, stream_format

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mcap.reader import make_reader
-from support.recorded_videos import write_video
+from support.cameras.recorded_videos import write_video
 
 from labctl.clock import SECOND
 from labctl.core.events import EndReason, Event, Kind

@@ -9,7 +9,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from support.barcode import paint, read
+from support.cameras.barcode import paint, read
 
 from labctl.errors import BrokenRecord, StorageError
 from labctl.exports.retime import picture_size, retime

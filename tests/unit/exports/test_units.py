@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from support.cells import cell_named
-from support.emulators import leave_out_without_client
+from support.robots.cells import cell_named
+from support.robots.emulators import leave_out_without_client
 
 from labctl.devices import StreamSpec, load
 from labctl.exports.units import column_units

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from support.camera_bench import PERIOD, VIDEO, Bench, close, open_
+from support.cameras.camera_bench import PERIOD, VIDEO, Bench, close, open_
 
 from labctl.bus import Message
 from labctl.clock import SECOND

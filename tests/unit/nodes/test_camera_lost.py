@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from support.camera_bench import PERIOD, Bench, Camera, absent, close, open_
+from support.cameras.camera_bench import PERIOD, Bench, Camera, absent, close, open_
 
 from labctl.clock import MILLISECOND, SECOND
 from labctl.errors import DeviceLost

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.camera_bench import Bench, close, open_
+from support.cameras.camera_bench import Bench, close, open_
 
 from labctl.bus import Message
 from labctl.nodes.frame_gaps import AGAIN, BEHIND, DROPPED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from support.controller_bench import Bench, Policy, good
+from support.policies.controller_bench import Bench, Policy, good
 
 from labctl.bus import Message
 from labctl.clock import MILLISECOND

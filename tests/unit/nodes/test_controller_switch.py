@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.controller_bench import DOF, Bench, Policy, good
+from support.policies.controller_bench import DOF, Bench, Policy, good
 
 from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND

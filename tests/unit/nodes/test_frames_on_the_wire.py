@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.live_campaign import wait_for
+from support.runs.live_campaign import wait_for
 
 from labctl.bus import Message
 from labctl.runtime.transport import Mailroom

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.scene_pictures import HEIGHT, WIDTH, Stage, arranged
+from support.runs.scene_pictures import HEIGHT, WIDTH, Stage, arranged
 
 from labctl.bus import Message, Step, decode, encode
 from labctl.clock import SECOND

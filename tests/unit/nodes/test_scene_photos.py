@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.run_bench import Bench
-from support.scene_bench import CAMERAS, scene_benches
+from support.runs.run_bench import Bench
+from support.runs.scene_bench import CAMERAS, scene_benches
 
 from labctl.bus import Message
 from labctl.clock import SECOND

@@ -10,9 +10,9 @@ from pathlib import Path, PurePath
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 
 import pytest
-from support.campaigns import HUMAN, make_campaign
-from support.cards import policy_arm
-from support.run_bench import Bench
+from support.policies.cards import policy_arm
+from support.runs.campaigns import HUMAN, make_campaign
+from support.runs.run_bench import Bench
 
 import labctl.runtime.operator_state
 import labctl.runtime.runner

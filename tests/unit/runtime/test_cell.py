@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import slow_camera
+from support.cameras import slow_camera
 
 import labctl.runtime.cell_nodes
 from labctl.bus import Message
@@ -26,7 +26,7 @@ def spec(folder: Path) -> dict[str, Any]:
     """A cell of two slow cameras, as a child process gets it."""
     cell = tomllib.loads((ROOT / "hw_configs/sim_fr3.toml").read_text())
     for camera in cell["camera"]:
-        camera |= {"driver": "support.slow_camera:build", "options": {"serial": camera["name"]}}
+        camera |= {"driver": "support.cameras.slow_camera:build", "options": {"serial": camera["name"]}}
     (folder / "locks").mkdir(exist_ok=True)
     return {"cell": cell, "fixture": FIXTURE, "folder": str(folder), "real_time": True, "locks": str(folder / "locks")}
 

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.campaigns import HUMAN, events_of, make_campaign, policy
+from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
 
 from labctl.clock import SECOND
 from labctl.core.events import Kind

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.campaigns import HUMAN, make_campaign, policy
-from support.run_bench import Bench
+from support.runs.campaigns import HUMAN, make_campaign, policy
+from support.runs.run_bench import Bench
 
 from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.campaigns import HUMAN, make_campaign, policy
-from support.run_bench import Bench
+from support.runs.campaigns import HUMAN, make_campaign, policy
+from support.runs.run_bench import Bench
 
 from labctl.bus import Message
 from labctl.clock import SECOND

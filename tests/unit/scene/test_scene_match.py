@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.scene_pictures import HEIGHT, WIDTH, Stage, arranged
+from support.runs.scene_pictures import HEIGHT, WIDTH, Stage, arranged
 
 from labctl.core.scene_words import (
     CAMERA_MOVED,

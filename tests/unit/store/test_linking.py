@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.campaigns import HUMAN, events_of, make_campaign, policy
-from support.handwritten_journal import BODIES, EPISODIC, PATHS
+from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
+from support.runs.handwritten_journal import BODIES, EPISODIC, PATHS
 
 from labctl.clock import ManualClock
 from labctl.core.trial import State

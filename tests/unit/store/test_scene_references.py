@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.campaigns import ROOT, events_of, make_campaign
+from support.runs.campaigns import ROOT, events_of, make_campaign
 
 from labctl.cli import call
 from labctl.core.events import Event, Kind

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from support import barcode
-from support.barcode import Mark
-from support.mjpeg import jpeg
+from support.cameras import barcode
+from support.cameras.barcode import Mark
+from support.cameras.mjpeg import jpeg
 
 from labctl.store.video import VideoWriter, read_frames
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from PIL import Image
-from support import barcode
-from support.mjpeg import CLOCK, MjpegServer
+from support.cameras import barcode
+from support.cameras.mjpeg import CLOCK, MjpegServer
 
 from labctl.clock import SECOND
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.recordings import Recordings
+from support.runs.recordings import Recordings
 
 made: list[str] = []
 

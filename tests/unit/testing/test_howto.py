@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from support.packages import install
+from support.machine.packages import install
 
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "howto"
 BLOCK = re.compile(r"^```(?:python|toml)\n# (\S+\.(?:py|toml))\n(.*?)^```$", re.M | re.S)

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 from labctl.ui.console import acts
 from labctl.ui.console.campaigns import Campaigns, Entry
-from support.campaigns import HUMAN, make_campaign, policy
-from support.console_bench import NARROW, WIDE, Desk, at_console
-from support.run_bench import Bench
+from support.runs.campaigns import HUMAN, make_campaign, policy
+from support.runs.run_bench import Bench
+from support.screens.console_bench import NARROW, WIDE, Desk, at_console
 
 from labctl.bus import Message
 from labctl.core.events import Kind

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.campaigns import make_campaign, policy
-from support.console_bench import NARROW, WIDE, Desk, at_console
-from support.run_bench import Bench
+from support.runs.campaigns import make_campaign, policy
+from support.runs.run_bench import Bench
+from support.screens.console_bench import NARROW, WIDE, Desk, at_console
 
 from labctl.store.campaign import Campaign
 

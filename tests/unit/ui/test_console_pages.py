@@ -8,8 +8,8 @@ from typing import Any
 
 from labctl.ui.console.campaigns import Campaigns, Entry
 from labctl.ui.console.review import Review
-from support.console_bench import NARROW, WIDE, Desk, at_console, both_sizes, evening, flat
-from support.run_bench import Bench
+from support.runs.run_bench import Bench
+from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes, evening, flat
 from textual.events import Key
 
 from labctl.bus import Message

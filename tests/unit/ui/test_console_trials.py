@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.console_bench import NARROW, WIDE, BenchLink, Desk, at_console, both_sizes, evening, flat
-from support.run_bench import Bench
+from support.runs.run_bench import Bench
+from support.screens.console_bench import NARROW, WIDE, BenchLink, Desk, at_console, both_sizes, evening, flat
 
 from labctl.bus import Message
 from labctl.clock import SECOND

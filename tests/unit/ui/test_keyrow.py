@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from labctl.ui.console.keyrow import KeyRow
 from labctl.ui.console.screens import same_rows
-from support.console_bench import WIDE, Desk, at_console
+from support.screens.console_bench import WIDE, Desk, at_console
 from textual.content import Content
 
 WORDS = st.text(st.sampled_from("ab \n界"), max_size=30)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from labctl.ui.rerun.episode import save_episode, save_side_by_side
 from labctl.ui.rerun.episode_view import STAGES, EpisodeView, Stream, Video
-from support.rerun_files import decoded
+from support.screens.rerun_files import decoded
 
 from labctl.core.timeline import Mark
 from labctl.errors import MissingExtra, StorageError

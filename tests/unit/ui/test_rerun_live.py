@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.rerun_files import decoded
+from support.screens.rerun_files import decoded
 
 from labctl.bus import Message
 from labctl.clock import SECOND, ManualClock

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from labctl.analysis.episodes.linked import Campaign, compare_linked
 from labctl.analysis.planning.distributions import Distribution, simulate
-from support.cohorts import TAU_NS
+from support.statistics.cohorts import TAU_NS
 
 from labctl.errors import LinkError
 

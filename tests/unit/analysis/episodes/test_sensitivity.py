@@ -23,7 +23,7 @@ from labctl.analysis.survival.describe import incidence, intervention_rate
 from labctl.analysis.survival.ks import observed_statistics, pair_of
 from labctl.analysis.survival.order_probability import pp_plot, qq_plot
 from labctl.analysis.table import table_from_rows
-from support.cohorts import NS, TAU_NS
+from support.statistics.cohorts import NS, TAU_NS
 
 from labctl.errors import TableError
 

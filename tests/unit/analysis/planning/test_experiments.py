@@ -14,7 +14,7 @@ from labctl.analysis.planning.experiments import (
     macro_ks_power,
     null_rate,
 )
-from support.cohorts import DISTRIBUTIONS, OBJECTS
+from support.statistics.cohorts import DISTRIBUTIONS, OBJECTS
 
 
 def cells(arm: str, seed: int, episodes: int = 37) -> list:

@@ -7,9 +7,9 @@ held against its target within four Monte-Carlo errors.
 from __future__ import annotations
 
 import pytest
-from support import calibration
-from support.calibration import ALPHA, coverage, rejections
-from support.cohorts import DISTRIBUTIONS
+from support.statistics import calibration
+from support.statistics.calibration import ALPHA, coverage, rejections
+from support.statistics.cohorts import DISTRIBUTIONS
 
 pytestmark = pytest.mark.thorough
 

@@ -12,7 +12,7 @@ from labctl.analysis.survival.curves import curve, rmst_with_error
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.permutation import permutation_test
 from labctl.analysis.table import table_from_rows
-from support.cohorts import NS
+from support.statistics.cohorts import NS
 
 INF = float("inf")
 Rows = list[dict[str, object]]

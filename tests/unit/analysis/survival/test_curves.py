@@ -14,7 +14,7 @@ from labctl.analysis.survival.curves import (
     rmst_with_error,
 )
 from labctl.analysis.survival.logrank import logrank, stratified
-from support.cohorts import NS, durations, kidney
+from support.statistics.cohorts import NS, durations, kidney
 
 # Freireich et al. 1963, weeks in remission; + is censored
 MERCAPTOPURINE = durations(

@@ -14,7 +14,7 @@ from labctl.analysis.survival.intervals import IDENTITY, LOG, bootstrap_t, logit
 from labctl.analysis.survival.order_probability import auc
 from labctl.analysis.survival.resample import multiplicities, stream_key
 from scipy import stats
-from support.cohorts import DISTRIBUTIONS, TAU_NS
+from support.statistics.cohorts import DISTRIBUTIONS, TAU_NS
 
 FEW = np.array([1.0, 1.0])
 

@@ -25,7 +25,7 @@ from labctl.analysis.survival.kernel import (
     pair_values,
 )
 from labctl.analysis.survival.resample import stream_key
-from support.cohorts import NS, TAU_NS, durations, kidney, random_durations
+from support.statistics.cohorts import NS, TAU_NS, durations, kidney, random_durations
 
 FAST = "labctl.analysis.survival.kernel_fast"
 compiled = pytest.importorskip(FAST, reason="numba is an extra; the reference is tested below")

@@ -12,7 +12,7 @@ import pytest
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.common.servoed_robot import StreamedArm
 from labctl.drivers.common.states import Sample, States
-from support.cells import cell_named
+from support.robots.cells import cell_named
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.devices import RobotStatus, Setpoints

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from support.emulators import leave_out_without_client
+from support.robots.emulators import leave_out_without_client
 
 FRANKA = """
 import franky

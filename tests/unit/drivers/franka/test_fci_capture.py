@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from labctl.drivers.franka.capture import Capture
 from labctl.drivers.franka.state import STATE_BYTES
-from support.emulators import address
+from support.robots.emulators import address
 
 from labctl.clock import MonotonicClock
 

@@ -11,7 +11,7 @@ from labctl.drivers.franka.emulator import wire as wire
 from labctl.drivers.franka.emulator.hand import FciHand
 from labctl.drivers.franka.emulator.robot import FciRobot
 from labctl.drivers.sim.plant import Plant
-from support.emulators import address
+from support.robots.emulators import address
 
 from labctl.testing.given import FIXTURE
 

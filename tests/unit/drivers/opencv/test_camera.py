@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import barcode
-from support.camera_grabs import frames, until_lost
-from support.mjpeg import CLOCK, MjpegServer
-from support.recorded_videos import write_video
+from support.cameras import barcode
+from support.cameras.camera_grabs import frames, until_lost
+from support.cameras.mjpeg import CLOCK, MjpegServer
+from support.cameras.recorded_videos import write_video
 
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Camera, load

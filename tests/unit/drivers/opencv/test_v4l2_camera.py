@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import barcode
-from support.camera_grabs import CLOCK, frames, until_lost
+from support.cameras import barcode
+from support.cameras.camera_grabs import CLOCK, frames, until_lost
 
 from labctl.clock import MILLISECOND
 from labctl.devices import Camera, load

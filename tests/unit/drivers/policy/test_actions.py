@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from labctl.drivers.policy import actions as table
 from scipy.spatial.transform import Rotation
-from support.cards import card
+from support.policies.cards import card
 
 from labctl.errors import DeviceRefused
 from labctl.nodes.playing import chunk_problem

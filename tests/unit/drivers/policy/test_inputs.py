@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from labctl.drivers.policy import inputs as inputs
 from scipy.spatial.transform import Rotation
-from support.cards import CAMERA, card
+from support.policies.cards import CAMERA, card
 
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Observation, Picture

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from labctl.drivers.bridges import lerobot_openpi as bridge
 from labctl.drivers.policy import codec
-from support.cards import CAMERA, card
-from support.observations import GIVEN, SEEN, Q
+from support.policies.cards import CAMERA, card
+from support.policies.observations import GIVEN, SEEN, Q
 
 from labctl.devices import load
 from labctl.errors import DeviceRefused

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.cards import card
-from support.observations import GIVEN, SEEN, Q
+from support.policies.cards import card
+from support.policies.observations import GIVEN, SEEN, Q
 
 from labctl.devices import Controller, load
 from labctl.errors import DeviceRefused, InputError

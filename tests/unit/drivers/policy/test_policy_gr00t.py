@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.cards import CAMERA, card
-from support.gr00t_servers import TASK, FakeGr00t
-from support.observations import ARRAYS, GIVEN, Q
-from support.policy_servers import closed_port
+from support.policies.cards import CAMERA, card
+from support.policies.gr00t_servers import TASK, FakeGr00t
+from support.policies.observations import ARRAYS, GIVEN, Q
+from support.policies.policy_servers import closed_port
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import Observation, Picture, load

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.cards import CAMERA, card
-from support.observations import GIVEN, SEEN, Q
-from support.policy_servers import NEEDS, DeafServer, FakeServer, closed_port, hold
+from support.policies.cards import CAMERA, card
+from support.policies.observations import GIVEN, SEEN, Q
+from support.policies.policy_servers import NEEDS, DeafServer, FakeServer, closed_port, hold
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import Observation, load

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from labctl.drivers.policy.server_process import ServerProcess
-from support.live_campaign import wait_for
+from support.runs.live_campaign import wait_for
 
 from labctl.clock import SECOND, MonotonicClock
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.camera_grabs import frames, until, until_lost
+from support.cameras.camera_grabs import frames, until, until_lost
 
 from labctl.clock import SECOND
 from labctl.devices import Camera, load
 from labctl.errors import DeviceLost, DeviceRefused, InputError
 
 pytest.importorskip("labctl.drivers.realsense.librealsense")
-from support.alignment import check_alignment
-from support.software_realsense import BASELINE_M, CLOCK, FOCAL, SoftRealSense
+from support.cameras.alignment import check_alignment
+from support.cameras.software_realsense import BASELINE_M, CLOCK, FOCAL, SoftRealSense
 
 pytestmark = pytest.mark.real_time
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import barcode
+from support.cameras import barcode
 
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Camera, load
 from labctl.errors import DeviceLost, DeviceRefused
 
 pytest.importorskip("labctl.drivers.realsense.librealsense")
-from support.alignment import check_alignment
-from support.software_realsense import CLOCK, SoftRealSense
+from support.cameras.alignment import check_alignment
+from support.cameras.software_realsense import CLOCK, SoftRealSense
 
 pytestmark = pytest.mark.real_time
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.emulators import leave_out_without_client
+from support.robots.emulators import leave_out_without_client
 
 from labctl.devices import load
 

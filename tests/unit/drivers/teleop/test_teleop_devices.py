@@ -16,7 +16,7 @@ from labctl.drivers.teleop.gate import Caps, Reading, axis_map
 from labctl.drivers.teleop.gello import Gello
 from labctl.drivers.teleop.keyboard import Keyboard
 from labctl.drivers.teleop.spacemouse import SpaceMouse
-from support.teleop_devices import Puck, Servos, VirtualPad
+from support.robots.teleop_devices import Puck, Servos, VirtualPad
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import ByHand, Controller, Observation, load
@@ -240,9 +240,12 @@ def test_a_cell_without_a_teleoperation_table_says_what_to_add():
 
 def test_a_device_of_ones_own_is_named_by_its_module():
     person = load(
-        "teleop", {}, cell={"teleop": {"device": "support.virtual_hand:build", "options": {"socket": "s"}}}, fixture={}
+        "teleop",
+        {},
+        cell={"teleop": {"device": "support.robots.virtual_hand:build", "options": {"socket": "s"}}},
+        fixture={},
     )
-    assert isinstance(person, Teleop) and person.hand(Q)["device"] == "support.virtual_hand:build"
+    assert isinstance(person, Teleop) and person.hand(Q)["device"] == "support.robots.virtual_hand:build"
 
 
 @pytest.mark.parametrize(

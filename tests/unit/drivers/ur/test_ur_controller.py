@@ -6,8 +6,8 @@ import sys
 import threading
 import tomllib
 
-from support.cells import ROOT
-from support.emulators import address
+from support.robots.cells import ROOT
+from support.robots.emulators import address
 
 from labctl.devices import load
 

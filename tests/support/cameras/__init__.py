@@ -1,0 +1,1 @@
+"""Cameras without hardware, and pictures that say which they are."""

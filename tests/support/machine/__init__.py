@@ -1,0 +1,1 @@
+"""Processes, installed packages, and what this machine did meanwhile."""

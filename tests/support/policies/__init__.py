@@ -1,0 +1,1 @@
+"""Policies that answer, servers of them, and what they are given."""

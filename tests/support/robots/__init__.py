@@ -1,0 +1,1 @@
+"""Cells, emulated robots, and hands at a device."""

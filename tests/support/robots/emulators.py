@@ -1,0 +1,121 @@
+"""Emulated controllers for tests: separate processes, each on a loopback address of its own."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import itertools
+import os
+import subprocess
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import pytest
+from labctl.drivers.sim.control_link import ControlLink
+
+from labctl.errors import DeviceLost
+from support.machine.processes import end_with_parent
+from support.robots.cells import cell_named
+from support.runs.live_campaign import wait_for
+
+NAMES = {"emulated_fr3": "fr3", "emulated_ur5": "ur5", "emulated_ur5e": "ur5e"}
+HOSTS = {"emulated_fr3": "127.0.0.2", "emulated_ur5": "127.0.0.4", "emulated_ur5e": "127.0.0.3"}  # as their cells say
+_numbers = itertools.count(1)
+START_S = 60.0
+NO_UR = "ur_rtde is not installed (PyPI has it for Python 3.11 and 3.12): tests on a UR are left out"
+
+
+def leave_out_without_client(name: str) -> None:
+    """Skip the test if `name` (of an emulator, or of a cell that names no simulated robot) needs a client that is not
+    installed, which is UR's alone."""
+    if name.removeprefix("emulated_").startswith("ur") and importlib.util.find_spec("rtde_control") is None:
+        pytest.skip(NO_UR)
+
+
+def address() -> str:
+    """A loopback address nobody else uses: ports are fixed by the protocols, so addresses differ."""
+    return f"127.{10 + os.getpid() // 250 % 200}.{os.getpid() % 250}.{next(_numbers)}"
+
+
+class Emulator:
+    """`labctl emulate` in a process; `link` is its side door."""
+
+    def __init__(self, name: str, *options: str) -> None:
+        leave_out_without_client(name)
+        self.name, self.host = name, address()
+        given = [part for option in options for part in ("--option", option)]
+        command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()"]
+        command += ["emulate", name, "--host", self.host, *given]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=end_with_parent
+        )
+        self.link = ControlLink(self.host)
+        over = time.monotonic() + START_S
+        while True:
+            try:
+                self.link.ask({"do": "stats"})
+                return
+            except DeviceLost:
+                assert self.process.poll() is None, self.process.communicate()[0]
+                assert time.monotonic() < over, "the emulator did not start"
+                time.sleep(0.05)
+
+    def inject(self, fault: str, **args: Any) -> None:
+        self.link.ask({"do": "fault", "name": fault, "args": args})
+
+    def clear(self) -> None:
+        self.link.ask({"do": "clear"})
+
+    def stats(self) -> dict[str, Any]:
+        return self.link.ask({"do": "stats"})
+
+    def until_moving(self) -> None:
+        """Wait until a joint has turned by more than 0.02 rad."""
+        start = np.array(self.stats()["q"])
+        wait_for("motion", lambda: np.abs(np.array(self.stats()["q"]) - start).max() > 0.02)
+
+    def still(self) -> bool:
+        """Are the joints where they were 50 ms of robot time ago?"""
+        before = self.stats()
+        wait_for("a later state", lambda: self.stats()["robot_time_s"] > before["robot_time_s"] + 0.05)
+        return self.stats()["q"] == before["q"]
+
+    def end(self) -> str:
+        """Ask it to end; returns what it printed."""
+        self.link.close()
+        self.process.terminate()
+        try:
+            return self.process.communicate(timeout=30)[0]
+        finally:
+            self.process.kill()
+
+
+class Emulators:
+    """Emulators by the name of a shipped cell, started when first asked for."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, Emulator] = {}
+
+    def options(self, cell_name: str) -> dict[str, Any]:
+        """The cell's robot options with the address of its emulator."""
+        emulator = self[cell_name]
+        options = copy.deepcopy(cell_named(cell_name)["robot"]["options"])
+        options["driver_options"]["host"] = emulator.host
+        return options
+
+    def __getitem__(self, cell_name: str) -> Emulator:
+        if cell_name not in self.running:
+            self.running[cell_name] = Emulator(NAMES[cell_name])
+        return self.running[cell_name]
+
+    def __enter__(self) -> Emulators:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for emulator in self.running.values():
+            emulator.end()

@@ -1,0 +1,1 @@
+"""Campaigns and run nodes, simulated, live or written by hand."""

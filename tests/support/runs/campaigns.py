@@ -1,0 +1,155 @@
+"""Small simulated campaigns for tests, opened through the functions behind the command line."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from labctl.clock import ManualClock, MonotonicClock
+from labctl.store.campaign import Campaign, Opened, close_campaign, freeze_campaign, open_campaign, unblind_campaign
+from support.machine.processes import end_with_parent
+
+ROOT = Path(__file__).resolve().parents[3]
+PROTOCOL = """
+[protocol]
+name = "{name}"
+question = "a test"
+fixture = "../fixtures/two_totes.toml"
+[trial]
+items_staged = {items}
+budget_s_per_item = {budget}
+arming_s = {arming}
+max_voids = {max_voids}
+process_lost = "{process_lost}"
+camera_lost = "{camera_lost}"
+instruction = "Move the items."
+[design]
+objects = ["towels"]
+layouts = ["layout-1"]
+blocks_per_condition = {blocks}
+[analysis]
+tau_s = {budget}
+"""
+HUMAN = {"name": "human", "kind": "human", "controller": "sim_person", "options": {}}
+
+
+def policy(name: str, **options: Any) -> dict[str, Any]:
+    """An arm of the protocol."""
+    return {"name": name, "kind": "policy", "controller": "sim_policy", "options": options}
+
+
+def arms_toml(arms: Sequence[dict[str, Any]]) -> str:
+    """The [[arm]] tables."""
+    lines = []
+    for arm in arms:
+        lines += ["[[arm]]", *(f'{key} = "{arm[key]}"' for key in ("name", "kind", "controller")), "[arm.options]"]
+        lines += [
+            f'{key} = "{value}"' if isinstance(value, str) else f"{key} = {value}"
+            for key, value in arm["options"].items()
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def cell_toml(*, cameras: bool, durable: bool = False, name: str = "test-cell", base: str = "sim_fr3") -> str:
+    """A shipped cell, with or without its cameras."""
+    text = (ROOT / "hw_configs" / f"{base}.toml").read_text("utf-8")
+    text = text.replace(f'name = "{base.replace("_", "-")}"', f'name = "{name}"')
+    text = text.replace("min_free_gb = 1.0", "min_free_gb = 0.01")
+    if not durable:
+        text = text.replace("durable = true ", "durable = false ")
+    if not cameras:
+        start, end = text.index("[[camera]]"), text.index("[video]")
+        text = text[:start] + text[end:]
+    return text
+
+
+def make_campaign(
+    lab: Path,
+    arms: Sequence[dict[str, Any]] = (HUMAN, policy("policy-a", skill="swift")),
+    *,
+    name: str = "trial-run",
+    cameras: bool = False,
+    durable: bool = False,
+    live: bool = False,
+    blocks: int = 1,
+    items: int = 1,
+    budget: float = 4.0,
+    arming: float = 4.0,
+    max_voids: int = 3,
+    process_lost: str = "void",
+    camera_lost: str = "mark",
+    entropy: bytes | None = None,
+    cell: Mapping[str, str] | None = None,
+    protocol: Mapping[str, str] | None = None,
+    fixture: str | None = None,
+    base: str = "sim_fr3",
+    extends: Path | None = None,
+    anchors: Sequence[str] = (),
+    link: str = "",
+) -> Opened:
+    """Open a campaign in the folder `lab`, which becomes a lab. `cell` and `protocol` replace pieces of their files;
+    `fixture` is another text of the two totes; `link` is text of [[link]] tables, `extends` and `anchors` as
+    `open_campaign` has them.
+    """
+    for folder in ("protocols", "fixtures", "cells", "campaigns"):
+        (lab / folder).mkdir(exist_ok=True, parents=True)
+    (lab / "lab.toml").touch()
+    plain = (ROOT / "fixtures/two_totes.toml").read_text("utf-8")
+    (lab / "fixtures/two_totes.toml").write_text(plain if fixture is None else fixture, "utf-8")
+    text = PROTOCOL.format(
+        name=name,
+        items=items,
+        budget=budget,
+        arming=arming,
+        max_voids=max_voids,
+        process_lost=process_lost,
+        camera_lost=camera_lost,
+        blocks=blocks,
+    )
+    for old, new in (protocol or {}).items():
+        assert old in text, f"the protocol does not say {old!r}"
+        text = text.replace(old, new)
+    (lab / "protocols/p.toml").write_text(text + arms_toml(arms) + link, "utf-8")
+    cell_text = cell_toml(cameras=cameras, durable=durable, base=base)
+    for old, new in (cell or {}).items():
+        assert old in cell_text, f"the cell file does not say {old!r}"
+        cell_text = cell_text.replace(old, new)
+    (lab / "cells/c.toml").write_text(cell_text, "utf-8")
+    anchor = MonotonicClock().anchor() if live else ManualClock(0).anchor()
+    entropy = entropy or hashlib.sha256(name.encode()).digest()
+    protocol_path, cell_path = lab / "protocols/p.toml", lab / "cells/c.toml"
+    linked = {"extends": extends, "anchors": anchors}
+    return open_campaign(protocol_path, cell_path, lab, entropy=entropy, anchor=anchor, who="tester", **linked)
+
+
+def unblind(folder: Path) -> None:
+    """Close, freeze and unblind a campaign, as one does before its report."""
+    for step in (close_campaign, freeze_campaign, unblind_campaign):
+        step(folder, who="tester")
+
+
+def unblinded_copy(lab: Path, blinded: str) -> Path:
+    """A campaign in a copy of its lab, closed, frozen and unblinded; the original, a path, stays as it is."""
+    original = Path(blinded)
+    shutil.copytree(original.parent.parent, lab, dirs_exist_ok=True)
+    unblind(lab / "campaigns" / original.name)
+    return lab / "campaigns" / original.name
+
+
+def events_of(folder: Path) -> list[Any]:
+    """All events of a campaign."""
+    with Campaign.open(folder) as campaign:
+        return campaign.events()
+
+
+def start_run(folder: Path, *, live: bool, log: Path) -> subprocess.Popen[bytes]:
+    """`labctl run --headless` as its own process, its output in a file."""
+    time = "--real-time" if live else "--simulated-time"
+    words = [str(Path(sys.executable).with_name("labctl")), "run", str(folder), "--headless", time]
+    with log.open("ab") as out:
+        return subprocess.Popen(words, stdout=out, stderr=out, start_new_session=True, preexec_fn=end_with_parent)

@@ -1,0 +1,69 @@
+"""Watches a live campaign from outside: its journal, its processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from labctl.clock import SECOND, MonotonicClock
+from labctl.core.events import Event, Kind
+from support.runs.campaigns import events_of, start_run
+
+CLOCK = MonotonicClock()
+PATIENCE_NS = 120 * SECOND  # a busy machine is slow, and a test fails by what it recorded
+LEISURE = 4
+
+
+def wait_for(what: str, found: Callable[[], object], every_ns: int = SECOND // 50) -> object:
+    """Poll until something is there; the only clock is the deadline. Who looks takes at most a fifth of a core: what is
+    watched runs in real time beside it.
+    """
+    now = CLOCK.now_ns()
+    until = now + PATIENCE_NS
+    while now < until:
+        value = found()
+        if value:
+            return value
+        looked = CLOCK.now_ns()
+        CLOCK.sleep_until(looked + max(every_ns, LEISURE * (looked - now)))
+        now = CLOCK.now_ns()
+    raise AssertionError(f"{what} did not come within {PATIENCE_NS // SECOND} s")
+
+
+@contextmanager
+def running(folder: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """`labctl run --headless --real-time`; whatever is left of it is killed at the end."""
+    run = start_run(folder, live=True, log=log)
+    try:
+        yield run
+    finally:
+        for pid in [run.pid, *children(run.pid).values()]:
+            try:
+                os.kill(pid, signal.SIGCONT)
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        run.wait()
+
+
+def children(parent: int) -> dict[str, int]:
+    """Process ids of a run's children by the lock they hold (their node name)."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+            if int(fields[1]) == parent:
+                held = [str(fd.readlink()) for fd in (path.parent / "fd").iterdir()]
+                names = [Path(target).stem for target in held if target.endswith(".lock") and "/locks/" in target]
+                found[names[0] if names else f"starting-{path.parent.name}"] = int(path.parent.name)
+        except (OSError, ValueError):
+            continue  # it ended while it was looked at
+    return found
+
+
+def of_kind(folder: Path, kind: Kind) -> list[Event]:
+    return [event for event in events_of(folder) if event.kind == kind]

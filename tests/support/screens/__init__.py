@@ -1,0 +1,1 @@
+"""What a person sees, read back: terminal, browser, viewer, exports."""

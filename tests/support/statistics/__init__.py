@@ -1,0 +1,1 @@
+"""Operations whose laws are known, and how often tests reject them."""

@@ -1,0 +1,78 @@
+"""`labctl emulate` as a person types it, and its side door as a test uses it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+
+import pytest
+from labctl.drivers.sim.control_link import PORT
+from support.robots.emulators import Emulator, address
+
+from labctl.errors import DeviceRefused
+
+pytestmark = pytest.mark.real_time
+
+
+@pytest.fixture(params=["fr3", "ur5e"])
+def emulator(request):
+    made = Emulator(request.param)
+    yield made
+    made.end()
+
+
+def typed(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()", "emulate", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def test_an_evening_with_an_emulator(emulator: Emulator) -> None:
+    at = (emulator.name, "--host", emulator.host)
+    stats = typed(*at, "--stats", "--json")
+    assert json.loads(stats.stdout)["robot_time_s"] >= 0
+    fault = "reflex" if emulator.name == "fr3" else "protective_stop"
+    assert typed(*at, "--inject", fault).stdout == f"{fault}: injected\n"
+    unknown = typed(*at, "--inject", "earthquake")
+    assert unknown.returncode == 1 and "no fault 'earthquake'; known:" in unknown.stderr
+    assert "Traceback" not in unknown.stderr and len(unknown.stderr.splitlines()) == 1
+    assert typed(*at, "--clear").returncode == 0
+    second = typed(*at)
+    assert second.returncode == 2 and "another emulator runs there" in second.stderr
+    said = emulator.end()
+    assert emulator.process.returncode == 0
+    assert "Not a robot" in said and "of robot time" in said
+    gone = typed(*at, "--stats")
+    assert gone.returncode == 1 and "no emulator answers" in gone.stderr
+
+
+@pytest.mark.parametrize("words", [("fr3", "--host", "192.0.2.1"), ("fr3", "--host", "0.0.0.0"), ("atlas",)])
+def test_what_it_will_not_do_is_one_line(words: tuple[str, ...]) -> None:
+    done = typed(*words)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
+    assert "loopback" in done.stderr or "no emulator named" in done.stderr
+
+
+def test_the_side_door_survives_garbage_and_serves_two_at_once() -> None:
+    emulator = Emulator("ur5")
+    try:
+        with socket.create_connection((emulator.host, PORT), 5) as rude:
+            for line in (b"\xff\xfe\n", b"[]\n", b'{"do": "dance"}\n', b'{"do": "stage"}\n'):
+                rude.sendall(line)
+                assert json.loads(rude.recv(65536))["ok"] is False
+            assert emulator.stats()["program"] == "none"
+            rude.sendall(b"x" * 300_000)
+            assert b"at most" in rude.recv(65536)
+        with pytest.raises(DeviceRefused, match="has no object"):
+            condition = {"object": "elephants", "layout": "layout-1", "items": 1}
+            emulator.link.ask({"do": "stage", "condition": condition, "seed": 1})
+        emulator.link.ask({"do": "quit"})
+        assert emulator.process.wait(5) == 0
+    finally:
+        emulator.end()
+
+
+def test_an_unknown_address_is_told_from_a_refusal() -> None:
+    done = typed("fr3", "--host", address(), "--stats")
+    assert done.returncode == 1 and "labctl emulate" in done.stderr

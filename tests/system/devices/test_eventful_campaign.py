@@ -1,0 +1,126 @@
+"""One campaign on each emulated controller, in real time, in which everything happens: somebody stops the robot, a
+person takes it over, a process is killed. The campaign goes on, and its record says what was.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from signal import SIGKILL
+
+import numpy as np
+import pytest
+from support.robots.emulators import HOSTS, NAMES, Emulator
+from support.robots.virtual_hand import CLUTCH, Fingers
+from support.runs.campaigns import ROOT, make_campaign, policy
+from support.runs.live_campaign import CLOCK, children, of_kind, running, wait_for
+
+from labctl.clock import SECOND
+from labctl.core.events import Kind
+from labctl.runtime.attach import Attachment
+from labctl.store.traces import TraceStore
+from labctl.store.verify import verify_campaign
+
+HAND = "support.robots.virtual_hand:build"
+pytestmark = [pytest.mark.real_time, pytest.mark.busy]
+
+HELD_NS = SECOND
+AT_REST_S = 2.0  # of robot time: the lease, the stale target or the robot's own watch, and the braking
+
+
+@pytest.fixture(params=HOSTS)
+def emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
+    made = Emulator(NAMES[request.param])
+    made.cell = request.param
+    yield made
+    made.end()
+
+
+def recorded(folder: Path, episode: str | None, stream: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Times in ns, and the columns of a stream by name."""
+    with closing(TraceStore.open(f"sqlite:///{folder / 'traces.db'}", folder.name, readonly=True)) as store:
+        columns = next(spec for spec in store.streams(episode or "") if spec.name == stream).columns
+        t_ns, values = store.read(episode or "", stream)
+    return t_ns, {name: values[:, k] for k, name in enumerate(columns)}
+
+
+def rest_after_s(folder: Path, episode: str | None, from_ns: int) -> float:
+    """For how long the joints still turned after a moment of the host's clock, in the robot's own time."""
+    t_ns, state = recorded(folder, episode, "arm/state")
+    q = np.column_stack([values for name, values in state.items() if name.startswith("q.")])
+    turning = np.flatnonzero(np.abs(np.diff(q, axis=0)).max(axis=1) > 1e-5)
+    assert len(turning) and t_ns[turning[-1]] < t_ns[-1], "the record ends with an arm at rest"
+    return float(state["device_s"][turning[-1]] - state["device_s"][min(np.searchsorted(t_ns, from_ns), len(t_ns) - 1)])
+
+
+def test_a_stop_a_take_over_and_a_killed_process_cost_one_episode_each_and_are_told(
+    emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests") + os.pathsep + os.environ.get("PYTHONPATH", ""))
+    device = f'[teleop]\ndevice = "{HAND}"\n[teleop.options]\nsocket = "{tmp_path / "hand.sock"}"\n'
+    folder = make_campaign(
+        tmp_path,
+        [policy("policy-a", skill="swift"), policy("policy-b", skill="swift")],
+        base=emulator.cell,
+        cell={HOSTS[emulator.cell]: emulator.host, "[video]": f"{device}[video]"},
+        protocol={'camera_lost = "mark"': 'camera_lost = "mark"\ntakeover = "allowed"'},
+        durable=True,
+        live=True,
+        blocks=3,
+        items=8,
+        budget=1.0,
+        arming=4.0,
+        max_voids=9,
+    ).folder
+    went, ended = [], []
+
+    def next_go() -> None:
+        wait_for("a go", lambda: len(of_kind(folder, Kind.GO)) > len(went))
+        went.append(of_kind(folder, Kind.GO)[-1])
+
+    def next_end() -> None:
+        wait_for("an end", lambda: len(of_kind(folder, Kind.EPISODE_ENDED)) > len(ended))
+        ended.append(of_kind(folder, Kind.EPISODE_ENDED)[-1])
+        wait_for("the robot at rest", emulator.still)
+
+    with running(folder, tmp_path / "run.log") as run, closing(Fingers(tmp_path / "hand.sock")) as hand:
+        next_go()
+        emulator.until_moving()
+        with closing(Attachment(folder)) as console:
+            stopped_ns = CLOCK.now_ns()
+            assert console.stop_arm()
+            console.command("stop", who="ann", role="operator")
+            next_end()
+        next_go()
+        assert hand.press(CLUTCH) and hand.push(a0=1.0)
+        wait_for("the grip", lambda: of_kind(folder, Kind.INTERVENTION_BEGAN))
+        CLOCK.sleep_until(CLOCK.now_ns() + HELD_NS)
+        assert hand.press(up=(CLUTCH,))
+        wait_for("the release", lambda: of_kind(folder, Kind.INTERVENTION_ENDED))
+        next_end()
+        next_go()
+        emulator.until_moving()
+        killed_ns = CLOCK.now_ns()
+        os.kill(children(run.pid)["controller"], SIGKILL)
+        next_end()
+        next_go()
+        run.terminate()
+        run.wait(timeout=30)
+
+    log = (tmp_path / "run.log").read_text()
+    assert [end.body["reason"] for end in ended] == ["safety_stop", "budget", "controller_lost"], log
+    assert [end.episode for end in ended] == [go.episode for go in went[:3]], "one episode each"
+    assert rest_after_s(folder, ended[0].episode, stopped_ns) < AT_REST_S
+    assert rest_after_s(folder, ended[2].episode, killed_ns) < AT_REST_S
+    (begun,), (over,) = (of_kind(folder, kind) for kind in (Kind.INTERVENTION_BEGAN, Kind.INTERVENTION_ENDED))
+    assert begun.episode == went[1].episode
+    assert (begun.body["kind"], begun.body["by"], over.body["kind"]) == ("take_over", "device", "take_over")
+    t_ns, state = recorded(folder, begun.episode, "arm/state")
+    driven = (t_ns > begun.body["t_ns"]) & (t_ns < over.body["t_ns"])
+    tool = np.column_stack([state[f"tcp.{axis}"] for axis in "xyz"])[driven]
+    assert np.linalg.norm(tool[-1] - tool[0]) > 0.02, "the hand moved the tool"
+    asked_ns = recorded(folder, begun.episode, "policy")[1]["request_ns"]
+    assert not ((asked_ns > begun.body["t_ns"]) & (asked_ns < over.body["t_ns"])).any(), "the policy was not asked"
+    assert verify_campaign(folder).problems == []

@@ -1,0 +1,92 @@
+"""`labctl static` on a recorded campaign: what a policy that never moves scores is known from the human's trace."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from support.policies.cards import CAMERA, card_toml
+from support.runs.campaigns import HUMAN, make_campaign, policy, unblind
+
+from labctl.checks.offline_evaluation import screen
+from labctl.cli import group
+from labctl.clock import SECOND
+from labctl.core.trial import State
+from labctl.errors import InputError, StateError
+from labctl.runtime.campaign_run import run_campaign
+from labctl.store.campaign import Campaign
+from labctl.store.traces import TraceStore
+
+pytestmark = pytest.mark.thorough
+
+SMALL = {"width = 320": "width = 96", "height = 240": "height = 72", "rate_hz = 10.0": "rate_hz = 4.0"}
+LAB = """
+import numpy as np
+def stay(seen):
+    assert seen["picture"].shape == (48, 64, 3)
+    return np.tile(np.concatenate([seen["joint_position"], [0.0]]), (4, 1))
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lab = tmp_path_factory.mktemp("lab")
+    arms = [HUMAN, policy("policy-a", skill="swift")]
+    folder = make_campaign(lab, arms, cameras=True, items=1, budget=30.0, cell=SMALL).folder
+    run_campaign(folder, lambda line: None, manual=True)
+    with pytest.raises(StateError, match="sealed until it is unblinded: take an earlier campaign"):
+        screen(folder, ["policy-a"])
+    unblind(folder)
+    return folder
+
+
+@pytest.fixture
+def candidates(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A protocol of policies that have not run yet."""
+    (tmp_path / "static_lab.py").write_text(LAB, "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    lab = folder.parent.parent
+    (lab / "protocols" / "stay.toml").write_text(
+        card_toml("callable", prefix="", inputs=CAMERA.format(key="picture", camera="over_shoulder")), "utf-8"
+    )
+    text = (lab / "protocols" / "p.toml").read_text("utf-8")
+    added = '[[arm]]\nname = "stay"\nkind = "policy"\ncontroller = "policy_callable"\n'
+    added += '[arm.options]\ncard = "stay.toml"\nfunction = "static_lab:stay"\n'
+    (lab / "protocols" / "next.toml").write_text(text + added, "utf-8")
+    return lab / "protocols" / "next.toml"
+
+
+def test_a_policy_that_never_moves_is_as_far_off_as_the_human_went(folder: Path, candidates: Path) -> None:
+    words = ["static", str(folder), "--protocol", str(candidates), "--policy", "stay", "--keyframes", "20", "--json"]
+    done = CliRunner().invoke(group, words, catch_exceptions=False)
+    found = json.loads(done.stdout)
+    (stay,) = found["policies"]
+    (towels,) = stay["objects"]
+    assert (towels["object"], towels["keyframes"], towels["moved"]) == ("towels", 20, None)
+    assert stay["agreement"] is None, "it never ran"
+    with Campaign.open(folder) as campaign:
+        trial = next(
+            t for t in campaign.state.trials.values() if t.episode == found["episodes"][0] and t.state == State.SCORED
+        )
+        store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
+        t_ns, values = store.read(str(trial.episode), "arm/state")
+        columns = next(s.columns for s in store.streams(str(trial.episode)) if s.name == "arm/state")
+        store.close()
+    assert trial.go_ns is not None and trial.end_ns is not None
+    tool = values[:, [columns.index(f"tcp.{axis}") for axis in "xyz"]]
+    at = np.linspace(trial.go_ns, trial.end_ns, 22)[1:-1].astype(np.int64)
+    # four actions at 20 Hz: where the tool is 0.2 s later; the last keyframe may be nearer to the end than that
+    later = np.minimum(at + round(0.2 * SECOND), trial.end_ns)
+    went = np.linalg.norm(tool[np.searchsorted(t_ns, later)] - tool[np.searchsorted(t_ns, at)], axis=1)
+    assert towels["position_m"] == pytest.approx(went.mean(), abs=0.003)
+    assert 0 < towels["score"] < 100
+
+
+def test_what_cannot_be_asked_is_refused(folder: Path, candidates: Path) -> None:
+    with pytest.raises(InputError, match="policy-a has no policy card"):
+        screen(folder, ["policy-a"])
+    with pytest.raises(InputError, match="no arm 'nobody' in that protocol; there: human, policy-a, stay"):
+        screen(folder, ["nobody"], protocol=candidates)

@@ -1,0 +1,76 @@
+"""A campaign that an earlier labctl recorded opens, verifies, exports and reports as it did then (tests/campaigns)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.runs.campaigns import unblind
+
+from labctl.cli import call
+
+KEPT = Path(__file__).resolve().parents[2] / "campaigns"
+RECORDED = sorted(path.name for path in KEPT.iterdir() if path.is_dir())
+# What the day of closing and unblinding changes in a report, and nothing else.
+OF_THE_DAY = ("head", "closed_wall")
+
+
+@pytest.fixture(params=RECORDED)
+def old(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path]:
+    """A copy of a recorded campaign, and what its own version made of it."""
+    kept = KEPT / request.param
+    shutil.copytree(kept / "lab", tmp_path / "lab")
+    folder = tmp_path / "lab" / "campaigns" / "old"
+    for path in (folder / "seal").iterdir():  # git keeps no such modes, and `verify` notes a seal that others may read
+        path.chmod(0o600)
+    (folder / "seal").chmod(0o700)
+    return folder, kept / "expected"
+
+
+def table(folder: Path, out: Path) -> bytes:
+    assert call(["export", str(folder), "--to", "table", "--out", str(out)]) == 0
+    return out.read_bytes()
+
+
+def differences(then: Any, now: Any, at: str = "") -> list[str]:
+    """Where two JSON values differ; numbers to 1e-9, as machines add up in different orders."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        names = [*then, *(name for name in now if name not in then)]
+        return [d for n in names if n not in OF_THE_DAY for d in differences(then.get(n), now.get(n), f"{at}/{n}")]
+    if isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
+        return [d for i, (a, b) in enumerate(zip(then, now, strict=True)) for d in differences(a, b, f"{at}[{i}]")]
+    numbers = isinstance(then, (int, float)) and isinstance(now, (int, float))
+    same = now == pytest.approx(then, rel=1e-9, abs=1e-12) if numbers else then == now
+    return [] if same else [f"{at}: {then!r} then, {now!r} now"]
+
+
+def test_it_verifies_and_exports_the_same(
+    old: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, expected = old
+    assert table(folder, tmp_path / "blind.csv") == (expected / "blind.csv").read_bytes()
+    unblind(folder)
+    capsys.readouterr()
+    assert call(["verify", str(folder), "--json"]) == 0
+    assert differences(json.loads((expected / "verify.json").read_text()), json.loads(capsys.readouterr().out)) == []
+    assert table(folder, tmp_path / "open.csv") == (expected / "open.csv").read_bytes()
+
+
+@pytest.mark.thorough
+def test_it_reports_the_same(old: tuple[Path, Path]) -> None:
+    folder, expected = old
+    unblind(folder)
+    report = folder.parents[1] / "report"  # links to videos are relative
+    assert call(["report", str(folder), "--out", str(report)]) == 0
+    now: Mapping[str, Any] = json.loads((report / "report.json").read_text())
+    assert differences(json.loads((expected / "report.json").read_text()), now) == []
+
+
+def test_a_difference_is_named() -> None:
+    then, now = {"a": [1.0, 2.0], "b": "x", "head": "1"}, {"a": [1.0, 2.1], "b": "y", "head": "2"}
+    assert differences(then, now) == ["/a[1]: 2.0 then, 2.1 now", "/b: 'x' then, 'y' now"]
+    assert differences({"a": 1.0}, {"a": 1.0 + 1e-12}) == [] and differences({"a": 1}, {}) == ["/a: 1 then, None now"]

@@ -1,0 +1,103 @@
+"""A live view only listens: with one attached, stalled or killed, a run records what it records without one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.runs.campaigns import make_campaign, policy
+from support.runs.live_campaign import of_kind, running, wait_for
+from support.screens.rerun_files import family, listening
+
+from labctl.cli import call
+from labctl.clock import SECOND
+from labctl.core.events import Kind
+from labctl.store.traces import TraceStore
+
+LABCTL = Path(sys.executable).with_name("labctl")
+SLOW = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
+
+
+def counts(folder: Path, episode: str) -> dict[str, tuple[int, int]]:
+    """(samples there, samples missing) of every steady stream: between the first and the last, at its own rate."""
+    store = TraceStore.open(f"sqlite:///{folder / 'traces.db'}", folder.name, readonly=True)
+    found = {}
+    try:
+        for spec in store.streams(episode):
+            if spec.name == "arm/state" or spec.name.startswith("camera/"):
+                t_ns, values = store.read(episode, spec.name)
+                numbers = values[:, 0] if spec.name.startswith("camera/") else np.rint(t_ns * spec.rate_hz / SECOND)
+                found[spec.name] = (len(t_ns), round(float(numbers[-1] - numbers[0])) + 1 - len(t_ns))
+    finally:
+        store.close()
+    return found
+
+
+@pytest.mark.real_time
+@pytest.mark.thorough
+def test_a_stalled_live_view_costs_a_recording_nothing(tmp_path: Path) -> None:
+    """One episode without a view; one with a view attached, then stopped dead with its viewer while it records."""
+    cell = {"width = 320": "width = 96", "height = 240": "height = 72"}
+    campaign = make_campaign(tmp_path, SLOW, cameras=True, live=True, budget=6.0, arming=5.0, cell=cell)
+    folder = campaign.folder
+    with running(folder, tmp_path / "run.log") as run:
+        wait_for("the first outcome", lambda: of_kind(folder, Kind.OUTCOME_RECORDED))
+        words = [LABCTL, "show", "--live", str(folder), "--web"]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as view:
+            assert view.stdout is not None
+            try:
+                assert view.stdout.readline().startswith("open http://127.0.0.1:")
+                assert view.stdout.readline().startswith("live")
+                (viewer,) = [pid for pid in family(view.pid) if pid != view.pid]
+                assert all(port.startswith("0100007F:") for port in listening(viewer))
+                wait_for("the second go", lambda: len(of_kind(folder, Kind.GO)) == 2)
+                for pid in (view.pid, viewer):
+                    os.kill(pid, signal.SIGSTOP)
+                wait_for("the second outcome", lambda: len(of_kind(folder, Kind.OUTCOME_RECORDED)) == 2)
+            finally:
+                for pid in family(view.pid):
+                    os.kill(pid, signal.SIGCONT)
+                view.send_signal(signal.SIGINT)
+            assert view.wait(timeout=30) == 0
+        assert run.wait(timeout=240) == 0
+    assert of_kind(folder, Kind.GAP) == []
+    alone, watched = (counts(folder, event.episode) for event in of_kind(folder, Kind.GO))
+    print(f"\nalone {alone}\nwatched {watched}")
+    assert set(alone) == set(watched) == {"arm/state", "camera/over_shoulder", "camera/wrist"}
+    assert alone["arm/state"][1] == watched["arm/state"][1] == 0, "every sample of the arm, with and without"
+    assert alone["arm/state"][0] == pytest.approx(watched["arm/state"][0], abs=30), "within 0.3 s of 10 s"
+    for camera in ("camera/over_shoulder", "camera/wrist"):  # a simulated camera may skip one on a busy machine
+        assert watched[camera][1] <= alone[camera][1] + 1
+
+
+@pytest.mark.real_time
+@pytest.mark.thorough
+def test_a_live_view_ends_when_asked_and_the_run_goes_on(tmp_path: Path) -> None:
+    campaign = make_campaign(tmp_path, SLOW, live=True, budget=3.0, arming=5.0)
+    folder = campaign.folder
+    with running(folder, tmp_path / "run.log") as run:
+        wait_for("a go", lambda: of_kind(folder, Kind.GO))
+        words = [LABCTL, "show", "--live", str(folder), "--web"]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as view:
+            assert view.stdout is not None and view.stderr is not None
+            lines = [view.stdout.readline() for _ in range(2)]
+            (viewer,) = [pid for pid in family(view.pid) if pid != view.pid]
+            view.send_signal(signal.SIGINT)
+            assert view.wait(timeout=30) == 0
+            assert "never the run" in lines[1] and view.stderr.read() == ""
+        assert not Path(f"/proc/{viewer}").exists()
+        assert run.wait(timeout=240) == 0
+    assert len(of_kind(folder, Kind.OUTCOME_RECORDED)) == 2
+
+
+def test_without_a_run_the_remedy_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_campaign(tmp_path)
+    assert call(["show", "--live", "trial-run", "--web", "--lab", str(tmp_path)]) == 1
+    assert "labctl run trial-run" in capsys.readouterr().err
+    assert call(["show", "--live", "trial-run", "e-1", "--lab", str(tmp_path)]) == 2
+    assert "--live CAMPAIGN follows a run" in capsys.readouterr().err
