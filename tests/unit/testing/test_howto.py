@@ -1,11 +1,12 @@
-"""Each page of docs/howto/ is a worked example: its files are written down as they stand in it, installed as a package
-of someone else's, and its tests are run.
+"""Each page of docs/howto/ is a worked example. What adds a driver is written down as it stands in the page, installed
+as a package of someone else's, and its tests are run; what changes labctl is made in a copy of it.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -14,7 +15,8 @@ from pathlib import Path
 import pytest
 from support.machine.packages import install
 
-PAGES = Path(__file__).resolve().parents[3] / "docs" / "howto"
+ROOT = Path(__file__).resolve().parents[3]
+PAGES = ROOT / "docs" / "howto"
 BLOCK = re.compile(r"^```(?:python|toml)\n# (\S+\.(?:py|toml))\n(.*?)^```$", re.M | re.S)
 TESTED = {"robot.md": 17, "camera.md": 13, "policy.md": 6, "teleop.md": 4}  # the tests that each page's `pytest` runs
 DEAF = "{'stop': lambda self: None}"
@@ -45,7 +47,8 @@ def test_the_example_of_a_page_works_as_it_stands(name: str, tmp_path: Path) -> 
 
 
 def test_every_page_has_a_test() -> None:
-    assert {path.name for path in PAGES.glob("*.md")} == {*TESTED, "README.md"}
+    changing = {page for pages in CHANGES for page in pages}
+    assert {path.name for path in PAGES.glob("*.md")} == {*TESTED, *changing, "README.md"}
 
 
 @pytest.mark.parametrize(
@@ -65,3 +68,38 @@ def test_the_suite_notices_a_driver_that_breaks_the_contract(
 ) -> None:
     done = run(PAGES / name, tmp_path, change)
     assert done.returncode and fails in done.stdout, done.stdout
+
+
+# -- pages that change labctl itself: in a copy of it
+
+PLACED = re.compile(r"^```python\n# in (\S+), (above|below): ([^\n]*)\n(.*?)^```$", re.M | re.S)
+CHANGES = [("measure.md", "section.md"), ("export.md",)]  # pages whose changes are made together
+
+
+def changed_copy(pages: tuple[str, ...], folder: Path) -> None:
+    """labctl as it is installed, with what the pages add; tests and what else is new lie in the folder itself."""
+    for name in ("labctl", "drivers", "analysis", "ui", "fixtures", "protocols"):
+        inside = folder / "labctl" / ("" if name == "labctl" else name)
+        shutil.copytree(ROOT / name, inside, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    for page in pages:
+        for name, text in files_of(PAGES / page).items():
+            inside = name.startswith("analysis/")
+            (folder / ("labctl" if inside else "") / name).write_text(text, "utf-8")
+        for name, where, line, text in PLACED.findall((PAGES / page).read_text("utf-8")):
+            path = folder / ("" if name.startswith("labctl/") else "labctl") / name
+            lines = path.read_text("utf-8").splitlines(keepends=True)
+            (at,) = (n for n, one in enumerate(lines) if one.strip() == line)
+            lines.insert(at + (where == "below"), text)
+            path.write_text("".join(lines), "utf-8")
+
+
+@pytest.mark.parametrize("pages", CHANGES)
+def test_the_changes_of_a_page_work_as_they_stand(pages: tuple[str, ...], tmp_path: Path) -> None:
+    changed_copy(pages, tmp_path)
+    tested = [file for page in pages for file in files_of(PAGES / page) if file.startswith("test_")]
+    assert len(tested) == len(pages)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tested]
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT / "tests")))}
+    done = subprocess.run(command, cwd=tmp_path, env=path, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0 and "passed" in done.stdout, done.stdout + done.stderr
