@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from labctl.analysis.table import GHOST, KINDS, NS
-from support.cohorts import cohort
+from support.statistics.cohorts import cohort
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.limit(86_400)]
 DEFAULT = 9_999
