@@ -1,0 +1,125 @@
+"""A Robotiq 2F-85 behind either of its wires: targets, faults and activation are the same on both.
+
+May not: activate the fingers without an operator's word: they move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from labctl.drivers.common.gripping import GripperWorker
+from labctl.drivers.robotiq.scales import STROKE_M, Scale, fault_words
+
+from labctl.devices import Kind, RobotStatus
+from labctl.errors import DeviceLost, DeviceRefused
+
+ACTIVE, ACTIVATING = 3, 1  # gSTA
+MOVING = 0  # gOBJ
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """What the gripper reports, by the names of its manual: gACT, gSTA, gOBJ, gFLT, gPO."""
+
+    activation: bool
+    state: int
+    object: int
+    fault: int
+    position: int
+
+
+class Wire(Protocol):
+    """The way to one gripper. Verbs raise DeviceLost or DeviceRefused; `read` is None in an emergency stop."""
+
+    period_s: float
+
+    def open(self) -> None: ...
+    def read(self) -> Registers | None: ...
+    def go(self, position: int, speed: int, force: int) -> None: ...
+    def halt(self) -> None: ...
+    def activate(self, on: bool) -> None: ...
+    def close(self) -> None: ...
+
+
+class RobotiqGripper:
+    """See `labctl.devices.Gripper`."""
+
+    kind: Kind = "real"
+    stroke_m = STROKE_M
+
+    def __init__(self, wire: Wire, scale: Scale) -> None:
+        self._wire, self._scale = wire, scale
+        self._work = GripperWorker("robotiq", self._visit, wire.period_s)
+        self._written: int | None = None
+        self._seen: Registers | None = None
+
+    def connect(self) -> None:
+        self._wire.open()
+        try:
+            self._look()
+        except DeviceLost:
+            self._wire.close()
+            raise
+        self._work.start()
+
+    def _look(self) -> None:
+        seen = self._wire.read()
+        if seen is None:
+            self._work.sound = RobotStatus("fault", "the gripper answers '?': the robot is in emergency stop")
+            return
+        self._seen = seen
+        self._work.opening = self._scale.opening(seen.position)
+        words = fault_words(seen.state, seen.fault)
+        self._work.sound = RobotStatus("fault", words) if words else RobotStatus("idle")
+
+    def _visit(self) -> None:
+        work = self._work
+        if work.recovering:
+            self._activate()
+        if work.stopped and self._written is not None:
+            self._wire.halt()
+            self._written = None
+        if work.wanted is not None and work.sound.mode == "idle":
+            position = self._scale.position(work.wanted)
+            if position != self._written:
+                self._wire.go(position, self._scale.speed, self._scale.force)
+                self._written = position
+        self._look()
+
+    def _activate(self) -> None:
+        """Reset, then activate. The fingers move."""
+        seen = self._seen
+        if seen is not None and seen.state == ACTIVE and not seen.fault:
+            self._work.recovering = False
+        elif seen is None or not seen.activation:
+            self._wire.activate(True)
+        elif seen.state != ACTIVATING:
+            self._wire.activate(False)
+
+    def target(self, opening_m: float) -> None:
+        self._work.ask(opening_m)
+
+    def opening(self) -> float:
+        return self._work.opening
+
+    def status(self) -> RobotStatus:
+        if self._work.sound.mode != "idle":
+            return self._work.sound
+        moving = self._seen is not None and self._seen.object == MOVING and self._written is not None
+        return RobotStatus("moving" if moving else "idle")
+
+    def stop(self) -> None:
+        self._work.halt()
+
+    def recover(self) -> None:
+        """Activate the gripper; raises DeviceRefused until it is active."""
+        if self._work.sound.mode == "idle":
+            return
+        if self._work.sound.mode == "fault":
+            self._work.recover()
+        raise DeviceRefused(f"gripper: {self._work.sound.reason}")
+
+    def close(self) -> None:
+        self._work.end()
+        self._wire.close()

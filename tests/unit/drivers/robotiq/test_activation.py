@@ -1,0 +1,51 @@
+"""A 2F-85 is activated in the order that its manual gives: reset first, where it has been active before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from labctl.drivers.robotiq.gripper import Registers, RobotiqGripper
+from labctl.drivers.robotiq.scales import Scale
+
+from labctl.errors import DeviceRefused
+
+SCALE = Scale(speed=128, force=64, open_at=3, closed_at=228)
+RESET = Registers(activation=False, state=0, object=0, fault=7, position=3)
+RELEASED = Registers(activation=True, state=0, object=3, fault=15, position=3)  # an automatic release is over
+ACTIVE = Registers(activation=True, state=3, object=3, fault=0, position=3)
+
+
+class Line:
+    """A gripper that needs its activation bit to rise."""
+
+    period_s = 10.0
+
+    def __init__(self, seen: Registers) -> None:
+        self.seen, self.written = seen, list[bool]()
+
+    def open(self) -> None: ...
+    def close(self) -> None: ...
+    def halt(self) -> None: ...
+    def go(self, position: int, speed: int, force: int) -> None: ...
+
+    def read(self) -> Registers:
+        return self.seen
+
+    def activate(self, on: bool) -> None:
+        self.written.append(on)
+        self.seen = (replace(ACTIVE) if not self.seen.activation else self.seen) if on else RESET
+
+
+@pytest.mark.parametrize(("seen", "written"), [(RESET, [True]), (RELEASED, [False, True])], ids=["new", "released"])
+def test_a_gripper_is_reset_before_it_is_activated_if_it_was_active(seen: Registers, written: list[bool]):
+    line = Line(seen)
+    gripper = RobotiqGripper(line, SCALE)
+    gripper._look()
+    with pytest.raises(DeviceRefused, match="acknowledge to activate it"):
+        gripper.recover()
+    for _ in range(4):
+        gripper._visit()
+    assert line.written == written
+    assert gripper.status().mode == "idle"
+    gripper.recover()
