@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from labctl.drivers.teleop.gate import Caps, Device, Gate, Reading, axis_map, mapped
+from labctl.drivers.teleop.gate import Device, Gate, Reading, axis_map, mapped
 from labctl.drivers.teleop.polling import Poller
 
 from labctl.clock import Clock, MonotonicClock
+from labctl.config.cell_schema import Caps, TeleopTable
 from labctl.config.options import NoOptions
 from labctl.devices import ActionChunk, Kind, Observation, Pace, load
 from labctl.errors import DeviceLost, InputError
@@ -112,13 +113,8 @@ def build(options: NoOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, 
 
     Raises InputError for a cell without [teleop].
     """
-    table = cell.get("teleop")
-    if table is None:
+    if cell.get("teleop") is None:
         raise InputError(f"the cell has no [teleop] table; add one with device = one of {', '.join(DEVICES)}")
-    named_elsewhere = ":" in table["device"] or "." in table["device"]  # package.module:function, as of any driver
-    driver = table["device"] if named_elsewhere else f"teleop_{table['device']}"
-    device = load(driver, table.get("options", {}))
-    named = {name: float(table[name]) for name in Caps.__dataclass_fields__ if name in table}
-    axes = axis_map(table.get("axes", ("x", "y", "z", "rx", "ry", "rz")))
-    opening = (float(table.get("closed_m", 0.0)), float(table.get("open_m", 0.08)))
-    return Teleop(device, table["device"], Caps(**named), axes=axes, opening_m=opening)
+    table = TeleopTable.model_validate(cell["teleop"])
+    device, opening = load(table.driver, table.options), (table.closed_m, table.open_m)
+    return Teleop(device, table.device, table, axes=axis_map(table.axes), opening_m=opening)

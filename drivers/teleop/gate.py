@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from labctl.clock import SECOND
+from labctl.config.cell_schema import Caps
 from labctl.errors import InputError
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
@@ -46,19 +47,6 @@ class Device(Protocol):
     def open(self) -> None: ...
     def poll(self) -> Reading | None: ...
     def close(self) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Caps:
-    """The most a hand may ask for, and how it is let in: m/s, rad/s, s, rad; deadband as a share of full deflection."""
-
-    linear_m_s: float = 0.15
-    angular_rad_s: float = 0.6
-    joint_rad_s: float = 0.8
-    deadband: float = 0.05
-    stale_s: float = 0.1
-    ramp_s: float = 0.4
-    align_rad: float = 0.6
 
 
 class Gate:

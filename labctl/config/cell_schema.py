@@ -121,14 +121,11 @@ class Storage(Table):
     chunk_s: Annotated[float, Field(gt=0, le=10)] = 1.0
 
 
-class TeleopTable(Table):
-    """[teleop]: the device a person drives this cell with, as `labctl.drivers.teleop_<device>` or as
-    "package.module:function" of one's own, and what the hand may ask for at most. axes: which device axis drives each
-    base axis (x y z rx ry rz, - turns one round, 0 is none). align_rad: how near a leader must stand before go.
-    `options` are the device's.
+class Caps(Table):
+    """The most a hand may ask for, and how it is let in: m/s, rad/s, s, rad; deadband as a share of full deflection.
+    align_rad: how near a leader must stand before go.
     """
 
-    device: Text
     linear_m_s: Annotated[float, Field(gt=0, le=1)] = 0.15
     angular_rad_s: Annotated[float, Field(gt=0, le=3)] = 0.6
     joint_rad_s: Annotated[float, Field(gt=0, le=3)] = 0.8
@@ -136,6 +133,15 @@ class TeleopTable(Table):
     stale_s: Annotated[float, Field(gt=0, le=1)] = 0.1
     ramp_s: Annotated[float, Field(ge=0, le=5)] = 0.4
     align_rad: Annotated[float, Field(gt=0, le=3)] = 0.6
+
+
+class TeleopTable(Caps):
+    """[teleop]: the device a person drives this cell with, as `labctl.drivers.teleop_<device>` or as
+    "package.module:function" of one's own, with its caps. axes: which device axis drives each base axis (x y z rx ry
+    rz, - turns one round, 0 is none). `options` are the device's.
+    """
+
+    device: Text
     axes: Texts = ("x", "y", "z", "rx", "ry", "rz")
     closed_m: Annotated[float, Field(ge=0)] = 0.0
     open_m: Positive = 0.08
