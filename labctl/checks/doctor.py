@@ -26,7 +26,7 @@ from labctl.clock import MILLISECOND, Clock, MonotonicClock
 from labctl.config.cell_schema import Cell
 from labctl.errors import LabctlError
 from labctl.runtime.cell_nodes import build_node, camera_names, stand_in, video_settings
-from labctl.store.driver_options import check_cell_options
+from labctl.store.driver_options import check_cell_options, records_depth
 from labctl.store.lab_folder import read_cell
 
 CORE = (
@@ -255,7 +255,7 @@ def check_encoders(cell: Cell, measure: Measure = measure_cost, depth: MeasureDe
     plain = cell.model_dump(mode="json")
     checks: list[Check] = []
     known: dict[str, Check] = {}
-    for camera in plain["camera"]:
+    for camera, table in zip(plain["camera"], cell.camera, strict=True):
         video = video_settings(plain, camera)
         size = (camera["width"], camera["height"], camera["rate_hz"])
         key = repr((video, size))
@@ -263,7 +263,7 @@ def check_encoders(cell: Cell, measure: Measure = measure_cost, depth: MeasureDe
             known[key] = _encoder(video, size, measure)
         found = known[key]
         checks.append(Check(f"video {camera['name']}", found.level, found.text, found.remedy))
-        if camera["options"].get("depth", camera["driver"] == "realsense"):
+        if records_depth(table):
             checks.append(_depth_encoder(camera["name"], size, depth))
     return checks
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from labctl.bus import Node
 from labctl.clock import SECOND, MonotonicClock
+from labctl.config.cell_schema import Cell
 from labctl.devices import Camera, load
 from labctl.errors import InputError, LabctlError
 from labctl.nodes.allocator import keep_freed_memory
@@ -45,7 +46,6 @@ def build_node(name: str, spec: Mapping[str, Any]) -> Node:
     Raises InputError for an unknown driver or option, DeviceError when a device refuses, StorageError for the trace
     store.
     """
-    cell, fixture = spec["cell"], spec["fixture"]
     if name == "recorder":
         from labctl.nodes.recorder import RecorderNode
         from labctl.store.traces import TraceStore
@@ -54,25 +54,26 @@ def build_node(name: str, spec: Mapping[str, Any]) -> Node:
     if name == "arm":
         from labctl.nodes.arm import ArmNode, tick_ns
 
-        robot = cell["robot"]
-        made = load(robot["driver"], robot.get("options", {}), cell=cell, fixture=fixture)
-        tick = tick_ns(robot["observe_hz"], real_time=spec["real_time"])
-        stale = round(cell["lease"]["stale_target_s"] * SECOND)
+        cell = Cell.model_validate(spec["cell"])
+        made = load(cell.robot.driver, cell.robot.options, cell=spec["cell"], fixture=spec["fixture"])
+        tick = tick_ns(cell.robot.observe_hz, real_time=spec["real_time"])
+        stale = round(cell.lease.stale_target_s * SECOND)
         return ArmNode(made, tick_ns=tick, stale_ns=stale, chunk_ns=chunk_ns(cell))
     if name == "controller":
         from labctl.nodes.controller import ControllerNode
 
-        return ControllerNode(cell, fixture, chunk_ns=chunk_ns(cell))
+        cell = Cell.model_validate(spec["cell"])
+        return ControllerNode(spec["cell"], spec["fixture"], chunk_ns=chunk_ns(cell))
     if name == "operator":
         from labctl.nodes.operator import OperatorNode
 
-        return OperatorNode(load(cell["cell"]["operator"], {}))
+        return OperatorNode(load(spec["cell"]["cell"]["operator"], {}))
     return _camera_node(name, spec)
 
 
-def chunk_ns(cell: Mapping[str, Any]) -> int:
+def chunk_ns(cell: Cell) -> int:
     """How much of a stream one trace chunk holds."""
-    return round(cell.get("storage", {}).get("chunk_s", 1.0) * SECOND)
+    return round(cell.storage.chunk_s * SECOND)
 
 
 def _camera_node(name: str, spec: Mapping[str, Any]) -> Node:

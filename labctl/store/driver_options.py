@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from labctl.config.cell_schema import Cell
+from labctl.config.cell_schema import CameraTable, Cell
 from labctl.config.options import CameraOptions, Options
 from labctl.config.protocol_schema import Arm
 from labctl.config.toml_text import Document, Location
@@ -24,12 +24,22 @@ def check_cell_options(cell: Cell) -> None:
     _check(cell, ("robot", "driver"), cell.robot.driver, ("robot", "options"), cell.robot.options)
     for index, camera in enumerate(cell.camera):
         at = ("camera", index)
-        sized = {**camera.options, **{name: getattr(camera, name) for name in CameraOptions.OF_TABLE}}
-        _check(cell, (*at, "driver"), camera.driver, (*at, "options"), sized)
+        _check(cell, (*at, "driver"), camera.driver, (*at, "options"), _sized(camera))
     if cell.teleop is not None:
         _check(cell, ("teleop", "device"), cell.teleop.driver, ("teleop", "options"), cell.teleop.options)
     if cell.cell.operator != "console":
         _check(cell, ("cell", "operator"), cell.cell.operator, ("cell", "operator"), {})
+
+
+def records_depth(camera: CameraTable) -> bool:
+    """Whether a camera gives depth beside its pictures, as its driver declares and its table sets it."""
+    table = options_type(camera.driver)
+    declared = None if table is None else table.read(_sized(camera), camera.driver)
+    return bool(getattr(declared, "depth", camera.options.get("depth", False)))
+
+
+def _sized(camera: CameraTable) -> dict[str, Any]:
+    return {**camera.options, **{name: getattr(camera, name) for name in CameraOptions.OF_TABLE}}
 
 
 def check_arm_options(protocol: Document, arms: Iterable[Arm]) -> None:
