@@ -51,12 +51,12 @@ def test_depth_has_a_price_of_its_own():
 
 
 def test_depth_is_priced_where_it_is_recorded_and_nowhere_else():
-    """A RealSense gives depth unless it is told not to; another camera when it is told to."""
+    """A RealSense gives depth unless its table forbids it; a camera of somebody else when its table sets it."""
     made = cell()
     over, wrist = made.camera
     cameras = [
         over.model_copy(update={"driver": "realsense", "options": {}}),
-        wrist.model_copy(update={"options": {**wrist.options, "depth": True}}),
+        wrist.model_copy(update={"driver": "support.coded_camera:build", "options": {"depth": True}}),
         wrist.model_copy(update={"name": "third", "driver": "realsense", "options": {"depth": False}}),
     ]
     made = made.model_copy(update={"camera": tuple(cameras)})
