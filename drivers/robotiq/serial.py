@@ -8,13 +8,13 @@ Registers: Robotiq 2F-85 instruction manual, "Control": outputs from 0x03E8, inp
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from labctl.drivers.robotiq.gripper import Registers, RobotiqGripper
 from labctl.drivers.robotiq.options import RobotiqSerialOptions
 from labctl.drivers.robotiq.scales import scale_of
 from pymodbus.client import ModbusSerialClient
 from pymodbus.exceptions import ModbusException
+from pymodbus.pdu import ModbusPDU
 
 from labctl.errors import DeviceLost, DeviceRefused
 
@@ -22,14 +22,6 @@ SLAVE, BAUD = 9, 115200
 OUTPUTS, INPUTS = 0x03E8, 0x07D0
 ACTIVATE, GO = 0x0100, 0x0900  # rACT; rACT and rGTO, in the high byte of the first output register
 TIMEOUT_S = 0.3
-
-
-class Answer(Protocol):
-    """What is used of pymodbus' answers."""
-
-    registers: list[int]
-
-    def isError(self) -> bool: ...
 
 
 class SerialWire:
@@ -45,7 +37,7 @@ class SerialWire:
         if not self._client.connect():
             raise DeviceLost(f"{self._port} cannot be opened; check the adapter and who may use it (group dialout)")
 
-    def _ask(self, call: Callable[[], Answer]) -> Answer:
+    def _ask(self, call: Callable[[], ModbusPDU]) -> ModbusPDU:
         try:
             answer = call()
         except (ModbusException, OSError) as error:
