@@ -56,7 +56,7 @@ def test_depth_is_priced_where_it_is_recorded_and_nowhere_else():
     over, wrist = made.camera
     cameras = [
         over.model_copy(update={"driver": "realsense", "options": {}}),
-        wrist.model_copy(update={"driver": "support.coded_camera:build", "options": {"depth": True}}),
+        wrist.model_copy(update={"driver": "support.cameras.coded_camera:build", "options": {"depth": True}}),
         wrist.model_copy(update={"name": "third", "driver": "realsense", "options": {"depth": False}}),
     ]
     made = made.model_copy(update={"camera": tuple(cameras)})
