@@ -1,16 +1,16 @@
-"""A simulated person at the console: stages, commits, confirms and scores by what the console shows. Says so in every
-record.
+"""A simulated person at the console: stages, commits, confirms and scores by what the console shows. Every record names
+it as simulated.
 
 May not: know arms, traces or the simulated world; it sees what a blind operator sees.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from labctl.clock import SECOND
 from labctl.config.options import NoOptions
+from labctl.core.published_state import PublishedState
 
 WHO = "sim-operator"
 STAGING_S = 2.0
@@ -23,21 +23,21 @@ class SimulatedOperator:
 
     kind = "sim"
 
-    def decide(self, state: Mapping[str, Any]) -> dict[str, Any] | None:
-        if not state.get("session"):
+    def decide(self, state: PublishedState) -> dict[str, Any] | None:
+        if not state["session"]:
             if state["trial"] is None:
                 return None
             people = [{"id": WHO, "roles": ["operator", "setter", "assessor"]}]
             checks = {name: "simulated cell, simulated operator" for name in state["checks"]}
             return self._command("session", people=people, checks=checks)
-        waiting = [hold["code"] for hold in state["holds"] if hold.get("needs_person")]
+        waiting = [hold["code"] for hold in state["holds"] if hold["needs_person"]]
         if waiting:
             said = {"why": "simulated operator", "contact": False} if "stop" in waiting[0] else {}
             return self._command("acknowledge", code=waiting[0], **said)
         allowed = state["allowed"]
         if state["trial"] is None:
             return self._command("session_close", handover="simulated evening over")
-        if "score" in allowed:
+        if "score" in allowed and state["proposal"] is not None:
             return self._command("score", role="assessor", **state["proposal"])
         if "stage" in allowed:
             return self._command("stage", role="setter")

@@ -230,3 +230,8 @@ class PublishedState(CampaignPart):
     clipped: str  # the limit that shapes the motion now, "" when none does
     devices: dict[str, DeviceState]
     cameras: Sequence[CameraState]
+
+
+def published(body: Mapping[str, Any]) -> PublishedState:
+    """The state in the body of a message `state`."""
+    return PublishedState(**body)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from labctl.bus import Message, Step
+from labctl.core.published_state import PublishedState, published
 
 
 class OperatorScript(Protocol):
@@ -19,7 +20,7 @@ class OperatorScript(Protocol):
     `delay_ns` is how long this person takes for that verb.
     """
 
-    def decide(self, state: Mapping[str, Any]) -> Mapping[str, Any] | None: ...
+    def decide(self, state: PublishedState) -> Mapping[str, Any] | None: ...
     def delay_ns(self, verb: str) -> int: ...
 
 
@@ -31,7 +32,7 @@ class OperatorNode:
 
     def __init__(self, script: OperatorScript) -> None:
         self._script = script
-        self._state: Mapping[str, Any] = {}
+        self._state: PublishedState | None = None
         self._pending: tuple[int, Message] | None = None
         self._sent = 0
         self._answered: object = None
@@ -40,22 +41,22 @@ class OperatorNode:
     def step(self, now_ns: int, inbox: list[Message]) -> Step:
         for message in inbox:
             if message.kind == "state":
-                self._state = message.body
+                self._state = published(message.body)
         step = Step()
-        key = (self._state.get("version"), self._state.get("moment"))
-        if self._state and key != self._answered:
-            self._answered = key
-            self._pending = self._plan(now_ns)
+        state = self._state
+        if state is not None and (state["version"], state["moment"]) != self._answered:
+            self._answered = (state["version"], state["moment"])
+            self._pending = self._plan(state, now_ns)
         if self._pending and now_ns >= self._pending[0]:
             step.out.append(self._pending[1])
             self._pending = None
         step.due_ns = self._pending[0] if self._pending else None
         return step
 
-    def _plan(self, now_ns: int) -> tuple[int, Message] | None:
-        wanted = self._script.decide(self._state)
+    def _plan(self, state: PublishedState, now_ns: int) -> tuple[int, Message] | None:
+        wanted = self._script.decide(state)
         if wanted is None:
             return None
         self._sent += 1
-        body = {"id": f"operator-{self._state['run']}-{self._sent}", "version": self._state["version"], **wanted}
+        body = {"id": f"operator-{state['run']}-{self._sent}", "version": state["version"], **wanted}
         return now_ns + self._script.delay_ns(str(wanted["verb"])), Message("run", "command", body)

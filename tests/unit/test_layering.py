@@ -61,7 +61,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "drivers.policy": DRIVER,
     "drivers.realsense": DRIVER,
     "drivers.robotiq": DRIVER,
-    "drivers.sim": DRIVER,
+    "drivers.sim": (*DRIVER, "core.published_state"),  # its operator reads what a console does, by the same types
     "drivers.teleop": DRIVER,
     "drivers.ur": DRIVER,
     "drivers.franka.emulator": (*DRIVER, "drivers.franka", "drivers.sim"),

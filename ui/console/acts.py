@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from labctl.ui.console import words
 from labctl.ui.console.amounts import clock, count, short
-from labctl.ui.console.words import State
+from labctl.ui.console.link import Json
 
 from labctl.clock import SECOND
+from labctl.core.published_state import PublishedState as State
 from labctl.core.scene_words import verdict
 
 # state of a trial -> the verb that leads on, who usually does it, the words on the button
@@ -36,7 +36,7 @@ class Act:
     role: str
     label: str
     why_not: str = ""
-    args: Mapping[str, Any] = field(default_factory=dict)
+    args: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Page:
 
 def roles_of(state: State, who: str) -> tuple[str, ...]:
     """The roles that this person took in the open session."""
-    return next((tuple(person["roles"]) for person in state.get("people", ()) if person["id"] == who), ())
+    return next((tuple(person["roles"]) for person in state["people"] if person["id"] == who), ())
 
 
 def role_for(state: State, who: str, verb: str) -> str | None:
@@ -61,9 +61,9 @@ def role_for(state: State, who: str, verb: str) -> str | None:
     return next((r for r in ROLES if r in roles_of(state, who) and verb in state["by_role"].get(r, ())), None)
 
 
-def primary(state: State, who: str) -> Act | None:
+def primary(state: State | None, who: str) -> Act | None:
     """The one thing to do next, done by this person or, with `why_not`, held or left to another."""
-    if not state:
+    if state is None:
         return None
     if state["session"] is None:
         return Act("session", "operator", "Open the session") if state["trial"] or not _all_done(state) else None
@@ -76,7 +76,7 @@ def primary(state: State, who: str) -> Act | None:
         )
     if state["exhausted"] and state["trial_state"] == "planned":
         return _act(state, who, "skip", "operator", "Skip this trial: it was voided too often")
-    lead = LEADS.get(state["trial_state"])
+    lead = LEADS.get(state["trial_state"] or "")
     if lead is None:
         return None
     verb, usual = lead
@@ -101,18 +101,17 @@ def _act(state: State, who: str, verb: str, usual: str, label: str) -> Act:
 
 
 def _label(state: State, verb: str) -> str:
-    card = state["card"] or {}
     return {
-        "stage": f"Stage {card.get('object', '')}, {card.get('layout', '')}",
+        "stage": f"Stage {_what(state)}",
         "commit": "Commit: the scene is as in the picture",
         "start": "Ready: start when the time comes",
         "score": "Score this episode",
     }[verb]
 
 
-def page(state: State, now_ns: int, who: str = "") -> Page:
+def page(state: State | None, now_ns: int, who: str = "") -> Page:
     """What is going on, in words."""
-    if not state:
+    if state is None:
         return Page("no word yet", "waiting for the run process")
     if state["session"] is None and _all_done(state):
         return Page("all done", "every trial is finished; `labctl close` and `labctl report` are next")
@@ -120,11 +119,11 @@ def page(state: State, now_ns: int, who: str = "") -> Page:
         return Page("closed", "no session is open; people and roles come first", _tonight(state))
     if state["trial"] is None:
         return Page("all done", "no trial is left; close the session with a note for the next ones")
-    return _PAGES.get(state["trial_state"], _plain)(state, now_ns)
+    return _PAGES.get(state["trial_state"] or "", _plain)(state, now_ns)
 
 
 def _plain(state: State, now_ns: int) -> Page:
-    return Page(state["trial_state"], "")
+    return Page(state["trial_state"] or "", "")
 
 
 def _planned(state: State, now_ns: int) -> Page:
@@ -157,9 +156,9 @@ def _matches(state: State) -> list[str]:
     return lines
 
 
-def may_override(state: State, who: str) -> str | None:
+def may_override(state: State | None, who: str) -> str | None:
     """The role by which this person may commit a scene that only its pictures stand against, or None."""
-    if state.get("trial_state") != "staging" or not state["holds"]:
+    if state is None or state["trial_state"] != "staging" or not state["holds"]:
         return None
     if not all(hold.get("overridable") for hold in state["holds"]):
         return None
@@ -204,7 +203,7 @@ def _scoring(state: State, now_ns: int) -> Page:
 
 
 def _counts(state: State) -> list[str]:
-    found, items = state["proposal"] or {}, state["rules"]["items"]
+    found, items = state["proposal"], state["rules"]["items"]
     lines = [f"staged {items} items; you counted {state['counted']} moved"]
     if found:
         lines.append(
@@ -231,8 +230,8 @@ def _number(state: State) -> str:
 
 
 def _what(state: State) -> str:
-    card = state["card"] or {}
-    return f"{card.get('object', '?')}, {card.get('layout', '?')}"
+    card = state["card"]
+    return f"{card['object']}, {card['layout']}" if card else "?, ?"
 
 
 def _setting(state: State) -> list[str]:
@@ -264,9 +263,9 @@ def _recovered(state: State) -> list[str]:
     return ["the run was interrupted; what it found when it was started again:", *lines] if lines else []
 
 
-def header(state: State) -> str:
+def header(state: State | None) -> str:
     """One line: campaign, cell, block, progress, what is left of the evening."""
-    if not state:
+    if state is None:
         return "labctl"
     done, of = state["progress"]
     parts = [state["campaign"], f"{state['cell']} ({state['kind']})"]
@@ -281,14 +280,16 @@ def header(state: State) -> str:
     return " · ".join(parts)
 
 
-def fixes(state: State) -> list[tuple[str, str]]:
+def fixes(state: State | None) -> list[tuple[str, str]]:
     """(what is wrong, what clears it) for every live hold, in order."""
-    return [(hold["text"], hold["clears"]) for hold in state.get("holds", ()) if hold["code"] != "no_session"]
+    return [
+        (hold["text"], hold["clears"]) for hold in (state["holds"] if state else ()) if hold["code"] != "no_session"
+    ]
 
 
-def against(state: State) -> str:
+def against(state: State | None) -> str:
     """The line over the holds: what they stand against."""
-    if state.get("trial_state") in ("running", "scoring"):
+    if state is not None and state["trial_state"] in ("running", "scoring"):
         return "before the next trial is staged:"
     return "something stands against going on:"
 
@@ -298,13 +299,13 @@ def _all_done(state: State) -> bool:
     return done >= of
 
 
-def offers(action: str, state: State, who: str, *, read_only: bool, may_undo: bool) -> bool:
+def offers(action: str, state: State | None, who: str, *, read_only: bool, may_undo: bool) -> bool:
     """Can a key do something now? Those that cannot are not shown. action: a name of the console's keys."""
-    trial = state.get("trial_state")
+    trial = state["trial_state"] if state else None
     match action:
         case "end" | "futility" | "void" | "release" | "skip":
             needs = "end" if action == "futility" else action
-            return bool(state) and not read_only and bool(role_for(state, who, needs))
+            return state is not None and not read_only and bool(role_for(state, who, needs))
         case "override":
             return not read_only and may_override(state, who) is not None
         case "reference":
@@ -312,13 +313,13 @@ def offers(action: str, state: State, who: str, *, read_only: bool, may_undo: bo
         case "count":
             return not read_only and trial in ("running", "scoring")
         case "touch":
-            return not read_only and (trial == "running" or bool(state.get("touching")))
+            return not read_only and (trial == "running" or bool(state and state["touching"]))
         case "undo":
             return may_undo
         case "acknowledge":
-            return bool(state.get("waiting") or any(hold["needs_person"] for hold in state.get("holds", ())))
+            return state is not None and bool(state["waiting"] or any(hold["needs_person"] for hold in state["holds"]))
         case "wait" | "note" | "leave_session":
-            return bool(state.get("session")) and not read_only
+            return bool(state and state["session"]) and not read_only
         case "stop" | "primary":
             return not read_only
     return True

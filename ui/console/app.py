@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from labctl.ui.console import acts, asking, pages, screens
-from labctl.ui.console.link import Link
+from labctl.ui.console.link import Json, Link
 from labctl.ui.console.stopping import with_stop_key
 from labctl.ui.console.tiles import Cameras, Joints
 from textual import on
@@ -20,7 +20,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input
 
 from labctl.clock import SECOND, Clock
+from labctl.core.published_state import PublishedState, published
 from labctl.errors import LabctlError
+
+Reply = Mapping[str, Json]
 
 PUMP_S = 1 / 25
 SOON_S = (0.007, 0.014, 0.021, 0.028, 0.035)
@@ -89,14 +92,14 @@ class Console(App[str]):
         self._clock = clock
         self._who = who
         self._pump = pump
-        self._state: dict[str, Any] = {}
+        self._state: PublishedState | None = None
         self._heard_ns = self._renew_ns = clock.now_ns()
         self._drawn_ns = self._calm_ns = 0
-        self._asked: dict[str, Callable[[Mapping[str, Any]], None]] = {}
+        self._asked: dict[str, Callable[[Reply], None]] = {}
         self._stopping = False
         self._offered: tuple[object, ...] = ()
         self._pressed: tuple[str, int] = ("", 0)
-        self._scored: tuple[str, int, dict[str, Any], Any] | None = None  # trial, until, outcome, how it ended
+        self._scored: tuple[str, int, asking.Answer, str | None] | None = None  # trial, until, outcome, end reason
         self._rebound = dict(keys or {})
         self.now = screens.Now()
 
@@ -142,7 +145,7 @@ class Console(App[str]):
                 self._asked.clear()
         for message in self._link.poll():
             if message.kind == "state":
-                self._state, self._heard_ns = dict(message.body), now_ns
+                self._state, self._heard_ns = published(message.body), now_ns
             elif message.kind == "obs" and self.now.is_mounted:
                 self.now.query_one(Joints).put(message.arrays, now_ns, draw=now_ns >= self._calm_ns)
             elif message.kind == "preview" and self.now.is_mounted and now_ns >= self._calm_ns:
@@ -166,10 +169,10 @@ class Console(App[str]):
             self.screen.draw(self._state)
 
     def _fresh(self, now_ns: int) -> bool:
-        return bool(self._state) and now_ns - self._heard_ns < SILENT_NS
+        return self._state is not None and now_ns - self._heard_ns < SILENT_NS
 
-    def _replied(self, reply: Mapping[str, Any]) -> None:
-        done = self._asked.pop(reply["id"], None)
+    def _replied(self, reply: Reply) -> None:
+        done = self._asked.pop(str(reply["id"]), None)
         if not reply["ok"]:
             self.now.say(str(reply["error"]), wrong=True)
         elif done is not None:
@@ -181,13 +184,13 @@ class Console(App[str]):
         self,
         verb: str,
         role: str = "operator",
-        args: Mapping[str, Any] | None = None,
+        args: Mapping[str, Json] | None = None,
         *,
-        done: Callable[[Mapping[str, Any]], None] | None = None,
+        done: Callable[[Reply], None] | None = None,
         any_state: bool = False,
     ) -> None:
         """Send a command with the version this screen shows. any_state: it is right whatever has happened since."""
-        version = None if any_state else self._state.get("version")
+        version = None if any_state or self._state is None else self._state["version"]
         try:
             sent = self._link.command(verb, who=self._who, role=role, version=version, args=args)
         except LabctlError as error:
@@ -202,71 +205,78 @@ class Console(App[str]):
         for delay_s in SOON_S if self._pump else ():
             self.set_timer(delay_s, self.pump)
 
-    def _ask(self, form: asking.Form, verb: str, role: str = "operator", **more: Any) -> None:
-        def answered(answer: dict[str, Any] | None) -> None:
+    def _ask(self, form: asking.Form, verb: str, role: str = "operator", *, any_state: bool = False) -> None:
+        def answered(answer: asking.Answer | None) -> None:
             if answer is not None:
-                self.send(verb, role, answer, **more)
+                self.send(verb, role, answer, any_state=any_state)
 
         self.push_screen(form, answered)
 
     @on(Button.Pressed, "#primary")
     def action_primary(self) -> None:
         """The one thing to do now."""
-        act = acts.primary(self._state, self._who)
-        if act is None or act.why_not or not self._fresh(self._clock.now_ns()) or self.screen is not self.now:
+        state = self._state
+        act = acts.primary(state, self._who)
+        if (
+            state is None
+            or act is None
+            or act.why_not
+            or not self._fresh(self._clock.now_ns())
+            or self.screen is not self.now
+        ):
             return
         if act.verb == "session":
-            self._ask(asking.AskSession(self._state, self._who), "session")
+            self._ask(asking.AskSession(state, self._who), "session")
         elif act.verb == "session_close":
             self.action_leave_session()
         elif act.verb == "acknowledge":
             self.action_acknowledge()
         elif act.verb == "score":
-            self._score(act.role)
+            self._score(state, act.role)
         elif act.verb == "skip":
             self.send("skip", act.role, {"reason": "max_voids"})
         else:
             self.send(act.verb, act.role, act.args)
 
-    def _score(self, role: str) -> None:
-        trial, ended = str(self._state["trial"]), self._state["ended"]
+    def _score(self, state: PublishedState, role: str) -> None:
+        trial = str(state["trial"])
 
-        def answered(outcome: dict[str, Any] | None) -> None:
+        def answered(outcome: asking.Answer | None) -> None:
             if outcome is None:
                 return
 
-            def recorded(reply: Mapping[str, Any]) -> None:
-                self._scored = (trial, self._clock.now_ns() + UNDO_NS, outcome, ended)
+            def recorded(reply: Reply) -> None:
+                self._scored = (trial, self._clock.now_ns() + UNDO_NS, outcome, state["ended"])
                 self.now.say("recorded; u undoes it for ten seconds")
-                candidates = self._state["rules"]["candidates"]
+                candidates = state["rules"]["candidates"]
                 if candidates:
                     self.push_screen(asking.AskGuess(candidates), guessed)
 
-            def guessed(guess: dict[str, Any] | None) -> None:
+            def guessed(guess: asking.Answer | None) -> None:
                 if guess is not None:
                     self.send("guess", role, {"trial": trial, **guess}, any_state=True)
 
             self.send("score", role, outcome, done=recorded)
 
-        self.push_screen(asking.AskScore(self._state), answered)
+        self.push_screen(asking.AskScore(asking.to_score(state)), answered)
 
     def action_undo(self) -> None:
         """Correct what was just scored."""
-        if self._scored is None or self._clock.now_ns() > self._scored[1]:
+        if self._state is None or self._scored is None or self._clock.now_ns() > self._scored[1]:
             self.now.say(
                 "nothing was scored here in the last ten seconds; a later correction is made in the review", wrong=True
             )
             return
         trial, _, outcome, ended = self._scored
-        role = acts.role_for(
-            {**self._state, "by_role": {r: ["correct"] for r in ("operator", "assessor")}}, self._who, "correct"
-        )
+        roles = acts.roles_of(self._state, self._who)
+        role = next((role for role in ("operator", "assessor") if role in roles), "operator")
 
-        def answered(new: dict[str, Any] | None) -> None:
+        def answered(new: asking.Answer | None) -> None:
             if new is not None:
-                self.send("correct", role or "operator", {"trial": trial, "why": "undo", **new}, any_state=True)
+                self.send("correct", role, {"trial": trial, "why": "undo", **new}, any_state=True)
 
-        self.push_screen(asking.AskScore({**self._state, "proposal": None, "ended": ended}, outcome), answered)
+        about: asking.ToScore = {**asking.to_score(self._state), "proposal": None, "ended": ended}
+        self.push_screen(asking.AskScore(about, outcome), answered)
 
     def action_stop(self) -> None:
         """Stop the robot: the driver has told the arm already; the run process journals who did."""
@@ -278,7 +288,7 @@ class Console(App[str]):
 
     def action_touch(self) -> None:
         """Somebody's hand is in the scene from now on; or it is out again, and what it did."""
-        if self._state.get("touching"):
+        if self._state and self._state["touching"]:
             self._ask_always(asking.AskTouch, "touch", phase="end")
         else:
             self.send("touch", "operator", {"phase": "begin"}, any_state=True)
@@ -303,7 +313,7 @@ class Console(App[str]):
             self.send("end", "operator", {"reason": "futility"})
 
     def action_void(self) -> None:
-        if role := self._may("void"):
+        if self._state and (role := self._may("void")):
             self._ask(asking.AskVoid(self._state), "void", role)
 
     def action_release(self) -> None:
@@ -318,8 +328,8 @@ class Console(App[str]):
         title = f"Hold after this {after}: why? (may stay empty)"
         self._ask_always(lambda: asking.AskText(title, "why", ok="Hold", needed=False), "wait", after=after)
 
-    def _ask_always(self, form: Callable[[], asking.Form], verb: str, **fixed: Any) -> None:
-        def answered(answer: dict[str, Any] | None) -> None:
+    def _ask_always(self, form: Callable[[], asking.Form], verb: str, **fixed: Json) -> None:
+        def answered(answer: asking.Answer | None) -> None:
             if answer is not None:
                 self.send(verb, "operator", {**fixed, **answer}, any_state=True)
 
@@ -337,7 +347,8 @@ class Console(App[str]):
 
     def action_reference(self) -> None:
         """Take what the cameras see now as what this scene is held against from here on."""
-        role = next((r for r in ("operator", "setter") if r in acts.roles_of(self._state, self._who)), "operator")
+        roles = acts.roles_of(self._state, self._who) if self._state else ()
+        role = next((role for role in ("operator", "setter") if role in roles), "operator")
         self._ask(
             asking.AskText("Take the view as it is for the reference: why?", "reason", ok="Take"), "reference", role
         )
@@ -346,17 +357,18 @@ class Console(App[str]):
         self._ask_always(lambda: asking.AskText("A note for the record", "text", ok="Keep"), "note")
 
     def action_acknowledge(self) -> None:
-        codes = [h for h in self._state.get("holds", ()) if h["needs_person"]]
-        waiting = [{"code": code, "text": "a hold asked for"} for code in self._state.get("waiting", ())]
-        if not codes and not waiting:
+        state = self._state
+        holds = [(hold["code"], hold["text"]) for hold in (state["holds"] if state else ()) if hold["needs_person"]]
+        holds += [(code, "a hold asked for") for code in (state["waiting"] if state else ())]
+        if not holds:
             self.now.say("nothing waits for an acknowledgement")
             return
-        hold = [*codes, *waiting][0]
-        if "stop" in hold["code"]:
-            self._ask(asking.AskStop(hold["code"], hold["text"]), "acknowledge", any_state=True)
+        code, text = holds[0]
+        if "stop" in code:
+            self._ask(asking.AskStop(code, text), "acknowledge", any_state=True)
         else:
-            title = f"{hold['text']}\n\nHave you looked, and is the cause gone?"
-            self._ask_always(lambda: asking.Confirm(title, "Acknowledge"), "acknowledge", code=hold["code"])
+            title = f"{text}\n\nHave you looked, and is the cause gone?"
+            self._ask_always(lambda: asking.Confirm(title, "Acknowledge"), "acknowledge", code=code)
 
     def action_leave_session(self) -> None:
         form = asking.AskText("Close the session: what must the next ones know?", "handover", ok="Close", needed=False)
@@ -364,7 +376,7 @@ class Console(App[str]):
 
     def _may(self, verb: str) -> str | None:
         """A role that allows this verb now; says so when there is none."""
-        if self.screen is not self.now or not self._state:
+        if self.screen is not self.now or self._state is None:
             return None
         role = acts.role_for(self._state, self._who, verb)
         if role is None:

@@ -6,9 +6,10 @@ May not: send anything, or let an answer through that contradicts itself: the fo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar, TypedDict
 
-from labctl.ui.console.acts import ROLES, State
+from labctl.ui.console.acts import ROLES
+from labctl.ui.console.link import Json
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
@@ -18,8 +19,36 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Button, Checkbox, Input, Label, Select, SelectionList
 
-Answer = dict[str, Any]
+from labctl.core.published_state import Proposal, PublishedState
+
+Answer = dict[str, Json]
 LOW = 36  # rows below which a form leaves out its frames: all of it is on the screen
+
+
+class ToScore(TypedDict):
+    """What a form needs to score an episode: items staged, stages and tags of the protocol, the operator's own count,
+    the items that the devices' events propose, the end reason.
+    """
+
+    items: int
+    stages: Sequence[str]
+    tags: Sequence[str]
+    counted: int
+    proposal: Proposal | None
+    ended: str | None
+
+
+def to_score(state: PublishedState) -> ToScore:
+    """What is to be scored now."""
+    rules = state["rules"]
+    return {
+        "items": rules["items"],
+        "stages": rules["stages"],
+        "tags": rules["tags"],
+        "counted": state["counted"],
+        "proposal": state["proposal"],
+        "ended": state["ended"],
+    }
 
 
 class Line(Input):
@@ -104,7 +133,7 @@ class AskSession(Form):
     title_text = "Open the session: who is here, and is the cell as it should be?"
     ok_text = "Open"
 
-    def __init__(self, state: State, who: str) -> None:
+    def __init__(self, state: PublishedState, who: str) -> None:
         super().__init__()
         self._checks: Sequence[str] = state["checks"]
         self._who = who
@@ -170,7 +199,7 @@ class AskVoid(Form):
     title_text = "Void this episode: it is run again with the same arm"
     ok_text = "Void"
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: PublishedState) -> None:
         super().__init__()
         self._reasons = state["rules"]["void_reasons"]
         self._after_go = state["trial_state"] == "scoring"
@@ -224,13 +253,13 @@ WRONG_END = (
 class AskScore(Form):
     """The outcome: items moved and lost; what remains follows. `given` fills the form (an undo or the tally)."""
 
-    def __init__(self, state: State, given: Mapping[str, Any] | None = None, *, why: bool = False) -> None:
+    def __init__(self, about: ToScore, given: Mapping[str, Json] | None = None, *, why: bool = False) -> None:
         super().__init__()
-        self._rules = state["rules"]
-        self._given = given or {"moved": state["counted"], "lost": (state["proposal"] or {}).get("lost", 0)}
-        self._proposal = state["proposal"]
+        self._about, self._proposal = about, about["proposal"]
+        lost = self._proposal["lost"] if self._proposal else 0
+        self._given: Mapping[str, Json] = given or {"moved": about["counted"], "lost": lost}
         self._why = why
-        self._done_by_device = state["ended"] == "all_done"
+        self._done_by_device = about["ended"] == "all_done"
         self.title_text = "Correct the outcome" if why else "Score this episode: count what lies where"
         self.ok_text = "Correct" if why else "Record"
 
@@ -239,16 +268,16 @@ class AskScore(Form):
         if found:
             yield Label(f"the detector proposes: moved {found['moved']}, lost {found['lost']}")
         for name, what in (("moved", "in the target tote"), ("lost", "lost outside both totes")):
-            yield Label(f"items {what}, of {self._rules['items']}")
+            yield Label(f"items {what}, of {self._about['items']}")
             yield Line(str(self._given.get(name, 0)), id=name, type="integer")
         yield Label("", id="remaining")
-        if self._rules["stages"]:
+        if self._about["stages"]:
             yield Label("furthest stage reached")
-            stages = [(stage, stage) for stage in self._rules["stages"]]
+            stages = [(stage, stage) for stage in self._about["stages"]]
             yield Select(stages, id="stage")
-        if self._rules["tags"]:
+        if self._about["tags"]:
             yield Label("what went wrong (space ticks)")
-            yield SelectionList[str](*((tag, tag) for tag in self._rules["tags"]), id="tags")
+            yield SelectionList[str](*((tag, tag) for tag in self._about["tags"]), id="tags")
         yield Label("note (optional)")
         yield Line(id="notes")
         if self._why:
@@ -265,8 +294,8 @@ class AskScore(Form):
             disputed = f"; {WRONG_END}" if left and self._done_by_device else ""
             self.query_one("#remaining", Label).update(f"so {left} remain in the source tote{disputed}")
 
-    def answer_counts(self) -> Answer:
-        items = self._rules["items"]
+    def answer_counts(self) -> dict[str, int]:
+        items = self._about["items"]
         moved, lost = (int(self.text(name) or -1) for name in ("moved", "lost"))
         if moved < 0 or lost < 0:
             raise ValueError("moved and lost are whole numbers, 0 or more")
@@ -275,14 +304,14 @@ class AskScore(Form):
         return {"items_staged": items, "moved": moved, "lost": lost, "remaining": items - moved - lost}
 
     def answer(self) -> Answer:
-        answer = {**self.answer_counts(), "notes": self.text("notes")}
+        answer: Answer = {**self.answer_counts(), "notes": self.text("notes")}
         if answer["remaining"] and self._done_by_device:
             answer["wrong_end"] = True
-        if self._rules["stages"]:
+        if self._about["stages"]:
             answer["stage_reached"] = self.chosen("stage")
             if answer["stage_reached"] is None:
                 raise ValueError("choose the furthest stage reached")
-        if self._rules["tags"]:
+        if self._about["tags"]:
             answer["tags"] = list(self.query_one("#tags", SelectionList).selected)
         if self._why:
             answer["why"] = self.needed("why", "why")

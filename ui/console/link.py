@@ -1,15 +1,17 @@
 """What a console needs of a link to a run: `labctl.runtime.attach.Attachment` is the real one, tests have another.
 
-May not: know sockets.
+May not: open a socket.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol, TypeAlias
 
 from labctl.bus import Message
+
+Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
 
 
 class Link(Protocol):
@@ -20,7 +22,7 @@ class Link(Protocol):
 
     def poll(self) -> list[Message]: ...
     def command(
-        self, verb: str, *, who: str, role: str, version: int | None = None, args: Mapping[str, Any] | None = None
+        self, verb: str, *, who: str, role: str, version: int | None = None, args: Mapping[str, Json] | None = None
     ) -> str: ...
     def stop_arm(self) -> bool: ...
     def alive(self) -> bool: ...

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from labctl.ui.console import words
-from labctl.ui.console.acts import State
 from labctl.ui.console.keyrow import KeyRow
 from rich.text import Text
 from textual.app import ComposeResult
@@ -18,7 +17,10 @@ from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.widgets import DataTable, Label, Static
 
+from labctl.core.published_state import PublishedState
+
 Rows = Sequence[Sequence[str]]
+State = PublishedState | None  # None: nothing was published yet
 
 
 class Page(Screen[None]):

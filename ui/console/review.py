@@ -5,15 +5,17 @@ May not: show an arm, a latency or another assessor's name, or write anything it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from labctl.ui.console.asking import Answer, AskScore, Form, Line
+from labctl.ui.console.asking import Answer, AskScore, Form, Line, ToScore
 from labctl.ui.console.keyrow import KeyRow
+from labctl.ui.console.link import Json
 from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
+from textual.widget import Widget
 from textual.widgets import DataTable, Label, Select, Static
 
 from labctl.clock import SECOND
@@ -28,7 +30,7 @@ class AskOperation(Form):
     title_text = "An operation that is missing"
     ok_text = "Add"
 
-    def fields(self) -> Any:
+    def fields(self) -> Iterator[Widget]:
         yield Label("seconds from go (read them off the episode's timeline)")
         yield Line(id="at", type="number")
         yield Label("what came of it")
@@ -61,7 +63,7 @@ class Review(App[str]):
         self,
         load: Callable[[], Sequence[Item]],
         save: Callable[[str, list[OperationRecorded]], None],
-        correct: Callable[[str, Mapping[str, Any], str], None],
+        correct: Callable[[str, Mapping[str, Json], str], None],
         watch: Callable[[str], None],
     ) -> None:
         super().__init__()
@@ -163,7 +165,7 @@ class Review(App[str]):
     def action_add(self) -> None:
         def answered(answer: Answer | None) -> None:
             if answer is not None and self.item is not None and self.item.trial.go_ns is not None:
-                t_ns = self.item.trial.go_ns + round(answer["at_s"] * SECOND)
+                t_ns = self.item.trial.go_ns + round(float(str(answer["at_s"])) * SECOND)
                 cause = None if answer["result"] == "success" else "reviewed"
                 self._operations.append({"op_index": 0, "result": answer["result"], "t_ns": t_ns, "cause": cause})
                 self._draw()
@@ -197,14 +199,20 @@ class Review(App[str]):
         if item is None or item.trial.outcome is None:
             return
         outcome = item.trial.outcome
-        rules = {"items": outcome.items_staged, "stages": (), "tags": ()}
-        state = {"rules": rules, "counted": item.counted or 0, "proposal": None, "ended": str(item.trial.ended)}
+        about: ToScore = {
+            "items": outcome.items_staged,
+            "stages": (),
+            "tags": (),
+            "counted": item.counted or 0,
+            "proposal": None,
+            "ended": str(item.trial.ended),
+        }
 
         def answered(answer: Answer | None) -> None:
             if answer is None:
                 return
             kept = {"stage_reached": outcome.stage_reached, "tags": list(outcome.tags)}
-            why = answer.pop("why")
+            why = str(answer.pop("why"))
             try:
                 self._correct(item.trial.id, {**answer, **kept}, why)
             except LabctlError as error:
@@ -215,4 +223,4 @@ class Review(App[str]):
             self._operations = operations
             self._draw()
 
-        self.push_screen(AskScore(state, {"moved": outcome.moved, "lost": outcome.lost}, why=True), answered)
+        self.push_screen(AskScore(about, {"moved": outcome.moved, "lost": outcome.lost}, why=True), answered)

@@ -6,7 +6,6 @@ May not: decide what may be done (`acts`), or show an outcome, a latency or a ra
 from __future__ import annotations
 
 from labctl.ui.console import acts
-from labctl.ui.console.acts import State
 from labctl.ui.console.amounts import clock, short
 from labctl.ui.console.keyrow import KeyRow
 from labctl.ui.console.tiles import Cameras, Joints
@@ -16,6 +15,8 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Button, Digits, Label, ProgressBar, Static
+
+from labctl.core.published_state import PublishedState
 
 TALL = 30  # rows from which the clock is drawn large
 SILENT = (
@@ -53,13 +54,15 @@ class Now(Screen[None]):
         self.set_class(self.size.width < WIDE, "narrow")
         self.query_one(Cameras).refresh(layout=True)
 
-    def draw(self, state: State, who: str, now_ns: int, *, fresh: bool, there: bool, read_only: bool) -> None:
-        """Draw the state. fresh: the run process was heard lately; there: its process exists."""
+    def draw(
+        self, state: PublishedState | None, who: str, now_ns: int, *, fresh: bool, there: bool, read_only: bool
+    ) -> None:
+        """Draw the state. fresh: the run process published lately; there: its process exists."""
         page = acts.page(state, now_ns, who)
         self._put("header", ("" if fresh else "NO WORD FROM THE RUN PROCESS · ") + acts.header(state))
         self._put("state", page.state.upper())
         for name in ("planned", "staging", "armed", "running", "scoring"):
-            self.query_one("#state").set_class(state.get("trial_state") == name, f"is-{name}")
+            self.query_one("#state").set_class((state is not None and state["trial_state"] == name), f"is-{name}")
         self._put("line", page.line)
         self._put("details", "\n".join(f"• {line}" for line in page.details))
         bar = self.query_one("#time", ProgressBar)

@@ -1,24 +1,23 @@
-"""What the pages beside the first screen say. Pure.
+"""The text of the pages beside the first screen. Pure.
 
-May not: draw, read a clock, or say an outcome, a latency, a policy's rate or anything of an arm that people do not see.
+May not: draw, read a clock, or show an outcome, a latency, a policy's rate or anything of an arm that is not seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from labctl.ui.console.amounts import bar, clock, count
 
 from labctl.clock import SECOND
+from labctl.core.published_state import LiveHold, PublishedState
 
-State = Mapping[str, Any]
 WAITING = "waiting for the run process"
 
 
-def holds(state: State) -> list[str]:
+def holds(state: PublishedState | None) -> list[str]:
     """Every hold: what is wrong, what clears it, and whether that takes a person."""
-    if not state:
+    if state is None:
         return [WAITING]
     lines: list[str] = []
     for hold in state["holds"]:
@@ -28,7 +27,7 @@ def holds(state: State) -> list[str]:
     return lines or ["nothing; the trial can go on"]
 
 
-def _who_clears(hold: Mapping[str, Any]) -> str:
+def _who_clears(hold: LiveHold) -> str:
     if hold["needs_person"]:
         return "it stays until a person has looked and acknowledges it: a"
     if hold["overridable"]:
@@ -40,9 +39,9 @@ def _after(code: str) -> str:
     return "trial" if code.startswith("after_trial") else "block"
 
 
-def session(state: State) -> list[str]:
+def session(state: PublishedState | None) -> list[str]:
     """Who is here in which role, what was handed over, the pace."""
-    if not state:
+    if state is None:
         return [WAITING]
     lines = [f"campaign  {state['campaign']} in cell {state['cell']} ({state['kind']})"]
     if state["session"] is None:
@@ -60,56 +59,56 @@ def session(state: State) -> list[str]:
     return lines
 
 
-def hand(state: State) -> list[str]:
+def hand(state: PublishedState | None) -> list[str]:
     """The device of a person's trial: clutch, input, how much is let through, how near a leader stands."""
-    told = state.get("hand")
-    if not told:
+    device = state["hand"] if state else None
+    if state is None or device is None:
         return [
             "nobody drives by hand now.",
             "In a trial that a person drives, this page shows their device, the clutch, how near a leader",
             "stands to the arm, and the ramp. It begins when the scene is committed.",
         ]
     lines = [
-        f"device   {told['device']}",
-        f"clutch   {'held' if told['engaged'] else 'not held: the arm rests'}",
-        f"input    {'fresh' if told['fresh'] else 'stale: the arm rests'}",
-        f"ramp     {bar(told['ramp'])} {100 * told['ramp']:.0f} % of the wish gets through",
+        f"device   {device['device']}",
+        f"clutch   {'held' if device['engaged'] else 'not held: the arm rests'}",
+        f"input    {'fresh' if device['fresh'] else 'stale: the arm rests'}",
+        f"ramp     {bar(device['ramp'])} {100 * device['ramp']:.0f} % of the wish gets through",
     ]
-    if told["gap_rad"] is not None:
-        lines += ["", f"leader to arm, at most {told['limit_rad']:g} rad before go"]
-        for number, gap in enumerate(told["gap_rad"], 1):
-            far = "  ✖ too far" if gap > told["limit_rad"] else ""
-            lines.append(f"joint {number}  {bar(gap / told['limit_rad'])} {gap:.2f} rad{far}")
+    if device["gap_rad"] is not None:
+        lines += ["", f"leader to arm, at most {device['limit_rad']:g} rad before go"]
+        for number, gap in enumerate(device["gap_rad"], 1):
+            far = "  ✖ too far" if gap > device["limit_rad"] else ""
+            lines.append(f"joint {number}  {bar(gap / device['limit_rad'])} {gap:.2f} rad{far}")
     return [*lines, "", hand_line(state) or ""]
 
 
-def hand_line(state: State) -> str | None:
+def hand_line(state: PublishedState) -> str | None:
     """One line for the first screen on the hand of a person's trial; None when nobody drives."""
-    told = state.get("hand")
-    if not told:
+    device = state["hand"]
+    if not device:
         return None
     running = state["trial_state"] == "running"
-    if told["waits"]:
+    if device["waits"]:
         rests = "; the arm rests" if running else ""
-        return f"by hand ({told['device']}): {told['waits']}{rests}"
-    return f"by hand ({told['device']}): {'the hand has the arm' if running else 'the hand is ready; keep holding'}"
+        return f"by hand ({device['device']}): {device['waits']}{rests}"
+    return f"by hand ({device['device']}): {'the hand has the arm' if running else 'the hand is ready; keep holding'}"
 
 
-def instructions(state: State, now_ns: int) -> list[str]:
+def instructions(state: PublishedState, now_ns: int) -> list[str]:
     """Where the protocol switches the instruction: the one that stands, and the next with the seconds to it."""
-    told = state.get("instructions", ())
-    stood = [entry for entry in told if entry["taken_ns"] is not None]
+    every = state.get("instructions", [])
+    stood = [entry for entry in every if entry["taken_ns"] is not None]
     lines = [f"instruction now: {stood[-1]['instruction']}"] if stood else []
-    following = told[told.index(stood[-1]) + 1 :] if stood else told[1:]
+    following = every[every.index(stood[-1]) + 1 :] if stood else every[1:]
     if not following:
         return lines
-    entry, go_ns = following[0], told[0]["taken_ns"]
+    entry, go_ns = following[0], every[0]["taken_ns"]
     left_s = None if go_ns is None else entry["at_s"] - (now_ns - go_ns) / SECOND
     when = "" if left_s is None else f" (in {left_s:.0f} s)" if left_s > 0 else " (due, not yet taken)"
     return [*lines, f"switch at {entry['at_s']:g} s{when}: {entry['instruction']}"]
 
 
-def cameras(state: State) -> list[str]:
+def cameras(state: PublishedState) -> list[str]:
     """What a lost camera means for the episode that runs or was recorded."""
     lines = []
     running = state["trial_state"] == "running"
@@ -125,9 +124,9 @@ def cameras(state: State) -> list[str]:
     return lines
 
 
-def path(state: State) -> list[str]:
+def path(state: PublishedState | None) -> list[str]:
     """The steps from an open campaign to its report, the one at hand marked, each with its command."""
-    if not state:
+    if state is None:
         return [WAITING]
     name, (done, of) = state["campaign"], state["progress"]
     where = f"{done} of {of} finished"
@@ -149,13 +148,13 @@ def path(state: State) -> list[str]:
     return [*lines, "", "How the arms do is said in the report and nowhere before."]
 
 
-def cell(state: State) -> Sequence[Sequence[str]]:
+def cell(state: PublishedState | None) -> Sequence[Sequence[str]]:
     """What answers and what does not, and how each did in the last recording."""
-    told = state.get("devices", {}).items()
-    return [(name, entry["text"], entry["recorded"], entry["state"]) for name, entry in told]
+    found = state["devices"] if state else {}
+    return [(name, entry["text"], entry["recorded"], entry["state"]) for name, entry in found.items()]
 
 
-def history(state: State) -> Sequence[Sequence[str]]:
+def history(state: PublishedState | None) -> Sequence[Sequence[str]]:
     """The last trials, without what came of them."""
     return [
         (
@@ -165,5 +164,5 @@ def history(state: State) -> Sequence[Sequence[str]]:
             entry["state"].replace("_", " "),
             str(entry["voids"]),
         )
-        for entry in reversed(state.get("earlier", ()))
+        for entry in reversed(state["earlier"] if state else ())
     ]
