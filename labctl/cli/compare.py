@@ -1,11 +1,12 @@
 """`labctl compare`: two success counts, paired or not, in strata or out of a table: numbers and careful words.
 
-May not: compute anything; the statistics are `labctl.analysis`, loaded by name.
+May not: compute anything; the statistics are `labctl.analysis`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,14 +61,15 @@ def compare(
             raise InputError("--counts FILE goes with --between COLUMN, and without K/N and --paired")
         columns = [name.strip() for name in within.split(",") if name.strip()]
         rows = module.compare_counts(table, between, columns, alpha)
-        return _say_json({"schema": module.SCHEMA, "pairs": rows}) if as_json else _print_rows(rows, alpha)
+        return _print_json({"schema": module.SCHEMA, "pairs": rows}) if as_json else _print_rows(rows, alpha)
     if between is not None or within:
         raise InputError("--between and --within need --counts FILE")
-    found = _compare(module, counts, paired, alpha)
-    return _say_json(found) if as_json else _print_one(found)
+    found = _compare(counts, paired, alpha)
+    return _print_json(found) if as_json else _print_one(found)
 
 
-def _compare(module: Any, counts: tuple[str, ...], paired: str | None, alpha: float) -> dict[str, Any]:
+def _compare(counts: tuple[str, ...], paired: str | None, alpha: float) -> dict[str, Any]:
+    from labctl.analysis.binary import compare as module
     from labctl.errors import InputError
 
     if len(counts) != 2:
@@ -102,7 +104,7 @@ def _strata(text: str) -> list[Count]:
     return found
 
 
-def _say_json(value: Any) -> None:
+def _print_json(value: Mapping[str, object]) -> None:
     from labctl.analysis.survival import analyze
 
     click.echo(analyze.dumps(value), nl=False)

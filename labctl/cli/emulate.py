@@ -1,6 +1,6 @@
 """`labctl emulate`: a robot's controller on loopback, and the faults one can give it.
 
-May not: bind anything but loopback (the emulator refuses), or know a protocol.
+May not: bind anything but loopback (the emulator refuses).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import click
 
 from labctl.cli.options import CONTEXT, PATH, example, json_option, print_json
 
+Value = float | int | str
 EPILOG = example(
     "labctl emulate fr3 --host 127.0.0.2",
     "labctl emulate fr3 --host 127.0.0.2 --inject reflex --arg name=joint_reflex",
@@ -63,7 +64,7 @@ def emulate(
     click.echo(f"ended after {last['robot_time_s']:.1f} s of robot time, {last['states_sent']} states sent")
 
 
-def _talk(link: Any, inject: str | None, arguments: dict[str, Any], clear: bool, as_json: bool) -> None:
+def _talk(link: Any, inject: str | None, arguments: dict[str, Value], clear: bool, as_json: bool) -> None:
     if inject:
         link.ask({"do": "fault", "name": inject, "args": arguments})
         click.echo(f"{inject}: injected")
@@ -81,9 +82,9 @@ def _talk(link: Any, inject: str | None, arguments: dict[str, Any], clear: bool,
     link.close()
 
 
-def _pairs(given: tuple[str, ...]) -> dict[str, Any]:
+def _pairs(given: tuple[str, ...]) -> dict[str, Value]:
     """KEY=VALUE texts as a dict; a value that reads as a number or true/false is one."""
-    found: dict[str, Any] = {}
+    found: dict[str, Value] = {}
     for text in given:
         key, equals, value = text.partition("=")
         if not equals or not key:
@@ -92,7 +93,7 @@ def _pairs(given: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-def _number(text: str) -> float | int | str:
+def _number(text: str) -> Value:
     for kind in (int, float):
         try:
             return kind(text)

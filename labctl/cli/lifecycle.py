@@ -6,9 +6,9 @@ May not: write over anything, print anything of the schedule but its commitment,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -90,7 +90,16 @@ def extend(
     _open(protocol, cell, who, lab, as_json, extends=campaign_folder(campaign, lab), anchors=anchors)
 
 
-def _open(protocol: Path, cell: Path, who: str, lab: Path | None, as_json: bool, **link: Any) -> None:
+def _open(
+    protocol: Path,
+    cell: Path,
+    who: str,
+    lab: Path | None,
+    as_json: bool,
+    *,
+    extends: Path | None = None,
+    anchors: Sequence[str] = (),
+) -> None:
     import os
 
     from labctl.clock import MonotonicClock
@@ -98,11 +107,20 @@ def _open(protocol: Path, cell: Path, who: str, lab: Path | None, as_json: bool,
     from labctl.store.lab_folder import find_lab
 
     anchor = MonotonicClock().anchor()
-    opened = open_campaign(protocol, cell, find_lab(lab), entropy=os.urandom(32), anchor=anchor, who=who, **link)
+    opened = open_campaign(
+        protocol,
+        cell,
+        find_lab(lab),
+        entropy=os.urandom(32),
+        anchor=anchor,
+        who=who,
+        extends=extends,
+        anchors=anchors,
+    )
     if as_json:
         links = [asdict(link) for link in opened.links]
-        told = {"campaign": opened.name, "folder": str(opened.folder), "commitment": opened.commitment}
-        print_json({**told, "links": links} if links else told)
+        found = {"campaign": opened.name, "folder": str(opened.folder), "commitment": opened.commitment}
+        print_json({**found, "links": links} if links else found)
         return
     click.echo(f"opened {opened.name}")
     for linked in opened.links:

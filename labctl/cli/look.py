@@ -92,7 +92,7 @@ def episodes(campaign: str | None, clocks: bool, lab: Path | None, as_json: bool
                 click.echo(f"{entry['episode']}  {clock_line(stream, fit)}")
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "" if value is None else str(value)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import click
 
-F = Callable[..., Any]
+F = TypeVar("F", bound=Callable[..., object])
 _DONE = re.compile(r"^\s*(\d+)/(\d+)\s")
 
 WIDE = 160
@@ -75,7 +75,7 @@ def numbers(text: str | None, option: str, largest: int = 1_000_000) -> list[int
     return sorted({int(part) for part in parts})
 
 
-def print_json(value: Any) -> None:
+def print_json(value: Mapping[str, object] | Sequence[object]) -> None:
     """One JSON document on stdout. Raises ValueError for NaN or infinity, which JSON does not have."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 

@@ -1,12 +1,14 @@
 """`labctl power`: how many trials a question needs, by formula, by listing every outcome, or by simulated campaigns.
 
-May not: compute anything; `labctl.analysis` does, loaded by name. What a simulation assumes is printed beside it.
+May not: compute anything; `labctl.analysis` does. What a simulation assumes is printed beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict, Unpack
 
 import click
 
@@ -22,6 +24,47 @@ EPILOG = example(
     "labctl power --rmst 77,99 --tau 240 --items 8 --budget-s 240 --objects 4 --json",
     "labctl power --protocol protocols/first.toml --pilot operations.csv",
 )
+
+
+class Given(TypedDict):
+    """The options of `labctl power`, by the names of their parameters; None where an option was not given."""
+
+    half_width: float | None
+    rate: float
+    rates: str | None
+    discordant: float | None
+    difference: float | None
+    rmst: str | None
+    pilot: Path | None
+    protocol: Path | None
+    sizes: str | None
+    target: float
+    alpha: float | None
+    tau: float | None
+    items: int | None
+    budget_s: float | None
+    objects: int | None
+    reference: str | None
+    lost: str | None
+    frailty: float
+    shape: float
+    scene: float
+    runs: int
+    perm: int
+    seed: int
+    as_json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer: as JSON, in one sentence, and as a table (headings, rows) where sizes were given."""
+
+    json: Mapping[str, object]
+    line: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
 MODES = ("--half-width", "--rates", "--discordant", "--rmst", "--pilot")
 
 
@@ -68,7 +111,7 @@ MODES = ("--half-width", "--rates", "--discordant", "--rmst", "--pilot")
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same numbers.")
 @json_option
-def power(**given: Any) -> None:
+def power(**given: Unpack[Given]) -> None:
     """How many trials a question needs, and what a planned number can tell apart.
 
     Give one of --half-width, --rates, --discordant with --difference, --rmst or --pilot. Success rates are answered
@@ -77,7 +120,8 @@ def power(**given: Any) -> None:
     """
     from labctl.errors import InputError
 
-    chosen = [name for name in MODES if given[name[2:].replace("-", "_")] is not None]
+    values = (given["half_width"], given["rates"], given["discordant"], given["rmst"], given["pilot"])
+    chosen = [name for name, value in zip(MODES, values, strict=True) if value is not None]
     if len(chosen) != 1:
         found = " and ".join(chosen) or "none of them"
         raise InputError(f"power answers one of {', '.join(MODES)} at a time; found {found}")
@@ -91,9 +135,9 @@ def power(**given: Any) -> None:
         _rates(given)
 
 
-def _rates(given: Mapping[str, Any]) -> None:
+def _rates(given: Given) -> None:
     """Print the answer for --half-width, --rates or --discordant. Raises QuestionError and InputError."""
-    from labctl.analysis.planning import power
+    from labctl.errors import InputError
 
     alpha, sizes = given["alpha"], numbers(given["sizes"], "--n")
     if given["protocol"] is not None:
@@ -105,28 +149,30 @@ def _rates(given: Mapping[str, Any]) -> None:
         alpha = alpha or protocol.analysis.alpha
     alpha = alpha or 0.05
     if given["half_width"] is not None:
-        found = _one_rate(power, given, sizes)
+        found = _one_rate(given["half_width"], given["rate"], sizes)
     elif given["rates"] is not None:
-        found = _unpaired(power, given, sizes, alpha)
+        found = _unpaired(given["rates"], given["target"], sizes, alpha)
+    elif given["discordant"] is not None and given["difference"] is not None:
+        found = _paired(given["discordant"], given["difference"], given["target"], sizes, alpha)
     else:
-        found = _paired(power, given, sizes, alpha)
+        raise InputError(f"power answers one of {', '.join(MODES)}")
     if given["as_json"]:
-        print_json({"schema": SCHEMA, **found["json"]})
+        print_json({"schema": SCHEMA, **found.json})
         return
-    for line in found["lines"]:
-        click.echo(line)
-    if found["rows"]:
-        print_table(*found["rows"])
+    click.echo(found.line)
+    if found.rows:
+        print_table(found.heads, found.rows)
 
 
-def _one_rate(power: Any, given: Mapping[str, Any], sizes: list[int]) -> dict[str, Any]:
-    half, rate = given["half_width"], given["rate"]
+def _one_rate(half: float, rate: float, sizes: list[int]) -> Answer:
+    from labctl.analysis.planning import power
+
     n = power.wilson_trials(half, rate)
     widest = power.wilson_trials(half, 0.5)
     rows = [(str(size), f"+-{100 * power.wilson_half_width(size, rate):.1f}") for size in sizes]
-    said = f"A success rate of {rate:.0%} to +-{100 * half:g} points (95 %, Wilson) takes {n} independent trials"
-    return {
-        "json": {
+    line = f"A success rate of {rate:.0%} to +-{100 * half:g} points (95 %, Wilson) takes {n} independent trials"
+    return Answer(
+        json={
             "question": "one rate",
             "half_width": half,
             "rate": rate,
@@ -134,30 +180,31 @@ def _one_rate(power: Any, given: Mapping[str, Any], sizes: list[int]) -> dict[st
             "trials_at_half": widest,
             "by_trials": [{"trials": s, "half_width": power.wilson_half_width(s, rate)} for s in sizes],
         },
-        "lines": [f"{said}; {widest} if the rate may be anything."],
-        "rows": (("trials", "half-width, points"), rows) if rows else None,
-    }
+        line=f"{line}; {widest} if the rate may be anything.",
+        heads=("trials", "half-width, points"),
+        rows=rows,
+    )
 
 
-def _unpaired(power: Any, given: Mapping[str, Any], sizes: list[int], alpha: float) -> dict[str, Any]:
+def _unpaired(rates: str, target: float, sizes: list[int], alpha: float) -> Answer:
+    from labctl.analysis.planning import power
     from labctl.errors import InputError
 
     try:
-        a, b = (float(part) for part in given["rates"].split(","))
+        a, b = (float(part) for part in rates.split(","))
     except ValueError:
-        raise InputError(f"--rates is {given['rates']!r}; allowed are two rates such as 0.85,0.70") from None
+        raise InputError(f"--rates is {rates!r}; allowed are two rates such as 0.85,0.70") from None
     if not (0 <= a <= 1 and 0 <= b <= 1 and a != b):
-        raise InputError(f"--rates is {given['rates']!r}; allowed are two different rates from 0 to 1")
-    target = given["target"]
+        raise InputError(f"--rates is {rates!r}; allowed are two different rates from 0 to 1")
     largest, about = power.LARGEST_LISTED, power.normal_trials(a, b, target, alpha)
     found = [{"trials": n, "power": power.boschloo_power(n, n, a, b, alpha)} for n in sizes]
     needed = None
     if about <= largest:
         needed = power.smallest_trials(lambda n: power.boschloo_power(n, n, a, b, alpha), target, about, largest)
     trials = f"{needed} trials per arm." if needed else f"about {about} trials per arm (by the normal approximation)."
-    said = f"{a:.0%} against {b:.0%}, unpaired, Boschloo's exact test, alpha {alpha:g}: {target:.0%} power"
-    return {
-        "json": {
+    line = f"{a:.0%} against {b:.0%}, unpaired, Boschloo's exact test, alpha {alpha:g}: {target:.0%} power"
+    return Answer(
+        json={
             "question": "two rates, unpaired",
             "rates": [a, b],
             "alpha": alpha,
@@ -166,15 +213,15 @@ def _unpaired(power: Any, given: Mapping[str, Any], sizes: list[int], alpha: flo
             "trials_normal": about,
             "by_trials": found,
         },
-        "lines": [f"{said} needs {trials}"],
-        "rows": (("trials per arm", "power"), [(str(r["trials"]), f"{r['power']:.3f}") for r in found])
-        if found
-        else None,
-    }
+        line=f"{line} needs {trials}",
+        heads=("trials per arm", "power"),
+        rows=[(str(r["trials"]), f"{r['power']:.3f}") for r in found],
+    )
 
 
-def _paired(power: Any, given: Mapping[str, Any], sizes: list[int], alpha: float) -> dict[str, Any]:
-    share, difference, target = given["discordant"], given["difference"], given["target"]
+def _paired(share: float, difference: float, target: float, sizes: list[int], alpha: float) -> Answer:
+    from labctl.analysis.planning import power
+
     connor = power.connor_pairs(share, difference, target, alpha)
     needed = power.smallest_trials(
         lambda n: power.mcnemar_power(n, share, difference, alpha), target, connor, 10 * connor + 100
@@ -197,11 +244,11 @@ def _paired(power: Any, given: Mapping[str, Any], sizes: list[int], alpha: float
         )
         for r in found
     ]
-    asked = f"{100 * difference:g} points with {share:.0%} of pairs discordant"
-    said = f"{asked}, McNemar, alpha {alpha:g}: {target:.0%} power"
+    what = f"{100 * difference:g} points with {share:.0%} of pairs discordant"
+    line = f"{what}, McNemar, alpha {alpha:g}: {target:.0%} power"
     heads = ("pairs", "power (mid-p)", "power (exact)", f"points found with {target:.0%} power")
-    return {
-        "json": {
+    return Answer(
+        json={
             "question": "two rates, paired",
             "discordant": share,
             "difference": difference,
@@ -211,6 +258,7 @@ def _paired(power: Any, given: Mapping[str, Any], sizes: list[int], alpha: float
             "pairs_connor": connor,
             "by_pairs": found,
         },
-        "lines": [f"{said} needs {needed} pairs by listing every outcome ({connor} by Connor's formula)."],
-        "rows": (heads, rows) if rows else None,
-    }
+        line=f"{line} needs {needed} pairs by listing every outcome ({connor} by Connor's formula).",
+        heads=heads,
+        rows=rows,
+    )

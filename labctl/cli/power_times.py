@@ -6,13 +6,21 @@ May not: compute anything; `labctl.analysis.planning.answers` does.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from labctl.cli.options import numbers, print_json, print_table, progress
+from labctl.cli.power import Given
+
+if TYPE_CHECKING:
+    from labctl.analysis.planning.distributions import Arm
+    from labctl.analysis.table import Table
+
+Number = TypeVar("Number", int, float)
 
 NAMES = {
     "moved": "items moved",
@@ -25,12 +33,30 @@ NAMES = {
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def times(given: Mapping[str, Any]) -> None:
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What a protocol gives where no option does; nothing without a protocol."""
+
+    tau: float | None = None
+    items: int | None = None
+    budget_s: float | None = None
+    objects: Sequence[str] = ()
+    alpha: float = 0.05
+    names: Sequence[str] = ()
+    reference: str | None = None
+    sizes: Sequence[int] = (5, 10, 20, 40)
+
+
+def times(given: Given) -> None:
     """Print the answer for --rmst or --pilot. Raises QuestionError and InputError."""
     from labctl.analysis.planning import answers
 
-    design = _design(given)
-    tau, items, budget = (_needed(given, design, name) for name in ("tau", "items", "budget_s"))
+    design = _design(given["protocol"])
+    tau, items, budget = (
+        given["tau"] or design.tau,
+        given["items"] or design.items,
+        given["budget_s"] or design.budget_s,
+    )
     if given["pilot"] is not None:
         from labctl.analysis import reading
 
@@ -38,20 +64,21 @@ def times(given: Mapping[str, Any]) -> None:
         tau = tau or _shortest_budget(table)
         arms = answers.arms_from_pilot(table, tau, items, budget)
     else:
-        arms = _stated(answers, given, design, tau, items, budget)
+        tau, items, budget = _needed("tau", tau), _needed("items", items), _needed("budget-s", budget)
+        arms = _stated(given, design, tau, items, budget)
     names = [arm.name for arm in arms]
-    asked = answers.Request(
+    request = answers.Request(
         tau_s=tau,
-        sizes=tuple(numbers(given["sizes"], "--n", 10_000) or design.get("sizes") or [5, 10, 20, 40]),
-        alpha=given["alpha"] or design.get("alpha") or 0.05,
+        sizes=tuple(numbers(given["sizes"], "--n", 10_000) or design.sizes),
+        alpha=given["alpha"] or design.alpha,
         target=given["target"],
-        reference=given["reference"] or next((n for n in (design.get("reference"), "human") if n in names), None),
+        reference=given["reference"] or next((n for n in (design.reference, "human") if n in names), None),
         runs=given["runs"],
         perm=given["perm"],
         seed=given["seed"],
     )
     with progress("campaigns", quiet=True) as say:
-        found = answers.answer(arms, asked, _steps(say, quiet=given["as_json"]))
+        found = answers.answer(arms, request, _steps(say, quiet=given["as_json"]))
     if given["as_json"]:
         print_json(found)
     else:
@@ -70,36 +97,35 @@ def _steps(say: Callable[[str], None], *, quiet: bool) -> Callable[[str, int, in
     return step
 
 
-def _design(given: Mapping[str, Any]) -> dict[str, Any]:
-    if given["protocol"] is None:
-        return {}
+def _design(path: Path | None) -> Design:
+    if path is None:
+        return Design()
     from labctl.store.lab_folder import read_plan
 
-    protocol = read_plan(Path(given["protocol"])).protocol
+    protocol = read_plan(path).protocol
     each = protocol.design.blocks_per_condition * len(protocol.design.layouts)
-    return {
-        "tau": protocol.analysis.tau_s,
-        "items": protocol.trial.items_staged,
-        "budget_s": protocol.trial.budget_s,
-        "objects": list(protocol.design.objects),
-        "alpha": protocol.analysis.alpha,
-        "names": [arm.name for arm in protocol.arm],
-        "reference": protocol.analysis.reference,
-        "sizes": sorted({max(2, each // 2), max(2, each)}),
-    }
+    return Design(
+        tau=protocol.analysis.tau_s,
+        items=protocol.trial.items_staged,
+        budget_s=protocol.trial.budget_s,
+        objects=list(protocol.design.objects),
+        alpha=protocol.analysis.alpha,
+        names=[arm.name for arm in protocol.arm],
+        reference=protocol.analysis.reference,
+        sizes=sorted({max(2, each // 2), max(2, each)}),
+    )
 
 
-def _needed(given: Mapping[str, Any], design: Mapping[str, Any], name: str) -> Any:
-    """A number from its option, else from the protocol; a pilot may do without."""
+def _needed(option: str, value: Number | None) -> Number:
+    """A number that its option or the protocol gave. Raises InputError."""
     from labctl.errors import InputError
 
-    value = given[name] if given[name] is not None else design.get(name)
-    if value is None and given["pilot"] is None:
-        raise InputError(f"--{name.replace('_', '-')} is needed without --protocol")
+    if value is None:
+        raise InputError(f"--{option} is needed without --protocol")
     return value
 
 
-def _shortest_budget(table: Any) -> float:
+def _shortest_budget(table: Table) -> float:
     from labctl.errors import InputError
 
     budgets = [e.budget_ns for e in table.episodes if e.budget_ns > 0 and not e.void]
@@ -108,16 +134,14 @@ def _shortest_budget(table: Any) -> float:
     return min(budgets) / 1e9
 
 
-def _stated(
-    answers: Any, given: Mapping[str, Any], design: Mapping[str, Any], tau: float, items: int, budget: float
-) -> Any:
-    from labctl.analysis.planning import distributions
+def _stated(given: Given, design: Design, tau: float, items: int, budget: float) -> tuple[Arm, ...]:
+    from labctl.analysis.planning import answers, distributions
     from labctl.errors import InputError
 
-    named = _named(given["rmst"], design.get("names", ()))
+    named = _named(given["rmst"] or "", design.names)
     lost = _shares(given["lost"], len(named))
-    objects = design.get("objects")
-    if given["objects"] is not None or objects is None:
+    objects = design.objects
+    if given["objects"] is not None or not objects:
         objects = [f"object {i + 1}" for i in range(given["objects"] or 1)]
     if tau > budget:
         raise InputError(f"tau is {tau:g} s, beyond the episode budget of {budget:g} s; lower it")
@@ -132,7 +156,7 @@ def _stated(
     return answers.arms_from_rmst(named, law, tau, lost, objects)
 
 
-def _named(text: str, known: list[str] | tuple[str, ...]) -> dict[str, float]:
+def _named(text: str, known: Sequence[str]) -> dict[str, float]:
     """Arms and their RMSTs: `a=77,b=99`, or bare numbers that get the protocol's names when they are as many."""
     from labctl.errors import InputError
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +17,7 @@ from labctl.cli.options import CONTEXT, campaign_argument, example, json_option,
 
 if TYPE_CHECKING:
     from labctl.core.event_bodies import OperationRecorded
+    from labctl.core.reviewed import Item
 
 EPILOG = example("labctl review first --who p09", "labctl review first --list", "labctl review first --finish")
 
@@ -38,7 +39,7 @@ def review(
     turns a success into a loss, W corrects the outcome with a why. Both streams of labels are kept.
     """
     from labctl.cli.console import login
-    from labctl.core.reviewed import Item, queue
+    from labctl.core.reviewed import queue
     from labctl.store.campaign import Campaign
     from labctl.store.lab_folder import campaign_folder
 
@@ -62,7 +63,7 @@ def review(
     def save(trial: str, operations: Sequence[OperationRecorded]) -> None:
         review_writer.review(folder, trial, operations, who=who or login())
 
-    def correct(trial: str, outcome: Mapping[str, Any], why: str) -> None:
+    def correct(trial: str, outcome: Mapping[str, object], why: str) -> None:
         review_writer.correct(folder, trial, outcome, who=who or login(), why=why)
 
     def watch(episode: str) -> None:
@@ -81,7 +82,7 @@ def review(
     Review(load, save, correct, watch).run()
 
 
-def _print(items: list[Any], as_json: bool) -> None:
+def _print(items: list[Item], as_json: bool) -> None:
     if as_json:
         print_json(
             [

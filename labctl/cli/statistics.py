@@ -1,6 +1,6 @@
 """`labctl analyze` and `labctl rates`: the statistics alone, from a flat table. Need no lab and no database.
 
-May not: compute anything; the statistics are `labctl.analysis`, loaded by name.
+May not: compute anything; the statistics are `labctl.analysis`.
 """
 
 from __future__ import annotations

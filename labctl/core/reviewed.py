@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from labctl.clock import SECOND
-from labctl.core.event_bodies import OperationRecorded
+from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.record import Record
 from labctl.core.trial import State, Trial
 from labctl.errors import InputError, StateError
 
-RESULTS = ("success", "lost", "safety_stop")
+RESULTS: tuple[Result, ...] = ("success", "lost", "safety_stop")
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from textual.widget import Widget
 from textual.widgets import DataTable, Label, Select, Static
 
 from labctl.clock import SECOND
-from labctl.core.event_bodies import OperationRecorded
+from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.reviewed import RESULTS, Item
 from labctl.errors import LabctlError
 
@@ -166,8 +166,9 @@ class Review(App[str]):
         def answered(answer: Answer | None) -> None:
             if answer is not None and self.item is not None and self.item.trial.go_ns is not None:
                 t_ns = self.item.trial.go_ns + round(float(str(answer["at_s"])) * SECOND)
-                cause = None if answer["result"] == "success" else "reviewed"
-                self._operations.append({"op_index": 0, "result": answer["result"], "t_ns": t_ns, "cause": cause})
+                result: Result = next(known for known in RESULTS if known == answer["result"])
+                cause = None if result == "success" else "reviewed"
+                self._operations.append({"op_index": 0, "result": result, "t_ns": t_ns, "cause": cause})
                 self._draw()
 
         self.push_screen(AskOperation(), answered)
