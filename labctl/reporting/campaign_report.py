@@ -13,7 +13,6 @@ from typing import Any
 from labctl.config.interim_analyses import looks_after
 from labctl.config.protocol_schema import Protocol, parse_protocol
 from labctl.core.event_bodies import CampaignUnblinded
-from labctl.core.label_streams import label_facts, witnesses
 from labctl.core.practised import practice_before, rule_of
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
@@ -22,6 +21,7 @@ from labctl.errors import StateError
 from labctl.reporting.answer_times import answer_times
 from labctl.reporting.clip_cutting import clips
 from labctl.reporting.facts import facts, refuse_mixed
+from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.measures import touched_by_arm, traces_of, watched
 from labctl.reporting.operations_table import operations
 from labctl.store.campaign import Campaign

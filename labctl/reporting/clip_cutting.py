@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from labctl.clock import SECOND
-from labctl.core.clip_choice import ClipKind, choose
 from labctl.core.projection import previous_index
 from labctl.core.record import Episode
 from labctl.core.trial import Phase
 from labctl.errors import StateError
+from labctl.reporting.clip_choice import ClipKind, choose
 from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
 from labctl.store.video import read_frames

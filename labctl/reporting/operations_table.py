@@ -13,11 +13,11 @@ from typing import Any
 
 from labctl.core.event_bodies import OperationRecorded
 from labctl.core.events import EndReason
-from labctl.core.label_streams import tallied
 from labctl.core.outcome import Outcome
 from labctl.core.record import Episode, Record
 from labctl.core.trial import Trial
 from labctl.errors import InputError, MissingExtra
+from labctl.reporting.label_streams import tallied
 from labctl.store.atomic_files import replace_file
 
 COLUMNS = (

@@ -17,7 +17,6 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("labctl", "drivers", "analysis", "ui", "fixtures", "protocols")
 LONGEST = 400
 MOST = 25  # Python files in a folder
-FULLER = {"labctl/core"}  # to be emptied: the messages and bodies of events that came last could have a folder
 TESTS, OF_TESTS = ROOT / "tests", ("support", "harness", "claims")
 BANNED_NAMES = {"utils", "util", "helpers", "types", "misc"}
 
@@ -313,8 +312,7 @@ def missing(source: str) -> Iterator[str]:
 
 
 def test_no_folder_holds_more_python_files_than_one_reads_at_a_glance() -> None:
-    files = [path.relative_to(ROOT) for path in python_files()]
-    assert too_full([path for path in files if str(path.parent) not in FULLER]) == {}
+    assert too_full([path.relative_to(ROOT) for path in python_files()]) == {}
 
 
 def test_what_tests_import_of_each_other_is_there() -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labctl.core.label_streams import label_facts, tallied
 from labctl.errors import StateError
+from labctl.reporting.label_streams import label_facts, tallied
 
 ALL = {"scored": 4, "operator": 4, "detector": 4, "reviewed": 4, "device": 4}
 
