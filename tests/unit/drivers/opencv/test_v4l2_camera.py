@@ -203,7 +203,8 @@ def test_a_real_missing_device_is_lost_and_opencv_keeps_quiet() -> None:
 from labctl.devices import load
 from labctl.errors import DeviceLost
 for source in (42, "http://127.0.0.1:9/x"):
-    made = load("opencv_camera", {"source": source}, cell={}, fixture={})
+    options = {"source": source, "width": 64, "height": 48, "rate_hz": 10.0}
+    made = load("opencv_camera", options, cell={}, fixture={})
     try:
         made.connect(0)
     except DeviceLost as error:
