@@ -12,8 +12,8 @@ import numpy as np
 from labctl.drivers.common.robot_tables import HAND_M
 from pydantic import Field, field_validator
 
-from labctl.config.cell_schema import Lax, Text
 from labctl.config.options import Options, Wrapped, wrapped_driver
+from labctl.config.values import Lax, Text
 from labctl.errors import InputError
 
 Home = Literal["default"] | Annotated[tuple[float, ...], Lax] | None

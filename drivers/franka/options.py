@@ -7,8 +7,8 @@ from typing import Literal
 from labctl.drivers.common.options import RobotOptions
 from pydantic import Field
 
-from labctl.config.cell_schema import Point
 from labctl.config.options import Options
+from labctl.config.values import Point
 
 Servo = Literal["velocity", "cartesian"]
 StateSource = Literal["auto", "network", "client"]

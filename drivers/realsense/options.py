@@ -7,8 +7,8 @@ from typing import Annotated, Self
 from labctl.drivers.common.options import frozen_field
 from pydantic import Field, model_validator
 
-from labctl.config.cell_schema import Text
 from labctl.config.options import CameraOptions
+from labctl.config.values import Text
 
 OF_CAMERA = ("serial", "frozen_s", "color_sensor", "depth_sensor")
 Settings = Annotated[

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from labctl.config.cell_schema import Text
 from labctl.config.options import Options
+from labctl.config.values import Text
 
 SPEED_M_S = (0.02, 0.15)
 FORCE_N = (20.0, 235.0)

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from labctl.config.cell_schema import Text
 from labctl.config.options import CameraOptions, Options, Wrapped
+from labctl.config.values import Text
 
 Seconds = Annotated[float, Field(ge=0)]
 SkillName = Literal["swift", "steady", "halting", "clumsy", "slow"]

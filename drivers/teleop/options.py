@@ -6,8 +6,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from labctl.config.cell_schema import Lax, Text
 from labctl.config.options import Options
+from labctl.config.values import Lax, Text
 
 ServoId = Annotated[int, Field(ge=0, le=252)]
 

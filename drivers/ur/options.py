@@ -7,8 +7,8 @@ from typing import Literal
 from labctl.drivers.common.options import RobotOptions
 from pydantic import Field
 
-from labctl.config.cell_schema import Point
 from labctl.config.options import Options
+from labctl.config.values import Point
 
 Model = Literal["ur5", "ur5e"]
 Servo = Literal["joint", "cartesian", "velocity"]

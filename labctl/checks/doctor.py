@@ -25,7 +25,7 @@ from labctl.checks.probing import probe, probe_hand
 from labctl.clock import MILLISECOND, Clock, MonotonicClock
 from labctl.config.cell_schema import Cell
 from labctl.errors import LabctlError
-from labctl.runtime.cell_nodes import build_node, camera_names, stand_in, video_settings
+from labctl.runtime.cell_nodes import build_node, camera_names, chunk_ns, stand_in, video_settings
 from labctl.store.driver_options import check_cell_options, records_depth
 from labctl.store.lab_folder import read_cell
 
@@ -191,6 +191,7 @@ def check_drivers(cell: Cell, folder: Path) -> list[Check]:
     plain = cell.model_dump(mode="json")
     fixture = stand_in()
     spec = {"cell": plain, "fixture": fixture, "folder": str(folder), "real_time": True}
+    spec["chunk_ns"] = chunk_ns(cell)
     names = ["arm", *camera_names(plain)]
     if cell.cell.operator != "console":
         names.append("operator")

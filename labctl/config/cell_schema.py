@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, Strict, StringConstraints
+from pydantic import Field
 
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
+from labctl.config.values import Box, FileName, Lax, PlainName, Point, Positive, Size, Text, Texts, Vector
 
 # The perturbation axes of BridgeV2-★: the part before the hyphen is the category, of Visual, Semantic, Behavioural.
 AXIS_CODES = (
@@ -24,20 +25,6 @@ AXIS_CODES = (
     "VS-PROP",
     "VSB-NOBJ",
 )
-
-Positive = Annotated[float, Field(gt=0)]
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-PlainName = Annotated[
-    str, StringConstraints(pattern=r"^[^/\s]([^/]*[^/\s])?$")
-]  # no slash: a condition is "<object>/<layout>"
-Lax = Strict(False)  # TOML knows arrays, not tuples; the items stay strict
-Texts = Annotated[tuple[Text, ...], Lax]
-Point = Annotated[tuple[float, float, float], Lax]
-Size = Annotated[tuple[Positive, Positive, Positive], Lax]
-Vector = Annotated[tuple[Positive, ...], Lax]
-Share = Annotated[float, Field(ge=0, le=1)]
-Box = Annotated[tuple[Share, Share, Share, Share], Lax]
 
 
 class CellHead(Table):

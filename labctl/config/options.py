@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, ValidationError
 
-from labctl.config.cell_schema import Positive
 from labctl.config.toml_text import Location, Table, suggestion
+from labctl.config.values import Positive
 from labctl.errors import OptionError
 
 Schema = Mapping[str, Any]  # JSON schema, as pydantic writes it

@@ -15,8 +15,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from labctl.config.cell_schema import Lax, Positive, Text, Texts
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
+from labctl.config.values import Lax, Positive, Text, Texts
 
 DIALECTS = ("openpi", "roboarena", "gr00t", "callable")
 STATES = (

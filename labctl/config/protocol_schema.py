@@ -14,14 +14,8 @@ from pydantic import Field, StringConstraints
 from labctl.config.cell_schema import (
     AXIS_CODES,
     Cell,
-    FileName,
     Fixture,
     Lab,
-    Lax,
-    PlainName,
-    Positive,
-    Text,
-    Texts,
     parse_cell,
     parse_fixture,
     parse_lab,
@@ -31,6 +25,7 @@ from labctl.config.cell_schema import (
 from labctl.config.interim_analyses import Looks, check_looks
 from labctl.config.switches import Switch, check_switches
 from labctl.config.toml_text import Document, Table, parse
+from labctl.config.values import FileName, Lax, PlainName, Positive, Text, Texts
 
 __all__ = [
     "AXIS_CODES",

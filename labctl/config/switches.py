@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from labctl.config.cell_schema import Positive, Text, refuse_repeats
+from labctl.config.cell_schema import refuse_repeats
 from labctl.config.toml_text import Document, Table
+from labctl.config.values import Positive, Text
 
 
 class Switch(Table):

@@ -21,7 +21,7 @@ from labctl.core.events import Kind
 from labctl.core.liveness import Presence
 from labctl.errors import MissingExtra, StateError
 from labctl.runtime.campaign_writer import Desk
-from labctl.runtime.cell_nodes import build_node, camera_names, node_names
+from labctl.runtime.cell_nodes import build_node, camera_names, chunk_ns, node_names
 from labctl.runtime.episode_sequencer import Conductor
 from labctl.runtime.provenance import collect_pins
 from labctl.runtime.runner import RunNode
@@ -135,6 +135,7 @@ def _spec(campaign: Campaign, *, real_time: bool) -> dict[str, Any]:
         "traces_url": campaign.traces_url,
         "durable": campaign.opened["durable"],
         "real_time": real_time,
+        "chunk_ns": chunk_ns(campaign.cell),
     }
 
 

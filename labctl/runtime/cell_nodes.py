@@ -14,15 +14,17 @@ import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labctl.bus import Node
 from labctl.clock import SECOND, MonotonicClock
-from labctl.config.cell_schema import Cell
 from labctl.devices import Camera, load
 from labctl.errors import InputError, LabctlError
 from labctl.nodes.allocator import keep_freed_memory
 from labctl.store.locks import Lock
+
+if TYPE_CHECKING:
+    from labctl.config.cell_schema import Cell
 
 TURN = "camera-opening.lock"
 TURN_NS = 30 * SECOND  # how long a camera waits for another one that is being opened
@@ -41,7 +43,7 @@ def camera_names(cell: Mapping[str, Any]) -> list[str]:
 
 
 def build_node(name: str, spec: Mapping[str, Any]) -> Node:
-    """Make a node. spec: folder, campaign, cell and fixture (plain TOML dicts), durable, real_time.
+    """Make a node. spec: folder, campaign, cell and fixture (plain TOML dicts), durable, real_time, chunk_ns.
 
     Raises InputError for an unknown driver or option, DeviceError when a device refuses, StorageError for the trace
     store.
@@ -52,18 +54,18 @@ def build_node(name: str, spec: Mapping[str, Any]) -> Node:
 
         return RecorderNode(TraceStore.open(spec["traces_url"], spec["campaign"], durable=spec["durable"]))
     if name == "arm":
+        from labctl.config.cell_schema import Cell
         from labctl.nodes.arm import ArmNode, tick_ns
 
         cell = Cell.model_validate(spec["cell"])
         made = load(cell.robot.driver, cell.robot.options, cell=spec["cell"], fixture=spec["fixture"])
         tick = tick_ns(cell.robot.observe_hz, real_time=spec["real_time"])
         stale = round(cell.lease.stale_target_s * SECOND)
-        return ArmNode(made, tick_ns=tick, stale_ns=stale, chunk_ns=chunk_ns(cell))
+        return ArmNode(made, tick_ns=tick, stale_ns=stale, chunk_ns=spec["chunk_ns"])
     if name == "controller":
         from labctl.nodes.controller import ControllerNode
 
-        cell = Cell.model_validate(spec["cell"])
-        return ControllerNode(spec["cell"], spec["fixture"], chunk_ns=chunk_ns(cell))
+        return ControllerNode(spec["cell"], spec["fixture"], chunk_ns=spec["chunk_ns"])
     if name == "operator":
         from labctl.nodes.operator import OperatorNode
 

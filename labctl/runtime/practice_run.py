@@ -17,7 +17,7 @@ from labctl.config.cell_schema import Cell
 from labctl.devices import load
 from labctl.errors import InputError
 from labctl.nodes.practice import Ended, PracticeNode, View
-from labctl.runtime.cell_nodes import stand_in
+from labctl.runtime.cell_nodes import chunk_ns, stand_in
 from labctl.store.lab_folder import MARK, find_lab, read_cell
 from labctl.store.locks import LOCKS, cell_lock_in
 
@@ -48,7 +48,7 @@ def practise(
         locks = place / LOCKS / cell.cell.name  # a killed practice's arm keeps the next one waiting until it has ended
         locks.mkdir(parents=True, exist_ok=True)
         spec = {"folder": str(sockets), "campaign": "", "cell": plain, "fixture": fixture, "durable": False}
-        spec |= {"real_time": True, "sockets": str(sockets), "locks": str(locks)}
+        spec |= {"chunk_ns": chunk_ns(cell), "real_time": True, "sockets": str(sockets), "locks": str(locks)}
         supervisor = Supervisor(spec, {"*": sockets / "processes.log"})
         stack.callback(supervisor.end_all)
         condition = _condition(fixture) if home else None

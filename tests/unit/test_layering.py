@@ -25,7 +25,7 @@ BANNED_NAMES = {"utils", "util", "helpers", "types", "misc"}
 # without an entry fails.
 BASE = ("bus", "messages", "clock", "devices", "errors", "realtime")
 # A driver gets the parsed cell and card, and declares its options as a strict table of the same kind: config is pure.
-PARSED = ("config.cell_schema", "config.options", "config.policy_card")
+PARSED = ("config.cell_schema", "config.options", "config.policy_card", "config.values")
 DRIVER = ("clock", "devices", "errors", "realtime", "drivers.common", *PARSED)
 STATISTICS = ("errors", "analysis", "analysis.survival")
 MEASURES = ("analysis", "analysis.episodes", "analysis.planning", "analysis.report", "analysis.survival")

@@ -28,7 +28,14 @@ def spec(folder: Path) -> dict[str, Any]:
     for camera in cell["camera"]:
         camera |= {"driver": "support.cameras.slow_camera:build", "options": {"serial": camera["name"]}}
     (folder / "locks").mkdir(exist_ok=True)
-    return {"cell": cell, "fixture": FIXTURE, "folder": str(folder), "real_time": True, "locks": str(folder / "locks")}
+    return {
+        "cell": cell,
+        "fixture": FIXTURE,
+        "folder": str(folder),
+        "real_time": True,
+        "locks": str(folder / "locks"),
+        "chunk_ns": 10**9,
+    }
 
 
 def connection(name: str, folder: Path) -> threading.Thread:

@@ -1,0 +1,24 @@
+"""The kinds of single values that files of a lab may hold, for every schema and every driver's options.
+
+May not: define a table. What imports this alone starts quickly: a controller's process does so for each trial.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, Strict, StringConstraints
+
+Positive = Annotated[float, Field(gt=0)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+PlainName = Annotated[
+    str, StringConstraints(pattern=r"^[^/\s]([^/]*[^/\s])?$")
+]  # no slash: a condition is "<object>/<layout>"
+Lax = Strict(False)  # TOML knows arrays, not tuples; the items stay strict
+Texts = Annotated[tuple[Text, ...], Lax]
+Point = Annotated[tuple[float, float, float], Lax]
+Size = Annotated[tuple[Positive, Positive, Positive], Lax]
+Vector = Annotated[tuple[Positive, ...], Lax]
+Share = Annotated[float, Field(ge=0, le=1)]
+Box = Annotated[tuple[Share, Share, Share, Share], Lax]
