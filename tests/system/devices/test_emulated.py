@@ -22,7 +22,7 @@ from labctl.core.events import Kind
 from labctl.store.traces import TraceStore
 from labctl.store.verify import verify_campaign
 
-pytestmark = [pytest.mark.real_time, pytest.mark.busy, pytest.mark.thorough, pytest.mark.limit(900)]
+pytestmark = [pytest.mark.real_time, pytest.mark.alone, pytest.mark.thorough, pytest.mark.limit(900)]
 
 HOSTS = {"emulated_fr3": "127.0.0.2", "emulated_ur5e": "127.0.0.3", "emulated_ur5": "127.0.0.4"}
 RATE_HZ = {"emulated_fr3": 1000.0, "emulated_ur5e": 250.0}
@@ -51,7 +51,6 @@ def _states(folder: Path, episode: str | None) -> np.ndarray:
         store.close()
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize(
     "emulator",
     ["emulated_fr3", "emulated_ur5e", pytest.param("emulated_fr3", marks=pytest.mark.privileged)],
