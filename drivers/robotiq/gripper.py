@@ -16,6 +16,7 @@ from labctl.errors import DeviceLost, DeviceRefused
 
 ACTIVE, ACTIVATING = 3, 1  # gSTA
 MOVING = 0  # gOBJ
+RESET_FROM = 0x0A  # gFLT: from here on a fault needs a rising edge of the activation bit (manual, "Fault status": major)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +89,13 @@ class RobotiqGripper:
         self._look()
 
     def _activate(self) -> None:
-        """Reset, then activate. The fingers move."""
+        """Reset where it is needed, then activate. The fingers move. A gripper that has been asked to activate and has
+        not begun yet is asked again, never reset: on a line that is read every 20 ms it would never begin.
+        """
         seen = self._seen
         if seen is not None and seen.state == ACTIVE and not seen.fault:
             self._work.recovering = False
-        elif seen is None or not seen.activation:
+        elif seen is None or not seen.activation or (seen.state == 0 and seen.fault < RESET_FROM):
             self._wire.activate(True)
         elif seen.state != ACTIVATING:
             self._wire.activate(False)

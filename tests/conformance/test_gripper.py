@@ -22,7 +22,7 @@ from labctl.errors import DeviceLost, InputError
 from labctl.testing.given import FIXTURE
 from labctl.testing.gripper import GripperConformance
 
-pytestmark = pytest.mark.real_time
+pytestmark = [pytest.mark.real_time, pytest.mark.busy]
 
 CLOCK = MonotonicClock()
 DRIVERS = ("robotiq_socket", "robotiq_serial", "franka_hand")

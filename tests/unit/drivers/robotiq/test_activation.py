@@ -13,6 +13,7 @@ from labctl.errors import DeviceRefused
 SCALE = Scale(speed=128, force=64, open_at=3, closed_at=228)
 RESET = Registers(activation=False, state=0, object=0, fault=7, position=3)
 RELEASED = Registers(activation=True, state=0, object=3, fault=15, position=3)  # an automatic release is over
+ASKED = Registers(activation=True, state=0, object=0, fault=7, position=3)  # it has not begun to activate yet
 ACTIVE = Registers(activation=True, state=3, object=3, fault=0, position=3)
 
 
@@ -49,3 +50,14 @@ def test_a_gripper_is_reset_before_it_is_activated_if_it_was_active(seen: Regist
     assert line.written == written
     assert gripper.status().mode == "idle"
     gripper.recover()
+
+
+def test_a_gripper_that_is_slow_to_begin_is_not_reset_meanwhile() -> None:
+    line = Line(ASKED)
+    gripper = RobotiqGripper(line, SCALE)
+    gripper._look()
+    with pytest.raises(DeviceRefused):
+        gripper.recover()
+    for _ in range(4):
+        gripper._visit()
+    assert line.written == [True] * 4
