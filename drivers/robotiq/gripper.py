@@ -16,7 +16,7 @@ from labctl.errors import DeviceLost, DeviceRefused
 
 ACTIVE, ACTIVATING = 3, 1  # gSTA
 MOVING = 0  # gOBJ
-RESET_FROM = 0x0A  # gFLT: from here on a fault needs a rising edge of the activation bit (manual, "Fault status": major)
+RESET_FROM = 0x0A  # gFLT: major faults need a rising edge of the activation bit (manual, "Fault status")
 
 
 @dataclass(frozen=True, slots=True)
