@@ -38,12 +38,14 @@ def labctl(*arguments: str | Path, cwd: Path) -> Answer:
 
 
 def labctl_on_a_full_disk(*arguments: str | Path, cwd: Path, room: int) -> Answer:
-    """Type a command in a process whose files cannot grow past `room` bytes each."""
+    """Type a command in a process whose files cannot grow past `room` bytes each. It writes no bytecode: Python puts
+    half of one in its place and says nothing, and every later process of this checkout would fail on it.
+    """
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
 
-    command = [sys.executable, "-c", "import labctl.cli; labctl.cli.main()", *map(str, arguments)]
+    command = [sys.executable, "-B", "-c", "import labctl.cli; labctl.cli.main()", *map(str, arguments)]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, preexec_fn=limit, timeout=120)
     return Answer(done.returncode, done.stdout, done.stderr)
 
