@@ -21,7 +21,7 @@ from labctl.errors import DeviceLost, DeviceRefused
 SLAVE, BAUD = 9, 115200
 OUTPUTS, INPUTS = 0x03E8, 0x07D0
 ACTIVATE, GO = 0x0100, 0x0900  # rACT; rACT and rGTO, in the high byte of the first output register
-TIMEOUT_S = 0.3
+TIMEOUT_S, RETRIES = 0.3, 3  # silence of 1.2 s is a lost gripper; a busy machine can lose an exchange or two
 
 
 class SerialWire:
@@ -31,7 +31,7 @@ class SerialWire:
 
     def __init__(self, port: str) -> None:
         self._port = port
-        self._client = ModbusSerialClient(port, baudrate=BAUD, timeout=TIMEOUT_S, retries=1)
+        self._client = ModbusSerialClient(port, baudrate=BAUD, timeout=TIMEOUT_S, retries=RETRIES)
 
     def open(self) -> None:
         if not self._client.connect():
