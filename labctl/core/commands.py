@@ -19,6 +19,7 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
+    TypeAdapter,
     ValidationError,
 )
 
@@ -38,6 +39,8 @@ def _utf8(text: str) -> str:
 
 
 Text = Annotated[StrictStr, AfterValidator(_utf8)]
+_TEXT: TypeAdapter[str] = TypeAdapter(Text)
+STOP = "stop"
 LONGEST = 80  # characters of what was found, in a refusal
 
 
@@ -230,12 +233,23 @@ class _Frame(BaseModel):
 
 
 def command_from(body: Body) -> Command:
-    """The command in a message's body. Raises InputError that names the first thing in its frame that does not fit."""
+    """The command in a message's body. Raises InputError that names the first thing in its frame that does not fit; of
+    a stop nothing but the verb has to, and whoever cannot be named is "unknown".
+    """
     try:
         frame = _Frame.model_validate(dict(body))
     except ValidationError as error:
+        if body.get("verb") == STOP:
+            return Command(STOP, _text(body.get("who")) or "unknown", Role.OPERATOR, _text(body.get("id")), None, {})
         raise InputError(f"a command's {_complaint(error)}") from None
     return Command(frame.verb, frame.who, frame.role, frame.id, frame.version, frame.args)
+
+
+def _text(value: JsonValue) -> str | None:
+    try:
+        return _TEXT.validate_python(value)
+    except ValidationError:
+        return None
 
 
 def _complaint(error: ValidationError) -> str:

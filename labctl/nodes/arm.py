@@ -109,12 +109,14 @@ class ArmNode:
         elif message.kind == "target":
             self._take_target(message, now_ns)
         elif message.kind == "stop":
+            self._stopped_epoch = self._epoch
+            self._halt()  # before anything that its message may lack
             epoch = read(Stop, message).epoch
             self._epoch = self._stopped_epoch = self._epoch if epoch is None else max(self._epoch, epoch)
-            self._halt()
         elif message.kind == "stage":
-            self._to_stage = stage = read(Stage, message)
+            stage = read(Stage, message)
             self._take_lease(stage.epoch, stage.until_ns, now_ns, step)
+            self._to_stage = stage
             self._stage(now_ns, step)
         elif message.kind == "recover":
             self._recover_by_ns = now_ns + RECOVER_NS

@@ -313,7 +313,7 @@ ORDERS: Mapping[str, Order[Any] | TrialOrder[Any]] = {
     "session_close": Order(commands.CloseSession, Orders._close_session),
     "acknowledge": Order(commands.Acknowledge, Orders._acknowledge),
     "look": Order(commands.Nothing, Orders._look),
-    "stop": Order(commands.Nothing, Orders._stop),
+    commands.STOP: Order(commands.Nothing, Orders._stop),
     "note": Order(commands.Note, Orders.note),
     "wait": Order(commands.Wait, Orders.wait),
     "count": Order(commands.Count, Orders._count),

@@ -196,6 +196,23 @@ def test_a_stop_halts_and_no_renewal_of_its_lease_undoes_it(bench):
     assert bench.moved_within(100 * MILLISECOND), "the next episode's epoch may move it again"
 
 
+def test_a_stop_is_carried_out_whatever_else_is_wrong_with_its_message(bench):
+    bench.send(bench.lease(), bench.target(ns=SECOND))
+    bench.run(50 * MILLISECOND)
+    step = bench.node.step(bench.now_ns, [Message("arm", "stop", {"epoch": "now"})])
+    assert bench.robot.stops == 1 and "epoch" in step.refused[0]
+    bench.send(bench.lease(), bench.target())
+    assert not bench.moved_within(LEASE)
+
+
+def test_an_order_to_stage_takes_effect_under_its_own_lease(bench):
+    """Not under what may be left of the lease before it."""
+    bench.send(bench.lease(1))
+    stage = {"trial": "t", "condition": {}, "seed": 7, "epoch": 2, "episode": None, "until_ns": bench.now_ns - 1}
+    bench.send(Message("arm", "stage", stage))
+    assert bench.robot.stagings == []
+
+
 def test_an_arm_that_was_told_to_end_moves_no_more(bench):
     bench.send(bench.lease(), bench.target(ns=SECOND))
     bench.run(50 * MILLISECOND)

@@ -96,8 +96,8 @@ def test_a_command_that_makes_no_sense_is_refused_by_name_and_changes_nothing(be
     assert (len(bench.events()), bench.state()) == (before, "running")
 
 
-def test_every_order_is_refused_when_its_arguments_are_no_table(bench):
-    for verb in ORDERS:
+def test_every_order_but_a_stop_is_refused_when_its_arguments_are_no_table(bench):
+    for verb in set(ORDERS) - {"stop"}:
         out = bench.hear(Message("run", "command", {**ANN, "verb": verb, "args": [1]}, sender="console"))
         (reply,) = [message.body for message in out if message.kind == "reply"]
         assert not reply["ok"] and "args" in reply["error"]
@@ -107,3 +107,22 @@ def test_every_order_is_refused_when_its_arguments_are_no_table(bench):
 def test_an_unknown_key_that_nobody_reads_is_let_pass_and_not_kept(bench):
     assert bench.command("note", text="lamp replaced", colour="red")["ok"]
     assert bench.events(Kind.NOTE)[-1].body == {"text": "lamp replaced"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "who"),
+    [({"role": "king"}, "ann"), ({"args": [1]}, "ann"), ({"who": 7}, "unknown"), ({"who": LONE, "id": {}}, "unknown")],
+    ids=ascii,
+)
+def test_a_stop_is_carried_out_whatever_else_is_wrong_with_its_command(tmp_path, wrong, who):
+    folder = make_campaign(tmp_path, [HUMAN, policy("zebra")], items=2).folder
+    with Campaign.open(Path(folder), writer=True) as campaign:
+        made = Bench(campaign)
+        made.begin()
+        episode = made.start()
+        made.hear(Message("run", "go", {"episode": episode, "go_ns": made.now_ns}, sender="controller"))
+        body = {**ANN, "verb": "stop", **wrong}
+        out = made.hear(decode(encode(Message("run", "command", body, sender="console"))))
+        assert [message.to for message in out if message.kind == "stop"]
+        assert [event.body["reason"] for event in made.events(Kind.EPISODE_ENDED)] == ["safety_stop"]
+        assert [(event.who, event.body["code"]) for event in made.events(Kind.HOLD_RAISED)] == [(who, "operator_stop")]
