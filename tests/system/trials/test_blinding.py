@@ -286,7 +286,7 @@ ZEBRAS = [
     policy("zebra-policy", endpoint="sim://zebra-endpoint:6161/v7", skill="swift", latency_s=0.0731),
     policy("quagga-policy", endpoint="sim://quagga-endpoint:6262/v9", skill="swift", load_s=0.0917),
 ]
-DYING = {**policy("okapi-policy", words="no okapi here"), "controller": "support.dying_policy:build"}
+DYING = {**policy("okapi-policy", words="no okapi here"), "controller": "support.policies.dying_policy:build"}
 WORDS = ("zebra", "quagga", "okapi", "0.0731", "0.0917", "73.1", "91.7", "swift", "sim_policy")
 
 

@@ -1,4 +1,4 @@
-"""Driver "support.dying_policy:build": a simulated policy that dies while it loads; its `words` say why."""
+"""Driver "support.policies.dying_policy:build": a simulated policy that dies while it loads; its `words` say why."""
 
 from __future__ import annotations
 
