@@ -228,7 +228,7 @@ class Rollout:
         if self._phase == Phase.RUNNING and self.deadline_ns is not None:
             over = self.deadline_ns + SETTLE_NS
             return over if self.next_switch_ns is None else min(over, self.next_switch_ns)
-        return None if self._phase == Phase.SEALED else self._closing_since_ns + CLOSE_PATIENCE_NS
+        return self._closing_since_ns + CLOSE_PATIENCE_NS if self._phase == Phase.CLOSING else None
 
 
 def typed(trial: Trial | None, rollout: Rollout | None) -> list[int]:

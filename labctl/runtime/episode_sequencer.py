@@ -105,7 +105,8 @@ class Conductor:
         if message.kind == "hello":
             self._welcome(message.sender, rollout, step)
             return
-        if message.body.get("episode", rollout.episode) == rollout.episode:
+        about = message.body.get("episode", message.body.get("tag", rollout.episode))  # `tag`: of a call made for it
+        if about == rollout.episode:
             found = heard(MESSAGES, rollout.phase, message, step)
             if found is not None:
                 found[1](self, now_ns, step)
@@ -390,6 +391,6 @@ MESSAGES = by_kind(
         On(driving.Failed, _ALL, Conductor._failed),
         On(Closed, _ALL, Conductor._closed),
         On(Video, _ALL, Conductor._video),
-        OnRaw("digested", _ALL, Conductor._digested),
+        OnRaw("digested", frozenset({Phase.DIGESTING}), Conductor._digested),
     )
 )

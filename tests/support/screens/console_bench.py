@@ -185,7 +185,7 @@ class Desk:
             name = node.removeprefix("camera:")
             video = {"episode": episode, "camera": name, "file": f"video/{episode}/{name}.mp4", "frames": 0}
             self.hear(Message("run", "video", video, sender=node))
-        self.hear(Message("run", "digested", {"tag": "", "result": Findings()}, sender="@host"))
+        self.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"))
         await self.wait(0.2)
 
     async def running(self) -> str:

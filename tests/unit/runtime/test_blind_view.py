@@ -101,7 +101,7 @@ def test_nothing_that_the_screen_is_drawn_from_leads_to_an_arm(bench: Bench, vie
         bench.hear(Message("run", "event", done, sender="arm"))
         assert bench.command("end")["ok"]
         bench.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}))
-        bench.hear(Message("run", "digested", {"tag": "", "result": Findings()}, sender="@host"))
+        bench.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"))
         assert bench.command("score", items_staged=2, moved=1, lost=0, remaining=1)["ok"]
         bench.hear(Message("run", "exited", {"name": "controller", "reason": "", "asked": True}, sender="@host"))
     assert len(bench.events(Kind.OUTCOME_RECORDED)) == 3 and revealed == {"human", *ARMS}

@@ -32,14 +32,14 @@ def running(bench: Bench) -> str:
 def ended(bench: Bench, episode: str) -> None:
     """The recording is delivered and sealed."""
     bench.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}))
-    bench.hear(Message("run", "digested", {"tag": "", "result": Findings()}, sender="@host"))
+    bench.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"))
     assert bench.state() == "scoring"
 
 
 def ended_as_void(bench: Bench, episode: str) -> None:
     """The recording is sealed, and the protocol voids what a lost process ended."""
     bench.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}))
-    bench.hear(Message("run", "digested", {"tag": "", "result": Findings()}, sender="@host"))
+    bench.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"))
     assert bench.state() == "staging"
 
 

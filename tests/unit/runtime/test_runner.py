@@ -11,9 +11,11 @@ from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import Kind
 from labctl.core.liveness import BEAT_LIMIT_NS
+from labctl.core.rollout import CLOSE_PATIENCE_NS
 from labctl.core.trial import State, fold
 from labctl.runtime.runner import MOST_DEATHS
 from labctl.store.campaign import Campaign
+from labctl.store.sealing import Findings
 
 
 @pytest.fixture
@@ -146,6 +148,28 @@ def test_a_shutdown_ends_and_seals_what_runs(bench):
     bench.hear(Message("run", "shutdown"))
     assert [event.body["reason"] for event in bench.events(Kind.EPISODE_ENDED)] == ["shutdown"]
     assert not bench.node.finished, "it waits for the recording"
+
+
+def test_what_was_found_in_an_episode_that_was_voided_meanwhile_reaches_no_other(bench):
+    late = Message("run", "digested", {"tag": "e-voided", "result": Findings()}, sender="@host")
+    bench.begin()
+    episode = bench.start()
+    bench.hear(late)
+    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"), late)
+    assert bench.command("end", reason="operator")["ok"]
+    bench.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}), late)
+    assert not bench.events(Kind.RECORDING_SEALED)
+    bench.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"), late)
+    assert [event.episode for event in bench.events(Kind.RECORDING_SEALED)] == [episode]
+
+
+def test_a_run_whose_recorder_never_delivers_waits_without_turning(bench):
+    bench.begin()
+    bench.start()
+    bench.command("end", reason="operator")
+    bench.wait(CLOSE_PATIENCE_NS + SECOND)
+    assert "the recorder did not deliver" in fold(bench.events()).faulted
+    assert bench.node.step(bench.now_ns, []).due_ns - bench.now_ns > 10 * MILLISECOND
 
 
 def _raised(bench) -> list[str]:

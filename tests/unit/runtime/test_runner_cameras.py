@@ -11,6 +11,7 @@ from support.runs.run_bench import Bench
 from labctl.bus import Message
 from labctl.clock import SECOND
 from labctl.core.events import Kind
+from labctl.core.rollout import CLOSE_PATIENCE_NS
 from labctl.core.liveness import BEAT_LIMIT_NS
 from labctl.core.trial import fold
 from labctl.runtime.operator_state import recording_lines
@@ -59,7 +60,7 @@ def finish(bench: Bench, episode: str, *cameras: str, last_ns: int | None = None
         video = {"episode": episode, "camera": short, "file": f"video/{episode}/{short}.mp4", "frames": 0}
         bench.hear(Message("run", "video", video, sender=name))
     assert [work.kind for work in bench.work] == ["digested"]
-    bench.hear(Message("run", "digested", {"result": Findings(), "tag": ""}))
+    bench.hear(Message("run", "digested", {"result": Findings(), "tag": episode}))
     return dict(bench.events(Kind.RECORDING_SEALED)[-1].body)
 
 
@@ -179,7 +180,10 @@ def test_where_the_protocol_says_so_the_loss_of_a_cameras_process_ends_the_episo
 
 
 def test_videos_that_cannot_be_read_fault_the_cell_and_seal_nothing(seeing):
-    go(seeing)
-    seeing.hear(Message("run", "digested", {"error": "the disk is gone", "tag": ""}))
+    episode = go(seeing)
+    seeing.command("end")
+    seeing.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}))
+    seeing.wait(CLOSE_PATIENCE_NS)
+    seeing.hear(Message("run", "digested", {"error": "the disk is gone", "tag": episode}))
     assert "the disk is gone" in fold(seeing.events()).faulted
     assert seeing.events(Kind.RECORDING_SEALED) == []
