@@ -34,12 +34,14 @@ class Work:
     `error` in the body.
 
     modelled_ns: how long it takes under a manual clock, given the result (a real host measures instead).
+    alone: it may never return, so it has a thread to itself.
     """
 
     call: Callable[[], Any]
     kind: str
     modelled_ns: Callable[[Any], int] = lambda result: 0
     tag: str = ""
+    alone: bool = False
 
 
 @dataclass(slots=True)

@@ -6,8 +6,7 @@ May not: read a clock, open a socket, wait for an encoder or a connection, or pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from labctl.bus import Message, Step, Work
 from labctl.clock import MILLISECOND, SECOND
@@ -18,13 +17,13 @@ from labctl.messages.driving import Failed
 from labctl.messages.pictures import CameraState, FrameGap, Video
 from labctl.messages.recording import Ack, Open
 from labctl.messages.typed import Misfit, read
-from labctl.nodes.frame_gaps import Holes
+from labctl.nodes.frame_gaps import BEHIND, Holes
 from labctl.nodes.frames import Frames
 from labctl.nodes.photos import KINDS as PHOTO_KINDS
 from labctl.nodes.photos import ScenePhotos
 from labctl.nodes.preview import Preview
 from labctl.nodes.tracing import TraceSender
-from labctl.nodes.video_recorder import ENCODED, Film, Terms, index_spec
+from labctl.nodes.video_recorder import ENCODED, LOOK_NS, SALVAGED, Encoded, Film, Terms, index_spec
 
 SILENT_NS = SECOND  # so long without a frame, and three periods, and the camera counts as lost …
 FIRST_NS = 5 * SECOND  # … but when it was just connected it has this long to give its first
@@ -65,6 +64,7 @@ class CameraNode:
         self._frames = Frames(terms.camera)
         self._film: Film | None = None
         self._holes = Holes(self._stream, 0)
+        self._opened_ns = 0
         self._next_episode: str | None = None
         self._ending = False
         self._connected = self._trying = False
@@ -102,14 +102,16 @@ class CameraNode:
         if not self._ending:
             waiting_ns = self._tried_ns + HUNG_NS + 1 if self._trying else self._retry_ns
             step.due_ns = self._grab_ns if self._connected else waiting_ns
+            if self._film is not None and self._film.busy:  # its encoder is looked at
+                step.due_ns = min(step.due_ns, now_ns + LOOK_NS)
         return step
 
     def _read(self, message: Message, now_ns: int, step: Step) -> None:
         body = message.body
         if message.kind == "obs":
             self._camera.sense(message.arrays)
-        elif message.kind == ENCODED:
-            self._encoded(body, now_ns, step)
+        elif message.kind in (ENCODED, SALVAGED):
+            self._encoded(message, now_ns, step)
         elif message.kind == CONNECTED:
             self._tried(body.get("error", ""), now_ns, step)
         elif message.kind == "open":
@@ -134,36 +136,45 @@ class CameraNode:
     # -- the film
 
     def _open(self, episode: str, now_ns: int, step: Step) -> None:
+        if self._film is not None and episode != self._film.episode:  # run has given that one up; it is finished first
+            self._close(now_ns, step)
+            self._next_episode = episode
         if self._film is not None:
-            if episode != self._film.episode:  # run has given that one up; it is finished first
-                self._film.close()
-                self._next_episode = episode
             return
+        self._next_episode = None
         step.out += self._sender.open(episode)
         if not self._real_time:
             self._grab_ns = now_ns
         try:
             about = self._camera.about() if self._connected else {}
             self._film = Film(self._terms, episode, self._camera, about, self._domains)
+            self._opened_ns = now_ns
             self._holes = Holes(self._stream, now_ns)
         except LabctlError as error:
             step.out.append(Failed(self.name, episode, reason=str(error)).to("run"))
 
     def _close(self, now_ns: int, step: Step) -> None:
         self._next_episode = None
-        if self._film is not None:
-            self._film.close()
-        else:
+        if self._film is None:
             step.out += self._sender.close(now_ns)
+            return
+        self._film.close()
+        if self._film.closed:  # its encoder was given up before
+            self._finish(self._film, now_ns, step)
 
-    def _encoded(self, body: Mapping[str, Any], now_ns: int, step: Step) -> None:
-        film = self._film
-        assert film is not None
+    def _encoded(self, message: Message, now_ns: int, step: Step) -> None:
+        film, body = self._film, message.body
+        if film is None or body["tag"] != film.episode or (film.given_up and message.kind == ENCODED):
+            return  # a call that was given up has come back after all
         if "error" in body:
             raise RuntimeError(body["error"])  # nothing a film foresees: this process is not to be trusted
-        rows = film.take(body["result"])
+        done: Encoded = body["result"]
+        rows = film.take(done)
         self._sender.add(Batch(self._stream, rows[:, 2], rows))
-        if film.closed:
+        if film.given_up:
+            from_ns = film.indexed_ns or self._opened_ns
+            self._holes.never_encoded(from_ns, now_ns, film.unindexed, film.given_up)
+        if film.closed and film.closing:
             self._finish(film, now_ns, step)
         self._tell(step)
 
@@ -255,7 +266,7 @@ class CameraNode:
             if film.put(frame):
                 self._holes.kept(frame.host_ns)
             else:
-                self._holes.given_up(frame.host_ns)
+                self._holes.given_up(frame.host_ns, film.given_up or BEHIND)
         self._tell(step)
         self._photos.see(frame, step)
         step.out += [*self._frames.of(frame), *self._preview.of(frame, now_ns)]

@@ -67,9 +67,15 @@ class Holes:
                 gap.to_ns, gap.awaiting = host_ns, False
         self._kept_ns, self._first = host_ns, False
 
-    def given_up(self, host_ns: int) -> None:
-        """The encoder had no room for a frame."""
-        gap = self._hole(BEHIND, host_ns, 1)
+    def given_up(self, host_ns: int, why: str = BEHIND) -> None:
+        """A frame was not encoded: the encoder had no room for it, or there is no encoder any more (why)."""
+        gap = self._hole(why, host_ns, 1)
+        gap.awaiting = True
+
+    def never_encoded(self, from_ns: int, to_ns: int, frames: int, why: str) -> None:
+        """Frames that the encoder took after the one at from_ns are in no file, and none will be."""
+        gap = self._hole(why, to_ns, frames)
+        gap.from_ns = min(gap.from_ns, from_ns)
         gap.awaiting = True
 
     def lost(self, to_ns: int, rate_hz: float, why: str) -> None:

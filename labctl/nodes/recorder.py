@@ -17,7 +17,7 @@ from labctl.messages import recording as messages
 from labctl.messages.typed import Misfit, read
 from labctl.store.traces import Chunk, TraceStore
 
-PATIENCE_NS = 5 * SECOND  # how long after a close a producer may still deliver: an encoder may have a second to go
+PATIENCE_NS = 10 * SECOND  # so long after a close a producer may still deliver: twice what an encoder may stand still
 Arrived = tuple[messages.Chunk, Message]
 QUIET_NS = 600 * MILLISECOND  # after a shutdown, how long without mail before the recorder ends
 

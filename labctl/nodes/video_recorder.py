@@ -3,6 +3,9 @@ indexed once they are in the file.
 
 May not: wait for the encoder, or index a frame that the death of this process could still take.
 
+An encoder that stands still is given up: what has reached its file by then is kept in a file that it cannot reach any
+more, and its call is left where it hangs, in a thread of its own.
+
 Files: video/EPISODE/CAMERA.mp4, CAMERA.depth.mkv where frames carry depth, and CAMERA.json, which says what is to be
 known beside the pictures.
 """
@@ -22,14 +25,18 @@ import numpy as np
 from labctl.bus import Work
 from labctl.clock import SECOND
 from labctl.devices import Frame, StreamSpec
-from labctl.errors import LabctlError
-from labctl.store.atomic_files import replace_file
-from labctl.store.video import DepthWriter, VideoWriter
+from labctl.errors import LabctlError, StorageError
+from labctl.store.atomic_files import detach, replace_file
+from labctl.store.video import DepthWriter, VideoWriter, frame_times, mend
 
 QUEUE_S = 10.0  # so many seconds of frames may wait for the encoder if their colours take no more than QUEUE_BYTES,
 QUEUE_BYTES = 256_000_000  # and FEWEST at least
 FEWEST = 8
 ENCODED = "encoded"  # kind of the message that answers a Work
+SALVAGED = "salvaged"  # and of the one that answers it where the encoder stood still
+STILL_NS = 5 * SECOND  # so long without a frame, while it has some to encode, and an encoder is given up
+LOOK_NS = SECOND // 4  # no turn of the node counts for more: what held up the node held up the encoder, too
+STOOD_STILL = "the encoder stood still"
 COLUMNS = ("frame", "device_time_us", "host_ns", "pts_us", "domain", "depth_ms")
 
 
@@ -78,6 +85,9 @@ class Film:
         self.closing = self.closed = False
         self.frames = 0  # in the file so far
         self.error = ""
+        self.given_up = ""  # why nothing is encoded any more, and nothing is wrong with the disk or the settings
+        self.indexed_ns = 0  # when the last frame of the index was taken; 0 without one
+        self.unindexed = 0  # frames taken that are not in the index so far
         self._terms = terms
         self._rate_hz = camera.rate_hz
         self._path = terms.folder / self.file
@@ -86,6 +96,8 @@ class Film:
         self._queue: deque[Frame] = deque()
         self._busy = 0  # frames that are being encoded
         self._working = False
+        self._turned = self._seen_turned = 0  # how often the encoder came back, and when it was last looked at
+        self._still_ns = self._looked_ns = 0
         self._again: list[dict[str, Any]] = []
         self._first_ns: int | None = None
         self._waiting: deque[tuple[int, ...]] = deque()  # rows whose frames are not surely in the file yet
@@ -108,10 +120,16 @@ class Film:
 
     def put(self, frame: Frame) -> bool:
         """Hand over a frame, later than the one before; False when there is no room for it."""
-        if self.error or self.closing or len(self._queue) + self._busy >= self._most:
+        if self.error or self.given_up or self.closing or len(self._queue) + self._busy >= self._most:
             return False
         self._queue.append(frame)
+        self.unindexed += 1
         return True
+
+    @property
+    def busy(self) -> bool:
+        """Something is being encoded."""
+        return self._working
 
     def connected_again(self, at_ns: int, about: Mapping[str, Any]) -> None:
         """The camera was lost and is back; it may be another one."""
@@ -122,7 +140,14 @@ class Film:
         self.closing = True
 
     def work(self, now_ns: int) -> list[Work]:
-        """The encoding that is due, to be run beside the loop; [] while some is under way. Ends in `take`."""
+        """The encoding that is due, to be run beside the loop; [] while some is under way. Ends in `take`.
+
+        Also sees whether the encoder stands still: then what is due is to save what there is.
+        """
+        if self._working and self._stands_still(now_ns):
+            self.given_up = STOOD_STILL
+            self._queue.clear()
+            return [Work(self._salvage, SALVAGED, tag=self.episode)]
         if self._working or self.closed or not (self._queue or self.closing):
             return []
         if not self.closing and now_ns - self._queue[0].host_ns < self._terms.gather_s * SECOND:
@@ -130,14 +155,28 @@ class Film:
         batch, self._queue = list(self._queue), deque()
         again, self._again = self._again, []
         self._busy, self._working = len(batch), True
+        self._still_ns, self._looked_ns = 0, now_ns
         final = self.closing
-        return [Work(lambda: self._encode(batch, again, final), ENCODED, tag=self.episode)]
+        return [Work(lambda: self._encode(batch, again, final), ENCODED, tag=self.episode, alone=True)]
+
+    def _stands_still(self, now_ns: int) -> bool:
+        """A call is under way: has the encoder come back from nothing for too long, seen now for the first time?"""
+        if self.given_up:
+            return False
+        turned = self._turned
+        waited_ns = min(now_ns - self._looked_ns, LOOK_NS)
+        self._still_ns = 0 if turned != self._seen_turned else self._still_ns + waited_ns
+        self._seen_turned, self._looked_ns = turned, now_ns
+        return self._still_ns >= STILL_NS
 
     def take(self, done: Encoded) -> np.ndarray:
         """What an encoding came to: rows (n, 6) of the index, whose frames are in the file for good."""
         self._busy, self._working = 0, False
         self.error = self.error or done.error
         self.frames, self.closed = done.frames, done.closed
+        self.unindexed -= len(done.rows)
+        if done.rows:
+            self.indexed_ns = done.rows[-1][2]
         return np.array(done.rows, dtype=np.int64).reshape(-1, len(COLUMNS))
 
     def _encode(self, batch: list[Frame], again: list[dict[str, Any]], final: bool) -> Encoded:
@@ -150,6 +189,7 @@ class Film:
                 self._write_note()
             if final:
                 self._writer.close()
+                self._come_back()
                 if self._depth is not None:
                     self._depth.close()
         except (LabctlError, ValueError) as error:
@@ -164,11 +204,36 @@ class Film:
         pts_us = (frame.host_ns - self._first_ns) // 1000
         depth_ms = -1
         self._writer.write(frame.image, pts_us)
+        self._come_back()
         if frame.depth is not None:
             depth_ms = self._depth_writer(frame.depth).write(frame.depth, pts_us)
         device_us = round(frame.device_time * 1000) if math.isfinite(frame.device_time) else -1
         times = (device_us, frame.host_ns, pts_us)
         self._waiting.append((frame.number, *times, self._domain(frame.domain), depth_ms))
+
+    def _come_back(self) -> None:
+        """The encoder returned. Raises StorageError when that was too late: the files are no longer its own."""
+        self._turned += 1
+        if self.given_up:
+            raise StorageError(STOOD_STILL)
+
+    def _salvage(self) -> Encoded:
+        """What has reached the files of an encoder that stands still, in files that it does not have open."""
+        done = Encoded(closed=True)
+        depth = self._path.with_suffix(".depth.mkv")
+        try:
+            detach(self._path, durable=self._terms.durable)
+            mend(self._path)
+            filmed = set(frame_times(self._path).tolist())
+            done.frames = len(filmed)
+            deep = {-1}
+            if depth.is_file():
+                detach(depth, durable=self._terms.durable)
+                deep |= set((frame_times(depth) // 1000).tolist())
+            done.rows = [row for row in list(self._waiting) if row[3] in filmed and row[5] in deep]
+        except LabctlError:
+            pass  # whoever seals the recording looks at the files, and says what is wrong with them
+        return done
 
     def _settled(self) -> list[tuple[int, ...]]:
         video = self._writer.settled

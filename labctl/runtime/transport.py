@@ -18,6 +18,7 @@ import queue
 import signal
 import socket
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -305,7 +306,10 @@ class ProcessHost:
                 if message.to.startswith("@"):
                     self._place(message)
         for work in step.work:
-            self._pool.submit(self._work, name, work)
+            if work.alone:
+                threading.Thread(target=self._work, args=(name, work), name=work.kind, daemon=True).start()
+            else:
+                self._pool.submit(self._work, name, work)
 
     def _work(self, name: str, work: Work) -> None:
         started = self.clock.now_ns()

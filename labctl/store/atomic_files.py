@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,6 +49,33 @@ def replace_file(path: Path, content: bytes, *, mode: int = 0o644, durable: bool
             raise
         if durable:
             sync_folder(path.parent)
+
+
+def detach(path: Path, *, durable: bool = True) -> None:
+    """Give a path a file of its own with the bytes that are in it now: what whoever has it open writes from now on is
+    in no folder. Raises StorageError.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with file_errors(str(path)):
+        try:
+            shutil.copyfile(path, temporary)
+            if durable:
+                sync_file(temporary)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        if durable:
+            sync_folder(path.parent)
+
+
+def sync_file(path: Path) -> None:
+    """Force to disk what has been written of a file, by whomever. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def sync_folder(folder: Path) -> None:

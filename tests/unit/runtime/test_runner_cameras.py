@@ -11,8 +11,8 @@ from support.runs.run_bench import Bench
 from labctl.bus import Message
 from labctl.clock import SECOND
 from labctl.core.events import Kind
-from labctl.core.rollout import CLOSE_PATIENCE_NS
 from labctl.core.liveness import BEAT_LIMIT_NS
+from labctl.core.rollout import CLOSE_PATIENCE_NS
 from labctl.core.trial import fold
 from labctl.runtime.operator_state import recording_lines
 from labctl.store.campaign import Campaign
