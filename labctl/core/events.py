@@ -73,6 +73,8 @@ class EndReason(StrEnum):
     CONTROLLER_LOST = "controller_lost"
     RECORDER_LOST = "recorder_lost"
     PROCESS_LOST = "process_lost"
+    LEASE_LAPSED = "lease_lapsed"  # the robot stopped because the run process was not heard in time
+    ROBOT_FAULT = "robot_fault"  # the robot cannot go on without a person
     SHUTDOWN = "shutdown"
 
 

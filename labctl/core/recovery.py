@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from labctl.clock import SECOND
 from labctl.core.events import EndReason, Event, Kind
+from labctl.core.rollout import VOIDABLE, void_reason
 from labctl.core.trial import State, Trial, fold
 
 Rule = Literal["void", "score"]
@@ -55,18 +56,18 @@ def _conclude(trial: Trial, events: Sequence[Event], rule: Rule, last_sample_ns:
             return _void(trial, None, text)
         case State.RUNNING:
             return _end(trial, events, last_sample_ns, name)
-        case State.SCORING if trial.ended == EndReason.PROCESS_LOST and trial.sealed_recording:
+        case State.SCORING if trial.ended in VOIDABLE and trial.sealed_recording:
             if rule == "score" and trial.go_ns is not None:
                 return None
             why = "the protocol voids a lost episode" if trial.go_ns is not None else "it had not begun"
-            text = f"{name}: episode {trial.episode} was lost with its process and is void, since {why}; {_then(trial)}"
+            text = f"{name}: episode {trial.episode} ended by {trial.ended} and is void, since {why}; {_then(trial)}"
             return _void(trial, _seq_of_end(trial, events), text)
     return None
 
 
 def _void(trial: Trial, evidence: int | None, text: str) -> Pending:
     body = {
-        "reason": EndReason.PROCESS_LOST.value,
+        "reason": void_reason(trial.ended or EndReason.PROCESS_LOST).value,
         "evidence": evidence,
         "confirmed_by": None,
         "after_go": trial.go_ns is not None,

@@ -21,9 +21,19 @@ from labctl.messages.driving import Prepare
 
 GO_PATIENCE_NS = 2 * SECOND  # from start to go
 CLOSE_PATIENCE_NS = 15 * SECOND  # from the end to everything delivered
+ACTION = "arm/action"  # the stream of setpoints
 SETTLE_NS = 150 * MILLISECOND  # device events of the last moment may arrive this long after the budget
 LOST = {"arm": EndReason.ARM_LOST, "controller": EndReason.CONTROLLER_LOST, "recorder": EndReason.RECORDER_LOST}
-VOIDABLE = frozenset({*LOST.values(), EndReason.CAMERA_LOST, EndReason.PROCESS_LOST})
+VOIDABLE = frozenset(
+    {*LOST.values(), EndReason.CAMERA_LOST, EndReason.PROCESS_LOST, EndReason.LEASE_LAPSED, EndReason.ROBOT_FAULT}
+)
+# Protocols list reasons for a void; these ends count as the loss of the process that was not heard, of the robot.
+_VOID_AS = {EndReason.LEASE_LAPSED: EndReason.PROCESS_LOST, EndReason.ROBOT_FAULT: EndReason.ARM_LOST}
+
+
+def void_reason(ended: EndReason) -> EndReason:
+    """The reason, of those that every protocol lists, for which an episode that ended so is voided."""
+    return _VOID_AS.get(ended, ended)
 
 
 def lost_reason(name: str) -> EndReason:

@@ -46,8 +46,9 @@ class Verb(StrEnum):
 FINISHED = frozenset({State.SCORED, State.NOT_RUN})
 LIVE = frozenset({State.STAGING, State.COMMITTED, State.ARMED, State.RUNNING})
 
-# kind of event -> the states it may come from, and the state it leads to. A void's next state depends on the void.
-TRANSITIONS: Mapping[str, tuple[frozenset[State], State | None]] = {
+# kind of event -> the states it may come from, and the state it leads to. A void leads back to the plan: nothing moves
+# until somebody orders it. (Journals of before committed or released straight after a void; they still fold.)
+TRANSITIONS: Mapping[str, tuple[frozenset[State], State]] = {
     Kind.TRIAL_STAGING: (frozenset({State.PLANNED}), State.STAGING),
     Kind.TRIAL_SKIPPED: (frozenset({State.PLANNED}), State.NOT_RUN),
     Kind.SCENE_COMMITTED: (frozenset({State.STAGING}), State.COMMITTED),
@@ -56,8 +57,9 @@ TRANSITIONS: Mapping[str, tuple[frozenset[State], State | None]] = {
     Kind.EPISODE_STARTED: (frozenset({State.ARMED}), State.RUNNING),
     Kind.EPISODE_ENDED: (frozenset({State.RUNNING}), State.SCORING),
     Kind.OUTCOME_RECORDED: (frozenset({State.SCORING}), State.SCORED),
-    Kind.EPISODE_VOIDED: (frozenset({State.ARMED, State.SCORING}), None),
+    Kind.EPISODE_VOIDED: (frozenset({State.ARMED, State.SCORING}), State.PLANNED),
 }
+_STAGED_BY_A_VOID = frozenset({Kind.SCENE_COMMITTED, Kind.TRIAL_RELEASED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,9 @@ def apply(trial: Trial, event: Event) -> Trial:
 
 def _transition(trial: Trial, event: Event) -> Trial:
     allowed_from, to = TRANSITIONS[event.kind]
-    _need(trial, event, trial.state in allowed_from, f"it may only come from {' or '.join(sorted(allowed_from))}")
+    again = trial.voids > 0 and trial.state == State.PLANNED and event.kind in _STAGED_BY_A_VOID
+    may = trial.state in allowed_from or again
+    _need(trial, event, may, f"it may only come from {' or '.join(sorted(allowed_from))}")
     changes: dict[str, Any] = {"version": event.seq}
     match event.kind:
         case Kind.TRIAL_STAGING:
@@ -163,7 +167,7 @@ def _transition(trial: Trial, event: Event) -> Trial:
             _need(trial, event, trial.sealed_recording, "its recording is not sealed yet")
             changes |= {"outcome": outcome_from(event.body["outcome"]), "touching": ()}
         case Kind.EPISODE_VOIDED:
-            to = _check_void(trial, event)
+            _check_void(trial, event)
             changes |= {"voids": trial.voids + 1, "episode": None, "ended": None, "go_ns": None, "end_ns": None}
             changes |= {"sealed_recording": False, "touching": ()}
     return replace(trial, state=to, **changes)
@@ -178,8 +182,7 @@ def _ended(trial: Trial, event: Event) -> dict[str, Any]:
     return {"ended": EndReason(reason), "end_ns": end_ns}
 
 
-def _check_void(trial: Trial, event: Event) -> State:
-    """Where a void leads: staging, or planned when recovery wrote it (the scene is gone) or none may follow."""
+def _check_void(trial: Trial, event: Event) -> None:
     _need_current(trial, event)
     after_go = trial.go_ns is not None
     _need(trial, event, bool(event.body.get("reason")), "it needs a reason")
@@ -196,8 +199,6 @@ def _check_void(trial: Trial, event: Event) -> State:
         backed or not after_go,
         "after go it needs a machine event or a second person behind it",
     )
-    last = trial.voids + 1 >= trial.max_voids
-    return State.PLANNED if last or event.body.get("by_recovery") else State.STAGING
 
 
 def _touch(trial: Trial, event: Event) -> Trial:

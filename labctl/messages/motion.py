@@ -82,6 +82,18 @@ class Stop(Typed):
 
 
 @dataclass(frozen=True, slots=True)
+class StopHeard(Typed):
+    """Run has journalled the stop of this number (`DeviceReport` "stopped"): from here on its holds bar motion. Until
+    then the robot's node takes no lease at all, so that nothing sent before moves it.
+    """
+
+    KIND: ClassVar = "stop_heard"
+    FROM: ClassVar = "run"
+    TO: ClassVar = "arm"
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Target(Typed):
     """Timed targets under a lease; space: positions, poses, or speeds that the robot's node integrates."""
 
@@ -113,7 +125,11 @@ class Obs(Typed):
 
 @dataclass(frozen=True, slots=True)
 class DeviceReport(Typed):
-    """What a device reported (`devices.DeviceEvent`); body: its details, such as reason, cause or text."""
+    """What a device reported (`devices.DeviceEvent`); body: its details, such as reason, cause or text.
+
+    The node itself reports "stopped" {number, by} for a stop that did not come from run, "lease_lapsed" {episode,
+    until_ns} for a lease that ran out under way, and "paused" {from_ns, to_ns} where its process stood still.
+    """
 
     KIND: ClassVar = "event"
     FROM: ClassVar = "arm"

@@ -1,8 +1,8 @@
 """The arm node: owns a robot with its gripper, follows timed targets under a lease, records what it wanted, limited
 and sent.
 
-May not: know which arm of the experiment drives it, extend its own lease, or move when the lease has lapsed, a target
-is stale, or a stop was asked.
+May not: know which arm of the experiment drives it, extend its own lease, move when the lease has lapsed, a target is
+stale, or a stop was asked, or stop for any reason but a stale target without reporting it.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import numpy as np
 
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
+from labctl.core.rollout import ACTION
 from labctl.devices import Actions, Batch, Robot, Setpoints, StreamSpec
 from labctl.errors import DeviceRefused
-from labctl.messages.motion import DeviceReport, Lease, Obs, Stage, Staged, Stop, Target, Unstaged
+from labctl.messages.motion import DeviceReport, Lease, Obs, Stage, Staged, Stop, StopHeard, Target, Unstaged
 from labctl.messages.recording import Ack, Open
 from labctl.messages.typed import Misfit, read
 from labctl.nodes.targets import Targets, integrated_joints, integrated_poses
 from labctl.nodes.tracing import TraceSender
 
-ACTION = "arm/action"
 LEAVE_NS = SECOND
 REST_RAD_S = 0.01
 RECOVER_NS = 30 * SECOND  # powering a robot on and releasing its brakes takes so long
@@ -66,7 +66,9 @@ class ArmNode:
         self._staging: str | None = None
         self._epoch = -1
         self._stopped_epoch = -1  # no lease of this epoch or an older one counts any more
-        self._until_ns = 0
+        self._until_ns = 0  # 0: no lease
+        self._episode: str | None = None  # of the lease
+        self._stops = self._stops_heard = 0  # by others than run; those that run has journalled
         self._moving = False
         self.finished = False
 
@@ -105,19 +107,18 @@ class ArmNode:
     def _read(self, message: Message, now_ns: int, step: Step) -> None:
         if message.kind == "lease":
             lease = read(Lease, message)
-            self._take_lease(lease.epoch, lease.until_ns, now_ns, step)
+            self._take_lease(lease, now_ns, step)
         elif message.kind == "target":
             self._take_target(message, now_ns)
         elif message.kind == "stop":
-            self._stopped_epoch = self._epoch
-            self._halt()  # before anything that its message may lack
-            epoch = read(Stop, message).epoch
-            self._epoch = self._stopped_epoch = self._epoch if epoch is None else max(self._epoch, epoch)
+            self._take_stop(message, now_ns, step)
+        elif message.kind == "stop_heard":
+            self._stops_heard = max(self._stops_heard, read(StopHeard, message).number)
         elif message.kind == "stage":
             stage = read(Stage, message)
-            self._take_lease(stage.epoch, stage.until_ns, now_ns, step)
-            self._to_stage = stage
-            self._stage(now_ns, step)
+            if self._take_lease(stage, now_ns, step):
+                self._to_stage = stage
+                self._stage(now_ns, step)
         elif message.kind == "recover":
             self._recover_by_ns = now_ns + RECOVER_NS
         elif message.kind == "open":
@@ -136,14 +137,35 @@ class ArmNode:
             self._halt()
             self._leave_by_ns = now_ns + LEAVE_NS
 
-    def _take_lease(self, epoch: int, until_ns: int, now_ns: int, step: Step) -> None:
+    def _take_stop(self, message: Message, now_ns: int, step: Step) -> None:
+        """Stop before anything that the message may lack. Run knows of its own stops; of any other it has to hear."""
+        self._stopped_epoch = self._epoch
+        self._halt()
+        epoch = None
+        try:
+            epoch = read(Stop, message).epoch
+        finally:
+            if epoch is None:
+                self._stops += 1
+                self._report("stopped", now_ns, step, number=self._stops, by=message.sender)
+            else:
+                self._epoch = self._stopped_epoch = max(self._epoch, epoch)
+
+    def _take_lease(self, lease: Lease | Stage, now_ns: int, step: Step) -> bool:
+        """False for a lease that does not count: what was stopped stays stopped, a renewal may still come from a run
+        that has not heard of it.
+        """
+        epoch = lease.epoch
         if epoch < self._epoch or epoch <= self._stopped_epoch or self._leave_by_ns:
-            return  # what was stopped stays stopped: a renewal may still come from a run that has not heard of it
+            return False
+        if self._stops_heard < self._stops:
+            return False
         if epoch > self._epoch:
             self._advance(now_ns, step)  # what happened under the old epoch ends here
             self._targets.clear()
             self._epoch = epoch
-        self._until_ns = until_ns
+        self._until_ns, self._episode = lease.until_ns, lease.episode
+        return True
 
     def _take_target(self, message: Message, now_ns: int) -> None:
         """Accept targets of the current epoch that have not expired; anything else is dropped."""
@@ -180,7 +202,7 @@ class ArmNode:
 
     def _halt(self) -> None:
         self._robot.stop()
-        self._until_ns = 0
+        self._until_ns, self._episode = 0, None
         self._moving = False
         self._staging = self._to_stage = None
         self._targets.clear()
@@ -190,6 +212,8 @@ class ArmNode:
         self._held = np.concatenate([seen["q"], seen["gripper"]])
 
     def _advance(self, now_ns: int, step: Step) -> None:
+        if self._until_ns and now_ns > self._until_ns:
+            self._lapse(now_ns, step)
         if self._may_move(now_ns):
             self._follow(now_ns, step)
             self._moving = True
@@ -197,21 +221,33 @@ class ArmNode:
             if now_ns <= self._until_ns:
                 # stale targets: the arm rests at the last one, and follows again when fresh ones come
                 self._moving = False
-                self._note("targets went stale", now_ns, step)
+                self._report("note", now_ns, step, text="targets went stale")
             else:
                 self._halt()
         else:
             self._grid_ns = now_ns
             if self._staging is not None and now_ns > self._until_ns:
-                step.out.append(Unstaged(self._staging).to("run"))
-                self._halt()
+                self._halt()  # run took the lease of the way home back
         if self._recover_by_ns:
             self._try_to_recover(now_ns, step)
         self._stage(now_ns, step)
         self._measure(now_ns, step)
 
-    def _note(self, text: str, now_ns: int, step: Step) -> None:
-        step.out.append(DeviceReport("note", now_ns, {"text": text}).to("run"))
+    def _lapse(self, now_ns: int, step: Step) -> None:
+        """The lease ran out: nothing moves under its epoch any more, and run is to hear why if anything could have."""
+        until_ns, episode, staging = self._until_ns, self._episode, self._to_stage or self._staging
+        self._until_ns, self._episode = 0, None
+        if staging is None and episode is None and not self._moving:
+            return
+        self._stopped_epoch = self._epoch
+        self._halt()
+        if staging is None:
+            self._report("lease_lapsed", now_ns, step, episode=episode, until_ns=until_ns)
+        else:
+            step.out.append(Unstaged(staging if isinstance(staging, str) else staging.trial).to("run"))
+
+    def _report(self, kind: str, now_ns: int, step: Step, **body: str | int | None) -> None:
+        step.out.append(DeviceReport(kind, now_ns, body).to("run"))
 
     def _stage(self, now_ns: int, step: Step) -> None:
         """Begin to stage once nothing else is under way; say so when it is done. Under a lease, like all motion."""
@@ -239,9 +275,8 @@ class ArmNode:
 
     def _follow(self, now_ns: int, step: Step) -> None:
         if now_ns - self._grid_ns > STALL_TICKS * self._tick_ns:
-            missed = (now_ns - self._grid_ns) / SECOND
-            self._note(f"the arm process paused for {missed:.2f} s; the arm was not moved through it", now_ns, step)
-            self._grid_ns = now_ns - self._tick_ns
+            self._report("paused", now_ns, step, from_ns=self._grid_ns, to_ns=now_ns)
+            self._grid_ns = now_ns - self._tick_ns  # the robot is not moved through what was missed
         grid = np.arange(self._grid_ns + self._period_ns, now_ns + 1, self._period_ns, dtype=np.int64)
         if not len(grid):
             return

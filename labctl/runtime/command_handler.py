@@ -24,11 +24,9 @@ from labctl.runtime.campaign_writer import Desk
 from labctl.runtime.episode_sequencer import Conductor
 from labctl.runtime.operator_state import finished
 from labctl.runtime.recorded_orders import Given, RecordedOrders, words
-from labctl.runtime.robot_watch import BAD_MODES, STOPPED, ArmWatch
+from labctl.runtime.robot_watch import BAD_MODES, BY_HAND, STOPPED, ArmWatch
 from labctl.runtime.scene_watch import Request, SceneWatch
 from labctl.runtime.staging import Staging
-
-STOP_CODE = "operator_stop"
 
 
 class Orders(RecordedOrders):
@@ -113,20 +111,9 @@ class Orders(RecordedOrders):
         self.over = self._desk.current() is None
 
     def _stop(self, args: commands.Nothing, given: Given) -> None:
-        """A person stopped the robot: it was the running operation's safety stop, and someone says why before it moves
-        again. The console has told the arm itself already.
-        """
-        given.step.out.append(Message("arm", "stop", {}))
-        rollout = self._conductor.rollout
-        if rollout is not None and rollout.moving:
-            self._conductor.stopped_by_hand(given.now_ns, given.step)
-        elif not self._staging.under_way:
-            self.touches += 1
-            return
-        self._staging.forget()
-        if STOP_CODE not in self._desk.state.holds:
-            text = f"{given.command.who} stopped the robot; look at the cell, say why, then acknowledge"
-            self._desk.log(Kind.HOLD_RAISED, {"code": STOP_CODE, "text": text}, **given.by)
+        """A person stopped the robot, in whatever state: somebody says why before it moves again."""
+        self._watch.by_hand(given)
+        self.touches += 1
 
     def _count(self, args: commands.Count, given: Given) -> None:
         """The operator saw an item arrive (by: 1), or takes one back (by: -1)."""
@@ -165,19 +152,17 @@ class Orders(RecordedOrders):
         if code == "cell_faulted" and self._desk.state.faulted is not None:
             self._desk.log(Kind.FAULT_ACKNOWLEDGED, {"reason": self._desk.state.faulted}, **given.by)
             self._presence.deaths.clear()
-            self._staging.forget()
             if self._presence.mode in BAD_MODES:
                 self._watch.acknowledged(given.now_ns, given.step)
             return
         if code not in self._desk.state.holds:
             raise StateError(f"no hold {code!r} stands; standing: {', '.join(self._desk.state.holds) or 'none'}")
         said = args.model_dump(exclude_unset=True, exclude={"code"})
-        if code == STOP_CODE and set(said) != {"why", "contact"}:
+        if code == BY_HAND and set(said) != {"why", "contact"}:
             raise InputError("a stop is acknowledged with why it was made and whether there was contact")
         body = {"code": code, "acknowledged_by": given.command.who, **said}
         self._desk.log(Kind.HOLD_CLEARED, body, **given.by)
         if code == STOPPED:
-            self._staging.forget()
             self._watch.acknowledged(given.now_ns, given.step)
 
     # -- the verbs of the trial at hand

@@ -16,7 +16,7 @@ from labctl.core.events import EndReason, Kind, Touch
 from labctl.core.interlock import Hold
 from labctl.core.liveness import Presence
 from labctl.core.published_state import Hand
-from labctl.core.rollout import MOVING, VOIDABLE, Phase, Rollout, lost_reason, stream_of
+from labctl.core.rollout import MOVING, VOIDABLE, Phase, Rollout, lost_reason, stream_of, void_reason
 from labctl.core.trial import Trial
 from labctl.messages import driving
 from labctl.messages.motion import DeviceReport, Lease, Stop
@@ -63,7 +63,7 @@ class Conductor:
             options=arm.options,
             kind=arm.kind,
             seed=desk.ledger.seed(f"controller:{trial.id}:{attempt}"),
-            instruction=self._instruction(),
+            instruction=desk.campaign.protocol.trial.instruction,
             episode=episode,
             hand=self._hand_of(arm),
         )
@@ -84,13 +84,15 @@ class Conductor:
         step.out += [Open(episode, frames=name in self._seen).to(name) for name in cameras]
         step.out.append(Spawn("controller").to("@host"))
 
+    @property
+    def epoch(self) -> int:
+        """Of the newest motion lease."""
+        return self._epoch
+
     def new_epoch(self) -> int:
         """A motion lease nobody has held before: whatever an older one allowed is over."""
         self._epoch += 1
         return self._epoch
-
-    def _instruction(self) -> str:
-        return self._desk.campaign.protocol.trial.instruction
 
     def _hand_of(self, arm: Any) -> dict[str, Any] | None:
         """The device by which a person may take over from a policy; the human's own arm has none beside itself."""
@@ -137,10 +139,7 @@ class Conductor:
             self._log(Kind.INSTRUCTION_SWITCHED, taken)
 
     def _gap(self, sent: FrameGap, now_ns: int, step: Step) -> None:
-        self._mark({key: value for key, value in sent.wire().items() if key != "episode"})
-
-    def _camera(self, sent: CameraState, now_ns: int, step: Step) -> None:
-        self._see(sent.name, sent.lost, now_ns, step)
+        self.mark({key: value for key, value in sent.wire().items() if key != "episode"})
 
     def _failed(self, sent: driving.Failed, now_ns: int, step: Step) -> None:
         self.lose(sent.name, now_ns, step, private=sent.private)
@@ -166,25 +165,37 @@ class Conductor:
             if rollout.reason is not None:
                 step.out.append(Close(rollout.episode).to("recorder"))
 
-    def _operation(self, sent: DeviceReport, now_ns: int, step: Step) -> None:
-        rollout = self._current
-        kind, t_ns, detail = sent.kind, int(sent.t_ns), sent.body or {}
-        if kind == "fault" and self._desk.state.faulted is None:
-            self._desk.log(Kind.CELL_FAULTED, {"reason": detail.get("reason", "no reason given")})
-        if kind not in ("success", "lost", "safety_stop"):
+    def report(self, sent: DeviceReport, now_ns: int, step: Step) -> None:
+        """An item arrived or was lost (`ArmWatch` hears the robot's node first)."""
+        rollout = self.rollout
+        if rollout is None or sent.kind not in ("success", "lost"):
             return
-        operation = rollout.take_operation(kind, t_ns, detail.get("cause") or detail.get("reason"))
+        t_ns, detail = int(sent.t_ns), sent.body or {}
+        operation = rollout.take_operation(sent.kind, t_ns, detail.get("cause") or detail.get("reason"))
         if operation is not None:
             self._log(Kind.OPERATION_RECORDED, operation)
-        if kind == "safety_stop":
-            self._desk.log(
-                Kind.HOLD_RAISED,
-                {"code": "safety_stop", "text": f"the robot stopped itself: {detail.get('reason', 'no reason given')}"},
-            )
-            if rollout.moving:
-                self.end(EndReason.SAFETY_STOP, t_ns, t_ns, step)
-        elif rollout.moving and rollout.items_done >= rollout.items:
+        if rollout.moving and rollout.items_done >= rollout.items:
             self.end(EndReason.ALL_DONE, t_ns, t_ns, step)
+
+    def stopped(self, reason: EndReason, t_ns: int, now_ns: int, step: Step, *, cause: str | None) -> None:
+        """The robot was stopped at t_ns: what has not started is void, what moves has ended. cause: of the operation at
+        hand, which counts as a safety stop where the episode does.
+        """
+        rollout = self.rollout
+        if rollout is None:
+            return
+        if rollout.phase == Phase.ARMING:
+            self.void_unstarted(str(reason), step)
+        elif rollout.moving:
+            if reason == EndReason.SAFETY_STOP:
+                operation = rollout.take_operation("safety_stop", t_ns, cause)
+                if operation is not None:
+                    self._log(Kind.OPERATION_RECORDED, operation)
+            deadline_ns = rollout.deadline_ns
+            if deadline_ns is not None and t_ns >= deadline_ns:
+                self.end(EndReason.BUDGET, deadline_ns, now_ns, step)
+            else:
+                self.end(reason, max(t_ns, rollout.go_ns or t_ns), now_ns, step)
 
     def _take_over(self, sent: driving.TouchByDevice, now_ns: int, step: Step) -> None:
         """A hand device has the arm, or gave it back."""
@@ -197,16 +208,16 @@ class Conductor:
             self._log(Kind.INTERVENTION_ENDED, {"number": rollout.driven, "note": "", **told})
             rollout.driven = None
 
-    def _mark(self, gap: Mapping[str, Any]) -> None:
+    def mark(self, gap: Mapping[str, Any]) -> None:
         """A gap is journalled as soon as it is known: a crash may not forget it."""
         rollout = self._current
         rollout.gaps.append(gap)
         self._log(Kind.GAP, gap)
 
-    def _see(self, name: str, lost: str, now_ns: int, step: Step) -> None:
+    def _camera(self, sent: CameraState, now_ns: int, step: Step) -> None:
         """A camera has stopped giving pictures, or gives them again. Before start the interlocks decide about that."""
-        rollout = self.rollout
-        if rollout is None or name not in rollout.cameras:
+        rollout, name, lost = self._current, sent.name, sent.lost
+        if name not in rollout.cameras:
             return
         if not lost:
             rollout.unseen.pop(stream_of(name), None)
@@ -322,20 +333,12 @@ class Conductor:
         step.out.append(Stop(rollout.epoch).to("arm"))
         self._close(step)
 
-    def stopped_by_hand(self, now_ns: int, step: Step) -> None:
-        """A person stopped the robot while it moved: the operation at hand is a safety stop, and the episode ends."""
-        rollout = self._current
-        operation = rollout.take_operation("safety_stop", now_ns, "operator stop")
-        if operation is not None:
-            self._log(Kind.OPERATION_RECORDED, operation)
-        self.end(EndReason.SAFETY_STOP, now_ns, now_ns, step)
-
     def _close(self, step: Step) -> None:
         rollout = self._current
         step.out += [Close(rollout.episode).to(name) for name in ("controller", "arm", *rollout.cameras, "recorder")]
 
     def void_unstarted(self, reason: str, step: Step, *, who: str | None = None) -> None:
-        """Void an armed episode: no motion has happened; the trial keeps its arm and is staged again."""
+        """Void an armed episode: no motion has happened; the trial keeps its arm and is planned again."""
         rollout = self._current
         assert rollout.phase == Phase.ARMING
         body = {"reason": reason, "evidence": self._desk.state.last_seq, "confirmed_by": None, "after_go": False}
@@ -343,7 +346,7 @@ class Conductor:
         self._close(step)
         step.out.append(Kill("controller").to("@host"))
         self._presence.gone("controller")
-        self._desk.say(f"{rollout.trial}: voided before go ({reason}); the scene is staged again")
+        self._desk.say(f"{rollout.trial}: voided before go ({reason}); stage it again")
         self.rollout = None
 
     def _digested(self, message: Message, now_ns: int, step: Step) -> None:
@@ -356,14 +359,15 @@ class Conductor:
 
     def _seal(self, found: Findings) -> None:
         rollout, desk = self._current, self._desk
-        body = sealed_body(desk, rollout, found, self._mark)
+        body = sealed_body(desk, rollout, found, self.mark)
         self._log(Kind.RECORDING_SEALED, body)
         rollout.seal()
         for name in rollout.cameras:
             if rollout.missing(name):
                 desk.say(f"{rollout.trial}: {rollout.missing(name)} frames of {name} are missing; see its gaps")
         if rollout.reason in VOIDABLE and desk.opened["process_lost"] == "void":
-            evidence = {"reason": str(rollout.reason), "evidence": desk.state.last_seq, "confirmed_by": None}
+            reason = str(void_reason(rollout.reason))
+            evidence = {"reason": reason, "evidence": desk.state.last_seq, "confirmed_by": None}
             self._log(Kind.EPISODE_VOIDED, {**evidence, "after_go": rollout.go_ns is not None})
             desk.say(f"{rollout.trial}: {rollout.reason}, voided by the protocol's rule; its recording is kept")
             self.rollout = None
@@ -382,7 +386,6 @@ MESSAGES = by_kind(
         On(driving.Ready, _ALL, Conductor._ready),
         On(driving.Go, frozenset({Phase.STARTED}), Conductor._go),
         On(driving.HandState, _ALL, Conductor._hand),
-        On(DeviceReport, _ALL, Conductor._operation),
         On(driving.Done, MOVING, Conductor._done),
         On(driving.TouchByDevice, frozenset({Phase.RUNNING}), Conductor._take_over),
         On(driving.Switched, frozenset({Phase.RUNNING}), Conductor._switched),

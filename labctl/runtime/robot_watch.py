@@ -1,48 +1,138 @@
-"""An arm that stopped itself outside an episode: says so, asks for a person, and passes on that person's word.
+"""What stops a robot, from whoever and in whatever state: it is journalled, raises a hold, voids what has not started,
+takes back the order to stage, and ends a running episode with that reason.
 
-May not: recover an arm without an acknowledgement by name, or ask for one twice while the arm is still recovering.
+May not: move a robot (an acknowledgement permits, staging is ordered anew), recover one without an acknowledgement by
+name, or ask for one twice while the robot is still recovering.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from labctl.bus import Step
 from labctl.clock import SECOND
-from labctl.core.events import Kind
+from labctl.core.events import EndReason, Kind
 from labctl.core.liveness import Presence
-from labctl.messages.motion import DeviceReport, Recover
+from labctl.core.rollout import ACTION
+from labctl.messages.motion import DeviceReport, Recover, Stop, StopHeard
 from labctl.runtime.campaign_writer import Desk
+from labctl.runtime.episode_sequencer import Conductor
+from labctl.runtime.recorded_orders import Given
+from labctl.runtime.staging import Staging
 
-STOPPED = "safety_stop"  # the hold's code
-BAD_MODES = ("safety_stop", "fault")  # of devices.RobotStatus: a person has to look
+BAD_MODES = ("safety_stop", "fault", "lost")  # of devices.RobotStatus: a person has to look
 PATIENCE_NS = 35 * SECOND  # longer than the arm node goes on trying to recover
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a robot stopped: the code of its hold (None: the cell is faulted instead), the end of an episode that ran,
+    and what stands as the cause of the operation at hand.
+    """
+
+    code: str | None
+    ended: EndReason
+    operation: str | None = None
+
+
+PAUSED = "the robot's process stood still; the robot was not moved through it"
+STOPPED = "safety_stop"  # codes of holds
+BY_HAND = "operator_stop"
+ITSELF = Cause(STOPPED, EndReason.SAFETY_STOP)
+PERSON = Cause(BY_HAND, EndReason.SAFETY_STOP, "operator stop")
+LAPSE = Cause("lease_lapsed", EndReason.LEASE_LAPSED)
+WAY_HOME = Cause("way_home", EndReason.LEASE_LAPSED)
+FAULT = Cause(None, EndReason.ROBOT_FAULT)
 
 
 class ArmWatch:
     """See the module."""
 
-    def __init__(self, desk: Desk, presence: Presence) -> None:
+    def __init__(self, desk: Desk, presence: Presence, conductor: Conductor, staging: Staging) -> None:
         self._desk = desk
         self._presence = presence
+        self._conductor = conductor
+        self._staging = staging
         self._recovering_until_ns = 0
 
-    def look(self, now_ns: int) -> None:
-        """Raise the hold for an arm found stopped: latched before this run began, or stopped between episodes."""
-        state = self._desk.state
-        if self._presence.mode not in BAD_MODES:
+    def look(self, now_ns: int, step: Step) -> None:
+        """A robot found stopped: latched before this run began, or stopped without a report of it."""
+        state, mode = self._desk.state, self._presence.mode
+        if mode not in BAD_MODES:
             self._recovering_until_ns = 0
         elif STOPPED not in state.holds and state.faulted is None and now_ns >= self._recovering_until_ns:
-            self._raise(self._presence.mode_reason)
+            self._robot_stopped(mode, self._presence.mode_reason or f"it is in mode {mode}", now_ns, now_ns, step)
 
-    def hear(self, sent: DeviceReport) -> None:
-        """What the arm says while no episode is in flight."""
-        reason = (sent.body or {}).get("reason", "no reason given")
-        if sent.kind == "fault" and self._desk.state.faulted is None:
-            self._desk.log(Kind.CELL_FAULTED, {"reason": reason})
-        elif sent.kind == "safety_stop" and STOPPED not in self._desk.state.holds:
-            self._raise(reason)
+    def hear(self, sent: DeviceReport, now_ns: int, step: Step) -> None:
+        """A report of the robot's node; what stops nothing is the episode's."""
+        body, t_ns = sent.body or {}, int(sent.t_ns)
+        if sent.kind == "stopped":
+            text = f"a stop reached the robot past the run process (from {body['by'] or 'nobody named'})"
+            text = self._desk.state.holds.get(BY_HAND) or f"{text}; look at the cell, then acknowledge"
+            self._stopped(PERSON, text, t_ns, now_ns, step)
+            step.out.append(Stop(self._conductor.epoch).to("arm"))
+            step.out.append(StopHeard(body["number"]).to("arm"))
+        elif sent.kind == "lease_lapsed":
+            self._lapsed(body["episode"], body["until_ns"], t_ns, now_ns, step)
+        elif sent.kind in ("safety_stop", "fault"):
+            self._robot_stopped(sent.kind, body.get("reason", "no reason given"), t_ns, now_ns, step)
+        elif sent.kind == "paused":
+            rollout = self._conductor.rollout
+            if rollout is not None and rollout.moving:
+                self._conductor.mark({"stream": ACTION, **body, "lost": None, "why": PAUSED})
+        else:
+            self._conductor.report(sent, now_ns, step)
 
-    def _raise(self, reason: str) -> None:
-        self._desk.log(Kind.HOLD_RAISED, {"code": STOPPED, "text": f"the robot stopped itself: {reason}"})
+    def by_hand(self, given: Given) -> None:
+        """A person at a console stopped the robot. The console has sent a stop to the robot's process already."""
+        given.step.out.append(Stop().to("arm"))
+        text = f"{given.command.who} stopped the robot; look at the cell, say why, then acknowledge"
+        self._stopped(PERSON, text, given.now_ns, given.now_ns, given.step, given)
+
+    def way_home_lapsed(self, trial: str, now_ns: int, step: Step) -> None:
+        """The robot stopped on its way home, because this process was not heard. It may have stood for long, and people
+        come near what stands still.
+        """
+        if trial == self._staging.asked:
+            text = "the robot stopped on its way home: the run process was not heard in time; look at the cell"
+            self._stopped(WAY_HOME, text, now_ns, now_ns, step)
+
+    def _lapsed(self, episode: str | None, until_ns: int, t_ns: int, now_ns: int, step: Step) -> None:
+        """No lease goes beyond the budget: the one that ended there says nothing."""
+        rollout = self._conductor.rollout
+        if rollout is None or episode != rollout.episode or not rollout.moving:
+            return
+        if rollout.deadline_ns is None or until_ns < rollout.deadline_ns:
+            text = "the robot stopped in mid-episode: the run process was not heard in time; look at the cell"
+            self._stopped(LAPSE, text, t_ns, now_ns, step)
+
+    def _robot_stopped(self, kind: str, reason: str, t_ns: int, now_ns: int, step: Step) -> None:
+        if kind == "safety_stop":
+            self._stopped(ITSELF, f"the robot stopped itself: {reason}", t_ns, now_ns, step, operation=reason)
+        else:
+            self._stopped(FAULT, reason, t_ns, now_ns, step)
+
+    def _stopped(
+        self,
+        cause: Cause,
+        text: str,
+        t_ns: int,
+        now_ns: int,
+        step: Step,
+        given: Given | None = None,
+        *,
+        operation: str | None = None,
+    ) -> None:
+        """The one path of every stop; text: what a person is to read."""
+        state = self._desk.state
+        if cause.code is None:
+            if state.faulted is None:
+                self._desk.log(Kind.CELL_FAULTED, {"reason": text})
+        elif state.holds.get(cause.code) != text:
+            by = {} if given is None else given.by
+            self._desk.log(Kind.HOLD_RAISED, {"code": cause.code, "text": text}, **by)
+        self._staging.give_up(cause.code or str(cause.ended), step)
+        self._conductor.stopped(cause.ended, t_ns, now_ns, step, cause=cause.operation or operation)
 
     def acknowledged(self, now_ns: int, step: Step) -> None:
         """A named person has looked at the robot and says that it may be recovered; nothing moves by that alone."""

@@ -69,7 +69,7 @@ class RunNode:
         self._cameras = [f"camera:{camera.name}" for camera in cell.camera]
         self._limits = Limits(BEAT_LIMIT_NS, BEAT_LIMIT_NS, BEAT_LIMIT_NS, cell.storage.min_free_gb)
         self._staging = Staging(desk, conductor)
-        self._watch = ArmWatch(desk, presence)
+        self._watch = ArmWatch(desk, presence, conductor, self._staging)
         self._scene = SceneWatch(desk)
         self._limits = replace(self._limits, **self._scene.limits())
         self._orders = Orders(desk, conductor, presence, self._staging, self._watch, self._scene, self._holds)
@@ -90,6 +90,7 @@ class RunNode:
             except Misfit as error:
                 step.refused.append(f"{error}; refused, from {message.sender or 'nobody'}")
         self._check_presence(now_ns, step)
+        self._watch.look(now_ns, step)
         request = self._scene.taken(now_ns, self._presence.alive)
         if request is not None:
             self._answer(request.command, lambda: self._orders.settle(request, now_ns, step), step)
@@ -100,7 +101,6 @@ class RunNode:
                 self._respawn(now_ns, step, [name for name in self._cameras if name in rollout.lost])
         else:
             self._respawn(now_ns, step, self._presence.required)
-            self._watch.look(now_ns)
             if self._presence.alive("arm") and not self._shutting_down:
                 self._staging.advance(self._desk.current(), now_ns, step)
         self._scene.advance(self._desk.current(), self._staging.done, self._presence.alive, step)
@@ -138,14 +138,14 @@ class RunNode:
         elif kind == "staged":
             self._staging.hear(read(Staged, message).trial)
         elif kind == "unstaged":
-            self._staging.lapsed(read(Unstaged, message).trial)
+            self._watch.way_home_lapsed(read(Unstaged, message).trial, now_ns, step)
         elif kind in ("compared", "photographed"):
             self._scene.hear(message)
         elif kind == "failing":
             failing = read(Failing, message)
             self._failing[failing.name] = failing.reason
-        elif kind == "event" and self._conductor.rollout is None:
-            self._watch.hear(read(DeviceReport, message))
+        elif kind == "event":
+            self._watch.hear(read(DeviceReport, message), now_ns, step)
         elif kind == "exited":
             self._exited(read(Exited, message), now_ns, step)
         elif kind == "late":
@@ -174,7 +174,7 @@ class RunNode:
         self._conductor.hear(Message("run", "hello", sender=name), now_ns, step)
         self._scene.forget(name)
         if name == "arm":
-            self._staging.forget()
+            self._staging.give_up("arm_lost", step)
 
     # -- processes
 
@@ -207,6 +207,8 @@ class RunNode:
         if name == "arm" and "arm_lost" not in self._desk.state.holds:
             text = f"the arm's process ended ({why}); look at the robot, then acknowledge"
             self._desk.log(Kind.HOLD_RAISED, {"code": "arm_lost", "text": text})
+        if name == "arm":
+            self._staging.give_up("arm_lost", step)
         self._conductor.lose(name, now_ns, step, why=why, private=private, dying=dying)
         if name == "recorder" and rollout is not None:
             self._ask_for(name, now_ns, step)

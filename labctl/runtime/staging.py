@@ -1,19 +1,17 @@
 """Gets the arm ready for the trial at hand: it goes where episodes begin, and a simulated cell sets its scene.
 
-May not: move the arm without the setter's word (a trial in staging), while a hold stands, or when this process stops:
-the way home runs under a lease like all motion.
+May not: move the robot but on the setter's order (one order, one way home), or when this process stops: the way home
+runs under a lease like all motion.
 """
 
 from __future__ import annotations
 
 from labctl.bus import Step
 from labctl.core.events import Kind
-from labctl.core.trial import State, Trial, standing
-from labctl.messages.motion import Lease, Stage
+from labctl.core.trial import State, Trial
+from labctl.messages.motion import Lease, Stage, Stop
 from labctl.runtime.campaign_writer import Desk
 from labctl.runtime.episode_sequencer import LEASE_RENEWALS, Conductor
-
-LAPSED = "way_home"  # the hold's code
 
 
 class Staging:
@@ -32,6 +30,11 @@ class Staging:
     def under_way(self) -> bool:
         return self._asked is not None
 
+    @property
+    def asked(self) -> str | None:
+        """The trial for which the robot is on its way home."""
+        return self._asked
+
     def ask(self, trial: Trial, now_ns: int, step: Step) -> None:
         """The scene is the same for every arm of a block, at every attempt: a pair starts from one scene. A real one is
         set by the setter while the arm goes home.
@@ -49,30 +52,32 @@ class Staging:
         if trial == self._asked:
             self.done, self._asked = trial, None
 
-    def lapsed(self, trial: str) -> None:
-        """The arm says that it stopped on its way, because this process was not heard. It may have stood for long, and
-        people come near what stands still: it goes on when somebody has looked.
+    def give_up(self, reason: str, step: Step) -> None:
+        """The robot stopped, or its process is gone: the trial that was being staged, or was, is planned again, and
+        stays so until somebody orders it.
         """
-        if trial != self._asked:
-            return
+        trial = self._desk.current()
+        if self._asked is not None:
+            self._let_go(step)
         self.forget()
-        text = "the arm stopped on its way home: the run process was not heard in time; look at the cell"
-        self._desk.log(Kind.HOLD_RAISED, {"code": LAPSED, "text": text})
+        if trial is not None and trial.state == State.STAGING:
+            self._desk.log(Kind.TRIAL_RELEASED, {"reason": reason}, trial=trial.id)
 
     def forget(self) -> None:
-        """Whatever was staged no longer holds: the scene has changed, the trial was released, the arm stopped."""
+        """Whatever was staged no longer holds: the scene has changed, or the trial was released."""
         self.done = self._asked = None
 
+    def _let_go(self, step: Step) -> None:
+        step.out.append(Lease(self._epoch, None, 0).to("@lease"))
+        step.out.append(Stop(self._epoch).to("arm"))
+
     def advance(self, trial: Trial | None, now_ns: int, step: Step) -> None:
-        """Ask for what is still to be asked; renew the lease while the arm is on its way; let go otherwise."""
-        if trial is None or trial.state != State.STAGING:
-            if self._asked is not None:
-                step.out.append(Lease(self._epoch, None, 0).to("@lease"))
-                self.forget()
+        """Renew the lease while the robot is on its way; let go of it once that is not wanted any more."""
+        if self._asked is None:
             return
-        if trial.id not in (self.done, self._asked):
-            if not standing(self._desk.state, trial) and self._desk.state.faulted is None:
-                self.ask(trial, now_ns, step)
-        elif self._asked is not None and now_ns >= self.next_lease_ns:
+        if trial is None or trial.id != self._asked or trial.state != State.STAGING:
+            self._let_go(step)
+            self.forget()
+        elif now_ns >= self.next_lease_ns:
             self.next_lease_ns = now_ns + self._conductor.lease_ns // LEASE_RENEWALS
             step.out.append(Lease(self._epoch, None, now_ns + self._conductor.lease_ns).to("@lease"))

@@ -97,6 +97,10 @@ class Bench:
     def begin(self) -> None:
         """Everyone is there, the session is open, the first scene is staged."""
         self.begin_session()
+        self.stage()
+
+    def stage(self) -> None:
+        """The trial at hand is staged, the robot is home."""
         assert self.command("stage", role="setter")["ok"]
         trial = [message.body["trial"] for message in self.sent if message.kind == "stage"][-1]
         self.hear(Message("run", "staged", {"trial": trial}, sender="arm"))

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from labctl.clock import SECOND
+from labctl.config.protocol_schema import MACHINE_VOID_REASONS
 from labctl.core.events import EndReason
 from labctl.core.rollout import (
     CLOSE_PATIENCE_NS,
@@ -19,6 +20,7 @@ from labctl.core.rollout import (
     lost_reason,
     proposal,
     recording_gaps,
+    void_reason,
 )
 from labctl.errors import StateError
 from labctl.messages.driving import Prepare
@@ -154,9 +156,11 @@ def test_delivery_is_waited_for_with_patience_and_no_longer():
     assert not rollout().delivered(10 * DEADLINE), "nothing was closed"
 
 
-def test_every_loss_of_a_process_may_void_and_no_other_end_does():
+def test_every_loss_of_a_process_or_of_the_robot_may_void_and_no_other_end_does():
     names = ("arm", "controller", "recorder", "camera:wrist")
-    assert {lost_reason(name) for name in names} | {EndReason.PROCESS_LOST} == VOIDABLE
+    stops = {EndReason.PROCESS_LOST, EndReason.LEASE_LAPSED, EndReason.ROBOT_FAULT}
+    assert {lost_reason(name) for name in names} | stops == VOIDABLE
+    assert {void_reason(ended) for ended in VOIDABLE} == set(MACHINE_VOID_REASONS), "every protocol lists them"
     assert not VOIDABLE & {EndReason.BUDGET, EndReason.ALL_DONE, EndReason.SAFETY_STOP, EndReason.SHUTDOWN}
 
 

@@ -121,6 +121,11 @@ def bench():
     return Bench()
 
 
+def _events(bench: Bench, kind: str) -> list[dict]:
+    """The bodies of one kind of what the node reported."""
+    return [m.body["body"] for m in bench.said if m.kind == "event" and m.body["kind"] == kind]
+
+
 def test_targets_without_a_lease_move_nothing(bench):
     bench.send(bench.target())
     assert not bench.moved_within(SECOND)
@@ -192,8 +197,48 @@ def test_a_stop_halts_and_no_renewal_of_its_lease_undoes_it(bench):
     assert bench.robot.stops == 1
     bench.send(bench.lease(), bench.target())
     assert not bench.moved_within(LEASE)
+    assert _events(bench, "stopped") == [{"number": 1, "by": ""}]
     bench.send(bench.lease(2), bench.target(2))
-    assert bench.moved_within(100 * MILLISECOND), "the next episode's epoch may move it again"
+    assert not bench.moved_within(LEASE), "nothing moves it before the stop is known to be journalled"
+    bench.send(Message("arm", "stop_heard", {"number": 1}), bench.lease(3), bench.target(3))
+    assert bench.moved_within(100 * MILLISECOND), "the next epoch may move it again"
+
+
+def test_a_second_stop_is_heard_of_by_itself(bench):
+    bench.send(Message("arm", "stop", {}), Message("arm", "stop", {}), Message("arm", "stop_heard", {"number": 1}))
+    bench.send(bench.lease(2), bench.target(2))
+    assert not bench.moved_within(LEASE)
+
+
+def test_a_stop_by_run_is_not_reported_to_run(bench):
+    bench.send(bench.lease(), bench.target(ns=SECOND), Message("arm", "stop", {"epoch": 1}, sender="run"))
+    bench.run(SECOND)
+    assert bench.robot.stops == 1 and not [m for m in bench.said if m.kind == "event"]
+
+
+def test_a_lease_that_lapses_in_an_episode_is_reported_and_no_renewal_of_it_moves_the_robot(bench):
+    """Issue 17.1: the run process stood still for longer than its lease, went on, and the robot stood to the budget."""
+    bench.send(bench.lease(), bench.target(ns=SECOND))
+    until_ns = bench.now_ns + LEASE
+    bench.run(LEASE + 2 * TICK)
+    assert _events(bench, "lease_lapsed") == [{"episode": "e", "until_ns": until_ns}]
+    bench.send(bench.lease(), bench.target())
+    assert not bench.moved_within(LEASE)
+
+
+def test_a_lease_that_lapses_while_the_robot_waits_for_a_target_is_reported_too(bench):
+    """Targets that came meanwhile were dropped: the time is not the policy's."""
+    bench.send(bench.lease())
+    bench.run(LEASE + 2 * TICK)
+    assert len(_events(bench, "lease_lapsed")) == 1
+
+
+def test_a_lease_that_is_taken_back_and_one_of_a_staged_robot_lapse_without_a_word(bench):
+    bench.send(bench.lease(), bench.target(ns=SECOND), Lease(1, "e", 0).to("@lease"))
+    bench.run(SECOND)
+    bench.send(Lease(2, None, bench.now_ns + LEASE).to("@lease"))
+    bench.run(SECOND)
+    assert not [m for m in bench.said if m.kind == "event"]
 
 
 def test_a_stop_is_carried_out_whatever_else_is_wrong_with_its_message(bench):
@@ -201,6 +246,7 @@ def test_a_stop_is_carried_out_whatever_else_is_wrong_with_its_message(bench):
     bench.run(50 * MILLISECOND)
     step = bench.node.step(bench.now_ns, [Message("arm", "stop", {"epoch": "now"})])
     assert bench.robot.stops == 1 and "epoch" in step.refused[0]
+    assert [m.body["kind"] for m in step.out if m.kind == "event"] == ["stopped"]
     bench.send(bench.lease(), bench.target())
     assert not bench.moved_within(LEASE)
 
@@ -313,8 +359,8 @@ def test_after_a_pause_of_the_process_the_time_that_passed_is_not_caught_up(benc
     bench.now_ns += SECOND
     bench.send()
     assert len(bench.robot.followed) - before <= 2
-    (note,) = [message.body["body"]["text"] for message in bench.said if message.kind == "event"]
-    assert note.startswith("the arm process paused for 1.0")
+    (paused,) = _events(bench, "paused")
+    assert paused["to_ns"] == bench.now_ns and paused["to_ns"] - paused["from_ns"] >= SECOND
 
 
 def test_joint_speeds_are_integrated_from_where_the_path_leads(bench):

@@ -40,7 +40,7 @@ def ended_as_void(bench: Bench, episode: str) -> None:
     """The recording is sealed, and the protocol voids what a lost process ended."""
     bench.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}))
     bench.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"))
-    assert bench.state() == "staging"
+    assert bench.state() == "planned"
 
 
 def scored(bench: Bench) -> str:
@@ -69,43 +69,6 @@ def test_a_stop_by_hand_ends_the_episode_as_a_safety_stop_and_asks_why(bench):
     assert bench.command("acknowledge", code="operator_stop", why="it went for the camera", contact=False)["ok"]
     cleared = bench.events(Kind.HOLD_CLEARED)[-1].body
     assert (cleared["why"], cleared["contact"], cleared["acknowledged_by"]) == ("it went for the camera", False, "ann")
-
-
-def test_a_stop_while_the_arm_goes_home_holds_too(bench):
-    bench.begin_session()
-    assert bench.command("stage", role="setter")["ok"]
-    bench.sent.clear()
-    assert bench.command("stop")["ok"]
-    assert "operator_stop" in bench.events(Kind.HOLD_RAISED)[-1].body["code"]
-    bench.wait(5 * SECOND)
-    assert not [m for m in bench.sent if m.to == "arm" and m.kind == "stage"], "it stays until somebody says why"
-    assert bench.command("acknowledge", code="operator_stop", why="a hand in the way", contact=False)["ok"]
-    bench.wait(SECOND)
-    assert len([m for m in bench.sent if m.to == "arm" and m.kind == "stage"]) == 1
-
-
-def test_an_arm_that_lost_its_lease_on_the_way_home_waits_for_a_person_and_then_goes_on(bench):
-    bench.begin_session()
-    assert bench.command("stage", role="setter")["ok"]
-    (stage,) = [m for m in bench.sent if m.kind == "stage"]
-    bench.sent.clear()
-    bench.hear(Message("run", "unstaged", {"trial": stage.body["trial"]}, sender="arm"))
-    bench.wait(5 * SECOND)
-    assert bench.events(Kind.HOLD_RAISED)[-1].body["code"] == "way_home"
-    assert not [m for m in bench.sent if m.kind in ("stage", "lease") and m.body.get("until_ns") != 0]
-    assert bench.command("acknowledge", code="way_home")["ok"]
-    bench.wait(SECOND)
-    (again,) = [m for m in bench.sent if m.kind == "stage"]
-    assert again.body["epoch"] > stage.body["epoch"] and again.body["seed"] == stage.body["seed"], "the same scene"
-    bench.hear(Message("run", "unstaged", {"trial": "another"}, sender="arm"))
-    assert len(bench.events(Kind.HOLD_RAISED)) == 1, "what is said of another trial is no news"
-
-
-def test_a_stop_when_nothing_moves_tells_the_arm_and_holds_nothing(bench):
-    bench.begin_session()
-    assert bench.command("stop")["ok"]
-    assert any(m.to == "arm" and m.kind == "stop" for m in bench.sent)
-    assert not bench.events(Kind.HOLD_RAISED)
 
 
 def test_items_are_counted_up_and_down_but_not_beyond_what_was_staged(bench):

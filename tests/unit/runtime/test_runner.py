@@ -72,7 +72,7 @@ def test_start_is_journalled_before_the_lease_and_lasts_from_commit_what_the_pro
     assert leases and leases[0].body["until_ns"] == started.at_ns + 300 * MILLISECOND
 
 
-def test_a_controller_not_ready_at_start_voids_before_go_and_the_trial_is_staged_again(bench):
+def test_a_controller_not_ready_at_start_voids_before_go_and_the_trial_is_planned_again(bench):
     bench.begin()
     bench.commit()
     bench.hear(Message("run", "hello", sender="controller"))
@@ -81,7 +81,8 @@ def test_a_controller_not_ready_at_start_voids_before_go_and_the_trial_is_staged
     (void,) = bench.events(Kind.EPISODE_VOIDED)
     assert (void.body["reason"], void.body["after_go"]) == ("not_ready", False)
     assert not bench.events(Kind.EPISODE_STARTED) and not [m for m in bench.sent if m.kind == "lease"]
-    assert bench.state() == State.STAGING
+    assert bench.state() == State.PLANNED
+    assert len([m for m in bench.sent if m.kind == "stage"]) == 1, "nothing moves until somebody orders it"
 
 
 def test_an_end_takes_the_lease_back_and_stops_the_arm(bench):

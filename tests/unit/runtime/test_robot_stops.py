@@ -1,0 +1,255 @@
+"""Whatever stops the robot, in whatever state: it is journalled, bars motion until a named person acknowledged it,
+voids what had not started, ends what ran with that reason; and an acknowledgement alone moves nothing. No third outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support.runs.campaigns import HUMAN, make_campaign, policy
+from support.runs.run_bench import Bench
+
+from labctl.bus import Message
+from labctl.clock import MILLISECOND, SECOND
+from labctl.core.events import Kind
+from labctl.core.trial import fold
+from labctl.store.campaign import Campaign
+from labctl.store.sealing import Findings
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    folder = make_campaign(tmp_path, [HUMAN, policy("zebra", endpoint="sim://zebra")]).folder
+    with Campaign.open(folder, writer=True) as campaign:
+        yield Bench(campaign)
+
+
+# -- where a trial stands
+
+
+def planned(bench: Bench) -> None:
+    bench.begin_session()
+
+
+def on_the_way_home(bench: Bench) -> None:
+    bench.begin_session()
+    assert bench.command("stage", role="setter")["ok"]
+
+
+def home(bench: Bench) -> None:
+    bench.begin()
+
+
+def armed(bench: Bench) -> None:
+    bench.begin()
+    episode = bench.commit()
+    bench.hear(Message("run", "hello", sender="controller"), Message("run", "opened", {"episode": episode}))
+    bench.hear(Message("run", "ready", {"episode": episode}, sender="controller"))
+
+
+def about_to_start(bench: Bench) -> None:
+    armed(bench)
+    assert bench.command("start")["ok"]
+
+
+def started(bench: Bench) -> None:
+    bench.begin()
+    bench.start()
+
+
+def running(bench: Bench) -> None:
+    bench.begin()
+    episode = bench.start()
+    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    bench.wait(SECOND // 10)
+
+
+def scoring(bench: Bench) -> None:
+    running(bench)
+    assert bench.command("end")["ok"]
+    sealed(bench)
+
+
+def sealed(bench: Bench) -> None:
+    episode = bench.events(Kind.EPISODE_STARTED)[-1].episode
+    bench.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}))
+    bench.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"))
+
+
+STATES = (planned, on_the_way_home, home, armed, about_to_start, started, running, scoring)
+UNSTARTED = (armed, about_to_start)
+MOVING = (started, running)
+
+
+# -- what stops the robot
+
+
+def stop_key(bench: Bench) -> None:
+    assert bench.command("stop")["ok"]
+
+
+def stop_socket(bench: Bench) -> None:
+    """The console's stop reached the robot's process, and nothing of it the run process."""
+    report(bench, "stopped", number=1, by="console-1")
+
+
+def protective_stop(bench: Bench) -> None:
+    bench.mode, bench.reason = "safety_stop", "joint reflex"
+    report(bench, "safety_stop", reason="joint reflex")
+
+
+def protective_stop_unreported(bench: Bench) -> None:
+    """Nothing but the robot's mode shows it."""
+    bench.mode, bench.reason = "safety_stop", "joint reflex"
+
+
+def fault(bench: Bench) -> None:
+    bench.mode, bench.reason = "fault", "no state for 1 s"
+    report(bench, "fault", reason="no state for 1 s")
+
+
+def fault_unreported(bench: Bench) -> None:
+    bench.mode, bench.reason = "fault", "no state for 1 s"
+
+
+def lost_unreported(bench: Bench) -> None:
+    bench.mode, bench.reason = "lost", "the link is gone"
+
+
+def process_killed(bench: Bench) -> None:
+    bench.hear(Message("run", "exited", {"name": "arm", "reason": "ended by signal 9"}))
+    bench.hear(Message("run", "hello", sender="arm"))
+
+
+def report(bench: Bench, kind: str, **body: object) -> None:
+    sent = {"kind": kind, "t_ns": bench.now_ns - 5 * MILLISECOND, "body": body}
+    bench.hear(Message("run", "event", sent, sender="arm"))
+
+
+STOPS: dict[Callable[[Bench], None], tuple[str, str]] = {  # the hold's code, and the reason of an episode's end
+    stop_key: ("operator_stop", "safety_stop"),
+    stop_socket: ("operator_stop", "safety_stop"),
+    protective_stop: ("safety_stop", "safety_stop"),
+    protective_stop_unreported: ("safety_stop", "safety_stop"),
+    fault: ("cell_faulted", "robot_fault"),
+    fault_unreported: ("cell_faulted", "robot_fault"),
+    lost_unreported: ("cell_faulted", "robot_fault"),
+    process_killed: ("arm_lost", "arm_lost"),
+}
+
+
+def motion(bench: Bench) -> list[Message]:
+    """What lets the robot move."""
+    return [m for m in bench.sent if m.kind == "stage" or (m.kind == "lease" and m.body["until_ns"] > 0)]
+
+
+@pytest.mark.parametrize("stop", STOPS)
+@pytest.mark.parametrize("state", STATES)
+def test_a_stop_is_journalled_bars_motion_and_is_never_scored_as_the_policys(bench, state, stop):
+    state(bench)
+    before = len(bench.events())
+    bench.sent.clear()
+    stop(bench)
+    bench.wait(SECOND // 5)
+
+    code, ended = STOPS[stop]
+    now = fold(bench.events())
+    assert now.faulted if code == "cell_faulted" else code in now.holds
+    new = bench.events()[before:]
+    voids = [event.body for event in new if event.kind == Kind.EPISODE_VOIDED]
+    ends = [event.body for event in new if event.kind == Kind.EPISODE_ENDED]
+    assert [(void["reason"], void["after_go"]) for void in voids] == ([(ended, False)] if state in UNSTARTED else [])
+    assert [end["reason"] for end in ends] == ([ended] if state in MOVING else [])
+    assert bench.state() == ("scoring" if state in (*MOVING, scoring) else "planned")
+
+    for verb in ("stage", "commit", "start"):
+        assert not bench.command(verb, role="setter")["ok"]
+    bench.wait(5 * SECOND)
+    assert not motion(bench), "barred until somebody has acknowledged it"
+
+    bench.mode, bench.reason = "idle", ""
+    said = {"why": "a look at it", "contact": False} if code == "operator_stop" else {}
+    assert bench.command("acknowledge", code=code, **said)["ok"]
+    bench.wait(5 * SECOND)
+    assert not motion(bench), "an acknowledgement permits, it does not order"
+    assert not fold(bench.events()).holds and not fold(bench.events()).faulted
+    if bench.state() == "planned":
+        assert bench.command("stage", role="setter")["ok"] and motion(bench)
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_an_episode_that_the_robot_ended_is_voided_by_the_protocols_rule_and_a_safety_stop_is_scored(bench, stop):
+    running(bench)
+    stop(bench)
+    bench.wait(SECOND // 5)
+    sealed(bench)
+    if STOPS[stop][1] == "safety_stop":
+        assert bench.state() == "scoring"
+        assert bench.events(Kind.OPERATION_RECORDED)[-1].body["result"] == "safety_stop"
+    else:
+        (void,) = bench.events(Kind.EPISODE_VOIDED)
+        assert (void.body["reason"], void.body["after_go"], bench.state()) == ("arm_lost", True, "planned")
+
+
+@pytest.mark.parametrize("state", MOVING)
+def test_a_lease_that_lapsed_in_mid_episode_ends_it_with_that_reason(bench, state):
+    """Issue 17.1: the journal had `ended: budget, moved 0, gaps 0` for a robot that stood for 120 s."""
+    state(bench)
+    episode = bench.events(Kind.EPISODE_STARTED)[-1].episode
+    report(bench, "lease_lapsed", episode=episode, until_ns=bench.now_ns - 10 * MILLISECOND)
+    (ended,) = bench.events(Kind.EPISODE_ENDED)
+    assert ended.body["reason"] == "lease_lapsed"
+    assert "lease_lapsed" in fold(bench.events()).holds
+    sealed(bench)
+    (void,) = bench.events(Kind.EPISODE_VOIDED)
+    assert (void.body["reason"], void.body["evidence"] > ended.seq) == ("process_lost", True)
+
+
+def test_a_lease_that_ends_with_the_budget_says_nothing(bench):
+    running(bench)
+    episode = bench.events(Kind.EPISODE_STARTED)[-1].episode
+    budget_ns = round(bench.campaign.opened["budget_s"] * SECOND)
+    deadline_ns = bench.events(Kind.GO)[-1].body["go_ns"] + budget_ns
+    report(bench, "lease_lapsed", episode=episode, until_ns=deadline_ns)
+    report(bench, "lease_lapsed", episode="e-another", until_ns=bench.now_ns)
+    assert not bench.events(Kind.EPISODE_ENDED) and not fold(bench.events()).holds
+
+
+def test_a_stop_past_the_run_process_is_confirmed_only_once_it_is_journalled(bench):
+    """Until then the robot's process takes no lease, so that no order that was on its way moves it."""
+    on_the_way_home(bench)
+    bench.sent.clear()
+    stop_socket(bench)
+    sent = [(m.kind, m.body) for m in bench.sent if m.to == "arm"]
+    assert [kind for kind, _ in sent] == ["stop", "stop", "stop_heard"], "the epochs of before are over first"
+    assert sent[-1][1] == {"number": 1} and bench.events(Kind.HOLD_RAISED)
+
+
+def test_a_stop_after_the_budget_is_over_is_a_hold_and_the_episode_ends_with_its_budget(bench):
+    running(bench)
+    budget_ns = round(bench.campaign.opened["budget_s"] * SECOND)
+    deadline_ns = bench.events(Kind.GO)[-1].body["go_ns"] + budget_ns
+    bench.wait(deadline_ns + 50 * MILLISECOND - bench.now_ns)
+    report(bench, "safety_stop", reason="joint reflex")
+    (ended,) = bench.events(Kind.EPISODE_ENDED)
+    assert (ended.body["reason"], ended.body["end_ns"]) == ("budget", deadline_ns)
+    assert "safety_stop" in fold(bench.events()).holds
+
+
+def test_a_pause_of_the_robots_process_is_a_gap_of_its_setpoints(bench):
+    running(bench)
+    report(bench, "paused", from_ns=bench.now_ns - SECOND, to_ns=bench.now_ns)
+    (gap,) = bench.events(Kind.GAP)
+    assert gap.body["stream"] == "arm/action" and "stood still" in gap.body["why"]
+
+
+def test_each_stop_names_who_made_it(bench):
+    """The robot's own report may come before the person's command."""
+    running(bench)
+    stop_socket(bench)
+    stop_key(bench)
+    raised = bench.events(Kind.HOLD_RAISED)
+    assert [event.who for event in raised][-1] == "ann" and "ann stopped the robot" in raised[-1].body["text"]
+    assert len(bench.events(Kind.EPISODE_ENDED)) == 1
