@@ -93,7 +93,7 @@ class RunStopped(TypedDict):
 
 
 class TrialStaging(TypedDict):
-    """A trial's scene is being staged. A scene staged again after a void has no entry of its own."""
+    """A trial's scene is being staged. Until November 2026 a scene staged again after a void had none of its own."""
 
     setter: NotRequired[str]
 

@@ -78,7 +78,7 @@ def _last(events: Sequence[Event], kinds: tuple[Kind, ...]) -> list[Event]:
 
 
 def _restaged(event: Event) -> Event:
-    """The scene of a voided attempt is staged again at once, without an entry of its own."""
+    """In older journals the scene of a voided attempt is staged again at once, without an entry of its own."""
     return event if event.kind == Kind.TRIAL_STAGING else replace(event, kind=Kind.TRIAL_STAGING, episode=None, body={})
 
 

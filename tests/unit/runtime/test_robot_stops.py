@@ -1,5 +1,5 @@
 """Whatever stops the robot, in whatever state: it is journalled, bars motion until a named person acknowledged it,
-voids what had not started, ends what ran with that reason; and an acknowledgement alone moves nothing. No third outcome.
+voids what had not started and ends what ran with that reason; an acknowledgement alone moves nothing.
 """
 
 from __future__ import annotations

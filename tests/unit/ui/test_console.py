@@ -108,7 +108,7 @@ def test_a_void_after_go_needs_a_second_person_when_no_machine_stands_behind_it(
         await desk.press("ctrl+s")
         voided = bench.events(Kind.EPISODE_VOIDED)[-1].body
         assert voided["confirmed_by"] == "bob" and voided["after_go"]
-        assert "STAGING" in desk.text()
+        assert "NEXT" in desk.text()
 
     at_console(bench, play)
 
