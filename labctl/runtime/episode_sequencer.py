@@ -365,8 +365,9 @@ class Conductor:
         for name in rollout.cameras:
             if rollout.missing(name):
                 desk.say(f"{rollout.trial}: {rollout.missing(name)} frames of {name} are missing; see its gaps")
-        if rollout.reason in VOIDABLE and desk.opened["process_lost"] == "void":
-            reason = str(void_reason(rollout.reason))
+        ended = rollout.reason
+        if ended is not None and ended in VOIDABLE and desk.opened["process_lost"] == "void":
+            reason = str(void_reason(ended))
             evidence = {"reason": reason, "evidence": desk.state.last_seq, "confirmed_by": None}
             self._log(Kind.EPISODE_VOIDED, {**evidence, "after_go": rollout.go_ns is not None})
             desk.say(f"{rollout.trial}: {rollout.reason}, voided by the protocol's rule; its recording is kept")
