@@ -18,7 +18,7 @@ from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Frame
 from labctl.errors import LabctlError
 from labctl.scene.matching import TOLERANCE_PX, Box, camera_move, compare
-from labctl.store.atomic_files import file_errors, replace_file
+from labctl.store.atomic_files import file_errors, replace_file, sync_names
 from labctl.store.pictures import encode_png, ghost, load_photo, small
 
 GHOST_WIDTH = 320
@@ -101,6 +101,8 @@ class ScenePhotos:
         with file_errors(str(path.parent)):
             path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, content, durable=self._durable)
+        if self._durable:
+            sync_names(path.parent, self._folder)
         kept = {"file": photo["file"], "sha256": hashlib.sha256(content).hexdigest(), "t_ns": frame.host_ns}
         return {"photo": kept, **self._eye.compare(frame.image, photo)}
 

@@ -106,6 +106,7 @@ class RecorderNode:
 
     def _conclude(self, step: Step) -> None:
         assert self._episode is not None
+        self._store.sync()  # what is journalled of a recording survives a loss of power: so must the recording
         gaps = [*self._gaps, *self._store.gaps(self._episode)]
         private = [spec.name for spec in self._store.streams(self._episode) if spec.arm_dependent]
         streams, silent = self._store.seal(self._episode), sorted(self._waiting)

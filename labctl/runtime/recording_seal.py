@@ -24,7 +24,8 @@ def looking_over(desk: Desk, rollout: Rollout) -> Work:
     about = desk.state.trials[rollout.trial].condition
     condition = next(entry for entry in desk.opened["conditions"] if entry["id"] == about)
     layout = layout_of(campaign.fixture, condition)
-    return Work(lambda: look_over(*where, episode, cameras, layout), "digested", tag=episode)
+    durable = desk.opened["durable"]
+    return Work(lambda: look_over(*where, episode, cameras, layout, durable=durable), "digested", tag=episode)
 
 
 def sealed_body(

@@ -53,7 +53,9 @@ def seal_what_is_there(desk: Desk, traces: TraceStore, trial: Trial) -> str:
     cameras = [camera.name for camera in cell.camera]
     condition = next(entry for entry in desk.opened["conditions"] if entry["id"] == trial.condition)
     layout = layout_of(campaign.fixture, condition)
-    found = look_over(campaign.folder, campaign.traces_url, campaign.opened["campaign"], episode, cameras, layout)
+    traces.sync()
+    where = (campaign.folder, campaign.traces_url, campaign.opened["campaign"])
+    found = look_over(*where, episode, cameras, layout, durable=desk.opened["durable"])
     marked = record_of(desk.campaign.events(), desk.state).episodes[episode].gaps
     gaps = [*traces.gaps(episode), *recording_gaps(streams, steady_rates(cell), trial.end_ns, marked=marked)]
     gaps += file_gaps(found.footage, {})

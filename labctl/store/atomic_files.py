@@ -87,6 +87,15 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def sync_names(folder: Path, within: Path) -> None:
+    """Force to disk the names by which a folder is found from `within`, and those in it: loss of power may else leave
+    a file on the disk that no name leads to.
+    """
+    sync_folder(folder)
+    for above in folder.parents[: len(folder.relative_to(within).parts)]:
+        sync_folder(above)
+
+
 def append_line(path: Path, line: str, *, mode: int = 0o644, durable: bool = True) -> None:
     """Add one line; on the disk when this returns (durable). Raises StorageError.
 

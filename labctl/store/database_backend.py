@@ -17,7 +17,7 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, InterfaceError
 from sqlalchemy.pool import NullPool
 
 from labctl.errors import StorageError
-from labctl.store.atomic_files import file_errors
+from labctl.store.atomic_files import file_errors, sync_file, sync_folder
 
 BUSY_S = 2.0
 NOT_NEXT = "append-only: not the next entry of the chain"
@@ -98,6 +98,23 @@ def _begin_deferred(connection: Connection) -> None:
 
 def _begin_read_only(connection: Connection) -> None:
     connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+
+
+def sync_log(connection: Connection, url: str) -> None:
+    """Have every commit of a SQLite database on the disk, whatever its `synchronous`; a server's are there already.
+
+    The write-ahead log is forced to disk, and then what of it no reader needs is put into the database.
+    """
+    path = database_file(url)
+    if path is None:
+        return
+    log = path.with_name(path.name + "-wal")
+    if log.is_file():
+        sync_file(log)  # SQLite holds no lock on this one that opening and closing it would lose
+    sync_folder(path.parent)
+    raw = connection.connection.driver_connection
+    assert isinstance(raw, sqlite3.Connection)
+    raw.execute("PRAGMA wal_checkpoint(PASSIVE)").close()  # never in a transaction, which SQLAlchemy would begin
 
 
 def insert_new(engine: Engine, table: Table) -> Any:

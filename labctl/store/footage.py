@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from labctl.errors import LabctlError
-from labctl.store.atomic_files import file_errors
+from labctl.store.atomic_files import file_errors, sync_file, sync_names
 from labctl.store.problem import Problem
 from labctl.store.video import count_frames, frame_times, mend
 
@@ -30,10 +30,12 @@ class Footage:
     notes: list[tuple[str, str]] = field(default_factory=list)
 
 
-def footage(folder: Path, episode: str, cameras: Sequence[str]) -> Footage:
+def footage(folder: Path, episode: str, cameras: Sequence[str], *, durable: bool = False) -> Footage:
     """What there is of an episode's cameras in a campaign's folder. Nobody may be writing it any more.
 
-    A fragment's header that was left half-written is cut off, since players refuse a file that ends in one.
+    A fragment's header that was left half-written is cut off, since players refuse a file that ends in one. durable:
+    all of it has reached the disk when this returns, and is found there. Raises StorageError when the disk refuses
+    that.
     """
     found = Footage()
     for camera in cameras:
@@ -57,7 +59,17 @@ def footage(folder: Path, episode: str, cameras: Sequence[str]) -> Footage:
                 entry["depth"] = _film(folder, depth)
         except LabctlError as error:
             found.notes.append((camera, str(error)))
+    if durable:
+        _sync(folder, folder / "video" / episode)
     return found
+
+
+def _sync(campaign: Path, videos: Path) -> None:
+    with file_errors(str(videos)):
+        if videos.is_dir():
+            for path in sorted(videos.iterdir()):
+                sync_file(path)
+            sync_names(videos, campaign)
 
 
 def file_gaps(found: Footage, written: Mapping[str, int]) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from labctl.config.conditions import protocol_conditions
 from labctl.config.toml_text import suggestion
 from labctl.core.events import Event, Kind
 from labctl.errors import InputError
-from labctl.store.atomic_files import file_errors, replace_file
+from labctl.store.atomic_files import file_errors, replace_file, sync_names
 from labctl.store.lab_folder import Plan
 from labctl.store.pictures import decode_png
 
@@ -235,3 +235,4 @@ def keep_given(pictures: Sequence[Given], folder: Path) -> None:
         with file_errors(str(path.parent)):
             path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, picture.content)
+        sync_names(path.parent, folder)

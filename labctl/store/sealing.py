@@ -46,9 +46,11 @@ def look_over(
     episode: str,
     cameras: Sequence[str],
     layout: detector.Layout | None = None,
+    *,
+    durable: bool = False,
 ) -> Findings:
-    """Everything that is sealed of an episode beside its chunks."""
-    found = footage(folder, episode, cameras)
+    """Everything that is sealed of an episode beside its chunks. durable: as `footage` has it."""
+    found = footage(folder, episode, cameras, durable=durable)
     store = TraceStore.open(traces_url, campaign, readonly=True)
     try:
         return Findings(found, episode_clocks(store, episode), detected(store, episode, layout))

@@ -55,11 +55,12 @@ class TraceStore:
     """One campaign's traces. A writer keeps one connection, a reader connects for every question.
 
     A durable store runs SQLite's write-ahead log with synchronous=NORMAL: the death of any process loses nothing
-    committed, loss of power may lose about the last second. Not durable (simulation): synchronous=OFF.
+    committed, loss of power may lose what was committed since the last `sync`. Not durable (simulation): OFF.
     """
 
-    def __init__(self, url: str, campaign: str, engine: Engine, *, readonly: bool) -> None:
+    def __init__(self, url: str, campaign: str, engine: Engine, *, readonly: bool, durable: bool = True) -> None:
         self.campaign = campaign
+        self._url, self._durable = url, durable
         self._where = database_backend.place(url)
         self._engine = engine
         self._writer: Connection | None = None
@@ -76,14 +77,14 @@ class TraceStore:
         engine = database_backend.connect(url, mode="create", synchronous="NORMAL" if durable else "OFF")
         with database_backend.storage_errors(database_backend.place(url)), engine.begin() as connection:
             SQLModel.metadata.create_all(connection, tables=[STREAM, CHUNK])
-        return cls(url, campaign, engine, readonly=False)
+        return cls(url, campaign, engine, readonly=False, durable=durable)
 
     @classmethod
     def open(cls, url: str, campaign: str, readonly: bool = False, *, durable: bool = True) -> TraceStore:
         """An existing store; readers work beside a writer and create no file. Raises StorageError when missing."""
         mode: database_backend.Mode = "read" if readonly else "write"
         engine = database_backend.connect(url, mode=mode, synchronous="NORMAL" if durable else "OFF")
-        return cls(url, campaign, engine, readonly=readonly)
+        return cls(url, campaign, engine, readonly=readonly, durable=durable)
 
     def declare(self, episode: str, specs: Iterable[StreamSpec]) -> None:
         """Say which streams an episode has, before anything connects. A stream declared already stays as it is."""
@@ -217,6 +218,14 @@ class TraceStore:
             elif where not in damaged and any(now[key] != then.get(key) for key in ("root", "n")):
                 found.append(Problem("changed trace chunk", where, "its chunks are not the ones that were sealed"))
         return found
+
+    def sync(self) -> None:
+        """Have everything that was committed on the disk when this returns, if the store is durable. Raises
+        StorageError.
+        """
+        if self._writer is not None and self._durable:
+            with database_backend.storage_errors(self._where):
+                database_backend.sync_log(self._writer, self._url)
 
     def close(self) -> None:
         """Give the database back. Idempotent."""

@@ -1,5 +1,6 @@
 """The recorder acknowledges what is committed, takes a chunk once, and closes when all ended or it waited enough."""
 
+import sqlite3
 from dataclasses import asdict
 
 import numpy as np
@@ -9,6 +10,7 @@ from labctl.bus import Message
 from labctl.clock import SECOND
 from labctl.devices import StreamSpec
 from labctl.nodes.recorder import PATIENCE_NS, QUIET_NS, RecorderNode
+from labctl.store import database_backend
 from labctl.store.database_backend import sqlite_url
 from labctl.store.traces import TraceStore
 
@@ -181,3 +183,21 @@ def test_a_chunk_of_an_episode_not_opened_here_stays_with_its_producer(bench):
     assert bench.send(declare(), chunk(0)) == []
     bench.send(open_())
     assert [message.kind for message in bench.send(chunk(0))] == ["ack"]
+
+
+def test_what_is_told_as_closed_has_reached_the_disk(tmp_path, monkeypatch):
+    store = TraceStore.create(sqlite_url(tmp_path / "traces.db"), "c", durable=True)
+    bench = Bench(store)
+    synced: list[tuple[str, int]] = []
+    sync = database_backend.sync_file
+    monkeypatch.setattr(
+        database_backend, "sync_file", lambda path: (sync(path), synced.append((path.name, len(bench.said))))
+    )
+    bench.send(open_("arm"), declare(), chunk(0))
+    bench.send(CLOSE, end("arm"))
+    said = [message.kind for message in bench.said]
+    assert synced == [("traces.db-wal", said.index("closed"))]
+    plain = sqlite3.connect(f"{(tmp_path / 'traces.db').as_uri()}?immutable=1", uri=True)  # which leaves the log aside
+    assert plain.execute("select count(*) from chunk").fetchall() == [(1,)]
+    plain.close()
+    store.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -105,3 +106,13 @@ def test_frames_without_a_row_and_rows_without_a_frame_are_said(folder):
         "2 frames of the index are not in video/e-1/wrist.mp4",
         "2 frames of the index are not in video/e-1/wrist.depth.mkv",
     ]
+
+
+def test_what_is_to_be_sealed_is_on_the_disk_and_found_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(Path(f"/proc/self/fd/{fd}").readlink()))
+    footage(folder, "e-1", ["wrist", "front"])
+    assert synced == [], "nobody asked for it"
+    footage(folder, "e-1", ["wrist", "front"], durable=True)
+    videos = folder / "video" / "e-1"
+    assert set(synced) == {*videos.iterdir(), videos, videos.parent, folder} and len(synced) == 5 + 3
