@@ -257,7 +257,7 @@ class Pace:
     history_s: float = 0.0
     deadline_s: float = math.inf
     late: Literal["hold", "end"] = "hold"
-    give_up_s: float = math.inf
+    give_up_s: float = 10.0
     ask_ahead_s: float = 0.0
 
 

@@ -271,7 +271,8 @@ class ControllerNode:
         seen = self._sight.observation(self._instruction)
         self._next_ns, self._last_asked_ns = None, now_ns
         self._asked = Question(seen_ns, self._sight.image_ns(), now_ns, self._instruction)
-        step.work.append(Work(lambda: controller.infer(seen), "answer", lambda chunk: round(chunk.delay_s * SECOND)))
+        call = Work(lambda: _timed(controller.infer(seen)), "answer", lambda chunk: round(chunk.delay_s * SECOND))
+        step.work.append(call)
 
     def _wait(self, asked: Question, now_ns: int, step: Step) -> None:
         """A question is open: give up when its time is over."""
@@ -344,6 +345,15 @@ class ControllerNode:
             except DeviceError as error:
                 problem = str(error)
         return problem
+
+
+def _timed(answer: ActionChunk) -> ActionChunk:
+    """An answer that says how long it took; controllers of others are not checked by types. Raises DeviceError."""
+    if not isinstance(answer, ActionChunk):
+        raise DeviceError(f"the controller's answer is {type(answer).__name__}, not an ActionChunk")
+    if not 0 <= answer.delay_s < math.inf:
+        raise DeviceError(f"the controller's answer took {answer.delay_s} s by its own account")
+    return answer
 
 
 _ALL = frozenset(Phase)

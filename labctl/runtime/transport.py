@@ -13,6 +13,7 @@ orchestration). Full pictures ("@frames") have sockets of their own that keep th
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import signal
@@ -315,12 +316,15 @@ class ProcessHost:
         started = self.clock.now_ns()
         body: dict[str, object] = {"tag": work.tag}
         try:
-            body["result"] = work.call()
+            result = work.call()
+            until_ns = started + int(work.modelled_ns(result))
         except LabctlError as error:
             body["error"] = str(error)
-        except Exception as error:  # a bug in a controller must end one episode, not hang the campaign
+        except BaseException as error:  # whatever a controller raises, sys.exit too: silence would hang its episode
             body["error"] = f"{type(error).__name__}: {error}"
         else:
-            self.clock.sleep_until(started + int(work.modelled_ns(body["result"])))
+            body["result"] = result
+            self.clock.sleep_until(until_ns)
         self._done.put((name, Message(name, work.kind, body, sender="@host")))
-        self._wake_out.send(b"1")
+        with contextlib.suppress(OSError):  # the loop has ended meanwhile
+            self._wake_out.send(b"1")

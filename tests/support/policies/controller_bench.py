@@ -9,7 +9,7 @@ import numpy as np
 from labctl.bus import Message, Work
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import ActionChunk, Observation, Pace
-from labctl.errors import DeviceLost
+from labctl.errors import DeviceError
 from labctl.nodes.controller import ControllerNode
 from labctl.nodes.policy_stream import POLICY
 
@@ -73,7 +73,7 @@ class Bench:
         work = self.work.pop(0)
         try:
             body = {"result": work.call(), "tag": ""}
-        except DeviceLost as error:
+        except DeviceError as error:
             body = {"error": str(error), "tag": ""}
         return self.send(Message("controller", work.kind, body))
 

@@ -1,5 +1,7 @@
 """Questions are asked in time and of fresh pictures; an answer that comes too late is not used."""
 
+import math
+
 import numpy as np
 import pytest
 from support.policies.controller_bench import DOF, POSE, Bench, Policy, good
@@ -68,6 +70,31 @@ def test_a_question_that_nobody_answers_ends_the_episode_in_its_time(bench, pace
     assert "target" not in bench.kinds(), "its answer came when nobody listened any more"
     (row,) = bench.rows()
     assert (row["reply_ns"], row["executed"], row["late"]) == (-1, 0, 1)
+
+
+def test_a_controller_that_names_no_patience_is_given_up_all_the_same(bench):
+    bench.policy.pace = Pace()
+    bench.go()
+    assert bench.due_ns == bench.now_ns + 10 * SECOND
+    bench.now_ns = bench.due_ns
+    bench.send()
+    assert "no answer within 10 s" in bench.failure()["private"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (None, "answer is NoneType, not an ActionChunk"),
+        (good(delay_s=math.nan), "took nan s"),
+        (good(delay_s=math.inf), "took inf s"),
+        (good(delay_s=-1.0), "took -1.0 s"),
+    ],
+)
+def test_an_answer_that_cannot_be_timed_ends_the_episode_with_its_reason(bench, answer, why):
+    bench.policy.answer = lambda: answer
+    bench.go()
+    bench.finish()
+    assert why in bench.failure()["private"] and "target" not in bench.kinds()
 
 
 def test_a_question_waits_for_a_fresh_picture_and_the_arm_stands_meanwhile(bench):

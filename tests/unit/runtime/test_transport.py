@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import zmq
 
-from labctl.bus import Message, decode, encode
-from labctl.runtime.transport import PREVIEWS, Mailroom, endpoint
+from labctl.bus import Message, Step, Work, decode, encode
+from labctl.clock import MonotonicClock
+from labctl.runtime.transport import PREVIEWS, Mailroom, ProcessHost, endpoint
 
 PICTURE = np.zeros((240, 320, 3), np.uint8)
 SENT = 400  # 92 MB
@@ -57,3 +63,51 @@ def test_what_is_no_message_is_refused_in_one_line_and_the_next_message_is_read(
     assert [(message.kind, message.body) for message in arrived] == [("command", {"verb": "look"})]
     refused = capsys.readouterr().err.splitlines()
     assert len(refused) == 2 and all(line.startswith("run: refused: ") for line in refused)
+
+
+class Caller:
+    """A node that has calls made, and is finished when each of them was answered."""
+
+    name, topics = "run", ()
+
+    def __init__(self, *calls: Work) -> None:
+        self.calls, self.answers = list(calls), []
+        self.finished = False
+
+    def step(self, now_ns: int, inbox: list[Message]) -> Step:
+        self.answers += [message.body.get("error", message.body.get("result")) for message in inbox]
+        self.finished = len(self.answers) >= 1 and not self.calls
+        calls, self.calls = self.calls, []
+        return Step(work=calls)
+
+
+def leave() -> None:
+    sys.exit("the policy has had enough")
+
+
+@pytest.mark.parametrize(
+    ("call", "modelled_ns", "answer"),
+    [
+        (lambda: None, lambda result: round(result.delay_s), "AttributeError"),
+        (lambda: math.nan, lambda result: round(result), "ValueError"),
+        (lambda: math.inf, lambda result: round(result), "OverflowError"),
+        (leave, lambda result: 0, "SystemExit: the policy has had enough"),
+    ],
+    ids=["none", "nan", "inf", "exit"],
+)
+def test_a_call_is_answered_whatever_it_raises_and_whatever_cannot_be_timed(
+    tmp_path: Path, call: Callable[[], object], modelled_ns: Callable[[Any], int], answer: str
+) -> None:
+    """Unanswered, a question of a running episode let its robot stand to the budget."""
+    node = Caller(Work(call, "answer", modelled_ns))
+    ProcessHost([node], tmp_path, MonotonicClock()).run()
+    assert len(node.answers) == 1 and node.answers[0].startswith(answer)
+
+
+def test_calls_that_never_return_take_nobodys_place(tmp_path: Path) -> None:
+    never = threading.Event()
+    hung = [Work(never.wait, "encoded", alone=True) for _ in range(5)]
+    node = Caller(*hung, Work(lambda: "done", "answer"))
+    ProcessHost([node], tmp_path, MonotonicClock()).run()
+    never.set()
+    assert node.answers == ["done"]
