@@ -59,10 +59,13 @@ class RobotTable(Table):
 
 
 class Lease(Table):
-    """[lease]: how long the arm moves on without word from the run process, and after the newest target's time."""
+    """[lease]: how long the robot moves on without word from the run process, and after the newest target's time;
+    run_silent_s: how long that process may be there without its loop turning before it gives no more word.
+    """
 
     duration_s: Annotated[float, Field(gt=0, le=5)]
     stale_target_s: Annotated[float, Field(gt=0, le=5)]
+    run_silent_s: Annotated[float, Field(gt=0, le=10)] = 2.0
 
 
 class OwnVideo(Table):

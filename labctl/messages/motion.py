@@ -13,7 +13,9 @@ from labctl.messages.typed import Table, Typed
 
 @dataclass(frozen=True, slots=True)
 class Lease(Typed):
-    """Renewed three times per duration, never beyond the episode's budget; until_ns 0 ends it."""
+    """Renewed three times per duration, never beyond latest_ns (the episode's budget; None: no such end); until_ns 0
+    ends it.
+    """
 
     KIND: ClassVar = "lease"
     FROM: ClassVar = "run"
@@ -21,6 +23,7 @@ class Lease(Typed):
     epoch: int
     episode: str | None
     until_ns: int
+    latest_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

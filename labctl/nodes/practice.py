@@ -25,6 +25,10 @@ from labctl.nodes.phase_table import On, OnRaw, by_kind, heard
 
 PRACTICE = "practice"  # in the place of an episode's name, which no recording has
 TASK = Prepare(driver="teleop", options={}, kind="human", seed=0, instruction="", episode=PRACTICE)
+STOPPED = {  # kinds of what the robot's node reports by itself
+    "stopped": "the robot was stopped from elsewhere",
+    "lease_lapsed": "the robot stopped: it did not hear from here in time",
+}
 LEASE_RENEWALS = 3  # per duration, as in a trial
 HOME, DRIVE = 1, 2  # epochs: the way home, the hand
 BAD_MODES = ("safety_stop", "fault")
@@ -181,6 +185,8 @@ class PracticeNode:
             return  # of the time before: the mode says whether it still stands
         if sent.kind in BAD_MODES:
             self._end(now_ns, step, f"the robot stopped itself: {reason}", failed=True)
+        elif sent.kind in STOPPED:
+            self._end(now_ns, step, STOPPED[sent.kind], failed=True)
         else:
             self._news, self._news_until_ns = f"{sent.kind}: {reason}" if detail else reason, now_ns + NEWS_NS
 
@@ -213,6 +219,7 @@ class PracticeNode:
                 self._phase, self._next_lease_ns = Phase.HOMING, now_ns + self._lease_ns // LEASE_RENEWALS
                 until_ns = now_ns + self._lease_ns
                 step.out.append(Stage(PRACTICE, self._home, 0, HOME, None, until_ns).to("arm"))
+                step.out.append(Lease(HOME, None, until_ns).to("@lease"))
         elif self._recover and not self._recovering:
             self._recovering, self._until_ns = True, now_ns + RECOVER_NS
             step.out.append(Recover().to("arm"))

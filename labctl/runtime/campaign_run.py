@@ -23,6 +23,7 @@ from labctl.errors import MissingExtra, StateError
 from labctl.runtime.campaign_writer import Desk
 from labctl.runtime.cell_nodes import build_node, camera_names, chunk_ns, node_names
 from labctl.runtime.episode_sequencer import Conductor
+from labctl.runtime.lease_keeper import terms_of
 from labctl.runtime.provenance import collect_pins
 from labctl.runtime.runner import RunNode
 from labctl.runtime.simulated_host import LoopHost
@@ -172,7 +173,8 @@ def _run_live(campaign: Campaign, say: Say, clock: Clock, *, attended: bool) -> 
     locks.mkdir(exist_ok=True)
     supervisor = Supervisor({**spec, "sockets": str(sockets), "locks": str(locks)}, logs)
     nodes: list[Node] = [run] if attended else [run, build_node("operator", spec)]
-    host = ProcessHost(nodes, sockets, clock, cameras=tuple(camera_names(spec["cell"])))
+    lease = terms_of(campaign.cell.lease)
+    host = ProcessHost(nodes, sockets, clock, cameras=tuple(camera_names(spec["cell"])), lease=lease)
 
     def each(now_ns: int) -> None:
         for request in host.host_requests:

@@ -78,7 +78,8 @@ class Orders(RecordedOrders):
         """
         trial, command = self._desk.current(), command_from(request.command.body)
         if trial is None or trial.id != request.trial or trial.state != State.STAGING:
-            raise StateError(f"trial {request.trial} was given back while its photos were taken")
+            standing = "".join(f"; {text}" for text in self._desk.state.holds.values())
+            raise StateError(f"trial {request.trial} was given back while its photos were taken{standing}")
         if request.verb == "reference":
             reason = command.arguments(commands.Reference).reason
             self._scene.set_reference(request, reason, {"who": command.who, "command_id": command.id})

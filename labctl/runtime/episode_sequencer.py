@@ -322,7 +322,7 @@ class Conductor:
             return
         until = rollout.lease_until(now_ns, self.lease_ns)
         self.next_lease_ns = now_ns + self.lease_ns // LEASE_RENEWALS
-        step.out.append(Lease(rollout.epoch, rollout.episode, until).to("@lease"))
+        step.out.append(Lease(rollout.epoch, rollout.episode, until, rollout.deadline_ns).to("@lease"))
 
     def end(self, reason: EndReason, end_ns: int, now_ns: int, step: Step) -> None:
         """End the motion: journal it, let the lease go, close the recording."""

@@ -18,6 +18,7 @@ from labctl.devices import load
 from labctl.errors import InputError
 from labctl.nodes.practice import Ended, PracticeNode, View
 from labctl.runtime.cell_nodes import chunk_ns, stand_in
+from labctl.runtime.lease_keeper import terms_of
 from labctl.store.lab_folder import MARK, find_lab, read_cell
 from labctl.store.locks import LOCKS, cell_lock_in
 
@@ -53,7 +54,7 @@ def practise(
         stack.callback(supervisor.end_all)
         condition = _condition(fixture) if home else None
         node = PracticeNode(round(cell.lease.duration_s * SECOND), show, home=condition, recover=recover)
-        host = ProcessHost([node], sockets, clock)
+        host = ProcessHost([node], sockets, clock, lease=terms_of(cell.lease))
 
         def each(now_ns: int) -> None:
             for request in host.host_requests:

@@ -136,7 +136,7 @@ class RunNode:
             self._presence.hear(message, now_ns)
             self._conductor.hear(message, now_ns, step)
         elif kind == "staged":
-            self._staging.hear(read(Staged, message).trial)
+            self._staging.hear(read(Staged, message).trial, step)
         elif kind == "unstaged":
             self._watch.way_home_lapsed(read(Unstaged, message).trial, now_ns, step)
         elif kind in ("compared", "photographed"):
@@ -314,6 +314,7 @@ class RunNode:
         request = self._scene.drop()
         if request is not None:
             self._answer(request.command, self._refuse_to_begin, step)
+        self._staging.give_up("shutdown", step)
         rollout = self._conductor.rollout
         if rollout is not None and rollout.moving:
             self._conductor.end(EndReason.SHUTDOWN, now_ns, now_ns, step)

@@ -46,11 +46,13 @@ class Staging:
         seed = self._desk.ledger.seed(f"scene:{trial.block}:0")  # of every attempt what was the first's
         until_ns = now_ns + self._conductor.lease_ns
         step.out.append(Stage(trial.id, condition, seed, self._epoch, None, until_ns).to("arm"))
+        step.out.append(Lease(self._epoch, None, until_ns).to("@lease"))
 
-    def hear(self, trial: str) -> None:
-        """The arm says that it is ready for this trial."""
+    def hear(self, trial: str, step: Step) -> None:
+        """The robot is home for this trial, and needs no lease any more."""
         if trial == self._asked:
             self.done, self._asked = trial, None
+            step.out.append(Lease(self._epoch, None, 0).to("@lease"))
 
     def give_up(self, reason: str, step: Step) -> None:
         """The robot stopped, or its process is gone: the trial that was being staged, or was, is planned again, and

@@ -28,9 +28,11 @@ import zmq
 from labctl.bus import Message, Node, Step, Work, decode, encode, joined, parted
 from labctl.clock import MILLISECOND, SECOND, Clock
 from labctl.errors import LabctlError
+from labctl.runtime.lease_keeper import LeaseKeeper, LeaseTerms
 
+LEASE = "lease"  # the socket of the run process that a thread of its own sends by
 BEAT_NS = 200 * MILLISECOND
-PUBLISHERS = {"@obs": ("arm",), "@lease": ("run",), "@state": ("run",)}  # "@preview" comes from the cameras
+PUBLISHERS = {"@obs": ("arm",), "@lease": (LEASE,), "@state": ("run",)}  # "@preview" comes from the cameras
 LINGER_NS = 3 * SECOND
 FRAMES = "@frames"
 PREVIEWS = 2  # pictures that wait for someone slow; further ones are dropped, so that looking on disturbs nothing
@@ -58,6 +60,7 @@ class Mailroom:
         self._push_arm: zmq.Socket | None = None
         self._inputs: list[zmq.Socket] = []
         self._looking: zmq.Socket | None = None
+        self._leases = self._socket(zmq.PUB, bind=f"{LEASE}.pub") if self._main == "run" else None
         if self._main in ("run", "recorder"):
             self._router = self._socket(zmq.ROUTER, bind=f"{self._main}.in", read=True)
         for hub in ("run", "recorder"):
@@ -124,6 +127,11 @@ class Mailroom:
         for camera in cameras:
             looking.connect(endpoint(self._directory, f"{camera}.frames"))
 
+    def send_lease(self, message: Message) -> None:
+        """Publish a lease, by a socket of its own: no other thread may use it at the same time."""
+        assert self._leases is not None, "only run publishes leases"
+        self._leases.send_multipart([message.to.encode(), *encode(message)])
+
     def send(self, message: Message) -> None:
         """Send a message on its way. A receiver that is not there loses it; what must arrive is kept by its sender
         until acknowledged.
@@ -173,7 +181,7 @@ def last_words(directory: Path, name: str, reason: str) -> None:
 
 class ProcessHost:
     """One process's nodes, stepped when due or when mail arrives. The first node names the process; others share its
-    mail.
+    mail. lease: the terms of the motion lease, where a node here grants it.
     """
 
     def __init__(
@@ -184,12 +192,14 @@ class ProcessHost:
         *,
         cameras: tuple[str, ...] = (),
         parent: int | None = None,
+        lease: LeaseTerms | None = None,
     ) -> None:
         self.clock = clock
         self._nodes = {node.name: node for node in nodes}
         self._main = nodes[0].name
         topics = tuple(sorted({topic for node in nodes for topic in node.topics}))
         self._mailroom = Mailroom(directory, tuple(self._nodes), topics, cameras)
+        self._keeper = LeaseKeeper(self._mailroom.send_lease, clock, lease) if lease is not None else None
         self._mail: dict[str, list[Message]] = {name: [] for name in self._nodes}
         self._due: dict[str, int | None] = {name: clock.now_ns() for name in self._nodes}
         self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="work")
@@ -211,12 +221,16 @@ class ProcessHost:
             signal.signal(name, self._on_signal)
         if self._main != "run":
             self._mailroom.send(Message("run", "hello", {"pid": os.getpid()}, sender=self._main))
+        if self._keeper is not None:
+            self._keeper.start()
         try:
             while not self._finished():
                 self._turn()
                 if callable(each):
                     each(self.clock.now_ns())
         finally:
+            if self._keeper is not None:
+                self._keeper.close()
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._mailroom.close()
             self._wake_in.close()
@@ -302,6 +316,8 @@ class ProcessHost:
                 self.host_requests.append(message)
             elif message.to in self._nodes:
                 self._put(message.to, message)
+            elif message.to == "@lease" and self._keeper is not None:
+                self._keeper.grant(message)
             else:
                 self._mailroom.send(message)
                 if message.to.startswith("@"):
