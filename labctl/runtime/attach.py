@@ -24,6 +24,7 @@ from labctl.runtime.transport import PREVIEWS, endpoint
 
 TOPICS = ("@state", "@obs")
 WAIT_NS = 3 * SECOND
+CONNECT_MS = 50  # a stop right after a console was opened may come before its connection
 _MOST = 1000  # messages read in one poll: a flood must not freeze a screen
 
 
@@ -59,6 +60,7 @@ class Attachment:
         for camera in camera_names(cell):
             self._eye.connect(endpoint(sockets, f"{camera}.pub"))
         self._stop = self._socket(zmq.PUSH)
+        self._stop.immediate = 1  # nothing waits for a robot that is not there: a later one would be stopped by it
         self._stop.connect(endpoint(sockets, "arm.stop"))
         if not self.read_only:
             self.command("look", who="console", role="operator")
@@ -112,13 +114,20 @@ class Attachment:
         body: dict[str, Any] = {"id": identity, "verb": verb, "who": who, "role": role, "args": dict(args or {})}
         if version is not None:
             body["version"] = version
-        self._hub.send_multipart(encode(Message("run", "command", body, sender=self._name)))
+        try:
+            self._hub.send_multipart(encode(Message("run", "command", body, sender=self._name)), zmq.NOBLOCK)
+        except zmq.Again:
+            raise StateError("the run takes no more commands: it has read none for a long time") from None
         return identity
 
     def stop_arm(self) -> bool:
-        """Tell the arm's process to stop, past the run process; False when nobody is there to hear it."""
+        """Tell the arm's process to stop, past the run process; False when nobody is there to hear it, and then nobody
+        will hear it later.
+        """
         message = encode(Message("arm", "stop", {}, sender=self._name))
         with self._stop_lock:
+            if not self._stop.poll(CONNECT_MS, zmq.POLLOUT):
+                return False
             try:
                 self._stop.send_multipart(message, zmq.NOBLOCK)
             except zmq.Again:

@@ -8,7 +8,9 @@ targets and stops on
 PULL sockets of its own, so that a stop never passes through run; topics ("@obs", "@lease", …) are published by the
 process that makes them.
 Nothing that must not be lost is ever published (measured: PUB/SUB drops after a stalled second; facts on
-orchestration). Full pictures ("@frames") have sockets of their own that keep the newest one only, on both sides.
+orchestration). No send waits, whoever does not read: mail to a hub that takes none is held here up to HELD_BYTES and
+goes out in its order once there is room; beats and targets, which grow old, are dropped.
+Full pictures ("@frames") have sockets of their own that keep the newest one only, on both sides.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import signal
 import socket
 import sys
 import threading
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -31,10 +34,12 @@ from labctl.errors import LabctlError
 from labctl.runtime.lease_keeper import LeaseKeeper, LeaseTerms
 
 LEASE = "lease"  # the socket of the run process that a thread of its own sends by
+BEATS = "beats"
 BEAT_NS = 200 * MILLISECOND
 PUBLISHERS = {"@obs": ("arm",), "@lease": (LEASE,), "@state": ("run",)}  # "@preview" comes from the cameras
 LINGER_NS = 3 * SECOND
 FRAMES = "@frames"
+HELD_BYTES = 64_000_000
 PREVIEWS = 2  # pictures that wait for someone slow; further ones are dropped, so that looking on disturbs nothing
 
 
@@ -57,6 +62,8 @@ class Mailroom:
         self._pub = self._socket(zmq.PUB, bind=f"{self._main}.pub", most=PREVIEWS if self._films() else 0)
         self._router: zmq.Socket | None = None
         self._dealers: dict[str, zmq.Socket] = {}
+        self._held: deque[tuple[str, list[bytes]]] = deque()
+        self._held_bytes = 0
         self._push_arm: zmq.Socket | None = None
         self._inputs: list[zmq.Socket] = []
         self._looking: zmq.Socket | None = None
@@ -143,11 +150,35 @@ class Mailroom:
         elif message.to.startswith("@"):
             self._pub.send_multipart([message.to.encode(), *frames])
         elif message.to in self._dealers:
-            self._dealers[message.to].send_multipart(frames)
+            self._hand_on(message.to, frames, kept=message.kind != BEATS)
         elif message.to == "arm" and self._push_arm is not None:
-            self._push_arm.send_multipart(frames, zmq.NOBLOCK)
+            _sent(self._push_arm, frames)
         elif self._router is not None:
             self._router.send_multipart([message.to.encode(), *frames])
+
+    def _hand_on(self, hub: str, frames: list[bytes], *, kept: bool) -> None:
+        behind = any(to == hub for to, _ in self._held)  # what is held goes first
+        if not behind and _sent(self._dealers[hub], frames):
+            return
+        size = sum(map(len, frames))
+        if not kept:
+            return
+        if self._held_bytes + size > HELD_BYTES:
+            sys.stderr.write(f"{self._main}: a message is lost: {hub} takes none, and {HELD_BYTES} bytes wait for it\n")
+            return
+        self._held.append((hub, frames))
+        self._held_bytes += size
+
+    def send_held(self) -> None:
+        """Send on what was held, as far as there is room for it now."""
+        full: set[str] = set()
+        for _ in range(len(self._held)):
+            hub, frames = self._held.popleft()
+            if hub not in full and _sent(self._dealers[hub], frames):
+                self._held_bytes -= sum(map(len, frames))
+            else:
+                full.add(hub)
+                self._held.append((hub, frames))
 
     def receive(self) -> list[Message]:
         """All messages that have arrived."""
@@ -170,6 +201,15 @@ class Mailroom:
 
     def close(self) -> None:
         self._context.destroy(linger=500)
+
+
+def _sent(to: zmq.Socket, frames: list[bytes]) -> bool:
+    """Send if there is room."""
+    try:
+        to.send_multipart(frames, zmq.NOBLOCK)
+    except zmq.Again:
+        return False
+    return True
 
 
 def last_words(directory: Path, name: str, reason: str) -> None:
@@ -274,6 +314,7 @@ class ProcessHost:
                 self._carry_out(name, step)
 
     def _collect(self) -> None:
+        self._mailroom.send_held()
         for message in self._mailroom.receive():
             self._place(message)
         try:
@@ -303,7 +344,7 @@ class ProcessHost:
             return
         self._next_beat = now + BEAT_NS
         if self._main != "run":
-            self._mailroom.send(Message("run", "beats", {"names": [self._main]}, sender=self._main))
+            self._mailroom.send(Message("run", BEATS, {"names": [self._main]}, sender=self._main))
         if self._parent is not None and os.getppid() != self._parent:
             self.end()
 

@@ -96,7 +96,7 @@ class Console(App[str]):
         self._heard_ns = self._renew_ns = clock.now_ns()
         self._drawn_ns = self._calm_ns = 0
         self._asked: dict[str, Callable[[Reply], None]] = {}
-        self._stopping = False
+        self._stopping = ""  # what to say of a stop that was pressed
         self._offered: tuple[object, ...] = ()
         self._pressed: tuple[str, int] = ("", 0)
         self._scored: tuple[str, int, asking.Answer, str | None] | None = None  # trial, until, outcome, end reason
@@ -110,8 +110,8 @@ class Console(App[str]):
 
     def _stop_now(self) -> None:
         """Tell the arm at once, and the run process with the next drawing. Comes from the driver's thread."""
-        self._link.stop_arm()
-        self._stopping = True
+        reached = self._link.stop_arm()
+        self._stopping = "the robot was told to stop" if reached else "no process of the robot is there to be stopped"
 
     def on_mount(self) -> None:
         if self._rebound:
@@ -137,8 +137,8 @@ class Console(App[str]):
         now_ns = self._clock.now_ns()
         self.typing = isinstance(self.focused, Input)
         if self._stopping:
-            self._stopping = False
-            self.send("stop", any_state=True, done=lambda reply: self.now.say("the robot was told to stop"))
+            told, self._stopping = self._stopping, ""
+            self.send("stop", any_state=True, done=lambda reply: self.now.say(told))
         if not self._fresh(now_ns) and now_ns >= self._renew_ns:
             self._renew_ns = now_ns + SECOND
             if self._link.renew():

@@ -15,10 +15,12 @@ import zmq
 
 from labctl.bus import Message, Step, Work, decode, encode
 from labctl.clock import MonotonicClock
+from labctl.runtime import transport
 from labctl.runtime.transport import PREVIEWS, Mailroom, ProcessHost, endpoint
 
 PICTURE = np.zeros((240, 320, 3), np.uint8)
 SENT = 400  # 92 MB
+MANY = 4000  # messages; more than two sockets take together
 
 
 def test_previews_that_nobody_takes_are_dropped_and_never_gathered(tmp_path: Path) -> None:
@@ -111,3 +113,61 @@ def test_calls_that_never_return_take_nobodys_place(tmp_path: Path) -> None:
     ProcessHost([node], tmp_path, MonotonicClock()).run()
     never.set()
     assert node.answers == ["done"]
+
+
+def drained(run: Mailroom, arm: Mailroom, count: int) -> list[Message]:
+    arrived: list[Message] = []
+    while len(arrived) < count:
+        arm.send_held()
+        assert run.poller.poll(10_000), f"nothing came after {len(arrived)} of {count}"
+        arrived += run.receive()
+    return arrived
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["no run", "a run that hangs"])
+def test_no_send_waits_and_what_was_held_arrives_in_its_order(tmp_path: Path, there: bool) -> None:
+    """Seven minutes of a hung run filled the queue of its arm, whose loop stood in a send and read no stop."""
+    run = Mailroom(tmp_path, ("run",), (), ()) if there else None
+    arm = Mailroom(tmp_path, ("arm",), (), ())
+    context = zmq.Context()
+    stop = context.socket(zmq.PUSH)
+    stop.connect(endpoint(tmp_path, "arm.stop"))
+    try:
+        for number in range(MANY):
+            arm.send(Message("run", "event", {"n": number}, sender="arm"))
+            arm.send(Message("run", "beats", {"names": ["arm"]}, sender="arm"))
+        stop.send_multipart(encode(Message("arm", "stop", sender="console")))
+        assert arm.poller.poll(10_000) and [message.kind for message in arm.receive()] == ["stop"]
+        run = run or Mailroom(tmp_path, ("run",), (), ())
+        arrived: list[int] = []
+        while len(arrived) < MANY:
+            arrived += [message.body["n"] for message in drained(run, arm, 1) if message.kind == "event"]
+    finally:
+        context.destroy(linger=0)
+        for room in (arm, run):
+            if room is not None:
+                room.close()
+    assert arrived == list(range(MANY))
+
+
+def test_what_is_held_is_bounded_and_a_loss_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(transport, "HELD_BYTES", 10_000)
+    camera = Mailroom(tmp_path, ("camera:wrist",), (), ())
+    try:
+        for number in range(3000):
+            camera.send(Message("recorder", "chunk", {"n": number}, sender="camera:wrist"))
+    finally:
+        camera.close()
+    lost = capsys.readouterr().err.splitlines()
+    assert lost and "a message is lost: recorder takes none" in lost[0]
+
+
+def test_targets_for_an_arm_that_hangs_are_dropped(tmp_path: Path) -> None:
+    controller = Mailroom(tmp_path, ("controller",), (), ())
+    try:
+        for number in range(3000):
+            controller.send(Message("arm", "target", {"n": number}, sender="controller"))
+    finally:
+        controller.close()
