@@ -33,6 +33,12 @@ EPILOG = example(
     default=None,
     help="For a campaign: who says when items were moved [default: the review, else devices, else the detector].",
 )
+@click.option(
+    "--lost",
+    multiple=True,
+    metavar="EPISODE",
+    help="Leave out this episode's recording, which does not hold, and say so. Its outcome counts.",
+)
 @lab_option
 def report(
     what: tuple[str, ...],
@@ -43,6 +49,7 @@ def report(
     perm: int,
     seed: int,
     labels: str | None,
+    lost: tuple[str, ...],
     lab: Path | None,
 ) -> None:
     """Write a self-contained HTML report, with JSON, Markdown and every figure as a file.
@@ -59,14 +66,19 @@ def report(
     if tables and len(what) > 1:
         raise InputError(f"{tables[0]} is a table; a report of two takes two linked campaigns, by name")
     if tables:
+        if lost:
+            raise InputError("--lost is for a campaign; a table has no recordings")
         if labels is not None:
             raise InputError("--labels is for a campaign; the rows of a table are of one stream already")
         page = report_table(Path(tables[0]), out, tau=tau, reference=reference, boot=boot, perm=perm, seed=seed)
+    elif lost and len(what) > 1:
+        raise InputError("--lost is for the report of one campaign; of two that are compared, both must hold")
     elif reference is not None or tau is not None:
         raise InputError("--reference and --tau of a campaign stand in its protocol; leave them out")
     else:
         folders = [campaign_folder(name, lab) for name in what]
         with progress("report") as say:
             more = {"boot": boot, "perm": perm, "seed": seed, "labels": labels or "best", "say": say}
-            page = report_campaign(folders[0], out, **more) if len(what) == 1 else report_linked(folders, out, **more)
+            alone = len(what) == 1
+            page = report_campaign(folders[0], out, lost=lost, **more) if alone else report_linked(folders, out, **more)
     click.echo(f"report: {page}")

@@ -28,7 +28,7 @@ from labctl.store.campaign import Campaign
 from labctl.store.ledger import Ledger
 from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_up
 from labctl.store.traces import TraceStore
-from labctl.store.verify import read_events_or_refuse
+from labctl.store.verify import read_all_but, read_events_or_refuse
 
 BOOT = PERM = 9999
 ALPHA = 0.05  # of a bare table
@@ -44,23 +44,26 @@ def report_campaign(
     labels: str = "best",
     say: Callable[[str], None] = lambda line: None,
     pairing: Pairing | None = None,
+    lost: Collection[str] = (),
 ) -> Path:
     """Write the report of an unblinded campaign into `out`; return the path of its HTML page. labels: the stream that
     says when items were moved, one of `label_streams.STREAMS`. `say` hears each step as it begins ("2/4 …"); pairing:
-    as `report_linked` has it.
+    as `report_linked` has it. lost: episodes whose recordings do not hold: nothing of those is read, and the report
+    names each. Their outcomes are in the journal and count.
 
-    Raises BrokenRecord when anything recorded does not hold, StateError before unblinding, for mixed kinds or for a
-    stream of labels that nobody recorded.
+    Raises BrokenRecord when anything else recorded does not hold, StateError before unblinding, for mixed kinds or for
+    a stream of labels that nobody recorded, InputError for a recording called lost that holds.
     """
     say("1/4 the record is verified")
-    record = record_of(read_events_or_refuse(folder))
+    events, missing = read_all_but(folder, lost)
+    record = record_of(events)
     with Campaign.open(folder) as campaign:
         unblinding = _opened_seal(record, folder)
         refuse_mixed(record, folder.name)
         stream = label_facts(labels, witnesses(record))
         rows = operations(record, labels=labels)
         protocol = parse_protocol(Ledger.open(folder).protocol_text(), "protocol.toml")
-        lab = _lab(campaign, protocol, record, out)
+        lab = _lab(campaign, protocol, record, out, missing)
         names = [arm.name for arm in protocol.arm]
         lab["labels"] = stream
         links = opened_links(campaign.opened, unblinding)
@@ -70,12 +73,12 @@ def report_campaign(
             _add_linked(lab, pairing.earlier, link, rows, protocol, labels, (boot, seed))
         lab["interventions"] = touched_by_arm(record, rows, names)
         human = {arm.name for arm in protocol.arm if arm.kind == "human"}
-        lab["stress"] = _stress(campaign, record, names, rows, human)
+        lab["stress"] = _stress(campaign, record, names, rows, human, missing)
         trials = {trial for trial, arm in record.arms.items() if arm in human}
         lab["practice"] = _practice(record, trials)
         analysis = protocol.analysis
     say("2/4 clips are cut")
-    cut = clips(folder, lab["episodes"])
+    cut = clips(folder, lab["episodes"], without=missing)
     files = {clip["file"]: clip.pop("data") for clip in cut}
     lab["clips"] = cut
     reference = analysis.reference if any(row["arm"] == analysis.reference for row in rows) else None
@@ -184,24 +187,29 @@ def _write(
     return build_report(result, rows, out, lab=lab, title=title, files=files, supplement=more).html
 
 
-def _lab(campaign: Campaign, protocol: Protocol, record: Record, out: Path) -> dict[str, Any]:
+def _lab(campaign: Campaign, protocol: Protocol, record: Record, out: Path, lost: Mapping[str, str]) -> dict[str, Any]:
     arms = [arm.name for arm in protocol.arm]
     alpha, look = judged_at(record.state, protocol)
     lab = facts(record, arms, alpha=alpha, robot=campaign.cell.robot.driver)
     lab["look"] = look
     if look and look.startswith("not a planned look"):
         lab["deviations"].insert(0, look)
-    lab["answer_times"] = _answer_times(campaign, protocol, record)
+    lab["deviations"] += [f"episode {name}: its recording is lost and left out: {why}" for name, why in lost.items()]
+    lab["answer_times"] = _answer_times(campaign, protocol, record, lost)
     for episode in lab["episodes"]:
+        if episode["episode"] in lost:
+            episode["video"] = []
         episode["video"] = [os.path.relpath(campaign.folder / video, out.resolve()) for video in episode["video"]]
     return lab
 
 
-def _answer_times(campaign: Campaign, protocol: Protocol, record: Record) -> list[dict[str, Any]]:
-    """How fast each arm started and was answered, over every episode, scored or not."""
+def _answer_times(
+    campaign: Campaign, protocol: Protocol, record: Record, lost: Collection[str]
+) -> list[dict[str, Any]]:
+    """How fast each arm started and was answered, over every episode, scored or not, whose recording is there."""
     arms = [arm.name for arm in protocol.arm]
     of = record.arms
-    went = {episode: of[t.id] for t in record.state.trials.values() for episode in t.episodes}
+    went = {episode: of[t.id] for t in record.state.trials.values() for episode in t.episodes if episode not in lost}
     openings = (record.unblinding or {}).get("openings") or []
     begun = {opening["episode"]: opening["value"] for opening in openings if opening["field"] == "start_up"}
     store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
@@ -218,15 +226,16 @@ def _stress(
     arms: list[str],
     rows: Sequence[Mapping[str, Any]],
     human: Collection[str],
+    lost: Collection[str],
 ) -> dict[str, Any]:
     """Stress measures by arm and by episode, from the traces of scored episodes; adaptability where the protocol
-    switches something. human: the arms that people drive.
+    switches something. human: the arms that people drive; lost: episodes whose traces are not to be read.
     """
     from labctl.analysis.episodes import stress
 
     store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
     try:
-        found = traces_of(store, record)
+        found = traces_of(store, record, without=lost)
     finally:
         store.close()
     episodes = [stress.episode_stress(stress.Traces(**one)) for one in found]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -44,14 +44,14 @@ class Source:
     t_ns: np.ndarray
 
 
-def clips(folder: Path, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def clips(folder: Path, rows: Sequence[Mapping[str, Any]], *, without: Collection[str] = ()) -> list[dict[str, Any]]:
     """[{arm, kind, episode, why, camera, speed, file, data}] of an unblinded campaign's episodes; `rows` as in
     `clip_choice.choose`.
 
     file: a name for the clip below a report's folder; data: its bytes, an mp4 of at most ten seconds.
     speed: how many times faster than it happened. Typical and worst show the whole episode, a stop its last seconds.
-    An episode without a video of the cell's first camera has no clip. Raises StateError before unblinding, StorageError
-    for a video that cannot be read.
+    An episode without a video of the cell's first camera, or `without` a recording, has no clip. Raises StateError
+    before unblinding, StorageError for a video that cannot be read.
     """
     made = []
     with Campaign.open(folder) as campaign:
@@ -61,6 +61,8 @@ def clips(folder: Path, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
         store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
         try:
             for number, choice in enumerate(choose(rows)):
+                if choice.episode in without:
+                    continue
                 episode = record.episodes[choice.episode]
                 camera, source = _source(campaign, store, episode)
                 if source is None or episode.go_ns is None or episode.end_ns is None:

@@ -75,9 +75,9 @@ def watched(
     return found
 
 
-def traces_of(store: TraceStore, record: Record) -> list[dict[str, Any]]:
+def traces_of(store: TraceStore, record: Record, *, without: Collection[str] = ()) -> list[dict[str, Any]]:
     """Questions and sent targets of every scored episode that got to go, as the arguments of `analysis.stress.Traces`.
-    Episodes that a person took over are left out.
+    Episodes that a person took over are left out, and so are those `without` a recording.
 
     Raises StateError before unblinding: timing tells arms apart. Streams that are not there, or hold a damaged chunk,
     are left empty.
@@ -86,7 +86,7 @@ def traces_of(store: TraceStore, record: Record) -> list[dict[str, Any]]:
         raise StateError(f"the campaign is {record.state.phase}; stress measures tell arms apart, unblind it first")
     found, of = [], record.arms
     for trial, episode in record.scored:
-        if episode.go_ns is None or episode.end_ns is None or episode.taken_over:
+        if episode.go_ns is None or episode.end_ns is None or episode.taken_over or episode.id in without:
             continue
         about = {"episode": episode.id, "arm": of[trial.id], "object": trial.condition.split("/")[0]}
         specs = {spec.name: spec.columns for spec in store.streams(episode.id)}

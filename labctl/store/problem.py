@@ -10,11 +10,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that does not hold: `what` kind of damage, `where`, and the detail."""
+    """One thing that does not hold: `what` kind of damage, `where`, and the detail. episode: whose recording it is in,
+    if it is in a recording and nowhere else.
+    """
 
     what: str
     where: str
     detail: str
+    episode: str = ""
 
     def __str__(self) -> str:
         return f"{self.what}: {self.where}: {self.detail}"

@@ -6,8 +6,8 @@ May not: repair or write anything, or stop at the first problem.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +64,16 @@ class _Found:
     videos: int = 0
     photos: int = 0
 
-    def guard(self, what: str, where: str, look: Callable[[], None]) -> None:
+    def guard(self, what: str, where: str, look: Callable[[], None], *, episode: str = "") -> None:
         """Look; what cannot be looked at is a problem too, not the end of the verification."""
         try:
             look()
         except LabctlError as error:
-            self.problems.append(Problem(what, where, str(error)))
+            self.problems.append(Problem(what, where, str(error), episode))
+
+    def of_recording(self, episode: str, problems: Sequence[Problem]) -> None:
+        """Problems of one episode's recording."""
+        self.problems += [replace(problem, episode=episode) for problem in problems]
 
 
 def verify_campaign(folder: Path, head: str | None = None) -> Verification:
@@ -100,11 +104,30 @@ def verify_campaign(folder: Path, head: str | None = None) -> Verification:
 
 def read_events_or_refuse(folder: Path) -> list[Event]:
     """The events of a campaign whose whole record holds, for a report. Raises BrokenRecord naming the first problem."""
-    problems = verify_campaign(folder).problems
+    return read_all_but(folder, ())[0]
+
+
+def read_all_but(folder: Path, lost: Collection[str]) -> tuple[list[Event], dict[str, str]]:
+    """The events of a campaign whose record holds but for the recordings of `lost` episodes, and what is wrong with
+    each of those. Whoever asks reads nothing of these recordings.
+
+    Raises BrokenRecord naming the first other problem, InputError for an episode whose recording holds or that is none.
+    """
+    found = verify_campaign(folder).problems
+    problems = [problem for problem in found if problem.episode not in lost]
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise BrokenRecord(f"{problems[0]}{more}; no report on a broken record; see: labctl verify {folder.name}")
-    return events_of(folder)
+        remedy = f"see: labctl verify {folder.name}"
+        if all(problem.episode for problem in problems):
+            remedy += f"; a recording that is lost for good is left out, and named, by --lost {problems[0].episode}"
+        raise BrokenRecord(f"{problems[0]}{more}; no report on a broken record; {remedy}")
+    named = {}
+    for episode in sorted(lost):
+        told = [f"{problem.what}: {problem.detail}" for problem in found if problem.episode == episode]
+        if not told:
+            raise InputError(f"--lost {episode}: no sealed recording of {folder.name} that does not hold; leave it out")
+        named[episode] = told[0] + (f" (and {len(told) - 1} more)" if len(told) > 1 else "")
+    return events_of(folder), named
 
 
 def _check_history(events: Sequence[Event]) -> None:
@@ -194,7 +217,8 @@ def _check_recordings(folder: Path, events: Sequence[Event], found: _Found) -> N
             found.guard(
                 "unreadable video",
                 f"{video['file']} ({whose})",
-                lambda v=video, w=whose: found.problems.extend(check_files(folder, v, w)),
+                lambda v=video, w=whose, e=event.episode: found.of_recording(e or "", check_files(folder, v, w)),
+                episode=event.episode or "",
             )
 
 
@@ -234,7 +258,8 @@ def _check_traces(folder: Path, campaign: str, sealed: Sequence[Event], found: _
             found.guard(
                 "unreadable traces",
                 where,
-                lambda e=event, all_=all_streams: found.problems.extend(store.check(e.episode or "", all_)),
+                lambda e=event.episode or "", all_=all_streams: found.of_recording(e, store.check(e, all_)),
+                episode=event.episode or "",
             )
     finally:
         store.close()
