@@ -104,8 +104,7 @@ def report_linked(
     for folder in folders:
         with Campaign.open(folder) as campaign:
             _opened_seal(campaign.record(), folder)
-    sizes = {"boot": boot, "perm": perm, "seed": seed}
-    return report_campaign(pairing.later, out, labels=labels, say=say, pairing=pairing, **sizes)
+    return report_campaign(pairing.later, out, boot=boot, perm=perm, seed=seed, labels=labels, say=say, pairing=pairing)
 
 
 def _add_linked(
