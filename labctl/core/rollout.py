@@ -22,6 +22,7 @@ from labctl.messages.driving import Prepare
 GO_PATIENCE_NS = 2 * SECOND  # from start to go
 CLOSE_PATIENCE_NS = 15 * SECOND  # from the end to everything delivered
 ACTION = "arm/action"  # the stream of setpoints
+LEASES = "arm/lease"  # the stream of the motion lease's renewals
 SETTLE_NS = 150 * MILLISECOND  # device events of the last moment may arrive this long after the budget
 LOST = {"arm": EndReason.ARM_LOST, "controller": EndReason.CONTROLLER_LOST, "recorder": EndReason.RECORDER_LOST}
 VOIDABLE = frozenset(

@@ -11,7 +11,7 @@ import numpy as np
 
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
-from labctl.core.rollout import ACTION
+from labctl.core.rollout import ACTION, LEASES
 from labctl.devices import Actions, Batch, Robot, Setpoints, StreamSpec
 from labctl.errors import DeviceRefused
 from labctl.messages.motion import DeviceReport, Lease, Obs, Stage, Staged, Stop, StopHeard, Target, Unstaged
@@ -20,6 +20,8 @@ from labctl.messages.typed import Misfit, read
 from labctl.nodes.targets import Targets, integrated_joints, integrated_poses
 from labctl.nodes.tracing import TraceSender
 
+# Each renewal: how long after the one before, and what was left of the lease. A policy that loads the machine shows.
+LEASE_SPEC = StreamSpec(LEASES, ("since_last_s", "left_s"), "s", 10.0, arm_dependent=True)
 LEAVE_NS = SECOND
 REST_RAD_S = 0.01
 RECOVER_NS = 30 * SECOND  # powering a robot on and releasing its brakes takes so long
@@ -54,7 +56,9 @@ class ArmNode:
         self._targets = Targets(robot.dof)
         # a sample waits at most for its collection and its chunk: together one chunk's length
         self._collect_ns = chunk_ns // 4
-        self._sender = TraceSender("arm", [*robot.streams, action_spec(robot)], chunk_ns=chunk_ns - self._collect_ns)
+        self._sender = TraceSender(
+            "arm", [*robot.streams, action_spec(robot), LEASE_SPEC], chunk_ns=chunk_ns - self._collect_ns
+        )
         self._connected = connected
         self._last_ns = 0
         self._grid_ns = 0
@@ -68,6 +72,7 @@ class ArmNode:
         self._stopped_epoch = -1  # no lease of this epoch or an older one counts any more
         self._until_ns = 0  # 0: no lease
         self._episode: str | None = None  # of the lease
+        self._leased_ns = 0  # when it was granted or renewed last
         self._stops = self._stops_heard = 0  # by others than run; those that run has journalled
         self._moving = False
         self.finished = False
@@ -164,7 +169,10 @@ class ArmNode:
             self._advance(now_ns, step)  # what happened under the old epoch ends here
             self._targets.clear()
             self._epoch = epoch
-        self._until_ns, self._episode = lease.until_ns, lease.episode
+        elif self._until_ns and lease.until_ns and lease.episode is not None and self._sender.episode is not None:
+            row = np.array([[now_ns - self._leased_ns, self._until_ns - now_ns]]) / SECOND
+            self._sender.add(Batch(LEASES, np.array([now_ns]), row))
+        self._until_ns, self._episode, self._leased_ns = lease.until_ns, lease.episode, now_ns
         return True
 
     def _take_target(self, message: Message, now_ns: int) -> None:

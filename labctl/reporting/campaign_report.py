@@ -22,6 +22,7 @@ from labctl.reporting.answer_times import answer_times
 from labctl.reporting.clip_cutting import clips
 from labctl.reporting.facts import facts, refuse_mixed
 from labctl.reporting.label_streams import label_facts, witnesses
+from labctl.reporting.lease_times import lease_lines
 from labctl.reporting.measures import touched_by_arm, traces_of, watched
 from labctl.reporting.operations_table import operations
 from labctl.store.campaign import Campaign
@@ -194,7 +195,7 @@ def _lab(campaign: Campaign, protocol: Protocol, record: Record, out: Path, lost
     if look and look.startswith("not a planned look"):
         lab["deviations"].insert(0, look)
     lab["deviations"] += [f"episode {name}: its recording is lost and left out: {why}" for name, why in lost.items()]
-    lab["answer_times"] = _answer_times(campaign, protocol, record, lost)
+    lab["answer_times"], lab["provenance"]["motion lease"] = _timing(campaign, protocol, record, lost)
     for episode in lab["episodes"]:
         if episode["episode"] in lost:
             episode["video"] = []
@@ -202,10 +203,12 @@ def _lab(campaign: Campaign, protocol: Protocol, record: Record, out: Path, lost
     return lab
 
 
-def _answer_times(
+def _timing(
     campaign: Campaign, protocol: Protocol, record: Record, lost: Collection[str]
-) -> list[dict[str, Any]]:
-    """How fast each arm started and was answered, over every episode, scored or not, whose recording is there."""
+) -> tuple[list[dict[str, Any]], dict[str, str] | None]:
+    """How fast each arm started and was answered, and how its motion lease was renewed, over every episode, scored or
+    not, whose recording is there.
+    """
     arms = [arm.name for arm in protocol.arm]
     of = record.arms
     went = {episode: of[t.id] for t in record.state.trials.values() for episode in t.episodes if episode not in lost}
@@ -214,7 +217,8 @@ def _answer_times(
     store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
     people = {arm.name for arm in protocol.arm if arm.kind == "human"}
     try:
-        return [{**entry, "by_hand": entry["arm"] in people} for entry in answer_times(store, went, arms, begun)]
+        answers = [{**entry, "by_hand": entry["arm"] in people} for entry in answer_times(store, went, arms, begun)]
+        return answers, lease_lines(store, went, arms) or None
     finally:
         store.close()
 

@@ -41,7 +41,7 @@ def test_every_sample_of_every_stream_is_there_at_its_time(unblinded: Path, expo
             for i, column in enumerate(spec.columns):
                 np.testing.assert_array_equal(table[column].to_numpy(), values[:, i])
             streams += 1
-    assert streams == 6 * 6, "six episodes of arm/state, arm/action, policy, tracker and two cameras"
+    assert streams == 6 * 7, "six episodes of arm/state, arm/action, arm/lease, policy, tracker and two cameras"
     store.close()
 
 

@@ -233,6 +233,18 @@ def test_a_lease_that_lapses_while_the_robot_waits_for_a_target_is_reported_too(
     assert len(_events(bench, "lease_lapsed")) == 1
 
 
+def test_how_late_renewals_came_is_recorded_with_the_episode_and_shown_to_no_blind_role(bench):
+    bench.send(Message("arm", "open", {"episode": "e"}), bench.lease())
+    for waited in (100, 250):
+        bench.run(waited * MILLISECOND)
+        bench.send(bench.lease())
+    bench.send(Message("arm", "close", {"episode": "e"}))
+    (chunk,) = [m for m in bench.said if m.kind == "chunk" and m.body["stream"] == "arm/lease"]
+    np.testing.assert_allclose(chunk.arrays["values"], [[0.1, 0.2], [0.25, 0.05]])
+    (declared,) = [message.body["specs"] for message in bench.said if message.kind == "declare"]
+    assert next(spec for spec in declared if spec["name"] == "arm/lease")["arm_dependent"]
+
+
 def test_a_lease_that_is_taken_back_and_one_of_a_staged_robot_lapse_without_a_word(bench):
     bench.send(bench.lease(), bench.target(ns=SECOND), Lease(1, "e", 0).to("@lease"))
     bench.run(SECOND)

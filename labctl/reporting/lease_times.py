@@ -1,0 +1,38 @@
+"""How late the renewals of the motion lease came, per arm of the experiment: a robot that nearly stopped for the lab's
+own reasons. Only after unblinding: a policy that loads the machine shows here.
+
+May not: be asked before unblinding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from labctl.core.rollout import LEASES
+from labctl.errors import LabctlError
+from labctl.store.traces import TraceStore
+
+
+def lease_lines(store: TraceStore, episodes: Mapping[str, str], arms: Sequence[str]) -> dict[str, str]:
+    """arm -> one line, of the arms whose episodes recorded renewals. episodes: episode -> arm."""
+    rows: dict[str, list[np.ndarray]] = {}
+    for episode, arm in episodes.items():
+        if any(spec.name == LEASES for spec in store.streams(episode)):
+            try:
+                rows.setdefault(arm, []).append(store.read(episode, LEASES)[1])
+            except LabctlError:  # a damaged chunk is named by `verify`, without which there is no report
+                continue
+    return {f"{arm}:": _line(np.concatenate(rows[arm])) for arm in arms if rows.get(arm)}
+
+
+def _line(renewals: np.ndarray) -> str:
+    """renewals (n, 2): seconds since the one before, seconds that were left."""
+    if not len(renewals):
+        return "never renewed"
+    apart, left = renewals.T
+    return (
+        f"renewed {len(renewals)} times, {np.median(apart):.2f} s apart in the median and {apart.max():.2f} s at most, "
+        f"with {left.min():.2f} s left at the least"
+    )
