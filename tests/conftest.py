@@ -27,6 +27,14 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# What dependencies write into a home folder goes into one of the tests' own, kept between runs for its caches.
+HOME = Path(__file__).parents[1] / "build" / "test-home"
+HOME.mkdir(parents=True, exist_ok=True)
+os.environ["HOME"] = str(HOME)
+for variable in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
+    os.environ.pop(variable, None)
+
+
 def of_this_process() -> dict[str, Any]:
     """What one test may leave changed for all that follow it in the same process."""
     found: dict[str, Any] = {"folder": Path.cwd(), "switch interval": sys.getswitchinterval()}

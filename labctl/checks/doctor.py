@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from labctl.checks.encoding_cost import MOST_CORES, Measure, MeasureDepth, best_affordable, measure_cost, measure_depth
 from labctl.checks.probing import probe, probe_hand
+from labctl.checks.usage_reports import reporting
 from labctl.clock import MILLISECOND, Clock, MonotonicClock
 from labctl.config.cell_schema import Cell
 from labctl.errors import LabctlError
@@ -82,11 +83,24 @@ def software(folder: Path, clock: Clock | None = None) -> list[Check]:
         check_python(sys.version_info[:3]),
         *check_core(),
         *check_extras(),
+        check_usage_reports(),
         check_free_disk(folder, min_free_gb=1.0),
         check_fsync(folder, clock),
         check_clock(clock),
         check_realtime(resource.getrlimit(resource.RLIMIT_RTPRIO)[1]),
     ]
+
+
+def check_usage_reports(environment: Mapping[str, str] | None = None, home: Path | None = None) -> Check:
+    """Which dependency tells its makers how it is used: none that labctl starts, unless the lab turned it on."""
+
+    def installed(module: str) -> bool:
+        return importlib.util.find_spec(module) is not None
+
+    on, text = reporting(installed, os.environ if environment is None else environment, home or Path.home())
+    if on:
+        return Check("usage reports", "warn", f"on, as this lab has it: {', '.join(on)}", "unset that to turn it off")
+    return Check("usage reports", "ok", text)
 
 
 def check_python(version: tuple[int, ...]) -> Check:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-SOURCE = Path(__file__).with_name("synced_writes.c")
+from support.machine.preloading import preloaded
 
 
 def watched(folder: Path) -> Mapping[str, str]:
     """The environment of a process whose synced writes are to be known; what is known is kept in `folder`."""
-    compiler = shutil.which("cc")
-    assert compiler, "this test needs a C compiler (cc)"
     folder.mkdir()
-    library = folder.with_suffix(".so")
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, SOURCE, "-ldl"], check=True)
-    return {**os.environ, "LD_PRELOAD": str(library), "SYNCED": str(folder)}
+    return {**preloaded("synced_writes", folder.parent), "SYNCED": str(folder)}
 
 
 def left_of(folder: Path, synced: Path, into: Path) -> None:
