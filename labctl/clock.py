@@ -84,6 +84,17 @@ class ManualClock:
         self._now_ns = max(self._now_ns, due_ns)
 
 
+def began(pid: int) -> str | None:
+    """When a process of this host began, as a text that is another for every process that ever has its id; None when
+    there is none.
+    """
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return f"{_boot_id()} {fields[19]}"
+
+
 def wall_ns(wall: str) -> int:
     """Nanoseconds since 1970-01-01 UTC of an anchor's wall time, exact to its microseconds. Raises ValueError."""
     since = datetime.fromisoformat(wall) - datetime(1970, 1, 1, tzinfo=UTC)

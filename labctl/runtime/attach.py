@@ -16,7 +16,7 @@ from typing import Any
 import zmq
 
 from labctl.bus import Message, decode, encode
-from labctl.clock import MILLISECOND, SECOND, Clock
+from labctl.clock import MILLISECOND, SECOND, Clock, began
 from labctl.errors import StateError
 from labctl.runtime.campaign_run import CONTACT, toml_of
 from labctl.runtime.cell_nodes import camera_names
@@ -42,6 +42,7 @@ class Attachment:
 
     def _join(self, found: Mapping[str, Any]) -> None:
         self.pid = int(found["pid"])
+        self._began = began(self.pid)
         self._sockets = found["sockets"]
         sockets = Path(found["sockets"])
         cell = toml_of(self.folder / "cell.toml")
@@ -136,7 +137,7 @@ class Attachment:
 
     def alive(self) -> bool:
         """Is the run process still there?"""
-        return _there(self.pid)
+        return _there(self.pid) and began(self.pid) == self._began
 
     def close(self) -> None:
         self._context.destroy(linger=200)
@@ -170,7 +171,9 @@ def _contact(folder: Path) -> Mapping[str, Any]:
         found = json.loads((folder / CONTACT).read_text("utf-8"))
     except (OSError, ValueError):
         raise StateError(f"no run of {name} is going; start one with: labctl run {name}") from None
-    if not _there(int(found["pid"])) or not Path(found["sockets"]).is_dir():
+    pid = int(found["pid"])
+    another = "began" in found and found["began"] != began(pid)  # which has the id of a run that was killed
+    if not _there(pid) or another or not Path(found["sockets"]).is_dir():
         raise StateError(f"the run of {name} has ended without a word; start it again with: labctl run {name}")
     return found
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from labctl.bus import Node
-from labctl.clock import SECOND, Clock, ManualClock, MonotonicClock
+from labctl.clock import SECOND, Clock, ManualClock, MonotonicClock, began
 from labctl.core.events import Kind
 from labctl.core.liveness import Presence
 from labctl.errors import MissingExtra, StateError
@@ -185,7 +185,8 @@ def _run_live(campaign: Campaign, say: Say, clock: Clock, *, attended: bool) -> 
 
     contact = campaign.folder / CONTACT
     try:
-        replace_file(contact, json.dumps({"pid": os.getpid(), "sockets": str(sockets)}).encode())
+        said = {"pid": os.getpid(), "began": began(os.getpid()), "sockets": str(sockets)}
+        replace_file(contact, json.dumps(said).encode())
         if attended:
             say(f"waiting for a console: labctl console {campaign.folder.name}")
         host.run(each)

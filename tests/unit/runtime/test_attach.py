@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from labctl.clock import began
 from labctl.errors import StateError
-from labctl.runtime.attach import Attachment
+from labctl.runtime.attach import Attachment, is_running
 from labctl.runtime.transport import Mailroom
 
 
@@ -51,3 +54,20 @@ def test_a_run_that_reads_no_commands_does_not_hold_up_its_console(console: Atta
     with pytest.raises(StateError, match="takes no more commands"):
         for _ in range(3000):
             console.command("look", who="ann", role="operator")
+
+
+@pytest.mark.parametrize(("began_at", "going"), [("now", True), ("an earlier boot 4711", False), (None, True)])
+def test_a_process_that_has_the_id_of_a_killed_run_is_not_that_run(
+    tmp_path: Path, sockets: Path, began_at: str | None, going: bool
+) -> None:
+    """None: of a run that did not write down when it began."""
+    told = {} if began_at is None else {"began": began(os.getpid()) if began_at == "now" else began_at}
+    (tmp_path / "run.json").write_text(json.dumps({"pid": os.getpid(), "sockets": str(sockets), **told}))
+    assert is_running(tmp_path) == going
+
+
+def test_a_process_keeps_the_time_it_began_at_and_one_that_is_gone_has_none() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert began(child.pid) == began(child.pid) != began(os.getpid())
+    child.communicate(b"\n")
+    assert began(child.pid) is None
