@@ -1,5 +1,5 @@
 """One campaign on each emulated controller, in real time, in which everything happens: somebody stops the robot, a
-person takes it over, a process is killed. The campaign goes on, and its record says what was.
+person takes it over, a process is killed, another stands still. The campaign goes on, and its record says what was.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from signal import SIGKILL
+from signal import SIGCONT, SIGKILL, SIGSTOP
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from support.robots.virtual_hand import CLUTCH, Fingers
 from support.runs.campaigns import ROOT, make_campaign, policy
 from support.runs.live_campaign import CLOCK, children, of_kind, running, wait_for
 
-from labctl.clock import SECOND
+from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import Kind
 from labctl.runtime.attach import Attachment
 from labctl.store.traces import TraceStore
@@ -27,6 +27,7 @@ HAND = "support.robots.virtual_hand:build"
 pytestmark = [pytest.mark.real_time, pytest.mark.busy]
 
 HELD_NS = SECOND
+HALTED_NS = 600 * MILLISECOND  # twice the lease
 AT_REST_S = 2.0  # of robot time: the lease, the stale target or the robot's own watch, and the braking
 
 
@@ -55,7 +56,7 @@ def rest_after_s(folder: Path, episode: str | None, from_ns: int) -> float:
     return float(state["device_s"][turning[-1]] - state["device_s"][min(np.searchsorted(t_ns, from_ns), len(t_ns) - 1)])
 
 
-def test_a_stop_a_take_over_and_a_killed_process_cost_one_episode_each_and_are_told(
+def test_a_stop_a_take_over_a_killed_and_a_halted_process_cost_one_episode_each_and_are_told(
     emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests") + os.pathsep + os.environ.get("PYTHONPATH", ""))
@@ -106,14 +107,23 @@ def test_a_stop_a_take_over_and_a_killed_process_cost_one_episode_each_and_are_t
         os.kill(children(run.pid)["controller"], SIGKILL)
         next_end()
         next_go()
+        emulator.until_moving()
+        os.kill(run.pid, SIGSTOP)
+        halted_ns = CLOCK.now_ns()
+        CLOCK.sleep_until(halted_ns + HALTED_NS)
+        os.kill(run.pid, SIGCONT)
+        next_end()
         run.terminate()
         run.wait(timeout=30)
 
     log = (tmp_path / "run.log").read_text()
-    assert [end.body["reason"] for end in ended] == ["safety_stop", "budget", "controller_lost"], log
-    assert [end.episode for end in ended] == [go.episode for go in went[:3]], "one episode each"
+    assert [end.body["reason"] for end in ended] == ["safety_stop", "budget", "controller_lost", "lease_lapsed"], log
+    assert [end.episode for end in ended] == [go.episode for go in went], "one episode each"
     assert rest_after_s(folder, ended[0].episode, stopped_ns) < AT_REST_S
     assert rest_after_s(folder, ended[2].episode, killed_ns) < AT_REST_S
+    assert rest_after_s(folder, ended[3].episode, halted_ns) < AT_REST_S
+    raised = [hold.body["code"] for hold in of_kind(folder, Kind.HOLD_RAISED)]
+    assert "operator_stop" in raised and raised[-1] == "lease_lapsed", "a person looks before it moves again"
     (begun,), (over,) = (of_kind(folder, kind) for kind in (Kind.INTERVENTION_BEGAN, Kind.INTERVENTION_ENDED))
     assert begun.episode == went[1].episode
     assert (begun.body["kind"], begun.body["by"], over.body["kind"]) == ("take_over", "device", "take_over")
