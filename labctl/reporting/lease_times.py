@@ -28,11 +28,10 @@ def lease_lines(store: TraceStore, episodes: Mapping[str, str], arms: Sequence[s
 
 
 def _line(renewals: np.ndarray) -> str:
-    """renewals (n, 2): seconds since the one before, seconds that were left."""
+    """renewals (n, 2): seconds since the one before, seconds that were left. (At the end of a budget none are left: no
+    lease goes beyond it. So only the first is summed up.)
+    """
     if not len(renewals):
         return "never renewed"
-    apart, left = renewals.T
-    return (
-        f"renewed {len(renewals)} times, {np.median(apart):.2f} s apart in the median and {apart.max():.2f} s at most, "
-        f"with {left.min():.2f} s left at the least"
-    )
+    apart = renewals[:, 0]
+    return f"{len(renewals)} renewals, {np.median(apart):.2f} s apart in the median and {apart.max():.2f} s at most"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -106,6 +107,16 @@ def test_stress_measures_stand_in_page_json_and_csv(report: Path) -> None:
     assert len(rows) == len(lab["episodes"]) and {row["arm"] for row in rows} == set(arms)
     text = (report / "report.md").read_text()
     assert "## Stress measures" in text and "standing still" in text
+
+
+def test_how_late_the_lease_was_renewed_stands_in_the_provenance_by_arm(report: Path) -> None:
+    """In simulated time no renewal is late: three per second of a lease of 1 s."""
+    lines = json.loads((report / "report.json").read_text())["lab"]["provenance"]["motion lease"]
+    assert sorted(lines) == sorted(f"{arm['name']}:" for arm in ARMS)
+    for line in lines.values():
+        found = re.fullmatch(r"(\d+) renewals, ([\d.]+) s apart in the median and ([\d.]+) s at most", line)
+        assert found and int(found[1]) > 0 and float(found[3]) <= 0.4
+    assert "motion lease" in (report / "report.md").read_text()
 
 
 def test_the_reference_is_told_person_by_person_and_practice_apart(report: Path) -> None:
