@@ -101,6 +101,13 @@ def wall_ns(wall: str) -> int:
     return (since.days * 86_400 + since.seconds) * SECOND + since.microseconds * 1000
 
 
+def on_boot_of(known: Anchor, at: Anchor) -> int:
+    """When `at` was on the monotonic clock that `known` was read from: between two boots, by the wall clock."""
+    if at.boot == known.boot:
+        return at.mono_ns
+    return known.mono_ns + wall_ns(at.wall) - wall_ns(known.wall)
+
+
 def cpu_ns() -> int:
     """Process CPU time, for benchmarks and the doctor."""
     return time.process_time_ns()

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from labctl.clock import MILLISECOND, SECOND
+from labctl.clock import MILLISECOND, SECOND, Anchor, on_boot_of
 from labctl.core.event_bodies import GapBody
 from labctl.core.events import Event, Kind, Touch
 from labctl.core.interventions import Intervention
@@ -59,7 +59,8 @@ class Mark:
 def attempt(events: Sequence[Event], episode: str) -> list[Event]:
     """The events of one episode, those that staged it, and the holds and faults that came up meanwhile, in order.
 
-    Empty for an episode that the journal does not know.
+    What was written on another boot than the reveal has the time of that boot's clock that its wall time names. Empty
+    for an episode that the journal does not know.
     """
     own = [event for event in events if event.episode == episode]
     if not own:
@@ -70,7 +71,13 @@ def attempt(events: Sequence[Event], episode: str) -> list[Event]:
     around = [*(_restaged(event) for event in staged), *committed, *own]
     first, last = min(event.seq for event in around), max(event.seq for event in own)
     around += [event for event in events if event.kind in HOLDS and first < event.seq < last]
-    return sorted(around, key=lambda event: event.seq)
+    known = _anchor(own[0])
+    told = [replace(event, at_ns=on_boot_of(known, _anchor(event))) for event in around]
+    return sorted(told, key=lambda event: event.seq)
+
+
+def _anchor(event: Event) -> Anchor:
+    return Anchor(event.at_ns, event.wall, event.boot)
 
 
 def _last(events: Sequence[Event], kinds: tuple[Kind, ...]) -> list[Event]:

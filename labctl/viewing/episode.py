@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from labctl.clock import SECOND
+from labctl.clock import SECOND, on_boot_of
 from labctl.core import timeline
 from labctl.core.events import Event
 from labctl.core.outcome import Outcome
@@ -153,7 +153,8 @@ def _moments(episode: Episode, start_ns: int) -> dict[str, float]:
     """When the scene was staged and committed and the episode scored, seconds since go."""
     committed = episode.scene.at if episode.scene else None
     moments = {"staging_s": episode.staged, "committed_s": committed, "scored_s": episode.scored}
-    return {name: round((at.mono_ns - start_ns) / SECOND, 3) for name, at in moments.items() if at is not None}
+    then = {name: on_boot_of(episode.revealed, at) for name, at in moments.items() if at is not None}
+    return {name: round((at_ns - start_ns) / SECOND, 3) for name, at_ns in then.items()}
 
 
 def _lanes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,16 @@ def test_an_attempt_is_its_own_events_its_staging_and_the_holds_meanwhile():
     assert [e.seq for e in TOLD] == [4, 5, *range(6, 17)]
     assert timeline.attempt(STORY, "e-1")[0].seq == 1
     assert timeline.attempt(STORY, "e-unknown") == []
+
+
+def test_what_was_written_after_a_reboot_comes_after_what_was_written_before_it():
+    """The clock of the next boot begins near zero: an episode that was scored then was scored before it was staged."""
+    wall = "2026-01-01T00:10:00+00:00"  # ten minutes after the rest
+    scored = replace(STORY[15], at_ns=3 * SECOND, boot="next boot", wall=wall)
+    told = timeline.attempt([*STORY[:15], scored], EPISODE)
+    assert told[:-1] == TOLD[:-1]
+    assert told[-1].at_ns == 8 * SECOND + 600 * SECOND
+    assert timeline.phase_lane(told)[-1].label == "scored"
 
 
 def test_phases_begin_when_they_did_and_a_void_stages_the_scene_again():
