@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import tracemalloc
 import zlib
 from pathlib import Path
 
@@ -179,3 +180,17 @@ def test_a_chunk_replaced_together_with_its_digest_is_still_named(store, url):
     other.values = other.values * 2
     store.write("e-1", [other])
     assert [p.what for p in store.check("e-1", sealed)] == ["changed trace chunk"]
+
+
+def test_a_chunk_unpacks_to_no_more_than_it_announces_and_announces_no_more_than_there_can_be():
+    zeros = zlib.compress(bytes(1 << 26), 9)
+    tracemalloc.start()
+    try:
+        with pytest.raises(BrokenRecord, match="does not fit its header"):
+            decode_chunk(b'{"v":1,"n":5,"k":3,"dtype":"<f8"}\n' + zeros)
+        for n in (1 << 40, -1):
+            with pytest.raises(BrokenRecord, match="its header announces"):
+                decode_chunk(f'{{"v":1,"n":{n},"k":3,"dtype":"<f8"}}\n'.encode() + zeros)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
