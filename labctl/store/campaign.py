@@ -39,6 +39,7 @@ from labctl.store.opened_body import opened_body
 from labctl.store.scene_references import check_given, given_body, given_pictures, keep_given
 from labctl.store.traces import TraceStore
 
+PRIVATE = 0o700
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -259,6 +260,7 @@ def _in_one_step(campaigns: Path, name: str) -> Iterator[Path]:
     with file_errors(str(campaigns)):
         shutil.rmtree(workshop, ignore_errors=True)  # what a killed `open` may have left
         building.mkdir(parents=True)
+        building.chmod(PRIVATE)  # before unblinding its traces tell arms apart: answer times alone do
         try:
             yield building
             building.rename(campaigns / name)

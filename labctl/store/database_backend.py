@@ -5,6 +5,7 @@ May not: know what an event or a chunk means. No other module holds SQL that onl
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from labctl.errors import StorageError
 from labctl.store.atomic_files import file_errors, sync_file, sync_folder
 
 BUSY_S = 2.0
+OWNER_ONLY = 0o600
 NOT_NEXT = "append-only: not the next entry of the chain"
 Mode = Literal["create", "write", "read"]
 Synchronous = Literal["FULL", "NORMAL", "OFF"]
@@ -61,6 +63,9 @@ def connect(url: str, *, mode: Mode, synchronous: Synchronous) -> Engine:
         if mode == "read":
             event.listen(engine, "begin", _begin_read_only)
         return engine
+    if mode == "create" and not path.exists():
+        with file_errors(str(path)):
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, OWNER_ONLY))  # SQLite gives its log the same permissions
     if mode != "create" and not path.is_file():
         raise StorageError(f"{path}: no such database; is this the folder of a campaign?")
     engine = create_engine(

@@ -21,6 +21,7 @@ from labctl.store.atomic_files import append_line, file_errors, replace_file, wh
 
 FOLDER = "seal"
 SCHEDULE, PROTOCOL, OPENINGS = "schedule.json", "protocol.toml", "openings.jsonl"
+TRACES = "traces.db"  # of the campaign, beside the seal
 CARDS = "cards.json"  # there only when the protocol names policy cards
 _PRIVATE = 0o600
 _SEALING = frozenset({Kind.ARM_REVEALED, Kind.EPISODE_STARTED, Kind.RECORDING_SEALED})
@@ -84,10 +85,14 @@ class Ledger:
 
     @property
     def loose_permissions(self) -> bool:
-        """Whether others than the owner may read the seal: a reason to warn, as blinding then rests on trust."""
+        """Whether others than the owner may read the seal, or what was recorded, whose times tell arms apart: a reason
+        to warn, as blinding then rests on trust.
+        """
         paths = [self._seal, *(self._seal / name for name in (SCHEDULE, PROTOCOL, OPENINGS))]
         with file_errors(str(self._seal)):
-            return any(stat.S_IMODE(path.stat().st_mode) & 0o077 for path in paths)
+            recorded = self._seal.with_name(TRACES)
+            open_to_others = recorded.is_file() and _others_may(recorded) and _others_may(self._seal.parent)
+            return open_to_others or any(_others_may(path) for path in paths)
 
     def protocol_text(self) -> str:
         """The protocol as it was frozen; it names arms and endpoints, so it stays in the seal."""
@@ -215,3 +220,8 @@ def _links(event: Event) -> list[Mapping[str, Any]]:
     """The links of a CampaignOpened that hold a sealed value."""
     found = (event.body.get("links") or []) if event.kind == Kind.CAMPAIGN_OPENED else []
     return [link for link in found if "sealed" in link]
+
+
+def _others_may(path: Path) -> bool:
+    """Whether anybody but the owner has any permission there."""
+    return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)

@@ -165,7 +165,9 @@ def _check_files(folder: Path, opened: Mapping[str, Any], found: _Found) -> None
     def protocol() -> None:
         ledger = Ledger.open(folder)
         if ledger.loose_permissions:
-            found.notes.append("others than its owner may read the seal: blinding rests on trust here")
+            found.notes.append(
+                "others than its owner may read the seal or the traces: blinding rests on trust here (chmod 700)"
+            )
         compare("protocol.toml", lambda: ledger.protocol_text().encode())
         if digest(ledger.cards()) != opened.get("protocol", {}).get("cards_sha256", digest({})):
             what = "they are not the ones the campaign was opened with"

@@ -25,9 +25,10 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path]:
     kept = KEPT / request.param
     shutil.copytree(kept / "lab", tmp_path / "lab")
     folder = tmp_path / "lab" / "campaigns" / "old"
-    for path in (folder / "seal").iterdir():  # git keeps no such modes, and `verify` notes a seal that others may read
+    for path in (folder / "seal").iterdir():  # git keeps no such modes, and `verify` notes what others may read
         path.chmod(0o600)
     (folder / "seal").chmod(0o700)
+    folder.chmod(0o700)
     return folder, kept / "expected"
 
 
