@@ -21,6 +21,7 @@ from labctl.errors import StateError
 from labctl.reporting.answer_times import answer_times
 from labctl.reporting.clip_cutting import clips
 from labctl.reporting.facts import facts, refuse_mixed
+from labctl.reporting.file_drawer import drawer_facts
 from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.lease_times import lease_lines
 from labctl.reporting.measures import touched_by_arm, traces_of, watched
@@ -67,6 +68,7 @@ def report_campaign(
         lab = _lab(campaign, protocol, record, out, missing)
         names = [arm.name for arm in protocol.arm]
         lab["labels"] = stream
+        lab["provenance"] |= drawer_facts(folder.resolve().parent.parent, record)
         links = opened_links(campaign.opened, unblinding)
         lab["notes"] = [link_note(link, folder.name) for link in links]
         if pairing is not None:

@@ -36,6 +36,7 @@ from labctl.store.ledger import Ledger, check_commitment
 from labctl.store.linking import Linked, links_of, sealed_links
 from labctl.store.locks import campaign_lock
 from labctl.store.opened_body import opened_body
+from labctl.store.opened_list import add_opened
 from labctl.store.scene_references import check_given, given_body, given_pictures, keep_given
 from labctl.store.traces import TraceStore
 
@@ -222,6 +223,8 @@ def open_campaign(
         finally:
             journal.close()
         append_head(folder, event.seq, event.hash, anchor.wall)
+        about = {"protocol": plan.protocol.protocol.name, "protocol_sha256": body["protocol"]["sha256"]}
+        add_opened(lab, MonotonicClock(), campaign=name, commitment=commitment, wall=anchor.wall, **about)
     return Opened(campaigns / name, name, commitment, links)
 
 

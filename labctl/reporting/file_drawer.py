@@ -1,0 +1,69 @@
+"""Which campaigns of the same protocol this lab opened, those that were given up or thrown away among them: a result
+means less the more often it was tried.
+
+May not: open a seal. Which policies another campaign had is known once that one is unblinded, and not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from labctl.core.record import Record
+from labctl.core.record_fold import record_of
+from labctl.errors import LabctlError
+from labctl.store.campaign import Campaign
+from labctl.store.opened_list import OpenedOnce, opened_in
+
+THIS = "this report's"
+
+
+def drawer(lab: Path, record: Record) -> dict[str, str]:
+    """Name and commitment of a campaign -> what became of it, in the order of opening: of the same protocol, or
+    unblinded and with an arm in common. {} where the lab keeps no list; one line where the list does not hold.
+    """
+    try:
+        entries = opened_in(lab)
+    except LabctlError as error:
+        return {"": str(error)}
+    opened, arms = record.state.opened, set(record.arms.values())
+    lines, sealed = {}, 0
+    for entry in entries:
+        name = f"{entry.campaign} ({entry.commitment[:8]}):"
+        if entry.commitment == opened["commitment"]:
+            lines[name] = THIS
+            continue
+        became, theirs = _became(lab, entry)
+        shared = sorted(arms & theirs)
+        if entry.protocol == opened["protocol"]["name"] or entry.protocol_sha256 == opened["protocol"]["sha256"]:
+            lines[name] = became
+        elif shared:
+            lines[name] = f"{became}, protocol {entry.protocol}, with {', '.join(shared)}"
+        elif not theirs:
+            sealed += 1
+    if sealed:
+        lines[f"{sealed} of other protocols:"] = "not unblinded, or gone: which policies they had is not known"
+    return lines
+
+
+def _became(lab: Path, entry: OpenedOnce) -> tuple[str, set[str]]:
+    """What became of a campaign of the list, in words, and its arms once they are known."""
+    folder, when = lab / "campaigns" / entry.campaign, entry.wall[:10]
+    if not (folder / "journal.db").is_file():
+        return f"opened {when}, its folder is gone", set()
+    try:
+        with Campaign.open(folder) as campaign:
+            record = record_of(campaign.events())
+    except LabctlError:
+        return f"opened {when}, cannot be read", set()
+    if record.state.opened["commitment"] != entry.commitment:
+        return f"opened {when}, its folder holds another campaign now", set()
+    scored = sum(trial.outcome is not None for trial in record.state.trials.values())
+    arms = set(record.arms.values()) if record.unblinding is not None else set()
+    return f"opened {when}, {record.state.phase}, {scored} of {len(record.state.trials)} trials scored", arms
+
+
+def drawer_facts(lab: Path, record: Record) -> Mapping[str, Mapping[str, str]]:
+    """The row of the report's provenance; {} where there is nothing to list."""
+    lines = drawer(lab, record)
+    return {"opened by this lab": lines} if lines else {}
