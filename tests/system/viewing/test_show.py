@@ -125,7 +125,7 @@ def test_two_episodes_stand_side_by_side(unblinded: Opened, tmp_path: Path, caps
     names = went(unblinded.folder)
     two = tmp_path / "two.rrd"
     assert call(["show", *names, "--lab", lab_of(unblinded), "--save", str(two)]) == 0
-    assert "12 streams, 4 videos" in capsys.readouterr().out
+    assert "14 streams, 4 videos" in capsys.readouterr().out
     told = words_of(two)
     for side in "ab":
         assert all(f"/{side}/{thing}" in told for thing in ("world/tcp/wrist", "joints/q", "lanes/1_phase"))
