@@ -5,10 +5,11 @@ May not: open files, or score anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from labctl.bus import Body
 from labctl.core.events import EndReason
 from labctl.errors import InputError
 
@@ -72,6 +73,25 @@ class Outcome:
         if not self.wrong_end:
             del found["wrong_end"]  # as it was before an end could be disputed
         return found
+
+
+def judged(typed: Body, *, ended: str, items: int, stages: Sequence[str], failure_tags: Sequence[str]) -> Outcome:
+    """The outcome that a person typed, at whichever door: as `outcome_from`, and of this campaign: of so many items
+    staged, with a stage and tags of its protocol. ended: why the motion ended, as journalled.
+
+    Raises InputError with what is allowed.
+    """
+    outcome = outcome_from({**typed, "end_reason": ended})
+    if outcome.items_staged != items:
+        raise InputError(
+            f"items_staged is {outcome.items_staged}; each episode of this campaign has {items}: an item that was not "
+            "there counts as lost or remaining, or the episode is void"
+        )
+    stage = [] if outcome.stage_reached is None else [("stage", outcome.stage_reached, stages)]
+    for what, name, known in [*stage, *(("tag", tag, failure_tags) for tag in outcome.tags)]:
+        if name not in known:
+            raise InputError(f"{what} {name!r} is not in the protocol; there: {', '.join(known) or 'none'}")
+    return outcome
 
 
 def outcome_from(body: Mapping[str, Any]) -> Outcome:

@@ -15,7 +15,6 @@ from labctl.core.commands import command_from
 from labctl.core.events import EndReason, Kind, Touch
 from labctl.core.interlock import Hold, overridable
 from labctl.core.liveness import Presence
-from labctl.core.outcome import outcome_from
 from labctl.core.rollout import typed
 from labctl.core.session import Role
 from labctl.core.trial import State, Trial, Verb, allowed
@@ -230,8 +229,11 @@ class Orders(RecordedOrders):
         rollout, reason = self._conductor.rollout, args.reason
         if reason not in (EndReason.OPERATOR, EndReason.FUTILITY):
             raise InputError(f"an operator ends an episode as 'operator' or 'futility', not {reason!r}")
-        if reason == EndReason.FUTILITY and self._desk.opened["early_end"] == "forbidden":
-            raise StateError("the protocol forbids ending an episode for lack of progress")
+        if self._desk.opened.get("early_end") == "forbidden":
+            raise StateError(
+                "the protocol forbids ending an episode early: it goes on to its budget; stop the robot (SPACE) where "
+                "something is in danger, or void the episode afterwards for a reason of the protocol"
+            )
         if rollout is None or not rollout.moving:
             raise StateError("no episode is running")
         self._conductor.end(reason, given.now_ns, given.now_ns, given.step)
@@ -255,7 +257,7 @@ class Orders(RecordedOrders):
 
     def _score(self, trial: Trial, args: commands.Score, given: Given) -> None:
         counted = args.model_dump(exclude_unset=True)
-        outcome = self.checked(outcome_from({**counted, "end_reason": str(trial.ended)}))
+        outcome = self.judged(trial, counted)
         self._desk.log(
             Kind.OUTCOME_RECORDED, {"outcome": outcome.body()}, trial=trial.id, episode=trial.episode, **given.by
         )

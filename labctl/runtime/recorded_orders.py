@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from labctl.bus import Message, Step
+from labctl.bus import Body, Message, Step
 from labctl.core import commands
 from labctl.core.commands import Command
 from labctl.core.events import Kind
-from labctl.core.outcome import Outcome, outcome_from
+from labctl.core.outcome import Outcome, judged
 from labctl.core.practised import practice_from
 from labctl.core.reviewed import checked
 from labctl.core.session import missing_checks, session_from
 from labctl.core.trial import AFTER_BLOCK, AFTER_TRIAL, Trial, Verb, allowed
 from labctl.errors import InputError, StateError
 from labctl.runtime.campaign_writer import Desk
+from labctl.store.campaign import Campaign
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +99,20 @@ class RecordedOrders:
             )
         why = words("why", args.why)
         new = args.model_dump(exclude_unset=True, exclude={"trial", "why"})
-        outcome = self.checked(outcome_from({**new, "end_reason": str(trial.ended)}))
+        outcome = self.judged(trial, new)
         change = {"old": trial.outcome.body(), "new": outcome.body(), "why": why}
         self._desk.log(Kind.OUTCOME_CORRECTED, change, **about)
 
-    def checked(self, outcome: Outcome) -> Outcome:
-        """The outcome, if its stage and tags are the protocol's."""
-        rules = self._desk.campaign.protocol.trial
-        given = [("stage", stage, rules.stages) for stage in [outcome.stage_reached] if stage is not None]
-        for what, name, known in [*given, *(("tag", tag, rules.failure_tags) for tag in outcome.tags)]:
-            if name not in known:
-                raise InputError(f"{what} {name!r} is not in the protocol; there: {', '.join(known) or 'none'}")
-        return outcome
+    def judged(self, trial: Trial, typed: Body) -> Outcome:
+        """The outcome that a person gave this trial, if it can be one of this campaign."""
+        return outcome_of_a_person(self._desk.campaign, trial, typed)
+
+
+def outcome_of_a_person(campaign: Campaign, trial: Trial, typed: Body) -> Outcome:
+    """`outcome.judged` by a campaign's protocol: the one check of every door by which an outcome comes in."""
+    rules = campaign.protocol.trial
+    words = {"stages": rules.stages, "failure_tags": rules.failure_tags}
+    return judged(typed, ended=str(trial.ended), items=campaign.opened["items_staged"], **words)
 
 
 def words(name: str, text: str) -> str:

@@ -11,10 +11,10 @@ from typing import Any
 
 from labctl.clock import SECOND, Anchor, MonotonicClock
 from labctl.core.events import Kind
-from labctl.core.outcome import outcome_from
 from labctl.core.reviewed import checked, queue
 from labctl.errors import StateError
 from labctl.runtime.attach import Attachment
+from labctl.runtime.recorded_orders import outcome_of_a_person
 from labctl.store.campaign import writing
 
 PATIENCE_NS = 5 * SECOND
@@ -49,7 +49,7 @@ def correct(
         about = campaign.state.trials[trial]
         if about.outcome is None:
             raise StateError(f"trial {trial} is {about.state}; only a scored one is corrected")
-        new = outcome_from({**outcome, "end_reason": str(about.ended)})
+        new = outcome_of_a_person(campaign, about, outcome)
         body = {"old": about.outcome.body(), "new": new.body(), "why": why}
         campaign.log(Kind.OUTCOME_CORRECTED, body, anchor=now, who=who, trial=trial, episode=about.episode)
 

@@ -305,6 +305,8 @@ def offers(action: str, state: State | None, who: str, *, read_only: bool, may_u
     match action:
         case "end" | "futility" | "void" | "release" | "skip":
             needs = "end" if action == "futility" else action
+            if needs == "end" and state is not None and state["rules"]["early_end"] == "forbidden":
+                return False
             return state is not None and not read_only and bool(role_for(state, who, needs))
         case "override":
             return not read_only and may_override(state, who) is not None
