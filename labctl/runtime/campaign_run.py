@@ -33,6 +33,7 @@ from labctl.store.campaign import Campaign
 from labctl.store.locks import Lock, campaign_lock, cell_lock
 from labctl.store.scene_references import rules, scores_available
 from labctl.store.traces import TraceStore
+from labctl.store.verify import refuse_unless_as_opened
 
 Say = Callable[[str], None]
 WHO = "labctl-run"
@@ -56,7 +57,8 @@ def run_campaign(
     attended: people stage and score at a console, whoever the cell names for runs without them.
     wrap: puts a fault around a node (manual clock only; tests).
 
-    Raises StateError when the campaign is not open or the cell needs a person, StorageError when another run holds it.
+    Raises StateError when the campaign is not open, another run holds it or the cell needs a person, BrokenRecord when
+    what was sealed at opening is not what is there.
     """
     clock = MonotonicClock()
     with ExitStack() as stack:
@@ -67,6 +69,7 @@ def run_campaign(
             raise StateError(
                 f"campaign {campaign.opened['campaign']} is {campaign.state.phase}; only an open one has trials to run"
             )
+        refuse_unless_as_opened(campaign.folder, campaign.events())
         stack.enter_context(cell_lock(folder, campaign.cell.cell.name, verb="run", clock=clock))
         simulated = campaign.cell.cell.clock == "manual" if manual is None else manual
         if simulated and campaign.cell.cell.kind != "sim":

@@ -102,6 +102,18 @@ def verify_campaign(folder: Path, head: str | None = None) -> Verification:
     return Verification(found.problems, found.notes, last, counts)
 
 
+def refuse_unless_as_opened(folder: Path, events: Sequence[Event]) -> None:
+    """What a run goes by is what the campaign was opened with: cell, fixture, protocol, cards and the sealed schedule.
+
+    Raises BrokenRecord naming the first that is not.
+    """
+    found = _Found()
+    _check_files(folder, events[0].body, found)
+    _check_seal(folder, events, found)
+    if found.problems:
+        raise BrokenRecord(f"{found.problems[0]}; no trial is run by it; see: labctl verify {folder.name}")
+
+
 def read_events_or_refuse(folder: Path) -> list[Event]:
     """The events of a campaign whose whole record holds, for a report. Raises BrokenRecord naming the first problem."""
     return read_all_but(folder, ())[0]
