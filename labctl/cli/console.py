@@ -120,12 +120,19 @@ def open_console(folder: Path, who: str, *, read_only: bool = False) -> None:
 
 def run_with_console(folder: Path, who: str) -> None:
     """Start a run of a campaign in a process of its own and open a console on it. Leaving the console leaves the run,
-    unless the person says otherwise.
+    unless the person says otherwise. With nothing left to run it says so.
     """
     from labctl.clock import SECOND, MonotonicClock
     from labctl.errors import StateError
     from labctl.runtime.attach import wait_for_run
+    from labctl.runtime.campaign_run import nothing_left
+    from labctl.store.campaign import Campaign
 
+    with Campaign.open(folder) as campaign:
+        over = nothing_left(campaign)
+    if over:
+        click.echo(over)
+        return
     log = folder / "logs" / "run.log"
     log.parent.mkdir(exist_ok=True)
     command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()"]

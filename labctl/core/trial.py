@@ -5,6 +5,7 @@ May not: write events, read a clock, ask devices, or learn an arm. The order of 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -32,6 +33,7 @@ __all__ = [
     "fold",
     "next_trial",
     "standing",
+    "tally",
 ]
 
 
@@ -132,6 +134,16 @@ def advance(state: CampaignState, event: Event) -> CampaignState:
 def next_trial(state: CampaignState) -> Trial | None:
     """The first trial in order that is neither scored nor given up; None when there is none left."""
     return state.trials[state.order[state.finished]] if state.finished < len(state.order) else None
+
+
+def tally(state: CampaignState) -> str:
+    """How many trials are scored and not run, and what is neither yet, in words."""
+    found = Counter(trial.state for trial in state.trials.values())
+    scoring, finished = found[State.SCORING], sum(found[done] for done in FINISHED)
+    left = len(state.trials) - finished - scoring
+    parts = [f"{found[State.SCORED]} scored", f"{found[State.NOT_RUN]} not run"]
+    parts += [f"{scoring} to be scored"] if scoring else []
+    return ", ".join([*parts, f"{left} left"] if left else parts)
 
 
 def allowed(state: CampaignState, trial: Trial, holds: Sequence[Hold], role: Role) -> tuple[Verb, ...]:

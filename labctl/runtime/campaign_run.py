@@ -19,6 +19,7 @@ from labctl.bus import Node
 from labctl.clock import SECOND, Clock, ManualClock, MonotonicClock, began
 from labctl.core.events import Kind
 from labctl.core.liveness import Presence
+from labctl.core.trial import next_trial, tally
 from labctl.errors import MissingExtra, StateError
 from labctl.runtime.campaign_writer import Desk
 from labctl.runtime.cell_nodes import build_node, camera_names, chunk_ns, node_names
@@ -65,10 +66,10 @@ def run_campaign(
         stack.enter_context(campaign_lock(folder, verb="run", clock=clock))
         _wait_for_orphans(folder, clock)
         campaign = stack.enter_context(Campaign.open(folder, writer=True))
-        if campaign.state.phase != "open":
-            raise StateError(
-                f"campaign {campaign.opened['campaign']} is {campaign.state.phase}; only an open one has trials to run"
-            )
+        over = nothing_left(campaign)
+        if over:
+            say(over)
+            return
         refuse_unless_as_opened(campaign.folder, campaign.events())
         stack.enter_context(cell_lock(folder, campaign.cell.cell.name, verb="run", clock=clock))
         simulated = campaign.cell.cell.clock == "manual" if manual is None else manual
@@ -84,6 +85,19 @@ def run_campaign(
             _run_manual(campaign, say, wrap)
         else:
             _run_live(campaign, say, clock, attended=attended)
+
+
+def nothing_left(campaign: Campaign) -> str:
+    """What to say of a campaign without a trial to run or a session to close; "" while it has one.
+
+    Raises StateError when it is not open.
+    """
+    name, state = campaign.folder.name, campaign.state
+    if state.phase != "open":
+        raise StateError(f"campaign {name} is {state.phase}; only an open one has trials to run")
+    if next_trial(state) is not None or state.session is not None:
+        return ""
+    return f"no trial of {name} is left to run: {tally(state)}; next: labctl close {name}"
 
 
 def _check_scores(campaign: Campaign, say: Say) -> None:

@@ -1,0 +1,67 @@
+"""A campaign without a trial left: `run` says so and is done, whatever way it is asked."""
+
+from __future__ import annotations
+
+import pytest
+from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
+
+from labctl.cli import call
+from labctl.clock import SECOND, ManualClock
+from labctl.core.events import Kind
+from labctl.core.trial import fold
+from labctl.runtime.campaign_run import run_campaign
+from labctl.runtime.simulated_host import LoopHost
+from labctl.store.campaign import Campaign
+
+ARMS = [HUMAN, policy("policy-a", skill="swift")]
+
+
+@pytest.fixture
+def finished(tmp_path):
+    """A campaign in simulated time, every trial of which is scored, its session closed."""
+    folder = make_campaign(tmp_path, ARMS, items=1, budget=2.0, arming=1.0).folder
+    run_campaign(folder, lambda line: None, manual=True)
+    return folder
+
+
+@pytest.fixture
+def no_turn(monkeypatch):
+    """Nothing turns and nobody is started: it would go on for ever."""
+
+    def refuse(*_, **__):
+        raise AssertionError("a run was started")
+
+    monkeypatch.setattr(LoopHost, "run", refuse)
+    monkeypatch.setattr("subprocess.Popen", refuse)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [["--headless", "--simulated-time"], ["--headless", "--real-time"], ["--headless", "--attended"], []],
+    ids=["simulated", "headless", "attended", "on a terminal"],
+)
+def test_it_is_said_at_once_nothing_is_written_and_that_is_no_failure(finished, no_turn, capsys, asked):
+    before = events_of(finished)
+    assert call(["run", str(finished), *asked]) == 0
+    told = capsys.readouterr().out
+    assert "no trial of trial-run is left to run: 2 scored, 0 not run" in told and "labctl close trial-run" in told
+    assert events_of(finished) == before
+
+
+def test_a_trial_that_was_given_up_counts_as_not_run(tmp_path, no_turn, capsys):
+    folder = make_campaign(tmp_path, ARMS).folder
+    with Campaign.open(folder, writer=True) as campaign:
+        for trial in campaign.state.order:
+            anchor = ManualClock(SECOND).anchor()
+            campaign.log(Kind.TRIAL_SKIPPED, {"reason": "max_voids"}, anchor=anchor, who="ann", trial=trial)
+    assert call(["run", str(folder), "--headless"]) == 0
+    assert "0 scored, 2 not run" in capsys.readouterr().out
+
+
+def test_a_session_that_was_left_open_is_closed_before_the_run_ends(finished):
+    with Campaign.open(finished, writer=True) as campaign:
+        people = [{"id": "ann", "roles": ["operator"]}]
+        anchor = ManualClock(events_of(finished)[-1].at_ns + SECOND).anchor()
+        campaign.log(Kind.SESSION_OPENED, {"session": "s-x", "people": people}, anchor=anchor, who="ann")
+    run_campaign(finished, lambda line: None, manual=True)
+    assert fold(events_of(finished)).session is None
