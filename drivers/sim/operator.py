@@ -32,7 +32,9 @@ class SimulatedOperator:
             return self._command("session", people=people, checks=checks)
         waiting = [hold["code"] for hold in state["holds"] if hold["needs_person"]]
         if waiting:
-            said = {"why": "simulated operator", "contact": False} if "stop" in waiting[0] else {}
+            why = {"why": "simulated operator"}
+            by_hand, stop = "operator_stop" in waiting[0], "stop" in waiting[0]
+            said = {**why, "cause": "danger"} if by_hand else {**why, "contact": False} if stop else {}
             return self._command("acknowledge", code=waiting[0], **said)
         allowed = state["allowed"]
         if state["trial"] is None:

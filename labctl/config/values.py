@@ -5,7 +5,7 @@ May not: define a table. What imports this alone starts quickly: a controller's 
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, Strict, StringConstraints
 
@@ -17,6 +17,7 @@ PlainName = Annotated[
 ]  # no slash: a condition is "<object>/<layout>"
 Lax = Strict(False)  # TOML knows arrays, not tuples; the items stay strict
 Texts = Annotated[tuple[Text, ...], Lax]
+StopCause = Literal["danger", "contact", "mistaken_key"]  # what a person says of a stop by hand
 Point = Annotated[tuple[float, float, float], Lax]
 Size = Annotated[tuple[Positive, Positive, Positive], Lax]
 Vector = Annotated[tuple[Positive, ...], Lax]

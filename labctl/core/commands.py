@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from typing import Annotated, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -24,6 +24,7 @@ from pydantic import (
 )
 
 from labctl.bus import Body
+from labctl.config.values import StopCause
 from labctl.core.events import EndReason
 from labctl.core.session import Role
 from labctl.errors import InputError
@@ -79,11 +80,37 @@ class CloseSession(Arguments):
 
 
 class Acknowledge(Arguments):
-    """acknowledge: the hold's code; of a stop by hand also why it was made and whether there was contact."""
+    """acknowledge: the hold's code; of a stop by hand also its cause and why it was made. contact: with a person or a
+    thing; a stop by hand has it as its cause.
+    """
 
     code: Text
     why: Text | None = None
     contact: StrictBool | None = None
+    cause: StopCause | None = None
+
+    def said(self, *, by_hand: bool) -> dict[str, JsonValue]:
+        """What is journalled beside the code. Raises InputError for a stop by hand without a cause or a why or whose
+        `contact` contradicts its cause, and for the cause of anything else.
+        """
+        found = self.model_dump(exclude_none=True, exclude={"code"})
+        if not by_hand:
+            if self.cause is not None:
+                raise InputError(
+                    f"cause is {self.cause!r}, but hold {self.code!r} is not of a stop by hand; leave it out"
+                )
+            return found
+        if self.cause is None:
+            known = ", ".join(get_args(StopCause))
+            raise InputError(f"cause is missing; a stop by hand is acknowledged with one of {known}, and with why")
+        if not (self.why or "").strip():
+            raise InputError("why is missing; a stop by hand is acknowledged with why it was made")
+        touched = self.cause == "contact"
+        if self.contact not in (None, touched):
+            raise InputError(
+                f"cause is {self.cause!r} and contact {self.contact}; where there was contact, it is the cause"
+            )
+        return {**found, "contact": touched}
 
 
 class Note(Arguments):

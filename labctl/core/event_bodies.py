@@ -261,12 +261,15 @@ class HoldRaised(TypedDict):
 
 
 class HoldCleared(TypedDict):
-    """A hold is acknowledged. why and contact: of a stop only."""
+    """A hold is acknowledged. why and contact: of a stop only; cause: of a stop by hand, as `config.values.StopCause`;
+    until November 2026 nobody was asked for it.
+    """
 
     code: str
     acknowledged_by: str
     why: NotRequired[str]
     contact: NotRequired[bool]
+    cause: NotRequired[str]
 
 
 class Text(TypedDict):

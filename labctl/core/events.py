@@ -14,6 +14,8 @@ from enum import StrEnum
 from typing import Any
 
 GENESIS = "0" * 64
+STOP_BY_HAND = "operator_stop"  # code of the hold that a stop by hand raises
+STOPPED_BY_HAND = "operator stop"  # cause of the operation that such a stop ends
 
 
 class Kind(StrEnum):

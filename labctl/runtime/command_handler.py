@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from labctl.bus import Message, Step
 from labctl.core import commands
 from labctl.core.commands import command_from
-from labctl.core.events import EndReason, Kind, Touch
+from labctl.core.events import STOP_BY_HAND, EndReason, Kind, Touch
 from labctl.core.interlock import Hold, overridable
 from labctl.core.liveness import Presence
 from labctl.core.rollout import typed
@@ -23,7 +23,7 @@ from labctl.runtime.campaign_writer import Desk
 from labctl.runtime.episode_sequencer import Conductor
 from labctl.runtime.operator_state import finished
 from labctl.runtime.recorded_orders import Given, RecordedOrders, words
-from labctl.runtime.robot_watch import BAD_MODES, BY_HAND, STOPPED, ArmWatch
+from labctl.runtime.robot_watch import BAD_MODES, STOPPED, ArmWatch
 from labctl.runtime.scene_watch import Request, SceneWatch
 from labctl.runtime.staging import Staging
 
@@ -157,9 +157,7 @@ class Orders(RecordedOrders):
             return
         if code not in self._desk.state.holds:
             raise StateError(f"no hold {code!r} stands; standing: {', '.join(self._desk.state.holds) or 'none'}")
-        said = args.model_dump(exclude_unset=True, exclude={"code"})
-        if code == BY_HAND and set(said) != {"why", "contact"}:
-            raise InputError("a stop is acknowledged with why it was made and whether there was contact")
+        said = args.said(by_hand=code == STOP_BY_HAND)
         body = {"code": code, "acknowledged_by": given.command.who, **said}
         self._desk.log(Kind.HOLD_CLEARED, body, **given.by)
         if code == STOPPED:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from labctl.bus import Step
 from labctl.clock import SECOND
-from labctl.core.events import EndReason, Kind
+from labctl.core.events import STOP_BY_HAND, STOPPED_BY_HAND, EndReason, Kind
 from labctl.core.liveness import Presence
 from labctl.core.rollout import ACTION
 from labctl.messages.motion import DeviceReport, Recover, Stop, StopHeard
@@ -36,10 +36,9 @@ class Cause:
 
 
 PAUSED = "the robot's process stood still; the robot was not moved through it"
-STOPPED = "safety_stop"  # codes of holds
-BY_HAND = "operator_stop"
+STOPPED = "safety_stop"  # code of a hold
 ITSELF = Cause(STOPPED, EndReason.SAFETY_STOP)
-PERSON = Cause(BY_HAND, EndReason.SAFETY_STOP, "operator stop")
+PERSON = Cause(STOP_BY_HAND, EndReason.SAFETY_STOP, STOPPED_BY_HAND)
 LAPSE = Cause("lease_lapsed", EndReason.LEASE_LAPSED)
 WAY_HOME = Cause("way_home", EndReason.LEASE_LAPSED)
 FAULT = Cause(None, EndReason.ROBOT_FAULT)
@@ -68,7 +67,7 @@ class ArmWatch:
         body, t_ns = sent.body or {}, int(sent.t_ns)
         if sent.kind == "stopped":
             text = f"a stop reached the robot past the run process (from {body['by'] or 'nobody named'})"
-            text = self._desk.state.holds.get(BY_HAND) or f"{text}; look at the cell, then acknowledge"
+            text = self._desk.state.holds.get(STOP_BY_HAND) or f"{text}; look at the cell, then acknowledge"
             self._stopped(PERSON, text, t_ns, now_ns, step)
             step.out.append(Stop(self._conductor.epoch).to("arm"))
             step.out.append(StopHeard(body["number"]).to("arm"))

@@ -19,6 +19,7 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Button, Checkbox, Input, Label, Select, SelectionList
 
+from labctl.core.events import STOP_BY_HAND
 from labctl.core.published_state import Proposal, PublishedState
 
 Answer = dict[str, Json]
@@ -225,23 +226,40 @@ class AskVoid(Form):
 
 
 class AskStop(Form):
-    """What stands behind a stop, before anything moves again."""
+    """What stands behind a stop, before anything moves again. Of a stop by hand one cause is chosen; which of them
+    count against an arm is not shown.
+    """
 
     title_text = "The robot was stopped. Look at the cell first."
     ok_text = "Acknowledge"
+    _CAUSES: ClassVar = {
+        "danger": "danger: it would have hit something or somebody",
+        "contact": "contact: it touched a person or a thing",
+        "mistaken_key": "a mistaken key: nothing was wrong",
+    }
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__()
         self._code, self._text = code, text
+        self._by_hand = code.endswith(STOP_BY_HAND)
 
     def fields(self) -> Iterator[Widget]:
         yield Label(self._text, markup=False)
+        if self._by_hand:
+            yield Label("what was the cause?")
+            yield Select([(words, cause) for cause, words in self._CAUSES.items()], id="cause")
         yield Label("why was it stopped?")
         yield Line(id="why")
-        yield Checkbox("there was contact with a person or a thing", id="contact")
+        if not self._by_hand:
+            yield Checkbox("there was contact with a person or a thing", id="contact")
 
     def answer(self) -> Answer:
-        return {"code": self._code, "why": self.needed("why", "why"), "contact": self.ticked("contact")}
+        if not self._by_hand:
+            return {"code": self._code, "why": self.needed("why", "why"), "contact": self.ticked("contact")}
+        cause = self.chosen("cause")
+        if cause is None:
+            raise ValueError("choose the cause")
+        return {"code": self._code, "cause": cause, "why": self.needed("why", "why")}
 
 
 WRONG_END = (

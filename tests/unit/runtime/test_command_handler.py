@@ -57,6 +57,13 @@ def shown(bench: Bench) -> dict:
     return next(m.body for m in bench.sent[::-1] if m.kind == "state")
 
 
+def stopped_by_hand(bench: Bench) -> None:
+    """An episode that a person stopped, not acknowledged yet."""
+    episode = running(bench)
+    assert bench.command("stop")["ok"]
+    ended(bench, episode)
+
+
 def test_a_stop_by_hand_ends_the_episode_as_a_safety_stop_and_asks_why(bench):
     episode = running(bench)
     assert bench.command("stop")["ok"]
@@ -64,11 +71,52 @@ def test_a_stop_by_hand_ends_the_episode_as_a_safety_stop_and_asks_why(bench):
     assert bench.events(Kind.OPERATION_RECORDED)[-1].body["result"] == "safety_stop"
     assert bench.events(Kind.EPISODE_ENDED)[-1].body["reason"] == "safety_stop"
     ended(bench, episode)
-    refused = bench.command("acknowledge", code="operator_stop")
-    assert not refused["ok"] and "why" in refused["error"]
-    assert bench.command("acknowledge", code="operator_stop", why="it went for the camera", contact=False)["ok"]
+    assert bench.command("acknowledge", code="operator_stop", cause="danger", why="it went for the camera")["ok"]
     cleared = bench.events(Kind.HOLD_CLEARED)[-1].body
-    assert (cleared["why"], cleared["contact"], cleared["acknowledged_by"]) == ("it went for the camera", False, "ann")
+    assert (cleared["cause"], cleared["why"], cleared["acknowledged_by"]) == ("danger", "it went for the camera", "ann")
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ({}, "cause is missing"),
+        ({"why": "it went for the camera", "contact": False}, "cause is missing"),
+        ({"cause": "boredom", "why": "it stood still"}, "'danger', 'contact' or 'mistaken_key'"),
+        ({"cause": None, "why": "it stood still"}, "cause is missing"),
+        ({"cause": "mistaken_key"}, "why"),
+        ({"cause": "mistaken_key", "why": " "}, "why"),
+        ({"cause": "mistaken_key", "why": "a sleeve", "contact": True}, "where there was contact"),
+        ({"cause": "contact", "why": "it leaned on the tote", "contact": False}, "where there was contact"),
+    ],
+)
+def test_a_stop_by_hand_is_acknowledged_with_one_of_three_causes_and_a_why_and_by_nothing_else(bench, said, error):
+    stopped_by_hand(bench)
+    refused = bench.command("acknowledge", code="operator_stop", **said)
+    assert not refused["ok"] and error in refused["error"]
+    assert not bench.events(Kind.HOLD_CLEARED)
+    assert not bench.command("stage", role="setter")["ok"]
+
+
+@pytest.mark.parametrize(("cause", "contact"), [("danger", False), ("contact", True), ("mistaken_key", False)])
+def test_the_journal_has_the_cause_of_a_stop_by_hand_and_whether_there_was_contact(bench, cause, contact):
+    stopped_by_hand(bench)
+    assert bench.command("acknowledge", code="unacknowledged:operator_stop", cause=cause, why="a sleeve")["ok"]
+    assert bench.events(Kind.HOLD_CLEARED)[-1].body == {
+        "code": "operator_stop",
+        "acknowledged_by": "ann",
+        "why": "a sleeve",
+        "cause": cause,
+        "contact": contact,
+    }
+
+
+def test_a_cause_is_of_a_stop_by_hand_and_of_no_other_hold(bench):
+    bench.begin()
+    assert bench.command("wait", after="block")["ok"]
+    (code,) = bench.events(Kind.HOLD_RAISED)[-1].body["code"].split()
+    refused = bench.command("acknowledge", code=code, cause="mistaken_key")
+    assert not refused["ok"] and "a stop by hand" in refused["error"]
+    assert bench.command("acknowledge", code=code)["ok"]
 
 
 def test_items_are_counted_up_and_down_but_not_beyond_what_was_staged(bench):

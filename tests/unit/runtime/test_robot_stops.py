@@ -170,7 +170,7 @@ def test_a_stop_is_journalled_bars_motion_and_is_never_scored_as_the_policys(ben
     assert not motion(bench), "barred until somebody has acknowledged it"
 
     bench.mode, bench.reason = "idle", ""
-    said = {"why": "a look at it", "contact": False} if code == "operator_stop" else {}
+    said = {"cause": "danger", "why": "a look at it"} if code == "operator_stop" else {}
     assert bench.command("acknowledge", code=code, **said)["ok"]
     bench.wait(5 * SECOND)
     assert not motion(bench), "an acknowledgement permits, it does not order"

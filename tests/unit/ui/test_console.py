@@ -9,7 +9,7 @@ from labctl.ui.console import acts
 from labctl.ui.console.campaigns import Campaigns, Entry
 from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
-from support.screens.console_bench import NARROW, WIDE, Desk, at_console
+from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes
 
 from labctl.bus import Message
 from labctl.core.events import Kind
@@ -73,13 +73,33 @@ def test_the_stop_key_reaches_the_arm_directly_and_the_journal_says_who(bench):
         assert "ann stopped the robot" in desk.text()
         await desk.press("enter")
         await desk.press("ctrl+s")
+        assert "choose" in desk.text()
+        await desk.press("enter", "down", "enter", "ctrl+s")
         assert "why is empty" in desk.text()
+        await desk.press("tab")
         await desk.type("it went for the lamp")
         await desk.press("ctrl+s")
         cleared = bench.events(Kind.HOLD_CLEARED)[-1]
-        assert cleared.body["why"] == "it went for the lamp" and cleared.body["contact"] is False
+        assert (cleared.body["cause"], cleared.body["why"]) == ("danger", "it went for the lamp")
 
     assert at_console(bench, play).stops >= 1
+
+
+@both_sizes
+def test_all_that_a_stop_by_hand_is_asked_stands_on_one_screen_and_no_answer_is_given_beforehand(bench, size):
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        await desk.press("space")
+        await desk.sealed(episode)
+        await desk.press("enter")
+        for words in ("ann stopped the robot", "what was the cause?", "why was it stopped?", "Acknowledge  (ctrl+s)"):
+            assert words in desk.text()
+        assert "mistaken" not in desk.text(), "nothing is chosen"
+        await desk.press("enter")
+        for words in ("danger", "contact", "mistaken key"):
+            assert words in desk.text()
+
+    at_console(bench, play, size=size)
 
 
 def test_a_space_typed_into_a_note_stops_nothing(bench):
