@@ -57,7 +57,7 @@ def _print_standing(entry: dict[str, Any]) -> None:
         click.echo(f"hold {hold['code']}: {hold['text']}")
     if entry["faulted"]:
         click.echo(f"cell faulted: {entry['faulted']}; a person has to look and acknowledge it")
-    click.echo(f"head: {entry['head']['seq']} {entry['head']['hash']}")
+    click.echo(f"head: {entry['head']['seq']}:{entry['head']['hash']}")
 
 
 @click.command(

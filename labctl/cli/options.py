@@ -42,6 +42,26 @@ def lab_option(command: F) -> F:
     )(command)
 
 
+def head_option(command: F) -> F:
+    """--head N:HASH: a head of the chain that was noted outside the campaign's folder."""
+    return click.option(
+        "--head",
+        default=None,
+        metavar="N:HASH",
+        help="A head of the chain noted elsewhere, as it was printed (16 digits or more); it must be entry N.",
+    )(command)
+
+
+def commitment_option(command: F) -> F:
+    """--commitment HASH: the commitment that was published or noted when the campaign was opened."""
+    return click.option(
+        "--commitment",
+        default=None,
+        metavar="HASH",
+        help="The commitment noted at opening (16 digits or more); the campaign must have been opened with it.",
+    )(command)
+
+
 def json_option(command: F) -> F:
     """--json: print the result as one JSON document."""
     return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(command)

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, example, lab_option, progress
+from labctl.cli.options import CONTEXT, PATH, commitment_option, example, head_option, lab_option, progress
 
 EPILOG = example(
     "labctl report first --out report",
+    "labctl report first --out report --head 120:3f9a...  # a head noted outside the lab",
     "labctl report first --labels detector --out by-detector",
     "labctl report first second --out report  # second was opened with: labctl extend first ...",
     "labctl report operations.csv --reference human --out report",
@@ -39,6 +40,8 @@ EPILOG = example(
     metavar="EPISODE",
     help="Leave out this episode's recording, which does not hold, and say so. Its outcome counts.",
 )
+@head_option
+@commitment_option
 @lab_option
 def report(
     what: tuple[str, ...],
@@ -50,16 +53,20 @@ def report(
     seed: int,
     labels: str | None,
     lost: tuple[str, ...],
+    head: str | None,
+    commitment: str | None,
     lab: Path | None,
 ) -> None:
     """Write a self-contained HTML report, with JSON, Markdown and every figure as a file.
 
     A campaign is verified first and must be unblinded; its report is provisional until it was reviewed and frozen.
     Of two linked campaigns (labctl extend) it is the report of the later one, with its arms held against those of the
-    earlier through the anchors that ran in both.
+    earlier through the anchors that ran in both. --head and --commitment are the later's, as `labctl verify` takes
+    them; the report's provenance says what it was held against, or that it was not.
     """
     from labctl.errors import InputError
     from labctl.reporting.campaign_report import report_campaign, report_linked, report_table
+    from labctl.store.chain_heads import noted
     from labctl.store.lab_folder import campaign_folder
 
     tables = [name for name in what if Path(name).suffix.lower() == ".csv"]
@@ -68,6 +75,8 @@ def report(
     if tables:
         if lost:
             raise InputError("--lost is for a campaign; a table has no recordings")
+        if head is not None or commitment is not None:
+            raise InputError("--head and --commitment are for a campaign; a table has no chain")
         if labels is not None:
             raise InputError("--labels is for a campaign; the rows of a table are of one stream already")
         page = report_table(Path(tables[0]), out, tau=tau, reference=reference, boot=boot, perm=perm, seed=seed)
@@ -76,9 +85,10 @@ def report(
     elif reference is not None or tau is not None:
         raise InputError("--reference and --tau of a campaign stand in its protocol; leave them out")
     else:
+        known = noted(head, commitment)
         folders = [campaign_folder(name, lab) for name in what]
         with progress("report") as say:
-            more = {"boot": boot, "perm": perm, "seed": seed, "labels": labels or "best", "say": say}
+            more = {"boot": boot, "perm": perm, "seed": seed, "labels": labels or "best", "say": say, "noted": known}
             alone = len(what) == 1
             page = report_campaign(folders[0], out, lost=lost, **more) if alone else report_linked(folders, out, **more)
     click.echo(f"report: {page}")

@@ -7,36 +7,53 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option, print_json
+from labctl.cli.options import (
+    CONTEXT,
+    campaign_argument,
+    commitment_option,
+    example,
+    head_option,
+    json_option,
+    lab_option,
+    print_json,
+)
 
-EPILOG = example("labctl verify first", "labctl verify first --head 3f9a...  # as printed after an episode")
+if TYPE_CHECKING:
+    from labctl.store.chain_heads import Outside
+
+EPILOG = example("labctl verify first", "labctl verify first --head 120:3f9a...  # as printed after an episode")
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
 @campaign_argument(required=False)
-@click.option(
-    "--head", default=None, metavar="HASH", help="A head of the chain noted down earlier; it must still be in it."
-)
+@head_option
+@commitment_option
 @lab_option
 @json_option
-def verify(campaign: str | None, head: str | None, lab: Path | None, as_json: bool) -> int:
+def verify(campaign: str | None, head: str | None, commitment: str | None, lab: Path | None, as_json: bool) -> int:
     """Check hash chain, commitment, trace and video digests and read models; exit 1 and name what is broken.
 
-    Without CAMPAIGN every campaign of the lab is checked.
+    Without CAMPAIGN every campaign of the lab is checked. Whoever can write a campaign's folder can make all of it anew
+    so that it holds again: only a head that was noted elsewhere, given with --head, shows that. It binds the entries up
+    to its own; --commitment binds the schedule.
     """
     from labctl.errors import InputError
+    from labctl.store.chain_heads import NOT_CHECKED, noted
     from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
     from labctl.store.verify import verify_campaign
 
+    known = noted(head, commitment)
     folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
     if not folders:
         raise InputError("no campaign to verify; start one with: labctl open PROTOCOL.toml --cell CELL.toml")
-    if head is not None and len(folders) > 1:
-        raise InputError("--head belongs to one campaign; name it: labctl verify CAMPAIGN --head HASH")
-    found = [(folder.name, verify_campaign(folder, head=head)) for folder in folders]
+    for option, value in (("--head", head), ("--commitment", commitment)):
+        if value is not None and len(folders) > 1:
+            raise InputError(f"{option} belongs to one campaign; name it: labctl verify CAMPAIGN {option} {value}")
+    found = [(folder.name, verify_campaign(folder, known)) for folder in folders]
     if as_json:
         print_json(
             [
@@ -45,6 +62,7 @@ def verify(campaign: str | None, head: str | None, lab: Path | None, as_json: bo
                     "ok": not verified.problems,
                     "counts": asdict(verified.counts),
                     "head": verified.head,
+                    "outside": _outside(verified.outside),
                     "problems": [asdict(problem) for problem in verified.problems],
                     "notes": verified.notes,
                 }
@@ -58,5 +76,12 @@ def verify(campaign: str | None, head: str | None, lab: Path | None, as_json: bo
             state = f"{len(verified.problems)} problem(s)" if verified.problems else "holds"
             for note in verified.notes:
                 click.echo(f"{name}: note: {note}")
-            click.echo(f"{name}: {state} ({verified.counts}); head {verified.head}")
+            click.echo(f"{name}: {state} ({verified.counts}); head {':'.join(verified.head.split())}")
+            if head is None or verified.outside is not None:
+                click.echo(f"{name}: {verified.outside or NOT_CHECKED}")
     return 1 if any(verified.problems for _, verified in found) else 0
+
+
+def _outside(bound: Outside | None) -> dict[str, object] | None:
+    """What of the record something outside its folder binds; None where the record is broken."""
+    return None if bound is None else {"head": bound.head, "entries": bound.covered, "commitment": bound.commitment}

@@ -18,6 +18,7 @@ from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.core.trial import CampaignState, State
 from labctl.errors import StateError
+from labctl.reporting.anchoring import anchored
 from labctl.reporting.answer_times import answer_times
 from labctl.reporting.clip_cutting import clips
 from labctl.reporting.facts import facts, refuse_mixed
@@ -27,10 +28,11 @@ from labctl.reporting.lease_times import lease_lines
 from labctl.reporting.measures import touched_by_arm, traces_of, watched
 from labctl.reporting.operations_table import operations
 from labctl.store.campaign import Campaign
+from labctl.store.chain_heads import Noted
 from labctl.store.ledger import Ledger
 from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_up
 from labctl.store.traces import TraceStore
-from labctl.store.verify import read_all_but, read_events_or_refuse
+from labctl.store.verify import NOTHING, read_all_but, read_events_or_refuse
 
 BOOT = PERM = 9999
 ALPHA = 0.05  # of a bare table
@@ -47,17 +49,18 @@ def report_campaign(
     say: Callable[[str], None] = lambda line: None,
     pairing: Pairing | None = None,
     lost: Collection[str] = (),
+    noted: Noted = NOTHING,
 ) -> Path:
     """Write the report of an unblinded campaign into `out`; return the path of its HTML page. labels: the stream that
     says when items were moved, one of `label_streams.STREAMS`. `say` hears each step as it begins ("2/4 …"); pairing:
     as `report_linked` has it. lost: episodes whose recordings do not hold: nothing of those is read, and the report
-    names each. Their outcomes are in the journal and count.
+    names each. Their outcomes are in the journal and count. noted: what binds the record from outside its folder.
 
-    Raises BrokenRecord when anything else recorded does not hold, StateError before unblinding, for mixed kinds or for
-    a stream of labels that nobody recorded, InputError for a recording called lost that holds.
+    Raises BrokenRecord when anything else recorded or noted does not hold, StateError before unblinding, for mixed
+    kinds or for a stream of labels that nobody recorded, InputError for a recording called lost that holds.
     """
     say("1/4 the record is verified")
-    events, missing = read_all_but(folder, lost)
+    events, missing = read_all_but(folder, lost, noted)
     record = record_of(events)
     with Campaign.open(folder) as campaign:
         unblinding = _opened_seal(record, folder)
@@ -68,7 +71,7 @@ def report_campaign(
         lab = _lab(campaign, protocol, record, out, missing)
         names = [arm.name for arm in protocol.arm]
         lab["labels"] = stream
-        lab["provenance"] |= drawer_facts(folder.resolve().parent.parent, record)
+        lab["provenance"] |= anchored(noted, events) | drawer_facts(folder.resolve().parent.parent, record)
         links = opened_links(campaign.opened, unblinding)
         lab["notes"] = [link_note(link, folder.name) for link in links]
         if pairing is not None:
@@ -98,8 +101,10 @@ def report_linked(
     seed: int = 0,
     labels: str = "best",
     say: Callable[[str], None] = lambda line: None,
+    noted: Noted = NOTHING,
 ) -> Path:
     """Write the report of the later of two linked campaigns, with its arms held against the earlier's through anchors.
+    noted: of the later, whose first entry holds the head that the earlier had then.
 
     Raises what `report_campaign` and `linking.pair_up` raise, and LinkError where nothing may be compared.
     """
@@ -107,7 +112,8 @@ def report_linked(
     for folder in folders:
         with Campaign.open(folder) as campaign:
             _opened_seal(campaign.record(), folder)
-    return report_campaign(pairing.later, out, boot=boot, perm=perm, seed=seed, labels=labels, say=say, pairing=pairing)
+    sizes = {"boot": boot, "perm": perm, "seed": seed}
+    return report_campaign(pairing.later, out, **sizes, labels=labels, say=say, pairing=pairing, noted=noted)
 
 
 def _add_linked(

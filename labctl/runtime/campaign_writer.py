@@ -14,7 +14,7 @@ from labctl.core.events import Event, Kind
 from labctl.core.published_state import Handover
 from labctl.core.trial import Trial, advance, next_trial
 from labctl.store.campaign import Campaign
-from labctl.store.chain_heads import append_head
+from labctl.store.chain_heads import append_head, head_text
 from labctl.store.scene_references import References
 
 
@@ -100,7 +100,7 @@ class Desk:
         """Append the chain's head to the file outside the database; returns it for printing."""
         seq, head = self.campaign.journal.head()
         append_head(self.campaign.folder, seq, head, self.anchor().wall)
-        return f"head {seq} {head}"
+        return f"head {head_text(seq, head)}"
 
     def current(self) -> Trial | None:
         """The first trial that is neither scored nor not_run."""

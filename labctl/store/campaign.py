@@ -26,7 +26,7 @@ from labctl.core.trial import CampaignState, Phase, State, advance, fold
 from labctl.devices import find_driver
 from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.store.atomic_files import file_errors, replace_file, sync_folder
-from labctl.store.chain_heads import append_head, chain_and_head_problems
+from labctl.store.chain_heads import append_head, chain_and_head_problems, head_text
 from labctl.store.database_backend import sqlite_url
 from labctl.store.driver_options import check_arm_options, check_cell_options
 from labctl.store.frozen_cards import check_policies, with_cards
@@ -354,4 +354,4 @@ def _check_phase(campaign: Campaign, phase: Phase, verb: str) -> None:
 def _head_line(campaign: Campaign, now: Anchor) -> str:
     seq, head = campaign.journal.head()
     append_head(campaign.folder, seq, head, now.wall)
-    return f"head {seq} {head}"
+    return f"head {head_text(seq, head)}"

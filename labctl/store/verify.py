@@ -16,7 +16,7 @@ from labctl.core.skew import clock_warnings
 from labctl.core.trial import fold
 from labctl.errors import BrokenRecord, InputError, LabctlError
 from labctl.store.atomic_files import file_errors
-from labctl.store.chain_heads import HEADS, chain_and_head_problems
+from labctl.store.chain_heads import HEADS, Noted, Outside, chain_and_head_problems, noted_problems, outside
 from labctl.store.database_backend import sqlite_url
 from labctl.store.footage import check_files, index_notes
 from labctl.store.journal import events_of
@@ -26,6 +26,7 @@ from labctl.store.scene_references import journalled_photos
 from labctl.store.traces import TraceStore
 
 DAMAGED_SEAL = "damaged seal"
+NOTHING = Noted()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,14 @@ class Counts:
 class Verification:
     """What `verify_campaign` found. `problems` is empty when all of it holds; `notes` are facts that break nothing.
 
-    `head` is "seq hash" of the last entry.
+    `head` is "seq hash" of the last entry; `outside` is what binds the record from outside, None for a broken one.
     """
 
     problems: list[Problem]
     notes: list[str]
     head: str
     counts: Counts
+    outside: Outside | None
 
 
 @dataclass(slots=True)
@@ -76,11 +78,11 @@ class _Found:
         self.problems += [replace(problem, episode=episode) for problem in problems]
 
 
-def verify_campaign(folder: Path, head: str | None = None) -> Verification:
+def verify_campaign(folder: Path, noted: Noted = NOTHING) -> Verification:
     """Check chain, heads, frozen files, commitment and openings, traces, videos, photos and read models of a campaign.
 
-    head: a hash that was printed or noted down; it must be in the chain (its first 8 digits or more will do).
-    Raises InputError when the folder is no campaign or `head` no hash.
+    noted: what somebody noted outside the folder; the chain must agree with it. Without, nothing binds whoever can
+    write the folder. Raises InputError when the folder is no campaign.
     """
     if not (folder / "journal.db").is_file():
         raise InputError(f"{folder} is no campaign")
@@ -94,12 +96,12 @@ def verify_campaign(folder: Path, head: str | None = None) -> Verification:
         _check_seal(folder, events, found)
         _check_recordings(folder, events, found)
         _check_photos(folder, events, found)
-    if head is not None:
-        _check_given_head(head, events, found)
+    found.problems += noted_problems(noted, events)
     sealed = sum(event.kind == Kind.RECORDING_SEALED for event in events)
     last = f"{events[-1].seq} {events[-1].hash}" if events else "0"
     counts = Counts(len(events), sealed, found.chunks, found.videos, found.photos)
-    return Verification(found.problems, found.notes, last, counts)
+    bound = None if found.problems else outside(noted, events)
+    return Verification(found.problems, found.notes, last, counts, bound)
 
 
 def refuse_unless_as_opened(folder: Path, events: Sequence[Event]) -> None:
@@ -119,13 +121,13 @@ def read_events_or_refuse(folder: Path) -> list[Event]:
     return read_all_but(folder, ())[0]
 
 
-def read_all_but(folder: Path, lost: Collection[str]) -> tuple[list[Event], dict[str, str]]:
+def read_all_but(folder: Path, lost: Collection[str], noted: Noted = NOTHING) -> tuple[list[Event], dict[str, str]]:
     """The events of a campaign whose record holds but for the recordings of `lost` episodes, and what is wrong with
-    each of those. Whoever asks reads nothing of these recordings.
+    each of those. Whoever asks reads nothing of these recordings. noted: as `verify_campaign` has it.
 
     Raises BrokenRecord naming the first other problem, InputError for an episode whose recording holds or that is none.
     """
-    found = verify_campaign(folder).problems
+    found = verify_campaign(folder, noted).problems
     problems = [problem for problem in found if problem.episode not in lost]
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
@@ -147,18 +149,6 @@ def _check_history(events: Sequence[Event]) -> None:
         fold(events)
     except (KeyError, TypeError, ValueError) as error:
         raise BrokenRecord(f"an entry lacks what its kind must say: {error!r}") from error
-
-
-def _check_given_head(head: str, events: Sequence[Event], found: _Found) -> None:
-    wanted = head.lower().split()[-1] if head.split() else ""
-    if len(wanted) < 8 or set(wanted) - set("0123456789abcdef"):
-        raise InputError(
-            f"--head {head!r} is no hash; give the 64 hexadecimal digits that were printed, or the first 8"
-        )
-    if not any(event.hash.startswith(wanted) for event in events):
-        found.problems.append(
-            Problem("head not in chain", f"--head {wanted[:16]}", "no entry of the journal has this hash")
-        )
 
 
 def _check_files(folder: Path, opened: Mapping[str, Any], found: _Found) -> None:

@@ -17,6 +17,7 @@ from labctl.core.events import Event, Kind, canonical, digest, event_hash
 from labctl.devices import StreamSpec
 from labctl.errors import BrokenRecord
 from labctl.store.campaign import Campaign, close_campaign, freeze_campaign, open_campaign, unblind_campaign
+from labctl.store.chain_heads import noted
 from labctl.store.chunks import Chunk, decode_chunk, encode_chunk
 from labctl.store.journal import Journal
 from labctl.store.traces import TraceStore
@@ -147,7 +148,7 @@ def rehash_from(folder: Path, seq: int, body: str) -> None:
 
 def named(folder: Path, head: str | None = None) -> list[str]:
     """What verify calls the problems; the report must refuse for the first of them."""
-    problems = verify_campaign(folder, head).problems
+    problems = verify_campaign(folder, noted(head, None)).problems
     if problems and head is None:
         with pytest.raises(BrokenRecord, match=problems[0].what):
             read_events_or_refuse(folder)

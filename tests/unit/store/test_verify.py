@@ -11,6 +11,7 @@ from labctl.clock import ManualClock
 from labctl.core.events import Kind
 from labctl.errors import InputError
 from labctl.store.campaign import Campaign, open_campaign, unblind_campaign
+from labctl.store.chain_heads import noted
 from labctl.store.verify import verify_campaign
 
 ROOT = Path(__file__).parents[3]
@@ -125,16 +126,16 @@ def test_heads_that_are_gone_are_named(folder):
     assert named(folder) == ["missing heads.log"]
 
 
-@pytest.mark.parametrize("head", ["", "xyz", "abc"])
-def test_a_head_that_is_no_hash_is_the_users_mistake(folder, head):
+@pytest.mark.parametrize("head", ["", "xyz", "abc", "0123456789abcde", "1:" + "a" * 65, "1" * 19 + ":" + "a" * 64])
+def test_a_head_that_is_no_hash_is_the_users_mistake(head):
     with pytest.raises(InputError, match="--head"):
-        verify_campaign(folder, head)
+        noted(head, None)
 
 
-def test_the_beginning_of_a_head_is_enough(folder):
+def test_sixteen_digits_of_a_head_are_enough(folder):
     head = verify_campaign(folder).head
-    assert verify_campaign(folder, head.split()[1][:8]).problems == []
-    assert verify_campaign(folder, head).problems == []
+    assert verify_campaign(folder, noted(head.split()[1][:16], None)).problems == []
+    assert verify_campaign(folder, noted(head, None)).problems == []
 
 
 def test_a_folder_that_is_no_campaign_is_refused(tmp_path):
