@@ -71,7 +71,8 @@ def report_campaign(
         lab = _lab(campaign, protocol, record, out, missing)
         names = [arm.name for arm in protocol.arm]
         lab["labels"] = stream
-        lab["provenance"] |= anchored(noted, events) | drawer_facts(folder.resolve().parent.parent, record)
+        lab["provenance"] |= anchored(noted, events)
+        lab["provenance"] |= drawer_facts(folder.resolve().parent.parent, record)
         links = opened_links(campaign.opened, unblinding)
         lab["notes"] = [link_note(link, folder.name) for link in links]
         if pairing is not None:
@@ -112,8 +113,9 @@ def report_linked(
     for folder in folders:
         with Campaign.open(folder) as campaign:
             _opened_seal(campaign.record(), folder)
-    sizes = {"boot": boot, "perm": perm, "seed": seed}
-    return report_campaign(pairing.later, out, **sizes, labels=labels, say=say, pairing=pairing, noted=noted)
+    return report_campaign(
+        pairing.later, out, boot=boot, perm=perm, seed=seed, labels=labels, say=say, pairing=pairing, noted=noted
+    )
 
 
 def _add_linked(
