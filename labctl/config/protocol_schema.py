@@ -25,7 +25,7 @@ from labctl.config.cell_schema import (
 from labctl.config.interim_analyses import Looks, check_looks
 from labctl.config.switches import Switch, check_switches
 from labctl.config.toml_text import Document, Table, parse
-from labctl.config.values import FileName, Lax, PlainName, Positive, Text, Texts
+from labctl.config.values import FileName, Lax, PlainName, Positive, StopCause, Text, Texts
 
 __all__ = [
     "AXIS_CODES",
@@ -65,7 +65,9 @@ class TrialRules(Table):
     process_lost: what becomes of an episode that ended because a process was lost; camera_lost: whether the loss of a
     camera ends an episode, or is a gap in its recording. failure_tags: what an assessor may tick; stages: how far a
     task can get, in order; ask_guess: the operator is asked after each episode which arm it was, for the blinding
-    index. takeover: whether a person may take the arm from a policy with the cell's [teleop] device.
+    index. takeover: whether a person may take the arm from a policy with the cell's [teleop] device. stops_count: of
+    which causes a stop by hand counts against the arm, as its safety stop; one of another cause is an end by the
+    operator.
     """
 
     items_staged: Annotated[int, Field(ge=1)]
@@ -75,6 +77,7 @@ class TrialRules(Table):
     process_lost: Literal["void", "score"] = "void"
     camera_lost: Literal["mark", "end"] = "mark"
     early_end: Literal["allowed", "forbidden"] = "allowed"
+    stops_count: Annotated[tuple[StopCause, ...], Lax] = ("danger", "contact")
     takeover: Literal["forbidden", "allowed"] = "forbidden"
     instruction: Text
     void_reasons: Texts = MACHINE_VOID_REASONS
@@ -183,7 +186,7 @@ def parse_protocol(text: str, where: str) -> Protocol:
     refuse_repeats(found, ("design", "objects"), found.design.objects)
     refuse_repeats(found, ("design", "layouts"), found.design.layouts)
     refuse_repeats(found, ("analysis", "family"), found.analysis.family)
-    for name in ("void_reasons", "failure_tags", "stages"):
+    for name in ("void_reasons", "failure_tags", "stages", "stops_count"):
         refuse_repeats(found, ("trial", name), getattr(found.trial, name))
     missing = [reason for reason in MACHINE_VOID_REASONS if reason not in found.trial.void_reasons]
     if missing:

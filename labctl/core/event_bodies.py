@@ -51,6 +51,7 @@ class CampaignOpened(TypedDict):
     process_lost: str
     camera_lost: NotRequired[str]
     early_end: NotRequired[str]
+    stops_count: NotRequired[Sequence[str]]
     void_reasons: Sequence[str]
     scene: NotRequired[Mapping[str, Any]]
     tau_s: float | None

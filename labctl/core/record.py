@@ -52,6 +52,17 @@ class Void:
 
 
 @dataclass(frozen=True, slots=True)
+class HandStop:
+    """A person's stop that ended an episode. cause: as `config.values.StopCause`, None as long as nobody has said it
+    and in journals from before anybody was asked.
+    """
+
+    cause: str | None = None
+    why: str = ""
+    acknowledged_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Episode:
     """One attempt at a trial, from the reveal of its arm. Times are host ns; an `Anchor` is when an entry was written.
 
@@ -72,6 +83,7 @@ class Episode:
     ended: Anchor | None = None
     end_ns: int | None = None
     end_reason: str | None = None
+    stop: HandStop | None = None
     operations: tuple[OperationRecorded, ...] = ()
     counts: tuple[tuple[int, int], ...] = ()
     reviewed: tuple[OperationRecorded, ...] | None = None
@@ -159,6 +171,17 @@ class Record:
     def arms(self) -> dict[str, str]:
         """The arm of every trial; empty before unblinding."""
         return {slot["trial"]: slot["arm"] for slot in self.unblinding["schedule"]} if self.unblinding else {}
+
+    @property
+    def stops_count(self) -> list[str] | None:
+        """The causes of which a stop by hand counts against the arm; None: each does, whatever was said of it."""
+        listed = self.state.opened.get("stops_count")
+        return None if listed is None else list(listed)
+
+    def spares(self, episode: Episode) -> bool:
+        """Whether a stop ended this episode that does not count against its arm: it counts as ended by the operator."""
+        listed, stop = self.stops_count, episode.stop
+        return listed is not None and stop is not None and stop.cause is not None and stop.cause not in listed
 
     @property
     def scored(self) -> list[tuple[Trial, Episode]]:

@@ -11,9 +11,9 @@ from dataclasses import replace
 from labctl.clock import Anchor
 from labctl.core import event_bodies as bodies
 from labctl.core.event_bodies import body_of
-from labctl.core.events import Event, Kind
+from labctl.core.events import STOP_BY_HAND, EndReason, Event, Kind
 from labctl.core.interventions import Intervention
-from labctl.core.record import Episode, Practice, Record, Scene, Switch, Void
+from labctl.core.record import Episode, HandStop, Practice, Record, Scene, Switch, Void
 from labctl.core.session import Session, session_from
 from labctl.core.skew import clock_warnings
 from labctl.core.trial import CampaignState, fold
@@ -46,6 +46,7 @@ class _Fold:
         self._staged: dict[str, Anchor] = {}  # by trial
         self._committed: dict[str, Scene] = {}  # by trial
         self._drove: dict[str, set[str]] = {}  # person -> trials
+        self._stopped: list[str] | None = None  # episodes that the standing stop by hand ended; None: none stands
 
     def record(self, state: CampaignState) -> Record:
         return replace(
@@ -93,10 +94,28 @@ class _Fold:
             case Kind.GO:
                 for person in self._present:
                     self._drove.setdefault(person, set()).add(trial)
+            case Kind.HOLD_RAISED if event.body["code"] == STOP_BY_HAND:
+                self._stopped = self._stopped or []
+            case Kind.EPISODE_ENDED if event.body["reason"] == EndReason.SAFETY_STOP and self._stopped is not None:
+                self._stopped.append(str(event.episode))
+                self._say_of_stop(HandStop())
+            case Kind.HOLD_CLEARED if event.body["code"] == STOP_BY_HAND:
+                self._acknowledge(body_of(event, bodies.HoldCleared))
             case Kind.PRACTICE_RECORDED:
                 body = body_of(event, bodies.PracticeRecorded)
                 self._practice.append(Practice(body, frozenset(self._drove.get(body["person"], ()))))
         self._deviations += _deviations(event)
+
+    def _acknowledge(self, said: bodies.HoldCleared) -> None:
+        """A cause is of the blind part of a campaign: once it is frozen or unblinded nobody spares an arm any more."""
+        late = self._whole.frozen or self._whole.unblinding is not None
+        cause = None if late else said.get("cause")
+        self._say_of_stop(HandStop(cause, said.get("why") or "", said["acknowledged_by"]))
+        self._stopped = None
+
+    def _say_of_stop(self, stop: HandStop) -> None:
+        for name in self._stopped or ():
+            self._episodes[name] = replace(self._episodes[name], stop=stop)
 
     def _commit(self, event: Event, trial: str) -> None:
         body = body_of(event, bodies.SceneCommitted)

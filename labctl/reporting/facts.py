@@ -16,6 +16,7 @@ from labctl.core.session import Session
 from labctl.core.skew import campaign_clock
 from labctl.core.trial import State, Trial
 from labctl.errors import StateError
+from labctl.reporting.hand_stops import UNSAID, stop_lines
 from labctl.reporting.operations_table import WRONG_END
 
 EARLY = frozenset({EndReason.OPERATOR, EndReason.FUTILITY, EndReason.SHUTDOWN})
@@ -61,14 +62,20 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str) -> d
         "closed_wall": record.closed_wall,
         "sessions": [_session(session) for session in record.sessions.values()],
         "flow": {**_flow(state.trials.values(), record), "by_arm": _flow_by_arm(record, arms)},
-        "deviations": [*_durability(record), *record.deviations, *_gaps(record), *_wrong_ends(record)],
+        "deviations": [
+            *_durability(record),
+            *record.deviations,
+            *_gaps(record),
+            *_wrong_ends(record),
+            *stop_lines(record),
+        ],
         "blinding": {
             "deducible_share": opened["deducible_share"],
             "shared_uid": opened["shared_uid"],
             "early_unblinding": (record.unblinding.get("reason") or "none given") if state.unblinded_early else None,
             "statement": "Who staged, operated and scored was not told which arm a trial had before unblinding.",
         },
-        "episodes": [_episode(trial, episode, record.arms[trial.id]) for trial, episode in record.scored],
+        "episodes": [_episode(record, trial, episode) for trial, episode in record.scored],
         "provenance": {**_provenance(opened, record.pins), "clocks": _clocks(record)},
         "void_as_failure": _voids_as_failures(record, arms),
     }
@@ -97,7 +104,7 @@ def _flow(trials: Iterable[Trial], record: Record) -> dict[str, Any]:
         "voids": dict(sorted(Counter(void.reason for void in voids).items())),
         "voids_before_go": len(voids) - after_go,
         "voids_after_go": after_go,
-        "ended_early": sum(trial.state == State.SCORED and trial.ended in EARLY for trial in chosen.values()),
+        "ended_early": sum(trial.id in chosen and _ended(record, trial, one) in EARLY for trial, one in record.scored),
     }
 
 
@@ -124,18 +131,24 @@ def _voids_as_failures(record: Record, arms: Sequence[str]) -> list[dict[str, An
     return rows
 
 
-def _episode(trial: Trial, episode: Episode, arm: str) -> dict[str, Any]:
+def _ended(record: Record, trial: Trial, episode: Episode) -> EndReason | None:
+    """Why a scored episode ended, as it counts."""
+    return EndReason.OPERATOR if record.spares(episode) else trial.ended
+
+
+def _episode(record: Record, trial: Trial, episode: Episode) -> dict[str, Any]:
     outcome = trial.outcome
     assert outcome is not None, f"trial {trial.id} is scored without an outcome"
     return {
         "episode": episode.id,
-        "arm": arm,
+        "arm": record.arms[trial.id],
         "object": trial.condition.split("/")[0],
         "block": trial.block,
         "outcome": outcome.extent,
         "moved": outcome.moved,
         "staged": outcome.items_staged,
-        "end_reason": WRONG_END if outcome.wrong_end else str(trial.ended),
+        "end_reason": WRONG_END if outcome.wrong_end else str(_ended(record, trial, episode)),
+        "stopped_by_hand": None if episode.stop is None else episode.stop.cause or UNSAID,
         "duration_s": episode.duration_s,
         "video": [str(video["file"]) for video in episode.videos.values()],
         "rrd_command": f"labctl show {episode.id}",

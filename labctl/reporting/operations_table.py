@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from labctl.core.event_bodies import OperationRecorded
-from labctl.core.events import EndReason
+from labctl.core.events import STOPPED_BY_HAND, EndReason
 from labctl.core.outcome import Outcome
 from labctl.core.record import Episode, Record
 from labctl.core.trial import Trial
@@ -40,7 +40,7 @@ WRONG_END = "wrong_end"
 Row = dict[str, Any]
 
 
-def operations(record: Record, *, labels: str = "best") -> list[Row]:
+def operations(record: Record, *, labels: str = "best", all_stops: bool = False) -> list[Row]:
     """One row per operation of every scored episode, in schedule order; `arm` is there only after unblinding.
 
     As methodology.md section 1 has it: time_s counts in seconds from the previous success of the episode, or go; a
@@ -52,6 +52,7 @@ def operations(record: Record, *, labels: str = "best") -> list[Row]:
     labels: "best" and "reviewed" take an assessor's operations where an episode has been reviewed, else those that
     devices reported or, in a campaign whose devices never report any, what the detector found in the arm's trace;
     "device" leaves out the review, "detector" takes the detector's alone, "operator" the tally as it was counted.
+    A stop by hand of a cause that the protocol does not list is an end by the operator, unless all_stops.
     Times are rounded to 1 us since go. `void` is 0: voided episodes are not in the table. `interventions` counts how
     often a person touched the episode while it ran.
     """
@@ -80,7 +81,9 @@ def operations(record: Record, *, labels: str = "best") -> list[Row]:
             "void": 0,
             "interventions": len(episode.interventions),
         }
-        for index, (kind, time_us, cause) in enumerate(_timed(trial, _labelled(episode, labels, devices_tell))):
+        told = _labelled(episode, labels, devices_tell)
+        spared = record.spares(episode) and not all_stops
+        for index, (kind, time_us, cause) in enumerate(_timed(trial, told, spared=spared)):
             time_s = None if time_us is None else time_us / 1e6
             row = {**whole, "kind": kind, "time_s": time_s, "op_index": index, "cause": cause}
             rows.append({column: row[column] for column in COLUMNS if column in row})
@@ -103,10 +106,17 @@ def _labelled(episode: Episode, labels: str, devices_tell: bool) -> Sequence[Ope
     return [*found, *episode.stops] if found is not None and episode.go_ns is not None else []
 
 
-def _timed(trial: Trial, recorded: Sequence[OperationRecorded]) -> Iterator[tuple[str, int | None, str | None]]:
-    """(kind, microseconds since the previous success or go, cause) of a scored trial's operations, in order."""
+def _timed(
+    trial: Trial, recorded: Sequence[OperationRecorded], *, spared: bool
+) -> Iterator[tuple[str, int | None, str | None]]:
+    """(kind, microseconds since the previous success or go, cause) of a scored trial's operations, in order. spared:
+    a person's stop ended it that does not count.
+    """
     outcome = trial.outcome
     assert outcome is not None, f"trial {trial.id} is scored without an outcome"
+    ended = trial.ended
+    if spared:
+        ended, recorded = EndReason.OPERATOR, [op for op in recorded if not _by_hand(op)]
     last, lost, stopped, rows = 0, 0, False, 0
     ordered = sorted(recorded, key=lambda op: (op["t_ns"], op["op_index"]))
     for operation in _not_disputed(ordered, outcome) if outcome.wrong_end else ordered:
@@ -125,10 +135,15 @@ def _timed(trial: Trial, recorded: Sequence[OperationRecorded]) -> Iterator[tupl
     for _ in range(outcome.lost - lost):
         rows += 1
         yield "ghost", None, "uncollected"
-    if trial.ended == EndReason.SAFETY_STOP and not stopped:
+    if ended == EndReason.SAFETY_STOP and not stopped:
         yield "ghost", tail, str(EndReason.SAFETY_STOP)
     elif not stopped and (outcome.remaining or not rows):
-        yield "censored", tail, WRONG_END if outcome.wrong_end else str(trial.ended)
+        yield "censored", tail, WRONG_END if outcome.wrong_end else str(ended)
+
+
+def _by_hand(operation: OperationRecorded) -> bool:
+    """Whether it is the operation at hand when a person stopped the robot. What an assessor added is not."""
+    return operation["result"] == "safety_stop" and operation["cause"] == STOPPED_BY_HAND
 
 
 def _not_disputed(ordered: Sequence[OperationRecorded], outcome: Outcome) -> list[OperationRecorded]:

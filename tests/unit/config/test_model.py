@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[3]
 PROTOCOL = protocols.path("demo").read_text()
 FIXTURE = fixtures.path("two_totes").read_text()
 CELL = (ROOT / "hw_configs" / "sim_fr3.toml").read_text()
+STOPS = 'stops_count = ["danger", "contact"]'
 PARSERS = {"protocol": (parse_protocol, PROTOCOL), "fixture": (parse_fixture, FIXTURE), "cell": (parse_cell, CELL)}
 
 
@@ -44,6 +45,8 @@ def test_the_packaged_files_parse_and_keep_their_names():
     assert protocol.trial.budget_s_per_item == 30.0 and protocol.trial.budget_s == 120.0
     assert [(arm.name, arm.kind) for arm in protocol.arm][:2] == [("human", "human"), ("policy-a", "policy")]
     assert protocol.arm[1].options == {"skill": "swift", "endpoint": "sim://policy-a"}
+    assert protocol.trial.stops_count == ("danger", "contact")
+    assert parse_protocol(PROTOCOL.replace(STOPS, ""), "p").trial.stops_count == ("danger", "contact"), "the default"
     assert fixture.layout[1].tote_side == "right"
     assert cell.robot.limits.velocity_rad_s[4] == 2.5 and cell.camera[0].options == {"view": "over_shoulder"}
     assert cell.lease.duration_s == 0.3 and cell.storage.min_free_gb == 1.0
@@ -120,6 +123,13 @@ def test_packaged_files_are_found_by_name_and_an_unknown_name_lists_them():
         ("cell", "duration_s = 0.3", "duration_s = 3600", r"less than or equal to 5"),
         ("cell", "duration_s = 0.3", "duration_ms = 300", r"did you mean 'duration_s' \(the unit"),
         ("cell", 'name = "wrist"', 'name = "../wrist"', r"'../wrist'"),
+        (
+            "protocol",
+            STOPS,
+            'stops_count = ["danger", "contact", "boredom"]',
+            r"stops_count\[3\] is 'boredom'; it must be 'danger', 'contact' or 'mistaken_key'",
+        ),
+        ("protocol", STOPS, 'stops_count = ["contact", "contact"]', r"'contact' appears twice in 'stops_count'"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_refused_in_one_line_with_the_remedy(what, old, new, says):
