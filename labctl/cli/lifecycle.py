@@ -119,7 +119,12 @@ def _open(
     )
     if as_json:
         links = [asdict(link) for link in opened.links]
-        found = {"campaign": opened.name, "folder": str(opened.folder), "commitment": opened.commitment}
+        found = {
+            "campaign": opened.name,
+            "folder": str(opened.folder),
+            "commitment": opened.commitment,
+            "head": opened.head,
+        }
         print_json({**found, "links": links} if links else found)
         return
     click.echo(f"opened {opened.name}")
@@ -131,6 +136,7 @@ def _open(
     click.echo(
         "It binds the sealed schedule: publish it or note it down, and `labctl verify` will hold the campaign to it."
     )
+    click.echo(f"head {opened.head}")
     click.echo(f"next: labctl run {opened.name} (with --headless a simulated cell runs by itself)")
 
 

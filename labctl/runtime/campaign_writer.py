@@ -13,8 +13,9 @@ from labctl.core.body_parts import Detected
 from labctl.core.events import Event, Kind
 from labctl.core.published_state import Handover
 from labctl.core.trial import Trial, advance, next_trial
+from labctl.errors import StorageError
 from labctl.store.campaign import Campaign
-from labctl.store.chain_heads import append_head, head_text
+from labctl.store.chain_heads import HEADED, append_head, head_text
 from labctl.store.scene_references import References
 
 
@@ -73,6 +74,8 @@ class Desk:
         )
         self.state = advance(self.state, event)
         self._note(event)
+        if kind in HEADED:
+            self._keep_head(HEADED[kind])
         return event
 
     def _note(self, event: Event) -> None:
@@ -97,10 +100,21 @@ class Desk:
             self.scored_ns.append(event.at_ns)
 
     def print_head(self) -> str:
-        """Append the chain's head to the file outside the database; returns it for printing."""
+        """The chain's head, for printing."""
+        return f"head {head_text(*self.campaign.journal.head())}"
+
+    def _keep_head(self, after: str) -> None:
+        """Append the chain's head to the file outside the database. What cannot be appended is said: the entry stands,
+        the next head covers it, and no episode ends for it.
+        """
         seq, head = self.campaign.journal.head()
-        append_head(self.campaign.folder, seq, head, self.anchor().wall)
-        return f"head {head_text(seq, head)}"
+        try:
+            append_head(self.campaign.folder, seq, head, self.anchor().wall)
+        except StorageError as error:
+            self.say(f"{self.print_head()} is not kept: {error}")
+            return
+        if after:
+            self.say(f"{self.print_head()}  after {after}")
 
     def current(self) -> Trial | None:
         """The first trial that is neither scored nor not_run."""

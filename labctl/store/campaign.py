@@ -46,11 +46,12 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A campaign that has just been opened, and the commitment to its schedule, to be published."""
+    """A campaign that has just been opened; the commitment to its schedule and its first head, to be published."""
 
     folder: Path
     name: str
     commitment: str
+    head: str
     links: Sequence[Linked] = ()
 
 
@@ -225,7 +226,7 @@ def open_campaign(
         append_head(folder, event.seq, event.hash, anchor.wall)
         about = {"protocol": plan.protocol.protocol.name, "protocol_sha256": body["protocol"]["sha256"]}
         add_opened(lab, MonotonicClock(), campaign=name, commitment=commitment, wall=anchor.wall, **about)
-    return Opened(campaigns / name, name, commitment, links)
+    return Opened(campaigns / name, name, commitment, head_text(event.seq, event.hash), links)
 
 
 def _check_drivers(protocol: Protocol, cell: Cell) -> None:
@@ -296,7 +297,7 @@ def close_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor |
                 campaign.log(Kind.TRIAL_RELEASED, why, anchor=now, who=who, trial=trial.id)
             campaign.log(Kind.TRIAL_SKIPPED, why, anchor=now, who=who, trial=trial.id)
         campaign.log(Kind.CAMPAIGN_CLOSED, {"reason": reason or "every trial is finished"}, anchor=now, who=who)
-        return [f"closed: {len(trials) - len(left)} trials finished, {len(left)} not run", _head_line(campaign, now)]
+        return [f"closed: {len(trials) - len(left)} trials finished, {len(left)} not run", _head_line(campaign)]
 
 
 def freeze_campaign(folder: Path, *, who: str, anchor: Anchor | None = None) -> list[str]:
@@ -310,7 +311,7 @@ def freeze_campaign(folder: Path, *, who: str, anchor: Anchor | None = None) -> 
             _check_phase(campaign, Phase.CLOSED, "freeze")
         _, head = campaign.journal.head()
         campaign.log(Kind.CAMPAIGN_FROZEN, {"reviewed": reviewed, "head": head}, anchor=now, who=who)
-        return ["frozen, reviewed" if reviewed else "frozen without a review", _head_line(campaign, now)]
+        return ["frozen, reviewed" if reviewed else "frozen without a review", _head_line(campaign)]
 
 
 def unblind_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor | None = None) -> list[str]:
@@ -333,16 +334,21 @@ def unblind_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor
         body = {"early": early, "reason": reason or None, **opened}
         campaign.log(Kind.CAMPAIGN_UNBLINDED, body, anchor=now, who=who)
         how = f"unblinded early, while {phase}: {reason}" if early else "unblinded"
-        return [f"{how}; the commitment {campaign.opened['commitment']} holds", _head_line(campaign, now)]
+        return [f"{how}; the commitment {campaign.opened['commitment']} holds", _head_line(campaign)]
 
 
 @contextmanager
 def writing(folder: Path, verb: str, anchor: Anchor | None) -> Iterator[tuple[Campaign, Anchor]]:
-    """A campaign that one verb may write into, and the time it does. Raises StateError naming whoever holds it."""
+    """A campaign that one verb may write into, and the time it does; what it wrote has a head outside the database when
+    it is done. Raises StateError naming whoever holds it.
+    """
     if not (folder / "journal.db").is_file():
         raise InputError(f"{folder} is no campaign")
     with campaign_lock(folder, verb), Campaign.open(folder, writer=True) as campaign:
-        yield campaign, anchor or MonotonicClock().anchor()
+        now, before = anchor or MonotonicClock().anchor(), campaign.journal.head()
+        yield campaign, now
+        if campaign.journal.head() != before:
+            append_head(folder, *campaign.journal.head(), now.wall)
 
 
 def _check_phase(campaign: Campaign, phase: Phase, verb: str) -> None:
@@ -351,7 +357,5 @@ def _check_phase(campaign: Campaign, phase: Phase, verb: str) -> None:
         raise StateError(f"campaign {campaign.folder.name} is {found}; only one that is {phase} can be told to {verb}")
 
 
-def _head_line(campaign: Campaign, now: Anchor) -> str:
-    seq, head = campaign.journal.head()
-    append_head(campaign.folder, seq, head, now.wall)
-    return f"head {head_text(seq, head)}"
+def _head_line(campaign: Campaign) -> str:
+    return f"head {head_text(*campaign.journal.head())}"

@@ -138,3 +138,16 @@ def test_a_table_and_a_whole_lab_are_held_against_no_head(
         assert f"{option} belongs to one campaign" in capsys.readouterr().err
         assert call(["report", "table.csv", "--out", str(tmp_path / "out"), option, "a" * 64]) == 2
         assert option in capsys.readouterr().err
+
+
+def test_an_extension_begins_with_a_head_that_is_printed_and_kept(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lab = folder.parents[1]
+    files = [str(lab / "protocols/p.toml"), "--cell", str(lab / "cells/c.toml"), "--lab", str(lab)]
+    assert call(["extend", folder.name, *files]) == 0
+    said = capsys.readouterr().out
+    (later,) = (path for path in (lab / "campaigns").iterdir() if path != folder)
+    (head,) = read_heads(later)
+    assert f"head 1:{head.hash}" in said
+    assert verify(later, "--head", f"1:{head.hash}") == 0

@@ -191,7 +191,9 @@ def test_only_the_listed_digests_differ_unmasked(tmp_path: Path, capsys: pytest.
 def test_what_open_prints_does_not_depend_on_the_draw(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`labctl open`, text and JSON, with the entropy and the clock held; only the commitment differs."""
+    """`labctl open`, text and JSON, with the entropy and the clock held; only the commitment differs, and the head that
+    covers it.
+    """
     lab, printed = tmp_path / "lab", []
     lab.mkdir()
     make_campaign(lab, [policy("first", skill="swift"), policy("second", skill="swift")])
@@ -216,11 +218,13 @@ def test_what_open_prints_does_not_depend_on_the_draw(
                 == 0
             )
             folder = max((lab / "campaigns").iterdir())
-            out.append(capsys.readouterr().out.replace(events_of(folder)[0].body["commitment"], "<commitment>"))
+            first = events_of(folder)[0]
+            said = capsys.readouterr().out.replace(first.body["commitment"], "<commitment>")
+            out.append(said.replace(first.hash, "<head>"))
             folder.rename(tmp_path / f"{drawn.__name__}{len(words)}")
         printed.append(out)
     assert printed[0] == printed[1]
-    assert "<commitment>" in printed[0][0] and "first" not in printed[0][0]
+    assert "<commitment>" in printed[0][0] and "<head>" in printed[0][0] and "first" not in printed[0][0]
 
 
 def test_a_policy_slow_to_load_starts_when_a_quick_one_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
