@@ -19,19 +19,29 @@ if TYPE_CHECKING:
     from labctl.core.event_bodies import OperationRecorded
     from labctl.core.reviewed import Item
 
-EPILOG = example("labctl review first --who p09", "labctl review first --list", "labctl review first --finish")
+EPILOG = example(
+    "labctl review first --who p09", "labctl review first --who p09 --register", "labctl review first --finish"
+)
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
 @campaign_argument(required=False)
 @click.option("--who", default=None, metavar="ID", help="Your opaque id [default: the login name].")
+@click.option("--register", is_flag=True, help="Enter yourself as assessor first: once, outside of a session.")
 @click.option("--list", "listing", is_flag=True, help="Print the queue and leave.")
 @click.option("--finish", is_flag=True, help="Everything is reviewed: no more review of this closed campaign.")
 @click.option("--web", is_flag=True, help="Open episodes in the browser instead of Rerun's window.")
 @json_option
 @lab_option
 def review(
-    campaign: str | None, who: str | None, listing: bool, finish: bool, web: bool, as_json: bool, lab: Path | None
+    campaign: str | None,
+    who: str | None,
+    register: bool,
+    listing: bool,
+    finish: bool,
+    web: bool,
+    as_json: bool,
+    lab: Path | None,
 ) -> None:
     """Go through the scored episodes: disagreements between detector, operator and assessor come first.
 
@@ -49,6 +59,10 @@ def review(
         with Campaign.open(folder) as opened:
             return queue(opened.record())
 
+    if register:
+        from labctl.runtime.review_writer import register as register_assessor
+
+        register_assessor(folder, who or login())
     if finish:
         from labctl.runtime.review_writer import finish as finish_review
 
@@ -59,6 +73,8 @@ def review(
         return
     from labctl.runtime import review_writer
     from labctl.ui.console.review import Review
+
+    review_writer.check_may_review(folder, who or login())
 
     def save(trial: str, operations: Sequence[OperationRecorded]) -> None:
         review_writer.review(folder, trial, operations, who=who or login())

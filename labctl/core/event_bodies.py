@@ -245,11 +245,14 @@ class OperationsReviewed(TypedDict):
 
 
 class EpisodeVoided(TypedDict):
-    """The episode does not count. evidence: seq of an earlier entry; confirmed_by: the second person."""
+    """The episode does not count. evidence: seq of the episode's entry that shows why; confirmed_by: the second
+    person; confirmed_at: how that person said so.
+    """
 
     reason: str
     evidence: int | None
     confirmed_by: NotRequired[str | None]
+    confirmed_at: NotRequired[str]
     after_go: bool
     by_recovery: NotRequired[bool]
 

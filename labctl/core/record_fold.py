@@ -187,6 +187,10 @@ def _deviations(event: Event) -> list[str]:
             return [f"episode {event.episode}: {text}" for name, fit in clocks for text in clock_warnings(name, fit)]
         case Kind.OUTCOME_CORRECTED:
             return [f"{event.wall}: outcome of {event.episode} corrected by {event.who}: {body['why']}"]
+        case Kind.EPISODE_VOIDED if body.get("confirmed_by"):
+            where = f" at {body['confirmed_at']}" if body.get("confirmed_at") else ""
+            confirmed = f"confirmed by {body['confirmed_by']}{where}"
+            return [f"{event.wall}: episode {event.episode} voided ({body['reason']}) by {event.who}, {confirmed}"]
         case Kind.DEVIATION:
             return [f"{event.wall}: {body['text']}"]
         case Kind.REFERENCE_SET:

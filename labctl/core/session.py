@@ -1,6 +1,7 @@
-"""People and sessions: who was there in which role, and what the opening checks said.
+"""People and sessions: who was there in which role, what the opening checks said, and so whose word counts.
 
-May not: open files, read a clock, or decide what happens next (`trial` does).
+May not: tell whether people are who they say they are (an id is typed, not proven), open files, read a clock, or decide
+what happens next (`trial` does).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from labctl.config.protocol_schema import Protocol
-from labctl.errors import InputError
+from labctl.errors import InputError, StateError
 
 
 class Role(StrEnum):
@@ -74,3 +75,26 @@ def _person(entry: Mapping[str, Any]) -> Person:
 def missing_checks(protocol: Protocol, session: Session) -> tuple[str, ...]:
     """Opening checks the protocol asks for that the session answered with no, with nothing, or not at all."""
     return tuple(name for name in protocol.session.checks if not session.checks.get(name))
+
+
+People = Mapping[str, frozenset[Role]]
+
+
+def joined(known: People, session: Session) -> People:
+    """Those known so far, and who came to this session, each with every role they ever took in the campaign."""
+    now = {person.id: known.get(person.id, frozenset()) | set(person.roles) for person in session.people}
+    return {**known, **now}
+
+
+def present(session: Session | None, known: People) -> People:
+    """Whose word counts now: the open session's people; outside of a session everyone who was in one."""
+    return known if session is None else joined({}, session)
+
+
+def check_person(people: People, who: str, role: Role | None = None) -> None:
+    """Whether this person is one of `people`, in this role (None: in any). Raises StateError."""
+    if who not in people:
+        there = ", ".join(f"{name} ({', '.join(sorted(taken))})" for name, taken in sorted(people.items()))
+        raise StateError(f"{who!r} is in no session here; there: {there or 'nobody'}. People are entered in a session")
+    if role is not None and role not in people[who]:
+        raise StateError(f"{who} is {' and '.join(sorted(people[who]))} here, not {role}")

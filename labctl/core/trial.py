@@ -9,15 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from labctl.core.events import GENESIS, Event, Kind
-from labctl.core.session import Role, Session, session_from
+from labctl.core.events import GENESIS, STOP_BY_HAND, EndReason, Event, Kind
+from labctl.core.interlock import Hold
+from labctl.core.rollout import VOIDABLE
+from labctl.core.session import People, Role, Session, joined, session_from
 from labctl.core.trial_table import FINISHED, LIVE, State, Trial, Verb, apply
 from labctl.errors import BrokenRecord, StateError
-
-if TYPE_CHECKING:
-    from labctl.core.interlock import Hold
 
 __all__ = [
     "FINISHED",
@@ -90,7 +89,7 @@ _WHEN_CLOSED = frozenset(
 @dataclass(frozen=True, slots=True)
 class CampaignState:
     """What the journal says now. `trials` are in schedule order; `holds` map codes to texts; `opened` is
-    CampaignOpened's body.
+    CampaignOpened's body; `people` are all who were ever in a session, with their roles.
 
     `last_seq` and `head` are the seq and hash of the last event; `unblinded_early` tells whether arms were revealed
     before freezing. `order` are the trial ids in schedule order, of which the first `finished` need no more attention.
@@ -101,6 +100,7 @@ class CampaignState:
     holds: Mapping[str, str] = field(default_factory=dict)
     faulted: str | None = None
     session: Session | None = None
+    people: People = field(default_factory=dict)
     opened: Mapping[str, Any] = field(default_factory=dict)
     unblinded_early: bool = False
     order: tuple[str, ...] = ()
@@ -253,13 +253,27 @@ def _about_a_trial(state: CampaignState, trials: dict[str, Trial], event: Event)
     turn = next_trial(state)
     if event.kind == Kind.TRIAL_STAGING and turn is not None and turn.id != trial.id:
         raise StateError(f"{event.kind} refused: trial {turn.id} comes before {trial.id}")
+    if _backs_a_void(event, state.holds):
+        changed = replace(changed, backing=(*changed.backing, event.seq))
     trials[trial.id] = changed
+
+
+def _backs_a_void(event: Event, holds: Mapping[str, str]) -> bool:
+    """Whether an entry of an episode can stand behind its void after go: a machine ended it. holds: the journalled ones
+    that stood then; a stop by hand is a person's word, whatever the robot made of it. A gap backs nothing: nearly every
+    episode lacks a frame somewhere.
+    """
+    if event.kind != Kind.EPISODE_ENDED:
+        return False
+    reason = EndReason(event.body["reason"])
+    return reason in VOIDABLE or (reason == EndReason.SAFETY_STOP and STOP_BY_HAND not in holds)
 
 
 def _session_opened(state: CampaignState, event: Event) -> CampaignState:
     open_id = state.session.id if state.session else None
     _need(event, open_id is None, f"session {open_id} is still open; close it with a handover note first")
-    return replace(state, session=session_from(event.body))
+    session = session_from(event.body)
+    return replace(state, session=session, people=joined(state.people, session))
 
 
 def _session_closed(state: CampaignState, event: Event) -> CampaignState:

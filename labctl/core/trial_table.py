@@ -67,6 +67,7 @@ class Trial:
     """A randomised slot. `episode` is the current attempt, None before a reveal and after a void; `episodes` are all
     of them.
 
+    `backing` are the seqs of the entries that may stand behind a void of the current episode after go.
     `touches` counts the interventions of the current episode, `touching` are the numbers of those that go on, and
     `switches` is the number that the next switch of its instruction has at least.
     `version` is the seq of the last event that changed what may be done with it: a command from a screen that showed
@@ -92,6 +93,7 @@ class Trial:
     touches: int = 0
     touching: tuple[int, ...] = ()
     switches: int = 0
+    backing: tuple[int, ...] = ()
 
     @property
     def exhausted(self) -> bool:
@@ -156,7 +158,7 @@ def _transition(trial: Trial, event: Event) -> Trial:
             _need(
                 trial, event, bool(event.episode) and event.episode not in trial.episodes, "it needs a new episode id"
             )
-            changes |= {"episode": event.episode, "episodes": (*trial.episodes, event.episode)}
+            changes |= {"episode": event.episode, "episodes": (*trial.episodes, event.episode), "backing": ()}
             changes |= {"touches": 0, "touching": (), "switches": 0}
         case Kind.EPISODE_STARTED:
             _need_current(trial, event)

@@ -10,15 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from labctl.core.detector import as_operations
-from labctl.core.events import EndReason
 from labctl.core.interlock import Hold
 from labctl.core.published_state import Hand, Handover, Proposal, Rules, Scene
-from labctl.core.rollout import VOIDABLE, Rollout, proposal, typed
+from labctl.core.rollout import Rollout, proposal, typed
 from labctl.core.trial import CampaignState, State, Trial, next_trial
 from labctl.runtime.campaign_writer import Desk
 from labctl.store.scene_references import rules as scene_rules
-
-MACHINE_ENDS = VOIDABLE | {EndReason.SAFETY_STOP}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +79,7 @@ def blind_view(desk: Desk, rollout: Rollout | None, live: Sequence[Hold], scene:
         recovered=tuple(desk.recovered),
         counted=desk.counted.get(turn.episode or "", 0) if turn else 0,
         proposal=_proposal(desk, turn),
-        evidence=_evidence(desk, turn),
+        evidence=_evidence(turn),
         scored_ns=tuple(desk.scored_ns[-20:]),
     )
 
@@ -120,10 +117,9 @@ def _rules(desk: Desk) -> Rules:
     }
 
 
-def _evidence(desk: Desk, turn: Trial | None) -> int | None:
+def _evidence(turn: Trial | None) -> int | None:
     """The seq of the machine's event that may stand behind a void after go."""
-    end = desk.ends.get(turn.episode or "") if turn else None
-    return end.seq if end is not None and EndReason(end.body["reason"]) in MACHINE_ENDS else None
+    return turn.backing[-1] if turn and turn.backing else None
 
 
 def _proposal(desk: Desk, turn: Trial | None) -> Proposal | None:

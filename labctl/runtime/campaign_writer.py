@@ -31,7 +31,6 @@ class Desk:
         self.opened: Mapping[str, Any] = campaign.opened
         self.operations: dict[str, list[Mapping[str, Any]]] = {}  # bodies of OperationRecorded by episode
         self.counted: dict[str, int] = {}  # the operator's own tally by episode
-        self.ends: dict[str, Event] = {}  # EpisodeEnded by episode
         self.detected: dict[str, Sequence[Detected]] = {}  # what the detector found, by episode
         self.recording: Mapping[str, Any] | None = None  # of the last RecordingSealed
         self.scored_ns: list[int] = []  # when trials were scored on this boot
@@ -84,8 +83,6 @@ class Desk:
             self.operations.setdefault(event.episode, []).append(event.body)
         elif event.kind == Kind.ITEM_COUNTED and event.episode:
             self.counted[event.episode] = event.body["moved"]
-        elif event.kind == Kind.EPISODE_ENDED and event.episode:
-            self.ends[event.episode] = event
         elif event.kind == Kind.RECORDING_SEALED and event.episode:
             self.recording = event.body
             if event.body.get("detected") is not None:

@@ -16,7 +16,7 @@ from labctl.core.events import STOP_BY_HAND, EndReason, Kind, Touch
 from labctl.core.interlock import Hold, overridable
 from labctl.core.liveness import Presence
 from labctl.core.rollout import typed
-from labctl.core.session import Role
+from labctl.core.session import Role, check_person
 from labctl.core.trial import State, Trial, Verb, allowed
 from labctl.errors import InputError, StaleCommand, StateError
 from labctl.runtime.campaign_writer import Desk
@@ -69,6 +69,8 @@ class Orders(RecordedOrders):
         order = ORDERS.get(command.verb)
         if order is None:
             raise InputError(f"no verb {command.verb!r}; there are {', '.join(ORDERS)}")
+        if command.verb not in OF_ANYBODY:
+            check_person(self.people, command.who)
         return order.carry_out(self, Given(message, command, now_ns, step))
 
     def settle(self, request: Request, now_ns: int, step: Step) -> bool:
@@ -89,11 +91,10 @@ class Orders(RecordedOrders):
     def _reference(self, args: commands.Reference, given: Given) -> bool:
         """A person takes the view of a camera, as it is now, for the reference from here on."""
         trial = self._desk.current()
+        self.check_role(given.command, Role.OPERATOR, Role.SETTER)
         words("reason", args.reason)
         if trial is None or self._staging.done != trial.id:
             raise StateError("a reference is taken of a staged scene; stage the trial first, the arm must be home")
-        if given.command.role not in (Role.OPERATOR, Role.SETTER):
-            raise StateError("a reference is taken by operator or setter")
         there = [name for name in self._scene.chosen(args.camera) if self._presence.alive(f"camera:{name}")]
         if not there:
             raise StateError("no camera is there to take a reference with")
@@ -168,6 +169,7 @@ class Orders(RecordedOrders):
     def permitted(self, args: commands.Arguments, given: Given) -> Trial:
         """The trial at hand, if its verb is allowed to this role now. Raises StateError, StaleCommand."""
         trial, command, verb = self._desk.current(), given.command, Verb(given.command.verb)
+        check_person(self.people, command.who, command.role)
         if trial is None:
             raise StateError("no trial is left in this campaign")
         if command.version is not None and command.version < self.version(trial):
@@ -243,15 +245,21 @@ class Orders(RecordedOrders):
         if trial.state == State.ARMED:
             self._conductor.void_unstarted(reason, given.step, who=given.command.who)
             return
-        body = {"reason": reason, "evidence": args.evidence, "confirmed_by": args.confirmed_by}
-        self._desk.log(
-            Kind.EPISODE_VOIDED,
-            {**body, "after_go": trial.go_ns is not None},
-            trial=trial.id,
-            episode=trial.episode,
-            **given.by,
-        )
+        self._check_backing(trial, args)
+        body = {"reason": reason, **args.model_dump(include={"evidence", "confirmed_by"})}
+        if args.confirmed_by is not None:
+            body["confirmed_at"] = SAME_KEYBOARD
+        body["after_go"] = trial.go_ns is not None
+        self._desk.log(Kind.EPISODE_VOIDED, body, trial=trial.id, episode=trial.episode, **given.by)
         self._conductor.rollout = None
+
+    def _check_backing(self, trial: Trial, args: commands.Void) -> None:
+        """That what stands behind a void is a machine's entry of this episode, or a person who is here."""
+        if args.evidence is not None and args.evidence not in trial.backing:
+            there = ", ".join(map(str, trial.backing)) or "none"
+            raise InputError(f"entry {args.evidence} is no machine's report that ended this episode; there: {there}")
+        if args.confirmed_by is not None:
+            check_person(self.people, args.confirmed_by)
 
     def _score(self, trial: Trial, args: commands.Score, given: Given) -> None:
         counted = args.model_dump(exclude_unset=True)
@@ -268,6 +276,8 @@ class Orders(RecordedOrders):
         return self._desk.state.trials[trial.id]
 
 
+SAME_KEYBOARD = "the same keyboard"
+OF_ANYBODY = (commands.STOP, "look", "session")  # the people of a session are entered by the last
 A = TypeVar("A", bound=commands.Arguments)
 
 

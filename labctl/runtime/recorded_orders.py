@@ -5,6 +5,7 @@ May not: move anything, act on the trial at hand, or journal what was refused.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from labctl.bus import Body, Message, Step
@@ -14,8 +15,8 @@ from labctl.core.events import Kind
 from labctl.core.outcome import Outcome, judged
 from labctl.core.practised import practice_from
 from labctl.core.reviewed import checked
-from labctl.core.session import missing_checks, session_from
-from labctl.core.trial import AFTER_BLOCK, AFTER_TRIAL, Trial, Verb, allowed
+from labctl.core.session import People, Role, check_person, joined, missing_checks, present, session_from
+from labctl.core.trial import AFTER_BLOCK, AFTER_TRIAL, VERBS, State, Trial, Verb
 from labctl.errors import InputError, StateError
 from labctl.runtime.campaign_writer import Desk
 from labctl.store.campaign import Campaign
@@ -36,16 +37,37 @@ class Given:
         return {"who": self.command.who, "command_id": self.command.id}
 
 
+# Who may judge a trial afterwards, by verb.
+JUDGES: Mapping[str, tuple[Role, ...]] = {
+    "guess": (Role.OPERATOR, Role.SETTER, Role.ASSESSOR),
+    "review": (Role.ASSESSOR,),
+    "correct": tuple(VERBS[State.SCORED][Verb.CORRECT]),
+}
+
+
 class RecordedOrders:
     """See the module."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
+    @property
+    def people(self) -> People:
+        """Whose word counts now."""
+        return present(self._desk.state.session, self._desk.state.people)
+
+    def check_role(self, command: Command, *roles: Role) -> None:
+        """Whether who orders it is here in the role that is claimed, and this is for that role. Raises StateError."""
+        check_person(self.people, command.who, command.role)
+        if command.role not in roles:
+            raise StateError(f"{command.verb} is for the {' or '.join(roles)}, not for the {command.role}")
+
     def open_session(self, args: commands.OpenSession, given: Given) -> None:
         session = f"s-{self._desk.state.last_seq + 1}"
         body = {"session": session, **args.model_dump(exclude_unset=True)}
-        missing = missing_checks(self._desk.campaign.protocol, session_from(body))
+        session = session_from(body)
+        check_person(joined({}, session), given.command.who)
+        missing = missing_checks(self._desk.campaign.protocol, session)
         if missing:
             raise StateError(f"the protocol asks for opening checks not yet answered: {', '.join(missing)}")
         self._desk.log(Kind.SESSION_OPENED, body, **given.by)
@@ -73,7 +95,10 @@ class RecordedOrders:
         self._desk.log(Kind.HOLD_RAISED, {"code": code, "text": text}, **given.by)
 
     def scored(self, named: str, given: Given) -> tuple[Trial, dict[str, str | None]]:
-        """The trial that a later judgement names, which need not be the one at hand, and whose event it becomes."""
+        """The trial that a later judgement names, which need not be the one at hand, and whose event it becomes. Raises
+        StateError for who may not judge.
+        """
+        self.check_role(given.command, *JUDGES[given.command.verb])
         trial = self._desk.state.trials.get(named)
         if trial is None:
             raise InputError(f"{given.command.verb} names no trial of this campaign")
@@ -93,10 +118,8 @@ class RecordedOrders:
 
     def correct(self, args: commands.Correct, given: Given) -> None:
         trial, about = self.scored(args.trial, given)
-        if Verb.CORRECT not in allowed(self._desk.state, trial, (), given.command.role) or trial.outcome is None:
-            raise StateError(
-                f"trial {trial.id} is {trial.state}; only a scored one is corrected, by operator or assessor"
-            )
+        if trial.outcome is None:
+            raise StateError(f"trial {trial.id} is {trial.state}; only a scored one is corrected")
         why = words("why", args.why)
         new = args.model_dump(exclude_unset=True, exclude={"trial", "why"})
         outcome = self.judged(trial, new)

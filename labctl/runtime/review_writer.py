@@ -12,10 +12,11 @@ from typing import Any
 from labctl.clock import SECOND, Anchor, MonotonicClock
 from labctl.core.events import Kind
 from labctl.core.reviewed import checked, queue
+from labctl.core.session import Person, Role, Session, check_person, present
 from labctl.errors import StateError
 from labctl.runtime.attach import Attachment
 from labctl.runtime.recorded_orders import outcome_of_a_person
-from labctl.store.campaign import writing
+from labctl.store.campaign import Campaign, writing
 
 PATIENCE_NS = 5 * SECOND
 
@@ -34,6 +35,7 @@ def review(
     if by_the_run(folder, "review", who, args):
         return
     with writing(folder, "review", anchor) as (campaign, now):
+        check_assessor(campaign, who)
         about = campaign.state.trials[trial]
         body = {"operations": checked(about, operations), "note": note}
         campaign.log(Kind.OPERATIONS_REVIEWED, body, anchor=now, who=who, trial=trial, episode=about.episode)
@@ -46,6 +48,7 @@ def correct(
     if by_the_run(folder, "correct", who, {"trial": trial, "why": why, **outcome}):
         return
     with writing(folder, "review", anchor) as (campaign, now):
+        check_assessor(campaign, who)
         about = campaign.state.trials[trial]
         if about.outcome is None:
             raise StateError(f"trial {trial} is {about.state}; only a scored one is corrected")
@@ -57,11 +60,44 @@ def correct(
 def finish(folder: Path, *, who: str, anchor: Anchor | None = None) -> str:
     """No more review of a closed campaign. Raises StateError while an episode is not reviewed."""
     with writing(folder, "review", anchor) as (campaign, now):
+        check_assessor(campaign, who)
         left = [item for item in queue(campaign.record()) if item.reviewed is None]
         if left:
             raise StateError(f"{len(left)} episodes are not reviewed yet; review them, or freeze without a review")
         campaign.log(Kind.CAMPAIGN_REVIEWED, {"by": who}, anchor=now, who=who)
     return f"reviewed; next: labctl freeze {folder.name}"
+
+
+def register(folder: Path, who: str, anchor: Anchor | None = None) -> None:
+    """Enter this person as assessor: a session of theirs alone, which begins and ends here, after one that was left
+    open has ended. Raises StateError while somebody runs the campaign: people are entered at a console then.
+    """
+    with writing(folder, "review", anchor) as (campaign, now):
+        if who in campaign.state.people and Role.ASSESSOR in campaign.state.people[who]:
+            return
+        left = campaign.state.session
+        if left is not None:
+            said = {"session": left.id, "handover": "left open; ended when an assessor was entered"}
+            campaign.log(Kind.SESSION_CLOSED, said, anchor=now, who=who)
+        session = Session(f"s-{campaign.state.last_seq + 1}", (Person(who, (Role.ASSESSOR,)),))
+        campaign.log(Kind.SESSION_OPENED, session.body(), anchor=now, who=who)
+        campaign.log(Kind.SESSION_CLOSED, {"session": session.id, "handover": ""}, anchor=now, who=who)
+
+
+def check_may_review(folder: Path, who: str) -> None:
+    """Before anything is shown: as `check_assessor`."""
+    with Campaign.open(folder) as campaign:
+        check_assessor(campaign, who)
+
+
+def check_assessor(campaign: Campaign, who: str) -> None:
+    """Whether this person is here as assessor. Raises StateError that says how to become one."""
+    state = campaign.state
+    try:
+        check_person(present(state.session, state.people), who, Role.ASSESSOR)
+    except StateError as error:
+        name = campaign.folder.name
+        raise StateError(f"{error}; who reviews enters once: labctl review {name} --who {who} --register") from None
 
 
 def by_the_run(folder: Path, verb: str, who: str, args: Mapping[str, Any]) -> bool:

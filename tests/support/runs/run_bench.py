@@ -87,16 +87,23 @@ class Bench:
         return dict([message.body for message in self.sent if message.kind == "state"][-1])
 
     def command(
-        self, verb: str, *, version: int | None = None, role: str = "operator", id_: str = "", **args: Any
+        self,
+        verb: str,
+        *,
+        version: int | None = None,
+        role: str = "operator",
+        id_: str = "",
+        who: str = "ann",
+        **args: Any,
     ) -> dict:
         self.ids += 1
-        body = {"id": id_ or f"c{self.ids}", "verb": verb, "role": role, "who": "ann", "args": args, "version": version}
+        body = {"id": id_ or f"c{self.ids}", "verb": verb, "role": role, "who": who, "args": args, "version": version}
         out = self.hear(Message("run", "command", body, sender="console"))
         return dict(next(message.body for message in out if message.kind == "reply"))
 
-    def begin(self) -> None:
+    def begin(self, **others: Sequence[str]) -> None:
         """Everyone is there, the session is open, the first scene is staged."""
-        self.begin_session()
+        self.begin_session(**others)
         self.stage()
 
     def stage(self) -> None:
@@ -105,13 +112,14 @@ class Bench:
         trial = [message.body["trial"] for message in self.sent if message.kind == "stage"][-1]
         self.hear(Message("run", "staged", {"trial": trial}, sender="arm"))
 
-    def begin_session(self) -> None:
-        """Everyone is there, the session is open."""
+    def begin_session(self, **others: Sequence[str]) -> None:
+        """Everyone is there, the session is open: ann in every role, and others in theirs."""
         self.hear(*(Message("run", "hello", sender=name) for name in ("arm", "recorder", *self.cameras)))
         for name in self.cameras:
             self.camera(name, "")
         self.wait(SECOND // 10)
-        people = [{"id": "ann", "roles": ["operator", "setter", "assessor"]}]
+        taken = {"ann": ["operator", "setter", "assessor"], **others}
+        people = [{"id": person, "roles": list(roles)} for person, roles in taken.items()]
         assert self.command("session", people=people, checks={})["ok"]
 
     def commit(self) -> str:

@@ -72,7 +72,7 @@ def by_correction_without_a_run(bench: Bench, outcome: dict[str, Any]) -> str:
     trial = bench.events(Kind.OUTCOME_RECORDED)[-1].trial
     bench.campaign.close()
     try:
-        correct(bench.campaign.folder, trial, outcome, who="bea", why="x")
+        correct(bench.campaign.folder, trial, outcome, who="ann", why="x")
     except InputError as error:
         return str(error)
     return ""

@@ -15,7 +15,7 @@ from labctl.core.reviewed import Item, queue
 from labctl.errors import InputError, StateError
 from labctl.reporting.operations_table import operations
 from labctl.runtime.campaign_run import run_campaign
-from labctl.runtime.review_writer import correct, finish, review
+from labctl.runtime.review_writer import correct, finish, register, review
 from labctl.store.campaign import Campaign, close_campaign, freeze_campaign
 
 
@@ -25,6 +25,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lab = tmp_path_factory.mktemp("lab")
     folder = make_campaign(lab, [HUMAN, policy("zebra", skill="swift")], items=2, budget=40.0).folder
     run_campaign(folder, lambda line: None, manual=True)
+    register(folder, "bea")
     return folder
 
 

@@ -115,6 +115,8 @@ def test_a_space_typed_into_a_note_stops_nothing(bench):
 
 
 def test_a_void_after_go_needs_a_second_person_when_no_machine_stands_behind_it(bench):
+    bench.begin_session(bob=["setter"])
+
     async def play(desk: Desk) -> None:
         episode = await desk.running()
         await desk.press("e", "e")
