@@ -133,11 +133,15 @@ class Count(Arguments):
 
 
 class TouchScene(Arguments):
-    """touch: a person begins to touch the scene or the robot, or reports that it is over and what it was."""
+    """touch: a person begins to touch the scene or the robot, or reports that it is over and what it was. number: of
+    one that is over and of which nobody has said what it was (None: the last that goes on). An end without a kind says
+    when, and what it was comes until the score.
+    """
 
     phase: Text | None = None
     kind: Text = "other"
     note: Text = ""
+    number: StrictInt | None = None
 
 
 class Practice(Arguments):

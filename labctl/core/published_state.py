@@ -184,6 +184,7 @@ class CampaignPart(TypedDict):
     operator_ready: bool
     counted: int  # items moved, by the operator's own count
     touching: bool  # an intervention goes on that was begun at a console
+    unsaid: list[int]  # while scoring: interventions of which nobody has said yet what they were
     proposal: Proposal | None
     evidence: int | None  # seq of the machine's event that may stand behind a void after go
     ended: str | None

@@ -68,8 +68,9 @@ class Trial:
     of them.
 
     `backing` are the seqs of the entries that may stand behind a void of the current episode after go.
-    `touches` counts the interventions of the current episode, `touching` are the numbers of those that go on, and
-    `switches` is the number that the next switch of its instruction has at least.
+    `touches` counts the interventions of the current episode, `touching` are the numbers of those that go on, `unsaid`
+    of those that are over and of which nobody has said yet what they were, and `switches` is the number that the next
+    switch of its instruction has at least.
     `version` is the seq of the last event that changed what may be done with it: a command from a screen that showed
     an older one is stale. Operation events and gaps do not count, or an operator could not end an episode in which
     things happen. `ended`, `go_ns` and `end_ns` belong to the current episode.
@@ -92,6 +93,7 @@ class Trial:
     max_voids: int = 3
     touches: int = 0
     touching: tuple[int, ...] = ()
+    unsaid: tuple[int, ...] = ()
     switches: int = 0
     backing: tuple[int, ...] = ()
 
@@ -159,7 +161,7 @@ def _transition(trial: Trial, event: Event) -> Trial:
                 trial, event, bool(event.episode) and event.episode not in trial.episodes, "it needs a new episode id"
             )
             changes |= {"episode": event.episode, "episodes": (*trial.episodes, event.episode), "backing": ()}
-            changes |= {"touches": 0, "touching": (), "switches": 0}
+            changes |= {"touches": 0, "touching": (), "unsaid": (), "switches": 0}
         case Kind.EPISODE_STARTED:
             _need_current(trial, event)
         case Kind.EPISODE_ENDED:
@@ -167,11 +169,11 @@ def _transition(trial: Trial, event: Event) -> Trial:
         case Kind.OUTCOME_RECORDED:
             _need_current(trial, event)
             _need(trial, event, trial.sealed_recording, "its recording is not sealed yet")
-            changes |= {"outcome": outcome_from(event.body["outcome"]), "touching": ()}
+            changes |= {"outcome": outcome_from(event.body["outcome"]), "touching": (), "unsaid": ()}
         case Kind.EPISODE_VOIDED:
             _check_void(trial, event)
             changes |= {"voids": trial.voids + 1, "episode": None, "ended": None, "go_ns": None, "end_ns": None}
-            changes |= {"sealed_recording": False, "touching": ()}
+            changes |= {"sealed_recording": False, "touching": (), "unsaid": ()}
     return replace(trial, state=to, **changes)
 
 
@@ -204,7 +206,9 @@ def _check_void(trial: Trial, event: Event) -> None:
 
 
 def _touch(trial: Trial, event: Event) -> Trial:
-    """One that still goes on when the motion ends, ends with it; what it was may be said until the score."""
+    """One that still goes on when the motion ends, ends with it; what it was may be said until the score. Without a
+    note it is over and nobody has said what it was.
+    """
     _need_current(trial, event)
     number, kind = event.body.get("number"), event.body.get("kind")
     _need(trial, event, kind in list(Touch), f"unknown kind {kind!r}; known: {', '.join(Touch)}")
@@ -213,8 +217,11 @@ def _touch(trial: Trial, event: Event) -> Trial:
         _need(trial, event, begins, f"the next intervention is number {trial.touches}, while the episode runs")
         return replace(trial, touches=trial.touches + 1, touching=(*trial.touching, number))
     ends = trial.state in (State.RUNNING, State.SCORING) and number in trial.touching
-    _need(trial, event, ends, f"no intervention {number} goes on in an episode that is not yet scored")
-    return replace(trial, touching=tuple(n for n in trial.touching if n != number))
+    told = trial.state == State.SCORING and number in trial.unsaid
+    _need(trial, event, ends or told, f"no intervention {number} goes on in an episode that is not yet scored")
+    unsaid = {*trial.unsaid, number} if "note" not in event.body else {*trial.unsaid} - {number}
+    touching = tuple(n for n in trial.touching if n != number)
+    return replace(trial, touching=touching, unsaid=tuple(sorted(unsaid)))
 
 
 def _switch(trial: Trial, event: Event) -> Trial:

@@ -46,6 +46,7 @@ class BlindView:
     episode: EpisodeView | None
     operator_ready: bool
     touching: bool
+    unsaid: Sequence[int]
     live: Sequence[Hold]
     scene: Scene
     overrides: bool
@@ -70,6 +71,7 @@ def blind_view(desk: Desk, rollout: Rollout | None, live: Sequence[Hold], scene:
         episode=_episode(turn, rollout),
         operator_ready=bool(rollout and rollout.operator_ready),
         touching=bool(typed(turn, rollout)),
+        unsaid=_unsaid(turn, rollout),
         live=tuple(live),
         scene=scene,
         overrides=scene_rules(desk.opened)["override"] == "allowed",
@@ -101,6 +103,12 @@ def _episode(turn: Trial | None, rollout: Rollout | None) -> EpisodeView | None:
         switched=dict(rollout.switched),
         hand=rollout.hand if rollout.reason is None else None,
     )
+
+
+def _unsaid(turn: Trial | None, rollout: Rollout | None) -> list[int]:
+    if turn is None or turn.state != State.SCORING:
+        return []
+    return sorted({*typed(turn, rollout), *turn.unsaid})
 
 
 def _rules(desk: Desk) -> Rules:

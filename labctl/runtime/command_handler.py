@@ -142,11 +142,14 @@ class Orders(RecordedOrders):
             self._desk.log(Kind.INTERVENTION_BEGAN, body, **about)
             return
         open_here = typed(trial, self._conductor.rollout)
-        if not open_here:
+        if args.number is None and not open_here:
             raise StateError("no intervention goes on that was begun at a console")
-        at_ns = given.now_ns if trial.end_ns is None else trial.end_ns
-        body = {"number": open_here[-1], "kind": kind, "t_ns": at_ns, "note": args.note}
-        self._desk.log(Kind.INTERVENTION_ENDED, body, **about)
+        number = open_here[-1] if args.number is None else args.number
+        if number not in (*open_here, *trial.unsaid):
+            raise StateError(f"of intervention {number} it was said what it was, or it did not happen")
+        body = {"number": number, "kind": kind, "t_ns": given.now_ns if trial.end_ns is None else trial.end_ns}
+        said = {"note": args.note} if "kind" in args.model_fields_set else {}
+        self._desk.log(Kind.INTERVENTION_ENDED, {**body, **said}, **about)
 
     def _acknowledge(self, args: commands.Acknowledge, given: Given) -> None:
         code = args.code.removeprefix("unacknowledged:")

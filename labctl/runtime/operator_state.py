@@ -82,6 +82,7 @@ def campaign_part(view: BlindView) -> CampaignPart:
         "operator_ready": view.operator_ready,
         "counted": view.counted,
         "touching": view.touching,
+        "unsaid": list(view.unsaid),
         "proposal": view.proposal,
         "evidence": view.evidence,
         "ended": str(turn.ended) if turn and turn.ended else None,

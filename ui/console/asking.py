@@ -9,26 +9,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, TypedDict
 
 from labctl.ui.console.acts import ROLES
+from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
 from labctl.ui.console.link import Json
 from textual import on
-from textual.app import ComposeResult
-from textual.containers import Horizontal, VerticalScroll
-from textual.content import Content
-from textual.events import Key
-from textual.screen import ModalScreen
 from textual.widget import Widget
-from textual.widgets import Button, Checkbox, Input, Label, Select, SelectionList
+from textual.widgets import Input, Label
 
 from labctl.core.events import STOP_BY_HAND
 from labctl.core.published_state import Proposal, PublishedState
 
-Answer = dict[str, Json]
-LOW = 36  # rows below which a form leaves out its frames: all of it is on the screen
+TOUCHES = {
+    "hand_in_scene": "a hand in the scene",
+    "reset": "put something back, or nudged it",
+    "take_over": "took over the arm",
+    "other": "something else",
+}
 
 
 class ToScore(TypedDict):
     """What a form needs to score an episode: items staged, stages and tags of the protocol, the operator's own count,
-    the items that the devices' events propose, the end reason.
+    the items that the devices' events propose, the end reason; `marks` are the moments that the operator marked,
+    `unsaid` the interventions of which nobody has said what they were.
     """
 
     items: int
@@ -37,9 +38,11 @@ class ToScore(TypedDict):
     counted: int
     proposal: Proposal | None
     ended: str | None
+    marks: Sequence[str]
+    unsaid: Sequence[int]
 
 
-def to_score(state: PublishedState) -> ToScore:
+def to_score(state: PublishedState, marks: Sequence[str] = ()) -> ToScore:
     """What is to be scored now."""
     rules = state["rules"]
     return {
@@ -49,83 +52,9 @@ def to_score(state: PublishedState) -> ToScore:
         "counted": state["counted"],
         "proposal": state["proposal"],
         "ended": state["ended"],
+        "marks": marks,
+        "unsaid": state["unsaid"],
     }
-
-
-class Line(Input):
-    """A line of text whose corrections happen in the order they were typed: as bindings they would come after what was
-    typed behind them while the screen was busy.
-    """
-
-    async def _on_key(self, event: Key) -> None:
-        if event.key in ("backspace", "delete"):
-            event.stop()
-            event.prevent_default()
-            self.action_delete_left() if event.key == "backspace" else self.action_delete_right()
-            return
-        await super()._on_key(event)
-
-
-class Form(ModalScreen[Answer | None]):
-    """A titled form with an OK and a way out. Subclasses give `fields` and `answer`, which raises ValueError with the
-    line to show.
-    """
-
-    BINDINGS: ClassVar = [("escape", "leave", "back"), ("ctrl+s", "accept", "ok")]
-    title_text = ""
-    ok_text = "OK"
-
-    def compose(self) -> ComposeResult:
-        with VerticalScroll(id="form"):
-            yield Label(self.title_text, id="form-title", markup=False)
-            yield from self.fields()
-            yield Label("", id="wrong", markup=False)
-            with Horizontal(id="form-buttons"):
-                yield Button(f"{self.ok_text}  (ctrl+s)", id="ok", variant="primary")
-                yield Button("Back  (esc)", id="back")
-
-    def on_resize(self) -> None:
-        self.set_class(self.app.size.height < LOW, "low")
-
-    def fields(self) -> Iterator[Widget]:
-        yield from ()
-
-    def answer(self) -> Answer:
-        return {}
-
-    def on_mount(self) -> None:
-        first = self.query("Input, Select, Checkbox, SelectionList")
-        (first.first() if first else self.query_one("#ok")).focus()
-
-    @on(Button.Pressed, "#back")
-    def action_leave(self) -> None:
-        self.dismiss(None)
-
-    @on(Button.Pressed, "#ok")
-    @on(Input.Submitted)
-    def action_accept(self) -> None:
-        try:
-            answer = self.answer()
-        except ValueError as error:
-            self.query_one("#wrong", Label).update(str(error))
-            return
-        self.dismiss(answer)
-
-    def text(self, name: str) -> str:
-        return self.query_one(f"#{name}", Input).value.strip()
-
-    def needed(self, name: str, what: str) -> str:
-        found = self.text(name)
-        if not found:
-            raise ValueError(f"{what} is empty; write a few words")
-        return found
-
-    def ticked(self, name: str) -> bool:
-        return self.query_one(f"#{name}", Checkbox).value
-
-    def chosen(self, name: str) -> str | None:
-        value = self.query_one(f"#{name}", Select).value
-        return value if isinstance(value, str) else None
 
 
 class AskSession(Form):
@@ -143,8 +72,9 @@ class AskSession(Form):
         for role in ROLES:
             yield Label(f"{role} (opaque ids, several with commas)")
             yield Line(self._who, id=f"role-{role}", placeholder="an id such as p07")
-        for index, check in enumerate(self._checks):
-            yield Checkbox(Content(check), id=f"check-{index}")
+        if self._checks:
+            yield Label("checked and in order")
+            yield Options([(check, check) for check in self._checks], id="checks", many=True)
 
     def answer(self) -> Answer:
         roles: dict[str, list[str]] = {}
@@ -152,31 +82,39 @@ class AskSession(Form):
             for person in filter(None, (part.strip() for part in self.text(f"role-{role}").split(","))):
                 roles.setdefault(person, []).append(role)
         if not any("operator" in taken for taken in roles.values()):
-            raise ValueError("nobody is the operator; give at least one id")
-        missing = [check for index, check in enumerate(self._checks) if not self.ticked(f"check-{index}")]
+            raise Unfit("role-operator", "nobody is the operator; give at least one id")
+        missing = [check for check in self._checks if check not in self.ticked("checks")]
         if missing:
-            raise ValueError(f"not yet answered: {', '.join(missing)}")
+            raise Unfit("checks", f"not yet answered: {', '.join(missing)}")
         people = [{"id": person, "roles": taken} for person, taken in roles.items()]
         return {"people": people, "checks": {check: True for check in self._checks}}
 
 
-class AskTouch(Form):
-    """What a hand did in a running episode."""
+def touch_fields(number: int) -> Iterator[Widget]:
+    """What a hand did in an episode; the answer is `touch_said`."""
+    yield Options([(words, kind) for kind, words in TOUCHES.items()], id=f"kind-{number}", taken=["hand_in_scene"])
+    yield Line("", id=f"said-{number}", placeholder="a few words (may stay empty)")
 
-    title_text = "The hand is out again: what did it do?"
-    _WORDS: ClassVar = {
-        "hand_in_scene": "a hand in the scene",
-        "reset": "put something back, or nudged it",
-        "take_over": "took over the arm",
-        "other": "something else",
-    }
+
+def touch_said(form: Form, number: int) -> Answer:
+    """The arguments of a touch whose times are known already."""
+    kind, note = form.chosen(f"kind-{number}") or "other", form.text(f"said-{number}")
+    return {"phase": "end", "number": number, "kind": kind, "note": note}
+
+
+class AskTouch(Form):
+    """What a hand did in an episode that is over."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.title_text = f"What did the hand do? (touch {number + 1} of this episode)"
+        self._number = number
 
     def fields(self) -> Iterator[Widget]:
-        yield Select([(words, kind) for kind, words in self._WORDS.items()], id="kind", value="hand_in_scene")
-        yield Line("", id="note", placeholder="a note (may stay empty)")
+        yield from touch_fields(self._number)
 
     def answer(self) -> Answer:
-        return {"kind": self.chosen("kind") or "other", "note": self.text("note")}
+        return touch_said(self, self._number)
 
 
 class AskText(Form):
@@ -205,20 +143,21 @@ class AskVoid(Form):
         self._reasons = state["rules"]["void_reasons"]
         self._after_go = state["trial_state"] == "scoring"
         self._evidence = state["evidence"]
+        self.words = self._after_go and self._evidence is None
 
     def fields(self) -> Iterator[Widget]:
         yield Label("reason (the protocol's)")
-        yield Select([(reason, reason) for reason in self._reasons], id="reason")
-        if self._after_go and self._evidence is None:
+        yield Options([(reason, reason) for reason in self._reasons], id="reason")
+        if self.words:
             yield Label("no machine event stands behind it: a second person confirms (id)")
             yield Line(id="second")
 
     def answer(self) -> Answer:
         reason = self.chosen("reason")
         if reason is None:
-            raise ValueError("choose a reason")
+            raise Unfit("reason", "choose a reason: its number, or x on its line")
         answer: Answer = {"reason": reason}
-        if self._after_go and self._evidence is None:
+        if self.words:
             answer["confirmed_by"] = self.needed("second", "the second person's id")
         elif self._after_go:
             answer["evidence"] = self._evidence
@@ -247,18 +186,19 @@ class AskStop(Form):
         yield Label(self._text, markup=False)
         if self._by_hand:
             yield Label("what was the cause?")
-            yield Select([(words, cause) for cause, words in self._CAUSES.items()], id="cause")
+            yield Options([(words, cause) for cause, words in self._CAUSES.items()], id="cause")
         yield Label("why was it stopped?")
         yield Line(id="why")
         if not self._by_hand:
-            yield Checkbox("there was contact with a person or a thing", id="contact")
+            yield Label("was there contact?")
+            yield Options([("there was contact with a person or a thing", "contact")], id="contact", many=True)
 
     def answer(self) -> Answer:
         if not self._by_hand:
-            return {"code": self._code, "why": self.needed("why", "why"), "contact": self.ticked("contact")}
+            return {"code": self._code, "why": self.needed("why", "why"), "contact": bool(self.ticked("contact"))}
         cause = self.chosen("cause")
         if cause is None:
-            raise ValueError("choose the cause")
+            raise Unfit("cause", "choose the cause: its number, or x on its line")
         return {"code": self._code, "cause": cause, "why": self.needed("why", "why")}
 
 
@@ -291,12 +231,15 @@ class AskScore(Form):
         yield Label("", id="remaining")
         if self._about["stages"]:
             yield Label("furthest stage reached")
-            stages = [(stage, stage) for stage in self._about["stages"]]
-            yield Select(stages, id="stage")
+            yield Options([(stage, stage) for stage in self._about["stages"]], id="stage")
         if self._about["tags"]:
-            yield Label("what went wrong (space ticks)")
-            yield SelectionList[str](*((tag, tag) for tag in self._about["tags"]), id="tags")
-        yield Label("note (optional)")
+            yield Label("what went wrong")
+            yield Options([(tag, tag) for tag in self._about["tags"]], id="tags", many=True)
+        for number in self._about["unsaid"]:
+            yield Label(f"a hand was in it (touch {number + 1}): what did it do?")
+            yield from touch_fields(number)
+        marked = f": you marked {', '.join(self._about['marks'])}" if self._about["marks"] else " (optional)"
+        yield Label(f"note{marked}")
         yield Line(id="notes")
         if self._why:
             yield Label("why is it corrected?")
@@ -314,39 +257,57 @@ class AskScore(Form):
 
     def answer_counts(self) -> dict[str, int]:
         items = self._about["items"]
-        moved, lost = (int(self.text(name) or -1) for name in ("moved", "lost"))
-        if moved < 0 or lost < 0:
-            raise ValueError("moved and lost are whole numbers, 0 or more")
+        moved, lost = (self._count(name) for name in ("moved", "lost"))
         if moved + lost > items:
-            raise ValueError(f"moved {moved} + lost {lost} is more than the {items} items staged; count again")
+            raise Unfit("moved", f"moved {moved} + lost {lost} is more than the {items} items staged; count again")
         return {"items_staged": items, "moved": moved, "lost": lost, "remaining": items - moved - lost}
 
+    def _count(self, name: str) -> int:
+        try:
+            count = int(self.text(name))
+        except ValueError:
+            count = -1
+        if count < 0:
+            raise Unfit(name, f"{name} is a whole number, 0 or more")
+        return count
+
     def answer(self) -> Answer:
+        """The outcome, and as `touches` what the hands did of which nobody had said it."""
         answer: Answer = {**self.answer_counts(), "notes": self.text("notes")}
         if answer["remaining"] and self._done_by_device:
             answer["wrong_end"] = True
         if self._about["stages"]:
             answer["stage_reached"] = self.chosen("stage")
             if answer["stage_reached"] is None:
-                raise ValueError("choose the furthest stage reached")
+                raise Unfit("stage", "choose the furthest stage reached")
         if self._about["tags"]:
-            answer["tags"] = list(self.query_one("#tags", SelectionList).selected)
+            answer["tags"] = self.ticked("tags")
+        if self._about["unsaid"]:
+            answer["touches"] = [touch_said(self, number) for number in self._about["unsaid"]]
         if self._why:
             answer["why"] = self.needed("why", "why")
         return answer
+
+
+def touches(outcome: Answer) -> list[Answer]:
+    """What the hands did, taken out of the answer of a form: each is a command of its own."""
+    told = outcome.pop("touches", [])
+    return [dict(one) for one in told if isinstance(one, Mapping)] if isinstance(told, list) else []
 
 
 class AskGuess(Form):
     """Which arm was it? Asked when the protocol does; nobody tells whether the guess is right."""
 
     title_text = "Which of the candidates was this, do you think? (for the blinding index; nothing depends on it)"
+    words = False
 
     def __init__(self, candidates: Sequence[str]) -> None:
         super().__init__()
         self._candidates = candidates
 
     def fields(self) -> Iterator[Widget]:
-        yield Select([("cannot tell", ""), *((name, name) for name in self._candidates)], id="guess", allow_blank=False)
+        names = [(name, name) for name in self._candidates]
+        yield Options([("cannot tell", ""), *names], id="guess", taken=[""])
 
     def answer(self) -> Answer:
         return {"guess": self.chosen("guess") or None}
@@ -355,9 +316,8 @@ class AskGuess(Form):
 class Confirm(Form):
     """Yes or back."""
 
+    words = False
+
     def __init__(self, title: str, ok: str) -> None:
         super().__init__()
         self.title_text, self.ok_text = title, ok
-
-    def on_mount(self) -> None:
-        self.query_one("#ok").focus()

@@ -35,6 +35,7 @@ class Page(Screen[None]):
     def compose(self) -> ComposeResult:
         yield Label(self._title, id="header", markup=False)
         yield from self.body()
+        yield Static("", id="said", markup=False)
         yield KeyRow()
 
     def body(self) -> ComposeResult:
@@ -42,6 +43,12 @@ class Page(Screen[None]):
 
     def draw(self, state: State) -> None:
         """Draw what the run published last."""
+
+    def say(self, text: str, *, wrong: bool = False) -> None:
+        """One line: the answer to the last key."""
+        said = self.query_one("#said", Static)
+        said.update(text)
+        said.set_class(wrong, "wrong")
 
 
 class Table(Page):

@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from labctl.ui.console.asking import Answer, AskScore, Form, Line, ToScore
+from labctl.ui.console.asking import AskScore, ToScore
+from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
 from labctl.ui.console.keyrow import KeyRow
 from labctl.ui.console.link import Json
 from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
-from textual.widgets import DataTable, Label, Select, Static
+from textual.widgets import DataTable, Label, Static
 
 from labctl.clock import SECOND
 from labctl.core.event_bodies import OperationRecorded, Result
@@ -34,10 +35,14 @@ class AskOperation(Form):
         yield Label("seconds from go (read them off the episode's timeline)")
         yield Line(id="at", type="number")
         yield Label("what came of it")
-        yield Select([(result.replace("_", " "), result) for result in RESULTS], value="success", id="result")
+        yield Options([(result.replace("_", " "), result) for result in RESULTS], id="result", taken=["success"])
 
     def answer(self) -> Answer:
-        return {"at_s": float(self.needed("at", "the time")), "result": self.chosen("result") or "success"}
+        try:
+            at_s = float(self.needed("at", "the time"))
+        except ValueError as error:
+            raise Unfit("at", str(error) if isinstance(error, Unfit) else "the time is a number of seconds") from None
+        return {"at_s": at_s, "result": self.chosen("result") or "success"}
 
 
 class Review(App[str]):
@@ -207,6 +212,8 @@ class Review(App[str]):
             "counted": item.counted or 0,
             "proposal": None,
             "ended": str(item.trial.ended),
+            "marks": (),
+            "unsaid": (),
         }
 
         def answered(answer: Answer | None) -> None:

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from labctl.ui.console.app import Console
+from labctl.ui.console.form import Form
 from textual.events import Key
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
 from labctl.bus import Message
-from labctl.clock import SECOND
+from labctl.clock import MILLISECOND, SECOND, ManualClock
 from labctl.errors import StateError
 from labctl.store.campaign import Campaign
 from labctl.store.sealing import Findings
@@ -25,6 +26,8 @@ from support.runs.run_bench import Bench
 
 NARROW, WIDE = (80, 24), (200, 60)
 both_sizes = pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "200x60"])
+READ_NS = 350 * MILLISECOND  # how long a person looks at a screen before a key
+DUE_NS = 50 * MILLISECOND  # after a press: what was ordered is carried out
 ROUNDS = 3  # of mail: what was sent, what came of it, its place
 # The key of every page beside the first screen, and what stands on it.
 PAGES = {
@@ -93,16 +96,25 @@ class Desk:
 
     def __init__(self, bench: Bench, link: BenchLink, app: Console, pilot: Pilot[Any]) -> None:
         self.bench, self.link, self.app, self.pilot = bench, link, app, pilot
+        self.hands = app.hands
 
-    async def press(self, *keys: str) -> None:
-        """Keys by their names, drawn after each."""
+    async def press(self, *keys: str, after_ns: int = READ_NS) -> None:
+        """Keys by their names, drawn after each; after_ns: so long after what was there before."""
         for key in keys:
+            self.let(after_ns)
             self.app.post_message(Key(key, key if len(key) == 1 else None))
             await self.settle()
+            self.let(DUE_NS)
             await self.draw()
+
+    def let(self, ns: int) -> None:
+        """Time passes for the person's hands; the cell's stands still, so that a test says what happens there."""
+        assert isinstance(self.hands, ManualClock)
+        self.hands.sleep_until(self.hands.now_ns() + ns)
 
     async def type(self, text: str) -> None:
         for char in text:
+            self.let(DUE_NS)
             self.app.post_message(Key(_character_to_key(char), char))
         await self.settle()
 
@@ -126,6 +138,10 @@ class Desk:
 
     def hear(self, *messages: Message) -> None:
         self.bench.hear(*messages)
+
+    def asked(self) -> bool:
+        """Is a form open?"""
+        return isinstance(self.app.screen, Form)
 
     def text(self) -> str:
         """Everything on the screen, line by line."""
@@ -232,7 +248,7 @@ def at_console(
     link = BenchLink(bench, read_only=read_only)
 
     async def session() -> None:
-        app = Console(link, bench.clock, who="ann", pump=False, **given)
+        app = Console(link, bench.clock, who="ann", pump=False, hands=ManualClock(SECOND), **given)
         async with app.run_test(size=size) as pilot:
             desk = Desk(bench, link, app, pilot)
             bench.hear(*(Message("run", "hello", sender=name) for name in ("arm", "recorder", *bench.cameras)))

@@ -237,6 +237,32 @@ def test_what_a_hand_did_may_be_said_until_the_score(bench):
     assert "while the episode runs" in bench.command("touch", phase="begin")["error"]
 
 
+def test_a_hand_that_is_out_is_an_end_at_once_and_what_it_did_is_said_until_the_score(bench):
+    """In a running episode a person has time for a key and not for words."""
+    episode = running(bench)
+    for _ in range(2):
+        assert bench.command("touch", phase="begin")["ok"]
+        bench.wait(SECOND)
+        assert bench.command("touch", phase="end")["ok"]
+    out = [event.body["t_ns"] for event in bench.events(Kind.INTERVENTION_ENDED)]
+    assert not shown(bench)["touching"] and shown(bench)["unsaid"] == [], "while it runs nobody is asked"
+    assert "no intervention 0 goes on" in bench.command("touch", phase="end", number=0, kind="reset")["error"]
+    assert bench.command("end")["ok"]
+    ended(bench, episode)
+    assert shown(bench)["unsaid"] == [0, 1]
+    assert bench.command("touch", phase="end", number=1, kind="reset", note="a towel fell off")["ok"]
+    assert shown(bench)["unsaid"] == [0]
+    assert "it was said what it was" in bench.command("touch", phase="end", number=1, kind="other")["error"]
+    assert "it did not happen" in bench.command("touch", phase="end", number=7, kind="other")["error"]
+    touches = bench.campaign.record().episodes[episode].interventions
+    assert [(touch.kind, touch.note, touch.to_ns) for touch in touches] == [
+        ("other", "", out[0]),
+        ("reset", "a towel fell off", out[1]),
+    ]
+    assert bench.command("score", items_staged=2, moved=2, lost=0, remaining=0)["ok"]
+    assert shown(bench)["unsaid"] == []
+
+
 def test_there_is_no_touch_outside_of_an_episode(bench):
     bench.begin_session()
     assert "no episode is running" in bench.command("touch", phase="begin")["error"]

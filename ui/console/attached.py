@@ -1,0 +1,194 @@
+"""A console on its link: it hears what the run process publishes and draws it, sends commands, and opens forms only
+while nothing may move.
+
+May not: keep any state that matters, or know what a key does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+
+from labctl.ui.console import acts, pages, refusals, screens
+from labctl.ui.console.form import Answer, Form
+from labctl.ui.console.front import Front
+from labctl.ui.console.keys import ACTS
+from labctl.ui.console.link import Json, Link
+from labctl.ui.console.tiles import Cameras, Joints
+from textual.command import CommandPalette
+
+from labctl.clock import SECOND, Clock
+from labctl.core.published_state import PublishedState, published
+from labctl.errors import LabctlError
+
+Reply = Mapping[str, Json]
+
+PUMP_S = 1 / 25
+SOON_S = (0.007, 0.014, 0.021, 0.028, 0.035)
+CALM_NS = SECOND // 5  # after a key nothing that merely moves is drawn: the answer comes first
+SILENT_NS = 3 * SECOND  # without a word for so long, nothing on the screen may be trusted
+DRAW_NS = SECOND // 5  # what only grows older, such as the time left, is drawn no more often
+
+
+class Attached(Front):
+    """See the module. `keys` rebinds by id; `hands` times presses (None: as `clock`); pump: draw by itself."""
+
+    def __init__(
+        self,
+        link: Link,
+        clock: Clock,
+        *,
+        who: str,
+        keys: Mapping[str, str] | None = None,
+        pump: bool = True,
+        hands: Clock | None = None,
+    ) -> None:
+        self._link = link
+        super().__init__(hands or clock, keys or {})
+        self._clock = clock
+        self._who = who
+        self._pump = pump
+        self._state: PublishedState | None = None
+        self._heard_ns = self._renew_ns = clock.now_ns()
+        self._drawn_ns = self._calm_ns = 0
+        self._asked: dict[str, Callable[[Reply], None]] = {}
+        self._stopping = ""  # what to say of a stop that was pressed
+        self._offered: tuple[bool, ...] = ()
+        self._drafts: dict[str, Mapping[str, str]] = {}  # what was typed in forms that were put aside, by title
+        self._rebound = {**(keys or {}), **({"stop": ",".join(sorted(self._stop_keys))} if keys else {})}
+        self.now = screens.Now()
+
+    def may_stop(self) -> bool:
+        return not self._link.read_only
+
+    def stop_now(self) -> None:
+        """Tell the arm at once, and the run process with the next drawing."""
+        reached = self._link.stop_arm()
+        self._stopping = "the robot was told to stop" if reached else "no process of the robot is there to be stopped"
+
+    def on_mount(self) -> None:
+        if self._rebound:
+            self.set_keymap(self._rebound)
+        self.push_screen(self.now)
+        if self._pump:
+            self.set_interval(PUMP_S, self.pump)
+
+    # -- hearing and drawing
+
+    def pump(self) -> None:
+        """Take what has arrived and draw it."""
+        now_ns = self._clock.now_ns()
+        self.carry_out()
+        if self._stopping:
+            told, self._stopping = self._stopping, ""
+            self.tell(told)
+            self.send("stop", any_state=True, done=lambda reply: self.tell(told))
+        if not self._fresh(now_ns) and now_ns >= self._renew_ns:
+            self._renew_ns = now_ns + SECOND
+            if self._link.renew():
+                self._asked.clear()
+        for message in self._link.poll():
+            if message.kind == "state":
+                self._state, self._heard_ns = published(message.body), now_ns
+            elif message.kind == "obs" and self.now.is_mounted:
+                self.now.query_one(Joints).put(message.arrays, now_ns, draw=now_ns >= self._calm_ns)
+            elif message.kind == "preview" and self.now.is_mounted and now_ns >= self._calm_ns:
+                self.now.query_one(Cameras).put(message.body["camera"], message.arrays["image"], now_ns)
+            elif message.kind == "ghost" and self.now.is_mounted:
+                score = (message.body.get("scene") or {}).get("score")
+                self.now.query_one(Cameras).ghost(message.body["camera"], message.arrays["image"], score, now_ns)
+            elif message.kind == "reply":
+                self._replied(message.body)
+        news = self._heard_ns == now_ns or now_ns - self._drawn_ns >= DRAW_NS
+        if self.now.is_mounted and news:
+            self._drawn_ns = now_ns
+            self.now.query_one(Cameras).ages(now_ns)
+            offered = tuple(self.may_act(action) for action in ACTS)
+            if offered != self._offered:  # asked of every key and told to every screen: not for each new version
+                self._offered = offered
+                self.refresh_bindings()
+            fresh, there = self._fresh(now_ns), self._link.alive()
+            self.now.draw(self._state, self._who, now_ns, fresh=fresh, there=there, read_only=self._link.read_only)
+        if isinstance(self.screen, pages.Page) and self.screen.is_mounted:
+            self.screen.draw(self._state)
+        if self.words_wait():
+            self._put_aside()
+        self.presses.shown(self._offer(now_ns), self.hands.now_ns())
+
+    def _fresh(self, now_ns: int) -> bool:
+        return self._state is not None and now_ns - self._heard_ns < SILENT_NS
+
+    def _offer(self, now_ns: int) -> tuple[Hashable, ...]:
+        """What a press would do: by this it is known since when the screen says so."""
+        act, state = acts.primary(self._state, self._who), self._state
+        what = (act.verb, act.label, bool(act.why_not)) if act else ()
+        where = (state["trial"], state["trial_state"], state["episode"]) if state else ()
+        return (self.screen, self._fresh(now_ns), *where, *what)
+
+    def tell(self, text: str, *, wrong: bool = False) -> None:
+        if self.now.is_mounted:
+            self.now.say(text, wrong=wrong)
+        if isinstance(self.screen, (Form, pages.Page)) and self.screen.is_mounted:
+            self.screen.say(text, wrong=wrong)
+
+    def words_wait(self) -> bool:
+        """May the robot move now, as far as is known? A run process that is gone moves nothing: its lease is over."""
+        old = self._state is not None and not self._fresh(self._clock.now_ns())
+        return self._link.alive() if old else refusals.may_move(self._state)
+
+    def _replied(self, reply: Reply) -> None:
+        done = self._asked.pop(str(reply["id"]), None)
+        if not reply["ok"]:
+            self.tell(str(reply["error"]), wrong=True)
+        elif done is not None:
+            done(reply)
+
+    # -- sending
+
+    def send(
+        self,
+        verb: str,
+        role: str = "operator",
+        args: Mapping[str, Json] | None = None,
+        *,
+        done: Callable[[Reply], None] | None = None,
+        any_state: bool = False,
+        seen: int | None = None,
+    ) -> None:
+        """Send a command with the version that the screen showed (seen; None: that it shows). any_state: it is right
+        whatever has happened since.
+        """
+        version = None if any_state or self._state is None else self._state["version"] if seen is None else seen
+        try:
+            sent = self._link.command(verb, who=self._who, role=role, version=version, args=args)
+        except LabctlError as error:
+            self.tell(str(error), wrong=True)
+            return
+        self._asked[sent] = done or (lambda reply: self.tell(""))
+        self._look_soon()
+
+    def _look_soon(self) -> None:
+        """Look for what a key has brought about before the next drawing is due."""
+        self._calm_ns = self._clock.now_ns() + CALM_NS
+        for delay_s in SOON_S if self._pump else ():
+            self.set_timer(delay_s, self.pump)
+
+    def _open(self, form: Form, answered: Callable[[Answer], None]) -> None:
+        """Ask, unless words are wanted while the robot may move."""
+        if form.words and self.words_wait():
+            self.tell(refusals.MOVING, wrong=True)
+            return
+        form.stops, form.draft = self.may_stop(), self._drafts.pop(form.title_text, {})
+        self.push_screen(form, lambda answer: None if answer is None else answered(answer))
+
+    def _put_aside(self) -> None:
+        """The robot may move from now on: what has a text field is closed, and what was typed kept."""
+        screen = self.screen
+        if isinstance(screen, Form) and screen.words and screen.is_mounted:
+            self._drafts[screen.title_text] = screen.typed
+            screen.dismiss(None)
+            self.now.say("the form was closed: the robot may move now; what you wrote is kept for later", wrong=True)
+        elif isinstance(screen, CommandPalette) and screen.is_mounted:
+            screen.dismiss(None)
+
+    def _ask(self, form: Form, verb: str, role: str = "operator", *, any_state: bool = False) -> None:
+        self._open(form, lambda answer: self.send(verb, role, answer, any_state=any_state))

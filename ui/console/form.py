@@ -1,0 +1,231 @@
+"""What a form is made of: lines of text, numbers, choices, and a foot that is always on the screen.
+
+May not: know what is asked, send anything, or give SPACE a meaning outside a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
+
+from labctl.ui.console.link import Json
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.events import Blur, Click, Focus, Key
+from textual.geometry import Region
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Button, Input, Label, Static
+
+Answer = dict[str, Json]
+LOW = 36  # rows below which a form leaves out its frames: all of it is on the screen
+NUMBERS = 9  # choices that have a key of their own
+
+
+class Unfit(ValueError):
+    """What is wrong with one field of a form, and which."""
+
+    def __init__(self, field: str, line: str) -> None:
+        super().__init__(line)
+        self.field = field
+
+
+class Line(Input):
+    """A line of text or a number, whose corrections happen in the order they were typed: as bindings they would come
+    after what was typed behind them while the screen was busy.
+    """
+
+    @property
+    def takes_words(self) -> bool:
+        """Is SPACE a blank here? In a number it is not."""
+        return self.type == "text"
+
+    async def _on_key(self, event: Key) -> None:
+        if event.key in ("backspace", "delete"):
+            event.stop()
+            event.prevent_default()
+            self.action_delete_left() if event.key == "backspace" else self.action_delete_right()
+            return
+        await super()._on_key(event)
+
+
+class Options(Static, can_focus=True):
+    """Choices, all of them seen, each with a mark and a number: ENTER, x or the number takes one, a click too. many:
+    each is ticked and unticked by itself; otherwise one at a time is taken.
+    """
+
+    BINDINGS: ClassVar = [
+        Binding("up", "move(-1)", show=False),
+        Binding("down", "move(1)", show=False),
+        Binding("enter,x", "take", show=False),
+        *(Binding(str(n), f"number({n})", show=False) for n in range(1, NUMBERS + 1)),
+    ]
+
+    def __init__(
+        self, options: Sequence[tuple[str, str]], *, id: str, many: bool = False, taken: Sequence[str] = ()
+    ) -> None:
+        """options: (words, value); taken: the values that are taken to begin with."""
+        super().__init__("", id=id, classes="options", markup=False)
+        self._options, self._many, self._at = options, many, 0
+        self._taken = [value for _, value in options if value in taken]
+
+    @property
+    def value(self) -> str | None:
+        """The one that is taken, if any."""
+        return self._taken[0] if self._taken else None
+
+    @property
+    def values(self) -> list[str]:
+        """What is taken, in the order of the choices."""
+        return [value for _, value in self._options if value in self._taken]
+
+    def on_mount(self) -> None:
+        self._draw()
+
+    def on_focus(self, event: Focus) -> None:
+        self._draw()
+
+    def on_blur(self, event: Blur) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        rows = []
+        for at, (words, value) in enumerate(self._options):
+            taken, here = value in self._taken, at == self._at and self.has_focus
+            number = f"{at + 1} " if len(self._options) > 1 and at < NUMBERS else ""
+            mark = ("[x]" if taken else "[ ]") if self._many else ("(x)" if taken else "( )")
+            style = " ".join(["bold $text-success" if taken else "", "reverse" if here else ""]).strip()
+            rows.append(Content.styled(f"{'›' if here else ' '} {mark} {number}{words}", style))
+        self.update(Content("\n").join(rows))
+
+    def action_move(self, by: int) -> None:
+        self._at = min(max(self._at + by, 0), len(self._options) - 1)
+        self._draw()
+        if isinstance(self.parent, VerticalScroll):
+            self.parent.scroll_to_region(
+                Region(0, self.virtual_region.y + self._at, self.size.width, 1), animate=False, force=True
+            )
+
+    def action_take(self) -> None:
+        value = self._options[self._at][1]
+        if self._many:
+            self._taken.remove(value) if value in self._taken else self._taken.append(value)
+        else:
+            self._taken = [value]
+        self._draw()
+
+    def action_number(self, number: int) -> None:
+        if number <= len(self._options):
+            self._at = number - 1
+            self.action_take()
+
+    def on_click(self, event: Click) -> None:
+        if 0 <= event.y < len(self._options):
+            self._at = event.y
+            self.action_take()
+
+
+class Form(ModalScreen[Answer | None]):
+    """A titled form with an OK and a way out. Subclasses give `fields` and `answer`, which raises Unfit with the field
+    that is wrong and the line to show. `words`: it has a text field, so that it may not be open while a robot may move.
+    `stops`: SPACE stops a robot. `draft`: what was typed when it had to be put aside, by field.
+    """
+
+    BINDINGS: ClassVar = [("escape", "leave", "back"), ("ctrl+s", "accept", "ok")]
+    title_text = ""
+    ok_text = "OK"
+    words = True
+    stops = False
+    draft: Mapping[str, str] = {}
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="form"):
+            with VerticalScroll(id="fields", can_focus=False):
+                yield Label(self.title_text, id="form-title", markup=False)
+                yield from self.fields()
+            yield Label("", id="wrong", markup=False)
+            yield Label("", id="form-keys", markup=False)
+            with Horizontal(id="form-buttons"):
+                yield Button(f"{self.ok_text}  (ctrl+s)", id="ok", variant="primary")
+                yield Button("Back  (esc)", id="back")
+
+    def on_resize(self) -> None:
+        low = self.app.size.height < LOW
+        self.set_class(low, "low")
+        foot = 2 + 1 + (1 if low else 3)  # what is wrong, the keys, the buttons
+        frame = 2 + (0 if low else 2)
+        self.query_one("#fields").styles.max_height = max(self.app.size.height - foot - frame - 1, 3)
+
+    def fields(self) -> Iterator[Widget]:
+        yield from ()
+
+    def answer(self) -> Answer:
+        return {}
+
+    def on_mount(self) -> None:
+        for field, text in self.draft.items():
+            self.query_one(f"#{field}", Line).value = text
+        first = self.query("Line, Options")
+        (first.first() if first else self.query_one("#ok")).focus()
+        self.tell_keys()
+
+    @property
+    def typing(self) -> bool:
+        """Is a text being typed, in which SPACE is a blank?"""
+        return isinstance(self.focused, Line) and self.focused.takes_words
+
+    @property
+    def typed(self) -> dict[str, str]:
+        """What stands in the lines, by field."""
+        return {line.id or "": line.value for line in self.query(Line)}
+
+    def on_descendant_focus(self) -> None:
+        self.tell_keys()
+
+    def tell_keys(self) -> None:
+        """What SPACE and ENTER do in the field at hand, in words."""
+        parts = []
+        if self.stops:
+            parts.append("SPACE types a blank here, F12 stops" if self.typing else "SPACE or F12 stops the robot")
+        if isinstance(self.focused, Options):
+            parts.append("ENTER, x or a number ticks")
+        self.query_one("#form-keys", Label).update(" · ".join(parts))
+
+    def say(self, text: str, *, wrong: bool = True) -> None:
+        """One line at the foot, which is always seen."""
+        label = self.query_one("#wrong", Label)
+        label.update(text)
+        label.set_class(not wrong, "told")
+
+    @on(Button.Pressed, "#back")
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+    @on(Button.Pressed, "#ok")
+    @on(Input.Submitted)
+    def action_accept(self) -> None:
+        try:
+            answer = self.answer()
+        except Unfit as error:
+            self.say(str(error))
+            self.query_one(f"#{error.field}").focus()
+            return
+        self.dismiss(answer)
+
+    def text(self, name: str) -> str:
+        return self.query_one(f"#{name}", Line).value.strip()
+
+    def needed(self, name: str, what: str) -> str:
+        found = self.text(name)
+        if not found:
+            raise Unfit(name, f"{what} is empty; write a few words")
+        return found
+
+    def ticked(self, name: str) -> list[str]:
+        return self.query_one(f"#{name}", Options).values
+
+    def chosen(self, name: str) -> str | None:
+        return self.query_one(f"#{name}", Options).value

@@ -1,0 +1,156 @@
+"""Where keys come in: the stop before all else, then what a key may not do now, in words, then the widgets.
+
+May not: know a verb or a state of a trial; the console says what stands against a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from labctl.ui.console import keys as console_keys
+from labctl.ui.console import refusals
+from labctl.ui.console.form import Form, Line, Options
+from labctl.ui.console.presses import PASTED, PASTED_NS, Press, Presses
+from labctl.ui.console.stopping import arrived_ns, with_stop_key
+from textual.app import App
+from textual.command import CommandPalette
+from textual.events import Event, Key, Paste
+from textual.widgets import Button, Input
+
+from labctl.clock import Clock
+
+
+class Front(App[str]):
+    """See the module. `hands` is the clock by which presses are timed; a subclass answers the hooks at the end."""
+
+    def __init__(self, hands: Clock, rebound: Mapping[str, str]) -> None:
+        self.hands = hands
+        self._stop_keys = console_keys.stop_keys(rebound)
+        self._actions = console_keys.actions(rebound)
+        self._ordered: tuple[int, Callable[[], None]] | None = None
+        self.presses, self.press = Presses(), Press()
+        super().__init__(driver_class=with_stop_key(self.get_driver_class(), self.is_stop, self.stop_now, hands))
+
+    # -- the stop
+
+    @property
+    def typing(self) -> bool:
+        """Is a text being typed, in which SPACE is a blank?"""
+        stack = self._screen_stack
+        focused = stack[-1].focused if stack else None
+        return focused.takes_words if isinstance(focused, Line) else isinstance(focused, Input)
+
+    def is_stop(self, key: str) -> bool:
+        """Does this key stop the robot now? While a text is typed, only a key that types nothing does."""
+        types = len(key) == 1 or key == "space"
+        return key in self._stop_keys and not (types and self.typing) and self.may_stop()
+
+    # -- every key
+
+    async def on_event(self, event: Event) -> None:
+        if isinstance(event, Key) and not event.is_forwarded:
+            if self._taken(event):
+                return
+            await super().on_event(event)
+            self.press = Press()
+            return
+        if isinstance(event, Paste) and not event.is_forwarded and not isinstance(self.focused, Input):
+            self.tell(refusals.PASTED, wrong=True)
+            return
+        await super().on_event(event)
+
+    def _taken(self, event: Key) -> bool:
+        """Has this key been answered here, by a stop or by words? Otherwise it goes its way."""
+        key = event.key
+        if self._ordered is not None:
+            self._ordered = None
+            self.tell(PASTED, wrong=True)
+        if key in console_keys.STOP_KEYS and not self.may_stop():
+            self.tell(refusals.READ_ONLY, wrong=True)
+            return True
+        if self.is_stop(key):
+            self.stop_now()
+            return True
+        self.press = self.presses.take(key, arrived_ns(event) or self.hands.now_ns())
+        if key == "ctrl+c":
+            self.tell(refusals.CTRL_C, wrong=True)
+            return True
+        if isinstance(self.screen, Form):
+            return self._taken_by_form(self.screen, event)
+        if isinstance(self.screen, CommandPalette) or isinstance(self.focused, Input):
+            return False
+        why = self._why_not(key)
+        if why:
+            self.tell(why, wrong=True)
+        return bool(why)
+
+    def _why_not(self, key: str) -> str:
+        """Why a key does nothing on a screen without a form, "" when it does something."""
+        action = self._actions.get(key)
+        if action is not None:
+            return self.press.refusal() if self.press.pasted else self.stands_against(action)
+        if key not in self.screen.active_bindings:
+            if key == "escape":
+                return refusals.NOTHING_OPEN
+            if len(key) == 1:
+                return f"{key} does nothing; ? lists the keys"
+        return ""
+
+    def _taken_by_form(self, form: Form, event: Key) -> bool:
+        key, focused = event.key, form.focused
+        accepts = key == "ctrl+s" or (key == "enter" and isinstance(focused, (Line, Button)))
+        why = self.press.refusal(order=True) if accepts else ""
+        if not why and event.is_printable and not form.typing:
+            if isinstance(focused, Line):
+                why = "" if event.character and event.character in "0123456789+-." else "this field takes a number"
+            elif key not in form.active_bindings:
+                number = isinstance(focused, Options) and key.isdigit()
+                why = f"there is no choice {key}" if number else f"{key} does nothing in a form; ESC leaves it"
+        if why:
+            form.say(why)
+        return bool(why)
+
+    # -- orders
+
+    def order(self, do: Callable[[], None]) -> None:
+        """Do what orders motion once no other key has come with this one."""
+        self._ordered = (self.hands.now_ns() + PASTED_NS, do)
+
+    def carry_out(self) -> None:
+        """Do what was ordered and is due."""
+        if self._ordered is not None and self.hands.now_ns() >= self._ordered[0]:
+            do, self._ordered = self._ordered[1], None
+            do()
+
+    def action_command_palette(self) -> None:
+        """Every command by name: it has a text field, so not while the robot may move."""
+        if self.words_wait():
+            self.tell(refusals.MOVING, wrong=True)
+        else:
+            super().action_command_palette()
+
+    # -- what the console answers
+
+    def may_stop(self) -> bool:
+        """May this console stop a robot at all?"""
+        raise NotImplementedError
+
+    def stop_now(self) -> None:
+        """Stop the robot; may come from the driver's thread."""
+        raise NotImplementedError
+
+    def may_act(self, action: str) -> bool:
+        """Does an action do something now?"""
+        raise NotImplementedError
+
+    def stands_against(self, action: str) -> str:
+        """Why an action does nothing now, "" when it does something."""
+        raise NotImplementedError
+
+    def words_wait(self) -> bool:
+        """May no text field be open now?"""
+        raise NotImplementedError
+
+    def tell(self, text: str, *, wrong: bool = False) -> None:
+        """Say a line where the person looks."""
+        raise NotImplementedError

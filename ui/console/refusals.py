@@ -1,0 +1,100 @@
+"""Why a key does nothing now, in words: no key is ever silent. Pure.
+
+May not: offer anything, draw, or send.
+"""
+
+from __future__ import annotations
+
+from labctl.ui.console import acts
+
+from labctl.core.published_state import PublishedState as State
+
+ANYWHERE = frozenset({"count", "touch", "note", "quit"})  # also from a page beside the first screen
+UNDO = "nothing was scored here in the last ten seconds; a later correction is made in the review"
+READ_ONLY = "this console only looks; open one without --read-only to act"
+MOVING = "the robot may move now, and SPACE must stop it: no words are typed before it rests"
+PASTED = "pasted text does nothing outside a text field"
+CTRL_C = "Ctrl-C does nothing here: SPACE or F12 stops the robot, Q leaves this console and the run goes on"
+NOTHING_OPEN = "nothing is open that ESC could close; SPACE stops the robot"
+_TWICE = "press E twice to end it"
+_VOID = {
+    "planned": "there is no episode to void: nothing has begun",
+    "staging": "there is no episode to void yet; R gives the trial back",
+    "committed": "the arm is being revealed; void it once it is armed",
+    "running": f"a void comes after the motion: {_TWICE}, or SPACE to stop the robot, then V",
+}
+
+
+def may_move(state: State | None) -> bool:
+    """May the robot move, or begin to without another key at this console? Then no text may be open."""
+    if state is None:
+        return False
+    on_its_way = state["trial_state"] == "staging" and not state["staged"]
+    return on_its_way or state["trial_state"] in ("committed", "armed", "running")
+
+
+def refusal(action: str, state: State | None, who: str, *, read_only: bool) -> str:
+    """Why an action of the console's keys, which `acts.offers` does not offer, does nothing now."""
+    if read_only:
+        return READ_ONLY
+    if state is None:
+        return "no word from the run process yet"
+    trial = state["trial_state"]
+    match action:
+        case "void":
+            return _VOID.get(trial or "") or _role(state, who, "void", "there is no episode to void")
+        case "end" | "futility":
+            if state["rules"]["early_end"] == "forbidden" and trial == "running":
+                return "the protocol lets no episode end early: it goes on to its budget; SPACE stops the robot"
+            return _role(state, who, "end", "no episode runs that could be ended")
+        case "release":
+            return _role(state, who, "release", "only a trial that is being staged is given back")
+        case "skip":
+            return _role(state, who, "skip", "only a trial that is planned can be skipped")
+        case "override":
+            return _override(state)
+        case "reference":
+            return "a reference is taken of a scene that is being staged"
+        case "count":
+            return "items are counted while an episode runs and until it is scored"
+        case "touch":
+            return "no episode runs in which a hand could be"
+        case "undo":
+            return UNDO
+        case "acknowledge":
+            return "nothing waits for an acknowledgement"
+        case "wait" | "note" | "leave_session":
+            return "no session is open; ENTER on the first screen opens one"
+    return "that key does nothing now"
+
+
+def _role(state: State, who: str, verb: str, otherwise: str) -> str:
+    able = [role for role in acts.ROLES if verb in state["by_role"].get(role, ())]
+    if not able:
+        return otherwise
+    mine = ", ".join(acts.roles_of(state, who)) or "watching"
+    return f"{verb} is for the {' or '.join(able)}; you are {mine}"
+
+
+def _override(state: State) -> str:
+    if state["trial_state"] != "staging":
+        return "O commits a staged scene that only its pictures stand against; none is being staged"
+    firm = [hold["text"] for hold in state["holds"] if not hold["overridable"]]
+    if firm:
+        return f"O cannot go over this: {firm[0]}"
+    return "O is for operator or setter" if state["holds"] else "nothing stands against the scene: ENTER commits it"
+
+
+def no_primary(state: State | None, who: str, *, fresh: bool) -> str:
+    """Why ENTER does nothing on the first screen, "" when it does something."""
+    if state is None or not fresh:
+        return "no word from the run process: ENTER does nothing before there is; SPACE still reaches the arm"
+    act = acts.primary(state, who)
+    if act is not None:
+        return f"not yet: {act.why_not}" if act.why_not else ""
+    match state["trial_state"]:
+        case "armed":
+            return "you are ready already; it starts by itself when the wait is over"
+        case "running":
+            return f"ENTER does nothing while the robot may move; SPACE stops it, {_TWICE.removeprefix('press ')}"
+    return "ENTER has nothing to do now"
