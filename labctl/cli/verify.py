@@ -65,6 +65,7 @@ def verify(campaign: str | None, head: str | None, commitment: str | None, lab: 
                     "outside": _outside(verified.outside),
                     "problems": [asdict(problem) for problem in verified.problems],
                     "notes": verified.notes,
+                    "not_bound": verified.not_bound,
                 }
                 for name, verified in found
             ]
@@ -73,10 +74,9 @@ def verify(campaign: str | None, head: str | None, commitment: str | None, lab: 
         for name, verified in found:
             for problem in verified.problems:
                 click.echo(f"{name}: {problem}")
-            state = f"{len(verified.problems)} problem(s)" if verified.problems else "holds"
             for note in verified.notes:
                 click.echo(f"{name}: note: {note}")
-            click.echo(f"{name}: {state} ({verified.counts}); head {':'.join(verified.head.split())}")
+            click.echo(f"{name}: {verified.state} ({verified.counts}); head {':'.join(verified.head.split())}")
             if head is None or verified.outside is not None:
                 click.echo(f"{name}: {verified.outside or NOT_CHECKED}")
     return 1 if any(verified.problems for _, verified in found) else 0

@@ -43,13 +43,17 @@ class VideoEntry(TypedDict):
 
 
 class StreamEntry(TypedDict):
-    """How much was stored of a stream: n samples in so many chunks, the root of their digests, first and last time."""
+    """How much was stored of a stream: n samples in so many chunks, the root of their digests, first and last time.
+
+    spec: digest of the stream's declaration (`labctl.devices.StreamSpec`).
+    """
 
     n: int
     chunks: int
     root: str
     t0_ns: NotRequired[int | None]
     t1_ns: NotRequired[int | None]
+    spec: NotRequired[str]
 
 
 class Slot(TypedDict):

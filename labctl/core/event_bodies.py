@@ -1,7 +1,8 @@
 """The body of each kind of journal entry, as a typed form: who writes one and who reads one use the same.
 
 May not: write or check anything. A key that is NotRequired is missing from journals of campaigns that were recorded
-before it existed, or where it does not apply. docs/journal.md is generated from here.
+before it existed, or where it does not apply. openings_root: binds every value that was sealed until then
+(`labctl.store.ledger`). docs/journal.md is generated from here.
 """
 
 from __future__ import annotations
@@ -31,9 +32,13 @@ Result = Literal["success", "lost", "safety_stop"]
 
 
 class CampaignOpened(TypedDict):
-    """Everything that a blind role may see of the protocol, and the commitment to the sealed schedule."""
+    """Everything that a blind role may see of the protocol, and the commitment to the sealed schedule.
+
+    format: of the campaign's folder; 1 where it is missing.
+    """
 
     campaign: str
+    format: NotRequired[int]
     kind: str
     cell: Mapping[str, str]
     fixture: Mapping[str, str]
@@ -126,6 +131,7 @@ class ArmRevealed(TypedDict):
     """The arm was revealed to the run process; the episode's id is new here. sealed: digest of the arm's name."""
 
     sealed: str
+    openings_root: NotRequired[str]
 
 
 class EpisodeStarted(TypedDict):
@@ -137,6 +143,7 @@ class EpisodeStarted(TypedDict):
     budget_s: float
     items_staged: int
     sealed: str
+    openings_root: NotRequired[str]
 
 
 class Go(TypedDict):
@@ -221,6 +228,7 @@ class RecordingSealed(TypedDict):
     clocks: NotRequired[Mapping[str, Clock]]
     gaps: int
     detected: NotRequired[Sequence[Detected] | None]
+    openings_root: NotRequired[str]
 
 
 class OutcomeRecorded(TypedDict):
@@ -255,6 +263,7 @@ class EpisodeVoided(TypedDict):
     confirmed_at: NotRequired[str]
     after_go: bool
     by_recovery: NotRequired[bool]
+    openings_root: NotRequired[str]
 
 
 class HoldRaised(TypedDict):
@@ -298,6 +307,13 @@ class ArmGuessed(TypedDict):
     guess: str | None
 
 
+class CampaignClosed(TypedDict):
+    """No more trials, and why."""
+
+    reason: str
+    openings_root: NotRequired[str]
+
+
 class CampaignReviewed(TypedDict):
     """An assessor went through all scored episodes."""
 
@@ -309,6 +325,7 @@ class CampaignFrozen(TypedDict):
 
     reviewed: bool
     head: str
+    openings_root: NotRequired[str]
 
 
 class CampaignUnblinded(TypedDict):
@@ -355,7 +372,7 @@ FORMS: Mapping[Kind, type] = {
     Kind.NOTE: Text,
     Kind.PRACTICE_RECORDED: PracticeRecorded,
     Kind.ARM_GUESSED: ArmGuessed,
-    Kind.CAMPAIGN_CLOSED: Reason,
+    Kind.CAMPAIGN_CLOSED: CampaignClosed,
     Kind.CAMPAIGN_REVIEWED: CampaignReviewed,
     Kind.CAMPAIGN_FROZEN: CampaignFrozen,
     Kind.CAMPAIGN_UNBLINDED: CampaignUnblinded,

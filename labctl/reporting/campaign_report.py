@@ -29,6 +29,7 @@ from labctl.reporting.measures import touched_by_arm, traces_of, watched
 from labctl.reporting.operations_table import operations
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
+from labctl.store.format import format_facts
 from labctl.store.ledger import Ledger
 from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_up
 from labctl.store.traces import TraceStore
@@ -206,6 +207,7 @@ def _lab(campaign: Campaign, protocol: Protocol, record: Record, out: Path, lost
         lab["deviations"].insert(0, look)
     lab["deviations"] += [f"episode {name}: its recording is lost and left out: {why}" for name, why in lost.items()]
     lab["answer_times"], lab["provenance"]["motion lease"] = _timing(campaign, protocol, record, lost)
+    lab["provenance"] |= format_facts(record.state.opened)
     for episode in lab["episodes"]:
         if episode["episode"] in lost:
             episode["video"] = []

@@ -55,7 +55,7 @@ class Desk:
         command_id: str | None = None,
     ) -> Event:
         """Commit an event and fold it in. Raises StateError before writing when it would be illegal in this state."""
-        anchor = self.anchor()
+        anchor, body = self.anchor(), self.ledger.binding(kind, body or {})
         trying = Event(
             self.state.last_seq + 1,
             kind,
@@ -65,7 +65,7 @@ class Desk:
             who or self._who,
             trial,
             episode,
-            body or {},
+            body,
         )
         advance(self.state, trying)
         event = self.campaign.journal.append(

@@ -29,10 +29,11 @@ from labctl.store.atomic_files import file_errors, replace_file, sync_folder
 from labctl.store.chain_heads import append_head, chain_and_head_problems, head_text
 from labctl.store.database_backend import sqlite_url
 from labctl.store.driver_options import check_arm_options, check_cell_options
+from labctl.store.format import check_format
 from labctl.store.frozen_cards import check_policies, with_cards
 from labctl.store.journal import Journal, campaigns_in
 from labctl.store.lab_folder import read_cell, read_fixture, read_plan, read_text
-from labctl.store.ledger import Ledger, check_commitment
+from labctl.store.ledger import Ledger, check_commitment, check_roots
 from labctl.store.linking import Linked, links_of, sealed_links
 from labctl.store.locks import campaign_lock
 from labctl.store.opened_body import opened_body
@@ -64,6 +65,7 @@ class Campaign:
         self.journal = journal
         self._ledger = ledger
         events = journal.events()
+        check_format(events[0].body, folder.name)
         if ledger is not None:
             problems = chain_and_head_problems(folder, events)
             if problems:
@@ -139,7 +141,7 @@ class Campaign:
         episode: str | None = None,
     ) -> Event:
         """Commit an event and fold it in. Raises StateError, before anything is written, when it may not follow."""
-        seq = self.state.last_seq + 1
+        seq, body = self.state.last_seq + 1, self.ledger.binding(kind, body)
         advance(self.state, Event(seq, kind, anchor.mono_ns, anchor.boot, anchor.wall, who, trial, episode, body))
         event = self.journal.append(kind, anchor=anchor, who=who, trial=trial, episode=episode, body=body)
         self.state = advance(self.state, event)
@@ -328,7 +330,7 @@ def unblind_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor
         if early and not reason:
             raise StateError(f"campaign {folder.name} is {phase}; close and freeze it first, or give a --reason TEXT")
         opened = campaign.ledger.open_all()
-        problems = check_commitment(campaign.opened["commitment"], opened)
+        problems = check_commitment(campaign.opened["commitment"], opened) or check_roots(campaign.events(), opened)
         if problems:
             raise BrokenRecord(f"the seal of {folder.name} is broken, not unblinded: {problems[0]}")
         body = {"early": early, "reason": reason or None, **opened}

@@ -108,7 +108,9 @@ def head_problems(heads: Sequence[Head], events: Sequence[Event]) -> list[Proble
     last = max(hashes, default=0)
     found = []
     for head in heads:
-        if head.seq > last:
+        if head.seq < 1:
+            found.append(Problem("damaged heads.log", HEADS, f"it has entry {head.seq}; entries begin at 1"))
+        elif head.seq > last:
             detail = f"{HEADS} has entry {head.seq} at {head.wall}, the journal ends at {last}"
             found.append(Problem("cut tail", f"journal after seq {last}", detail))
         elif head.seq in hashes and hashes[head.seq] != head.hash:

@@ -24,7 +24,18 @@ SCHEDULE, PROTOCOL, OPENINGS = "schedule.json", "protocol.toml", "openings.jsonl
 TRACES = "traces.db"  # of the campaign, beside the seal
 CARDS = "cards.json"  # there only when the protocol names policy cards
 _PRIVATE = 0o600
-_SEALING = frozenset({Kind.ARM_REVEALED, Kind.EPISODE_STARTED, Kind.RECORDING_SEALED})
+# Entries that bind every value sealed until then.
+BINDING = frozenset(
+    {
+        Kind.ARM_REVEALED,
+        Kind.EPISODE_STARTED,
+        Kind.EPISODE_VOIDED,
+        Kind.RECORDING_SEALED,
+        Kind.CAMPAIGN_CLOSED,
+        Kind.CAMPAIGN_FROZEN,
+    }
+)
+SEALING = frozenset({Kind.ARM_REVEALED, Kind.EPISODE_STARTED, Kind.RECORDING_SEALED})
 
 
 class Ledger:
@@ -36,6 +47,7 @@ class Ledger:
         self._arms = {slot["trial"]: slot["arm"] for slot in slots}
         self._secret = secret
         self._durable = durable
+        self._root: bytes | None = None  # of the openings so far, once it was asked for
 
     @classmethod
     def create(
@@ -132,8 +144,21 @@ class Ledger:
         """
         sha256 = sealed_digest(self._secret, episode, field, value)
         opening = {"episode": episode, "field": field, "sha256": sha256, "value": value}
+        root = self._openings_root()
         append_line(self._seal / OPENINGS, canonical(opening).decode(), mode=_PRIVATE, durable=self._durable)
+        self._root = _next_root(root, sha256)
         return sha256
+
+    def binding(self, kind: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """An entry's body with what binds the values sealed so far, and nothing besides: how many there are, or whether
+        an arm has any, cannot be told from it. Some kinds of entries have it (`BINDING`).
+        """
+        return {**body, "openings_root": self._openings_root().hex()} if kind in BINDING else body
+
+    def _openings_root(self) -> bytes:
+        if self._root is None:
+            self._root = roots_of(self._secret, [opening["sha256"] for opening in self.open_all()["openings"]])[-1]
+        return self._root
 
     def seed(self, label: str) -> int:
         """A reproducible seed in [0, 2^63) for a label: simulation and ids."""
@@ -163,6 +188,39 @@ def commitment_of(slots: Sequence[Mapping[str, Any]], secret: bytes) -> str:
     return hashlib.sha256(canonical(list(slots)) + drbg(secret, "commitment")).hexdigest()
 
 
+def roots_of(secret: bytes, sha256s: Sequence[str]) -> list[bytes]:
+    """What binds the first 0, 1, 2, … of the sealed values in this order. Only who has the secret can compute it."""
+    roots = [drbg(secret, "openings")]
+    for sha256 in sha256s:
+        roots.append(_next_root(roots[-1], sha256))
+    return roots
+
+
+def _next_root(root: bytes, sha256: str) -> bytes:
+    return hashlib.sha256(root + bytes.fromhex(sha256)).digest()
+
+
+def check_roots(events: Sequence[Event], opened: Mapping[str, Any]) -> list[str]:
+    """What is wrong between the sealed values and what the journal's entries say of all of them (`Ledger.binding`).
+
+    A value beyond the last entry that binds is one of an episode that goes on, until the campaign is frozen.
+    """
+    roots = roots_of(bytes.fromhex(opened["secret_hex"]), [opening["sha256"] for opening in opened["openings"]])
+    at = {root.hex(): number for number, root in enumerate(roots)}
+    bound, final = 0, False
+    for event in events:
+        root = event.body.get("openings_root") if event.kind in BINDING else None
+        if root is None:
+            continue
+        number = at.get(root, -1)
+        if number < bound:
+            said = "the values sealed until then are not those that are there now: changed, added, removed or moved"
+            return [f"journal seq {event.seq} ({event.kind}): {said}"]
+        bound, final = number, event.kind == Kind.CAMPAIGN_FROZEN
+    added = opened["openings"][bound:] if final else []
+    return [f"episode {one['episode']}: a sealed value was added after the campaign was frozen" for one in added]
+
+
 def sealed_digest(secret: bytes, episode: str, field: str, value: Any) -> str:
     """sha256 hex over a canonical value followed by the episode's nonce for that field: equal values look unrelated."""
     return hashlib.sha256(canonical(value) + drbg(secret, f"nonce:{episode}:{field}")).hexdigest()
@@ -189,23 +247,28 @@ def check_commitment(commitment: str, opened: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def check_digests(opened: Mapping[str, Any]) -> list[str]:
+    """Which of the opened values does not give its own digest."""
+    secret = bytes.fromhex(opened["secret_hex"])
+    return [
+        f"episode {one['episode']}: a sealed value does not give its own digest"
+        for one in opened["openings"]
+        if sealed_digest(secret, one["episode"], one["field"], one["value"]) != one["sha256"]
+    ]
+
+
 def check_openings(events: Sequence[Event], opened: Mapping[str, Any]) -> list[str]:
     """What is wrong between the journal's sealed digests and the opened values: each must open, arms to those drawn."""
-    secret = bytes.fromhex(opened["secret_hex"])
     arms = {slot["trial"]: slot["arm"] for slot in opened["schedule"]}
     values: dict[tuple[str, str], tuple[str, Any]] = {}
-    problems = []
+    problems = check_digests(opened)
     for opening in opened["openings"]:
-        episode, field, value = opening["episode"], opening["field"], opening["value"]
-        if sealed_digest(secret, episode, field, value) != opening["sha256"]:
-            problems.append(f"episode {episode}: the opened {field} does not give its own digest")
-        else:
-            values[episode, opening["sha256"]] = (field, value)
+        values[opening["episode"], opening["sha256"]] = (opening["field"], opening["value"])
     for link in [link for event in events for link in _links(event)]:
         if ("", link["sealed"]) not in values:
             problems.append(f"the anchors shared with campaign {link['campaign']}: their sealed value was not opened")
     for event in events:
-        if event.kind not in _SEALING or "sealed" not in event.body:
+        if event.kind not in SEALING or "sealed" not in event.body:
             continue
         opening = values.get((event.episode or "", event.body.get("sealed", "")))
         here = f"journal seq {event.seq} ({event.kind}), episode {event.episode}"

@@ -14,6 +14,7 @@ from labctl.config.conditions import protocol_conditions
 from labctl.core.design import deducible_share
 from labctl.core.events import digest
 from labctl.core.practised import rule as plateau_rule
+from labctl.store.format import FORMAT
 from labctl.store.lab_folder import Plan
 
 
@@ -24,6 +25,7 @@ def opened_body(name: str, plan: Plan, cell: Cell, cell_text: str) -> dict[str, 
     kinds = [arm.kind for arm in protocol.arm]
     return {
         "campaign": name,
+        "format": FORMAT,
         "kind": cell.cell.kind,
         "cell": {"name": cell.cell.name, "sha256": text_digest(cell_text)},
         "fixture": {"name": fixture.fixture.name, "sha256": text_digest(plan.fixture_text)},

@@ -15,6 +15,7 @@ import numpy as np
 from sqlalchemy import BigInteger, Column, Connection, Engine, LargeBinary, Select, Table, Text, func, select
 from sqlmodel import Field, SQLModel
 
+from labctl.core.events import digest
 from labctl.devices import StreamSpec, spec_of
 from labctl.errors import BrokenRecord, StorageError
 from labctl.store import database_backend
@@ -123,14 +124,16 @@ class TraceStore:
             self._commit(self._insert_chunk, rows)
 
     def streams(self, episode: str) -> list[StreamSpec]:
-        """The declared streams of an episode, by name."""
-        query = select(STREAM.c.spec).where(STREAM.c.campaign == self.campaign, STREAM.c.episode == episode)
-        return [spec_of(json.loads(row.spec)) for row in self._rows(query.order_by(STREAM.c.name))]
+        """The declared streams of an episode, by name. Raises BrokenRecord for a declaration that is none."""
+        return [self._declared(row) for row in self._declarations(episode)]
 
     def episodes(self) -> list[str]:
-        """Ids of the episodes with a declared stream, sorted."""
-        query = select(STREAM.c.episode).where(STREAM.c.campaign == self.campaign).distinct()
-        return [row.episode for row in self._rows(query.order_by(STREAM.c.episode))]
+        """Ids of the episodes with a declared stream or a chunk, sorted."""
+        found: set[str] = set()
+        for table in (STREAM, CHUNK):
+            query = select(table.c.episode).where(table.c.campaign == self.campaign).distinct()
+            found |= {row.episode for row in self._rows(query)}
+        return sorted(found)
 
     def read(self, episode: str, stream: str, *, most_rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """All samples of a stream: t_ns (n,) int64, values (n, columns). n is 0 for a declared stream without samples.
@@ -163,16 +166,18 @@ class TraceStore:
         return row.last
 
     def seal(self, episode: str) -> dict[str, dict[str, Any]]:
-        """{stream: {n, chunks, root, t0_ns, t1_ns}} of every declared stream; times are None without samples.
+        """{stream: {n, chunks, root, t0_ns, t1_ns, spec}} of every declared stream; times are None without samples.
 
-        root = sha256 over the chunks' sha256 (raw bytes) in order of seq.
+        root = sha256 over the chunks' sha256 (raw bytes) in order of seq; spec = sha256 of the declaration's canonical
+        JSON.
         """
         query = select(CHUNK.c.stream, CHUNK.c.t0_ns, CHUNK.c.t1_ns, CHUNK.c.n, CHUNK.c.sha256)
         rows = self._rows(self._ordered(query, episode))
-        found = {spec.name: _summary(()) for spec in self.streams(episode)}
+        specs = self._spec_digests(episode)
+        found = {name: _summary(()) for name in specs}
         for name in dict.fromkeys(row.stream for row in rows):
             found[name] = _summary([(r.t0_ns, r.t1_ns, r.n, r.sha256) for r in rows if r.stream == name])
-        return found
+        return {name: {**entry, "spec": specs[name]} if name in specs else entry for name, entry in found.items()}
 
     def gaps(self, episode: str) -> list[dict[str, Any]]:
         """Chunks missing before the last one of a stream: [{stream, seq, from_ns, to_ns, lost, why}].
@@ -191,8 +196,10 @@ class TraceStore:
         return found
 
     def check(self, episode: str, sealed: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
-        """What differs between an episode's chunks, re-hashed and re-read, and what `seal` said about them."""
-        found: list[Problem] = []
+        """What differs between an episode's declarations and chunks, re-hashed and re-read, and what `seal` said about
+        them. Of a recording that was sealed before declarations were, they are not compared.
+        """
+        found = self._check_declarations(episode, sealed)
         seen: dict[str, list[tuple[int, int, int, str]]] = {name: [] for name in sealed}
         for row in self._rows(self._ordered(select(CHUNK), episode)):
             where = f"{self._where} episode {episode} stream {row.stream} chunk {row.seq}"
@@ -219,6 +226,19 @@ class TraceStore:
                 found.append(Problem("changed trace chunk", where, "its chunks are not the ones that were sealed"))
         return found
 
+    def _check_declarations(self, episode: str, sealed: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
+        found, now = [], self._spec_digests(episode)
+        for name in sorted({*now, *sealed}):
+            where, then = f"{self._where} episode {episode} stream {name}", sealed.get(name)
+            if then is None:
+                found.append(Problem("unsealed trace", where, "this stream was not sealed"))
+            elif "spec" in then and name not in now:
+                found.append(Problem("changed stream declaration", where, "it is missing; it was sealed"))
+            elif "spec" in then and now[name] != then["spec"]:
+                said = "its columns, unit, rate or kind are not the ones that were sealed"
+                found.append(Problem("changed stream declaration", where, said))
+        return found
+
     def sync(self) -> None:
         """Have everything that was committed on the disk when this returns, if the store is durable. Raises
         StorageError.
@@ -241,6 +261,27 @@ class TraceStore:
         if key not in self._specs:
             raise ValueError(f"episode {episode} has no declared stream {stream!r}")
         return self._specs[key]
+
+    def _declarations(self, episode: str) -> Sequence[Any]:
+        query = select(STREAM).where(STREAM.c.campaign == self.campaign, STREAM.c.episode == episode)
+        return self._rows(query.order_by(STREAM.c.name))
+
+    def _declared(self, row: Any) -> StreamSpec:
+        try:
+            return spec_of(json.loads(row.spec))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            where = f"{self._where} episode {row.episode} stream {row.name}"
+            raise BrokenRecord(f"changed stream declaration: {where}: it cannot be read: {error!r}") from error
+
+    def _spec_digests(self, episode: str) -> dict[str, str]:
+        """By stream, as it is stored; what is no JSON has the digest of its text."""
+        found = {}
+        for row in self._declarations(episode):
+            try:
+                found[row.name] = digest(json.loads(row.spec))
+            except ValueError:
+                found[row.name] = digest(row.spec)
+        return found
 
     def _chunks(self, episode: str, stream: str) -> Select[*tuple[Any, ...]]:
         return self._ordered(select(CHUNK), episode).where(CHUNK.c.stream == stream)

@@ -19,8 +19,17 @@ from labctl.store.atomic_files import file_errors
 from labctl.store.chain_heads import HEADS, Noted, Outside, chain_and_head_problems, noted_problems, outside
 from labctl.store.database_backend import sqlite_url
 from labctl.store.footage import check_files, index_notes
+from labctl.store.format import check_format, format_of, not_bound
 from labctl.store.journal import events_of
-from labctl.store.ledger import Ledger, check_commitment, check_openings, sealed_values
+from labctl.store.ledger import (
+    SEALING,
+    Ledger,
+    check_commitment,
+    check_digests,
+    check_openings,
+    check_roots,
+    sealed_values,
+)
 from labctl.store.problem import Problem
 from labctl.store.scene_references import journalled_photos
 from labctl.store.traces import TraceStore
@@ -48,7 +57,8 @@ class Counts:
 class Verification:
     """What `verify_campaign` found. `problems` is empty when all of it holds; `notes` are facts that break nothing.
 
-    `head` is "seq hash" of the last entry; `outside` is what binds the record from outside, None for a broken one.
+    `head` is "seq hash" of the last entry; `outside` is what binds the record from outside, None for a broken one;
+    `not_bound` is what this campaign's format has no digest for.
     """
 
     problems: list[Problem]
@@ -56,6 +66,14 @@ class Verification:
     head: str
     counts: Counts
     outside: Outside | None
+    not_bound: list[str]
+
+    @property
+    def state(self) -> str:
+        """In a few words."""
+        if self.problems:
+            return f"{len(self.problems)} problem(s)"
+        return "holds as far as its format binds" if self.not_bound else "holds"
 
 
 @dataclass(slots=True)
@@ -72,6 +90,8 @@ class _Found:
             look()
         except LabctlError as error:
             self.problems.append(Problem(what, where, str(error), episode))
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:  # a form that was tampered with
+            self.problems.append(Problem(what, where, f"it cannot be read: {error!r}", episode))
 
     def of_recording(self, episode: str, problems: Sequence[Problem]) -> None:
         """Problems of one episode's recording."""
@@ -89,19 +109,25 @@ def verify_campaign(folder: Path, noted: Noted = NOTHING) -> Verification:
     found = _Found()
     events: list[Event] = []
     found.guard("unreadable journal", "journal.db", lambda: events.extend(events_of(folder)))
+    unbound: list[str] = []
     if events:
         found.guard("damaged heads.log", HEADS, lambda: found.problems.extend(chain_and_head_problems(folder, events)))
         found.guard("illegal history", "journal.db", lambda: _check_history(events))
-        _check_files(folder, events[0].body, found)
-        _check_seal(folder, events, found)
-        _check_recordings(folder, events, found)
-        _check_photos(folder, events, found)
+    if events and events[0].kind == Kind.CAMPAIGN_OPENED:  # else the chain has been named as broken
+        opened = events[0].body
+        check_format(opened, folder.name)
+        unbound = not_bound(opened)
+        found.notes += [f"not bound by format {format_of(opened)}: {text}" for text in unbound]
+        found.guard("unreadable entry", "journal seq 1", lambda: _check_files(folder, opened, found))
+        found.guard("unreadable entry", "journal.db", lambda: _check_seal(folder, events, found))
+        found.guard("unreadable entry", "journal.db", lambda: _check_recordings(folder, events, found))
+        found.guard("unreadable entry", "journal.db", lambda: _check_photos(folder, events, found))
     found.problems += noted_problems(noted, events)
     sealed = sum(event.kind == Kind.RECORDING_SEALED for event in events)
     last = f"{events[-1].seq} {events[-1].hash}" if events else "0"
     counts = Counts(len(events), sealed, found.chunks, found.videos, found.photos)
     bound = None if found.problems else outside(noted, events)
-    return Verification(found.problems, found.notes, last, counts, bound)
+    return Verification(found.problems, found.notes, last, counts, bound, unbound)
 
 
 def refuse_unless_as_opened(folder: Path, events: Sequence[Event]) -> None:
@@ -182,19 +208,32 @@ def _check_seal(folder: Path, events: Sequence[Event], found: _Found) -> None:
     opened, unblinded = events[0].body, next((e for e in events if e.kind == Kind.CAMPAIGN_UNBLINDED), None)
     if unblinded is None:
         found.notes.append("not unblinded: the commitment and the sealed values can be checked after that")
-        found.guard(
-            DAMAGED_SEAL, "sealed schedule", lambda: _check_commitment(opened, Ledger.open(folder).open_all(), found)
-        )
+        found.guard(DAMAGED_SEAL, "sealed schedule", lambda: _check_closed_seal(folder, events, found))
         return
     if unblinded.body.get("early"):
         found.notes.append(f"unblinded early: {unblinded.body.get('reason')}")
     try:
         _check_commitment(opened, unblinded.body, found)
-        for text in check_openings(events, unblinded.body):
+        for text in (*check_openings(events, unblinded.body), *check_roots(events, unblinded.body)):
             found.problems.append(Problem("unopened seal", f"journal seq {unblinded.seq}", text))
     except (KeyError, TypeError, ValueError) as error:
         where = f"journal seq {unblinded.seq} ({unblinded.kind})"
         found.problems.append(Problem("broken commitment", where, f"the opened seal cannot be read: {error!r}"))
+
+
+def _check_closed_seal(folder: Path, events: Sequence[Event], found: _Found) -> None:
+    """What can be told of a seal before unblinding, without a word of what it holds."""
+    seal = Ledger.open(folder).open_all()
+    _check_commitment(events[0].body, seal, found)
+    try:
+        there = {opening["sha256"] for opening in seal["openings"]}
+        texts = [*check_digests(seal), *check_roots(events, seal)]
+    except (KeyError, TypeError, ValueError) as error:
+        raise BrokenRecord(f"its sealed values cannot be read: {error!r}") from error
+    sealing = [event for event in events if event.kind in SEALING and "sealed" in event.body]
+    missing = [event for event in sealing if event.body["sealed"] not in there]
+    texts += [f"journal seq {event.seq} ({event.kind}): its sealed value is missing" for event in missing]
+    found.problems += [Problem("changed seal", "sealed values", text) for text in texts]
 
 
 def _check_commitment(opened: Mapping[str, Any], seal: Mapping[str, Any], found: _Found) -> None:
@@ -211,9 +250,7 @@ def _check_recordings(folder: Path, events: Sequence[Event], found: _Found) -> N
         if event.kind == Kind.GAP:
             stream, why = event.body.get("stream"), event.body.get("why")
             found.notes.append(f"gap in {stream} of episode {event.episode}: {why}")
-    found.guard(
-        "unreadable traces", "traces.db", lambda: _check_traces(folder, events[0].body["campaign"], sealed, found)
-    )
+    found.guard("unreadable traces", "traces.db", lambda: _check_traces(folder, events, sealed, found))
     for event in sealed:
         for camera, video in event.body.get("videos", {}).items():
             whose = f"episode {event.episode}, {camera}"
@@ -237,15 +274,31 @@ def _check_photos(folder: Path, events: Sequence[Event], found: _Found) -> None:
         )
 
 
-def _check_traces(folder: Path, campaign: str, sealed: Sequence[Event], found: _Found) -> None:
+def _hidden_streams(folder: Path, events: Sequence[Event]) -> dict[str, Any]:
+    """The summaries of arm-dependent streams by their digest: the journal's own once it is unblinded."""
+    unblinded = next((event for event in events if event.kind == Kind.CAMPAIGN_UNBLINDED), None)
+    return sealed_values(Ledger.open(folder).open_all() if unblinded is None else unblinded.body, "streams")
+
+
+def _check_unsealed(store: TraceStore, events: Sequence[Event], found: _Found) -> None:
+    """Rows that no entry of the journal speaks for."""
+    known = {event.episode for event in events if event.kind == Kind.ARM_REVEALED}
+    sealed = {event.episode for event in events if event.kind == Kind.RECORDING_SEALED}
+    for episode in store.episodes():
+        where = f"traces.db episode {episode}"
+        if episode not in known:
+            found.problems.append(Problem("unsealed trace", where, "the journal knows no such episode"))
+        elif episode not in sealed:
+            found.notes.append(f"what was recorded of episode {episode} is not sealed; it never began, or goes on")
+
+
+def _check_traces(folder: Path, events: Sequence[Event], sealed: Sequence[Event], found: _Found) -> None:
+    campaign = events[0].body["campaign"]
     store = TraceStore.open(sqlite_url(folder / "traces.db"), campaign, readonly=True)
     try:
         hidden: dict[str, Any] = {}
-        found.guard(
-            DAMAGED_SEAL,
-            "sealed stream summaries",
-            lambda: hidden.update(sealed_values(Ledger.open(folder).open_all(), "streams")),
-        )
+        found.guard(DAMAGED_SEAL, "sealed stream summaries", lambda: hidden.update(_hidden_streams(folder, events)))
+        _check_unsealed(store, events, found)
         for event in sealed:
             streams = event.body["streams"]
             all_streams = {**streams, **hidden.get(event.body.get("sealed", ""), {})}
