@@ -231,16 +231,20 @@ class AskScore(Form):
         yield Label("", id="remaining")
         if self._about["stages"]:
             yield Label("furthest stage reached")
-            yield Options([(stage, stage) for stage in self._about["stages"]], id="stage")
+            stages = [("none of them", ""), *((stage, stage) for stage in self._about["stages"])]
+            known = [str(self._given["stage_reached"] or "")] if "stage_reached" in self._given else []
+            yield Options(stages, id="stage", taken=known)
         if self._about["tags"]:
             yield Label("what went wrong")
-            yield Options([(tag, tag) for tag in self._about["tags"]], id="tags", many=True)
+            given = self._given.get("tags", ())
+            known = [tag for tag in self._about["tags"] if isinstance(given, Sequence) and tag in given]
+            yield Options([(tag, tag) for tag in self._about["tags"]], id="tags", many=True, taken=known)
         for number in self._about["unsaid"]:
             yield Label(f"a hand was in it (touch {number + 1}): what did it do?")
             yield from touch_fields(number)
         marked = f": you marked {', '.join(self._about['marks'])}" if self._about["marks"] else " (optional)"
         yield Label(f"note{marked}")
-        yield Line(id="notes")
+        yield Line(str(self._given.get("notes", "")), id="notes")
         if self._why:
             yield Label("why is it corrected?")
             yield Line(id="why")
@@ -277,9 +281,10 @@ class AskScore(Form):
         if answer["remaining"] and self._done_by_device:
             answer["wrong_end"] = True
         if self._about["stages"]:
-            answer["stage_reached"] = self.chosen("stage")
-            if answer["stage_reached"] is None:
-                raise Unfit("stage", "choose the furthest stage reached")
+            stage = self.chosen("stage")
+            if stage is None:
+                raise Unfit("stage", "choose the furthest stage reached, or none of them")
+            answer["stage_reached"] = stage or None
         if self._about["tags"]:
             answer["tags"] = self.ticked("tags")
         if self._about["unsaid"]:
@@ -304,6 +309,10 @@ class AskGuess(Form):
     def __init__(self, candidates: Sequence[str]) -> None:
         super().__init__()
         self._candidates = candidates
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.say("recorded; once this form is closed, u undoes it for ten seconds", wrong=False)
 
     def fields(self) -> Iterator[Widget]:
         names = [(name, name) for name in self._candidates]

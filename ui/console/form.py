@@ -16,6 +16,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import Blur, Click, Focus, Key
 from textual.geometry import Region
+from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Static
@@ -72,6 +73,9 @@ class Options(Static, can_focus=True):
         self._options, self._many, self._at = options, many, 0
         self._taken = [value for _, value in options if value in taken]
 
+    class Changed(Message):
+        """Something else is taken now."""
+
     @property
     def value(self) -> str | None:
         """The one that is taken, if any."""
@@ -116,6 +120,7 @@ class Options(Static, can_focus=True):
         else:
             self._taken = [value]
         self._draw()
+        self.post_message(self.Changed())
 
     def action_number(self, number: int) -> None:
         if number <= len(self._options):
@@ -193,6 +198,13 @@ class Form(ModalScreen[Answer | None]):
         if isinstance(self.focused, Options):
             parts.append("ENTER, x or a number ticks")
         self.query_one("#form-keys", Label).update(" · ".join(parts))
+
+    @on(Input.Changed)
+    @on(Options.Changed)
+    def forget_wrong(self) -> None:
+        """What was wrong may be right now."""
+        if not self.query_one("#wrong", Label).has_class("told"):
+            self.say("")
 
     def say(self, text: str, *, wrong: bool = True) -> None:
         """One line at the foot, which is always seen."""

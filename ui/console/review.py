@@ -30,6 +30,7 @@ class AskOperation(Form):
 
     title_text = "An operation that is missing"
     ok_text = "Add"
+    words = False
 
     def fields(self) -> Iterator[Widget]:
         yield Label("seconds from go (read them off the episode's timeline)")

@@ -1,0 +1,209 @@
+"""Claims about forms: what is ticked cannot be misread, every field is reached in a small terminal, and what is wrong
+is said beside the field that it is about.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from labctl.ui.console import app, asking
+from labctl.ui.console.form import Form, Line, Options
+from labctl.ui.console.review import AskOperation
+from textual.app import App
+from textual.pilot import Pilot
+from textual.widget import Widget
+
+CHECKS = ["the e-stop was tried", "both totes are empty", "the cameras are clean", "nobody stands in the cell"]
+STATE: Any = {
+    "checks": CHECKS,
+    "rules": {"void_reasons": ["dropped frame", "operator error", "power", "network", "wrong scene"]},
+    "trial_state": "scoring",
+    "evidence": None,
+}
+ABOUT: asking.ToScore = {
+    "items": 8,
+    "stages": ["reached", "grasped", "lifted", "placed"],
+    "tags": ["missed", "dropped", "collided", "froze", "wrong item", "too slow"],
+    "counted": 3,
+    "proposal": {"items_staged": 8, "moved": 3, "lost": 1, "remaining": 4},
+    "ended": "all_done",
+    "marks": ["0:12 after go", "0:31 after go"],
+    "unsaid": [0, 1],
+}
+LONG = "the robot stopped on its way home: the run process was not heard in time; look at the cell. " * 4
+FORMS: dict[str, Callable[[], Form]] = {
+    "session": lambda: asking.AskSession(STATE, "ann"),
+    "touch": lambda: asking.AskTouch(0),
+    "text": lambda: asking.AskText("A note for the record", "text"),
+    "void after go": lambda: asking.AskVoid(STATE),
+    "void before go": lambda: asking.AskVoid({**STATE, "trial_state": "armed"}),
+    "stop by hand": lambda: asking.AskStop("operator_stop", LONG),
+    "stop": lambda: asking.AskStop("safety_stop", LONG),
+    "score": lambda: asking.AskScore(ABOUT),
+    "correction": lambda: asking.AskScore(ABOUT, {"moved": 3, "lost": 0}, why=True),
+    "guess": lambda: asking.AskGuess(["a", "b", "c", "d"]),
+    "confirm": lambda: asking.Confirm(LONG, "Acknowledge"),
+    "operation": lambda: AskOperation(),
+}
+each_form = pytest.mark.parametrize("name", FORMS)
+
+
+class Host(App[None]):
+    CSS_PATH = Path(app.__file__).with_name("console.tcss")
+
+
+def shown(
+    form: Form, play: Callable[[Pilot[Any], Form], Awaitable[None]], size: tuple[int, int] = (80, 24)
+) -> list[object]:
+    """Play with a form on its own; what it answered."""
+    answers: list[object] = []
+
+    async def session() -> None:
+        host = Host()
+        async with host.run_test(size=size) as pilot:
+            form.stops = True
+            host.push_screen(form, answers.append)
+            await pilot.pause()
+            await play(pilot, form)
+
+    asyncio.run(session())
+    return answers
+
+
+def text(form: Form) -> str:
+    return "\n".join("".join(part.text for part in strip) for strip in form._compositor.render_strips())
+
+
+async def settled(pilot: Pilot[Any], form: Form) -> str:
+    before = ""
+    while before != (before := text(form)):
+        for _ in range(3):
+            await pilot.pause(0)
+    return before
+
+
+def inside(form: Form, widget: Widget) -> bool:
+    """Is a row of this widget in the part of the form that is seen? A list that is higher than it is scrolled."""
+    seen = form.query_one("#fields").region if widget.parent is form.query_one("#fields") else form.region
+    return seen.overlaps(widget.region) and seen.bottom >= min(widget.region.bottom, widget.region.y + 1)
+
+
+@each_form
+def test_in_80x24_every_field_is_reached_by_tab_and_the_foot_is_always_there(name):
+    async def play(pilot: Pilot[Any], form: Form) -> None:
+        reached = []
+        for _ in form.focus_chain:
+            screen = await settled(pilot, form)
+            assert form.focused is not None and inside(form, form.focused), form.focused
+            assert "(ctrl+s)" in screen and "(esc)" in screen, "how it is accepted and left"
+            assert ("SPACE types a blank here, F12 stops" if form.typing else "SPACE or F12 stops") in screen
+            reached.append(form.focused)
+            await pilot.press("tab")
+        fields = [*form.query("Line, Options, Button")]
+        assert {field.id for field in reached} == {field.id for field in fields}
+
+    shown(FORMS[name](), play)
+
+
+@each_form
+def test_a_form_that_says_that_it_has_no_text_field_has_none(name):
+    async def play(pilot: Pilot[Any], form: Form) -> None:
+        assert form.words == any(line.takes_words for line in form.query(Line))
+
+    shown(FORMS[name](), play)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
+@pytest.mark.parametrize(
+    ("name", "keys", "field", "words"),
+    [
+        ("session", (), "checks", "not yet answered: the e-stop was tried, both totes are empty"),
+        ("session", ("end", "ctrl+u", "ctrl+s"), "role-operator", "nobody is the operator"),
+        ("text", (), "line", "the line is empty"),
+        ("void after go", (), "reason", "choose a reason"),
+        ("void after go", ("1",), "second", "the second person's id is empty"),
+        ("void before go", (), "reason", "choose a reason"),
+        ("stop by hand", (), "cause", "choose the cause"),
+        ("stop by hand", ("3",), "why", "why is empty"),
+        ("stop", (), "why", "why is empty"),
+        ("score", ("tab", "tab"), "stage", "choose the furthest stage reached, or none of them"),
+        ("score", ("9",), "moved", "moved 9 + lost 1 is more than the 8 items staged; count again"),
+        ("score", ("backspace",), "moved", "moved is a whole number, 0 or more"),
+        ("correction", ("tab", "tab", "2"), "why", "why is empty"),
+        ("operation", (), "at", "the time is empty"),
+        ("operation", ("minus",), "at", "the time is a number of seconds"),
+    ],
+)
+def test_what_is_wrong_is_said_and_its_field_is_scrolled_to_and_has_the_cursor(name, keys, field, words, size):
+    async def play(pilot: Pilot[Any], form: Form) -> None:
+        await pilot.press(*keys, "ctrl+s")
+        screen = await settled(pilot, form)
+        assert words in screen
+        assert form.focused is not None and form.focused.id == field and inside(form, form.focused)
+
+    assert shown(FORMS[name](), play, size) == []
+
+
+def test_what_was_wrong_is_not_said_any_more_once_something_else_is_given():
+    async def play(pilot: Pilot[Any], form: Form) -> None:
+        await pilot.press("ctrl+s")
+        assert "choose a reason" in await settled(pilot, form)
+        await pilot.press("2")
+        assert "choose a reason" not in await settled(pilot, form)
+
+    shown(FORMS["void after go"](), play)
+
+
+def test_a_mark_reads_as_what_it_is_without_any_colour():
+    async def play(pilot: Pilot[Any], form: Form) -> None:
+        await pilot.press("tab", "tab", "tab", "2")
+        rows = [line.strip("▊▎ ›") for line in (await settled(pilot, form)).splitlines() if "] " in line]
+        assert rows == [f"[{'x' if n == 2 else ' '}] {n} {check}" for n, check in enumerate(CHECKS, 1)]
+        await pilot.press("2", "down", "x", "down", "enter")
+        assert form.ticked("checks") == CHECKS[2:]
+
+    shown(FORMS["session"](), play)
+
+
+def test_no_form_has_the_marks_of_textual_in_which_an_unticked_box_has_a_cross():
+    """Its box is the same cross in either state, and only its colour says which."""
+    for name, form in FORMS.items():
+
+        async def play(pilot: Pilot[Any], form: Form, name: str = name) -> None:
+            assert not form.query("Checkbox, SelectionList, RadioSet, Select"), name
+            assert "▐" not in await settled(pilot, form), name
+
+        shown(form(), play)
+
+
+@pytest.mark.parametrize(("key", "reached"), [("1", None), ("3", "grasped")])
+def test_that_no_stage_was_reached_is_an_answer(key, reached):
+    async def play(pilot: Pilot[Any], form: Form) -> None:
+        await pilot.press("tab", "tab", key, "ctrl+s")
+
+    (answer,) = shown(FORMS["score"](), play)
+    assert isinstance(answer, dict) and answer["stage_reached"] == reached
+
+
+def test_an_undo_begins_with_what_was_scored():
+    given = {"moved": 5, "lost": 0, "stage_reached": None, "tags": ["froze"], "notes": "lamp"}
+
+    async def play(pilot: Pilot[Any], form: Form) -> None:
+        await pilot.press("ctrl+s")
+
+    (answer,) = shown(asking.AskScore({**ABOUT, "ended": "budget", "unsaid": ()}, given), play)
+    assert isinstance(answer, dict)
+    assert {key: answer[key] for key in given} == given
+
+
+@pytest.mark.parametrize("row", [0, 2])
+def test_a_click_on_a_choice_takes_it(row):
+    async def play(pilot: Pilot[Any], form: Form) -> None:
+        await pilot.click("#reason", offset=(6, row))
+        assert form.query_one(Options).value == STATE["rules"]["void_reasons"][row]
+
+    shown(FORMS["void before go"](), play)
