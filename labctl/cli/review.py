@@ -73,6 +73,7 @@ def review(
         return
     from labctl.runtime import review_writer
     from labctl.ui.console.review import Review
+    from labctl.ui.rerun.viewer_process import need_display
 
     review_writer.check_may_review(folder, who or login())
 
@@ -83,6 +84,8 @@ def review(
         review_writer.correct(folder, trial, outcome, who=who or login(), why=why)
 
     def watch(episode: str) -> None:
+        if not web:
+            need_display()
         command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()", "show", episode, "--masked"]
         command += ["--lab", str(lab)] if lab else []
         with (folder / "logs" / "show.log").open("ab") as log:

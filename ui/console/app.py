@@ -106,14 +106,19 @@ class Console(Attached):
 
         def answered(outcome: Answer) -> None:
             def recorded(reply: Reply) -> None:
-                self._scored = (trial, self._clock.now_ns() + UNDO_NS, outcome, state["ended"])
-                self.tell("recorded; u undoes it for ten seconds")
                 candidates = state["rules"]["candidates"]
                 if candidates:
-                    self._open(asking.AskGuess(candidates), guessed)
+                    self._open(asking.AskGuess(candidates), guessed, closed=may_undo)
+                else:
+                    may_undo()
+
+            def may_undo() -> None:
+                """The ten seconds begin when nothing is asked any more."""
+                self._scored = (trial, self._clock.now_ns() + UNDO_NS, outcome, state["ended"])
+                self.tell("recorded; u undoes it for ten seconds")
 
             def guessed(guess: Answer) -> None:
-                self.send("guess", role, {"trial": trial, **guess}, any_state=True)
+                self.send("guess", role, {"trial": trial, **guess}, any_state=True, done=lambda reply: None)
 
             for told in asking.touches(outcome):
                 self.send("touch", role, told, any_state=True)
@@ -184,8 +189,22 @@ class Console(Attached):
             self.send("end", "operator", {"reason": "futility"})
 
     def action_void(self) -> None:
-        if self._state and (role := self._may("void")):
-            self._ask(asking.AskVoid(self._state), "void", role)
+        state = self._state
+        if state is None or not (role := self._may("void")):
+            return
+        trial, when = str(state["trial"]), "after" if state["trial_state"] == "scoring" else "before"
+
+        def answered(answer: Answer) -> None:
+            def voided(reply: Reply) -> None:
+                self.voided = (
+                    trial,
+                    f"voided {when} go by {self._who}: {answer['reason']}; run again with the same arm",
+                )
+                self.tell("")
+
+            self.send("void", role, answer, done=voided)
+
+        self._open(asking.AskVoid(state), answered)
 
     def action_release(self) -> None:
         if role := self._may("release"):

@@ -53,6 +53,7 @@ class Attached(Front):
         self._asked: dict[str, Callable[[Reply], None]] = {}
         self._stopping = ""  # what to say of a stop that was pressed
         self._offered: tuple[bool, ...] = ()
+        self.voided: tuple[str | None, str] = (None, "")  # a trial, and why its last episode here was voided
         self._drafts: dict[str, Mapping[str, str]] = {}  # what was typed in forms that were put aside, by title
         self._rebound = {**(keys or {}), **({"stop": ",".join(sorted(self._stop_keys))} if keys else {})}
         self.now = screens.Now()
@@ -107,7 +108,15 @@ class Attached(Front):
                 self._offered = offered
                 self.refresh_bindings()
             fresh, there = self._fresh(now_ns), self._link.alive()
-            self.now.draw(self._state, self._who, now_ns, fresh=fresh, there=there, read_only=self._link.read_only)
+            self.now.draw(
+                self._state,
+                self._who,
+                now_ns,
+                fresh=fresh,
+                there=there,
+                read_only=self._link.read_only,
+                told=self._told(),
+            )
         if isinstance(self.screen, pages.Page) and self.screen.is_mounted:
             self.screen.draw(self._state)
         if self.words_wait():
@@ -116,6 +125,13 @@ class Attached(Front):
 
     def _fresh(self, now_ns: int) -> bool:
         return self._state is not None and now_ns - self._heard_ns < SILENT_NS
+
+    def _told(self) -> list[str]:
+        """What was said here of the trial at hand and would be gone otherwise: why it was voided, until it is armed."""
+        state = self._state
+        if state is None or state["trial"] != self.voided[0] or state["trial_state"] not in ("planned", "staging"):
+            return []
+        return [self.voided[1]]
 
     def _offer(self, now_ns: int) -> tuple[Hashable, ...]:
         """What a press would do: by this it is known since when the screen says so."""
@@ -172,13 +188,21 @@ class Attached(Front):
         for delay_s in SOON_S if self._pump else ():
             self.set_timer(delay_s, self.pump)
 
-    def _open(self, form: Form, answered: Callable[[Answer], None]) -> None:
-        """Ask, unless words are wanted while the robot may move."""
+    def _open(
+        self, form: Form, answered: Callable[[Answer], None], *, closed: Callable[[], None] = lambda: None
+    ) -> None:
+        """Ask, unless words are wanted while the robot may move. closed: what comes after, answered or not."""
         if form.words and self.words_wait():
             self.tell(refusals.MOVING, wrong=True)
             return
         form.stops, form.draft = self.may_stop(), self._drafts.pop(form.title_text, {})
-        self.push_screen(form, lambda answer: None if answer is None else answered(answer))
+
+        def left(answer: Answer | None) -> None:
+            if answer is not None:
+                answered(answer)
+            closed()
+
+        self.push_screen(form, left)
 
     def _put_aside(self) -> None:
         """The robot may move from now on: what has a text field is closed, and what was typed kept."""

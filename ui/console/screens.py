@@ -5,6 +5,8 @@ May not: decide what may be done (`acts`), or show an outcome, a latency or a ra
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from labctl.ui.console import acts
 from labctl.ui.console.amounts import clock, short
 from labctl.ui.console.keyrow import KeyRow
@@ -55,16 +57,24 @@ class Now(Screen[None]):
         self.query_one(Cameras).refresh(layout=True)
 
     def draw(
-        self, state: PublishedState | None, who: str, now_ns: int, *, fresh: bool, there: bool, read_only: bool
+        self,
+        state: PublishedState | None,
+        who: str,
+        now_ns: int,
+        *,
+        fresh: bool,
+        there: bool,
+        read_only: bool,
+        told: Sequence[str] = (),
     ) -> None:
-        """Draw the state. fresh: the run process published lately; there: its process exists."""
+        """Draw the state. fresh: the run process published lately; there: its process exists; told: lines to keep."""
         page = acts.page(state, now_ns, who)
         self._put("header", ("" if fresh else "NO WORD FROM THE RUN PROCESS · ") + acts.header(state))
         self._put("state", page.state.upper())
         for name in ("planned", "staging", "armed", "running", "scoring"):
             self.query_one("#state").set_class((state is not None and state["trial_state"] == name), f"is-{name}")
         self._put("line", page.line)
-        self._put("details", "\n".join(f"• {line}" for line in page.details))
+        self._put("details", "\n".join(f"• {line}" for line in (*told, *page.details)))
         bar = self.query_one("#time", ProgressBar)
         bar.display = page.bar is not None
         big = self.query_one("#clock", Digits)

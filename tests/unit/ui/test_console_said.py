@@ -1,0 +1,91 @@
+"""Claims about answers: what a person said stays on the screen, and a key that does nothing says why."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+from labctl.ui.console import review
+from support.runs.campaigns import make_campaign
+from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes, evening, flat
+
+from labctl.cli.review import review as command
+from labctl.core.events import Kind
+from labctl.errors import StateError
+
+ASKS = {"arming_s": "ask_guess = true\narming_s"}
+
+
+@both_sizes
+def test_the_reason_of_a_void_before_go_stays_on_the_screen_until_the_trial_is_armed_again(bench, size):
+    async def play(desk: Desk) -> None:
+        await desk.armed()
+        await desk.press("v")
+        reasons = bench.shown()["rules"]["void_reasons"]
+        await desk.press("2", "ctrl+s")
+        said = f"voided before go by ann: {reasons[1]}; run again with the same arm"
+        assert "NEXT" in desk.text() and said in flat(desk.text())
+        await desk.wait(20.0)
+        assert said in flat(desk.text()), "it is not a passing line"
+        await desk.press("enter")
+        assert "STAGING" in desk.text() and said in flat(desk.text())
+        await desk.home()
+        await desk.press("enter")
+        await desk.ready()
+        assert "ARMED" in desk.text() and said not in flat(desk.text())
+
+    at_console(bench, play, size=size)
+
+
+@pytest.mark.parametrize("answer", ["ctrl+s", "escape"])
+def test_the_ten_seconds_of_an_undo_begin_once_the_guess_is_answered_or_left(tmp_path, answer):
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        await desk.press("e", "e")
+        await desk.sealed(episode)
+        await desk.press("enter", "ctrl+s")
+        assert "once this form is closed, u undoes it for ten seconds" in desk.text()
+        await desk.wait(30.0)
+        await desk.press("u")
+        assert "u does nothing in a form; ESC leaves it" in desk.text()
+        await desk.press(answer)
+        await desk.wait(9.0)
+        assert "u undo" in desk.text()
+        await desk.press("u")
+        await desk.press("1", "ctrl+s")
+        assert desk.bench.events(Kind.OUTCOME_CORRECTED)[-1].body["new"]["moved"] == 1
+        assert len(desk.bench.events(Kind.ARM_GUESSED)) == (answer == "ctrl+s")
+
+    with evening(tmp_path, protocol=ASKS) as bench:
+        at_console(bench, play, size=WIDE)
+
+
+def test_a_void_of_a_running_episode_is_answered_with_what_comes_first(bench):
+    async def play(desk: Desk) -> None:
+        await desk.running()
+        await desk.press("v")
+        assert "a void comes after the motion: press E twice to end it" in flat(desk.text())
+        assert not desk.asked()
+
+    at_console(bench, play, size=NARROW)
+
+
+def test_opening_an_episode_where_there_is_no_display_is_answered_with_what_to_do(tmp_path, monkeypatch):
+    folder = make_campaign(tmp_path).folder
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    made: list[str] = []
+
+    class Opening:
+        def __init__(self, load, save, correct, watch) -> None:
+            self.watch = watch
+
+        def run(self) -> None:
+            with pytest.raises(StateError, match="there is no display here; look at it in a browser with --web"):
+                self.watch("e-1")
+            made.append("asked")
+
+    monkeypatch.setattr(review, "Review", Opening)
+    asked = [str(folder), "--who", "ann"]
+    assert CliRunner().invoke(command, [*asked, "--register"], catch_exceptions=False).exit_code == 0
+    assert CliRunner().invoke(command, asked, catch_exceptions=False).exit_code == 0
+    assert made
