@@ -28,7 +28,7 @@ from labctl.drivers.franka.reading import FciReading
 from labctl.drivers.franka.words import what_is_wrong
 
 from labctl.clock import SECOND, MonotonicClock
-from labctl.devices import Gripper, RobotStatus, load
+from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 from labctl.realtime import apart, kept, together
 
@@ -262,5 +262,5 @@ def build(options: FrankaOptions, *, cell: Mapping[str, Any], fixture: Mapping[s
     """
     refuse_simulated("franka", cell)
     arm, held = with_tool(FR3, options.tool_z_m), options.held()
-    gripper: Gripper = load(held.driver, held.options, host=options.host)
+    gripper: Gripper = no_stand_in(load(held.driver, held.options, host=options.host), held.driver, cell)
     return StreamedArm(arm, FrankaLink(arm, options, cell["robot"]), gripper, cell, options.home(arm.home))

@@ -30,7 +30,7 @@ from labctl.drivers.ur.pose import from_ur, to_ur
 from labctl.drivers.ur.words import ESTOP, IDLE, PLAYING, POWER_OFF, PROTECTIVE, RUNNING, has, what_is_wrong
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
-from labctl.devices import Gripper, RobotStatus, load
+from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 from labctl.realtime import PRIORITY, allowed, urgent
 
@@ -333,6 +333,6 @@ def build(options: UrOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, 
         if not 1 <= robot[key] <= most_hz:
             raise InputError(f"ur5: robot.{key} must be from 1 to {most_hz:g} for a {base.name}, found {robot[key]:g}")
     arm, held = with_tool(base, options.tool_z_m), options.held()
-    gripper: Gripper = load(held.driver, held.options, host=options.host)
+    gripper: Gripper = no_stand_in(load(held.driver, held.options, host=options.host), held.driver, cell)
     link = UrLink(arm, options, float(robot["state_hz"]), float(robot["control_hz"]))
     return StreamedArm(arm, link, gripper, cell, options.home(arm.home))

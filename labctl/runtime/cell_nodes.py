@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from labctl.bus import Node
 from labctl.clock import SECOND, MonotonicClock
-from labctl.devices import Camera, load
+from labctl.devices import Camera, load, no_stand_in
 from labctl.errors import InputError, LabctlError
 from labctl.nodes.allocator import keep_freed_memory
 from labctl.store.locks import Lock
@@ -67,9 +67,10 @@ def build_node(name: str, spec: Mapping[str, Any]) -> Node:
 
         return ControllerNode(spec["cell"], spec["fixture"], chunk_ns=spec["chunk_ns"])
     if name == "operator":
+        operator = spec["cell"]["cell"]["operator"]
         from labctl.nodes.operator import OperatorNode
 
-        return OperatorNode(load(spec["cell"]["cell"]["operator"], {}))
+        return OperatorNode(no_stand_in(load(operator, {}), operator, spec["cell"]))
     return _camera_node(name, spec)
 
 
@@ -102,18 +103,12 @@ def _camera_node(name: str, spec: Mapping[str, Any]) -> Node:
 
 
 def load_camera(entry: Mapping[str, Any], cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> Camera:
-    """The device of a [[camera]] table, not connected. Raises InputError, MissingExtra.
-
-    A recording or a simulation may stand in for a camera, but not where the cell says that its episodes are real.
-    """
+    """The device of a [[camera]] table, not connected. Raises InputError, MissingExtra."""
     given = {**entry.get("options", {}), **{key: entry[key] for key in ("width", "height", "rate_hz")}}
-    camera: Camera = load(entry["driver"], given, cell=cell, fixture=fixture)
-    if cell["cell"]["kind"] == "real" and camera.kind != "real":
-        raise InputError(
-            f"camera {entry['name']!r}: with these options {entry['driver']} is of kind {camera.kind!r}, and this cell "
-            'says kind = "real"; name a real camera, or make it a cell of kind replay or emulated'
-        )
-    return camera
+    try:
+        return load(entry["driver"], given, cell=cell, fixture=fixture)
+    except InputError as error:
+        raise InputError(f"camera {entry['name']!r}: {error}") from None
 
 
 def stand_in() -> dict[str, Any]:

@@ -196,7 +196,7 @@ def open_campaign(
     check_given(pictures, cell)
     _check_drivers(plan.protocol, cell)
     check_cell_options(cell)
-    check_arm_options(plan.protocol, with_cards(plan.protocol, plan.cards).values())
+    check_arm_options(plan.protocol, with_cards(plan.protocol, plan.cards).values(), cell)
     check_policies(plan, cell)
     if name is not None and not _NAME.fullmatch(name):
         raise InputError(f"campaign name {name!r}: use letters, digits, '.', '_', '-', first a letter or digit")

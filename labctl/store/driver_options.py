@@ -1,4 +1,5 @@
-"""The options of the drivers that a cell and a protocol name, checked against what each driver declares.
+"""The options of the drivers that a cell and a protocol name, checked against what each driver declares; and that in a
+cell whose episodes are said to be real nothing is simulated.
 
 May not: import a vendor's library for a driver that ships with labctl, or connect to anything.
 """
@@ -12,23 +13,28 @@ from labctl.config.cell_schema import CameraTable, Cell
 from labctl.config.options import CameraOptions, Options
 from labctl.config.protocol_schema import Arm
 from labctl.config.toml_text import Document, Location
-from labctl.devices import options_type
+from labctl.devices import find_driver, options_type
 from labctl.errors import InputError, OptionError
+
+SIMULATED = "labctl.drivers.sim."  # simulations, recordings, wrappers of faults, emulated cells
+HONEST = "name a real one, or say kind sim, replay or emulated, which every report then shows"
 
 
 def check_cell_options(cell: Cell) -> None:
-    """Refuse, at its line of the cell file, the first wrong option of robot, gripper, cameras and hand device.
+    """Refuse, at its line of the cell file, the first wrong option of robot, gripper, cameras and hand device, and what
+    is simulated in a real cell.
 
     Raises InputError: what was found, what is allowed.
     """
-    _check(cell, ("robot", "driver"), cell.robot.driver, ("robot", "options"), cell.robot.options)
+    real = cell.cell.kind == "real"
+    _check(cell, ("robot", "driver"), cell.robot.driver, ("robot", "options"), cell.robot.options, real)
     for index, camera in enumerate(cell.camera):
         at = ("camera", index)
-        _check(cell, (*at, "driver"), camera.driver, (*at, "options"), _sized(camera))
+        _check(cell, (*at, "driver"), camera.driver, (*at, "options"), _sized(camera), real)
     if cell.teleop is not None:
-        _check(cell, ("teleop", "device"), cell.teleop.driver, ("teleop", "options"), cell.teleop.options)
+        _check(cell, ("teleop", "device"), cell.teleop.driver, ("teleop", "options"), cell.teleop.options, real)
     if cell.cell.operator != "console":
-        _check(cell, ("cell", "operator"), cell.cell.operator, ("cell", "operator"), {})
+        _check(cell, ("cell", "operator"), cell.cell.operator, ("cell", "operator"), {}, real)
 
 
 def records_depth(camera: CameraTable) -> bool:
@@ -42,18 +48,23 @@ def _sized(camera: CameraTable) -> dict[str, Any]:
     return {**camera.options, **{name: getattr(camera, name) for name in CameraOptions.OF_TABLE}}
 
 
-def check_arm_options(protocol: Document, arms: Iterable[Arm]) -> None:
+def check_arm_options(protocol: Document, arms: Iterable[Arm], cell: Cell) -> None:
     """The same for the controllers of a protocol's arms, whose options hold their policy cards as tables."""
     for index, arm in enumerate(arms):
         at = ("arm", index)
-        _check(protocol, (*at, "controller"), arm.controller, (*at, "options"), arm.options)
+        _check(protocol, (*at, "controller"), arm.controller, (*at, "options"), arm.options, cell.cell.kind == "real")
 
 
-def _check(document: Document, named_at: Location, driver: str, at: Location, given: Mapping[str, Any]) -> None:
+def _check(
+    document: Document, named_at: Location, driver: str, at: Location, given: Mapping[str, Any], real: bool
+) -> None:
     try:
         table = options_type(driver)
+        simulated = find_driver(driver).startswith(SIMULATED)
     except InputError as error:
         raise document.refusal(named_at, str(error)) from None
+    if real and simulated:
+        raise document.refusal(named_at, f'{driver} is no real device, and the cell says kind = "real"; {HONEST}')
     if table is None:
         return
     try:
@@ -63,4 +74,4 @@ def _check(document: Document, named_at: Location, driver: str, at: Location, gi
         of_table = at[0] == "camera" and error.at and error.at[0] in CameraOptions.OF_TABLE
         raise document.refusal((*at[:-1], *error.at) if of_table else (*at, *error.at), error.message) from None
     for other in inside:
-        _check(document, (*at, other.key), other.driver, (*at, other.key), other.options)
+        _check(document, (*at, other.key), other.driver, (*at, other.key), other.options, real)

@@ -148,7 +148,7 @@ def test_a_real_cell_takes_no_stand_in_for_a_camera(tmp_path: Path) -> None:
     entry["options"] = {"source": str(film)}
     for kind in ("sim", "replay", "emulated"):
         assert load_camera(entry, {"cell": {"kind": kind}}, {}).kind == "replay"
-    with pytest.raises(InputError, match="camera 'wrist': with these options opencv_camera is of kind 'replay'"):
+    with pytest.raises(InputError, match="camera 'wrist': opencv_camera is replay with these options"):
         load_camera(entry, {"cell": {"kind": "real"}}, {})
     entry["options"] = {"source": "http://127.0.0.1:9/"}
     assert load_camera(entry, {"cell": {"kind": "real"}}, {}).kind == "real"

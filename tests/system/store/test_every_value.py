@@ -104,7 +104,7 @@ def write(database: Path, statement: str, values: tuple[Any, ...]) -> None:
     raw.close()
 
 
-@pytest.mark.parametrize("name", ["journal.db", "traces.db"])
+@pytest.mark.parametrize("name", [pytest.param("journal.db", marks=pytest.mark.thorough), "traces.db"])
 def test_each_value_of_each_row_is_bound(folder: Path, name: str) -> None:
     database = folder / name
     kept, silent, tried = database.read_bytes(), [], 0

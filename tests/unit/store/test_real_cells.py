@@ -1,0 +1,79 @@
+"""A cell that says kind = "real" has no device, controller or operator that only plays the part: neither when a
+campaign is opened, nor when a device is built. The badges of a report come from that word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from labctl.drivers import BY_NAME
+from support.runs.campaigns import HUMAN, ROOT, make_campaign, policy
+
+from labctl.devices import load, no_stand_in
+from labctl.errors import InputError
+from labctl.store.driver_options import check_cell_options
+from labctl.store.lab_folder import read_cell
+
+PERSON, SCRIPT = HUMAN, policy("zebra", skill="swift")
+SIMULATED = sorted(name for name, place in BY_NAME.items() if place.startswith("labctl.drivers.sim."))
+ROBOT, CAMERA = 'driver = "franka"', 'driver = "realsense"'
+OTHERWISE: Mapping[str, tuple[str, str]] = {
+    "robot": (ROBOT, 'driver = "sim_fr3"'),
+    "recorded robot": (ROBOT, 'driver = "replay"'),
+    "emulated robot": (ROBOT, 'driver = "emulated"'),
+    "robot with faults": (ROBOT, 'driver = "faults"'),
+    "gripper": ('driver = "robotiq_serial"', 'driver = "sim_fr3"'),
+    "camera": (CAMERA, 'driver = "sim_camera"'),
+    "operator": ('operator = "console"', 'operator = "sim_operator"'),
+}
+
+
+def opened(lab: Path, arms: list[dict[str, Any]], **cell: str) -> None:
+    make_campaign(lab, arms, base="fr3_droid_cell", cameras=True, durable=True, cell=cell)
+
+
+@pytest.mark.parametrize("part", OTHERWISE)
+def test_no_part_of_a_real_cell_is_simulated(tmp_path: Path, part: str) -> None:
+    """Issue 17.8: a simulated robot in a cell of kind real had a report without the badge SIMULATED."""
+    old, new = OTHERWISE[part]
+    with pytest.raises(InputError, match=r'c\.toml:\d+: .*says kind = "real"'):
+        opened(tmp_path, [PERSON, SCRIPT], **{old: new})
+    assert not list((tmp_path / "campaigns").iterdir())
+
+
+@pytest.mark.parametrize("arms", [[PERSON, SCRIPT], [SCRIPT, PERSON]])
+def test_no_arm_in_a_real_cell_is_simulated(tmp_path: Path, arms: list[dict[str, Any]]) -> None:
+    with pytest.raises(InputError, match=rf'p\.toml:\d+: {arms[0]["controller"]} is no real device.*kind = "real"'):
+        opened(tmp_path, arms)
+    assert not list((tmp_path / "campaigns").iterdir())
+
+
+@pytest.mark.parametrize("name", ["fr3_droid_cell", "ur5e_cell"])
+def test_the_real_cells_that_labctl_ships_have_no_such_part(name: str) -> None:
+    check_cell_options(read_cell(ROOT / "hw_configs" / f"{name}.toml"))
+
+
+class Playing:
+    """A device of another package, which tells only when it is built that it plays a part."""
+
+    kind = "sim"
+
+
+@pytest.mark.parametrize("kind", ["sim", "replay", "emulated", "real"])
+def test_what_a_device_says_of_itself_counts_when_it_is_built(kind: str) -> None:
+    if kind == "real":
+        with pytest.raises(InputError, match='theirs is sim with these options, and the cell says kind = "real"'):
+            no_stand_in(Playing(), "theirs", {"cell": {"kind": kind}})
+    else:
+        assert no_stand_in(Playing(), "theirs", {"cell": {"kind": kind}}).kind == "sim"
+
+
+def test_each_driver_of_a_simulation_says_so_of_itself() -> None:
+    """`load` asks what it has built; here is that it has something to ask."""
+    assert len(SIMULATED) >= 8
+    given = {"cell": {"cell": {"kind": "real"}}}
+    with pytest.raises(InputError, match="sim_operator is sim"):
+        no_stand_in(load("sim_operator", {}), "sim_operator", given["cell"])
