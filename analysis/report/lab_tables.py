@@ -99,13 +99,19 @@ def episode_table(lab: Lab) -> Table | None:
             str(e.get("block") if e.get("block") is not None else MISSING),
             f"{count(e.get('moved'))} / {count(e.get('staged'))}",
             words(str(e.get("outcome") or MISSING)),
-            words(str(e.get("end_reason") or MISSING)),
+            _ended(e),
             number(e.get("duration_s")),
             str(e.get("rrd_command") or f"labctl show {e['episode']}"),
         )
         for e in episodes
     )
     return Table(columns, rows)
+
+
+def _ended(episode: Lab) -> str:
+    """Why it ended, as it counts, and whether that was a stop by hand."""
+    reason, cause = words(str(episode.get("end_reason") or MISSING)), episode.get("stopped_by_hand")
+    return f"{reason} (stop by hand: {words(str(cause))})" if cause else reason
 
 
 def provenance_table(lab: Lab | None, result: AnalysisResult) -> Table:

@@ -22,6 +22,7 @@ from labctl.analysis.report import (
     markdown,
     operator_sections,
     page_words,
+    stop_sections,
     supplementary_sections,
     tables,
     wording,
@@ -109,11 +110,13 @@ def build_page(
     pp = figures.pp_figures(result, looks)
     hrt = figures.hrt_figure(result, looks)
     arms = tables.arms_of(result)
-    cautions = [wording.floor_caution(arm, reference=reference) for arm in arms]
     facts: Mapping[str, Any] = lab or {}
+    cautions = [wording.floor_caution(arm, reference=reference) for arm in arms]
+    cautions.append(wording.stops(facts.get("stops"), result, alpha=alpha))
     more = supplementary_sections.sections(supplement, result, looks) if supplement else []
     people = operator_sections.section((supplement or {}).get("people"), facts.get("practice"))
-    more = [*more, *([people] if people else []), *lab_sections.sections(facts, result)]
+    stops = stop_sections.section(facts.get("stops"), result, alpha=alpha)
+    more = [*more, *([people] if people else []), *lab_sections.sections(facts, result), *([stops] if stops else [])]
     page: dict[str, Any] = {
         "title": title,
         "head": {**page_words.HEADINGS, "hrt": f"Compared with {reference or 'a reference'}"},

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, TypedDict
 
 from labctl.analysis.numerals import interval, listing, number, p_equals, percent
 from labctl.analysis.survival.result import AnalysisResult, ArmResult, PairResult
@@ -24,6 +24,32 @@ class Claim:
 
     standing: Standing
     text: str
+
+
+class ArmStops(TypedDict):
+    """Episodes of an arm that a person stopped: how many of which cause, those of them that do not count against it,
+    and how many were voided.
+    """
+
+    arm: str
+    by_cause: dict[str, int]
+    not_counted: dict[str, int]
+    void: int
+
+
+class Repeated(TypedDict):
+    """The analysis with every stop by hand counted."""
+
+    arms: list[ArmResult]
+    pairs: list[PairResult]
+
+
+class Stops(TypedDict):
+    """Stops by hand. counted: the causes that the protocol lists; `repeated` where some stops were not counted."""
+
+    counted: list[str] | None
+    arms: list[ArmStops]
+    repeated: NotRequired[Repeated]
 
 
 def standing(pair: PairResult, rmst: Mapping[str, float | None], *, alpha: float) -> Standing:
@@ -151,6 +177,43 @@ def floor_caution(arm: ArmResult, *, reference: str | None) -> str | None:
         f"The HRT interval of {arm['arm']}, {interval(bounds, scale=100)} %, reaches the floor of {percent(floor)} %: "
         "by this measure it is not told apart from a robot that never moves."
     )
+
+
+def stops(found: Stops | None, result: AnalysisResult, *, alpha: float) -> str | None:
+    """A sentence when stops by hand were not counted against an arm: how many of which cause, and what becomes of each
+    verdict when they are; None when each counts. found: as `stop_sections.section` has it.
+    """
+    again = found.get("repeated") if found else None
+    if not found or not again:
+        return None
+    spared: dict[str, int] = {}
+    for arm in found["arms"]:
+        for cause, n in arm["not_counted"].items():
+            spared[cause] = spared.get(cause, 0) + n
+    n, one = sum(spared.values()), sum(spared.values()) == 1
+    listed = " or ".join(cause.replace("_", " ") for cause in found["counted"] or ())
+    causes = ", ".join(f"{cause.replace('_', ' ')} {k}" for cause, k in sorted(spared.items()))
+    rule = (
+        f"The protocol counts a stop by hand against an arm where its cause is {listed}; {n} stop{'' if one else 's'} "
+        f"of another cause ({causes})"
+        if listed
+        else f"The protocol counts no stop by hand against an arm; {n} stop{'' if one else 's'} ({causes})"
+    )
+    return f"{rule} {'counts as an end' if one else 'count as ends'} by the operator. {_repeated(result, again, alpha)}"
+
+
+def _repeated(result: AnalysisResult, again: Repeated, alpha: float) -> str:
+    verdicts = []
+    for one in (result, again):
+        rmst = {arm["arm"]: arm.get("rmst") for arm in one["arms"]}
+        verdicts.append({(pair["a"], pair["b"]): verdict_words(pair, rmst, alpha=alpha) for pair in one["pairs"]})
+    before, after = verdicts
+    changed = [
+        f"the verdict of {a} and {b} changes from “{words}” to “{after[a, b]}”"
+        for (a, b), words in before.items()
+        if after[a, b] != words
+    ]
+    return f"With every stop counted {listing(changed) if changed else 'each verdict stands'}."
 
 
 def provisional(why: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ from labctl.reporting.file_drawer import drawer_facts
 from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.lease_times import lease_lines
 from labctl.reporting.measures import touched_by_arm, traces_of, watched
-from labctl.reporting.operations_table import operations
+from labctl.reporting.operations_table import Row, operations
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
 from labctl.store.format import format_facts
@@ -91,7 +91,9 @@ def report_campaign(
     lab["clips"] = cut
     reference = analysis.reference if any(row["arm"] == analysis.reference for row in rows) else None
     sizes = (boot, perm, seed)
-    return _write(rows, out, lab, folder.name, analysis.tau_s, reference, sizes, files, say)
+    spared = any(record.spares(episode) for _, episode in record.scored)
+    every = operations(record, labels=labels, all_stops=True) if spared else None
+    return _write(rows, out, lab, folder.name, analysis.tau_s, reference, sizes, files, say, every)
 
 
 def report_linked(
@@ -183,16 +185,23 @@ def _write(
     sizes: tuple[int, int, int],
     files: Mapping[str, bytes] | None = None,
     say: Callable[[str], None] = lambda line: None,
+    every: list[Row] | None = None,
 ) -> Path:
+    """every: the rows with each stop by hand counted, where some are not: the verdict is repeated on them."""
     from labctl.analysis.episodes.supplement import supplement
     from labctl.analysis.report.page import build_report
     from labctl.analysis.survival.analyze import analyze
     from labctl.analysis.table import table_from_rows
 
     boot, perm, seed = sizes
-    say(f"3/4 the statistics are worked out ({boot} bootstrap samples, {perm} label swaps)")
+    twice = "" if every is None else ", and again with every stop by hand counted"
+    say(f"3/4 the statistics are worked out ({boot} bootstrap samples, {perm} label swaps){twice}")
     table = table_from_rows(rows, source=title)
     result = analyze(table, reference=reference, tau=tau, boot=boot, perm=perm, seed=seed)
+    if every is not None:
+        again = table_from_rows(every, source=title)
+        repeated = analyze(again, reference=reference, tau=tau, boot=boot, perm=perm, seed=seed)
+        lab["stops"]["repeated"] = {key: repeated[key] for key in ("arms", "pairs")}
     more = supplement(table, result, perm=perm, alpha=(lab or {}).get("alpha") or ALPHA)
     say("4/4 figures and pages are written")
     return build_report(result, rows, out, lab=lab, title=title, files=files, supplement=more).html

@@ -6,18 +6,21 @@ May not: decide which causes count (the protocol lists them), or be asked by arm
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from labctl.core.record import Record
+from labctl.core.record import Episode, Record
+
+if TYPE_CHECKING:
+    from labctl.analysis.report.wording import Stops
 
 UNSAID = "no cause said"
 
 
-def stop_facts(record: Record, arms: Sequence[str]) -> dict[str, Any] | None:
+def stop_facts(record: Record, arms: Sequence[str]) -> Stops | None:
     """What a report is told of the episodes that people stopped: `counted`, the causes that the protocol lists (None:
-    its campaign is from before it could), and for each arm its episodes by cause, how many of them do not count against
-    it, and how many are void. None where nobody stopped one.
+    its campaign is from before it could), and for each arm its episodes by cause, those of them that do not count
+    against it, and how many are void. None where nobody stopped one.
     """
     of = record.arms
     stopped = {arm: [one for one in record.episodes.values() if one.stop and of[one.trial] == arm] for arm in arms}
@@ -28,13 +31,17 @@ def stop_facts(record: Record, arms: Sequence[str]) -> dict[str, Any] | None:
         "arms": [
             {
                 "arm": arm,
-                "by_cause": dict(sorted(Counter(one.stop.cause or UNSAID for one in own if one.stop).items())),
-                "not_counted": sum(record.spares(one) and one.void is None for one in own),
+                "by_cause": _causes(own),
+                "not_counted": _causes(one for one in own if record.spares(one) and one.void is None),
                 "void": sum(one.void is not None for one in own),
             }
             for arm, own in stopped.items()
         ],
     }
+
+
+def _causes(stopped: Iterable[Episode]) -> dict[str, int]:
+    return dict(sorted(Counter(one.stop.cause or UNSAID for one in stopped if one.stop).items()))
 
 
 def stop_lines(record: Record) -> list[str]:
