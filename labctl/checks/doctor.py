@@ -47,6 +47,7 @@ EXTRAS = {
     "cameras": ("cv2", "USB and network cameras"),
     "scene": ("skimage", "match scores of a staged scene against its reference"),
     "mcap": ("mcap", "MCAP exports"),
+    "timestamps": ("rfc3161_client", "timestamps of heads"),
     "teleop": ("pygame", "gamepads, spacemice and leader arms for teleoperation"),
     "web": ("textual_serve", "the console in a browser"),
     "policy": ("websockets", "policies behind openpi, RoboArena and GR00T servers"),

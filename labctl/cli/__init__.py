@@ -39,6 +39,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "freeze": ("labctl.cli.lifecycle:freeze", "No more review."),
     "unblind": ("labctl.cli.lifecycle:unblind", "Reveal which arm was which."),
     "verify": ("labctl.cli.verify:verify", "Re-hash everything recorded and name what is broken."),
+    "stamp": ("labctl.cli.stamp:stamp", "Have the newest head dated by a time-stamping authority."),
     "export": ("labctl.cli.export:export", "Write a campaign as a table other tools read."),
     "report": ("labctl.cli.report:report", "Write the report of a campaign or a table."),
     "static": ("labctl.cli.static:static", "Ask policies about keyframes of recorded human episodes."),

@@ -23,6 +23,7 @@ from labctl.cli.options import (
     print_json,
     who_option,
 )
+from labctl.cli.stamp import stamp_if_asked
 
 OPEN = example("labctl open protocols/first.toml --cell cells/sim_fr3.toml")
 EXTEND = example(
@@ -117,6 +118,7 @@ def _open(
         extends=extends,
         anchors=anchors,
     )
+    stamp_if_asked(opened.folder)
     if as_json:
         links = [asdict(link) for link in opened.links]
         found = {
@@ -153,6 +155,7 @@ def close(campaign: str, reason: str, who: str, lab: Path | None) -> None:
     folder = campaign_folder(campaign, lab)
     for line in close_campaign(folder, who=who, reason=reason):
         click.echo(line)
+    stamp_if_asked(folder)
     click.echo(f"next: labctl freeze {campaign}")
 
 
@@ -168,6 +171,7 @@ def freeze(campaign: str, who: str, lab: Path | None) -> None:
     folder = campaign_folder(campaign, lab)
     for line in freeze_campaign(folder, who=who):
         click.echo(line)
+    stamp_if_asked(folder)
     click.echo(f"next: labctl unblind {campaign}")
 
 
@@ -184,6 +188,7 @@ def unblind(campaign: str, reason: str, who: str, lab: Path | None, as_json: boo
 
     folder = campaign_folder(campaign, lab)
     lines = unblind_campaign(folder, who=who, reason=reason)
+    stamp_if_asked(folder)
     if as_json:
         print_json({"campaign": campaign, "said": list(lines)})
         return

@@ -82,6 +82,6 @@ def verify(campaign: str | None, head: str | None, commitment: str | None, lab: 
     return 1 if any(verified.problems for _, verified in found) else 0
 
 
-def _outside(bound: Outside | None) -> dict[str, object] | None:
+def _outside(bound: Outside | None) -> dict[str, str | int | None] | None:
     """What of the record something outside its folder binds; None where the record is broken."""
     return None if bound is None else {"head": bound.head, "entries": bound.covered, "commitment": bound.commitment}

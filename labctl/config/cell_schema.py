@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
 from labctl.config.values import Box, FileName, Lax, PlainName, Point, Positive, Size, Text, Texts, Vector
@@ -211,10 +211,21 @@ class ConsoleTable(Table):
     theme: Text | None = None
 
 
+class TimestampsTable(Table):
+    """[timestamps]: a time-stamping authority (RFC 3161) that stamps heads. certificates: a PEM file, relative to
+    lab.toml; every certificate in it is trusted. timeout_s: how long an answer is waited for.
+    """
+
+    authority: Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+\S*$")]
+    certificates: Text
+    timeout_s: Annotated[float, Field(gt=0, le=120)] = 10.0
+
+
 class Lab(Document):
     """lab.toml."""
 
     console: ConsoleTable = ConsoleTable()
+    timestamps: TimestampsTable | None = None
 
 
 def parse_lab(text: str, where: str) -> Lab:

@@ -72,7 +72,7 @@ def report_campaign(
         lab = _lab(campaign, protocol, record, out, missing)
         names = [arm.name for arm in protocol.arm]
         lab["labels"] = stream
-        lab["provenance"] |= anchored(noted, events)
+        lab["provenance"] |= anchored(folder, noted, events)
         lab["provenance"] |= drawer_facts(folder.resolve().parent.parent, record)
         links = opened_links(campaign.opened, unblinding)
         lab["notes"] = [link_note(link, folder.name) for link in links]

@@ -122,10 +122,12 @@ def _wait_for_orphans(folder: Path, clock: Clock) -> None:
             pass  # taken and given back: nobody holds it any more
 
 
-def _prepare(campaign: Campaign, clock: Clock, say: Say) -> tuple[RunNode, Presence]:
+def _prepare(
+    campaign: Campaign, clock: Clock, say: Say, on_head: Callable[[], None] = lambda: None
+) -> tuple[RunNode, Presence]:
     """The run node of a recovered campaign."""
     pins = collect_pins()
-    desk = Desk(campaign, clock.anchor, say, WHO)
+    desk = Desk(campaign, clock.anchor, say, WHO, on_head)
     traces = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], durable=campaign.opened["durable"])
     try:
         concluded = recover(desk, traces)
@@ -176,10 +178,11 @@ def _run_manual(campaign: Campaign, say: Say, wrap: Callable[[Node], Node] | Non
 
 
 def _run_live(campaign: Campaign, say: Say, clock: Clock, *, attended: bool) -> None:
-    from labctl.runtime.supervisor import Supervisor
+    from labctl.runtime.supervisor import Stamper, Supervisor
     from labctl.runtime.transport import ProcessHost
 
-    run, _ = _prepare(campaign, clock, say)
+    stamper = Stamper(campaign.folder)
+    run, _ = _prepare(campaign, clock, say, stamper.ask)
     spec = _spec(campaign, real_time=True)
     sockets = Path(tempfile.mkdtemp(prefix="labctl-"))  # short enough for an ipc address, owner-only
     logs = {
@@ -212,6 +215,9 @@ def _run_live(campaign: Campaign, say: Say, clock: Clock, *, attended: bool) -> 
         contact.unlink(missing_ok=True)
         supervisor.end_all()
         shutil.rmtree(sockets, ignore_errors=True)
+        left = stamper.close()
+        if left:
+            say(left)
 
 
 def toml_of(path: Path) -> Mapping[str, Any]:

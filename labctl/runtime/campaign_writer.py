@@ -15,16 +15,36 @@ from labctl.core.published_state import Handover
 from labctl.core.trial import Trial, advance, next_trial
 from labctl.errors import StorageError
 from labctl.store.campaign import Campaign
-from labctl.store.chain_heads import HEADED, append_head, head_text
+from labctl.store.chain_heads import append_head, head_text
 from labctl.store.scene_references import References
+
+# What a run keeps a head after, whoever orders it, and how it is called when that head is printed; "": it is not, or
+# with a line of its own.
+HEADED = {
+    Kind.RUN_STARTED: "",
+    Kind.OUTCOME_RECORDED: "",
+    Kind.EPISODE_VOIDED: "a void",
+    Kind.OUTCOME_CORRECTED: "a correction",
+    Kind.OPERATIONS_REVIEWED: "a review",
+    Kind.TRIAL_SKIPPED: "a trial that is not run",
+    Kind.SESSION_CLOSED: "a session",
+    Kind.RUN_STOPPED: "",
+}
 
 
 class Desk:
     """Journals events and keeps the campaign's state in step with them. `anchor` reads the clock, `say` prints a
-    line.
+    line, `on_head` hears that a head was kept.
     """
 
-    def __init__(self, campaign: Campaign, anchor: Callable[[], Anchor], say: Callable[[str], None], who: str) -> None:
+    def __init__(
+        self,
+        campaign: Campaign,
+        anchor: Callable[[], Anchor],
+        say: Callable[[str], None],
+        who: str,
+        on_head: Callable[[], None] = lambda: None,
+    ) -> None:
         self.campaign = campaign
         self.ledger = campaign.ledger
         self.state = campaign.state
@@ -43,6 +63,7 @@ class Desk:
         self.anchor = anchor
         self.say = say
         self._who = who
+        self._on_head = on_head
 
     def log(
         self,
@@ -112,6 +133,7 @@ class Desk:
             return
         if after:
             self.say(f"{self.print_head()}  after {after}")
+        self._on_head()
 
     def current(self) -> Trial | None:
         """The first trial that is neither scored nor not_run."""

@@ -1,4 +1,4 @@
-"""Starts and ends the processes of a cell, and tells run when one is gone.
+"""Starts and ends the processes of a cell, and tells run when one is gone; and the one that has heads stamped.
 
 May not: name an arm of the experiment in a command line, an environment or a file name, or restart anything by itself.
 """
@@ -11,14 +11,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from labctl.bus import Message
 from labctl.clock import SECOND
+from labctl.store.chain_heads import read_heads
+from labctl.store.timestamps import authority_of, kept
 
 CHILD = "from labctl.runtime.cell_nodes import child_main; child_main()"
 STOP_NS = 2 * SECOND
+STAMP = "from labctl.cli import main; main()"
+STAMPS = "logs/timestamps.log"
+NICER = 10
+START_S = 5.0  # until that process asks
 
 
 class Supervisor:
@@ -108,3 +115,58 @@ class Supervisor:
                 child.kill()
                 child.wait()
         self._running.clear()
+
+
+class Stamper:
+    """Has heads of a running campaign stamped, by a process of its own: nobody waits for a network. A head that comes
+    while another is being asked for is covered by the next.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Raises InputError for a lab.toml whose authority has no certificates."""
+        self._folder = folder
+        self._authority = authority_of(folder)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ask(self) -> None:
+        """Begin to ask for a timestamp of the newest head; comes back at once. That it cannot be asked for is seen in
+        `close`.
+        """
+        if self._authority is None or (self._process is not None and self._process.poll() is None):
+            return
+        log, command = self._folder / STAMPS, [sys.executable, "-P", "-c", STAMP, "stamp", str(self._folder)]
+        with suppress(OSError):
+            log.parent.mkdir(exist_ok=True)
+            with log.open("ab") as out:
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+                )
+            os.setpriority(os.PRIO_PROCESS, self._process.pid, NICER)
+
+    def close(self) -> str:
+        """See to it that the last head was asked for, waiting as long as the lab allows; a line where it has none."""
+        if self._authority is None:
+            return ""
+        patience_s = self._authority.timeout_s + START_S
+        answered = self._wait(patience_s)
+        if answered and not self._stamped():
+            self.ask()
+            self._wait(patience_s)
+        if self._stamped():
+            return ""
+        return f"the last head has no timestamp: see {STAMPS}; later: labctl stamp {self._folder.name}"
+
+    def _stamped(self) -> bool:
+        heads = read_heads(self._folder)
+        return bool(heads) and heads[-1].seq in kept(self._folder)
+
+    def _wait(self, patience_s: float) -> bool:
+        """Whether the process that asked got what it asked for, or none was there; one that hangs is ended."""
+        if self._process is None:
+            return True
+        try:
+            return self._process.wait(patience_s) == 0
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            return False

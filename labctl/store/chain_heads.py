@@ -13,26 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from labctl.core.events import Event, Kind
+from labctl.core.events import Event
 from labctl.errors import BrokenRecord, InputError
 from labctl.store.atomic_files import append_line, whole_lines
 from labctl.store.journal import chain_problems
 from labctl.store.problem import Problem
 
 HEADS = "heads.log"
-
-# What a run keeps a head after, whoever orders it, and how it is called when that head is printed; "": it is not, or
-# with a line of its own.
-HEADED = {
-    Kind.RUN_STARTED: "",
-    Kind.OUTCOME_RECORDED: "",
-    Kind.EPISODE_VOIDED: "a void",
-    Kind.OUTCOME_CORRECTED: "a correction",
-    Kind.OPERATIONS_REVIEWED: "a review",
-    Kind.TRIAL_SKIPPED: "a trial that is not run",
-    Kind.SESSION_CLOSED: "a session",
-    Kind.RUN_STOPPED: "",
-}
 _LINE = re.compile(r"(\d+) ([0-9a-f]{64}) (\S+)")
 _NOTED = re.compile(r"(?:([1-9][0-9]{0,17})(?:\s*:\s*|\s+))?([0-9a-f]{16,64})")
 _DIGITS = re.compile(r"[0-9a-f]{16,64}")

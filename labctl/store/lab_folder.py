@@ -69,10 +69,13 @@ def find_lab(
 
 def lab_settings(folder: Path) -> Lab:
     """The settings of the lab that a campaign folder lies in; the defaults when it lies in none. Raises InputError."""
-    for above in folder.parents:
-        if (above / MARK).is_file():
-            return parse_lab(read_text(above / MARK), str(above / MARK))
-    return Lab()
+    lab = lab_with(folder)
+    return Lab() if lab is None else parse_lab(read_text(lab / MARK), str(lab / MARK))
+
+
+def lab_with(folder: Path) -> Path | None:
+    """The lab that a campaign folder lies in; None when it lies in none."""
+    return next((above for above in folder.resolve().parents if (above / MARK).is_file()), None)
 
 
 def campaigns(lab: Path) -> list[Path]:

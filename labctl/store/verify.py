@@ -32,6 +32,7 @@ from labctl.store.ledger import (
 )
 from labctl.store.problem import Problem
 from labctl.store.scene_references import journalled_photos
+from labctl.store.timestamps import dated
 from labctl.store.traces import TraceStore
 
 DAMAGED_SEAL = "damaged seal"
@@ -122,6 +123,7 @@ def verify_campaign(folder: Path, noted: Noted = NOTHING) -> Verification:
         found.guard("unreadable entry", "journal.db", lambda: _check_seal(folder, events, found))
         found.guard("unreadable entry", "journal.db", lambda: _check_recordings(folder, events, found))
         found.guard("unreadable entry", "journal.db", lambda: _check_photos(folder, events, found))
+        found.guard("unchecked timestamps", "timestamps", lambda: _check_timestamps(folder, events, found))
     found.problems += noted_problems(noted, events)
     sealed = sum(event.kind == Kind.RECORDING_SEALED for event in events)
     last = f"{events[-1].seq} {events[-1].hash}" if events else "0"
@@ -272,6 +274,12 @@ def _check_photos(folder: Path, events: Sequence[Event], found: _Found) -> None:
             f"{photo['file']} ({whose})",
             lambda p=photo, w=whose: found.problems.extend(check_files(folder, p, w, what="photo")),
         )
+
+
+def _check_timestamps(folder: Path, events: Sequence[Event], found: _Found) -> None:
+    said = dated(folder, events)
+    found.problems += said.problems
+    found.notes += said.facts
 
 
 def _hidden_streams(folder: Path, events: Sequence[Event]) -> dict[str, Any]:

@@ -91,6 +91,8 @@ VENDORS = {
     "msgpack": ("drivers/policy/codec.py", "drivers/bridges/lerobot_openpi.py"),
     "websockets": ("drivers/policy/websocket.py", "drivers/bridges/lerobot_openpi.py"),
     "mcap": ("labctl/exports/mcap.py",),
+    "rfc3161_client": ("labctl/store/timestamps.py",),
+    "cryptography": ("labctl/store/timestamps.py",),
     "hid": ("drivers/teleop/spacemouse.py",),
     "pygame": ("drivers/teleop/gamepad.py",),
     "dynamixel_sdk": ("drivers/teleop/gello.py",),

@@ -14,7 +14,7 @@ from labctl.bus import Message
 from labctl.core.events import Kind
 from labctl.core.reviewed import queue
 from labctl.runtime.campaign_run import run_campaign
-from labctl.runtime.review_writer import correct, finish, review
+from labctl.runtime.review_writer import correct, finish, register, review
 from labctl.store.campaign import Campaign, close_campaign
 from labctl.store.chain_heads import HEADS, head_text, read_heads
 from labctl.store.sealing import Findings
@@ -126,6 +126,8 @@ def test_what_is_judged_after_a_run_has_a_head_each_time(done: Path, tmp_path: P
     def last_is_kept() -> bool:
         return read_heads(folder)[-1].hash == events_of(folder)[-1].hash
 
+    register(folder, "bea")
+    assert events_of(folder)[-1].kind == Kind.SESSION_CLOSED and last_is_kept()
     with Campaign.open(folder) as campaign:
         items = queue(campaign.record())
     for item in items:
