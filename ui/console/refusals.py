@@ -50,7 +50,7 @@ def refusal(action: str, state: State | None, who: str, *, read_only: bool) -> s
         case "release":
             return _role(state, who, "release", "only a trial that is being staged is given back")
         case "skip":
-            return _role(state, who, "skip", "only a trial that is planned can be skipped")
+            return _role(state, who, "skip", "a trial may be skipped only once it was voided too often")
         case "override":
             return _override(state)
         case "reference":

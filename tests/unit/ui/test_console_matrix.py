@@ -1,0 +1,211 @@
+"""The written rule for keys, tried: every state of a trial, every focusable widget of every screen that may be open in
+it, every key that people reach for. A stop stops; a text takes its blank; nothing else moves the robot unordered; and
+no key is silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from labctl.ui.console.form import Line, Options
+from support.screens.console_bench import NARROW, Desk, at_console, evening
+from textual.widgets import Input
+
+from labctl.clock import SECOND
+from labctl.core.events import Kind
+
+STOPS = ("space", "f12")
+ORDERS = {
+    "planned": Kind.TRIAL_STAGING,
+    "scored": Kind.TRIAL_STAGING,
+    "staged": Kind.SCENE_COMMITTED,
+}  # what ENTER on the first screen writes
+EVENTS = (Kind.TRIAL_STAGING, Kind.SCENE_COMMITTED, Kind.ARM_REVEALED, Kind.EPISODE_STARTED)
+MAY_MOVE = ("on its way", "armed", "ready", "running")
+RULES = {"arming_s": 'ask_guess = true\nstages = ["reached", "placed"]\nfailure_tags = ["missed", "dropped"]\narming_s'}
+
+
+async def closed(desk: Desk) -> None: ...
+
+
+async def planned(desk: Desk) -> None:
+    await desk.press("enter", "enter")
+
+
+async def on_its_way(desk: Desk) -> None:
+    await planned(desk)
+    await desk.press("enter")
+
+
+async def staged(desk: Desk) -> None:
+    await on_its_way(desk)
+    await desk.home()
+
+
+async def armed(desk: Desk) -> None:
+    await desk.armed()
+
+
+async def ready(desk: Desk) -> None:
+    await desk.armed()
+    await desk.press("enter")
+
+
+async def running(desk: Desk) -> None:
+    await desk.running()
+
+
+async def sealing(desk: Desk) -> None:
+    await desk.running()
+    await desk.press("i", "n", "e", "e")
+
+
+async def scoring(desk: Desk) -> None:
+    episode = await desk.running()
+    await desk.press("i", "n", "e", "e")
+    await desk.sealed(episode)
+
+
+async def stopped(desk: Desk) -> None:
+    episode = await desk.running()
+    await desk.press("space")
+    await desk.sealed(episode)
+
+
+async def scored(desk: Desk) -> None:
+    await scoring(desk)
+    await desk.press("enter", "tab", "tab", "1", "ctrl+s", "escape")
+
+
+async def silent(desk: Desk) -> None:
+    await planned(desk)
+    desk.bench.clock.sleep_until(desk.bench.now_ns + 5 * SECOND)
+    await desk.draw()
+
+
+# state -> how it is reached, and the keys that open a form or a page in it
+STATES: dict[str, tuple[Callable[[Desk], Awaitable[None]], tuple[str, ...]]] = {
+    "no session": (closed, ("enter", "ctrl+p", "s")),
+    "planned": (planned, ("n", "h", "x", "k", "ctrl+p", "t", "c")),
+    "on its way": (on_its_way, ("n", "h", "x", "r", "ctrl+p", "c")),
+    "staged": (staged, ("n", "r", "R", "w")),
+    "armed": (armed, ("n", "v", "d")),
+    "ready": (ready, ("v", "question_mark")),
+    "running": (running, ("n", "i", "h", "ctrl+p", "c", "t")),
+    "sealing": (sealing, ("v", "n")),
+    "scoring": (scoring, ("enter", "i", "v", "n")),
+    "stopped": (stopped, ("enter", "v")),
+    "scored": (scored, ("u", "n")),
+    "silent": (silent, ("n", "p")),
+}
+
+
+@dataclass
+class Seen:
+    """What there is to see before or after a key."""
+
+    screen: str
+    stops: int
+    events: int
+    value: str | list[str] | None
+    kinds: list[str] = field(default_factory=list)
+
+
+def seen(desk: Desk) -> Seen:
+    focused = desk.app.focused
+    value = focused.value if isinstance(focused, Input) else focused.values if isinstance(focused, Options) else None
+    events = desk.bench.events()
+    return Seen(
+        desk.drawn(),
+        desk.link.stops,
+        len(events),
+        value,
+        kinds=[event.kind for event in events if event.kind in EVENTS],
+    )
+
+
+async def tried(desk: Desk, state: str, opener: str, key: str) -> list[str]:
+    """Press a key on a widget; what was wrong with what came of it."""
+    where = f"{state} / {opener or 'first screen'} / {desk.app.focused!r} / {key}"
+    focused, first = desk.app.focused, desk.app.screen is desk.app.now
+    text = isinstance(focused, Input) and (not isinstance(focused, Line) or focused.takes_words)
+    desk.app.tell("")  # so that a line that is said again is seen
+    await desk.still()
+    before = seen(desk)
+    await (desk.type(" ") if key == "space" and text else desk.press(key))
+    await desk.draw()
+    await desk.still()
+    after, wrong = seen(desk), []
+    stops = key in STOPS and not (key == "space" and text)
+    if stops != (after.stops == before.stops + 1) or (not stops and after.stops != before.stops):
+        wrong.append(f"{where}: the robot was told to stop {after.stops - before.stops} times")
+    if stops and isinstance(focused, Options) and focused.is_attached and focused.values != before.value:
+        wrong.append(f"{where}: a stop ticked something")
+    if after.screen == before.screen and after.events == before.events:
+        wrong.append(f"{where}: silence")
+    ordered = [str(ORDERS[state])] if key == "enter" and first and state in ORDERS else []
+    moved = after.kinds[len(before.kinds) :]
+    if [kind for kind in moved if kind not in (*ordered, Kind.ARM_REVEALED if ordered else "")]:
+        wrong.append(f"{where}: {moved} though nobody ordered it")
+    if state in MAY_MOVE and desk.app.screen.query(Input) and not stops:
+        wrong.append(f"{where}: a text field while the robot may move")
+    return wrong
+
+
+async def widgets(desk: Desk, opener: str) -> int:
+    """Open a screen; how many widgets of it may have the focus (one where none has: the screen itself)."""
+    if opener:
+        await desk.press(opener)
+        await desk.still()
+    return max(len(desk.app.screen.focus_chain), 1)
+
+
+TOGETHER = ("v", "u", "o", "ctrl+c", "escape", "enter")  # tried one after the other, the screen opened again between
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_on_the_first_screen_of_every_state_no_key_is_silent_or_moves_the_robot_unordered(tmp_path, state):
+    wrong = [line for keys in (TOGETHER, ("space",)) for line in on_a_widget(tmp_path / keys[0], state, "", 0, keys)[0]]
+    assert wrong == []
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("state", "opener"), [(state, opener) for state, (_, openers) in STATES.items() for opener in ("", *openers)]
+)
+def test_nor_on_any_widget_of_any_screen_that_may_be_open_in_it(tmp_path, state, opener):
+    wrong: list[str] = []
+    at, of = 0, 1
+    while at < of:
+        for keys in (TOGETHER, ("space",), ("f12",)):
+            found, of = on_a_widget(tmp_path / f"{at}-{keys[0]}", state, opener, at, keys)
+            wrong += found
+        at += 1
+    assert wrong == []
+
+
+def on_a_widget(folder: Path, state: str, opener: str, at: int, keys: tuple[str, ...]) -> tuple[list[str], int]:
+    """Try keys on the widget of a screen that has this place in its order; what was wrong, and how many there are."""
+    wrong: list[str] = []
+    number = [1]
+
+    async def focus(desk: Desk) -> None:
+        number[0] = await widgets(desk, opener)
+        if desk.app.screen.focus_chain:
+            desk.app.screen.set_focus(desk.app.screen.focus_chain[at])  # type: ignore[arg-type]
+            await desk.still()
+
+    async def play(desk: Desk) -> None:
+        await STATES[state][0](desk)
+        for key in keys:
+            await focus(desk)
+            wrong.extend(await tried(desk, state, opener, key))
+            while len(desk.app.screen_stack) > 2:
+                await desk.press("escape")
+
+    with evening(folder, protocol=RULES) as bench:
+        at_console(bench, play, size=NARROW)
+    return wrong, number[0]
