@@ -117,6 +117,10 @@ class Options(Static, can_focus=True):
         value = self._options[self._at][1]
         if self._many:
             self._taken.remove(value) if value in self._taken else self._taken.append(value)
+        elif self._taken == [value]:
+            if isinstance(self.screen, Form):
+                self.screen.say("this one is taken already", wrong=False)
+            return
         else:
             self._taken = [value]
         self._draw()
