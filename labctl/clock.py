@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
@@ -99,6 +99,13 @@ def wall_ns(wall: str) -> int:
     """Nanoseconds since 1970-01-01 UTC of an anchor's wall time, exact to its microseconds. Raises ValueError."""
     since = datetime.fromisoformat(wall) - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * SECOND + since.microseconds * 1000
+
+
+def local_time(at: Anchor, later_ns: float = 0, *, utc: bool = False) -> str:
+    """Hours and minutes where this computer is (or UTC), `later_ns` after an anchor; a weekday too on another day."""
+    now = datetime.fromisoformat(at.wall).astimezone(UTC if utc else None)
+    then = now + timedelta(seconds=later_ns / SECOND)
+    return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%a %H:%M}"
 
 
 def on_boot_of(known: Anchor, at: Anchor) -> int:

@@ -203,6 +203,8 @@ def _badges(lab: Mapping[str, Any]) -> list[dict[str, str]]:
         badges.append({"kind": "simulated", "label": "SIMULATED", "text": wording.SIMULATED})
     elif lab.get("kind") not in (None, "real"):
         badges.append({"kind": "simulated", "label": str(lab["kind"]).upper(), "text": wording.NOT_REAL})
+    if lab.get("abandoned"):
+        badges.append({"kind": "provisional", "label": "ABANDONED", "text": f"{'; '.join(lab['abandoned'])}."})
     if lab.get("provisional"):
         why = wording.provisional(lab.get("provisional_why") or [])
         badges.append({"kind": "provisional", "label": "PROVISIONAL", "text": why})

@@ -29,6 +29,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "extend": ("labctl.cli.lifecycle:extend", "A linked campaign: new arms against an earlier one's, through anchors."),
     "practice": ("labctl.cli.teleop:practice", "Write down what teleoperators practised."),
     "run": ("labctl.cli.run:run", "Run the trials of a campaign."),
+    "stop": ("labctl.cli.stop:stop", "End a run from another shell, at the next safe point."),
     "console": ("labctl.cli.console:console", "Attach the operator console to a running campaign."),
     "status": ("labctl.cli.look:status", "Where a campaign stands."),
     "episodes": ("labctl.cli.look:episodes", "List what was recorded."),

@@ -120,16 +120,20 @@ def open_console(folder: Path, who: str, *, read_only: bool = False) -> None:
 
 def run_with_console(folder: Path, who: str) -> None:
     """Start a run of a campaign in a process of its own and open a console on it. Leaving the console leaves the run,
-    unless the person says otherwise. With nothing left to run it says so.
+    unless the person says otherwise. To a run that goes on already the console attaches; with nothing left to run that
+    is said.
     """
     from labctl.clock import SECOND, MonotonicClock
     from labctl.errors import StateError
-    from labctl.runtime.attach import wait_for_run
+    from labctl.runtime.attach import is_running, run_of, wait_for_run
     from labctl.runtime.campaign_run import nothing_left
     from labctl.store.campaign import Campaign
 
+    if is_running(folder):
+        _join(folder, who)
+        return
     with Campaign.open(folder) as campaign:
-        over = nothing_left(campaign)
+        over = nothing_left(campaign, attended=True)
     if over:
         click.echo(over)
         return
@@ -153,8 +157,25 @@ def run_with_console(folder: Path, who: str) -> None:
             if clock.now_ns() > until:
                 child.send_signal(signal.SIGTERM)
                 raise
+    going = run_of(folder)
+    if going is not None and going["pid"] != child.pid:
+        child.wait()  # refused: another was quicker
+        _join(folder, who)
+        return
     open_console(folder, who)
     _leave(child, folder.name)
+
+
+def _join(folder: Path, who: str) -> None:
+    """A console on a run that somebody else started."""
+    from labctl.runtime.attach import is_running
+
+    click.echo(f"{folder.name} is being run already; this console attaches to it")
+    open_console(folder, who)
+    if is_running(folder):
+        click.echo(
+            f"the run goes on; look at it with: labctl console {folder.name}; end it with: labctl stop {folder.name}"
+        )
 
 
 def _leave(child: subprocess.Popen[bytes], name: str) -> None:

@@ -61,7 +61,8 @@ def demo(folder: Path, seed: int) -> None:
     )
     click.echo(f"opened  {opened.name}: schedule drawn and sealed; commitment {opened.commitment}")
     with progress("running trials", quiet=True) as say:
-        run_campaign(opened.folder, say)
+        if not run_campaign(opened.folder, say):
+            raise KeyboardInterrupt
     anchor = ManualClock(last_ns(opened.folder) + SECOND).anchor()
     for finish in (close_campaign, freeze_campaign, unblind_campaign):
         for line in finish(opened.folder, who="demo", anchor=anchor):

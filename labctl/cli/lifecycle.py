@@ -142,18 +142,26 @@ def _open(
     click.echo(f"next: labctl run {opened.name} (with --headless a simulated cell runs by itself)")
 
 
-@click.command(epilog=example("labctl close first --reason 'all trials run'"), context_settings=CONTEXT)
+@click.command(
+    epilog=example(
+        "labctl close first",
+        "labctl close first --reason 'the rig is needed'",
+        "labctl close first --abandon --reason 'the gripper broke in block 3'",
+    ),
+    context_settings=CONTEXT,
+)
 @campaign_argument()
 @click.option("--reason", default="", metavar="TEXT", help="Why; needed while trials are left to run.")
+@click.option("--abandon", is_flag=True, help="The campaign is given up; every report prints that and the reason.")
 @who_option
 @lab_option
-def close(campaign: str, reason: str, who: str, lab: Path | None) -> None:
+def close(campaign: str, reason: str, abandon: bool, who: str, lab: Path | None) -> None:
     """No more trials: what was not run stays not run, and every later report counts it. Not reversible."""
     from labctl.store.campaign import close_campaign
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    for line in close_campaign(folder, who=who, reason=reason):
+    for line in close_campaign(folder, who=who, reason=reason, abandon=abandon):
         click.echo(line)
     stamp_if_asked(folder)
     click.echo(f"next: labctl freeze {campaign}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, example, lab_option, progress
+from labctl.cli.options import CONTEXT, example, lab_option
 
 EPILOG = example("labctl run first", "labctl run first --headless", "labctl run first --headless --simulated-time")
 
@@ -32,10 +32,11 @@ def run(
 
     Each is staged, committed, revealed to the controller alone, run, recorded, sealed and scored.
 
+    Without a console it prints how far it is: which trial of how many, for how long, until when, and what comes next.
+
     First says what it concluded from an interrupted run; nothing moves because of that. Ctrl-C stops the robot, seals
-    what was
-    recorded and ends; the next `labctl run` goes on with the right trial. labctl's holds and watchdogs are not a safety
-    system: the e-stop and the robot's own safety controller are.
+    what was recorded and ends, and so does a terminal that is gone; the next `labctl run` goes on with the right trial.
+    labctl's holds and watchdogs are not a safety system: the e-stop and the robot's own safety controller are.
     """
     from labctl.store.lab_folder import campaign_folder
 
@@ -52,7 +53,8 @@ def run(
             raise click.UsageError("a person cannot keep up with simulated time; add --headless, or leave it out")
         run_with_console(folder, who or login())
         return
+    from labctl.cli.run_display import displayed
     from labctl.runtime.campaign_run import run_campaign
 
-    with progress(f"trials of {folder.name}") as say:
-        run_campaign(folder, say, manual=False if attended else simulated_time, attended=attended)
+    with displayed() as (say, watch):
+        run_campaign(folder, say, manual=False if attended else simulated_time, attended=attended, watch=watch)

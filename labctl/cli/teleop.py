@@ -133,7 +133,7 @@ def practice(
     from labctl.cli.console import login
     from labctl.errors import InputError
     from labctl.reporting.campaign_report import practised
-    from labctl.runtime.practice_writer import record
+    from labctl.runtime.review_writer import record_practice
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
@@ -143,7 +143,7 @@ def practice(
         said = ", ".join("--" + name.replace("duration_s", "seconds") for name in missing)
         raise InputError(f"a practice episode needs {said} too; without any of them, what was practised is listed")
     if not missing:
-        record(folder, given, who=who or login())
+        record_practice(folder, given, who=who or login())
     found = practised(folder)
     if as_json:
         print_json(found)

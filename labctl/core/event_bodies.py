@@ -253,8 +253,9 @@ class OperationsReviewed(TypedDict):
 
 
 class EpisodeVoided(TypedDict):
-    """The episode does not count. evidence: seq of the episode's entry that shows why; confirmed_by: the second
-    person; confirmed_at: how that person said so.
+    """The episode does not count. reason: of the protocol, a loss before go, or `run_left`: its run was left while it
+    was armed, which `max_voids` does not count. evidence: seq of the episode's entry that shows why; confirmed_by: the
+    second person; confirmed_at: how that person said so.
     """
 
     reason: str
@@ -308,9 +309,10 @@ class ArmGuessed(TypedDict):
 
 
 class CampaignClosed(TypedDict):
-    """No more trials, and why."""
+    """No more trials, and why. abandoned: the campaign is given up."""
 
     reason: str
+    abandoned: NotRequired[bool]
     openings_root: NotRequired[str]
 
 

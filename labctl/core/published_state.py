@@ -172,6 +172,7 @@ class CampaignPart(TypedDict):
     block_left: int  # trials of the block that are not finished
     blocks: int
     condition: str | None
+    following: str | None  # the condition of the trial after this one
     card: ConditionCard | None
     by_role: dict[str, list[str]]  # role -> the verbs that would be accepted
     times: Times
@@ -189,6 +190,7 @@ class CampaignPart(TypedDict):
     evidence: int | None  # seq of the machine's event that may stand behind a void after go
     ended: str | None
     exhausted: bool  # voided so often that it may only be skipped
+    last_void: bool  # one more void that counts, and it may only be skipped
     progress: list[int]  # finished trials, all trials
     pace_s: float | None
     earlier: list[EarlierTrial]

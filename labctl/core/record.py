@@ -163,6 +163,8 @@ class Record:
     deviations: tuple[str, ...] = ()
     opened_wall: str | None = None
     closed_wall: str | None = None
+    closed_by: str = ""
+    closing: bodies.CampaignClosed | None = None
     reviewed: bool = False
     frozen: bool = False
     unblinding: bodies.CampaignUnblinded | None = None

@@ -69,7 +69,8 @@ class _Fold:
             case Kind.CAMPAIGN_OPENED:
                 self._whole = replace(self._whole, opened_wall=event.wall)
             case Kind.CAMPAIGN_CLOSED:
-                self._whole = replace(self._whole, closed_wall=event.wall)
+                closing = body_of(event, bodies.CampaignClosed)
+                self._whole = replace(self._whole, closed_wall=event.wall, closed_by=event.who, closing=closing)
             case Kind.CAMPAIGN_REVIEWED:
                 self._whole = replace(self._whole, reviewed=True)
             case Kind.CAMPAIGN_FROZEN:

@@ -77,7 +77,7 @@ def _void(trial: Trial, evidence: int | None, text: str) -> Pending:
 
 
 def _then(trial: Trial) -> str:
-    if trial.voids + 1 >= trial.max_voids:
+    if trial.next_void_is_last:
         return f"its {trial.voids + 1}. void and the last one the protocol allows: skip it"
     return "stage its scene anew for another attempt with the same assignment"
 

@@ -15,12 +15,13 @@ from labctl.core.events import GENESIS, STOP_BY_HAND, EndReason, Event, Kind
 from labctl.core.interlock import Hold
 from labctl.core.rollout import VOIDABLE
 from labctl.core.session import People, Role, Session, joined, session_from
-from labctl.core.trial_table import FINISHED, LIVE, State, Trial, Verb, apply
+from labctl.core.trial_table import FINISHED, LIVE, RUN_LEFT, State, Trial, Verb, apply
 from labctl.errors import BrokenRecord, StateError
 
 __all__ = [
     "FINISHED",
     "LIVE",
+    "RUN_LEFT",
     "CampaignState",
     "Phase",
     "State",

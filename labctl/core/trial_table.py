@@ -59,6 +59,7 @@ TRANSITIONS: Mapping[str, tuple[frozenset[State], State]] = {
     Kind.OUTCOME_RECORDED: (frozenset({State.SCORING}), State.SCORED),
     Kind.EPISODE_VOIDED: (frozenset({State.ARMED, State.SCORING}), State.PLANNED),
 }
+RUN_LEFT = "run_left"  # why an episode that was armed is void when its run is left
 _STAGED_BY_A_VOID = frozenset({Kind.SCENE_COMMITTED, Kind.TRIAL_RELEASED})
 
 
@@ -68,6 +69,7 @@ class Trial:
     of them.
 
     `backing` are the seqs of the entries that may stand behind a void of the current episode after go.
+    `left` counts those of its `voids` that the protocol's `max_voids` does not: its run was left before it had begun.
     `touches` counts the interventions of the current episode, `touching` are the numbers of those that go on, `unsaid`
     of those that are over and of which nobody has said yet what they were, and `switches` is the number that the next
     switch of its instruction has at least.
@@ -84,6 +86,7 @@ class Trial:
     episode: str | None = None
     episodes: tuple[str, ...] = ()
     voids: int = 0
+    left: int = 0
     outcome: Outcome | None = None
     ended: EndReason | None = None
     go_ns: int | None = None
@@ -100,7 +103,17 @@ class Trial:
     @property
     def exhausted(self) -> bool:
         """It was voided so often that it may only be skipped."""
-        return self.voids >= self.max_voids
+        return self.voids - self.left >= self.max_voids
+
+    @property
+    def next_void_is_last(self) -> bool:
+        """After one more void that counts it may only be skipped."""
+        return self.voids - self.left + 1 >= self.max_voids
+
+    @property
+    def after_void(self) -> str:
+        """What is to be done with it after a void, in words."""
+        return "that was the last void the protocol allows: skip it" if self.exhausted else "stage it again"
 
 
 def apply(trial: Trial, event: Event) -> Trial:
@@ -172,7 +185,9 @@ def _transition(trial: Trial, event: Event) -> Trial:
             changes |= {"outcome": outcome_from(event.body["outcome"]), "touching": (), "unsaid": ()}
         case Kind.EPISODE_VOIDED:
             _check_void(trial, event)
-            changes |= {"voids": trial.voids + 1, "episode": None, "ended": None, "go_ns": None, "end_ns": None}
+            left = trial.state == State.ARMED and event.body.get("reason") == RUN_LEFT
+            changes |= {"voids": trial.voids + 1, "left": trial.left + left}
+            changes |= {"episode": None, "ended": None, "go_ns": None, "end_ns": None}
             changes |= {"sealed_recording": False, "touching": (), "unsaid": ()}
     return replace(trial, state=to, **changes)
 

@@ -85,6 +85,18 @@ class Shutdown(Typed):
 
 
 @dataclass(frozen=True, slots=True)
+class EndRun(Typed):
+    """A person ends the run: after a trial that runs and its score, or (now) at once. Answered by a `reply`."""
+
+    KIND: ClassVar = "end_run"
+    FROM: ClassVar = "console"
+    TO: ClassVar = "run"
+    who: str
+    id: str = ""
+    now: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CommandSent(Typed):
     """What a person orders; `core.commands` has each verb's args, and refuses what does not fit."""
 

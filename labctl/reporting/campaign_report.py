@@ -144,6 +144,8 @@ def _add_linked(
     tau = protocol.analysis.tau_s
     found = pairs.linked_pairs(one, two, link.anchors, tau=tau, alpha=lab["alpha"], seed=seed, boot=boot)
     lab["linked"] = {**found, "head": link.head, "changed": list(link.changed)}
+    lab["abandoned"] += before["abandoned"]
+    lab["deviations"] += before["abandoned"]
     lab["provisional"] = lab["provisional"] or before["provisional"]
     lab["provisional_why"] += [f"{link.campaign}: {why}" for why in before["provisional_why"]]
 

@@ -14,7 +14,7 @@ from labctl.core.events import EndReason
 from labctl.core.record import Episode, Record, Void
 from labctl.core.session import Session
 from labctl.core.skew import campaign_clock
-from labctl.core.trial import State, Trial
+from labctl.core.trial import State, Trial, tally
 from labctl.errors import StateError
 from labctl.reporting.hand_stops import UNSAID, stop_facts, stop_lines
 from labctl.reporting.operations_table import WRONG_END
@@ -62,7 +62,9 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str) -> d
         "closed_wall": record.closed_wall,
         "sessions": [_session(session) for session in record.sessions.values()],
         "flow": {**_flow(state.trials.values(), record), "by_arm": _flow_by_arm(record, arms)},
+        "abandoned": _abandoned(record),
         "deviations": [
+            *_closed_before(record),
             *_durability(record),
             *record.deviations,
             *_gaps(record),
@@ -80,6 +82,24 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str) -> d
         "void_as_failure": _voids_as_failures(record, arms),
         "stops": stop_facts(record, arms),
     }
+
+
+def _closed_before(record: Record) -> list[str]:
+    """That the campaign was given up, or closed before every trial was run, by whom and why."""
+    given_up = _abandoned(record)
+    not_run = sum(trial.state == State.NOT_RUN for trial in record.state.trials.values())
+    if given_up or not not_run or record.closing is None:
+        return given_up
+    of = f"{not_run} of {len(record.state.trials)} trials not run"
+    return [f"{record.closed_wall}: closed by {record.closed_by} with {of}: {record.closing['reason']}"]
+
+
+def _abandoned(record: Record) -> list[str]:
+    """A line where the campaign was given up."""
+    if record.closing is None or not record.closing.get("abandoned"):
+        return []
+    name, trials = record.state.opened["campaign"], tally(record.state)
+    return [f"{name} was abandoned by {record.closed_by}, {trials}: {record.closing['reason']}"]
 
 
 def _session(session: Session) -> dict[str, Any]:

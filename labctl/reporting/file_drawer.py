@@ -60,7 +60,8 @@ def _became(lab: Path, entry: OpenedOnce) -> tuple[str, set[str]]:
         return f"opened {when}, its folder holds another campaign now", set()
     scored = sum(trial.outcome is not None for trial in record.state.trials.values())
     arms = set(record.arms.values()) if record.unblinding is not None else set()
-    return f"opened {when}, {record.state.phase}, {scored} of {len(record.state.trials)} trials scored", arms
+    given_up = ", abandoned" if record.closing and record.closing.get("abandoned") else ""
+    return f"opened {when}, {record.state.phase}{given_up}, {scored} of {len(record.state.trials)} trials scored", arms
 
 
 def drawer_facts(lab: Path, record: Record) -> Mapping[str, Mapping[str, str]]:

@@ -18,6 +18,7 @@ import zmq
 from labctl.bus import Message, decode, encode
 from labctl.clock import MILLISECOND, SECOND, Clock, began
 from labctl.errors import StateError
+from labctl.messages.processes import EndRun
 from labctl.runtime.campaign_run import CONTACT, toml_of
 from labctl.runtime.cell_nodes import camera_names
 from labctl.runtime.transport import PREVIEWS, endpoint
@@ -110,16 +111,27 @@ class Attachment:
         """
         if self.read_only:
             raise StateError("this console is read-only; open one without --read-only to act")
-        self._sent += 1
-        identity = f"{self._name}-{self._sent}"
-        body: dict[str, Any] = {"id": identity, "verb": verb, "who": who, "role": role, "args": dict(args or {})}
+        body: dict[str, Any] = {"id": self._next_id(), "verb": verb, "who": who, "role": role, "args": dict(args or {})}
         if version is not None:
             body["version"] = version
+        return self._ask(Message("run", "command", body, sender=self._name))
+
+    def _next_id(self) -> str:
+        self._sent += 1
+        return f"{self._name}-{self._sent}"
+
+    def _ask(self, message: Message) -> str:
         try:
-            self._hub.send_multipart(encode(Message("run", "command", body, sender=self._name)), zmq.NOBLOCK)
+            self._hub.send_multipart(encode(message), zmq.NOBLOCK)
         except zmq.Again:
             raise StateError("the run takes no more commands: it has read none for a long time") from None
-        return identity
+        return message.body["id"]
+
+    def end_run(self, *, who: str, now: bool = False) -> str:
+        """Ask that the run ends: after a trial that runs and its score, or (now) at once. Returns the request's id; the
+        reply comes by `poll`, and its note says what the run does. Raises StateError as `command` does.
+        """
+        return self._ask(EndRun(who, self._next_id(), now).to("run", sender=self._name))
 
     def stop_arm(self) -> bool:
         """Tell the arm's process to stop, past the run process; False when nobody is there to hear it, and then nobody
@@ -137,7 +149,7 @@ class Attachment:
 
     def alive(self) -> bool:
         """Is the run process still there?"""
-        return _there(self.pid) and began(self.pid) == self._began
+        return is_there(self.pid) and began(self.pid) == self._began
 
     def close(self) -> None:
         self._context.destroy(linger=200)
@@ -145,11 +157,22 @@ class Attachment:
 
 def is_running(folder: Path) -> bool:
     """Is a run of this campaign going that can be attached to?"""
+    found = run_of(folder)
+    return found is not None and "sockets" in found
+
+
+def run_of(folder: Path) -> Mapping[str, Any] | None:
+    """What the run of a campaign that is going says of itself: pid, and the folder of its sockets unless it is in
+    simulated time. None when none is going.
+    """
     try:
-        _contact(folder)
-    except StateError:
-        return False
-    return True
+        found = json.loads((folder / CONTACT).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    pid = int(found["pid"])
+    another = "began" in found and found["began"] != began(pid)  # which has the id of a run that was killed
+    gone = "sockets" in found and not Path(found["sockets"]).is_dir()
+    return None if another or gone or not is_there(pid) else found
 
 
 def wait_for_run(folder: Path, clock: Clock, *, patience_ns: int = WAIT_NS) -> None:
@@ -166,26 +189,25 @@ def wait_for_run(folder: Path, clock: Clock, *, patience_ns: int = WAIT_NS) -> N
 
 
 def _contact(folder: Path) -> Mapping[str, Any]:
-    name = folder.name
-    try:
-        found = json.loads((folder / CONTACT).read_text("utf-8"))
-    except (OSError, ValueError):
-        raise StateError(f"no run of {name} is going; start one with: labctl run {name}") from None
-    pid = int(found["pid"])
-    another = "began" in found and found["began"] != began(pid)  # which has the id of a run that was killed
-    if not _there(pid) or another or not Path(found["sockets"]).is_dir():
+    name, found = folder.name, run_of(folder)
+    if found is None and (folder / CONTACT).exists():
         raise StateError(f"the run of {name} has ended without a word; start it again with: labctl run {name}")
+    if found is None:
+        raise StateError(f"no run of {name} is going; start one with: labctl run {name}")
+    if "sockets" not in found:
+        raise StateError(f"the run of {name} is in simulated time (process {found['pid']}): no person keeps up with it")
     return found
 
 
-def _there(pid: int) -> bool:
+def is_there(pid: int) -> bool:
+    """Is there a process with this id that has not ended?"""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    try:  # a process that has ended is there until its parent, such as this console, has asked how
+    try:  # one that has ended is listed until its parent, such as this console, has asked how
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return True

@@ -10,19 +10,21 @@ import os
 import shutil
 import tempfile
 import tomllib
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from labctl.bus import Node
+from labctl.bus import Message, Node
 from labctl.clock import SECOND, Clock, ManualClock, MonotonicClock, began
 from labctl.core.events import Kind
 from labctl.core.liveness import Presence
+from labctl.core.published_state import PublishedState
 from labctl.core.trial import next_trial, tally
 from labctl.errors import MissingExtra, StateError
 from labctl.runtime.campaign_writer import Desk
 from labctl.runtime.cell_nodes import build_node, camera_names, chunk_ns, node_names
+from labctl.runtime.ending import on_signals
 from labctl.runtime.episode_sequencer import Conductor
 from labctl.runtime.lease_keeper import terms_of
 from labctl.runtime.provenance import collect_pins
@@ -37,9 +39,10 @@ from labctl.store.traces import TraceStore
 from labctl.store.verify import refuse_unless_as_opened
 
 Say = Callable[[str], None]
+Watch = Callable[[PublishedState, bool], None]
 WHO = "labctl-run"
 LOCKS = "locks"
-CONTACT = "run.json"  # where a console finds the run that is going
+CONTACT = "run.json"  # where whoever looks finds the run that is going
 ORPHAN_NS = 10 * SECOND
 
 
@@ -49,53 +52,54 @@ def run_campaign(
     *,
     manual: bool | None = None,
     attended: bool = False,
+    watch: Watch = lambda state, live: None,
     wrap: Callable[[Node], Node] | None = None,
-) -> None:
-    """Run the trials that are left; people attach and detach with consoles.
+) -> bool:
+    """Run the trials that are left; people attach and detach with consoles. False when somebody ended it before.
 
     manual: True for simulated time in one process (simulated cells only), False for real time, None for what the cell
     says.
     attended: people stage and score at a console, whoever the cell names for runs without them.
+    watch: is told every state that is published, and whether it is of real time; it may not wait.
     wrap: puts a fault around a node (manual clock only; tests).
 
     Raises StateError when the campaign is not open, another run holds it or the cell needs a person, BrokenRecord when
     what was sealed at opening is not what is there.
     """
-    clock = MonotonicClock()
+    clock, verb = MonotonicClock(), f"run {folder.name}"
     with ExitStack() as stack:
-        stack.enter_context(campaign_lock(folder, verb="run", clock=clock))
+        stack.enter_context(campaign_lock(folder, verb=verb, clock=clock))
         _wait_for_orphans(folder, clock)
         campaign = stack.enter_context(Campaign.open(folder, writer=True))
-        over = nothing_left(campaign)
+        attended = attended or campaign.cell.cell.operator == "console"
+        over = nothing_left(campaign, attended=attended)
         if over:
             say(over)
-            return
+            return True
         refuse_unless_as_opened(campaign.folder, campaign.events())
-        stack.enter_context(cell_lock(folder, campaign.cell.cell.name, verb="run", clock=clock))
+        stack.enter_context(cell_lock(folder, campaign.cell.cell.name, verb=verb, clock=clock))
         simulated = campaign.cell.cell.clock == "manual" if manual is None else manual
         if simulated and campaign.cell.cell.kind != "sim":
             raise StateError(
                 f"cell {campaign.cell.cell.name} is {campaign.cell.cell.kind}; simulated time is for cells of kind sim"
             )
-        attended = attended or campaign.cell.cell.operator == "console"
         if simulated and attended:
             raise StateError("a person cannot keep up with simulated time; run in real time, or name sim_operator")
         _check_scores(campaign, say)
         if simulated:
-            _run_manual(campaign, say, wrap)
-        else:
-            _run_live(campaign, say, clock, attended=attended)
+            return _run_manual(campaign, say, watch, wrap)
+        return _run_live(campaign, say, watch, clock, attended=attended)
 
 
-def nothing_left(campaign: Campaign) -> str:
-    """What to say of a campaign without a trial to run or a session to close; "" while it has one.
+def nothing_left(campaign: Campaign, *, attended: bool) -> str:
+    """What to say of a campaign without a trial to run or, with people, a session to close; "" while it has one.
 
     Raises StateError when it is not open.
     """
     name, state = campaign.folder.name, campaign.state
     if state.phase != "open":
         raise StateError(f"campaign {name} is {state.phase}; only an open one has trials to run")
-    if next_trial(state) is not None or state.session is not None:
+    if next_trial(state) is not None or (attended and state.session is not None):
         return ""
     return f"no trial of {name} is left to run: {tally(state)}; next: labctl close {name}"
 
@@ -123,8 +127,14 @@ def _wait_for_orphans(folder: Path, clock: Clock) -> None:
 
 
 def _prepare(
-    campaign: Campaign, clock: Clock, say: Say, on_head: Callable[[], None] = lambda: None
-) -> tuple[RunNode, Presence]:
+    campaign: Campaign,
+    clock: Clock,
+    say: Say,
+    watch: Watch,
+    on_head: Callable[[], None] = lambda: None,
+    *,
+    live: bool,
+) -> RunNode:
     """The run node of a recovered campaign."""
     pins = collect_pins()
     desk = Desk(campaign, clock.anchor, say, WHO, on_head)
@@ -139,10 +149,15 @@ def _prepare(
     cell = toml_of(campaign.folder / "cell.toml")
     presence = Presence(node_names(cell))
     conductor = Conductor(desk, presence, campaign.arms, pins, round(campaign.cell.lease.duration_s * SECOND))
-    node = RunNode(
-        desk, conductor, presence, run_id=started.seq, free_gb=lambda: free_gb(campaign.folder), until_done=True
+    return RunNode(
+        desk,
+        conductor,
+        presence,
+        run_id=started.seq,
+        free_gb=lambda: free_gb(campaign.folder),
+        until_done=True,
+        watch=lambda state: watch(state, live),
     )
-    return node, presence
 
 
 def _spec(campaign: Campaign, *, real_time: bool) -> dict[str, Any]:
@@ -159,10 +174,10 @@ def _spec(campaign: Campaign, *, real_time: bool) -> dict[str, Any]:
     }
 
 
-def _run_manual(campaign: Campaign, say: Say, wrap: Callable[[Node], Node] | None) -> None:
+def _run_manual(campaign: Campaign, say: Say, watch: Watch, wrap: Callable[[Node], Node] | None) -> bool:
     events = campaign.journal.events()
     clock = ManualClock(max(event.at_ns for event in events) + SECOND)
-    run, _ = _prepare(campaign, clock, say)
+    run = _prepare(campaign, clock, say, watch, live=False)
     spec = _spec(campaign, real_time=False)
 
     def make(name: str) -> Node:
@@ -172,17 +187,26 @@ def _run_manual(campaign: Campaign, say: Say, wrap: Callable[[Node], Node] | Non
     host = LoopHost(clock, make)
     host.add(run)
     host.add(build_node("operator", spec))
-    host.run(lambda: run.finished)
-    host.end_all()
-    run.leave()
+    asked: list[Message] = []
+    put_back = on_signals(asked.append)
+    try:
+        with _contact(campaign, {"simulated": True}):
+            host.run(lambda: run.finished or bool(asked))
+            while asked and not run.finished:
+                host.post(asked.pop(0))
+                host.run(lambda: run.finished or bool(asked))
+        host.end_all()
+        return run.leave()
+    finally:
+        put_back()
 
 
-def _run_live(campaign: Campaign, say: Say, clock: Clock, *, attended: bool) -> None:
+def _run_live(campaign: Campaign, say: Say, watch: Watch, clock: Clock, *, attended: bool) -> bool:
     from labctl.runtime.supervisor import Stamper, Supervisor
     from labctl.runtime.transport import ProcessHost
 
     stamper = Stamper(campaign.folder)
-    run, _ = _prepare(campaign, clock, say, stamper.ask)
+    run = _prepare(campaign, clock, say, watch, stamper.ask, live=True)
     spec = _spec(campaign, real_time=True)
     sockets = Path(tempfile.mkdtemp(prefix="labctl-"))  # short enough for an ipc address, owner-only
     logs = {
@@ -203,21 +227,29 @@ def _run_live(campaign: Campaign, say: Say, clock: Clock, *, attended: bool) -> 
         for message in supervisor.poll(now_ns):
             host.deliver(message)
 
-    contact = campaign.folder / CONTACT
     try:
-        said = {"pid": os.getpid(), "began": began(os.getpid()), "sockets": str(sockets)}
-        replace_file(contact, json.dumps(said).encode())
-        if attended:
-            say(f"waiting for a console: labctl console {campaign.folder.name}")
-        host.run(each)
-        run.leave()
+        with _contact(campaign, {"sockets": str(sockets)}):
+            if attended:
+                say(f"waiting for a console: labctl console {campaign.folder.name}")
+            host.run(each)
+            return run.leave()
     finally:
-        contact.unlink(missing_ok=True)
         supervisor.end_all()
         shutil.rmtree(sockets, ignore_errors=True)
         left = stamper.close()
         if left:
             say(left)
+
+
+@contextmanager
+def _contact(campaign: Campaign, where: Mapping[str, Any]) -> Iterator[None]:
+    """While the run goes on, a file says which process it is and how to reach it."""
+    contact = campaign.folder / CONTACT
+    try:
+        replace_file(contact, json.dumps({"pid": os.getpid(), "began": began(os.getpid()), **where}).encode())
+        yield
+    finally:
+        contact.unlink(missing_ok=True)
 
 
 def toml_of(path: Path) -> Mapping[str, Any]:

@@ -346,8 +346,8 @@ class Conductor:
         self._close(step)
         step.out.append(Kill("controller").to("@host"))
         self._presence.gone("controller")
-        self._desk.say(f"{rollout.trial}: voided before go ({reason}); stage it again")
-        self.rollout = None
+        self.rollout, trial = None, self._desk.state.trials[rollout.trial]
+        self._desk.say(f"{trial.id}: voided before go ({reason}); {trial.after_void}")
 
     def _digested(self, message: Message, now_ns: int, step: Step) -> None:
         body = message.body

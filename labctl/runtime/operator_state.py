@@ -58,6 +58,7 @@ def campaign_part(view: BlindView) -> CampaignPart:
         "block_left": _left_in_block(view),
         "blocks": len({trial.block for trial in state.trials.values()}),
         "condition": turn.condition if turn else None,
+        "following": _following(view),
         "card": _card(view),
         "by_role": {
             str(role): [str(verb) for verb in allowed(state, turn, view.live, role)] if turn else []
@@ -87,6 +88,7 @@ def campaign_part(view: BlindView) -> CampaignPart:
         "evidence": view.evidence,
         "ended": str(turn.ended) if turn and turn.ended else None,
         "exhausted": bool(turn and turn.exhausted),
+        "last_void": bool(turn and turn.next_void_is_last),
         "progress": list(finished(state)),
         "pace_s": _pace_s(view.scored_ns),
         "earlier": _earlier(state),
@@ -162,6 +164,13 @@ def _card(view: BlindView) -> ConditionCard | None:
     """The condition at hand, as a setter reads it."""
     turn = view.turn
     return next((entry for entry in view.state.opened["conditions"] if turn and entry["id"] == turn.condition), None)
+
+
+def _following(view: BlindView) -> str | None:
+    """The condition of the trial after the one at hand, so that its scene can be got ready."""
+    state = view.state
+    later = state.order[state.finished + 1 :]
+    return state.trials[later[0]].condition if later else None
 
 
 def _left_in_block(view: BlindView) -> int:

@@ -1,6 +1,7 @@
-"""Writes an assessor's review into a campaign: by the run process while one is going, else by itself.
+"""Writes an assessor's review, or what was practised, into a campaign: by the run process while one is going, else by
+itself.
 
-May not: judge anything (`reviewed` does), or learn an arm.
+May not: judge anything (`reviewed`, `practised` and the report do), or learn an arm.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 from labctl.clock import SECOND, Anchor, MonotonicClock
 from labctl.core.events import Kind
+from labctl.core.practised import practice_from
 from labctl.core.reviewed import checked, queue
 from labctl.core.session import Person, Role, Session, check_person, present
 from labctl.errors import StateError
@@ -98,6 +100,19 @@ def check_assessor(campaign: Campaign, who: str) -> None:
     except StateError as error:
         name = campaign.folder.name
         raise StateError(f"{error}; who reviews enters once: labctl review {name} --who {who} --register") from None
+
+
+def record_practice(folder: Path, args: Mapping[str, Any], *, who: str, anchor: Anchor | None = None) -> None:
+    """Journal one practice episode, args as `practised.practice_from` reads them.
+
+    Raises InputError for what cannot be, StateError for a campaign that is no longer open.
+    """
+    if by_the_run(folder, "practice", who, args):
+        return
+    with writing(folder, "practice", anchor) as (campaign, now):
+        if campaign.state.phase != "open":
+            raise StateError(f"campaign {folder.name} is {campaign.state.phase}; practice comes before its last trial")
+        campaign.log(Kind.PRACTICE_RECORDED, practice_from(args, campaign.opened), anchor=now, who=who)
 
 
 def by_the_run(folder: Path, verb: str, who: str, args: Mapping[str, Any]) -> bool:

@@ -17,32 +17,33 @@ from labctl.core.events import EndReason, Kind
 from labctl.core.interlock import Hold, Limits, Snapshot, holds
 from labctl.core.liveness import BEAT_LIMIT_NS, Presence
 from labctl.core.published_state import PublishedState
-from labctl.core.rollout import Phase
+from labctl.core.rollout import CLOSE_PATIENCE_NS, Phase
 from labctl.core.session import Role
-from labctl.core.trial import Verb, allowed, standing
+from labctl.core.trial import RUN_LEFT, State, Trial, Verb, allowed, standing, tally
 from labctl.errors import LabctlError, StateError
 from labctl.messages.motion import DeviceReport, Staged, Unstaged
-from labctl.messages.processes import Exited, Failing, Kill, Spawn
+from labctl.messages.processes import EndRun, Exited, Failing, Kill, Spawn
 from labctl.messages.recording import Late
 from labctl.messages.typed import Misfit, read
 from labctl.runtime.blind_view import blind_view
 from labctl.runtime.campaign_writer import Desk
 from labctl.runtime.command_handler import Orders
 from labctl.runtime.episode_sequencer import Conductor
-from labctl.runtime.operator_state import camera_states, campaign_part, devices, finished
+from labctl.runtime.operator_state import camera_states, campaign_part, devices
 from labctl.runtime.robot_watch import ArmWatch
 from labctl.runtime.scene_watch import SceneWatch
 from labctl.runtime.staging import Staging
 from labctl.store.journal import DuplicateCommand
 
 PUBLISH_NS = SECOND
+SEALING_NS = 2 * CLOSE_PATIENCE_NS  # how long an episode that was ended with its run may take to be sealed
 _ROUTINE = frozenset({"obs", "beats"})
 MOST_DEATHS = 3  # in a row, of one process between episodes: then the cell is faulted
 
 
 class RunNode:
     """See the module. `free_gb` reads the free disk space; `until_done` ends the run when no trial is left and the
-    session is closed.
+    session is closed; `watch` is told every state that is published, and may not wait.
     """
 
     name = "run"
@@ -57,6 +58,7 @@ class RunNode:
         run_id: int,
         free_gb: Callable[[], float],
         until_done: bool,
+        watch: Callable[[PublishedState], None] = lambda state: None,
     ) -> None:
         self._desk = desk
         self._conductor = conductor
@@ -65,6 +67,7 @@ class RunNode:
         self._free_gb = free_gb
         self._free_now = free_gb()
         self._until_done = until_done
+        self._tell = watch
         cell = desk.campaign.cell
         self._cameras = [f"camera:{camera.name}" for camera in cell.camera]
         self._limits = Limits(BEAT_LIMIT_NS, BEAT_LIMIT_NS, BEAT_LIMIT_NS, cell.storage.min_free_gb)
@@ -78,7 +81,9 @@ class RunNode:
         self._published: tuple[object, ...] = ()
         self._next_publish_ns = 0
         self._next_disk_ns = 0
+        self._ended_by = ""  # who asked from outside that this run ends
         self._shutting_down = False
+        self._leave_by_ns = 0
         self.finished = False
 
     def step(self, now_ns: int, inbox: list[Message]) -> Step:
@@ -104,9 +109,12 @@ class RunNode:
             if self._presence.alive("arm") and not self._shutting_down:
                 self._staging.advance(self._desk.current(), now_ns, step)
         self._scene.advance(self._desk.current(), self._staging.done, self._presence.alive, step)
+        if self._ended_by and not self._shutting_down and not self._awaited():
+            self._shut_down(now_ns, step)
         rollout = self._conductor.rollout  # it may be voided by now
-        if self._shutting_down and (rollout is None or rollout.phase == Phase.SEALED):
-            self.finished = True
+        if self._shutting_down:
+            at_rest = rollout is None or rollout.phase == Phase.SEALED
+            self.finished = self.finished or at_rest or now_ns >= self._leave_by_ns
         if now_ns >= self._next_publish_ns or any(message.kind not in _ROUTINE for message in inbox):
             self._publish(now_ns, step)
         step.due_ns = self._due(now_ns)
@@ -152,6 +160,8 @@ class RunNode:
             self._note_late(read(Late, message))
         elif kind == "command":
             self._answer(message, lambda: self._orders.obey(message, now_ns, step), step)
+        elif kind == "end_run":
+            self._end_run(read(EndRun, message), message.sender, now_ns, step)
         elif kind == "shutdown":
             self._shut_down(now_ns, step)
         else:
@@ -228,7 +238,11 @@ class RunNode:
     # -- holds
 
     def _holds(self, now_ns: int, act: Verb) -> list[Hold]:
-        return holds(self._snapshot(now_ns), self._limits, act)
+        found = holds(self._snapshot(now_ns), self._limits, act)
+        if self._ended_by:
+            again = f"it goes on with: labctl run {self._desk.campaign.folder.name}"
+            found.append(Hold("run_ends", f"{self._ended_by} ends this run after this trial", again))
+        return found
 
     def _snapshot(self, now_ns: int) -> Snapshot:
         state, presence = self._desk.state, self._presence
@@ -297,20 +311,40 @@ class RunNode:
             **campaign_part(view),
         }
         step.out.append(Message("@state", "state", shown))
+        self._tell(shown)
 
     # -- end
 
-    def leave(self) -> None:
-        """Journal that this run ended in order, and say how to go on. A killed run leaves no such entry."""
-        done, total = finished(self._desk.state)
-        self._desk.log(Kind.RUN_STOPPED, {"reason": "asked" if self._shutting_down else "no trial is left"})
+    def leave(self) -> bool:
+        """Journal that this run ended in order, and say how to go on. A killed run leaves no such entry. False when it
+        was asked to end.
+        """
+        reason = "asked" if self._shutting_down else "no trial is left"
+        self._desk.log(Kind.RUN_STOPPED, {"reason": reason}, who=self._ended_by or None)
         if self._shutting_down:
             name = self._desk.campaign.folder.name
-            self._desk.say(f"stopped with {done} of {total} trials finished; go on with: labctl run {name}")
+            self._desk.say(f"stopped: {tally(self._desk.state)}; go on with: labctl run {name}")
+        return not self._shutting_down
+
+    def _awaited(self) -> Trial | None:
+        """The trial that a run which is to end finishes first: one that moves, or has moved and is not scored yet."""
+        trial = self._desk.current()
+        return trial if trial is not None and trial.state in (State.RUNNING, State.SCORING) else None
+
+    def _end_run(self, sent: EndRun, sender: str, now_ns: int, step: Step) -> None:
+        self._ended_by = sent.who or "somebody"
+        awaited = None if sent.now else self._awaited()
+        note = "it ends at once" if awaited is None else f"{awaited.id} is {awaited.state}; it ends after its score"
+        self._desk.say(f"{self._ended_by} ends this run: {note}")
+        if sent.now:
+            self._shut_down(now_ns, step)
+        self._orders.touches += 1
+        about = {"id": sent.id, "ok": True, "note": note, "version": self._orders.version(self._desk.current())}
+        step.out.append(Message(sender, "reply", about))
 
     def _shut_down(self, now_ns: int, step: Step) -> None:
         """Asked to stop: whatever moves stops, what was recorded is sealed, the next run continues."""
-        self._shutting_down = True
+        self._shutting_down, self._leave_by_ns = True, now_ns + SEALING_NS
         request = self._scene.drop()
         if request is not None:
             self._answer(request.command, self._refuse_to_begin, step)
@@ -319,4 +353,4 @@ class RunNode:
         if rollout is not None and rollout.moving:
             self._conductor.end(EndReason.SHUTDOWN, now_ns, now_ns, step)
         elif rollout is not None and rollout.phase == Phase.ARMING:
-            self._conductor.void_unstarted("process_lost", step)
+            self._conductor.void_unstarted(RUN_LEFT, step, who=self._ended_by or None)

@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import signal
 import socket
 import sys
 import threading
@@ -31,6 +30,8 @@ import zmq
 from labctl.bus import Message, Node, Step, Work, decode, encode, joined, parted
 from labctl.clock import MILLISECOND, SECOND, Clock
 from labctl.errors import LabctlError
+from labctl.messages.processes import Shutdown
+from labctl.runtime.ending import on_signals
 from labctl.runtime.lease_keeper import LeaseKeeper, LeaseTerms
 
 LEASE = "lease"  # the socket of the run process that a thread of its own sends by
@@ -253,12 +254,12 @@ class ProcessHost:
         self.host_requests: list[Message] = []
 
     def run(self, each: object = None) -> None:
-        """Step until SIGTERM, SIGINT or the parent's death, then let the nodes finish for at most LINGER_NS.
+        """Step until a signal that ends processes or the parent's death, then let the nodes finish for at most
+        LINGER_NS.
 
         `each`, when given, is called once per turn with the time (the supervisor of the run process).
         """
-        for name in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(name, self._on_signal)
+        on_signals(lambda asked: self.end() if asked.kind == Shutdown.KIND else self.deliver(asked))
         if self._main != "run":
             self._mailroom.send(Message("run", "hello", {"pid": os.getpid()}, sender=self._main))
         if self._keeper is not None:
@@ -284,11 +285,8 @@ class ProcessHost:
                 self._put(name, Message(name, "shutdown", sender="@host"))
 
     def deliver(self, message: Message) -> None:
-        """Local mail, from the supervisor."""
+        """Local mail, from the supervisor or a signal."""
         self._put(message.to, message)
-
-    def _on_signal(self, number: int, frame: object) -> None:
-        self.end()
 
     def _finished(self) -> bool:
         if self._ending_ns is None:

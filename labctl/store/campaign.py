@@ -22,7 +22,7 @@ from labctl.core.design import draw
 from labctl.core.events import Event, Kind
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
-from labctl.core.trial import CampaignState, Phase, State, advance, fold
+from labctl.core.trial import CampaignState, Phase, State, advance, fold, tally
 from labctl.devices import find_driver
 from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.store.atomic_files import file_errors, replace_file, sync_folder
@@ -275,11 +275,14 @@ def _in_one_step(campaigns: Path, name: str) -> Iterator[Path]:
             shutil.rmtree(workshop, ignore_errors=True)
 
 
-def close_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor | None = None) -> list[str]:
+def close_campaign(
+    folder: Path, *, who: str, reason: str = "", abandon: bool = False, anchor: Anchor | None = None
+) -> list[str]:
     """No more trials. Planned ones become not_run, each with an event; a staged or committed one is released first.
+    abandon: the campaign is given up, which every report of it prints with the reason.
 
-    Returns lines to print. Raises StateError with the remedy for an episode that is armed or running, or when trials
-    are left and no reason is given.
+    Returns lines to print. Raises StateError with the remedy for an episode that is armed or running, or when no
+    reason is given and trials are left or it is given up.
     """
     with writing(folder, "close", anchor) as (campaign, now):
         _check_phase(campaign, Phase.OPEN, "close")
@@ -293,13 +296,17 @@ def close_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor |
         left = [t for t in trials if t.state in (State.PLANNED, State.STAGING, State.COMMITTED)]
         if left and not reason:
             raise StateError(f"{len(left)} of {len(trials)} trials are not run yet; say why with --reason TEXT")
+        if abandon and not reason:
+            raise StateError(f"campaign {folder.name} is given up with a reason; say why with --reason TEXT")
         for trial in left:
             why = {"reason": "campaign_closed"}
             if trial.state != State.PLANNED:
                 campaign.log(Kind.TRIAL_RELEASED, why, anchor=now, who=who, trial=trial.id)
             campaign.log(Kind.TRIAL_SKIPPED, why, anchor=now, who=who, trial=trial.id)
-        campaign.log(Kind.CAMPAIGN_CLOSED, {"reason": reason or "every trial is finished"}, anchor=now, who=who)
-        return [f"closed: {len(trials) - len(left)} trials finished, {len(left)} not run", _head_line(campaign)]
+        body = {"reason": reason or "every trial is finished", **({"abandoned": True} if abandon else {})}
+        campaign.log(Kind.CAMPAIGN_CLOSED, body, anchor=now, who=who)
+        how = "abandoned" if abandon else "closed"
+        return [f"{how}: of {len(trials)} trials {tally(campaign.state)}", _head_line(campaign)]
 
 
 def freeze_campaign(folder: Path, *, who: str, anchor: Anchor | None = None) -> list[str]:

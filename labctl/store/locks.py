@@ -90,7 +90,9 @@ class Lock:
         with file_errors(str(self._path)):
             pid, _, verb = self._path.read_text(encoding="utf-8").strip().partition(" ")
         holder = f"`{verb}` (process {pid})" if verb else "another process"
-        return StateError(f"{self._what} is in use by {holder}; wait for it to end, or end it")
+        _, ran, campaign = verb.partition("run ")
+        how = f" with: labctl stop {campaign}" if ran else ""
+        return StateError(f"{self._what} is in use by {holder}; wait for it to end, or end it{how}")
 
 
 def campaign_lock(folder: Path, verb: str, clock: Clock | None = None) -> Lock:

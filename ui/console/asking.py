@@ -135,11 +135,12 @@ class AskText(Form):
 class AskVoid(Form):
     """Why this episode does not count. After go it takes a machine's event or a second person."""
 
-    title_text = "Void this episode: it is run again with the same arm"
     ok_text = "Void"
 
     def __init__(self, state: PublishedState) -> None:
         super().__init__()
+        last = "the protocol allows no further attempt, its trial is skipped"
+        self.title_text = f"Void this episode: {last if state['last_void'] else 'it is run again with the same arm'}"
         self._reasons = state["rules"]["void_reasons"]
         self._after_go = state["trial_state"] == "scoring"
         self._evidence = state["evidence"]

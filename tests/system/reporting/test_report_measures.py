@@ -26,7 +26,7 @@ from labctl.errors import StateError
 from labctl.reporting.campaign_report import report_campaign
 from labctl.reporting.operations_table import operations
 from labctl.runtime.campaign_run import run_campaign
-from labctl.runtime.practice_writer import record
+from labctl.runtime.review_writer import record_practice
 
 pytestmark = pytest.mark.thorough
 
@@ -57,7 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = make_campaign(lab, ARMS, blocks=4, items=3, budget=30.0, protocol=rules).folder
     for seconds in (40.0, 30.0):
         told = {"person": "sim-operator", "object": "towels", "moved": 3, "staged": 3, "duration_s": seconds}
-        record(folder, told, who="tester", anchor=ManualClock(10**9).anchor())
+        record_practice(folder, told, who="tester", anchor=ManualClock(10**9).anchor())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("labctl.drivers.sim.operator.SimulatedOperator", Helper)
         run_campaign(folder, lambda line: None, manual=True)

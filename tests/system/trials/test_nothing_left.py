@@ -8,8 +8,7 @@ from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
 from labctl.cli import call
 from labctl.clock import SECOND, ManualClock
 from labctl.core.events import Kind
-from labctl.core.trial import fold
-from labctl.runtime.campaign_run import run_campaign
+from labctl.runtime.campaign_run import nothing_left, run_campaign
 from labctl.runtime.simulated_host import LoopHost
 from labctl.store.campaign import Campaign
 
@@ -58,10 +57,12 @@ def test_a_trial_that_was_given_up_counts_as_not_run(tmp_path, no_turn, capsys):
     assert "0 scored, 2 not run" in capsys.readouterr().out
 
 
-def test_a_session_that_was_left_open_is_closed_before_the_run_ends(finished):
+def test_a_session_that_was_left_open_keeps_no_run_without_people(finished, no_turn, capsys):
+    """Its people are not here to close it, and nobody else may."""
     with Campaign.open(finished, writer=True) as campaign:
         people = [{"id": "ann", "roles": ["operator"]}]
         anchor = ManualClock(events_of(finished)[-1].at_ns + SECOND).anchor()
         campaign.log(Kind.SESSION_OPENED, {"session": "s-x", "people": people}, anchor=anchor, who="ann")
-    run_campaign(finished, lambda line: None, manual=True)
-    assert fold(events_of(finished)).session is None
+        assert not nothing_left(campaign, attended=True), "at a console they close it"
+    assert call(["run", str(finished), "--headless", "--simulated-time"]) == 0
+    assert "2 scored, 0 not run" in capsys.readouterr().out

@@ -12,7 +12,7 @@ from labctl.core.record_fold import record_of
 from labctl.core.trial import CampaignState
 from labctl.errors import InputError, StateError
 from labctl.reporting.campaign_report import practised
-from labctl.runtime.practice_writer import record
+from labctl.runtime.review_writer import record_practice
 from labctl.store.campaign import close_campaign
 
 ONE = {"person": "p07", "object": "towels", "moved": 4, "staged": 4, "duration_s": 60.0}
@@ -26,7 +26,7 @@ def folder(tmp_path):
 
 def test_practice_is_journalled_and_listed_by_person(folder):
     for seconds in (60.0, 48.0, 48.0, 48.0):
-        record(folder, {**ONE, "duration_s": seconds}, who="ann", anchor=ANCHOR)
+        record_practice(folder, {**ONE, "duration_s": seconds}, who="ann", anchor=ANCHOR)
     found = practised(folder)
     assert found["rule"] == {"last": 3, "within": 0.1, "stated": "as the protocol states it"}
     (person,) = found["people"]
@@ -48,14 +48,14 @@ def test_practice_is_journalled_and_listed_by_person(folder):
 def test_what_cannot_be_is_refused_and_nothing_is_written(folder, change, said):
     before = len(events_of(folder))
     with pytest.raises(InputError, match=said):
-        record(folder, ONE | change, who="ann", anchor=ANCHOR)
+        record_practice(folder, ONE | change, who="ann", anchor=ANCHOR)
     assert len(events_of(folder)) == before
 
 
 def test_a_closed_campaign_takes_no_practice(folder):
     close_campaign(folder, who="ann", reason="test", anchor=ANCHOR)
     with pytest.raises(StateError, match="closed"):
-        record(folder, ONE, who="ann", anchor=ANCHOR)
+        record_practice(folder, ONE, who="ann", anchor=ANCHOR)
 
 
 def test_practice_after_a_persons_first_reference_episode_does_not_count():

@@ -140,6 +140,26 @@ def test_closing_with_trials_left_needs_a_reason_and_records_each_as_not_run(lab
     assert len(skipped) == 48 and {event.body["reason"] for event in skipped} == {"campaign_closed"}
 
 
+def test_closing_counts_every_trial_that_was_not_run_whenever_that_was_said(lab):
+    folder = opened(lab).folder
+    with Campaign.open(folder, writer=True) as campaign:
+        for trial in campaign.state.order:
+            campaign.log(Kind.TRIAL_SKIPPED, {"reason": "max_voids"}, anchor=NOW, who="p-1", trial=trial)
+    assert close_campaign(folder, who="p-1", anchor=NOW)[0] == "closed: of 48 trials 0 scored, 48 not run"
+
+
+def test_a_campaign_is_given_up_for_a_reason_which_the_journal_keeps(lab):
+    folder = opened(lab).folder
+    with pytest.raises(StateError, match="trials are not run"):
+        close_campaign(folder, who="p-1", anchor=NOW, abandon=True)
+    told = close_campaign(folder, who="p-1", anchor=NOW, abandon=True, reason="the rig broke")[0]
+    assert told == "abandoned: of 48 trials 0 scored, 48 not run"
+    with Campaign.open(folder) as campaign:
+        closed, record = campaign.events()[-1], campaign.record()
+    assert (closed.body["reason"], closed.body["abandoned"]) == ("the rig broke", True)
+    assert record.closing == closed.body and record.closed_by == "p-1"
+
+
 def test_a_staged_trial_is_released_before_it_is_skipped(lab):
     folder = opened(lab).folder
     trial = log(folder, Kind.TRIAL_STAGING, TRIAL_STAGING={"setter": "p-2"})
