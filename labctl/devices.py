@@ -14,12 +14,13 @@ import math
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import Any, Literal, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
 from labctl.errors import InputError, MissingExtra
 
+D = TypeVar("D")
 Kind = Literal["real", "sim", "replay", "faults", "emulated"]
 
 
@@ -339,21 +340,20 @@ class OptionsTable(Protocol):
 def load(name: str, options: Mapping[str, Any], *, where: str = "", **given: Any) -> Any:
     """Load a driver by the name in a TOML file: one of labctl's, one that an installed package registers, or
     "package.module:function" (`labctl.drivers.find`). Nothing else imports drivers.
-
     Its function `build(options, **given)` returns the device. `options` are read into the type that `build` declares
     for them, a `labctl.config.options.Options`; a driver that declares none gets the plain table.
-    Raises InputError for an unknown name, a wrong option, a library that cannot be loaded or what `no_stand_in`
-    refuses, MissingExtra when a library that labctl has an extra for is not installed.
+    Raises as `no_stand_in`, InputError for an unknown name, a wrong option or a library that cannot be loaded,
+    MissingExtra when a library that labctl has an extra for is not installed.
     """
     build, table = _build_of(name, where), options_type(name)
     shown = name.rpartition(".")[2] if name.startswith("labctl.") else name
     made = build(options if table is None else table.read(options, shown), **given)
-    return no_stand_in(made, name, given.get("cell", {}))
+    return no_stand_in(made, name, given.get("cell", {}).get("cell", {}).get("kind"))
 
 
-def no_stand_in(device: Any, name: str, cell: Mapping[str, Any]) -> Any:
+def no_stand_in(device: D, name: str, kind_of_cell: str | None) -> D:
     """The device. Raises InputError for one that only plays the part in a cell whose episodes are said to be real."""
-    if (kind := getattr(device, "kind", "real")) != "real" and cell.get("cell", {}).get("kind") == "real":
+    if (kind := getattr(device, "kind", "real")) != "real" and kind_of_cell == "real":
         raise InputError(f'{name} is {kind} with these options, and the cell says kind = "real"; change one of the two')
     return device
 

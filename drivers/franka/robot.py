@@ -262,5 +262,7 @@ def build(options: FrankaOptions, *, cell: Mapping[str, Any], fixture: Mapping[s
     """
     refuse_simulated("franka", cell)
     arm, held = with_tool(FR3, options.tool_z_m), options.held()
-    gripper: Gripper = no_stand_in(load(held.driver, held.options, host=options.host), held.driver, cell)
+    gripper: Gripper = no_stand_in(
+        load(held.driver, held.options, host=options.host), held.driver, cell["cell"]["kind"]
+    )
     return StreamedArm(arm, FrankaLink(arm, options, cell["robot"]), gripper, cell, options.home(arm.home))

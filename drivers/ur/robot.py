@@ -333,6 +333,8 @@ def build(options: UrOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, 
         if not 1 <= robot[key] <= most_hz:
             raise InputError(f"ur5: robot.{key} must be from 1 to {most_hz:g} for a {base.name}, found {robot[key]:g}")
     arm, held = with_tool(base, options.tool_z_m), options.held()
-    gripper: Gripper = no_stand_in(load(held.driver, held.options, host=options.host), held.driver, cell)
+    gripper: Gripper = no_stand_in(
+        load(held.driver, held.options, host=options.host), held.driver, cell["cell"]["kind"]
+    )
     link = UrLink(arm, options, float(robot["state_hz"]), float(robot["control_hz"]))
     return StreamedArm(arm, link, gripper, cell, options.home(arm.home))

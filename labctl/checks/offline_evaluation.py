@@ -26,6 +26,7 @@ from labctl.store.campaign import Campaign
 from labctl.store.frozen_cards import with_cards
 from labctl.store.lab_folder import read_plan
 from labctl.store.ledger import Ledger
+from labctl.store.verified import refuse_unless_it_holds
 
 SCHEMA = "labctl.static/1"
 KEYFRAMES = 50
@@ -48,9 +49,11 @@ def screen(
     """The static scores of policies, arms of the campaign's protocol or of another one, as `labctl static --json`
     prints them. episodes: how many of the human's are taken for each object, the first in which items were moved.
 
-    Raises StateError before unblinding or without a human episode, InputError for an arm without a policy card or one
-    that does not fit the cell, DeviceError when a policy cannot be asked.
+    Raises BrokenRecord for a record that does not hold, StateError before unblinding or without a human episode,
+    InputError for an arm without a policy card or one that does not fit the cell, DeviceError when a policy cannot be
+    asked.
     """
+    refuse_unless_it_holds(folder)
     with Campaign.open(folder) as campaign:
         if campaign.state.phase != Phase.UNBLINDED:
             raise StateError(

@@ -11,7 +11,17 @@ from typing import Any
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, campaign_argument, example, json_option, lab_option, print_json, progress
+from labctl.cli.options import (
+    CONTEXT,
+    PATH,
+    campaign_argument,
+    example,
+    json_option,
+    lab_option,
+    print_json,
+    progress,
+    unverified_option,
+)
 
 FORMATS = ("table", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "npz")
 EPILOG = example(
@@ -43,6 +53,7 @@ EPILOG = example(
 )
 @click.option("--action", metavar="KIND", help="lerobot: sent, limited, requested or measured [default: sent].")
 @click.option("--skip-inexact", is_flag=True, help="lerobot: leave out episodes that would be moved too far.")
+@unverified_option
 @json_option
 @lab_option
 def export(
@@ -56,6 +67,7 @@ def export(
     max_error_ms: float | None,
     action: str | None,
     skip_inexact: bool,
+    unverified: bool,
     as_json: bool,
     lab: Path | None,
 ) -> None:
@@ -71,7 +83,8 @@ def export(
 
     Before unblinding there is no arm, and nothing that could tell one from another. --where outcome=failure keeps the
     episodes in which an item was left. --for-arm keeps the recordings of that arm's episodes; the others' rows stay in
-    the table as other-1, other-2, …
+    the table as other-1, other-2, … What is written is verified first. With --unverified a record that does not hold is
+    written too: its table has a column that says so, a folder's labctl.json an entry.
     """
     from labctl.exports.writing import Grid, Request, export_campaign
     from labctl.store.lab_folder import campaign_folder
@@ -85,6 +98,7 @@ def export(
         force=force,
         views=lambda: episode,
         grid=Grid(fps, max_error_ms, action, skip_inexact),
+        unverified=unverified,
     )
     with progress(f"exporting {form}", quiet=as_json or sys.stderr.isatty()) as say:
         done = export_campaign(campaign_folder(campaign, lab), request, say)
@@ -103,4 +117,5 @@ def _summary(done: dict[str, Any]) -> str:
         held += f", {done['frames']} frames at {done['fps']} Hz, moved by at most {done['max_error_ms']} ms"
     if done.get("skipped"):
         held += f", {len(done['skipped'])} left out"
+    masked += f"; {done['unverified']}" if "unverified" in done else ""
     return f"wrote {held} ({size(done['bytes'])} in {done['files']} files) to {done['out']}{masked}"

@@ -11,27 +11,40 @@ from typing import Any
 
 import click
 
-from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option, print_json, print_table
+from labctl.cli.options import (
+    CONTEXT,
+    campaign_argument,
+    example,
+    json_option,
+    lab_option,
+    print_json,
+    print_table,
+    unverified_option,
+)
 
 
 @click.command(epilog=example("labctl status", "labctl status first --json"), context_settings=CONTEXT)
 @campaign_argument(required=False)
+@unverified_option
 @lab_option
 @json_option
-def status(campaign: str | None, lab: Path | None, as_json: bool) -> None:
+def status(campaign: str | None, unverified: bool, lab: Path | None, as_json: bool) -> None:
     """Where a campaign stands: phase, progress, the trial whose turn it is, holds. Without CAMPAIGN, all of the lab's.
 
-    Arms and outcomes are not shown: whoever reads this may still have to be blind.
+    Arms and outcomes are not shown: whoever reads this may still have to be blind. The journal is verified first, the
+    recordings are not.
     """
     from labctl.store.campaign import Campaign
     from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
+    from labctl.store.verified import JOURNAL_ALONE, refuse_unless_it_holds
     from labctl.viewing.status import standing
 
     folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
     found: list[dict[str, Any]] = []
     for folder in folders:
+        broken = refuse_unless_it_holds(folder, JOURNAL_ALONE, unverified=unverified or not campaign)
         with Campaign.open(folder) as opened:
-            found.append(standing(opened.state))
+            found.append({**standing(opened.state), **({"unverified": broken} if broken else {})})
     if as_json:
         print_json(found[0] if campaign else found)
         return
@@ -44,6 +57,8 @@ def status(campaign: str | None, lab: Path | None, as_json: bool) -> None:
 
 
 def _print_standing(entry: dict[str, Any]) -> None:
+    if "unverified" in entry:
+        click.echo(f"{entry['campaign']}: {entry['unverified']}")
     states = ", ".join(f"{n} {state}" for state, n in entry["by_state"].items())
     progress = f"{entry['finished']} of {entry['trials']} trials finished ({states})"
     click.echo(f"{entry['campaign']}: {entry['phase']}, {progress}")
@@ -66,17 +81,23 @@ def _print_standing(entry: dict[str, Any]) -> None:
 )
 @campaign_argument(required=False)
 @click.option("--clocks", is_flag=True, help="Also say how the clocks of cameras and arm ran beside the host's.")
+@unverified_option
 @lab_option
 @json_option
-def episodes(campaign: str | None, clocks: bool, lab: Path | None, as_json: bool) -> None:
-    """List the episodes of a campaign. Their arms are named after unblinding only."""
+def episodes(campaign: str | None, clocks: bool, unverified: bool, lab: Path | None, as_json: bool) -> None:
+    """List the episodes of a campaign. Their arms are named after unblinding only. The journal is verified first."""
     from labctl.core.skew import clock_line
     from labctl.store.campaign import Campaign
     from labctl.store.lab_folder import campaign_folder
+    from labctl.store.verified import JOURNAL_ALONE, refuse_unless_it_holds
     from labctl.viewing.status import recorded
 
-    with Campaign.open(campaign_folder(campaign, lab)) as opened:
-        found = recorded(opened.record())
+    folder = campaign_folder(campaign, lab)
+    broken = refuse_unless_it_holds(folder, JOURNAL_ALONE, unverified=unverified)
+    with Campaign.open(folder) as opened:
+        found = [{**entry, **({"unverified": broken} if broken else {})} for entry in recorded(opened.record())]
+    if broken and not as_json:
+        click.echo(f"{folder.name}: {broken}")
     if as_json:
         print_json(found)
         return

@@ -31,6 +31,13 @@ def example(*lines: str) -> str:
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 
+def unverified_option(command: F) -> F:
+    """--unverified: show a record that does not hold all the same."""
+    return click.option(
+        "--unverified", is_flag=True, help="Also of a record that does not hold; what comes out says so."
+    )(command)
+
+
 def lab_option(command: F) -> F:
     """--lab DIR: the lab folder; without it $LABCTL_LAB, else the nearest parent holding lab.toml."""
     return click.option(

@@ -69,6 +69,9 @@ def review(
         click.echo(finish_review(folder, who=who or login()))
         return
     if listing or as_json:
+        from labctl.store.verified import JOURNAL_ALONE, refuse_unless_it_holds
+
+        refuse_unless_it_holds(folder, JOURNAL_ALONE)
         _print(load(), as_json)
         return
     from labctl.runtime import review_writer

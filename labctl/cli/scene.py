@@ -37,8 +37,11 @@ def scene(campaign: str, trial: str | None, out: Path, lab: Path | None, as_json
     from labctl.scene.sheet import scene_of, sheet, words
     from labctl.store.atomic_files import replace_file
     from labctl.store.lab_folder import campaign_folder
+    from labctl.store.verified import WITH_PHOTOS, refuse_unless_it_holds
 
-    found = scene_of(campaign_folder(campaign, lab), trial)
+    folder = campaign_folder(campaign, lab)
+    refuse_unless_it_holds(folder, WITH_PHOTOS)
+    found = scene_of(folder, trial)
     path = out / f"scene-{found.trial}-{found.commit}.png"
     out.mkdir(parents=True, exist_ok=True)
     replace_file(path, sheet(found))

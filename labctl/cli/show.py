@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, example, lab_option
+from labctl.cli.options import CONTEXT, PATH, example, lab_option, unverified_option
 
 if TYPE_CHECKING:
     from labctl.viewing.showing import Made
@@ -43,6 +43,7 @@ EPILOG = example(
     help="Port of the page, the next one for its data [default: free ones].",
 )
 @click.option("--masked", is_flag=True, help="As a blind assessor may see it, even after unblinding.")
+@unverified_option
 @click.option("--live", default=None, metavar="CAMPAIGN", help="Follow a running campaign, as a blind role may see it.")
 @lab_option
 def show(
@@ -52,6 +53,7 @@ def show(
     web: bool,
     port: int | None,
     masked: bool,
+    unverified: bool,
     live: str | None,
     lab: Path | None,
 ) -> None:
@@ -85,7 +87,7 @@ def show(
         viewer.need_display()
     with showing.workshop() as folder:
         if not files:
-            made = _make(episodes, campaign, lab, save, folder, masked)
+            made = _make(episodes, campaign, lab, save, folder, masked, unverified)
             files = [made.path]
             if save is None and not web and made.videos and not viewer.decodes_video():
                 click.echo("there is no ffmpeg here, which the window needs to show videos; --web needs none")
@@ -113,7 +115,13 @@ def _show_live(campaign: str, lab: Path | None, web: bool, port: int | None) -> 
 
 
 def _make(
-    episodes: tuple[str, ...], campaign: str | None, lab: Path | None, save: Path | None, folder: Path, masked: bool
+    episodes: tuple[str, ...],
+    campaign: str | None,
+    lab: Path | None,
+    save: Path | None,
+    folder: Path,
+    masked: bool,
+    unverified: bool,
 ) -> Made:
     """Write the recording, to `save` or into a passing folder, and say what it is."""
     from labctl.errors import InputError
@@ -123,7 +131,7 @@ def _make(
     if len(episodes) > 2:
         raise InputError(f"{len(episodes)} episodes given; one is shown alone, two side by side")
     folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
-    views = showing.views_of(episodes, folders, masked=masked)
+    views = showing.views_of(episodes, folders, masked=masked, unverified=unverified)
     made = showing.write(views, save or folder / f"{'-'.join(episodes)}.rrd")
     why = "as asked" if masked else "the campaign is not unblinded"
     note = f", masked: {why}" if made.masked else ""

@@ -6,7 +6,7 @@ May not: know how a format is written, or overwrite anything unasked.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from labctl.exports.destination import check_destination, check_room, size, whol
 from labctl.exports.recordings import Recordings
 from labctl.exports.selection import Selection, select
 from labctl.store.campaign import Campaign
+from labctl.store.verified import JOURNAL_ALONE, refuse_unless_it_holds
 
 Say = Callable[[str], None]
 Write = Callable[["Job", Path, Say], dict[str, Any]]
@@ -41,6 +42,7 @@ class Request:
     force: bool = False
     views: Callable[[], Any] | None = None
     grid: Grid = field(default_factory=Grid)
+    unverified: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,8 @@ class Format:
 def export_campaign(folder: Path, request: Request, say: Say) -> dict[str, Any]:
     """Write an export; what it holds: schema, format, out, episodes, rows, bytes, masked, and what the format adds.
 
-    Raises InputError for the request or a taken place, StateError when the campaign has nothing to export or hides it
-    still, StorageError for a full disk, MissingExtra.
+    Raises BrokenRecord for a record that does not hold, InputError for the request or a taken place, StateError when
+    the campaign has nothing to export or hides it still, StorageError for a full disk, MissingExtra.
     """
     if request.form not in FORMATS:
         raise InputError(f"unknown format {request.form!r}; this version exports: {', '.join(FORMATS)}")
@@ -75,15 +77,24 @@ def export_campaign(folder: Path, request: Request, say: Say) -> dict[str, Any]:
         on_grid = ", ".join(name for name, form in FORMATS.items() if form.on_grid)
         raise InputError(f"--fps, --max-error-ms, --action and --skip-inexact are for {on_grid}, not {request.form}")
     check_destination(request.out, folder, force=request.force)
+    broken = refuse_unless_it_holds(folder, JOURNAL_ALONE, unverified=request.unverified)
     with Campaign.open(folder) as campaign:
         selection = select(campaign, request.where, request.for_arm)
+        if request.form != "table":
+            read = [chosen.episode for chosen in selection.episodes]
+            broken = refuse_unless_it_holds(folder, read, unverified=request.unverified)
         about: dict[str, Any] = {**selection.about, "format": request.form}
         told = {"rows": len(selection.rows), "masked": selection.masked}
+        if broken is not None:
+            about["unverified"] = broken
+            selection = replace(selection, rows=[{**row, "unverified": broken} for row in selection.rows])
         if request.form == "table":
             _write_table(request, selection)
         else:
             told |= _write_folder(campaign, request, selection, about, say)
-    return {"schema": about["schema"], "format": request.form, "out": str(request.out), **told, **_written(request.out)}
+    said = {"unverified": broken} if broken else {}
+    place = {"schema": about["schema"], "format": request.form, "out": str(request.out)}
+    return {**place, **told, **said, **_written(request.out)}
 
 
 def _write_table(request: Request, selection: Selection) -> None:

@@ -29,9 +29,9 @@ from labctl.reporting.measures import touched_by_arm, traces_of, watched
 from labctl.reporting.operations_table import Row, operations
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
-from labctl.store.format import format_facts
 from labctl.store.ledger import Ledger
 from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_up
+from labctl.store.opened_body import format_facts
 from labctl.store.traces import TraceStore
 from labctl.store.verify import NOTHING, read_all_but, read_events_or_refuse
 

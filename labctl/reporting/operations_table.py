@@ -20,6 +20,7 @@ from labctl.errors import InputError, MissingExtra
 from labctl.reporting.label_streams import tallied
 from labctl.store.atomic_files import replace_file
 
+UNVERIFIED = "unverified"  # column of a table of a record that does not hold: what is wrong
 COLUMNS = (
     *(
         "episode",
@@ -224,7 +225,8 @@ def _text(value: Any) -> str:
 
 
 def _columns(rows: Sequence[Row]) -> list[str]:
-    return [column for column in COLUMNS if column != "arm" or any("arm" in row for row in rows)]
+    there = [column for column in COLUMNS if column != "arm" or any("arm" in row for row in rows)]
+    return [*there, UNVERIFIED] if any(UNVERIFIED in row for row in rows) else there
 
 
 def parquet_bytes(rows: Sequence[Row]) -> bytes:

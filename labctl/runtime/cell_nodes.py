@@ -70,7 +70,7 @@ def build_node(name: str, spec: Mapping[str, Any]) -> Node:
         operator = spec["cell"]["cell"]["operator"]
         from labctl.nodes.operator import OperatorNode
 
-        return OperatorNode(no_stand_in(load(operator, {}), operator, spec["cell"]))
+        return OperatorNode(no_stand_in(load(operator, {}), operator, spec["cell"]["cell"]["kind"]))
     return _camera_node(name, spec)
 
 

@@ -29,14 +29,13 @@ from labctl.store.atomic_files import file_errors, replace_file, sync_folder
 from labctl.store.chain_heads import append_head, chain_and_head_problems, head_text
 from labctl.store.database_backend import sqlite_url
 from labctl.store.driver_options import check_arm_options, check_cell_options
-from labctl.store.format import check_format
 from labctl.store.frozen_cards import check_policies, with_cards
 from labctl.store.journal import Journal, campaigns_in
 from labctl.store.lab_folder import read_cell, read_fixture, read_plan, read_text
 from labctl.store.ledger import Ledger, check_commitment, check_roots
 from labctl.store.linking import Linked, links_of, sealed_links
 from labctl.store.locks import campaign_lock
-from labctl.store.opened_body import opened_body
+from labctl.store.opened_body import check_format, opened_body
 from labctl.store.opened_list import add_opened
 from labctl.store.scene_references import check_given, given_body, given_pictures, keep_given
 from labctl.store.traces import TraceStore

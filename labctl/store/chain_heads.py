@@ -80,9 +80,14 @@ def read_heads(folder: Path) -> list[Head]:
     return found
 
 
-def chain_and_head_problems(folder: Path, events: Sequence[Event]) -> list[Problem]:
-    """What is wrong with a campaign's chain, in itself and against its heads. Raises BrokenRecord for damaged heads."""
-    heads = read_heads(folder)
+def chain_and_head_problems(
+    folder: Path, events: Sequence[Event], heads: Sequence[Head] | None = None
+) -> list[Problem]:
+    """What is wrong with a campaign's chain, in itself and against its heads. Raises BrokenRecord for damaged heads.
+
+    heads: read before the events, where somebody may be writing; None: read now.
+    """
+    heads = read_heads(folder) if heads is None else heads
     missing = (
         [] if heads else [Problem("missing heads.log", str(folder / HEADS), "no head stands outside the database")]
     )

@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from labctl.bus import Body
 from labctl.core.design import Schedule, drbg
 from labctl.core.events import Event, Kind, canonical
 from labctl.errors import BrokenRecord, StateError
@@ -41,7 +42,7 @@ SEALING = frozenset({Kind.ARM_REVEALED, Kind.EPISODE_STARTED, Kind.RECORDING_SEA
 class Ledger:
     """The opened seal of one campaign. Files are readable by their owner only."""
 
-    def __init__(self, folder: Path, slots: Sequence[Mapping[str, Any]], secret: bytes, *, durable: bool) -> None:
+    def __init__(self, folder: Path, slots: Sequence[Body], secret: bytes, *, durable: bool) -> None:
         self._seal = folder / FOLDER
         self._slots = slots
         self._arms = {slot["trial"]: slot["arm"] for slot in slots}
@@ -149,7 +150,7 @@ class Ledger:
         self._root = _next_root(root, sha256)
         return sha256
 
-    def binding(self, kind: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    def binding(self, kind: str, body: Body) -> Body:
         """An entry's body with what binds the values sealed so far, and nothing besides: how many there are, or whether
         an arm has any, cannot be told from it. Some kinds of entries have it (`BINDING`).
         """
@@ -183,7 +184,7 @@ class Ledger:
         }
 
 
-def commitment_of(slots: Sequence[Mapping[str, Any]], secret: bytes) -> str:
+def commitment_of(slots: Sequence[Body], secret: bytes) -> str:
     """sha256 hex over the canonical schedule followed by a 32-byte nonce made from the secret."""
     return hashlib.sha256(canonical(list(slots)) + drbg(secret, "commitment")).hexdigest()
 
@@ -200,7 +201,7 @@ def _next_root(root: bytes, sha256: str) -> bytes:
     return hashlib.sha256(root + bytes.fromhex(sha256)).digest()
 
 
-def check_roots(events: Sequence[Event], opened: Mapping[str, Any]) -> list[str]:
+def check_roots(events: Sequence[Event], opened: Body) -> list[str]:
     """What is wrong between the sealed values and what the journal's entries say of all of them (`Ledger.binding`).
 
     A value beyond the last entry that binds is one of an episode that goes on, until the campaign is frozen.
@@ -226,7 +227,7 @@ def sealed_digest(secret: bytes, episode: str, field: str, value: Any) -> str:
     return hashlib.sha256(canonical(value) + drbg(secret, f"nonce:{episode}:{field}")).hexdigest()
 
 
-def sealed_values(opened: Mapping[str, Any], field: str) -> dict[str, Any]:
+def sealed_values(opened: Body, field: str) -> dict[str, Any]:
     """The opened values of a field by their digest; one that does not give its own digest is left out."""
     secret = bytes.fromhex(opened["secret_hex"])
     entries = [entry for entry in opened["openings"] if entry["field"] == field]
@@ -237,7 +238,7 @@ def sealed_values(opened: Mapping[str, Any], field: str) -> dict[str, Any]:
     }
 
 
-def check_commitment(commitment: str, opened: Mapping[str, Any]) -> list[str]:
+def check_commitment(commitment: str, opened: Body) -> list[str]:
     """What is wrong between the commitment published at opening and what unblinding opened (`Ledger.open_all`)."""
     found = commitment_of(opened["schedule"], bytes.fromhex(opened["secret_hex"]))
     if found == commitment:
@@ -247,7 +248,7 @@ def check_commitment(commitment: str, opened: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def check_digests(opened: Mapping[str, Any]) -> list[str]:
+def check_digests(opened: Body) -> list[str]:
     """Which of the opened values does not give its own digest."""
     secret = bytes.fromhex(opened["secret_hex"])
     return [
@@ -257,7 +258,7 @@ def check_digests(opened: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def check_openings(events: Sequence[Event], opened: Mapping[str, Any]) -> list[str]:
+def check_openings(events: Sequence[Event], opened: Body) -> list[str]:
     """What is wrong between the journal's sealed digests and the opened values: each must open, arms to those drawn."""
     arms = {slot["trial"]: slot["arm"] for slot in opened["schedule"]}
     values: dict[tuple[str, str], tuple[str, Any]] = {}
@@ -279,7 +280,7 @@ def check_openings(events: Sequence[Event], opened: Mapping[str, Any]) -> list[s
     return problems
 
 
-def _links(event: Event) -> list[Mapping[str, Any]]:
+def _links(event: Event) -> list[Body]:
     """The links of a CampaignOpened that hold a sealed value."""
     found = (event.body.get("links") or []) if event.kind == Kind.CAMPAIGN_OPENED else []
     return [link for link in found if "sealed" in link]

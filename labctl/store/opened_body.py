@@ -1,4 +1,4 @@
-"""What a campaign's first entry states of its protocol, cell and fixture.
+"""What a campaign's first entry states of its protocol, cell and fixture, and the number of its format.
 
 May not: name an arm, an endpoint or the order of the arms; what the seal adds, `open_campaign` adds.
 """
@@ -6,16 +6,28 @@ May not: name an arm, an endpoint or the order of the arms; what the seal adds, 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from labctl.bus import Body
 from labctl.config.cell_schema import Cell
 from labctl.config.conditions import protocol_conditions
 from labctl.core.design import deducible_share
 from labctl.core.events import digest
 from labctl.core.practised import rule as plateau_rule
-from labctl.store.format import FORMAT
+from labctl.errors import InputError
 from labctl.store.lab_folder import Plan
+
+FORMAT = 2
+# What is bound from a format on, in words for whoever verifies a campaign of an earlier one.
+_BOUND_SINCE: Mapping[int, tuple[str, ...]] = {
+    2: (
+        "what the streams' columns are called and mean, and which streams tell arms apart",
+        "how long controllers took to start, and why they failed, until the campaign was unblinded",
+        "which of several sealed values are left when some are taken away, until the campaign was unblinded",
+    )
+}
 
 
 def opened_body(name: str, plan: Plan, cell: Cell, cell_text: str) -> dict[str, Any]:
@@ -70,3 +82,28 @@ def opened_body(name: str, plan: Plan, cell: Cell, cell_text: str) -> dict[str, 
 def text_digest(text: str) -> str:
     """sha256 hex of a frozen file's text."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def format_of(opened: Body) -> int:
+    """Of CampaignOpened's body. Those of before November 2026 say none: 1."""
+    return int(opened.get("format", 1))
+
+
+def not_bound(opened: Body) -> list[str]:
+    """What this campaign's format binds to nothing, though today's does."""
+    mine = format_of(opened)
+    return [text for since, texts in _BOUND_SINCE.items() if since > mine for text in texts]
+
+
+def format_facts(opened: Body) -> Mapping[str, Mapping[str, str]]:
+    """The row of the report's provenance; {} for today's format."""
+    texts = not_bound(opened)
+    return {"format": {str(format_of(opened)): f"bound to no digest: {'; '.join(texts)}"}} if texts else {}
+
+
+def check_format(opened: Body, name: str) -> None:
+    """Raises InputError for a campaign of a later labctl."""
+    if format_of(opened) > FORMAT:
+        raise InputError(
+            f"campaign {name} has format {format_of(opened)}, this labctl reads up to {FORMAT}; use a later labctl"
+        )

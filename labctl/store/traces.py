@@ -125,7 +125,7 @@ class TraceStore:
 
     def streams(self, episode: str) -> list[StreamSpec]:
         """The declared streams of an episode, by name. Raises BrokenRecord for a declaration that is none."""
-        return [self._declared(row) for row in self._declarations(episode)]
+        return [self._declared(episode, name, text) for name, text in self._declarations(episode)]
 
     def episodes(self) -> list[str]:
         """Ids of the episodes with a declared stream or a chunk, sorted."""
@@ -262,25 +262,26 @@ class TraceStore:
             raise ValueError(f"episode {episode} has no declared stream {stream!r}")
         return self._specs[key]
 
-    def _declarations(self, episode: str) -> Sequence[Any]:
+    def _declarations(self, episode: str) -> list[tuple[str, str]]:
+        """Name and text of each, by name."""
         query = select(STREAM).where(STREAM.c.campaign == self.campaign, STREAM.c.episode == episode)
-        return self._rows(query.order_by(STREAM.c.name))
+        return [(row.name, row.spec) for row in self._rows(query.order_by(STREAM.c.name))]
 
-    def _declared(self, row: Any) -> StreamSpec:
+    def _declared(self, episode: str, name: str, text: str) -> StreamSpec:
         try:
-            return spec_of(json.loads(row.spec))
+            return spec_of(json.loads(text))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            where = f"{self._where} episode {row.episode} stream {row.name}"
+            where = f"{self._where} episode {episode} stream {name}"
             raise BrokenRecord(f"changed stream declaration: {where}: it cannot be read: {error!r}") from error
 
     def _spec_digests(self, episode: str) -> dict[str, str]:
         """By stream, as it is stored; what is no JSON has the digest of its text."""
         found = {}
-        for row in self._declarations(episode):
+        for name, text in self._declarations(episode):
             try:
-                found[row.name] = digest(json.loads(row.spec))
+                found[name] = digest(json.loads(text))
             except ValueError:
-                found[row.name] = digest(row.spec)
+                found[name] = digest(text)
         return found
 
     def _chunks(self, episode: str, stream: str) -> Select[*tuple[Any, ...]]:

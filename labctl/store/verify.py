@@ -11,15 +11,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from labctl.bus import Body
 from labctl.core.events import Event, Kind, digest
 from labctl.core.skew import clock_warnings
 from labctl.core.trial import fold
 from labctl.errors import BrokenRecord, InputError, LabctlError
 from labctl.store.atomic_files import file_errors
-from labctl.store.chain_heads import HEADS, Noted, Outside, chain_and_head_problems, noted_problems, outside
+from labctl.store.chain_heads import (
+    HEADS,
+    Head,
+    Noted,
+    Outside,
+    chain_and_head_problems,
+    noted_problems,
+    outside,
+    read_heads,
+)
 from labctl.store.database_backend import sqlite_url
 from labctl.store.footage import check_files, index_notes
-from labctl.store.format import check_format, format_of, not_bound
 from labctl.store.journal import events_of
 from labctl.store.ledger import (
     SEALING,
@@ -30,6 +39,7 @@ from labctl.store.ledger import (
     check_roots,
     sealed_values,
 )
+from labctl.store.opened_body import check_format, format_of, not_bound
 from labctl.store.problem import Problem
 from labctl.store.scene_references import journalled_photos
 from labctl.store.timestamps import dated
@@ -99,20 +109,23 @@ class _Found:
         self.problems += [replace(problem, episode=episode) for problem in problems]
 
 
-def verify_campaign(folder: Path, noted: Noted = NOTHING) -> Verification:
+def verify_campaign(folder: Path, noted: Noted = NOTHING, *, recordings: Collection[str] | None = None) -> Verification:
     """Check chain, heads, frozen files, commitment and openings, traces, videos, photos and read models of a campaign.
 
     noted: what somebody noted outside the folder; the chain must agree with it. Without, nothing binds whoever can
-    write the folder. Raises InputError when the folder is no campaign.
+    write the folder. recordings: of these episodes alone; None: of all. While somebody runs
+    the campaign, what it says is of the moment. Raises InputError when the folder is no campaign.
     """
     if not (folder / "journal.db").is_file():
         raise InputError(f"{folder} is no campaign")
     found = _Found()
     events: list[Event] = []
+    heads: list[Head] = []
+    found.guard("damaged heads.log", HEADS, lambda: heads.extend(read_heads(folder)))
     found.guard("unreadable journal", "journal.db", lambda: events.extend(events_of(folder)))
     unbound: list[str] = []
     if events:
-        found.guard("damaged heads.log", HEADS, lambda: found.problems.extend(chain_and_head_problems(folder, events)))
+        found.problems += chain_and_head_problems(folder, events, heads)
         found.guard("illegal history", "journal.db", lambda: _check_history(events))
     if events and events[0].kind == Kind.CAMPAIGN_OPENED:  # else the chain has been named as broken
         opened = events[0].body
@@ -121,9 +134,11 @@ def verify_campaign(folder: Path, noted: Noted = NOTHING) -> Verification:
         found.notes += [f"not bound by format {format_of(opened)}: {text}" for text in unbound]
         found.guard("unreadable entry", "journal seq 1", lambda: _check_files(folder, opened, found))
         found.guard("unreadable entry", "journal.db", lambda: _check_seal(folder, events, found))
-        found.guard("unreadable entry", "journal.db", lambda: _check_recordings(folder, events, found))
-        found.guard("unreadable entry", "journal.db", lambda: _check_photos(folder, events, found))
-        found.guard("unchecked timestamps", "timestamps", lambda: _check_timestamps(folder, events, found))
+        found.guard("unreadable entry", "journal.db", lambda: _check_recordings(folder, events, found, recordings))
+        if recordings is None or recordings:
+            found.guard("unreadable entry", "journal.db", lambda: _check_photos(folder, events, found))
+        if recordings is None:
+            found.guard("unchecked timestamps", "timestamps", lambda: _check_timestamps(folder, events, found))
     found.problems += noted_problems(noted, events)
     sealed = sum(event.kind == Kind.RECORDING_SEALED for event in events)
     last = f"{events[-1].seq} {events[-1].hash}" if events else "0"
@@ -246,13 +261,16 @@ def _check_commitment(opened: Mapping[str, Any], seal: Mapping[str, Any], found:
     found.problems += [Problem("broken commitment", "sealed schedule", text) for text in texts]
 
 
-def _check_recordings(folder: Path, events: Sequence[Event], found: _Found) -> None:
+def _check_recordings(folder: Path, events: Sequence[Event], found: _Found, chosen: Collection[str] | None) -> None:
     sealed = [event for event in events if event.kind == Kind.RECORDING_SEALED]
+    if chosen is not None:
+        sealed = [event for event in sealed if event.episode in chosen]
     for event in events:
         if event.kind == Kind.GAP:
             stream, why = event.body.get("stream"), event.body.get("why")
             found.notes.append(f"gap in {stream} of episode {event.episode}: {why}")
-    found.guard("unreadable traces", "traces.db", lambda: _check_traces(folder, events, sealed, found))
+    if sealed or chosen is None:
+        found.guard("unreadable traces", "traces.db", lambda: _check_traces(folder, events, sealed, found))
     for event in sealed:
         for camera, video in event.body.get("videos", {}).items():
             whose = f"episode {event.episode}, {camera}"
@@ -282,17 +300,20 @@ def _check_timestamps(folder: Path, events: Sequence[Event], found: _Found) -> N
     found.notes += said.facts
 
 
-def _hidden_streams(folder: Path, events: Sequence[Event]) -> dict[str, Any]:
+def _hidden_streams(folder: Path, events: Sequence[Event]) -> Body:
     """The summaries of arm-dependent streams by their digest: the journal's own once it is unblinded."""
     unblinded = next((event for event in events if event.kind == Kind.CAMPAIGN_UNBLINDED), None)
     return sealed_values(Ledger.open(folder).open_all() if unblinded is None else unblinded.body, "streams")
 
 
-def _check_unsealed(store: TraceStore, events: Sequence[Event], found: _Found) -> None:
+def _check_unsealed(folder: Path, store: TraceStore, events: Sequence[Event], found: _Found) -> None:
     """Rows that no entry of the journal speaks for."""
+    recorded = store.episodes()
     known = {event.episode for event in events if event.kind == Kind.ARM_REVEALED}
+    if not known.issuperset(recorded):  # one that began since
+        known = {event.episode for event in events_of(folder) if event.kind == Kind.ARM_REVEALED}
     sealed = {event.episode for event in events if event.kind == Kind.RECORDING_SEALED}
-    for episode in store.episodes():
+    for episode in recorded:
         where = f"traces.db episode {episode}"
         if episode not in known:
             found.problems.append(Problem("unsealed trace", where, "the journal knows no such episode"))
@@ -306,7 +327,7 @@ def _check_traces(folder: Path, events: Sequence[Event], sealed: Sequence[Event]
     try:
         hidden: dict[str, Any] = {}
         found.guard(DAMAGED_SEAL, "sealed stream summaries", lambda: hidden.update(_hidden_streams(folder, events)))
-        _check_unsealed(store, events, found)
+        _check_unsealed(folder, store, events, found)
         for event in sealed:
             streams = event.body["streams"]
             all_streams = {**streams, **hidden.get(event.body.get("sealed", ""), {})}

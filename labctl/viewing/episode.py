@@ -41,11 +41,12 @@ def find_episode(folders: Sequence[Path], episode: str) -> Path:
     raise InputError(f"no episode {episode!r} in {looked}; list them with: labctl episodes CAMPAIGN")
 
 
-def look_at(folder: Path, episode: str, *, masked: bool = False) -> dict[str, Any]:
+def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | None = None) -> dict[str, Any]:
     """Everything recorded of an episode, keyed as `EpisodeView`; see there for shapes.
 
     Before unblinding the view is masked whatever is asked for: `masked` is true, and neither the arm of the experiment
-    nor any column is in it that its stream does not leave open (`StreamSpec.open_columns`).
+    nor any column is in it that its stream does not leave open (`StreamSpec.open_columns`). Whoever
+    asks has verified it; `broken` is what does not hold, for the title.
     """
     with Campaign.open(folder) as campaign:
         events = campaign.events()
@@ -65,7 +66,9 @@ def look_at(folder: Path, episode: str, *, masked: bool = False) -> dict[str, An
         first_ns, last_ns = _span(told, open_to_all)
         facts = _facts(campaign, trial, own, None if masked else record.arms[trial.id])
         return {
-            "title": f"{episode} {trial.condition}" + (f" {facts['arm']}" if "arm" in facts else ""),
+            "title": f"{episode} {trial.condition}"
+            + (f" {facts['arm']}" if "arm" in facts else "")
+            + (f" NOT VERIFIED: {broken}" if broken else ""),
             "start_ns": start_ns,
             "wall": _wall(told, start_ns),
             "streams": {name: _open(one) for name, one in open_to_all.items()} if masked else streams,

@@ -17,6 +17,7 @@ from typing import Any
 from labctl.clock import SECOND, MonotonicClock
 from labctl.runtime.attach import Attachment
 from labctl.store.campaign import Campaign
+from labctl.store.verified import refuse_unless_it_holds
 from labctl.viewing.episode import find_episode, look_at, robot_model
 
 Say = Callable[[str], None]
@@ -36,11 +37,18 @@ class Made:
     took_s: float
 
 
-def views_of(episodes: Sequence[str], folders: Sequence[Path], *, masked: bool) -> list[Any]:
-    """The views of episodes, looked for in these campaign folders. Raises InputError for one that is in none."""
+def views_of(episodes: Sequence[str], folders: Sequence[Path], *, masked: bool, unverified: bool) -> list[Any]:
+    """The views of episodes, looked for in these campaign folders. Raises InputError for one that is in none,
+    BrokenRecord for what does not hold; with `unverified` its title says so instead.
+    """
     from labctl.ui.rerun import episode as views
 
-    return [views.view_of(look_at(find_episode(folders, name), name, masked=masked)) for name in episodes]
+    found = []
+    for name in episodes:
+        folder = find_episode(folders, name)
+        broken = refuse_unless_it_holds(folder, [name], unverified=unverified)
+        found.append(views.view_of(look_at(folder, name, masked=masked, broken=broken)))
+    return found
 
 
 def write(views: Sequence[Any], path: Path) -> Made:

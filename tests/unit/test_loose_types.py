@@ -7,7 +7,7 @@ from loose_types import counted, loose
 
 # folder -> how many there may be of Any, object, casts, ignored lines. Wanted of labctl: below 60 of Any.
 CEILINGS = {
-    "labctl": (456, 28, 1, 9),
+    "labctl": (452, 28, 1, 9),
     "drivers": (312, 10, 0, 5),
     "analysis": (104, 18, 0, 1),
     "ui": (40, 6, 0, 2),

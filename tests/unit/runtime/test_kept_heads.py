@@ -130,6 +130,8 @@ def test_what_is_judged_after_a_run_has_a_head_each_time(done: Path, tmp_path: P
     assert events_of(folder)[-1].kind == Kind.SESSION_CLOSED and last_is_kept()
     with Campaign.open(folder) as campaign:
         items = queue(campaign.record())
+    register(folder, "bea")
+    assert last_is_kept()
     for item in items:
         review(folder, item.trial.id, item.operations, who="bea")
         assert last_is_kept()

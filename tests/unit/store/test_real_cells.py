@@ -66,14 +66,13 @@ class Playing:
 def test_what_a_device_says_of_itself_counts_when_it_is_built(kind: str) -> None:
     if kind == "real":
         with pytest.raises(InputError, match='theirs is sim with these options, and the cell says kind = "real"'):
-            no_stand_in(Playing(), "theirs", {"cell": {"kind": kind}})
+            no_stand_in(Playing(), "theirs", kind)
     else:
-        assert no_stand_in(Playing(), "theirs", {"cell": {"kind": kind}}).kind == "sim"
+        assert no_stand_in(Playing(), "theirs", kind).kind == "sim"
 
 
 def test_each_driver_of_a_simulation_says_so_of_itself() -> None:
     """`load` asks what it has built; here is that it has something to ask."""
     assert len(SIMULATED) >= 8
-    given = {"cell": {"cell": {"kind": "real"}}}
     with pytest.raises(InputError, match="sim_operator is sim"):
-        no_stand_in(load("sim_operator", {}), "sim_operator", given["cell"])
+        no_stand_in(load("sim_operator", {}), "sim_operator", "real")
