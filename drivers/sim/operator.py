@@ -30,6 +30,8 @@ class SimulatedOperator:
             people = [{"id": WHO, "roles": ["operator", "setter", "assessor"]}]
             checks = {name: "simulated cell, simulated operator" for name in state["checks"]}
             return self._command("session", people=people, checks=checks)
+        if all(person["id"] != WHO for person in state["people"]):
+            return self._command("session_close", handover="left open; ended by the simulated operator")
         waiting = [hold["code"] for hold in state["holds"] if hold["needs_person"]]
         if waiting:
             why = {"why": "simulated operator"}

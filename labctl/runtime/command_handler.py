@@ -280,7 +280,7 @@ class Orders(RecordedOrders):
 
 
 SAME_KEYBOARD = "the same keyboard"
-OF_ANYBODY = (commands.STOP, "look", "session")  # the people of a session are entered by the last
+OF_ANYBODY = (commands.STOP, "look", "session", "session_close")  # those of a session that was left open are gone
 A = TypeVar("A", bound=commands.Arguments)
 
 

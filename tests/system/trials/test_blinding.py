@@ -31,12 +31,15 @@ SMALL = {"width = 320": "width = 96", "height = 240": "height = 72", "rate_hz = 
 CLOCK = MonotonicClock()
 
 # The only fields that may differ between two runs whose arms are exchanged, each a sha256 that says nothing of the arms
-# to whoever lacks the campaign's secret: the first three cover a nonce made from it (ledger.py); a link of the chain
-# covers an entry that holds them.
+# to whoever lacks the campaign's secret: the first cover a nonce or a key made from it (ledger.py); a link of the
+# chain covers an entry that holds them.
 MASKED = {
     (Kind.CAMPAIGN_OPENED, "commitment"): "sha256(schedule, nonce)",
     (Kind.ARM_REVEALED, "sealed"): "sha256(arm, nonce of the episode)",
     (Kind.EPISODE_STARTED, "sealed"): "sha256(controller, its options and seed, nonce of the episode)",
+    (Kind.ARM_REVEALED, "openings_root"): "chain of sha256 of all sealed values so far, begun with a key of the secret",
+    (Kind.EPISODE_STARTED, "openings_root"): "the same",
+    (Kind.RECORDING_SEALED, "openings_root"): "the same",
 }
 CHAIN = ("prev", "hash")  # of every entry; printed as the head by run, status, verify and in heads.log
 

@@ -211,7 +211,7 @@ def test_a_changed_photo_is_not_shown(tmp_path, capsys):
     run(folder)
     (folder / commits(folder)[1].body["photo"]["wrist"]["file"]).write_bytes(b"")
     assert call(["scene", str(folder), "--out", str(tmp_path)]) == 1
-    assert "was changed after it was journalled" in capsys.readouterr().err
+    assert "changed photo: photos/" in capsys.readouterr().err
 
 
 @pytest.mark.thorough

@@ -173,6 +173,15 @@ def test_who_opens_a_session_is_of_it(bench: Bench) -> None:
     assert bench.command("session", people=people)["ok"]
 
 
+def test_a_session_that_was_left_open_is_ended_by_whoever_comes_next(bench: Bench) -> None:
+    bench.begin_session()
+    people = [{"id": "dora", "roles": ["operator", "setter"]}]
+    assert "still open" in bench.command("session", who="dora", people=people)["error"]
+    assert bench.command("session_close", who="dora", handover="ann has gone")["ok"]
+    assert bench.events(Kind.SESSION_CLOSED)[-1].who == "dora"
+    assert bench.command("session", who="dora", people=people)["ok"]
+
+
 def test_outside_of_a_session_those_judge_who_were_in_one(bench: Bench) -> None:
     scoring(bench, by_a_person)
     assert bench.command("session_close")["ok"]
