@@ -23,6 +23,7 @@ STATE: Any = {
     "rules": {"void_reasons": ["dropped frame", "operator error", "power", "network", "wrong scene"]},
     "trial_state": "scoring",
     "evidence": None,
+    "last_void": False,
 }
 ABOUT: asking.ToScore = {
     "items": 8,
