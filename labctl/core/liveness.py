@@ -17,6 +17,7 @@ from labctl.messages.typed import read
 
 BEAT_LIMIT_NS = 1500 * MILLISECOND
 CLIP_NS = SECOND
+STOOD_STILL_NS = SECOND  # between two turns of the run's loop: it, not its nodes, was away
 NO_PICTURE_YET = "it has not given a picture yet"
 
 
@@ -33,6 +34,7 @@ class Presence:
     mode_reason: str = ""
     clipped: str = ""
     clipped_ns: int = 0
+    turned_ns: int = 0  # when the run's loop turned last
     blind: dict[str, str] = field(default_factory=dict)  # camera node -> why it gives no pictures, "" when it does
 
     def hear(self, message: Message, now_ns: int) -> None:
@@ -57,6 +59,13 @@ class Presence:
     def _beat(self, name: str, now_ns: int) -> None:
         if name in self.beats:
             self.beats[name] = now_ns
+
+    def turned(self, now_ns: int) -> None:
+        """The run's loop turns. Through a time in which it stood still nobody was heard, and nobody is silent for it."""
+        stood_ns = now_ns - self.turned_ns if self.turned_ns else 0
+        if stood_ns > STOOD_STILL_NS:
+            self.beats = {name: heard + stood_ns for name, heard in self.beats.items()}
+        self.turned_ns = now_ns
 
     def gone(self, name: str) -> None:
         """A process has ended."""

@@ -89,6 +89,7 @@ class RunNode:
     def step(self, now_ns: int, inbox: list[Message]) -> Step:
         """Mail, then what the clock makes due, then the state for whoever looks."""
         step = Step()
+        self._presence.turned(now_ns)
         for message in inbox:
             try:
                 self._read(message, now_ns, step)

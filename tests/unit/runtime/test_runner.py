@@ -108,6 +108,19 @@ def test_a_silent_node_is_killed_and_ends_the_episode(bench):
     assert ended.body["reason"] == "controller_lost"
 
 
+def test_a_run_that_stood_still_itself_takes_nobody_for_silent(bench):
+    """After seconds of SIGSTOP it took the controller for lost, before it had read its mail."""
+    bench.begin()
+    episode = bench.start()
+    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    bench.clock.sleep_until(bench.now_ns + 2 * SECOND)
+    bench.hear()
+    assert not [m for m in bench.sent if m.kind == "kill"] and not bench.events(Kind.EPISODE_ENDED)
+    bench.wait(BEAT_LIMIT_NS + SECOND // 10, beating=("arm", "recorder"))
+    (ended,) = bench.events(Kind.EPISODE_ENDED)
+    assert ended.body["reason"] == "controller_lost", "from now on it is"
+
+
 def test_a_lost_arm_is_a_hold_until_a_person_clears_it(bench):
     bench.begin()
     bench.hear(Message("run", "exited", {"name": "arm", "reason": "ended by signal 9"}))
