@@ -60,12 +60,15 @@ class Presence:
         if name in self.beats:
             self.beats[name] = now_ns
 
-    def turned(self, now_ns: int) -> None:
-        """The run's loop turns. Through a time in which it stood still nobody was heard, and nobody is silent for it."""
+    def turned(self, now_ns: int) -> int:
+        """The run's loop turns: for how long it had not. Through a time in which it stood still nobody was heard, and
+        nobody is silent for it.
+        """
         stood_ns = now_ns - self.turned_ns if self.turned_ns else 0
         if stood_ns > STOOD_STILL_NS:
             self.beats = {name: heard + stood_ns for name, heard in self.beats.items()}
         self.turned_ns = now_ns
+        return stood_ns
 
     def gone(self, name: str) -> None:
         """A process has ended."""

@@ -24,6 +24,8 @@ CLOSE_PATIENCE_NS = 15 * SECOND  # from the end to everything delivered
 ACTION = "arm/action"  # the stream of setpoints
 LEASES = "arm/lease"  # the stream of the motion lease's renewals
 SETTLE_NS = 150 * MILLISECOND  # device events of the last moment may arrive this long after the budget
+STOOD_STILL_NS = 200 * MILLISECOND  # between two turns of the run's loop: a lease may have lapsed
+RESUMED_NS = SECOND // 2  # after that its mail has been read
 LOST = {"arm": EndReason.ARM_LOST, "controller": EndReason.CONTROLLER_LOST, "recorder": EndReason.RECORDER_LOST}
 VOIDABLE = frozenset(
     {*LOST.values(), EndReason.CAMERA_LOST, EndReason.PROCESS_LOST, EndReason.LEASE_LAPSED, EndReason.ROBOT_FAULT}
@@ -102,6 +104,7 @@ class Rollout:
     _go_ns: int | None = field(default=None, init=False)
     _end: tuple[EndReason, int] | None = field(default=None, init=False)
     _closing_since_ns: int = field(default=0, init=False)
+    _settled_ns: int = field(default=0, init=False)
 
     @property
     def phase(self) -> Phase:
@@ -208,8 +211,14 @@ class Rollout:
         told = {"number": number, "name": switch["name"], "instruction": switch["instruction"], "t_ns": t_ns}
         return {**told, "planned_ns": self._go_ns + round(switch["at_s"] * SECOND)}
 
+    def resumed(self, now_ns: int) -> None:
+        """The run's loop stood still until now: what it was told meanwhile counts before the clock does."""
+        self._settled_ns = now_ns + RESUMED_NS
+
     def overdue(self, now_ns: int) -> EndReason | None:
         """Why the episode has to end now by the clock alone, or None."""
+        if now_ns < self._settled_ns:
+            return None
         if self._phase == Phase.STARTED:
             return EndReason.CONTROLLER_LOST if now_ns > self._started_ns + GO_PATIENCE_NS else None
         if self._phase != Phase.RUNNING or self.deadline_ns is None:
@@ -235,9 +244,9 @@ class Rollout:
         if self._phase == Phase.ARMING:
             return self.start_due_ns if now_ns < self.start_due_ns else None
         if self._phase == Phase.STARTED:
-            return self._started_ns + GO_PATIENCE_NS + 1
+            return max(self._settled_ns, self._started_ns + GO_PATIENCE_NS + 1)
         if self._phase == Phase.RUNNING and self.deadline_ns is not None:
-            over = self.deadline_ns + SETTLE_NS
+            over = max(self._settled_ns, self.deadline_ns + SETTLE_NS)
             return over if self.next_switch_ns is None else min(over, self.next_switch_ns)
         return self._closing_since_ns + CLOSE_PATIENCE_NS if self._phase == Phase.CLOSING else None
 

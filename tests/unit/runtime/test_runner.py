@@ -121,6 +121,28 @@ def test_a_run_that_stood_still_itself_takes_nobody_for_silent(bench):
     assert ended.body["reason"] == "controller_lost", "from now on it is"
 
 
+@pytest.mark.parametrize("lapsed", [True, False])
+def test_a_run_that_stood_still_beyond_the_budget_reads_its_mail_before_it_judges(bench, lapsed):
+    """The robot had stood since its lease lapsed; the episode ended as "budget", as if the policy had had its time."""
+    bench.begin()
+    episode = bench.start()
+    go_ns = bench.now_ns
+    bench.hear(Message("run", "go", {"episode": episode, "go_ns": go_ns}, sender="controller"))
+    bench.wait(2 * SECOND)
+    until_ns = bench.now_ns + 3 * SECOND // 10
+    bench.clock.sleep_until(bench.now_ns + 5 * SECOND)
+    bench.hear()
+    assert not bench.events(Kind.EPISODE_ENDED)
+    if lapsed:
+        body = {"episode": episode, "until_ns": until_ns}
+        told = {"kind": "lease_lapsed", "t_ns": until_ns, "body": body}
+        bench.hear(Message("run", "event", told, sender="arm"))
+    bench.wait(SECOND)
+    (ended,) = bench.events(Kind.EPISODE_ENDED)
+    at_ns = until_ns if lapsed else go_ns + 4 * SECOND
+    assert ended.body == {"reason": "lease_lapsed" if lapsed else "budget", "end_ns": at_ns}
+
+
 def test_a_lost_arm_is_a_hold_until_a_person_clears_it(bench):
     bench.begin()
     bench.hear(Message("run", "exited", {"name": "arm", "reason": "ended by signal 9"}))
