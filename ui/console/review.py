@@ -75,7 +75,7 @@ class Review(App[str]):
         super().__init__()
         self._load, self._save, self._correct, self._watch = load, save, correct, watch
         self._items: Sequence[Item] = ()
-        self._at = 0
+        self._trial = ""  # the trial under review: its place in the queue changes with each correction
         self._operations: list[OperationRecorded] = []
 
     def compose(self) -> ComposeResult:
@@ -95,23 +95,25 @@ class Review(App[str]):
 
     @property
     def item(self) -> Item | None:
-        return self._items[self._at] if self._at < len(self._items) else None
+        return next((item for item in self._items if item.trial.id == self._trial), None)
 
-    def _reload(self, *, stay: bool = False) -> None:
+    def _reload(self) -> None:
         self._items = self._load()
-        if not stay:
-            self._at = 0
-        self._take()
+        self._take(self._items[0] if self._items else None)
 
-    def _take(self) -> None:
-        self._operations = [op.copy() for op in self.item.operations] if self.item else []
+    def _take(self, item: Item | None) -> None:
+        self._trial = item.trial.id if item else ""
+        self._operations = [op.copy() for op in item.operations] if item else []
         self._draw()
-        self.query_one(DataTable).focus()
+        table = self.query_one(DataTable)
+        table.move_cursor(row=0)
+        table.focus()
 
     def _draw(self) -> None:
         item, left = self.item, sum(item.reviewed is None for item in self._items)
         self.query_one("#header", Label).update(f"review · {left} of {len(self._items)} episodes left")
         table = self.query_one(DataTable)
+        at = table.cursor_row
         table.clear()
         if item is None:
             self.query_one("#line", Static).update("nothing to review")
@@ -131,8 +133,9 @@ class Review(App[str]):
         wrong = "\n".join(f"✖ {text}" for text in now.differences)
         self.query_one("#holds", Static).update(wrong or "all witnesses agree")
         for number, op in enumerate(sorted(self._operations, key=lambda op: op["t_ns"]), 1):
-            at = f"{item.since_go_s(op['t_ns']):.2f}"
-            table.add_row(str(number), at, op["result"].replace("_", " "), op["cause"] or "")
+            when = f"{item.since_go_s(op['t_ns']):.2f}"
+            table.add_row(str(number), when, op["result"].replace("_", " "), op["cause"] or "")
+        table.move_cursor(row=at)
 
     def _say(self, text: str, *, wrong: bool = False) -> None:
         said = self.query_one("#said", Static)
@@ -194,12 +197,11 @@ class Review(App[str]):
             self._draw()
 
     def action_undo(self) -> None:
-        self._take()
+        self._take(self.item)
 
     def action_skip(self) -> None:
-        if self._items:
-            self._at = (self._at + 1) % len(self._items)
-            self._take()
+        if self.item is not None:
+            self._take(self._items[(self._items.index(self.item) + 1) % len(self._items)])
 
     def action_outcome(self) -> None:
         item = self.item
@@ -227,9 +229,7 @@ class Review(App[str]):
             except LabctlError as error:
                 self._say(str(error), wrong=True)
                 return
-            operations = self._operations
-            self._reload(stay=True)
-            self._operations = operations
+            self._items = self._load()
             self._draw()
 
         self.push_screen(AskScore(about, {"moved": outcome.moved, "lost": outcome.lost}, why=True), answered)

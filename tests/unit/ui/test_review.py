@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from labctl.ui.console.review import Review
@@ -62,10 +63,24 @@ class Book:
         if outcome["moved"] > 2:
             raise InputError("more than were staged")
         self.corrected.append((name, dict(outcome), why))
+        item = next(item for item in self.items if item.trial.id == name)
+        counts = {key: outcome[key] for key in ("items_staged", "moved", "lost", "remaining")}
+        item.trial = replace(item.trial, outcome=Outcome(**counts, end_reason=EndReason.BUDGET))
 
 
-def reviewing(play: Callable[[Pilot[Any], Callable[[], str]], Awaitable[None]]) -> Book:
-    book = Book()
+class Sorted(Book):
+    """As a campaign's queue is: what disagrees most comes first, so a correction sends an episode further back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.items = [self.items[1], replace(self.items[0], counted=None)]
+
+    def load(self) -> list[Item]:
+        return sorted(self.items, key=lambda item: (item.reviewed is not None, -len(item.differences)))
+
+
+def reviewing(play: Callable[[Pilot[Any], Callable[[], str]], Awaitable[None]], book: Book | None = None) -> Book:
+    book = book or Book()
 
     async def session() -> None:
         app = Review(book.load, book.save, book.correct, book.watched.append)
@@ -141,3 +156,50 @@ def test_an_episode_is_opened_by_its_id():
         assert "masked" in text()
 
     assert reviewing(play).watched == ["e-t-b"]
+
+
+async def correct_to_one_moved(pilot: Pilot[Any]) -> None:
+    await pilot.press("w")
+    await pilot.pause()
+    await pilot.press("backspace", "1", "tab", "backspace", "1", "tab", "tab", *"fell", "ctrl+s")
+    await pilot.pause()
+
+
+def test_a_correction_that_sorts_the_queue_anew_stays_with_its_episode():
+    """Seen: the next episode with the operations of the one before, at -531.88 s."""
+
+    async def play(pilot, text):
+        assert "e-t-b" in text() and "5.00" in text()
+        await correct_to_one_moved(pilot)
+        assert "e-t-b" in text() and "e-t-a" not in text() and "5.00" in text() and "moved 1" in text()
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "e-t-a" in text() and "4.00" in text() and "9.00" in text()
+
+    book = reviewing(play, Sorted())
+    assert [(name, [op["t_ns"] for op in ops]) for name, ops in book.saved] == [("t-b", [15 * SECOND])]
+
+
+def test_what_was_changed_of_an_episode_outlives_the_correction_of_its_outcome():
+    async def play(pilot, text):
+        await pilot.press("i", "7", "ctrl+s")
+        await pilot.pause()
+        await correct_to_one_moved(pilot)
+        assert "7.00" in text() and "5.00" in text()
+
+    assert reviewing(play, Sorted()).saved == []
+
+
+def test_a_key_works_on_the_row_that_the_key_before_it_worked_on():
+    async def play(pilot, text):
+        await pilot.press("n", "down", "x")
+        await pilot.pause()
+        assert "lost" in text()
+        await pilot.press("x")
+        await pilot.pause()
+        assert "all witnesses agree" in text()
+        await pilot.press("d")
+        await pilot.pause()
+        assert "4.00" in text() and "9.00" not in text()
+
+    assert reviewing(play).saved == []
