@@ -30,6 +30,7 @@ import cv2
 cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
 
 OPEN_S = 5.0
+BEHIND_S = 4.0  # of pictures that are passed over at most until one has to be waited for
 # Of V4L2, as OpenCV passes them through: EXPOSURE_AUTO is 1 for manual and 3 for automatic, EXPOSURE_ABSOLUTE counts
 # 100 us, WHITE_BALANCE_TEMPERATURE kelvin (kernel documentation, "Camera Control Reference", "User Controls").
 MANUAL_EXPOSURE = 1
@@ -72,11 +73,13 @@ class Capture:
         self._clock = MonotonicClock()
         self._video: Any = None
         self._number = -1
+        self._behind = False
         self._known: dict[str, Any] = {}
 
     def open(self) -> None:
         """Open and set up the source. Raises DeviceLost when it is not there, DeviceRefused when it will not."""
         cv2.setNumThreads(1)  # its helpers wait for the next picture by spinning: a tenth of what a camera takes
+        self._behind = self._source.sort == "url"
         try:
             self._video = video = open_video(self._source, silent_s(self.rate_hz))
             if not video.isOpened():
@@ -141,10 +144,8 @@ class Capture:
 
     def read(self) -> Frame | None:
         """The next picture of a live source. Raises DeviceLost."""
-        began_ns = self._clock.now_ns()
         try:
-            came = self._video.grab()
-            host_ns = self._clock.now_ns()
+            began_ns, came, host_ns = self._caught_up() if self._behind else self._grab()
             if not came:
                 waited_s = (host_ns - began_ns) / SECOND
                 silent = waited_s > silent_s(self.rate_hz) / 2
@@ -160,6 +161,22 @@ class Capture:
         if device_ms > 0:
             return Frame(image, host_ns, device_ms, self._number, domain="v4l2")
         return Frame(image, host_ns, math.nan, self._number, domain="none")
+
+    def _grab(self) -> tuple[int, bool, int]:
+        began_ns = self._clock.now_ns()
+        return began_ns, self._video.grab(), self._clock.now_ns()
+
+    def _caught_up(self) -> tuple[int, bool, int]:
+        """The first picture of a network camera that had to be waited for. What came while the stream was being opened
+        lies in a buffer: read at once, it would bear the time of reading and not that of its arrival.
+        """
+        self._behind = False
+        waited_ns = SECOND / self.rate_hz / 2
+        for _ in range(math.ceil(BEHIND_S * self.rate_hz)):
+            began_ns, came, host_ns = self._grab()
+            if not came or host_ns - began_ns >= waited_ns:
+                break
+        return began_ns, came, host_ns
 
     def _image(self) -> np.ndarray | None:
         good, picture = self._video.retrieve()

@@ -36,11 +36,12 @@ class MjpegServer:
     """`with MjpegServer() as server:` then open `server.url`. `fault` may be set at any time; "" ends it.
 
     `sent` counts pictures over all connections; `latest` is the number of the newest; `sent_ns` says when each was
-    handed to the network.
+    handed to the network. `backlog`: so many come at once with each connection, as to a client that was slow to open
+    it; no later one has one of their numbers.
     """
 
-    def __init__(self, width: int = 320, height: int = 240, rate_hz: float = 30.0) -> None:
-        self.width, self.height, self.rate_hz = width, height, rate_hz
+    def __init__(self, width: int = 320, height: int = 240, rate_hz: float = 30.0, *, backlog: int = 0) -> None:
+        self.width, self.height, self.rate_hz, self.backlog = width, height, rate_hz, backlog
         self.fault: Fault = ""
         self.sent = 0
         self.latest = -1
@@ -80,10 +81,11 @@ class MjpegServer:
             return  # the client has gone
 
     def _stream(self, handler: BaseHTTPRequestHandler) -> None:
-        number, picture = (CLOCK.now_ns() - self._start_ns) // self._period_ns, b""
+        first = (CLOCK.now_ns() - self._start_ns) // self._period_ns
+        number, picture = first, b""
         while not self._end.is_set():
             number += 1
-            due_ns = self._start_ns + number * self._period_ns
+            due_ns = self._start_ns + max(first + 1, number - self.backlog) * self._period_ns
             if self._end.wait(max(0.0, (due_ns - CLOCK.now_ns()) / SECOND)) or self.fault == "close":
                 return
             if self.fault == "stall" or (self.fault == "slow" and number % 5):
