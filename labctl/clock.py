@@ -13,6 +13,8 @@ from typing import Protocol
 
 SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
+SUSPENDED_NS = 50 * MILLISECOND  # longer than two readings of clocks are ever apart, shorter than any suspension
+_BOOTTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # goes on in suspend, the monotonic one does not
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Clock(Protocol):
     def now_ns(self) -> int: ...
     def anchor(self) -> Anchor: ...
     def sleep_until(self, due_ns: int) -> None: ...
+    def suspended_ns(self) -> int: ...
 
 
 def _boot_id() -> str:
@@ -60,6 +63,12 @@ class MonotonicClock:
         before, wall, after = min(readings, key=lambda reading: reading[2] - reading[0])
         return wall - (before + after) // 2
 
+    def suspended_ns(self) -> int:
+        """For how long this host has been suspended since it booted, to some microseconds: this clock stood still."""
+        readings = [(time.monotonic_ns(), time.clock_gettime_ns(_BOOTTIME), time.monotonic_ns()) for _ in range(3)]
+        before, since_boot, after = min(readings, key=lambda reading: reading[2] - reading[0])
+        return since_boot - (before + after) // 2
+
     def sleep_until(self, due_ns: int) -> None:
         left = due_ns - time.monotonic_ns()
         if left > 0:
@@ -71,6 +80,7 @@ class ManualClock:
 
     def __init__(self, start_ns: int = 0, boot: str = "simulated") -> None:
         self._now_ns = start_ns
+        self._suspended_ns = 0
         self.boot = boot
 
     def now_ns(self) -> int:
@@ -82,6 +92,30 @@ class ManualClock:
 
     def sleep_until(self, due_ns: int) -> None:
         self._now_ns = max(self._now_ns, due_ns)
+
+    def suspended_ns(self) -> int:
+        return self._suspended_ns
+
+    def suspend(self, ns: int) -> None:
+        """The host is suspended for so long: this clock stands still."""
+        self._suspended_ns += ns
+
+
+class Suspensions:
+    """Whether the host was suspended since it was last asked."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._known_ns = clock.suspended_ns()
+
+    def new_ns(self) -> int:
+        """For how long the host was suspended since the last call, 0 when it was not."""
+        now_ns = self._clock.suspended_ns()
+        since_ns = now_ns - self._known_ns
+        if since_ns < SUSPENDED_NS:
+            return 0
+        self._known_ns = now_ns
+        return since_ns
 
 
 def began(pid: int) -> str | None:

@@ -76,6 +76,7 @@ class EndReason(StrEnum):
     RECORDER_LOST = "recorder_lost"
     PROCESS_LOST = "process_lost"
     LEASE_LAPSED = "lease_lapsed"  # the robot stopped because the run process was not heard in time
+    SUSPENDED = "suspended"  # the computer was suspended: its monotonic clock, and so lease and budget, stood still
     ROBOT_FAULT = "robot_fault"  # the robot cannot go on without a person
     SHUTDOWN = "shutdown"
 

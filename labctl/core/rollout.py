@@ -27,11 +27,13 @@ SETTLE_NS = 150 * MILLISECOND  # device events of the last moment may arrive thi
 STOOD_STILL_NS = 200 * MILLISECOND  # between two turns of the run's loop: a lease may have lapsed
 RESUMED_NS = SECOND // 2  # after that its mail has been read
 LOST = {"arm": EndReason.ARM_LOST, "controller": EndReason.CONTROLLER_LOST, "recorder": EndReason.RECORDER_LOST}
-VOIDABLE = frozenset(
-    {*LOST.values(), EndReason.CAMERA_LOST, EndReason.PROCESS_LOST, EndReason.LEASE_LAPSED, EndReason.ROBOT_FAULT}
-)
 # Protocols list reasons for a void; these ends count as the loss of the process that was not heard, of the robot.
-_VOID_AS = {EndReason.LEASE_LAPSED: EndReason.PROCESS_LOST, EndReason.ROBOT_FAULT: EndReason.ARM_LOST}
+_VOID_AS = {
+    EndReason.LEASE_LAPSED: EndReason.PROCESS_LOST,
+    EndReason.SUSPENDED: EndReason.PROCESS_LOST,
+    EndReason.ROBOT_FAULT: EndReason.ARM_LOST,
+}
+VOIDABLE = frozenset({*LOST.values(), EndReason.CAMERA_LOST, EndReason.PROCESS_LOST, *_VOID_AS})
 
 
 def void_reason(ended: EndReason) -> EndReason:

@@ -86,8 +86,8 @@ class Stop(Typed):
 
 @dataclass(frozen=True, slots=True)
 class StopHeard(Typed):
-    """Run has journalled the stop of this number (`DeviceReport` "stopped"): from here on its holds bar motion. Until
-    then the robot's node takes no lease at all, so that nothing sent before moves it.
+    """Run has journalled the stop of this number (`DeviceReport` "stopped", "suspended"): from here on its holds bar
+    motion. Until then the robot's node takes no lease at all, so that nothing sent before moves it.
     """
 
     KIND: ClassVar = "stop_heard"
@@ -130,8 +130,9 @@ class Obs(Typed):
 class DeviceReport(Typed):
     """What a device reported (`devices.DeviceEvent`); body: its details, such as reason, cause or text.
 
-    The node itself reports "stopped" {number, by} for a stop that did not come from run, "lease_lapsed" {episode,
-    until_ns} for a lease that ran out under way, and "paused" {from_ns, to_ns} where its process stood still.
+    The node itself reports "stopped" {number, by} for a stop that did not come from run, "suspended" {number, for_ns}
+    for a suspension of this computer, "lease_lapsed" {episode, until_ns} for a lease that ran out under way, and
+    "paused" {from_ns, to_ns} where its process stood still.
     """
 
     KIND: ClassVar = "event"

@@ -85,6 +85,18 @@ class Shutdown(Typed):
 
 
 @dataclass(frozen=True, slots=True)
+class Suspended(Typed):
+    """This computer was suspended for so long, ns: a lid was closed. The monotonic clock stood still, the world did
+    not. Each process finds it for its own nodes, before any other mail.
+    """
+
+    KIND: ClassVar = "suspended"
+    FROM: ClassVar = "@host"
+    TO: ClassVar = "any"
+    for_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class EndRun(Typed):
     """A person ends the run: after a trial that runs and its score, or (now) at once. Answered by a `reply`."""
 

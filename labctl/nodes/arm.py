@@ -15,6 +15,7 @@ from labctl.core.rollout import ACTION, LEASES
 from labctl.devices import Actions, Batch, Robot, Setpoints, StreamSpec
 from labctl.errors import DeviceRefused
 from labctl.messages.motion import DeviceReport, Lease, Obs, Stage, Staged, Stop, StopHeard, Target, Unstaged
+from labctl.messages.processes import Suspended
 from labctl.messages.recording import Ack, Open
 from labctl.messages.typed import Misfit, read
 from labctl.nodes.targets import Targets, integrated_joints, integrated_poses
@@ -117,6 +118,8 @@ class ArmNode:
             self._take_target(message, now_ns)
         elif message.kind == "stop":
             self._take_stop(message, now_ns, step)
+        elif message.kind == "suspended":
+            self._take_suspension(read(Suspended, message), now_ns, step)
         elif message.kind == "stop_heard":
             self._stops_heard = max(self._stops_heard, read(StopHeard, message).number)
         elif message.kind == "stage":
@@ -151,10 +154,20 @@ class ArmNode:
             epoch = read(Stop, message).epoch
         finally:
             if epoch is None:
-                self._stops += 1
-                self._report("stopped", now_ns, step, number=self._stops, by=message.sender)
+                self._tell_run("stopped", now_ns, step, by=message.sender)
             else:
                 self._epoch = self._stopped_epoch = max(self._epoch, epoch)
+
+    def _take_suspension(self, sent: Suspended, now_ns: int, step: Step) -> None:
+        """To the clock of leases no time has passed: what was granted before is over all the same."""
+        self._stopped_epoch = self._epoch
+        self._halt()
+        self._tell_run("suspended", now_ns, step, for_ns=sent.for_ns)
+
+    def _tell_run(self, why: str, now_ns: int, step: Step, **body: str | int) -> None:
+        """A stop that run did not order: no lease counts until run has journalled it."""
+        self._stops += 1
+        self._report(why, now_ns, step, number=self._stops, **body)
 
     def _take_lease(self, lease: Lease | Stage, now_ns: int, step: Step) -> bool:
         """False for a lease that does not count: what was stopped stays stopped, a renewal may still come from a run

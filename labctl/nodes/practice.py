@@ -19,7 +19,7 @@ from labctl.clock import MILLISECOND, SECOND
 from labctl.core.liveness import Presence
 from labctl.messages.driving import Done, Failed, HandState, Prepare, Ready, Start
 from labctl.messages.motion import DeviceReport, Lease, Recover, Stage, Staged, Stop, Unstaged
-from labctl.messages.processes import Exited, Failing, Kill, Shutdown, Spawn
+from labctl.messages.processes import Exited, Failing, Kill, Shutdown, Spawn, Suspended
 from labctl.messages.recording import Close
 from labctl.nodes.phase_table import On, OnRaw, by_kind, heard
 
@@ -27,6 +27,7 @@ PRACTICE = "practice"  # in the place of an episode's name, which no recording h
 TASK = Prepare(driver="teleop", options={}, kind="human", seed=0, instruction="", episode=PRACTICE)
 STOPPED = {  # kinds of what the robot's node reports by itself
     "stopped": "the robot was stopped from elsewhere",
+    "suspended": "this computer was suspended",
     "lease_lapsed": "the robot stopped: it did not hear from here in time",
 }
 LEASE_RENEWALS = 3  # per duration, as in a trial
@@ -175,6 +176,9 @@ class PracticeNode:
     def _hand_done(self, sent: Done, now_ns: int, step: Step) -> None:
         self._end(now_ns, step, "the hand said that it is done")
 
+    def _suspended(self, sent: Suspended, now_ns: int, step: Step) -> None:
+        self._end(now_ns, step, STOPPED[sent.KIND], failed=True)
+
     def _asked_to_end(self, sent: Shutdown, now_ns: int, step: Step) -> None:
         self._end(now_ns, step)
 
@@ -321,6 +325,7 @@ MESSAGES = by_kind(
         On(Exited, _ALL, PracticeNode._exited),
         On(Failed, _ALL, PracticeNode._hand_failed),
         On(Done, _ALL, PracticeNode._hand_done),
+        On(Suspended, _ALL, PracticeNode._suspended),
         On(Shutdown, _ALL, PracticeNode._asked_to_end),
     )
 )

@@ -2,7 +2,7 @@
 stop a robot, and a run that hangs does.
 
 May not: grant a lease or outlive one: it repeats what the loop granted last, never beyond what was granted with it, nor
-when the loop has not turned for too long.
+when the loop has not turned for too long or this computer was suspended since.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from labctl.bus import Message
-from labctl.clock import SECOND, Clock
+from labctl.clock import SECOND, Clock, Suspensions
 from labctl.config.cell_schema import Lease as LeaseTable
 from labctl.messages.motion import Lease
 from labctl.messages.typed import read
@@ -47,6 +47,7 @@ class LeaseKeeper:
         self._over = threading.Event()
         self._lease: Lease | None = None
         self._granted_ns = 0
+        self._suspensions = Suspensions(clock)
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
 
     def start(self) -> None:
@@ -64,6 +65,7 @@ class LeaseKeeper:
         lease, now_ns = read(Lease, message), self._clock.now_ns()
         with self._lock:
             self._granted_ns = now_ns
+            self._suspensions.new_ns()
             self._keep(lease if lease.until_ns else None)
             self._publish(message)
 
@@ -71,6 +73,9 @@ class LeaseKeeper:
         """Repeat the lease for another duration, within its bounds."""
         with self._lock:
             if self._lease is None:
+                return
+            if self._suspensions.new_ns():
+                self._keep(None)
                 return
             latest_ns = self._granted_ns + self._terms.silence_ns
             if self._lease.latest_ns is not None:

@@ -41,6 +41,7 @@ ITSELF = Cause(STOPPED, EndReason.SAFETY_STOP)
 PERSON = Cause(STOP_BY_HAND, EndReason.SAFETY_STOP, STOPPED_BY_HAND)
 LAPSE = Cause("lease_lapsed", EndReason.LEASE_LAPSED)
 WAY_HOME = Cause("way_home", EndReason.LEASE_LAPSED)
+ASLEEP = Cause("suspended", EndReason.SUSPENDED)
 FAULT = Cause(None, EndReason.ROBOT_FAULT)
 
 
@@ -69,8 +70,10 @@ class ArmWatch:
             text = f"a stop reached the robot past the run process (from {body['by'] or 'nobody named'})"
             text = self._desk.state.holds.get(STOP_BY_HAND) or f"{text}; look at the cell, then acknowledge"
             self._stopped(PERSON, text, t_ns, now_ns, step)
-            step.out.append(Stop(self._conductor.epoch).to("arm"))
-            step.out.append(StopHeard(body["number"]).to("arm"))
+            self._heard(body["number"], step)
+        elif sent.kind == "suspended":
+            self.suspended(body["for_ns"], t_ns, now_ns, step)
+            self._heard(body["number"], step)
         elif sent.kind == "lease_lapsed":
             self._lapsed(body["episode"], body["until_ns"], t_ns, now_ns, step)
         elif sent.kind in ("safety_stop", "fault"):
@@ -81,6 +84,19 @@ class ArmWatch:
                 self._conductor.mark({"stream": ACTION, **body, "lost": None, "why": PAUSED})
         else:
             self._conductor.report(sent, now_ns, step)
+
+    def _heard(self, number: int, step: Step) -> None:
+        """A stop that did not come from here is journalled: whatever was granted before is over."""
+        step.out.append(Stop(self._conductor.epoch).to("arm"))
+        step.out.append(StopHeard(number).to("arm"))
+
+    def suspended(self, for_ns: int, t_ns: int, now_ns: int, step: Step) -> None:
+        """This computer was suspended, as this process or the robot's found: to leases and budgets no time had passed,
+        and anything may have happened to the cell. Both find it; the first word of it stands.
+        """
+        text = f"this computer was suspended for {for_ns / SECOND:.0f} s; look at the cell, then acknowledge"
+        text = self._desk.state.holds.get("suspended") or text
+        self._stopped(ASLEEP, text, t_ns, now_ns, step)
 
     def by_hand(self, given: Given) -> None:
         """A person at a console stopped the robot. The console has sent a stop to the robot's process already."""

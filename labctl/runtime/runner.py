@@ -22,7 +22,7 @@ from labctl.core.session import Role
 from labctl.core.trial import RUN_LEFT, State, Trial, Verb, allowed, standing, tally
 from labctl.errors import LabctlError, StateError
 from labctl.messages.motion import DeviceReport, Staged, Unstaged
-from labctl.messages.processes import EndRun, Exited, Failing, Kill, Spawn
+from labctl.messages.processes import EndRun, Exited, Failing, Kill, Spawn, Suspended
 from labctl.messages.recording import Late
 from labctl.messages.typed import Misfit, read
 from labctl.runtime.blind_view import blind_view
@@ -157,6 +157,8 @@ class RunNode:
             self._failing[failing.name] = failing.reason
         elif kind == "event":
             self._watch.hear(read(DeviceReport, message), now_ns, step)
+        elif kind == "suspended":
+            self._watch.suspended(read(Suspended, message).for_ns, now_ns, now_ns, step)
         elif kind == "exited":
             self._exited(read(Exited, message), now_ns, step)
         elif kind == "late":

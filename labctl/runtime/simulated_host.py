@@ -15,8 +15,9 @@ import itertools
 from collections.abc import Callable
 
 from labctl.bus import Message, Node, Step, Work
-from labctl.clock import MILLISECOND, ManualClock
+from labctl.clock import MILLISECOND, ManualClock, Suspensions
 from labctl.errors import DeviceError, LabctlError
+from labctl.messages.processes import Suspended
 
 BEAT_NS = 500 * MILLISECOND
 END_NS = 3_000 * MILLISECOND
@@ -35,6 +36,7 @@ class LoopHost:
 
     def __init__(self, clock: ManualClock, factory: Factory) -> None:
         self.clock = clock
+        self._suspensions = Suspensions(clock)
         self._factory = factory
         self._nodes: dict[str, Node] = {}
         self._due: dict[str, int] = {}
@@ -86,6 +88,7 @@ class LoopHost:
                 if name in self._nodes:
                     self._mail[name].append(message)
                     self._due[name] = now
+            self._tell_of_suspension(now)
             name = min((due, name) for name, due in self._due.items())[1]
             if self._due[name] <= now:
                 self._step(name, now)
@@ -106,6 +109,13 @@ class LoopHost:
         if self._later:
             soonest = min(soonest, self._later[0][0])
         return max(soonest, self.clock.now_ns()) if soonest < _NEVER else _NEVER
+
+    def _tell_of_suspension(self, now: int) -> None:
+        suspended_ns = self._suspensions.new_ns()
+        if suspended_ns:
+            for name, mail in self._mail.items():
+                mail.insert(0, Suspended(suspended_ns).to(name, sender="@host"))
+                self._due[name] = now
 
     def _beat(self, now: int) -> None:
         if now < self._next_beat or "run" not in self._nodes:

@@ -28,9 +28,9 @@ from pathlib import Path
 import zmq
 
 from labctl.bus import Message, Node, Step, Work, decode, encode, joined, parted
-from labctl.clock import MILLISECOND, SECOND, Clock
+from labctl.clock import MILLISECOND, SECOND, Clock, Suspensions
 from labctl.errors import LabctlError
-from labctl.messages.processes import Shutdown
+from labctl.messages.processes import Shutdown, Suspended
 from labctl.runtime.ending import on_signals
 from labctl.runtime.lease_keeper import LeaseKeeper, LeaseTerms
 
@@ -236,6 +236,7 @@ class ProcessHost:
         lease: LeaseTerms | None = None,
     ) -> None:
         self.clock = clock
+        self._suspensions = Suspensions(clock)
         self._nodes = {node.name: node for node in nodes}
         self._main = nodes[0].name
         topics = tuple(sorted({topic for node in nodes for topic in node.topics}))
@@ -301,6 +302,10 @@ class ProcessHost:
         if wait_ns > 0 and not any(self._mail.values()):
             self._mailroom.poller.poll(-(-wait_ns // MILLISECOND))  # not sooner: it would only wait again
         self._collect()
+        suspended_ns = self._suspensions.new_ns()
+        if suspended_ns:
+            for name, mail in self._mail.items():
+                mail.insert(0, Suspended(suspended_ns).to(name, sender="@host"))
         now = self.clock.now_ns()
         self._beat(now)
         for name, node in sorted(self._nodes.items()):

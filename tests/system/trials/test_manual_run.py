@@ -7,6 +7,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from itertools import pairwise
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from support.runs.campaigns import HUMAN, ROOT, events_of, make_campaign, policy
@@ -16,6 +17,7 @@ from labctl.bus import Message, Node, Step
 from labctl.clock import SECOND, ManualClock
 from labctl.config.protocol_schema import parse_protocol
 from labctl.core.events import EndReason, Kind
+from labctl.core.published_state import PublishedState
 from labctl.core.record_fold import record_of
 from labctl.core.trial import State, fold
 from labctl.errors import DeviceLost
@@ -186,6 +188,44 @@ def test_an_interrupted_simulated_run_is_concluded_by_the_next(tmp_path: Path) -
     done = fold(after).trials
     assert {trial.state for trial in done.values()} == {State.SCORED}
     assert done[open_trial.id].voids == 1 and len(done[open_trial.id].episodes) == 2
+    assert verify_campaign(folder).problems == []
+
+
+class Lid(ManualClock):
+    """Of a host whose lid is closed once, when it is told to."""
+
+    made: ClassVar[list[Lid]] = []
+
+    def __init__(self, start_ns: int) -> None:
+        super().__init__(start_ns)
+        self.made.append(self)
+
+
+def test_a_suspension_costs_one_episode_and_a_persons_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 17.19: the episode would have gone on with its budget and its lease as if no time had passed."""
+    folder = make_campaign(tmp_path, ARMS, budget=10.0).folder
+    monkeypatch.setattr(labctl.runtime.campaign_run, "ManualClock", Lid)
+    Lid.made.clear()
+    closed: list[str] = []
+
+    def watch(state: PublishedState, live: bool) -> None:
+        trial = state["trial"]
+        if not closed and trial is not None and state["trial_state"] == "running":
+            closed.append(trial)
+            Lid.made[0].suspend(600 * SECOND)
+
+    run_campaign(folder, lambda line: None, manual=True, watch=watch)
+    events = events_of(folder)
+    (ended,) = [event for event in events if event.body.get("reason") == "suspended"]
+    (void,) = [event for event in events if event.kind == Kind.EPISODE_VOIDED]
+    raised, cleared = (
+        [event.body["code"] for event in events if event.kind == kind] for kind in (Kind.HOLD_RAISED, Kind.HOLD_CLEARED)
+    )
+    assert (ended.kind, ended.trial, void.body["reason"]) == (Kind.EPISODE_ENDED, closed[0], "process_lost")
+    assert raised == cleared == ["suspended"]
+    stamps = [event.at_ns for event in events]
+    assert stamps == sorted(stamps)
+    assert {trial.state for trial in fold(events).trials.values()} == {State.SCORED}
     assert verify_campaign(folder).problems == []
 
 

@@ -158,7 +158,7 @@ def test_delivery_is_waited_for_with_patience_and_no_longer():
 
 def test_every_loss_of_a_process_or_of_the_robot_may_void_and_no_other_end_does():
     names = ("arm", "controller", "recorder", "camera:wrist")
-    stops = {EndReason.PROCESS_LOST, EndReason.LEASE_LAPSED, EndReason.ROBOT_FAULT}
+    stops = {EndReason.PROCESS_LOST, EndReason.LEASE_LAPSED, EndReason.SUSPENDED, EndReason.ROBOT_FAULT}
     assert {lost_reason(name) for name in names} | stops == VOIDABLE
     assert {void_reason(ended) for ended in VOIDABLE} == set(MACHINE_VOID_REASONS), "every protocol lists them"
     assert not VOIDABLE & {EndReason.BUDGET, EndReason.ALL_DONE, EndReason.SAFETY_STOP, EndReason.SHUTDOWN}

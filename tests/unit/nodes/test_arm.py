@@ -7,7 +7,8 @@ from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Actions, Batch, DeviceEvent, RobotStatus, Setpoints, StreamSpec
 from labctl.errors import DeviceRefused
-from labctl.messages.motion import Lease, Target
+from labctl.messages.motion import Lease, StopHeard, Target
+from labctl.messages.processes import Suspended
 from labctl.nodes.arm import ArmNode, tick_ns
 
 TICK = 10 * MILLISECOND
@@ -224,6 +225,19 @@ def test_a_lease_that_lapses_in_an_episode_is_reported_and_no_renewal_of_it_move
     assert _events(bench, "lease_lapsed") == [{"episode": "e", "until_ns": until_ns}]
     bench.send(bench.lease(), bench.target())
     assert not bench.moved_within(LEASE)
+
+
+def test_no_lease_of_before_a_suspension_moves_the_robot_nor_one_that_was_under_way(bench):
+    """Issue 17.19: to the clock of leases no time had passed; people come near a robot that stands in a dark room."""
+    bench.send(bench.lease(), bench.target(ns=SECOND))
+    bench.run(50 * MILLISECOND)
+    bench.send(Suspended(600 * SECOND).to("arm", sender="@host"), bench.lease(), bench.target(), bench.lease(epoch=9))
+    assert bench.robot.stops == 1 and not bench.moved_within(LEASE)
+    assert _events(bench, "suspended") == [{"number": 1, "for_ns": 600 * SECOND}]
+    bench.send(StopHeard(1).to("arm"), bench.lease(), bench.target())
+    assert not bench.moved_within(LEASE), "its epoch is over"
+    bench.send(bench.lease(epoch=10), bench.target(epoch=10))
+    assert bench.moved_within(LEASE), "run has journalled it, and grants anew"
 
 
 def test_a_lease_that_lapses_while_the_robot_waits_for_a_target_is_reported_too(bench):

@@ -9,7 +9,7 @@ import pytest
 
 from labctl.bus import Message
 from labctl.cli.teleop import text_of
-from labctl.clock import MILLISECOND
+from labctl.clock import MILLISECOND, SECOND
 from labctl.nodes.practice import MESSAGES, PRACTICE, Phase, PracticeNode, View
 
 LEASE_NS = 300 * MILLISECOND
@@ -208,13 +208,14 @@ def test_the_line_says_device_clutch_arm_gripper_limit_and_news():
     assert "held back" not in text_of(desk.views[-1]), "a limit is shown for a second"
 
 
+ENDS = ("exited", "failed", "done", "shutdown", "suspended", "event")
 # What leads on, by hand; everything else leaves the phase as it is.
 LEADS = {
     (Phase.STARTING, "obs"): Phase.WAITING,
     (Phase.HOMING, "staged"): Phase.WAITING,
     (Phase.HOMING, "unstaged"): Phase.ENDING,
     (Phase.WAITING, "ready"): Phase.DRIVING,
-} | {(phase, kind): Phase.ENDING for phase in Phase for kind in ("exited", "failed", "done", "shutdown", "event")}
+} | {(phase, kind): Phase.ENDING for phase in Phase for kind in ENDS}
 LEADS[Phase.STARTING, "event"] = Phase.STARTING  # of the time before: the mode says whether it still stands
 
 
@@ -238,6 +239,7 @@ def test_a_message_leads_where_the_table_says_and_else_nowhere(phase, kind):
         "event": {"kind": "safety_stop", "t_ns": 0, "body": {"reason": "collision"}},
         "failing": {"name": "arm", "reason": "no state for 0.3 s"},
         "exited": {"name": "arm", "reason": "ended with exit code 1", "asked": False},
+        "suspended": {"for_ns": 600 * SECOND},
         "failed": {"name": "controller", "private": "it was unplugged"},
     }
     desk = desk_in(phase)

@@ -73,6 +73,16 @@ def test_a_lease_that_was_taken_back_is_not_renewed(bench):
     assert [m.body["until_ns"] for m in bench.sent][1:] == [0]
 
 
+def test_a_lease_of_before_a_suspension_is_renewed_no_more(bench):
+    """Issue 17.19: the clock of leases stands still in suspend; the thread turns before the loop may have seen it."""
+    bench.grant()
+    bench.clock.suspend(SECOND)
+    bench.pass_without_a_turn(SECOND)
+    assert len(bench.sent) == 1 and gc.isenabled()
+    bench.grant()
+    assert bench.pass_without_a_turn(SECOND) == TERMS.duration_ns, "what is granted afterwards is"
+
+
 def test_nothing_is_renewed_that_was_not_granted(bench):
     bench.keeper.renew(bench.clock.now_ns() + SECOND)
     assert bench.sent == []

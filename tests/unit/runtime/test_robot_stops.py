@@ -15,6 +15,7 @@ from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import Kind
 from labctl.core.trial import fold
+from labctl.messages.processes import Suspended
 from labctl.store.campaign import Campaign
 from labctl.store.sealing import Findings
 
@@ -123,6 +124,16 @@ def process_killed(bench: Bench) -> None:
     bench.hear(Message("run", "hello", sender="arm"))
 
 
+def suspended(bench: Bench) -> None:
+    """The lid was closed: the clock of leases and budgets stood still meanwhile."""
+    bench.hear(Suspended(600 * SECOND).to("run", sender="@host"))
+
+
+def suspended_at_the_robots_process(bench: Bench) -> None:
+    """The robot's process found it first."""
+    report(bench, "suspended", number=1, for_ns=600 * SECOND)
+
+
 def report(bench: Bench, kind: str, **body: object) -> None:
     sent = {"kind": kind, "t_ns": bench.now_ns - 5 * MILLISECOND, "body": body}
     bench.hear(Message("run", "event", sent, sender="arm"))
@@ -137,7 +148,10 @@ STOPS: dict[Callable[[Bench], None], tuple[str, str]] = {  # the hold's code, an
     fault_unreported: ("cell_faulted", "robot_fault"),
     lost_unreported: ("cell_faulted", "robot_fault"),
     process_killed: ("arm_lost", "arm_lost"),
+    suspended: ("suspended", "suspended"),
+    suspended_at_the_robots_process: ("suspended", "suspended"),
 }
+VOIDED_AS = {"suspended": "process_lost"}  # of the reasons that every protocol lists; the others: arm_lost
 
 
 def motion(bench: Bench) -> list[Message]:
@@ -190,7 +204,8 @@ def test_an_episode_that_the_robot_ended_is_voided_by_the_protocols_rule_and_a_s
         assert bench.events(Kind.OPERATION_RECORDED)[-1].body["result"] == "safety_stop"
     else:
         (void,) = bench.events(Kind.EPISODE_VOIDED)
-        assert (void.body["reason"], void.body["after_go"], bench.state()) == ("arm_lost", True, "planned")
+        reason = VOIDED_AS.get(STOPS[stop][1], "arm_lost")
+        assert (void.body["reason"], void.body["after_go"], bench.state()) == (reason, True, "planned")
 
 
 @pytest.mark.parametrize("state", MOVING)
@@ -215,6 +230,29 @@ def test_a_lease_that_ends_with_the_budget_says_nothing(bench):
     report(bench, "lease_lapsed", episode=episode, until_ns=deadline_ns)
     report(bench, "lease_lapsed", episode="e-another", until_ns=bench.now_ns)
     assert not bench.events(Kind.EPISODE_ENDED) and not fold(bench.events()).holds
+
+
+def test_a_suspension_that_both_processes_find_is_journalled_once_with_its_length(bench):
+    """Issue 17.19: CLOCK_MONOTONIC stands still in suspend, so lease and budget outlived a closed lid."""
+    running(bench)
+    suspended(bench)
+    bench.sent.clear()
+    suspended_at_the_robots_process(bench)
+    (hold,) = bench.events(Kind.HOLD_RAISED)
+    assert "600 s" in hold.body["text"] and "suspended" in hold.body["text"]
+    (ended,) = bench.events(Kind.EPISODE_ENDED)
+    assert ended.body["reason"] == "suspended" and ended.who == "run", "no person's word, but a machine's"
+    sent = [(m.kind, m.body) for m in bench.sent if m.to == "arm"]
+    assert sent[-1] == ("stop_heard", {"number": 1}), "from here on the robot's process takes a lease again"
+
+
+def test_stamps_go_on_as_they_were_through_a_suspension(bench):
+    running(bench)
+    before = [event.at_ns for event in bench.events()]
+    bench.clock.suspend(600 * SECOND)
+    suspended(bench)
+    after = [event.at_ns for event in bench.events()]
+    assert after == sorted(after) and after[-1] - before[-1] < SECOND
 
 
 def test_a_stop_past_the_run_process_is_confirmed_only_once_it_is_journalled(bench):

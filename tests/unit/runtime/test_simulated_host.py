@@ -45,6 +45,16 @@ def host_of(*nodes: Scripted) -> LoopHost:
     return host
 
 
+def test_nodes_hear_of_a_suspension_once_and_time_goes_on_where_it_stood():
+    node = Scripted("a", every(SECOND))
+    host = host_of(node)
+    host.run(lambda: False, limit_ns=SECOND)
+    host.clock.suspend(600 * SECOND)
+    host.run(lambda: False, limit_ns=3 * SECOND)
+    assert [kinds for _, kinds in node.visits if kinds] == [["suspended"]]
+    assert node.visits[-1][0] <= 3 * SECOND
+
+
 def test_nodes_are_stepped_by_due_time_and_then_by_name():
     order: list[tuple[int, str]] = []
 

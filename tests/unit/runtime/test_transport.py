@@ -14,7 +14,7 @@ import pytest
 import zmq
 
 from labctl.bus import Message, Step, Work, decode, encode
-from labctl.clock import MonotonicClock
+from labctl.clock import SECOND, MonotonicClock
 from labctl.runtime import transport
 from labctl.runtime.transport import PREVIEWS, Mailroom, ProcessHost, endpoint
 
@@ -113,6 +113,41 @@ def test_calls_that_never_return_take_nobodys_place(tmp_path: Path) -> None:
     ProcessHost([node], tmp_path, MonotonicClock()).run()
     never.set()
     assert node.answers == ["done"]
+
+
+class Lid(MonotonicClock):
+    """A host whose lid is closed for ten minutes at its `closed`th look at the clocks."""
+
+    def __init__(self, closed: int) -> None:
+        super().__init__()
+        self.looks, self.closed = 0, closed
+
+    def suspended_ns(self) -> int:
+        self.looks += 1
+        return 600 * SECOND * (self.looks >= self.closed)
+
+
+class Sleeper:
+    """A node with mail waiting in each turn, finished when it has heard of a suspension."""
+
+    name, topics = "arm", ()
+
+    def __init__(self) -> None:
+        self.heard: list[list[tuple[str, dict]]] = []
+        self.finished = False
+
+    def step(self, now_ns: int, inbox: list[Message]) -> Step:
+        self.heard.append([(message.kind, dict(message.body)) for message in inbox])
+        self.finished = any(message.kind == "suspended" for message in inbox)
+        return Step(out=[Message("arm", "note", sender="arm")], due_ns=now_ns)
+
+
+def test_each_process_tells_its_nodes_of_a_suspension_before_any_other_mail(tmp_path: Path) -> None:
+    """Issue 17.19: the monotonic clock stands still meanwhile, so that only a second clock shows it."""
+    node = Sleeper()
+    ProcessHost([node], tmp_path, Lid(closed=5)).run()
+    assert node.heard[-1] == [("suspended", {"for_ns": 600 * SECOND}), ("note", {})]
+    assert not any(kind == "suspended" for inbox in node.heard[:-1] for kind, _ in inbox), "once"
 
 
 def drained(run: Mailroom, arm: Mailroom, count: int) -> list[Message]:
