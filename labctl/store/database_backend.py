@@ -76,17 +76,43 @@ def connect(url: str, *, mode: Mode, synchronous: Synchronous) -> Engine:
 
 
 def _open_sqlite(path: Path, mode: Mode, synchronous: Synchronous) -> sqlite3.Connection:
-    flags = {"create": "mode=rwc", "write": "mode=rw", "read": "mode=ro"}[mode]
-    if mode == "read" and not path.with_name(path.name + "-wal").exists():
-        # Without a write-ahead log nobody has written since the last clean close, and a plain read-only connection
-        # would leave an empty one behind.
-        flags = "immutable=1"
+    if mode == "read":
+        return _open_reader(path)
+    first = (f"PRAGMA synchronous={synchronous}", "PRAGMA journal_mode=WAL")
+    return _opened(path, {"create": "mode=rwc", "write": "mode=rw"}[mode], *first)
+
+
+def _open_reader(path: Path) -> sqlite3.Connection:
+    """Who reads holds SQLite's locks, so that a writer who begins meanwhile leaves to him the state that he reads.
+
+    Without a log the connection may write (nothing but locks and a log that it takes away again, where a read-only
+    one would leave an empty log behind), and no statement of it may. A log with something in it, of a writer that is
+    there or was killed, stays as it is.
+    """
+    log = path.with_name(path.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        return _opened(path, "mode=ro")
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        try:
+            return _opened(path, "mode=rw", "PRAGMA query_only=1", "SELECT 1 FROM sqlite_master LIMIT 1")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _NO_ROOM:
+                raise
+    elif log.exists():
+        return _opened(path, "mode=ro")
+    return _opened(path, "immutable=1")  # here nobody can begin to write either
+
+
+_NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+
+
+def _opened(path: Path, flags: str, *first: str) -> sqlite3.Connection:
+    """A connection on which the first statements were carried out."""
     uri = f"{path.absolute().as_uri()}?{flags}"
     raw = sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
     try:
-        if mode != "read":
-            raw.execute("PRAGMA journal_mode=WAL")
-            raw.execute(f"PRAGMA synchronous={synchronous}")
+        for statement in first:
+            raw.execute(statement).close()
     except sqlite3.Error:
         raw.close()
         raise
