@@ -39,7 +39,7 @@ def verify(campaign: str | None, head: str | None, commitment: str | None, lab: 
 
     Without CAMPAIGN every campaign of the lab is checked. Whoever can write a campaign's folder can make all of it anew
     so that it holds again: only a head that was noted elsewhere, given with --head, shows that. It binds the entries up
-    to its own; --commitment binds the schedule.
+    to its own; --commitment binds the schedule. The lab's list of what it opened (opened.log) is looked at too.
     """
     from labctl.errors import InputError
     from labctl.store.chain_heads import NOT_CHECKED, noted
@@ -53,7 +53,7 @@ def verify(campaign: str | None, head: str | None, commitment: str | None, lab: 
     for option, value in (("--head", head), ("--commitment", commitment)):
         if value is not None and len(folders) > 1:
             raise InputError(f"{option} belongs to one campaign; name it: labctl verify CAMPAIGN {option} {value}")
-    found = [(folder.name, verify_campaign(folder, known)) for folder in folders]
+    found = [(folder.name, verify_campaign(folder, known, lab=True)) for folder in folders]
     if as_json:
         print_json(
             [

@@ -17,7 +17,9 @@ from labctl.clock import SECOND, Clock
 from labctl.core.events import GENESIS, canonical
 from labctl.errors import BrokenRecord
 from labctl.store.atomic_files import append_line, whole_lines
+from labctl.store.lab_folder import MARK
 from labctl.store.locks import LOCKS, Lock
+from labctl.store.problem import Problem
 
 OPENED = "opened.log"
 PATIENCE_NS = 10 * SECOND
@@ -70,6 +72,22 @@ def add_opened(
         prev = before[-1].hash if before else GENESIS
         entry = OpenedOnce(prev, campaign, protocol, protocol_sha256, commitment, wall)
         append_line(lab / OPENED, f"{entry.hash} {canonical(asdict(entry)).decode()}")
+
+
+def said_of(lab: Path, commitment: str) -> tuple[list[Problem], list[str]]:
+    """Whether the list of the lab that holds the campaign of this commitment holds, and facts about it that break
+    nothing. Nothing where there is no lab: a copy elsewhere.
+    """
+    if not (lab / OPENED).is_file():
+        none = "this lab has no list of what it opened (opened.log): what else was tried is not known"
+        return [], [none] if (lab / MARK).is_file() else []
+    try:
+        entries = opened_in(lab)
+    except BrokenRecord as error:
+        return [Problem("broken list of opened campaigns", OPENED, str(error))], []
+    if any(entry.commitment == commitment for entry in entries):
+        return [], []
+    return [], [f"{OPENED} of this lab does not have it: opened elsewhere, before there was a list, or taken out of it"]
 
 
 def _broken(lab: Path, number: int, why: str) -> BrokenRecord:

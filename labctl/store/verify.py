@@ -40,6 +40,7 @@ from labctl.store.ledger import (
     sealed_values,
 )
 from labctl.store.opened_body import check_format, format_of, not_bound
+from labctl.store.opened_list import OPENED, said_of
 from labctl.store.problem import Problem
 from labctl.store.scene_references import journalled_photos
 from labctl.store.timestamps import dated
@@ -109,12 +110,16 @@ class _Found:
         self.problems += [replace(problem, episode=episode) for problem in problems]
 
 
-def verify_campaign(folder: Path, noted: Noted = NOTHING, *, recordings: Collection[str] | None = None) -> Verification:
+def verify_campaign(
+    folder: Path, noted: Noted = NOTHING, *, recordings: Collection[str] | None = None, lab: bool = False
+) -> Verification:
     """Check chain, heads, frozen files, commitment and openings, traces, videos, photos and read models of a campaign.
 
     noted: what somebody noted outside the folder; the chain must agree with it. Without, nothing binds whoever can
-    write the folder. recordings: of these episodes alone; None: of all. While somebody runs
-    the campaign, what it says is of the moment. Raises InputError when the folder is no campaign.
+    write the folder. recordings: of these episodes alone; None: of all. lab: also the list of what its lab opened,
+    which binds nothing of this record. While somebody runs the campaign, what it says is of the moment.
+
+    Raises InputError when the folder is no campaign.
     """
     if not (folder / "journal.db").is_file():
         raise InputError(f"{folder} is no campaign")
@@ -139,6 +144,8 @@ def verify_campaign(folder: Path, noted: Noted = NOTHING, *, recordings: Collect
             found.guard("unreadable entry", "journal.db", lambda: _check_photos(folder, events, found))
         if recordings is None:
             found.guard("unchecked timestamps", "timestamps", lambda: _check_timestamps(folder, events, found))
+        if lab:
+            found.guard("unreadable list", OPENED, lambda: _check_list(folder, opened, found))
     found.problems += noted_problems(noted, events)
     sealed = sum(event.kind == Kind.RECORDING_SEALED for event in events)
     last = f"{events[-1].seq} {events[-1].hash}" if events else "0"
@@ -298,6 +305,12 @@ def _check_timestamps(folder: Path, events: Sequence[Event], found: _Found) -> N
     said = dated(folder, events)
     found.problems += said.problems
     found.notes += said.facts
+
+
+def _check_list(folder: Path, opened: Body, found: _Found) -> None:
+    problems, notes = said_of(folder.resolve().parent.parent, opened["commitment"])
+    found.problems += problems
+    found.notes += notes
 
 
 def _hidden_streams(folder: Path, events: Sequence[Event]) -> Body:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
 from support.runs.campaigns import HUMAN, make_campaign, policy
 
+from labctl.cli import call
 from labctl.reporting.file_drawer import drawer
 from labctl.store.campaign import Campaign, close_campaign, freeze_campaign, unblind_campaign
 from labctl.store.opened_list import OPENED
@@ -65,3 +67,25 @@ def test_a_list_that_was_cut_is_said_in_the_report(tmp_path: Path) -> None:
     (tmp_path / OPENED).write_text("cut\n")
     (said,) = listed(tmp_path, folder).values()
     assert "list of opened campaigns is broken" in said
+
+
+def test_a_line_that_was_changed_is_named_by_verify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The report reads it, so `verify` looks at it; the campaign's own record holds all the same."""
+    kept, gone = (make_campaign(tmp_path, ARMS, entropy=bytes([n]) * 32).folder for n in range(2))
+    assert call(["verify", str(kept)]) == 0
+    text = (tmp_path / OPENED).read_text()
+    (tmp_path / OPENED).write_text(text.replace(f'"{gone.name}"', '"other"'))
+    assert call(["verify", str(kept)]) == 1
+    assert "broken list of opened campaigns" in capsys.readouterr().out
+    assert call(["status", str(kept)]) == 0
+
+
+def test_what_a_list_cannot_tell_is_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A campaign of before there was a list, and one whose line was taken out with the chain made to fit."""
+    folder = make_campaign(tmp_path, ARMS).folder
+    (tmp_path / OPENED).unlink()
+    assert call(["verify", str(folder)]) == 0 and "has no list of what it opened" in capsys.readouterr().out
+    make_campaign(tmp_path, ARMS, name="another")
+    assert call(["verify", str(folder)]) == 0 and "of this lab does not have it" in capsys.readouterr().out
+    shutil.move(folder, tmp_path / "copy")
+    assert call(["verify", str(tmp_path / "copy")]) == 0 and "opened" not in capsys.readouterr().out
