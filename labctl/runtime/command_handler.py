@@ -231,7 +231,7 @@ class Orders(RecordedOrders):
     def _end(self, trial: Trial, args: commands.End, given: Given) -> None:
         rollout, reason = self._conductor.rollout, args.reason
         if reason not in (EndReason.OPERATOR, EndReason.FUTILITY):
-            raise InputError(f"an operator ends an episode as 'operator' or 'futility', not {reason!r}")
+            raise InputError(f"an operator ends an episode as 'operator' or 'futility', not '{reason}'")
         if self._desk.opened.get("early_end") == "forbidden":
             raise StateError(
                 "the protocol forbids ending an episode early: it goes on to its budget; stop the robot (SPACE) where "

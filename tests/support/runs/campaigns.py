@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from labctl.clock import ManualClock, MonotonicClock
+from labctl.runtime.campaign_run import run_campaign
 from labctl.store.campaign import Campaign, Opened, close_campaign, freeze_campaign, open_campaign, unblind_campaign
 from support.machine.processes import end_with_parent
 
@@ -125,6 +126,13 @@ def make_campaign(
     protocol_path, cell_path = lab / "protocols/p.toml", lab / "cells/c.toml"
     linked = {"extends": extends, "anchors": anchors}
     return open_campaign(protocol_path, cell_path, lab, entropy=entropy, anchor=anchor, who="tester", **linked)
+
+
+def recorded_with_cameras(lab: Path) -> Path:
+    """A small campaign of a person and a policy that was run to its end, with videos and photos; nobody closed it."""
+    folder = make_campaign(lab, [HUMAN, policy("zebra", skill="swift")], items=1, budget=6.0, cameras=True).folder
+    run_campaign(folder, lambda line: None, manual=True)
+    return folder
 
 
 def unblind(folder: Path) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.runs.campaigns import HUMAN, make_campaign, policy
+from support.runs.campaigns import recorded_with_cameras
+from support.runs.recordings import Recordings
 
-from labctl.runtime.campaign_run import run_campaign
 from labctl.store.campaign import close_campaign, freeze_campaign, unblind_campaign
 from labctl.store.chain_heads import read_heads
 from labctl.store.verify import verify_campaign
@@ -32,13 +32,11 @@ ROWS = 3  # of a table of chunks, spread evenly: a row is bound as every other o
 
 
 @pytest.fixture(scope="module")
-def blind(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A campaign that was run with cameras, before anybody closed it."""
-    lab = tmp_path_factory.mktemp("lab")
-    arms = [HUMAN, policy("zebra", skill="swift")]
-    folder = make_campaign(lab, arms, items=1, budget=6.0, cameras=True).folder
-    run_campaign(folder, lambda line: None, manual=True)
-    return folder
+def blind(recordings: Recordings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of a campaign that was run with cameras, before anybody closed it."""
+    original = recordings.of(recorded_with_cameras)
+    lab = Path(shutil.copytree(original.parents[1], tmp_path_factory.mktemp("blind") / "lab"))
+    return lab / "campaigns" / original.name
 
 
 @pytest.fixture(scope="module")
