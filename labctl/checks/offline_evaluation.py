@@ -15,7 +15,7 @@ from labctl.analysis.episodes import offline
 from labctl.checks.offline_frames import Path as Way
 from labctl.checks.offline_frames import compared, keyframe_times, observations, path_of
 from labctl.config.cell_schema import Cell
-from labctl.config.protocol_schema import Arm, parse_protocol
+from labctl.config.protocol_schema import Arm
 from labctl.core.trial import Phase
 from labctl.devices import Controller, load
 from labctl.errors import DeviceError, InputError, StateError
@@ -25,8 +25,7 @@ from labctl.nodes.playing import chunk_problem
 from labctl.store.campaign import Campaign
 from labctl.store.frozen_cards import with_cards
 from labctl.store.lab_folder import read_plan
-from labctl.store.ledger import Ledger
-from labctl.store.verified import refuse_unless_it_holds
+from labctl.store.verified import arms_of, protocol_of, verified
 
 SCHEMA = "labctl.static/1"
 KEYFRAMES = 50
@@ -53,14 +52,14 @@ def screen(
     InputError for an arm without a policy card or one that does not fit the cell, DeviceError when a policy cannot be
     asked.
     """
-    refuse_unless_it_holds(folder)
-    with Campaign.open(folder) as campaign:
+    with verified(folder) as shown:
+        campaign = shown.campaign
         if campaign.state.phase != Phase.UNBLINDED:
             raise StateError(
                 f"campaign {folder.name} is {campaign.state.phase}; which episodes are the human's is sealed until it "
                 "is unblinded: take an earlier campaign"
             )
-        own = parse_protocol(Ledger.open(folder).protocol_text(), "protocol.toml")
+        own = protocol_of(campaign)
         arms = _arms(campaign, protocol)
         wanted = [_policy(arms, name) for name in policies]
         human = next((arm.name for arm in own.arm if arm.kind == "human"), None)
@@ -99,8 +98,7 @@ def _arms(campaign: Campaign, protocol: Path | None) -> dict[str, Arm]:
     if protocol is not None:
         plan = read_plan(protocol)
         return with_cards(plan.protocol, plan.cards)
-    ledger = Ledger.open(campaign.folder)
-    return with_cards(parse_protocol(ledger.protocol_text(), "protocol.toml"), ledger.cards())
+    return arms_of(campaign)
 
 
 def _policy(arms: Mapping[str, Arm], name: str) -> Arm:

@@ -56,8 +56,8 @@ def choose(lab: Path | None, who: str, *, read_only: bool = False) -> bool:
     """Let a person choose among the campaigns of a lab; False when there is only one, or none."""
     from labctl.reporting.campaign_report import report_campaign
     from labctl.runtime.attach import is_running
-    from labctl.store.campaign import Campaign
     from labctl.store.lab_folder import campaigns, find_lab
+    from labctl.store.verified import JOURNAL_ALONE, verified
     from labctl.ui.console import campaigns as module
     from labctl.viewing.status import standing
 
@@ -66,8 +66,10 @@ def choose(lab: Path | None, who: str, *, read_only: bool = False) -> bool:
         return False
     entries = []
     for folder in folders:
-        with Campaign.open(folder) as opened:
-            said, last = standing(opened.state), opened.events()[-1]
+        with verified(folder, JOURNAL_ALONE, unverified=True) as shown:
+            said, last = standing(shown.campaign.state), shown.campaign.events()[-1]
+        if shown.broken:
+            said["phase"] += ", does not hold"
         happened = f"{last.kind} {last.wall[:16].replace('T', ' ')}"
         counts = (said["finished"], said["trials"])
         entries.append(module.Entry(folder.name, said["phase"], *counts, is_running(folder), happened))
@@ -127,12 +129,12 @@ def run_with_console(folder: Path, who: str) -> None:
     from labctl.errors import StateError
     from labctl.runtime.attach import is_running, run_of, wait_for_run
     from labctl.runtime.campaign_run import nothing_left
-    from labctl.store.campaign import Campaign
+    from labctl.store.verified import in_passing
 
     if is_running(folder):
         _join(folder, who)
         return
-    with Campaign.open(folder) as campaign:
+    with in_passing(folder) as campaign:
         over = nothing_left(campaign, attended=True)
     if over:
         click.echo(over)

@@ -34,17 +34,16 @@ def status(campaign: str | None, unverified: bool, lab: Path | None, as_json: bo
     Arms and outcomes are not shown: whoever reads this may still have to be blind. The journal is verified first, the
     recordings are not.
     """
-    from labctl.store.campaign import Campaign
     from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
-    from labctl.store.verified import JOURNAL_ALONE, refuse_unless_it_holds
+    from labctl.store.verified import JOURNAL_ALONE, verified
     from labctl.viewing.status import standing
 
     folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
     found: list[dict[str, Any]] = []
     for folder in folders:
-        broken = refuse_unless_it_holds(folder, JOURNAL_ALONE, unverified=unverified or not campaign)
-        with Campaign.open(folder) as opened:
-            found.append({**standing(opened.state), **({"unverified": broken} if broken else {})})
+        with verified(folder, JOURNAL_ALONE, unverified=unverified or not campaign) as shown:
+            said = {"unverified": shown.broken} if shown.broken else {}
+            found.append({**standing(shown.campaign.state), **said})
     if as_json:
         print_json(found[0] if campaign else found)
         return
@@ -87,15 +86,15 @@ def _print_standing(entry: dict[str, Any]) -> None:
 def episodes(campaign: str | None, clocks: bool, unverified: bool, lab: Path | None, as_json: bool) -> None:
     """List the episodes of a campaign. Their arms are named after unblinding only. The journal is verified first."""
     from labctl.core.skew import clock_line
-    from labctl.store.campaign import Campaign
     from labctl.store.lab_folder import campaign_folder
-    from labctl.store.verified import JOURNAL_ALONE, refuse_unless_it_holds
+    from labctl.store.verified import JOURNAL_ALONE, verified
     from labctl.viewing.status import recorded
 
     folder = campaign_folder(campaign, lab)
-    broken = refuse_unless_it_holds(folder, JOURNAL_ALONE, unverified=unverified)
-    with Campaign.open(folder) as opened:
-        found = [{**entry, **({"unverified": broken} if broken else {})} for entry in recorded(opened.record())]
+    with verified(folder, JOURNAL_ALONE, unverified=unverified) as shown:
+        broken = shown.broken
+        said = {"unverified": broken} if broken else {}
+        found = [{**entry, **said} for entry in recorded(shown.campaign.record())]
     if broken and not as_json:
         click.echo(f"{folder.name}: {broken}")
     if as_json:

@@ -50,13 +50,13 @@ def review(
     """
     from labctl.cli.console import login
     from labctl.core.reviewed import queue
-    from labctl.store.campaign import Campaign
     from labctl.store.lab_folder import campaign_folder
+    from labctl.store.verified import JOURNAL_ALONE, in_passing, verified
 
     folder = campaign_folder(campaign, lab)
 
     def load() -> list[Item]:
-        with Campaign.open(folder) as opened:
+        with in_passing(folder) as opened:
             return queue(opened.record())
 
     if register:
@@ -69,10 +69,8 @@ def review(
         click.echo(finish_review(folder, who=who or login()))
         return
     if listing or as_json:
-        from labctl.store.verified import JOURNAL_ALONE, refuse_unless_it_holds
-
-        refuse_unless_it_holds(folder, JOURNAL_ALONE)
-        _print(load(), as_json)
+        with verified(folder, JOURNAL_ALONE) as shown:
+            _print(queue(shown.campaign.record()), as_json)
         return
     from labctl.runtime import review_writer
     from labctl.ui.console.review import Review

@@ -46,7 +46,7 @@ def ended(folder: Path, who: str, *, now: bool) -> Iterator[str]:
     from labctl.core.trial import tally
     from labctl.errors import StateError
     from labctl.runtime.attach import is_there, run_of
-    from labctl.store.campaign import Campaign
+    from labctl.store.verified import in_passing
 
     going, clock = run_of(folder), MonotonicClock()
     if going is None:
@@ -67,7 +67,7 @@ def ended(folder: Path, who: str, *, now: bool) -> Iterator[str]:
                 f"the run of {folder.name} (process {pid}) has not ended; kill -KILL {pid} is what is left"
             )
         clock.sleep_until(clock.now_ns() + SECOND // 5)
-    with Campaign.open(folder) as campaign:
+    with in_passing(folder) as campaign:
         yield f"the run of {folder.name} has ended: {tally(campaign.state)}; go on with: labctl run {folder.name}"
 
 

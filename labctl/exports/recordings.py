@@ -23,6 +23,7 @@ from labctl.errors import BrokenRecord
 from labctl.exports.selection import Chosen, Selection
 from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
+from labctl.store.verified import samples_of
 
 CAMERA = "camera/"
 
@@ -104,7 +105,7 @@ class Recordings:
         self._latency_s = {camera.name: camera.latency_s for camera in campaign.cell.camera}
         self._events = campaign.events()
         self._record = record_of(self._events, campaign.state)
-        self._store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
+        self._store = samples_of(campaign)
 
     def __enter__(self) -> Self:
         return self

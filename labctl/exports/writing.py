@@ -15,7 +15,7 @@ from labctl.exports.destination import check_destination, check_room, size, whol
 from labctl.exports.recordings import Recordings
 from labctl.exports.selection import Selection, select
 from labctl.store.campaign import Campaign
-from labctl.store.verified import JOURNAL_ALONE, refuse_unless_it_holds
+from labctl.store.verified import JOURNAL_ALONE, verified
 
 Say = Callable[[str], None]
 Write = Callable[["Job", Path, Say], dict[str, Any]]
@@ -77,12 +77,11 @@ def export_campaign(folder: Path, request: Request, say: Say) -> dict[str, Any]:
         on_grid = ", ".join(name for name, form in FORMATS.items() if form.on_grid)
         raise InputError(f"--fps, --max-error-ms, --action and --skip-inexact are for {on_grid}, not {request.form}")
     check_destination(request.out, folder, force=request.force)
-    broken = refuse_unless_it_holds(folder, JOURNAL_ALONE, unverified=request.unverified)
-    with Campaign.open(folder) as campaign:
+    with verified(folder, JOURNAL_ALONE, unverified=request.unverified) as shown:
+        campaign, broken = shown.campaign, shown.broken
         selection = select(campaign, request.where, request.for_arm)
         if request.form != "table":
-            read = [chosen.episode for chosen in selection.episodes]
-            broken = refuse_unless_it_holds(folder, read, unverified=request.unverified)
+            broken = shown.with_recordings([chosen.episode for chosen in selection.episodes])
         about: dict[str, Any] = {**selection.about, "format": request.form}
         told = {"rows": len(selection.rows), "masked": selection.masked}
         if broken is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from labctl.config.interim_analyses import looks_after
-from labctl.config.protocol_schema import Protocol, parse_protocol
+from labctl.config.protocol_schema import Protocol
 from labctl.core.event_bodies import CampaignUnblinded
 from labctl.core.practised import practice_before, rule_of
 from labctl.core.record import Record
@@ -29,11 +29,10 @@ from labctl.reporting.measures import touched_by_arm, traces_of, watched
 from labctl.reporting.operations_table import Row, operations
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
-from labctl.store.ledger import Ledger
 from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_up
 from labctl.store.opened_body import format_facts
-from labctl.store.traces import TraceStore
-from labctl.store.verify import NOTHING, read_all_but, read_events_or_refuse
+from labctl.store.verified import JOURNAL_ALONE, in_passing, protocol_of, samples_of, verified, verified_but
+from labctl.store.verify import NOTHING
 
 BOOT = PERM = 9999
 ALPHA = 0.05  # of a bare table
@@ -61,14 +60,13 @@ def report_campaign(
     kinds or for a stream of labels that nobody recorded, InputError for a recording called lost that holds.
     """
     say("1/4 the record is verified")
-    events, missing = read_all_but(folder, lost, noted)
-    record = record_of(events)
-    with Campaign.open(folder) as campaign:
+    with verified_but(folder, lost, noted) as (campaign, events, missing):
+        record = record_of(events)
         unblinding = _opened_seal(record, folder)
         refuse_mixed(record, folder.name)
         stream = label_facts(labels, witnesses(record))
         rows = operations(record, labels=labels)
-        protocol = parse_protocol(Ledger.open(folder).protocol_text(), "protocol.toml")
+        protocol = protocol_of(campaign)
         lab = _lab(campaign, protocol, record, out, missing)
         names = [arm.name for arm in protocol.arm]
         lab["labels"] = stream
@@ -114,7 +112,7 @@ def report_linked(
     """
     pairing = pair_up(folders)
     for folder in folders:
-        with Campaign.open(folder) as campaign:
+        with in_passing(folder) as campaign:
             _opened_seal(campaign.record(), folder)
     return report_campaign(
         pairing.later, out, boot=boot, perm=perm, seed=seed, labels=labels, say=say, pairing=pairing, noted=noted
@@ -133,10 +131,10 @@ def _add_linked(
     """Put the linked comparison into `lab`; what is provisional of the earlier campaign is so of this report."""
     from labctl.analysis.episodes import linked as pairs
 
-    record = record_of(read_events_or_refuse(earlier))
-    refuse_mixed(record, earlier.name)
-    label_facts(labels, witnesses(record))
-    with Campaign.open(earlier) as campaign:
+    with verified_but(earlier) as (campaign, events, _):
+        record = record_of(events)
+        refuse_mixed(record, earlier.name)
+        label_facts(labels, witnesses(record))
         before = facts(record, [], alpha=lab["alpha"], robot=campaign.cell.robot.driver)
     boot, seed = sizes
     one = pairs.CampaignTable(link.campaign, operations(record, labels=labels), before["kind"])
@@ -237,7 +235,7 @@ def _timing(
     went = {episode: of[t.id] for t in record.state.trials.values() for episode in t.episodes if episode not in lost}
     openings = (record.unblinding or {}).get("openings") or []
     begun = {opening["episode"]: opening["value"] for opening in openings if opening["field"] == "start_up"}
-    store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
+    store = samples_of(campaign)
     people = {arm.name for arm in protocol.arm if arm.kind == "human"}
     try:
         answers = [{**entry, "by_hand": entry["arm"] in people} for entry in answer_times(store, went, arms, begun)]
@@ -259,7 +257,7 @@ def _stress(
     """
     from labctl.analysis.episodes import stress
 
-    store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
+    store = samples_of(campaign)
     try:
         found = traces_of(store, record, without=lost)
     finally:
@@ -280,9 +278,11 @@ def _stress(
 
 
 def practised(folder: Path) -> dict[str, Any]:
-    """{rule, people}: everything that was practised beside a campaign, and who is at the plateau."""
-    with Campaign.open(folder) as campaign:
-        return _practice(campaign.record(), ())
+    """{rule, people}: everything that was practised beside a campaign, and who is at the plateau. Raises BrokenRecord
+    for a journal that does not hold.
+    """
+    with verified(folder, JOURNAL_ALONE) as shown:
+        return _practice(shown.campaign.record(), ())
 
 
 def _practice(record: Record, human: Collection[str]) -> dict[str, Any]:

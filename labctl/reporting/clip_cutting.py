@@ -23,6 +23,7 @@ from labctl.errors import StateError
 from labctl.reporting.clip_choice import ClipKind, choose
 from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
+from labctl.store.verified import in_passing, samples_of
 from labctl.store.video import read_frames
 
 LONGEST_S = 10
@@ -54,11 +55,11 @@ def clips(folder: Path, rows: Sequence[Mapping[str, Any]], *, without: Collectio
     before unblinding, StorageError for a video that cannot be read.
     """
     made = []
-    with Campaign.open(folder) as campaign:
+    with in_passing(folder) as campaign:
         if campaign.state.phase != Phase.UNBLINDED:
             raise StateError(f"campaign {folder.name} is {campaign.state.phase}; clips name arms, so unblind it first")
         record = campaign.record()
-        store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
+        store = samples_of(campaign)
         try:
             for number, choice in enumerate(choose(rows)):
                 if choice.episode in without:

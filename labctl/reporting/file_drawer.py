@@ -12,8 +12,8 @@ from pathlib import Path
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.errors import LabctlError
-from labctl.store.campaign import Campaign
 from labctl.store.opened_list import OpenedOnce, opened_in
+from labctl.store.verified import JOURNAL_ALONE, verified
 
 THIS = "this report's"
 
@@ -52,8 +52,8 @@ def _became(lab: Path, entry: OpenedOnce) -> tuple[str, set[str]]:
     if not (folder / "journal.db").is_file():
         return f"opened {when}, its folder is gone", set()
     try:
-        with Campaign.open(folder) as campaign:
-            record = record_of(campaign.events())
+        with verified(folder, JOURNAL_ALONE, unverified=True) as shown:
+            record = record_of(shown.campaign.events())
     except LabctlError:
         return f"opened {when}, cannot be read", set()
     if record.state.opened["commitment"] != entry.commitment:
@@ -61,6 +61,7 @@ def _became(lab: Path, entry: OpenedOnce) -> tuple[str, set[str]]:
     scored = sum(trial.outcome is not None for trial in record.state.trials.values())
     arms = set(record.arms.values()) if record.unblinding is not None else set()
     given_up = ", abandoned" if record.closing and record.closing.get("abandoned") else ""
+    given_up += ", its record does not hold" if shown.broken else ""
     return f"opened {when}, {record.state.phase}{given_up}, {scored} of {len(record.state.trials)} trials scored", arms
 
 

@@ -19,7 +19,7 @@ from labctl.errors import StateError
 from labctl.runtime.attach import Attachment
 from labctl.runtime.recorded_orders import outcome_of_a_person
 from labctl.store.campaign import Campaign, writing
-from labctl.store.verified import JOURNAL_ALONE, refuse_unless_it_holds
+from labctl.store.verified import JOURNAL_ALONE, verified
 
 PATIENCE_NS = 5 * SECOND
 
@@ -89,9 +89,8 @@ def register(folder: Path, who: str, anchor: Anchor | None = None) -> None:
 
 def check_may_review(folder: Path, who: str) -> None:
     """Before anything is shown: as `check_assessor`; and BrokenRecord for what nobody may judge by."""
-    refuse_unless_it_holds(folder, JOURNAL_ALONE)
-    with Campaign.open(folder) as campaign:
-        check_assessor(campaign, who)
+    with verified(folder, JOURNAL_ALONE) as shown:
+        check_assessor(shown.campaign, who)
 
 
 def check_assessor(campaign: Campaign, who: str) -> None:

@@ -18,9 +18,9 @@ from labctl.core.record_fold import record_of
 from labctl.core.scene_words import change, movement, verdict
 from labctl.errors import BrokenRecord, InputError, MissingExtra
 from labctl.scene.matching import difference
-from labctl.store.campaign import Campaign
 from labctl.store.pictures import encode_png, ghost, load_photo
 from labctl.store.scene_references import References, rules
+from labctl.store.verified import in_passing
 
 COLUMN, GAP, LINE, HEAD = 400, 8, 16, 26  # pixels
 COLUMNS = ("reference", "photo", "ghost: both over each other", "difference, and where")
@@ -67,7 +67,7 @@ def scene_of(folder: Path, trial: str | None) -> Sheet:
 
     Raises InputError when there is none, BrokenRecord for a photo that is gone or was changed.
     """
-    with Campaign.open(folder) as campaign:
+    with in_passing(folder) as campaign:
         events, cell, opened = campaign.events(), campaign.cell, campaign.opened
         trials = campaign.state.trials
         commits = [scene for scene in record_of(events, campaign.state).scenes if scene.photos]

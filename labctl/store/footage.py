@@ -7,6 +7,7 @@ is what was sealed.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -137,3 +138,12 @@ def _file(folder: Path, path: Path) -> dict[str, Any]:
 
 def _film(folder: Path, path: Path) -> dict[str, Any]:
     return {**_file(folder, path), "frames": count_frames(path)}
+
+
+def note_beside(path: Path) -> dict[str, Any]:
+    """What was kept beside a camera's pictures (schema labctl.camera/1); empty when there is nothing readable."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,16 +1,27 @@
-"""The gate before anything that shows what a campaign holds: it holds, or a person said to show it all the same and
-what comes out says so.
+"""The one reader of whatever shows what a campaign holds: it holds, or a person said to show it all the same and what
+comes out says so. `tests/unit/store/test_one_reader.py` fails where a campaign is opened otherwise.
 
 May not: show anything, or pass over what is to be shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from labctl.errors import BrokenRecord
-from labctl.store.verify import verify_campaign
+from labctl.config.protocol_schema import Arm, Protocol, parse_protocol
+from labctl.core.events import Event
+from labctl.core.trial import Phase
+from labctl.errors import BrokenRecord, StateError
+from labctl.store.campaign import Campaign
+from labctl.store.chain_heads import Noted
+from labctl.store.frozen_cards import with_cards
+from labctl.store.ledger import Ledger
+from labctl.store.problem import Problem
+from labctl.store.traces import TraceStore
+from labctl.store.verify import NOTHING, read_all_but, recording_problems, verify_campaign
 
 JOURNAL_ALONE: Collection[str] = ()
 WITH_PHOTOS: Collection[str] = ("",)  # and no recording: no episode is named so
@@ -24,7 +35,71 @@ def refuse_unless_it_holds(
 
     Raises BrokenRecord for what does not hold, InputError when the folder is no campaign.
     """
-    problems = verify_campaign(folder, recordings=recordings).problems
+    return _told(folder, verify_campaign(folder, recordings=recordings).problems, unverified=unverified)
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A campaign that was verified and opened to be shown. broken: what does not hold, where somebody asked to see it
+    all the same; None where all of it does.
+    """
+
+    campaign: Campaign
+    broken: str | None
+    unverified: bool
+
+    def with_recordings(self, episodes: Collection[str]) -> str | None:
+        """The recordings of these episodes are to be shown too: `broken` with theirs. Raises BrokenRecord."""
+        folder = self.campaign.folder
+        found = recording_problems(folder, self.campaign.events(), episodes)
+        return self.broken or _told(folder, found, unverified=self.unverified)
+
+
+@contextmanager
+def verified(
+    folder: Path, recordings: Collection[str] | None = None, *, unverified: bool = False
+) -> Iterator[Verified]:
+    """A campaign to read from, once `refuse_unless_it_holds` has let it pass, whose terms and errors these are."""
+    broken = refuse_unless_it_holds(folder, recordings, unverified=unverified)
+    with Campaign.open(folder) as campaign:
+        yield Verified(campaign, broken, unverified)
+
+
+@contextmanager
+def verified_but(
+    folder: Path, lost: Collection[str] = (), noted: Noted = NOTHING
+) -> Iterator[tuple[Campaign, list[Event], dict[str, str]]]:
+    """A campaign whose whole record holds but for the recordings of `lost` episodes, its events, and what is wrong with
+    each of those. Errors as `verify.read_all_but`.
+    """
+    events, missing = read_all_but(folder, lost, noted)
+    with Campaign.open(folder) as campaign:
+        yield campaign, events, missing
+
+
+def in_passing(folder: Path) -> Campaign:
+    """A campaign as it is, not verified: for what was verified a moment ago, and for what shows nothing of a record."""
+    return Campaign.open(folder)
+
+
+def samples_of(campaign: Campaign) -> TraceStore:
+    """The recorded samples of a campaign, to read. Whoever asks closes it. Raises StorageError."""
+    return TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
+
+
+def protocol_of(campaign: Campaign) -> Protocol:
+    """The protocol of an unblinded campaign as it was frozen; it names arms. Raises StateError before."""
+    if campaign.state.phase != Phase.UNBLINDED:
+        raise StateError(f"campaign {campaign.folder.name} is {campaign.state.phase}; its protocol names arms")
+    return parse_protocol(Ledger.open(campaign.folder).protocol_text(), "protocol.toml")
+
+
+def arms_of(campaign: Campaign) -> dict[str, Arm]:
+    """The arms of an unblinded campaign by name, each with its policy card. Raises StateError before."""
+    return with_cards(protocol_of(campaign), Ledger.open(campaign.folder).cards())
+
+
+def _told(folder: Path, problems: Sequence[Problem], *, unverified: bool) -> str | None:
     if not problems:
         return None
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""

@@ -154,6 +154,14 @@ def verify_campaign(
     return Verification(found.problems, found.notes, last, counts, bound, unbound)
 
 
+def recording_problems(folder: Path, events: Sequence[Event], episodes: Collection[str]) -> list[Problem]:
+    """What is wrong with the recordings of these episodes and the photos, of a campaign that was verified without."""
+    found = _Found()
+    found.guard("unreadable entry", "journal.db", lambda: _check_recordings(folder, events, found, episodes))
+    found.guard("unreadable entry", "journal.db", lambda: _check_photos(folder, events, found))
+    return found.problems
+
+
 def refuse_unless_as_opened(folder: Path, events: Sequence[Event]) -> None:
     """What a run goes by is what the campaign was opened with: cell, fixture, protocol, cards and the sealed schedule.
 

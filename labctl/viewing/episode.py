@@ -5,7 +5,6 @@ May not: import a viewer, or hand out an arm or an arm-dependent stream while th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,8 +24,10 @@ from labctl.core.trial import Trial
 from labctl.devices import StreamSpec
 from labctl.errors import InputError
 from labctl.store.campaign import Campaign
+from labctl.store.footage import note_beside
 from labctl.store.scene_references import journalled_photos
 from labctl.store.traces import TraceStore
+from labctl.store.verified import in_passing, samples_of
 
 AFTER_NS = 2 * SECOND
 
@@ -34,7 +35,7 @@ AFTER_NS = 2 * SECOND
 def find_episode(folders: Sequence[Path], episode: str) -> Path:
     """The campaign folder that holds an episode. Raises InputError when none of them does."""
     for folder in folders:
-        with Campaign.open(folder) as campaign:
+        with in_passing(folder) as campaign:
             if any(episode in trial.episodes for trial in campaign.state.trials.values()):
                 return folder
     looked = ", ".join(folder.name for folder in folders) or "this lab"
@@ -48,14 +49,14 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
     nor any column is in it that its stream does not leave open (`StreamSpec.open_columns`). Whoever
     asks has verified it; `broken` is what does not hold, for the title.
     """
-    with Campaign.open(folder) as campaign:
+    with in_passing(folder) as campaign:
         events = campaign.events()
         record = record_of(events, campaign.state)
         own = record.episodes[episode]
         masked = masked or record.unblinding is None
         trial = campaign.state.trials[own.trial]
         told = timeline.attempt(events, episode)
-        store = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
+        store = samples_of(campaign)
         try:
             specs = {spec.name: spec for spec in store.streams(episode)}
             streams = {name: _stream(store, episode, spec) for name, spec in specs.items()}
@@ -197,7 +198,7 @@ def _videos(
         path = folder / entry["file"]
         columns = {name: index["values"][:, i] for i, name in enumerate(index["columns"])}
         times_ns = capture_ns(columns["host_ns"], latency_s.get(camera, 0.0))
-        note = _note(path.with_suffix(".json"))
+        note = note_beside(path.with_suffix(".json"))
         found[camera] = {
             "path": path,
             "frame_times_ns": times_ns,
@@ -217,15 +218,6 @@ def _depth(path: Path, told: Any, times_ns: np.ndarray, depth_ms: np.ndarray | N
     return (
         {"path": path, "times_ns": times_ns[there], "ms": depth_ms[there], "scale_m": scale_m} if any(there) else None
     )
-
-
-def _note(path: Path) -> dict[str, Any]:
-    """What was kept beside a camera's pictures (schema labctl.camera/1); empty when there is nothing readable."""
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _photos(folder: Path, events: Sequence[Event], episode: Episode) -> dict[str, Path]:

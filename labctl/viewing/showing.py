@@ -16,8 +16,7 @@ from typing import Any
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.runtime.attach import Attachment
-from labctl.store.campaign import Campaign
-from labctl.store.verified import refuse_unless_it_holds
+from labctl.store.verified import in_passing, refuse_unless_it_holds
 from labctl.viewing.episode import find_episode, look_at, robot_model
 
 Say = Callable[[str], None]
@@ -160,7 +159,7 @@ def _draw_live(campaign_folder: Path, ear: Attachment, child: Any, url: str, say
 
 
 def _live_cell(live: Any, folder: Path) -> Any:
-    with Campaign.open(folder) as campaign:
+    with in_passing(folder) as campaign:
         robot = campaign.cell.robot
         totes = {tote.name: (tote.centre_m, tote.size_m, False) for tote in campaign.fixture.tote}
         cameras = [camera.name for camera in campaign.cell.camera]

@@ -250,7 +250,7 @@ ORDERS: list[tuple[str, str, str, str, dict[str, Any], str]] = [
     ("scoring", "void", "ann", "operator", {"reason": "it looked bad", "confirmed_by": "bea"}, "not in the protocol"),
     ("scored", "correct", "mallory", "assessor", {"trial": "TRIAL", "why": "x", **SCORE}, STRANGER),
     ("scored", "correct", "cal", "assessor", {"trial": "TRIAL", "why": "x", **SCORE}, "cal is setter here"),
-    ("scored", "correct", "bea", "assessor", {"trial": "TRIAL", "why": "x", **SCORE, "moved": 3}, "is not the 2 items staged"),
+    ("scored", "correct", "bea", "assessor", {"trial": "TRIAL", "why": "x", **SCORE, "moved": 3}, "is not the 2"),
     ("scored", "correct", "bea", "assessor", {"trial": "TRIAL", "why": "", **SCORE}, "why"),
     ("scored", "review", "cal", "setter", {"trial": "TRIAL"}, "review is for the assessor"),
     ("scored", "review", "mallory", "assessor", {"trial": "TRIAL"}, STRANGER),

@@ -18,6 +18,7 @@ from support.runs.campaigns import HUMAN, make_campaign, policy
 from labctl.cli import call, group
 from labctl.core.events import Kind
 from labctl.runtime.campaign_run import run_campaign
+from labctl.store import verify
 from labctl.store.campaign import close_campaign, freeze_campaign, unblind_campaign
 from labctl.store.journal import events_of
 
@@ -100,6 +101,17 @@ def test_a_changed_recording_is_exported_in_no_format(folder: Path, form: str, t
     a_chunk(folder)
     assert call(["export", str(folder), "--to", form, "--out", str(tmp_path / "out")]) == 1
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("form", ["table", "npz"])
+def test_an_export_verifies_the_journal_once(
+    folder: Path, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[Path] = []
+    look = verify.chain_and_head_problems
+    monkeypatch.setattr(verify, "chain_and_head_problems", lambda at, *more: (looks.append(at), look(at, *more))[1])
+    assert call(["export", str(folder), "--to", form, "--out", str(tmp_path / "out.csv")]) == 0
+    assert looks == [folder]
 
 
 def test_a_changed_recording_is_not_drawn(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,7 +51,7 @@ def live(server: MjpegServer) -> Iterator[Camera]:
 
 
 def test_what_came_while_the_stream_was_being_opened_is_not_stamped_with_the_time_of_reading_it() -> None:
-    """*Seen in CI:* a stream opened in half a second gave 14 pictures at once, the first 0.46 s older than its stamp."""
+    """*Seen in CI:* a stream opened in half a second gave 14 pictures at once, the first 0.46 s older than stamped."""
     with MjpegServer(**(SIZE | {"rate_hz": 5.0}), backlog=10) as server:
         made = camera(server.url, rate_hz=5.0)
         made.connect(CLOCK.now_ns())

@@ -1,0 +1,155 @@
+"""What is verified is what is read: whatever shows a campaign opens it by the one reader, labctl/store/verified.py.
+
+A new way to open a campaign's file fails here until it goes through a named function of labctl/store, or is listed with
+why it shows nothing of a record or who has verified it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+# Whatever makes something for people out of a record.
+WINGS = ("labctl/reporting", "labctl/exports", "labctl/viewing", "labctl/scene", "labctl/checks", "labctl/cli", "ui")
+ALSO = ("labctl/runtime/review_writer.py",)
+
+STORES = {"Campaign", "Journal", "TraceStore", "Ledger"}  # whose `open` opens a campaign
+READERS = {"events_of", "campaigns_in", "read_heads", "opened_in", "open_all"}  # of labctl.store
+FILES = {
+    "read_text",
+    "read_bytes",
+    "AssetVideo",
+    "EncodedImage",
+    "load_photo",
+    "read_frames",
+    "frame_times",
+    "open_video",
+}
+UNVERIFIED = {"in_passing"}
+
+# file: {function: why it may}. Each has to be there: a line that no code needs any more fails too.
+LISTED: dict[str, dict[str, str]] = {
+    # a campaign as it is
+    "labctl/reporting/campaign_report.py": {
+        "report_linked: in_passing": "whether both seals are open; the report verifies both",
+    },
+    "labctl/reporting/clip_cutting.py": {
+        "clips: in_passing": "of a report, which has verified it",
+        "_pictures: read_frames": "as above; a video by the store's own reader",
+    },
+    "labctl/viewing/episode.py": {
+        "find_episode: in_passing": "which campaign has it; shown is what was verified then",
+        "look_at: in_passing": "`showing.views_of` and the export have verified it",
+    },
+    "labctl/viewing/showing.py": {"_live_cell: in_passing": "the shape of a cell, for what a run publishes"},
+    "labctl/scene/sheet.py": {
+        "scene_of: in_passing": "`labctl scene` has verified it with its photos",
+        "_row: load_photo": "as above, and by the digest in the journal",
+    },
+    "labctl/cli/review.py": {
+        "review.load: in_passing": "`check_may_review` has verified it; read anew after each review"
+    },
+    "labctl/cli/console.py": {
+        "run_with_console: in_passing": "whether a trial is left; the run looks at what it goes by",
+        "run_with_console: read_text": "what the run printed",
+    },
+    "labctl/cli/__init__.py": {"call: open": "/dev/null, once nobody reads what is printed"},
+    "labctl/cli/stop.py": {"ended: in_passing": "how many trials are left"},
+    "labctl/cli/demo.py": {
+        "last_ns: in_passing": "a time, to unblind at",
+        "_say_what_next: read_text": "the report that was just written",
+        "_fresh: read_text": "files of the wheel",
+    },
+    # files by a reader of the store, of what was verified
+    "labctl/exports/annexb.py": {
+        "access_units: open_video": "of the export, which has verified it",
+        "stream_format: open_video": "as above",
+    },
+    "labctl/exports/lerobot_episode.py": {"plan: frame_times": "of the export, which has verified it"},
+    "labctl/exports/retime.py": {
+        "picture_size: open_video": "of the export, which has verified it",
+        "retime: open_video": "as above",
+    },
+    "labctl/checks/offline_frames.py": {"_pictures: read_frames": "of `screen`, which has verified it"},
+    "ui/rerun/parts.py": {
+        "cameras: AssetVideo": "of a view, which was verified; Rerun reads the file",
+        "cameras: EncodedImage": "as above",
+        "description_of: read_text": "a file of the wheel",
+    },
+    # files that are no campaign's
+    "labctl/reporting/file_drawer.py": {"drawer: opened_in": "the lab's list, a chain that is checked line by line"},
+    "labctl/exports/destination.py": {"_to_disk: open": "what was written, to have it on the disk"},
+    "labctl/checks/usage_reports.py": {"_rerun: read_text": "Rerun's settings"},
+    "labctl/checks/clock_page.py": {"__init__: read_bytes": "a file of the wheel"},
+    "ui/rerun/viewer_process.py": {"log_of: read_text": "what the viewer printed"},
+}
+
+
+def called(call: ast.Call) -> str | None:
+    """What a call opens, None when it opens nothing."""
+    match call.func:
+        case ast.Attribute(value=ast.Name(id=base), attr="open") if base in STORES:
+            return f"{base}.open"
+        case ast.Attribute(value=ast.Name(id="sqlite3" | "database_backend"), attr="connect" as name):
+            return name
+        case ast.Attribute(value=ast.Name(id="av" | "io" | "os"), attr="open") | ast.Attribute(attr="open"):
+            name = "open"
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            pass
+        case _:
+            return None
+    if name == "open":
+        return None if writes(call) else "open"
+    return name if name in READERS | FILES | UNVERIFIED else None
+
+
+def writes(call: ast.Call) -> bool:
+    """A mode that reads nothing; without one a file is read. Of a device or a page (`thing.open()`) there is none."""
+    texts = [one.value for one in (*call.args, *(k.value for k in call.keywords)) if isinstance(one, ast.Constant)]
+    modes = [text for text in texts if isinstance(text, str) and text and set(text) <= set("rwabx+t")]
+    if modes:
+        return not any("r" in mode or "+" in mode for mode in modes)
+    return isinstance(call.func, ast.Attribute) and not call.args
+
+
+def openings(tree: ast.AST, inside: str = "") -> Iterator[str]:
+    """`function: what it opens` of a module, in order."""
+    for node in ast.iter_child_nodes(tree):
+        here = inside
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            here = f"{inside}.{node.name}".lstrip(".")
+        if isinstance(node, ast.Call):
+            what = called(node)
+            if what is not None:
+                yield f"{inside}: {what}"
+        yield from openings(node, here)
+
+
+def found() -> dict[str, set[str]]:
+    paths = [path for wing in WINGS for path in sorted((ROOT / wing).rglob("*.py"))] + [ROOT / name for name in ALSO]
+    all_of = {path.relative_to(ROOT).as_posix(): set(openings(ast.parse(path.read_text("utf-8")))) for path in paths}
+    return {name: opened for name, opened in all_of.items() if opened}
+
+
+def test_a_campaign_is_opened_by_the_verified_reader_alone():
+    there = found()
+    unlisted = [f"{name}: {one}" for name, opened in there.items() for one in sorted(opened - {*LISTED.get(name, ())})]
+    stale = [f"{name}: {one}" for name, opened in LISTED.items() for one in opened if one not in there.get(name, ())]
+    assert not unlisted and not stale
+
+
+def test_an_opening_that_goes_past_it_is_found():
+    past = """
+def page(folder):
+    with Campaign.open(folder) as campaign:
+        store = TraceStore.open(campaign.traces_url, "c", readonly=True)
+    raw = sqlite3.connect(folder / "journal.db")
+    text = (folder / "heads.log").read_text()
+    with (folder / "seal" / "openings.jsonl").open("rb") as file, open(folder / "x") as other, path.open("wb") as out:
+        pass
+    return events_of(folder), av.open(str(folder / "video"))
+"""
+    what = ["Campaign.open", "TraceStore.open", "connect", "read_text", "open", "open", "events_of", "open"]
+    assert list(openings(ast.parse(past))) == [f"page: {one}" for one in what]
