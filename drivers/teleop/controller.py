@@ -1,7 +1,7 @@
 """Driver "teleop": a person drives the arm, as one arm of the experiment like any other.
 
-May not: move on when the hand lets go, the input is stale or the device is gone; or start the clock before the clutch
-is held and a leader stands near the arm.
+May not: move on when the hand lets go, the input is stale or the device is gone; start the clock before the clutch is
+held and a leader stands near the arm; or take a deflection for a wish before all of the device was seen at rest.
 
 The cell's [teleop] table names the device and the caps. Alignment and clutch come before go: the episode is ready once
 they hold; whoever is not ready when the arming time is over voids it, as a policy that is not would.
@@ -10,11 +10,13 @@ they hold; whoever is not ready when the arming time is over voids it, as a poli
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from labctl.drivers.teleop.gate import Device, Gate, Reading, axis_map, mapped
 from labctl.drivers.teleop.polling import Poller
+from labctl.drivers.teleop.rest import Rest
 
 from labctl.clock import Clock, MonotonicClock
 from labctl.config.cell_schema import Caps, TeleopTable
@@ -47,7 +49,8 @@ class Teleop:
         self.pace = Pace(ask_ahead_s=ASK_AHEAD_S, give_up_s=2.0)
         self._clock = clock or MonotonicClock()
         self._device, self._what, self._caps, self._axes, self._opening_m = device, what, caps, axes, opening_m
-        self._poller = Poller(device, what, self._clock)
+        self._rest = Rest(caps.deadband)
+        self._poller = Poller(device, what, self._clock, self._rest.see)
         self._gate = self._fresh()
 
     def _fresh(self) -> Gate:
@@ -95,7 +98,7 @@ class Teleop:
 
     def _newest(self) -> Reading | None:
         reading = self._poller.newest()
-        return None if reading is None else mapped(reading, self._axes)
+        return None if reading is None else replace(mapped(reading, self._axes), waits=self._rest.missing)
 
     def _opening(self, reading: Reading | None, observation: Observation) -> float:
         """The gripper's opening in m: what the hand asks for, or what it is."""

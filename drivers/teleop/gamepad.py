@@ -1,6 +1,9 @@
 """A gamepad by SDL: sticks are the twist, the right bumper the clutch, A and B open and close the gripper.
 
-May not: open a window or make a sound; SDL is told so before it starts.
+May not: open a window or make a sound (SDL is told so before it starts), or read a pad whose layout SDL does not know.
+
+Which raw axis is a trigger and which button a bumper differs from pad to pad and from one kernel driver to the next:
+SDL's game controller layer has a table of them, and names what it reads by an Xbox pad's names.
 """
 
 from __future__ import annotations
@@ -15,9 +18,19 @@ from labctl.drivers.teleop.options import GamepadOptions
 from labctl.clock import Clock, MonotonicClock
 from labctl.errors import DeviceLost, MissingExtra
 
-# SDL's axes: left stick x y, right stick x y, triggers -1 (up) … 1 (pressed).
-LEFT_X, LEFT_Y, RIGHT_X, RIGHT_Y, TRIGGER_LEFT, TRIGGER_RIGHT = range(6)
-A, B, CLUTCH, DONE = 0, 1, 5, 7
+FULL = 32767.0  # SDL: sticks from -32768 to 32767, triggers from 0 (up) to 32767 (pressed)
+# What labctl reads, by SDL's own name in a mapping, and by the number of its enumeration. A trigger without a way of
+# its own (a Switch pad's) is a button in the mapping, and reads 0 or full.
+STICKS = {"leftx": 0, "lefty": 1, "rightx": 2, "righty": 3, "lefttrigger": 4, "righttrigger": 5}
+BUTTONS = {"a": 0, "b": 1, "rightshoulder": 10, "start": 6}
+WORDS = {
+    "leftx": "left stick x",
+    "lefty": "left stick y",
+    "rightx": "right stick x",
+    "righty": "right stick y",
+    "lefttrigger": "left trigger",
+    "righttrigger": "right trigger",
+}
 WAIT_MS = 10
 
 
@@ -31,7 +44,7 @@ class Gamepad:
         self._number = number
         self._clock = clock
         self._pad: Any = None
-        self._grip = 1.0
+        self._grip: float | None = None
 
     def open(self) -> None:
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
@@ -40,31 +53,52 @@ class Gamepad:
         os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
         try:
             import pygame
+            from pygame._sdl2 import controller
         except ModuleNotFoundError as error:
             raise MissingExtra("teleop", "a gamepad") from error
         pygame.display.init()
         pygame.joystick.init()
+        controller.init()
         there = pygame.joystick.get_count()
         if self._number >= there:
             raise DeviceLost(f"gamepad {self._number} is not there; SDL sees {there}; plug it in, or correct [teleop]")
-        self._pad = pygame.joystick.Joystick(self._number)
-        self._grip = 1.0
+        if not controller.is_controller(self._number):
+            stick = pygame.joystick.Joystick(self._number)
+            raise DeviceLost(
+                f"gamepad {self._number} ({stick.get_name()}, {stick.get_guid()}) has no layout in SDL's table; take "
+                "another number, or give its layout in SDL_GAMECONTROLLERCONFIG"
+            )
+        pad = controller.Controller(self._number)
+        known = pad.get_mapping()
+        lacking = [name for name in (*STICKS, *BUTTONS) if name not in known]
+        if lacking:
+            pad.quit()
+            raise DeviceLost(f"gamepad {self._number} ({pad.name}) has no {', '.join(lacking)}, by SDL's table")
+        self._pad, self._grip = pad, None
 
     def poll(self) -> Reading | None:
         import pygame
 
         pygame.time.wait(WAIT_MS)
-        for event in pygame.event.get([pygame.JOYDEVICEREMOVED]):
-            if event.instance_id == self._pad.get_instance_id():
-                raise DeviceLost("it was unplugged")
-        pygame.event.pump()
+        pygame.event.clear()  # reads all pads, and lets no queue of unread events grow
         pad = self._pad
-        axes = [pad.get_axis(i) if i < pad.get_numaxes() else 0.0 for i in range(6)]
-        down = [bool(pad.get_button(i)) if i < pad.get_numbuttons() else False for i in (A, B, CLUTCH, DONE)]
-        self._grip = 1.0 if down[0] else 0.0 if down[1] else self._grip
-        lift = (axes[TRIGGER_RIGHT] - axes[TRIGGER_LEFT]) / 2
-        twist = np.array([-axes[LEFT_Y], -axes[LEFT_X], lift, 0.0, axes[RIGHT_Y], -axes[RIGHT_X]])
-        return Reading(self._clock.now_ns(), axes=twist, engaged=down[2], grip=self._grip, done=down[3])
+        if not pad.attached():
+            raise DeviceLost("it was unplugged")
+        at = {name: max(pad.get_axis(number) / FULL, -1.0) for name, number in STICKS.items()}
+        down = {name: bool(pad.get_button(number)) for name, number in BUTTONS.items()}
+        if down["rightshoulder"]:
+            self._grip = 1.0 if down["a"] else 0.0 if down["b"] else self._grip
+        lift = at["righttrigger"] - at["lefttrigger"]
+        twist = np.array([-at["lefty"], -at["leftx"], lift, 0.0, at["righty"], -at["rightx"]])
+        parts = {WORDS[name]: value for name, value in at.items()}
+        return Reading(
+            self._clock.now_ns(),
+            axes=twist,
+            engaged=down["rightshoulder"],
+            grip=self._grip,
+            done=down["start"],
+            parts=parts,
+        )
 
     def close(self) -> None:
         if self._pad is not None:

@@ -5,7 +5,7 @@ May not: read a device or a clock, or let anything through from a hand that has 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -24,7 +24,9 @@ class Reading:
     """What a device said at t_ns (host's monotonic clock): axes (6,) from -1 to 1, or joints (dof,) in rad of a leader.
 
     engaged: the dead-man or clutch is held. grip: opening from 0 (closed) to 1 (open), None to leave it. done: the
-    person says that the task is finished.
+    person says that the task is finished. parts: the deflection from -1 to 1 of each stick and trigger by its name, not
+    a number where none is known yet; left out, the axes are the parts. waits: what has to happen before this device may
+    drive at all, "" when nothing has to.
     """
 
     t_ns: int
@@ -33,6 +35,8 @@ class Reading:
     engaged: bool = False
     grip: float | None = None
     done: bool = False
+    parts: Mapping[str, float] | None = None
+    waits: str = ""
 
 
 class Device(Protocol):
@@ -77,7 +81,7 @@ class Gate:
         """Why this reading moves nothing; "" when the hand has hold of the arm."""
         if reading is None or self._stale(reading, now_ns):
             return "no fresh input from the device"
-        return "" if reading.engaged else "hold the clutch"
+        return reading.waits or ("" if reading.engaged else "hold the clutch")
 
     def _missing(self, reading: Reading | None, q: np.ndarray, now_ns: int) -> str:
         rests = self.resting(reading, now_ns)
@@ -98,7 +102,7 @@ class Gate:
         gap = None if reading is None or reading.joints is None else np.abs(reading.joints - q)
         return {
             "waits": self._missing(reading, q, now_ns) if since_ns is None else self.resting(reading, now_ns),
-            "engaged": bool(reading and reading.engaged),
+            "engaged": bool(reading and reading.engaged and not reading.waits),
             "fresh": reading is not None and not self._stale(reading, now_ns),
             "ramp": 0.0 if since_ns is None else round(self._ramp((now_ns - since_ns) / SECOND), 1),
             "gap_rad": None if gap is None else [round(float(joint), 2) for joint in gap],
@@ -110,7 +114,7 @@ class Gate:
 
     def _engaged_s(self, reading: Reading | None, now_ns: int) -> float | None:
         """Seconds since the clutch took hold; None while it does not."""
-        if reading is None or not reading.engaged or self._stale(reading, now_ns):
+        if reading is None or self.resting(reading, now_ns):
             self._since_ns, self._offset, self._last = None, None, None
             return None
         if self._since_ns is None:

@@ -6,6 +6,7 @@ May not: interpret a reading, or hide that the device is gone.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from labctl.drivers.teleop.gate import Device, Reading
 
@@ -16,10 +17,11 @@ FIRST_S = 5.0
 
 
 class Poller:
-    """One device. `newest` raises DeviceLost once it is gone."""
+    """One device. `newest` raises DeviceLost once it is gone; `see` gets every reading, in the thread that reads."""
 
-    def __init__(self, device: Device, what: str, clock: Clock) -> None:
+    def __init__(self, device: Device, what: str, clock: Clock, see: Callable[[Reading], None]) -> None:
         self._device = device
+        self._see = see
         self._what = what
         self._clock = clock
         self._reading: Reading | None = None
@@ -47,6 +49,7 @@ class Poller:
                 self._lost = str(error)
                 return
             if found is not None:
+                self._see(found)
                 self._reading = found
 
     def newest(self) -> Reading | None:

@@ -1,49 +1,58 @@
-"""A 3Dconnexion SpaceMouse over HID: the puck is the twist, the left button the clutch, the right one the gripper.
+"""A 3Dconnexion SpaceMouse over HID: the puck is the twist, one button the clutch, another the gripper.
 
-May not: be held as dead-man by the puck alone: nothing is engaged while the left button is up.
-
-Reports (linux/drivers/hid and the vendor's tables, as measured by others): 1 is translation, 2 rotation, or one report
-of both; 3 the buttons; six little-endian int16, full deflection 350.
+May not: be held as dead-man by the puck alone (nothing is engaged while the clutch's button is up), or read a model
+whose reports and signs are not in `pucks`.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from labctl.drivers.teleop.gate import Reading
 from labctl.drivers.teleop.options import SpaceMouseOptions
+from labctl.drivers.teleop.pucks import BUTTONS, PUCKS, VENDORS, WITHOUT_BUTTONS, Puck, deflection
 
 from labctl.clock import Clock, MonotonicClock
 from labctl.errors import DeviceLost, MissingExtra
 
-FULL = 350.0
-VENDORS = (0x256F, 0x046D)
 CLUTCH, GRIP = 1, 2
 WAIT_MS = 20
 KEEP_NS = 50_000_000  # a puck at rest sends nothing; while the clutch is held its last word is repeated this often
+PUCK_USAGE = (1, 8)  # HID: generic desktop, multi-axis controller
+
+
+class Found(TypedDict):
+    """What `hid.enumerate` says of a device, as far as it is looked at."""
+
+    vendor_id: int
+    product_id: int
+    product_string: str
+    path: bytes
+    usage_page: int
+    usage: int
 
 
 class SpaceMouse:
-    """See the module. `open_device` gives an object with read(size, timeout_ms) -> list of bytes, and close()."""
+    """See the module. `open_device` gives an object with read(size, timeout_ms) -> list of bytes and close(), and the
+    model it is.
+    """
 
     leader = False
     quiet = False
 
-    def __init__(self, open_device: Callable[[], Any], clock: Clock) -> None:
+    def __init__(self, open_device: Callable[[], tuple[Any, Puck]], clock: Clock) -> None:
         self._open_device = open_device
         self._clock = clock
         self._hid: Any = None
-        self._axes = np.zeros(6)
-        self._buttons = 0
-        self._open_grip = True
-        self._said_ns = 0
 
     def open(self) -> None:
-        self._hid = self._open_device()
-        self._axes, self._buttons, self._open_grip = np.zeros(6), 0, True
+        self._hid, self._puck = self._open_device()
+        self._axes = np.full(6, np.nan)  # not known before the first report, or the first silence
+        self._buttons = 0
+        self._grip: float | None = None
+        self._said_ns = self._clock.now_ns()
 
     def poll(self) -> Reading | None:
         try:
@@ -55,20 +64,20 @@ class SpaceMouse:
             return None
         self._take(report)
         self._said_ns = now_ns
+        most = float(np.abs(self._axes).max())
         engaged = bool(self._buttons & CLUTCH)
-        return Reading(now_ns, axes=self._axes.copy(), engaged=engaged, grip=1.0 if self._open_grip else 0.0)
+        return Reading(now_ns, axes=np.nan_to_num(self._axes), engaged=engaged, grip=self._grip, parts={"puck": most})
 
     def _take(self, report: bytes) -> None:
-        kind = report[0] if report else 0
-        if kind == 1 and len(report) >= 13:
-            self._axes = np.array(struct.unpack_from("<6h", report, 1)) / FULL
-        elif kind == 1 and len(report) >= 7:
-            self._axes[:3] = np.array(struct.unpack_from("<3h", report, 1)) / FULL
-        elif kind == 2 and len(report) >= 7:
-            self._axes[3:] = np.array(struct.unpack_from("<3h", report, 1)) / FULL
-        elif kind == 3 and len(report) >= 2:
-            if report[1] & GRIP and not self._buttons & GRIP:
-                self._open_grip = not self._open_grip
+        if not report:  # away from rest it sends all the time
+            self._axes[np.isnan(self._axes)] = 0.0
+        elif (found := deflection(self._puck, report)) is not None:
+            part, values = found
+            self._axes[part] = values
+        elif report[0] == BUTTONS and len(report) >= 2:
+            held, pressed = report[1] & CLUTCH, report[1] & GRIP and not self._buttons & GRIP
+            if pressed and held:  # the first press closes: an episode begins with an open gripper
+                self._grip = 1.0 if self._grip == 0.0 else 0.0
             self._buttons = report[1]
 
     def close(self) -> None:
@@ -82,20 +91,35 @@ def build(options: SpaceMouseOptions) -> SpaceMouse:
     return SpaceMouse(lambda: _open(options.path), MonotonicClock())
 
 
-def _open(path: str | None) -> Any:
+def _open(path: str | None) -> tuple[Any, Puck]:
     try:
         import hid
     except ModuleNotFoundError as error:
         raise MissingExtra("teleop", "a SpaceMouse") from error
-    if path is None:
-        found = [entry for entry in hid.enumerate() if entry["vendor_id"] in VENDORS]
-        mice = [entry for entry in found if "space" in (entry.get("product_string") or "").lower()]
-        if not mice:
-            raise DeviceLost("no SpaceMouse found; plug it in, and check that this user may read its hidraw device")
-        path = str(mice[0]["path"].decode())
+    found: list[Found] = [entry for entry in hid.enumerate() if path is None or entry["path"].decode() == path]
+    entry, puck = chosen(found, path)
     made = hid.device()
     try:
-        made.open_path(path.encode())
+        made.open_path(entry["path"])
     except OSError as error:
-        raise DeviceLost(f"{path} cannot be opened ({error}); check that this user may read it") from error
-    return made
+        where = entry["path"].decode()
+        raise DeviceLost(f"{where} cannot be opened ({error}); check that this user may read it") from error
+    return made, puck
+
+
+def chosen(found: list[Found], path: str | None) -> tuple[Found, Puck]:
+    """Of HID's devices the one to open, and its model. Raises DeviceLost where there is none that labctl can read."""
+    puck_first = sorted(found, key=lambda entry: (entry["usage_page"], entry["usage"]) != PUCK_USAGE)
+    for entry in puck_first:
+        if (puck := PUCKS.get((entry["vendor_id"], entry["product_id"]))) is not None:
+            return entry, puck
+    at = "" if path is None else f" at {path}"
+    for entry in found:
+        ids = (entry["vendor_id"], entry["product_id"])
+        what = f"{entry.get('product_string') or 'a device'} ({ids[0]:04x}:{ids[1]:04x}){at}"
+        if ids in WITHOUT_BUTTONS:
+            raise DeviceLost(f"{what} has no button to hold as a clutch; take another device")
+        if path is not None or (ids[0] in VENDORS and "space" in (entry["product_string"] or "").lower()):
+            known = ", ".join(sorted(puck.name for puck in PUCKS.values()))
+            raise DeviceLost(f"{what} is not among the models whose reports labctl knows: {known}")
+    raise DeviceLost(f"no SpaceMouse found{at}; plug it in, and check that this user may read its hidraw device")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from labctl.drivers.teleop import spacemouse as teleop_spacemouse
+from labctl.drivers.teleop.pucks import PUCKS
 from support.robots.teleop_devices import Puck, Servos
 from support.runs.campaigns import ROOT, cell_toml
 
@@ -115,7 +116,7 @@ def test_a_leader_that_answers_one_that_is_silent_and_one_of_another_arm(tmp_pat
 
 def test_a_puck_is_felt_and_one_whose_cable_breaks_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     puck = Puck()
-    monkeypatch.setattr(teleop_spacemouse, "_open", lambda path: puck)
+    monkeypatch.setattr(teleop_spacemouse, "_open", lambda path: (puck, PUCKS[0x256F, 0xC635]))
     cell = cell_of(tmp_path, "spacemouse")
     assert feel(spec(cell)) == {"waits": "hold the clutch", "engaged": False}
     clock, read = MonotonicClock(), puck.read
