@@ -5,6 +5,7 @@ May not: know a robot.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -12,7 +13,7 @@ import numpy as np
 from labctl.drivers.common.robot_tables import HAND_M
 from pydantic import Field, field_validator
 
-from labctl.config.options import Options, Wrapped, wrapped_driver
+from labctl.config.options import OWN, Options, Wrapped, is_own, wrapped_driver
 from labctl.config.values import Lax, Text
 from labctl.errors import InputError
 
@@ -38,6 +39,9 @@ class RobotOptions(Options):
         default_factory=dict, description="a table: `driver`, the gripper's driver, and that driver's options"
     )
 
+    def controller_host(self) -> str | None:
+        return self.host
+
     def wrapped(self) -> Sequence[Wrapped]:
         return (self.held(),)
 
@@ -59,10 +63,20 @@ class RobotOptions(Options):
         return np.array(self.home_rad)
 
 
-def refuse_simulated(driver: str, cell: Mapping[str, Any]) -> None:
-    """Raises InputError for a cell that is neither real nor emulated."""
-    if cell["cell"]["kind"] not in ("real", "emulated"):
-        raise InputError(f"{driver} drives a real robot or an emulator; the cell's kind is {cell['cell']['kind']!r}")
+def check_place(driver: str, cell: Mapping[str, Any], host: str) -> None:
+    """Raises InputError for a cell that is neither real nor emulated, and in a real one for a host name that leads to
+    this very computer: there is an emulator, if anything. A name that nobody knows is for the connection to say.
+    """
+    kind = cell["cell"]["kind"]
+    if kind not in ("real", "emulated"):
+        raise InputError(f"{driver} drives a real robot or an emulator; the cell's kind is {kind!r}")
+    if kind == "real":
+        try:
+            found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
+        except OSError:
+            return
+        if any(is_own(address) for address in found):
+            raise InputError(f'{driver}: {host} {OWN}, and the cell says kind = "real"')
 
 
 def frozen_field() -> Any:

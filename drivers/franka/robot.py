@@ -18,7 +18,7 @@ import franky
 import numpy as np
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import limits_of, slowed
-from labctl.drivers.common.options import refuse_simulated
+from labctl.drivers.common.options import check_place
 from labctl.drivers.common.robot_tables import FR3, HAND_M, Arm, with_tool
 from labctl.drivers.common.servoed_robot import StreamedArm
 from labctl.drivers.common.state_timeout import Silence
@@ -260,7 +260,7 @@ def build(options: FrankaOptions, *, cell: Mapping[str, Any], fixture: Mapping[s
 
     Raises InputError for a rate or limit it cannot take, or a cell that is not real or emulated.
     """
-    refuse_simulated("franka", cell)
+    check_place("franka", cell, options.host)
     arm, held = with_tool(FR3, options.tool_z_m), options.held()
     gripper: Gripper = no_stand_in(
         load(held.driver, held.options, host=options.host), held.driver, cell["cell"]["kind"]

@@ -20,7 +20,7 @@ import numpy as np
 import rtde_control
 import rtde_receive
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.options import refuse_simulated
+from labctl.drivers.common.options import check_place
 from labctl.drivers.common.robot_tables import UR5, UR5E, Arm, with_tool
 from labctl.drivers.common.servoed_robot import StreamedArm
 from labctl.drivers.common.state_timeout import Silence
@@ -326,7 +326,7 @@ def build(options: UrOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, 
 
     Raises InputError for a rate or limit it cannot take, or a cell that is not real or emulated.
     """
-    refuse_simulated("ur5", cell)
+    check_place("ur5", cell, options.host)
     base, most_hz = MODELS[options.model]
     robot = cell["robot"]
     for key in ("state_hz", "control_hz"):

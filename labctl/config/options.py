@@ -7,6 +7,7 @@ built, and printed in docs/drivers.md. A module with such a table imports no ven
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -43,6 +44,10 @@ class Options(Table):
             at = tuple(found["loc"])[:1]
             raise OptionError(_complaint(cls, driver, given, found["type"], at, found["msg"]), at) from None
 
+    def controller_host(self) -> str | None:
+        """The address of a robot's controller, for a driver that connects to one."""
+        return None
+
     def wrapped(self) -> Sequence[Wrapped]:
         """The drivers that are named inside, whose options are checked as well."""
         return ()
@@ -60,6 +65,17 @@ class CameraOptions(Options):
     width: int = Field(gt=0, le=8192, description="pixels; of the [[camera]] table")
     height: int = Field(gt=0, le=8192, description="pixels; of the [[camera]] table")
     rate_hz: Positive = Field(description="pictures per second; of the [[camera]] table")
+
+
+OWN = "is an address of this very computer: no robot is there, an emulator may be"
+
+
+def is_own(host: str) -> bool:
+    """Whether an address, as it is written, is of this computer's loopback. Looks nothing up."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower().rstrip(".") in ("localhost", "localhost.localdomain", "ip6-localhost")
 
 
 def wrapped_driver(key: str, table: Mapping[str, Any], default: str) -> Wrapped:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from labctl.config.cell_schema import CameraTable, Cell
-from labctl.config.options import CameraOptions, Options
+from labctl.config.options import OWN, CameraOptions, Options, is_own
 from labctl.config.protocol_schema import Arm
 from labctl.config.toml_text import Document, Location
 from labctl.devices import find_driver, options_type
@@ -73,5 +73,8 @@ def _check(
     except OptionError as error:
         of_table = at[0] == "camera" and error.at and error.at[0] in CameraOptions.OF_TABLE
         raise document.refusal((*at[:-1], *error.at) if of_table else (*at, *error.at), error.message) from None
+    host = found.controller_host() if isinstance(found, Options) else None
+    if real and host is not None and is_own(host):
+        raise document.refusal((*at, "host"), f'{host} {OWN}, and the cell says kind = "real"; {HONEST}')
     for other in inside:
         _check(document, (*at, other.key), other.driver, (*at, other.key), other.options, real)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from labctl.drivers import BY_NAME
+from labctl.drivers.common.options import check_place
 from support.runs.campaigns import HUMAN, ROOT, make_campaign, policy
 
 from labctl.devices import load, no_stand_in
@@ -53,6 +54,40 @@ def test_no_arm_in_a_real_cell_is_simulated(tmp_path: Path, arms: list[dict[str,
 
 @pytest.mark.parametrize("name", ["fr3_droid_cell", "ur5e_cell"])
 def test_the_real_cells_that_labctl_ships_have_no_such_part(name: str) -> None:
+    check_cell_options(read_cell(ROOT / "hw_configs" / f"{name}.toml"))
+
+
+HOST = 'host = "172.16.0.2"'
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "127.1.2.3", "localhost", "::1"])
+def test_no_robot_of_a_real_cell_is_at_an_address_of_this_very_computer(tmp_path: Path, host: str) -> None:
+    """Issue 17.8: a real driver pointed at an emulator. labctl's listen on loopback only, and no robot does."""
+    with pytest.raises(InputError, match=rf'c\.toml:\d+: .*{host}.*this very computer.*says kind = "real"'):
+        opened(tmp_path, [PERSON, SCRIPT], **{HOST: f'host = "{host}"'})
+    assert not list((tmp_path / "campaigns").iterdir())
+
+
+def test_a_name_that_leads_to_this_very_computer_is_found_when_the_driver_is_built(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = {"fr3.lab": [(2, 1, 6, "", ("127.0.0.2", 0))], "other.lab": [(2, 1, 6, "", ("172.16.0.2", 0))]}
+
+    def look_up(host: str, port: object) -> list[Any]:
+        if host not in found:
+            raise OSError("no such name")
+        return found[host]
+
+    monkeypatch.setattr("socket.getaddrinfo", look_up)
+    with pytest.raises(InputError, match=r"fr3\.lab.*this very computer"):
+        check_place("franka", {"cell": {"kind": "real"}}, "fr3.lab")
+    check_place("franka", {"cell": {"kind": "emulated"}}, "fr3.lab")
+    for host in ("other.lab", "nobody.knows", "172.16.0.2"):
+        check_place("franka", {"cell": {"kind": "real"}}, host)
+
+
+@pytest.mark.parametrize("name", ["emulated_fr3", "emulated_ur5", "emulated_ur5e"])
+def test_an_emulated_cell_is_where_its_emulator_is(name: str) -> None:
     check_cell_options(read_cell(ROOT / "hw_configs" / f"{name}.toml"))
 
 
