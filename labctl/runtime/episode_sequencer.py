@@ -246,7 +246,7 @@ class Conductor:
         rollout.lost.add(name)
         if dying and name in rollout.cameras:  # its video is looked at once nobody can write it any more
             rollout.dying.add(name)
-        if private:
+        if private and rollout.phase != Phase.SEALED:  # then no entry would bind it
             self._desk.ledger.seal_value(rollout.episode, f"failure:{len(rollout.lost)}", private)
         if name == "recorder":
             rollout.lost.discard(name)  # it is restarted and asked again; only the end reason remembers

@@ -204,22 +204,27 @@ def _next_root(root: bytes, sha256: str) -> bytes:
 def check_roots(events: Sequence[Event], opened: Body) -> list[str]:
     """What is wrong between the sealed values and what the journal's entries say of all of them (`Ledger.binding`).
 
-    A value beyond the last entry that binds is one of an episode that goes on, until the campaign is frozen.
+    A value beyond the last entry that binds is one of an episode that goes on, or that has begun since these events
+    were read. Before there were such entries nothing is bound.
     """
     roots = roots_of(bytes.fromhex(opened["secret_hex"]), [opening["sha256"] for opening in opened["openings"]])
     at = {root.hex(): number for number, root in enumerate(roots)}
-    bound, final = 0, False
+    bound, final = None, False
     for event in events:
         root = event.body.get("openings_root") if event.kind in BINDING else None
         if root is None:
             continue
         number = at.get(root, -1)
-        if number < bound:
+        if number < (bound or 0):
             said = "the values sealed until then are not those that are there now: changed, added, removed or moved"
             return [f"journal seq {event.seq} ({event.kind}): {said}"]
         bound, final = number, event.kind == Kind.CAMPAIGN_FROZEN
-    added = opened["openings"][bound:] if final else []
-    return [f"episode {one['episode']}: a sealed value was added after the campaign was frozen" for one in added]
+    if bound is None:
+        return []
+    after = "the campaign was frozen" if final else "it was over"
+    over = {event.episode for event in events if event.kind in (Kind.RECORDING_SEALED, Kind.EPISODE_VOIDED)}
+    added = [one for one in opened["openings"][bound:] if final or one["episode"] in over]
+    return [f"episode {one['episode']}: a sealed value was added after {after}" for one in added]
 
 
 def sealed_digest(secret: bytes, episode: str, field: str, value: Any) -> str:

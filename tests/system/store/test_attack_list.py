@@ -27,6 +27,7 @@ from labctl.core.trial import fold
 from labctl.runtime.command_handler import OF_ANYBODY
 from labctl.runtime.command_handler import ORDERS as KNOWN
 from labctl.store.campaign import Campaign
+from labctl.store.ledger import Ledger
 from labctl.store.sealing import Findings
 
 Attack = Callable[[Path], object]
@@ -89,6 +90,16 @@ def text(name: str, old: str, new: str) -> Attack:
     return attack
 
 
+def invented(field: str) -> Attack:
+    """By whoever has the secret, with a digest that fits, of an episode that is over."""
+
+    def attack(folder: Path) -> None:
+        ledger = Ledger.open(folder)
+        ledger.seal_value(ledger.open_all()["openings"][0]["episode"], field, {"load_s": 60.0})
+
+    return attack
+
+
 def other_campaigns_line(folder: Path) -> None:
     """What else the lab opened, under another name: the file drawer of a report."""
     text("../../opened.log", '"campaign":"trial-run"', '"campaign":"trial-ran"')(folder)
@@ -147,6 +158,8 @@ SEALED: list[tuple[str, Attack, str, tuple[str, ...]]] = [
     ("a sealed value", text("seal/openings.jsonl", '"value":"', '"value":"x'), "changed seal", ALL),
     ("a sealed value gone", line_gone("seal/openings.jsonl", 1), "changed seal", ALL),
     ("the last sealed value gone", line_gone("seal/openings.jsonl", -1), "changed seal", ALL),
+    ("a failure invented between two runs", invented("failure:1"), "changed seal", ALL),
+    ("a load time invented between two runs", invented("start_up"), "changed seal", ALL),
     ("all sealed values gone", gone("seal/openings.jsonl"), "seal", ALL),
 ]  # fmt: skip
 
