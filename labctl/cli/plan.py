@@ -6,7 +6,7 @@ May not: draw a schedule, name an arm beside a trial, or compute a statistic (`l
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -14,6 +14,7 @@ from labctl.cli.options import CONTEXT, example, file_argument, json_option, pri
 
 if TYPE_CHECKING:
     from labctl.checks.protocol_size import Hours, Preview
+    from labctl.config.protocol_schema import TrialRules
 
 SECONDS = click.FloatRange(min=0)
 SHARE = click.FloatRange(0, 0.9)
@@ -99,10 +100,25 @@ def plan(
         alpha=seen.alpha,
         looks_after=seen.looks_after,
     )
+    resolved["warnings"] = [*resolved["warnings"], *_open_ends(found.protocol.trial)]
     if as_json:
         print_json({"schema": "labctl.plan/2", **seen.as_json(), "resolution": resolved})
     else:
         _print(seen, resolved, protocol)
+
+
+def _open_ends(rules: TrialRules) -> list[str]:
+    """Where a protocol that forbids early ends leaves one."""
+    from labctl.config.values import StopCause
+
+    spared = [cause.replace("_", " ") for cause in get_args(StopCause) if cause not in rules.stops_count]
+    if rules.early_end != "forbidden" or not spared:
+        return []
+    said = " or ".join(spared)
+    return [
+        f'early_end is "forbidden", and a stop by hand called {said} ends an episode early all the same, as the '
+        "operator's wish; stops_count with every cause closes that"
+    ]
 
 
 def _print(seen: Preview, resolved: dict[str, Any], path: Path) -> None:

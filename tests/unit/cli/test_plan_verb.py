@@ -1,0 +1,39 @@
+"""`labctl plan` says where a protocol leaves open what it means to close."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.runs.campaigns import ROOT
+
+from labctl.cli import call
+
+
+def planned(folder: Path, capsys: pytest.CaptureFixture[str], *lines: str) -> str:
+    for name in ("protocols", "fixtures"):
+        (folder / name).mkdir()
+    fixture = "fixtures/two_totes.toml"
+    (folder / fixture).write_text((ROOT / fixture).read_text("utf-8"), "utf-8")
+    text = (ROOT / "protocols/demo.toml").read_text("utf-8")
+    kept = [line for line in text.splitlines() if not line.startswith(("early_end", "stops_count"))]
+    at = kept.index("[trial]") + 1
+    path = folder / "protocols" / "p.toml"
+    path.write_text("\n".join([*kept[:at], *lines, *kept[at:]]) + "\n", "utf-8")
+    assert call(["plan", str(path)]) == 0
+    return capsys.readouterr().out
+
+
+ALL = 'stops_count = ["danger", "contact", "mistaken_key"]'
+
+
+@pytest.mark.parametrize(
+    ("lines", "warned"),
+    [((), False), (('early_end = "forbidden"',), True), (('early_end = "forbidden"', ALL), False), ((ALL,), False)],
+)
+def test_a_mistaken_key_is_a_way_to_end_early_that_is_said_where_early_ends_are_forbidden(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: tuple[str, ...], warned: bool
+) -> None:
+    """A protocol forbids early ends since they inform: a stop that counts as the operator's wish is one."""
+    out = planned(tmp_path, capsys, *lines)
+    assert ("called mistaken key ends an episode early all the same" in out) is warned
