@@ -38,6 +38,12 @@ def refuse_unless_it_holds(
     return _told(folder, verify_campaign(folder, recordings=recordings).problems, unverified=unverified)
 
 
+def _as_verified(campaign: Campaign, events: Sequence[Event]) -> None:
+    """Raises BrokenRecord when the journal that was opened is not the one that was verified; it may have grown."""
+    if campaign.events()[: len(events)] != list(events):
+        raise BrokenRecord(f"the journal of {campaign.folder.name} was changed while it was read; see: labctl verify")
+
+
 @dataclass(frozen=True, slots=True)
 class Verified:
     """A campaign that was verified and opened to be shown. broken: what does not hold, where somebody asked to see it
@@ -60,8 +66,10 @@ def verified(
     folder: Path, recordings: Collection[str] | None = None, *, unverified: bool = False
 ) -> Iterator[Verified]:
     """A campaign to read from, once `refuse_unless_it_holds` has let it pass, whose terms and errors these are."""
-    broken = refuse_unless_it_holds(folder, recordings, unverified=unverified)
+    looked = verify_campaign(folder, recordings=recordings)
+    broken = _told(folder, looked.problems, unverified=unverified)
     with Campaign.open(folder) as campaign:
+        _as_verified(campaign, looked.events)
         yield Verified(campaign, broken, unverified)
 
 
@@ -74,6 +82,7 @@ def verified_but(
     """
     events, missing = read_all_but(folder, lost, noted)
     with Campaign.open(folder) as campaign:
+        _as_verified(campaign, events)
         yield campaign, events, missing
 
 

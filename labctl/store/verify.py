@@ -69,8 +69,8 @@ class Counts:
 class Verification:
     """What `verify_campaign` found. `problems` is empty when all of it holds; `notes` are facts that break nothing.
 
-    `head` is "seq hash" of the last entry; `outside` is what binds the record from outside, None for a broken one;
-    `not_bound` is what this campaign's format has no digest for.
+    `events` are those that were looked at, `head` is "seq hash" of the last; `outside` is what binds the record from
+    outside, None for a broken one; `not_bound` is what this campaign's format has no digest for.
     """
 
     problems: list[Problem]
@@ -79,6 +79,7 @@ class Verification:
     counts: Counts
     outside: Outside | None
     not_bound: list[str]
+    events: list[Event]
 
     @property
     def state(self) -> str:
@@ -151,7 +152,7 @@ def verify_campaign(
     last = f"{events[-1].seq} {events[-1].hash}" if events else "0"
     counts = Counts(len(events), sealed, found.chunks, found.videos, found.photos)
     bound = None if found.problems else outside(noted, events)
-    return Verification(found.problems, found.notes, last, counts, bound, unbound)
+    return Verification(found.problems, found.notes, last, counts, bound, unbound, events)
 
 
 def recording_problems(folder: Path, events: Sequence[Event], episodes: Collection[str]) -> list[Problem]:
@@ -185,7 +186,8 @@ def read_all_but(folder: Path, lost: Collection[str], noted: Noted = NOTHING) ->
 
     Raises BrokenRecord naming the first other problem, InputError for an episode whose recording holds or that is none.
     """
-    found = verify_campaign(folder, noted).problems
+    looked = verify_campaign(folder, noted)
+    found = looked.problems
     problems = [problem for problem in found if problem.episode not in lost]
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
@@ -199,7 +201,7 @@ def read_all_but(folder: Path, lost: Collection[str], noted: Noted = NOTHING) ->
         if not told:
             raise InputError(f"--lost {episode}: no sealed recording of {folder.name} that does not hold; leave it out")
         named[episode] = told[0] + (f" (and {len(told) - 1} more)" if len(told) > 1 else "")
-    return events_of(folder), named
+    return looked.events, named
 
 
 def _check_history(events: Sequence[Event]) -> None:

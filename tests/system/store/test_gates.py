@@ -19,7 +19,7 @@ from labctl.cli import call, group
 from labctl.core.events import Kind
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store import verify
-from labctl.store.campaign import close_campaign, freeze_campaign, unblind_campaign
+from labctl.store.campaign import Campaign, close_campaign, freeze_campaign, unblind_campaign
 from labctl.store.journal import events_of
 
 # How each verb of a campaign is asked to show it.
@@ -101,6 +101,24 @@ def test_a_changed_recording_is_exported_in_no_format(folder: Path, form: str, t
     a_chunk(folder)
     assert call(["export", str(folder), "--to", form, "--out", str(tmp_path / "out")]) == 1
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("verb", ["episodes", "status", "report", "export"])
+def test_a_journal_that_changes_while_it_is_read_is_not_shown(
+    folder: Path, verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After it was verified, before it was opened to be shown."""
+    look = Campaign.open
+    changes = [an_outcome]
+
+    def changed_first(at: Path, **how: bool) -> Campaign:
+        while changes:
+            changes.pop()(at)
+        return look(at, **how)
+
+    monkeypatch.setattr(Campaign, "open", changed_first)
+    assert call(asked(folder, verb, tmp_path / "out")) == 1
+    assert "changed while it was read" in capsys.readouterr().err and not list(tmp_path.glob("out*"))
 
 
 @pytest.mark.parametrize("form", ["table", "npz"])
