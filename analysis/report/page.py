@@ -205,7 +205,10 @@ def _badges(lab: Mapping[str, Any]) -> list[dict[str, str]]:
         badges.append({"kind": "simulated", "label": str(lab["kind"]).upper(), "text": wording.NOT_REAL})
     if lab.get("abandoned"):
         badges.append({"kind": "provisional", "label": "ABANDONED", "text": f"{'; '.join(lab['abandoned'])}."})
-    if lab.get("provisional"):
+    if lab.get("unreviewed"):
+        text = page_words.never_reviewed(lab["unreviewed"])
+        badges.append({"kind": "provisional", "label": "NOT REVIEWED", "text": text})
+    if lab.get("provisional") and (lab.get("provisional_why") or not lab.get("unreviewed")):
         why = wording.provisional(lab.get("provisional_why") or [])
         badges.append({"kind": "provisional", "label": "PROVISIONAL", "text": why})
     return badges

@@ -5,7 +5,7 @@ May not: hold a number of a campaign or a claim about an arm.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 HEADINGS: Mapping[str, str] = {
@@ -69,6 +69,12 @@ def sentences(page: Mapping[str, Any]) -> dict[str, str]:
         "clips": CLIPS,
         "footer": FOOTER,
     }
+
+
+def never_reviewed(lines: Sequence[str]) -> str:
+    """What it means that campaigns were frozen without a review. lines: one of each."""
+    reasons = "; ".join(lines)
+    return f"{reasons}. Operation events stand as devices and operators left them, and will not be reviewed."
 
 
 PHAIL = "PhAIL, arXiv 2605.29710"

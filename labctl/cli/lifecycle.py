@@ -164,20 +164,27 @@ def close(campaign: str, reason: str, abandon: bool, who: str, lab: Path | None)
     for line in close_campaign(folder, who=who, reason=reason, abandon=abandon):
         click.echo(line)
     stamp_if_asked(folder)
-    click.echo(f"next: labctl freeze {campaign}")
+    click.echo(f"next: labctl review {campaign} (an assessor, blind), then labctl review {campaign} --finish")
 
 
-@click.command(epilog=example("labctl freeze first"), context_settings=CONTEXT)
+@click.command(
+    epilog=example("labctl freeze first", "labctl freeze first --unreviewed  # nobody will ever review it"),
+    context_settings=CONTEXT,
+)
 @campaign_argument()
+@click.option("--unreviewed", is_flag=True, help="Freeze without a finished review; every report says so for good.")
 @who_option
 @lab_option
-def freeze(campaign: str, who: str, lab: Path | None) -> None:
-    """No more review: outcomes stand as they are, and the head of the chain is what others can hold you to."""
+def freeze(campaign: str, unreviewed: bool, who: str, lab: Path | None) -> None:
+    """No more review: outcomes stand as they are, and the head of the chain is what others can hold you to.
+
+    An assessor goes through the episodes first (`labctl review CAMPAIGN`, then `--finish`): after this nobody can.
+    """
     from labctl.store.campaign import freeze_campaign
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    for line in freeze_campaign(folder, who=who):
+    for line in freeze_campaign(folder, who=who, unreviewed=unreviewed):
         click.echo(line)
     stamp_if_asked(folder)
     click.echo(f"next: labctl unblind {campaign}")

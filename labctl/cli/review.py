@@ -100,6 +100,8 @@ def review(
             )
 
     Review(load, save, correct, watch).run()
+    left = sum(item.reviewed is None for item in load())
+    click.echo(f"{left} episodes are left to review" if left else f"next: labctl review {folder.name} --finish")
 
 
 def _print(items: list[Item], as_json: bool) -> None:

@@ -167,6 +167,8 @@ class Record:
     closing: bodies.CampaignClosed | None = None
     reviewed: bool = False
     frozen: bool = False
+    frozen_wall: str | None = None
+    frozen_by: str = ""
     unblinding: bodies.CampaignUnblinded | None = None
 
     @property

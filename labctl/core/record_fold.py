@@ -74,7 +74,7 @@ class _Fold:
             case Kind.CAMPAIGN_REVIEWED:
                 self._whole = replace(self._whole, reviewed=True)
             case Kind.CAMPAIGN_FROZEN:
-                self._whole = replace(self._whole, frozen=True)
+                self._whole = replace(self._whole, frozen=True, frozen_wall=event.wall, frozen_by=event.who)
             case Kind.CAMPAIGN_UNBLINDED:
                 self._whole = replace(self._whole, unblinding=body_of(event, bodies.CampaignUnblinded))
             case Kind.RUN_STARTED:

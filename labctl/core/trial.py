@@ -48,6 +48,14 @@ class Phase(StrEnum):
     UNBLINDED = "unblinded"
 
 
+# What is left to do in each phase until the arms are known, in words.
+TO_UNBLINDED: Mapping[Phase, str] = {
+    Phase.OPEN: "close, review, freeze and unblind",
+    Phase.CLOSED: "review, freeze and unblind",
+    Phase.REVIEWED: "freeze and unblind",
+    Phase.FROZEN: "unblind",
+}
+
 # The verbs of each state and who may ask for them.
 _SETUP = frozenset({Role.OPERATOR, Role.SETTER})
 _JUDGE = frozenset({Role.OPERATOR, Role.ASSESSOR})

@@ -15,7 +15,7 @@ from labctl import __version__
 from labctl.core.design import drbg
 from labctl.core.events import Event
 from labctl.core.record import Record
-from labctl.core.trial import Phase, Trial
+from labctl.core.trial import TO_UNBLINDED, Phase, Trial
 from labctl.devices import StreamSpec
 from labctl.errors import InputError, StateError
 from labctl.reporting.operations_table import Row, filter_rows, operations, told_of
@@ -23,7 +23,6 @@ from labctl.store.campaign import Campaign
 from labctl.viewing.episode import robot_model
 
 SCHEMA = "labctl.export/1"
-STEPS = {Phase.OPEN: "close, freeze and unblind", Phase.CLOSED: "freeze and unblind", Phase.REVIEWED: "freeze, unblind"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,7 @@ def _mask_names(name: str, record: Record, for_arm: str) -> dict[str, str]:
     if unblinding is None:
         raise StateError(
             f"--for-arm {for_arm}: campaign {name} is {phase} and its arms are sealed; "
-            f"{STEPS.get(phase, 'unblind')} it first, or export without --for-arm"
+            f"{TO_UNBLINDED[phase]} it first, or export without --for-arm"
         )
     arms = sorted(set(record.arms.values()))
     if for_arm not in arms:

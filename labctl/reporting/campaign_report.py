@@ -16,7 +16,7 @@ from labctl.core.event_bodies import CampaignUnblinded
 from labctl.core.practised import practice_before, rule_of
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
-from labctl.core.trial import CampaignState, State
+from labctl.core.trial import TO_UNBLINDED, CampaignState, State
 from labctl.errors import StateError
 from labctl.reporting.anchoring import anchored
 from labctl.reporting.answer_times import answer_times
@@ -143,6 +143,7 @@ def _add_linked(
     found = pairs.linked_pairs(one, two, link.anchors, tau=tau, alpha=lab["alpha"], seed=seed, boot=boot)
     lab["linked"] = {**found, "head": link.head, "changed": list(link.changed)}
     lab["abandoned"] += before["abandoned"]
+    lab["unreviewed"] += before["unreviewed"]
     lab["deviations"] += before["abandoned"]
     lab["provisional"] = lab["provisional"] or before["provisional"]
     lab["provisional_why"] += [f"{link.campaign}: {why}" for why in before["provisional_why"]]
@@ -151,8 +152,7 @@ def _add_linked(
 def _opened_seal(record: Record, folder: Path) -> CampaignUnblinded:
     if record.unblinding is None:
         state = record.state
-        steps = {"open": "close, freeze and unblind", "closed": "freeze and unblind", "reviewed": "freeze and unblind"}
-        raise StateError(f"campaign {folder.name} is {state.phase}; {steps.get(str(state.phase), 'unblind')} it first")
+        raise StateError(f"campaign {folder.name} is {state.phase}; {TO_UNBLINDED[state.phase]} it first")
     return record.unblinding
 
 

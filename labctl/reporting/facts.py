@@ -12,6 +12,7 @@ from typing import Any
 from labctl.core.body_parts import Clock
 from labctl.core.events import EndReason
 from labctl.core.record import Episode, Record, Void
+from labctl.core.reviewed import queue
 from labctl.core.session import Session
 from labctl.core.skew import campaign_clock
 from labctl.core.trial import State, Trial, tally
@@ -44,15 +45,17 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str) -> d
     if record.unblinding is None:
         raise StateError("the campaign is not unblinded; nothing may be said by arm")
     state, opened = record.state, record.state.opened
-    open_reasons = [] if record.reviewed else ["operation events were not reviewed by an assessor"]
+    unreviewed = _never_reviewed(record)
+    open_reasons = [] if record.reviewed or unreviewed else ["operation events were not reviewed by an assessor"]
     open_reasons += [] if record.frozen else ["the campaign is not frozen"]
     return {
         "campaign": opened["campaign"],
         "question": opened["protocol"]["question"],
         "phase": str(state.phase),
         "alpha": alpha,
-        "provisional": bool(open_reasons),
+        "provisional": bool(open_reasons or unreviewed),
         "provisional_why": open_reasons,
+        "unreviewed": unreviewed,
         "kind": ", ".join(kinds(record)) or opened["kind"],
         "cell": opened["cell"]["name"],
         "robot": robot,
@@ -65,6 +68,7 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str) -> d
         "abandoned": _abandoned(record),
         "deviations": [
             *_closed_before(record),
+            *unreviewed,
             *_durability(record),
             *record.deviations,
             *_gaps(record),
@@ -100,6 +104,17 @@ def _abandoned(record: Record) -> list[str]:
         return []
     name, trials = record.state.opened["campaign"], tally(record.state)
     return [f"{name} was abandoned by {record.closed_by}, {trials}: {record.closing['reason']}"]
+
+
+def _never_reviewed(record: Record) -> list[str]:
+    """A line where the campaign was frozen without a review, so that none can come any more."""
+    if record.reviewed or not record.frozen:
+        return []
+    items = queue(record)
+    left = sum(item.reviewed is None for item in items)
+    seen = f"an assessor went through {len(items) - left} of {len(items)} episodes"
+    name = record.state.opened["campaign"]
+    return [f"{record.frozen_wall}: {name} was frozen by {record.frozen_by} without a review: {seen}"]
 
 
 def _session(session: Session) -> dict[str, Any]:

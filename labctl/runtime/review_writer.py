@@ -66,7 +66,11 @@ def finish(folder: Path, *, who: str, anchor: Anchor | None = None) -> str:
         check_assessor(campaign, who)
         left = [item for item in queue(campaign.record()) if item.reviewed is None]
         if left:
-            raise StateError(f"{len(left)} episodes are not reviewed yet; review them, or freeze without a review")
+            name = folder.name
+            raise StateError(
+                f"{len(left)} episodes are not reviewed yet: labctl review {name}; "
+                f"or freeze without a review: labctl freeze {name} --unreviewed"
+            )
         campaign.log(Kind.CAMPAIGN_REVIEWED, {"by": who}, anchor=now, who=who)
     return f"reviewed; next: labctl freeze {folder.name}"
 

@@ -22,7 +22,8 @@ from labctl.core.design import draw
 from labctl.core.events import Event, Kind
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
-from labctl.core.trial import CampaignState, Phase, State, advance, fold, tally
+from labctl.core.reviewed import queue
+from labctl.core.trial import TO_UNBLINDED, CampaignState, Phase, State, advance, fold, tally
 from labctl.devices import find_driver
 from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.store.atomic_files import file_errors, replace_file, sync_folder
@@ -308,15 +309,19 @@ def close_campaign(
         return [f"{how}: of {len(trials)} trials {tally(campaign.state)}", _head_line(campaign)]
 
 
-def freeze_campaign(folder: Path, *, who: str, anchor: Anchor | None = None) -> list[str]:
-    """No more review; the head before freezing is in the event. Without a review this is allowed, and recorded so.
+def freeze_campaign(folder: Path, *, who: str, unreviewed: bool = False, anchor: Anchor | None = None) -> list[str]:
+    """No more review; the head before freezing is in the event. unreviewed: without a review that was finished, for
+    good; the event has it, and every report says so.
 
-    Returns lines to print. Raises StateError when the campaign is not closed or a trial is not scored yet.
+    Returns lines to print. Raises StateError when the campaign is not closed, was not reviewed (unless unreviewed) or a
+    trial is not scored yet.
     """
     with writing(folder, "freeze", anchor) as (campaign, now):
         reviewed = campaign.state.phase == Phase.REVIEWED
         if not reviewed:
             _check_phase(campaign, Phase.CLOSED, "freeze")
+            if not unreviewed:
+                raise StateError(_not_reviewed(campaign))
         _, head = campaign.journal.head()
         campaign.log(Kind.CAMPAIGN_FROZEN, {"reviewed": reviewed, "head": head}, anchor=now, who=who)
         return ["frozen, reviewed" if reviewed else "frozen without a review", _head_line(campaign)]
@@ -334,7 +339,8 @@ def unblind_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor
             raise StateError(f"campaign {folder.name} is unblinded already")
         early = phase != Phase.FROZEN
         if early and not reason:
-            raise StateError(f"campaign {folder.name} is {phase}; close and freeze it first, or give a --reason TEXT")
+            before = TO_UNBLINDED[phase].removesuffix(" and unblind").removesuffix(", unblind")
+            raise StateError(f"campaign {folder.name} is {phase}; {before} it first, or give a --reason TEXT")
         opened = campaign.ledger.open_all()
         problems = check_commitment(campaign.opened["commitment"], opened) or check_roots(campaign.events(), opened)
         if problems:
@@ -343,6 +349,18 @@ def unblind_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor
         campaign.log(Kind.CAMPAIGN_UNBLINDED, body, anchor=now, who=who)
         how = f"unblinded early, while {phase}: {reason}" if early else "unblinded"
         return [f"{how}; the commitment {campaign.opened['commitment']} holds", _head_line(campaign)]
+
+
+def _not_reviewed(campaign: Campaign) -> str:
+    name, items = campaign.folder.name, queue(campaign.record())
+    left = sum(item.reviewed is None for item in items)
+    if not left:
+        return f"the review of campaign {name} is not finished: labctl review {name} --finish, then freeze"
+    return (
+        f"{left} of {len(items)} episodes of campaign {name} are not reviewed, and none can be once it is "
+        f"frozen: labctl review {name}, then labctl review {name} --finish; or freeze it as it is, which every report "
+        f"says: labctl freeze {name} --unreviewed"
+    )
 
 
 @contextmanager

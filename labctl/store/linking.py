@@ -18,7 +18,7 @@ from labctl.config.cell_schema import Cell
 from labctl.config.protocol_schema import Arm, Protocol, parse_protocol
 from labctl.core.events import Event, digest
 from labctl.core.record_fold import record_of
-from labctl.core.trial import CampaignState, Phase, State, fold
+from labctl.core.trial import TO_UNBLINDED, CampaignState, Phase, State, fold
 from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.store.chain_heads import chain_and_head_problems
 from labctl.store.journal import events_of
@@ -120,7 +120,7 @@ def _read(folder: Path) -> _Earlier:
     if state.phase != Phase.UNBLINDED:
         raise StateError(
             f"campaign {name} is {state.phase}, and its arms stay sealed until it is unblinded: "
-            f"close, freeze and unblind {name} first, then extend it"
+            f"{TO_UNBLINDED[state.phase]} {name} first, then extend it"
         )
     arms = record_of(events, state).arms
     ledger = Ledger.open(folder)

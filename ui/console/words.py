@@ -138,7 +138,7 @@ def path(state: PublishedState | None) -> list[str]:
         ("trials", f"{bar(done / of)} {where}", done >= of),
         ("close", f"labctl close {name}     no more trials (end the run first)", False),
         ("review", f"labctl review {name}     the assessor, blind; disagreements first", False),
-        ("freeze", f"labctl freeze {name}     no more review", False),
+        ("freeze", f"labctl freeze {name}     after labctl review {name} --finish; no more review", False),
         ("unblind", f"labctl unblind {name}     arms become known", False),
         ("report", f"labctl report {name} --out report     where it lies is printed at its end", False),
     ]

@@ -136,9 +136,10 @@ def recorded_with_cameras(lab: Path) -> Path:
 
 
 def unblind(folder: Path) -> None:
-    """Close, freeze and unblind a campaign, as one does before its report."""
-    for step in (close_campaign, freeze_campaign, unblind_campaign):
-        step(folder, who="tester")
+    """Close, freeze (without a review) and unblind a campaign, as one does before its report."""
+    close_campaign(folder, who="tester")
+    freeze_campaign(folder, who="tester", unreviewed=True)
+    unblind_campaign(folder, who="tester")
 
 
 def unblinded_copy(lab: Path, blinded: str) -> Path:

@@ -132,8 +132,8 @@ def blind_surfaces_say_nothing(
 
 def the_report_says_how_they_compare(lab: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """After unblinding: who moved what, HRT of each policy against the person, how fast each answered; all verified."""
-    for verb in ("close", "freeze", "unblind"):
-        printed(capsys, verb, "evening", "--lab", str(lab))
+    for verb in (["close"], ["freeze", "--unreviewed"], ["unblind"]):
+        printed(capsys, *verb, "evening", "--lab", str(lab))
     printed(capsys, "report", "evening", "--out", str(lab / "report"), "--lab", str(lab))
     assert "evening: " in printed(capsys, "verify", "evening", "--lab", str(lab))
     page = (lab / "report" / "report.html").read_text("utf-8")

@@ -84,7 +84,7 @@ def test_for_one_arm_before_unblinding_is_refused_with_what_to_do(
 ) -> None:
     words = ["export", str(blinded), "--to", form, "--out", str(tmp_path / "out"), "--for-arm", ZEBRA]
     assert call(words) == 1
-    assert "close, freeze and unblind it first" in capsys.readouterr().err
+    assert "close, review, freeze and unblind it first" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

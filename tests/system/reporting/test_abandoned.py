@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def reported(folder: Path, out: Path, *, abandon: bool, capsys: pytest.CaptureFi
     flag = ["--abandon"] if abandon else []
     assert call(["close", str(folder), "--reason", WHY, "--who", "lea", *flag]) == 0
     told = capsys.readouterr().out
-    freeze_campaign(folder, who="lea")
+    freeze_campaign(folder, who="lea", unreviewed=True)
     unblind_campaign(folder, who="lea")
     assert call(["report", str(folder), "--out", str(out), "--boot", "9", "--perm", "9"]) == 0
     return {"close": told, **{path.suffix: path.read_text() for path in out.iterdir() if path.is_file()}}
@@ -76,7 +77,7 @@ def test_a_report_of_linked_campaigns_says_it_of_the_earlier_one(
     settings = {"items": 1, "budget": 3.0, "arming": 1.0, "name": "second", "extends": first}
     second = make_campaign(tmp_path, arms, **settings).folder
     run_campaign(second, lambda line: None, manual=True)
-    for step in (close_campaign, freeze_campaign, unblind_campaign):
+    for step in (close_campaign, partial(freeze_campaign, unreviewed=True), unblind_campaign):
         step(second, who="lea")
     out = tmp_path / "both"
     words = ["--out", str(out), "--boot", "9", "--perm", "9", "--lab", str(tmp_path)]

@@ -22,7 +22,7 @@ def closed(folder: Path) -> None:
 
 def unblinded(folder: Path) -> None:
     closed(folder)
-    freeze_campaign(folder, who="tester")
+    freeze_campaign(folder, who="tester", unreviewed=True)
     unblind_campaign(folder, who="tester")
 
 

@@ -43,7 +43,7 @@ def blind(recordings: Recordings, tmp_path_factory: pytest.TempPathFactory) -> P
 def unblinded(blind: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = Path(shutil.copytree(blind, tmp_path_factory.mktemp("unblinded") / blind.name))
     close_campaign(folder, who="p-1")
-    freeze_campaign(folder, who="p-1")
+    freeze_campaign(folder, who="p-1", unreviewed=True)
     unblind_campaign(folder, who="p-1")
     return folder
 
@@ -197,7 +197,7 @@ def test_a_failure_invented_after_the_campaign_was_frozen_is_named(blind: Path, 
 
     folder = Path(shutil.copytree(blind, tmp_path / blind.name))
     close_campaign(folder, who="p-1")
-    freeze_campaign(folder, who="p-1")
+    freeze_campaign(folder, who="p-1", unreviewed=True)
     episode = Ledger.open(folder).open_all()["openings"][0]["episode"]
     Ledger.open(folder).seal_value(episode, "failure:1", "it fell over")
     problems = verify_campaign(folder).problems

@@ -43,7 +43,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = make_campaign(lab, [HUMAN, policy("zebra", skill="swift")], items=2, budget=20.0).folder
     run_campaign(folder, lambda line: None, manual=True)
     close_campaign(folder, who="p-1")
-    freeze_campaign(folder, who="p-1")
+    freeze_campaign(folder, who="p-1", unreviewed=True)
     unblind_campaign(folder, who="p-1")
     return folder
 

@@ -54,7 +54,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
     said = labctl(*words, "--lab", str(lab))
     assert said.exit_code == 0 and "anchors: human, frozen" in said.output and "opened second-2" in said.output
     line = refused("report", "first", "second-2", "--lab", str(lab), "--out", str(lab / "early"))
-    assert line == "campaign second-2 is open; close, freeze and unblind it first" and not (lab / "early").exists()
+    assert (
+        line == "campaign second-2 is open; close, review, freeze and unblind it first" and not (lab / "early").exists()
+    )
     ended(lab / "campaigns/second-2")
     return lab
 

@@ -94,7 +94,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
             play(campaign, traces, clock, trial, number)
         traces.close()
     close_campaign(folder, who="p-1", reason="enough", anchor=clock.anchor())
-    freeze_campaign(folder, who="p-1", anchor=clock.anchor())
+    freeze_campaign(folder, who="p-1", anchor=clock.anchor(), unreviewed=True)
     unblind_campaign(folder, who="p-1", anchor=clock.anchor())
     return folder
 

@@ -249,7 +249,12 @@ def test_a_policy_slow_to_load_starts_when_a_quick_one_does(tmp_path: Path, caps
     ]
     assert moments[0] == moments[1] and moments[0]
     folder = tmp_path / "lab/campaigns/trial-run"
-    assert call(["close", str(folder)]) == call(["freeze", str(folder)]) == call(["unblind", str(folder)]) == 0
+    assert (
+        call(["close", str(folder)])
+        == call(["freeze", str(folder), "--unreviewed"])
+        == call(["unblind", str(folder)])
+        == 0
+    )
     assert call(["report", str(folder), "--out", str(tmp_path / "report")]) == 0
     told = json.loads((tmp_path / "report/report.json").read_text())["lab"]["answer_times"]
     started = {entry["arm"]: (entry["load_s"]["p50"], entry["warm_s"]["p50"]) for entry in told}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections import Counter, defaultdict
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
@@ -88,7 +89,7 @@ def test_outcomes_operations_and_the_exported_table_agree(tmp_path: Path) -> Non
     folder = make_campaign(tmp_path, ARMS, blocks=2, items=3, budget=15.0).folder
     run(folder)
     clock = ManualClock(events_of(folder)[-1].at_ns + SECOND)
-    for finish in (close_campaign, freeze_campaign, unblind_campaign):
+    for finish in (close_campaign, partial(freeze_campaign, unreviewed=True), unblind_campaign):
         finish(folder, who="tester", anchor=clock.anchor())
     events = events_of(folder)
     counted: dict[str | None, Counter[str]] = defaultdict(Counter)

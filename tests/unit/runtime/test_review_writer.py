@@ -99,6 +99,22 @@ def test_finishing_with_episodes_unseen_says_how_many(folder):
         finish(folder, who="bea")
 
 
+def test_freezing_before_the_review_says_how_many_are_left_and_what_to_type(folder):
+    first = items(folder)[0]
+    review(folder, first.trial.id, first.operations, who="bea")
+    close_campaign(folder, who="bea")
+    name = folder.name
+    with pytest.raises(StateError, match="1 of 2 episodes") as refused:
+        freeze_campaign(folder, who="bea")
+    typed = (f"labctl review {name}", f"labctl review {name} --finish", f"labctl freeze {name} --unreviewed")
+    assert all(command in str(refused.value) for command in typed)
+    second = items(folder)[0]
+    review(folder, second.trial.id, second.operations, who="bea")
+    with pytest.raises(StateError, match=f"not finished: labctl review {name} --finish"):
+        freeze_campaign(folder, who="bea")
+    assert freeze_campaign(folder, who="bea", unreviewed=True)[0] == "frozen without a review"
+
+
 def test_a_reviewer_sees_the_operators_tally_beside_the_outcome(folder):
     item = items(folder)[0]
     assert item.counted is None

@@ -37,7 +37,7 @@ def opened(lab: Path, **more):
 
 def ended(folder: Path) -> None:
     close_campaign(folder, who="p-1", anchor=NOW, reason="enough")
-    freeze_campaign(folder, who="p-1", anchor=NOW)
+    freeze_campaign(folder, who="p-1", unreviewed=True, anchor=NOW)
 
 
 def log(folder: Path, *kinds: Kind, **bodies) -> str:
@@ -189,7 +189,7 @@ def test_a_campaign_ends_only_in_order(lab):
     close_campaign(folder, who="p-1", anchor=NOW, reason="enough")
     with pytest.raises(StateError, match="is closed"):
         close_campaign(folder, who="p-1", anchor=NOW, reason="again")
-    assert freeze_campaign(folder, who="p-1", anchor=NOW)[0] == "frozen without a review"
+    assert freeze_campaign(folder, who="p-1", unreviewed=True, anchor=NOW)[0] == "frozen without a review"
     unblind_campaign(folder, who="p-1", anchor=NOW)
     with pytest.raises(StateError, match="unblinded already"):
         unblind_campaign(folder, who="p-1", anchor=NOW)
@@ -199,6 +199,19 @@ def test_a_campaign_ends_only_in_order(lab):
     frozen = next(event for event in events if event.kind == Kind.CAMPAIGN_FROZEN)
     assert (frozen.body["reviewed"], frozen.body["head"]) == (False, frozen.prev)
     assert check_chain(events) == []
+
+
+def test_a_campaign_is_frozen_without_a_review_only_on_somebodys_word(lab):
+    folder = opened(lab).folder
+    close_campaign(folder, who="p-1", anchor=NOW, reason="enough")
+    with pytest.raises(StateError, match=r"labctl review \S+ --finish"):
+        freeze_campaign(folder, who="p-1", anchor=NOW)
+    with Campaign.open(folder) as campaign:
+        assert campaign.state.phase == Phase.CLOSED
+    freeze_campaign(folder, who="p-2", unreviewed=True, anchor=NOW)
+    with Campaign.open(folder) as campaign:
+        record = campaign.record()
+    assert (record.reviewed, record.frozen, record.frozen_by) == (False, True, "p-2")
 
 
 def test_the_journal_alone_proves_the_commitment_after_unblinding(lab):

@@ -39,7 +39,7 @@ def score(folder: Path, arms: set[str] | None = None) -> None:
 
 def unblind(folder: Path) -> Path:
     close_campaign(folder, who="t", anchor=NOW, reason="enough")
-    freeze_campaign(folder, who="t", anchor=NOW)
+    freeze_campaign(folder, who="t", anchor=NOW, unreviewed=True)
     unblind_campaign(folder, who="t", anchor=NOW)
     return folder
 

@@ -170,8 +170,22 @@ def test_a_void_after_go_counts_as_an_episode_in_which_nothing_moved(closed: Sto
     ]
 
 
-def test_a_report_is_provisional_until_reviewed_and_frozen(closed: Story):
-    assert closed.lab()["provisional_why"] == ["operation events were not reviewed by an assessor"]
+def test_a_report_is_provisional_until_reviewed_and_frozen(story: Story):
+    story.finished()
+    story.tell(Kind.TRIAL_SKIPPED, trial="t-3", reason="campaign_closed")
+    story.tell(Kind.CAMPAIGN_CLOSED, reason="time")
+    story.unblinded(reason="to see")
+    assert story.lab()["provisional_why"] == [
+        "operation events were not reviewed by an assessor",
+        "the campaign is not frozen",
+    ]
+
+
+def test_a_campaign_that_was_frozen_without_a_review_waits_for_none(closed: Story):
+    lab = closed.lab()
+    assert lab["provisional"] and lab["provisional_why"] == []
+    (line,) = lab["unreviewed"]
+    assert "without a review: an assessor went through 0 of " in line and line in lab["deviations"]
 
 
 def test_early_unblinding_stands_in_the_report_with_its_reason(story: Story):

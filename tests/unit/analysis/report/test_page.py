@@ -284,3 +284,11 @@ def test_how_fast_each_arm_was_answered_is_a_table_where_it_was_recorded(case, r
     for shown in ("1200", "3", "1.8", "80 / 215", "70 / 80", "12.0 / 14.0", "3.2 / 4.0"):
         assert shown in line, shown
     assert "How fast each arm answered" not in text_of(html_of(case["result"], rows, case["lab"]))
+
+
+def test_a_report_of_what_was_frozen_without_a_review_promises_none(case, rows, undrawn):
+    line = "a-name was frozen by p-1 without a review: an assessor went through 0 of 4 episodes"
+    lab = case["lab"] | {"provisional": True, "provisional_why": [], "unreviewed": [line]}
+    page = html_of(case["result"], rows, lab)
+    assert "NOT REVIEWED" in page and line in page
+    assert "PROVISIONAL" not in page and "until the campaign is reviewed" not in page
