@@ -3,7 +3,8 @@
 May not: query a policy, read a recording, or be taken for a result: nothing moved.
 
 After StaticEmbodiedBench: score 100 · clip(-log10(d) / 3, 0, 1) with d in metres, so 1 mm or less is 100 and 1 m or
-more is 0; agreement with the robot is Pearson's correlation over tasks.
+more is 0; agreement with the robot is Pearson's correlation over tasks. The floors and the scale between them are
+labctl's: by the formula alone an arm that never moves scores high wherever keyframes lie close to each other.
 """
 
 from __future__ import annotations
@@ -71,30 +72,71 @@ def _pearson(x: Floats, y: Floats) -> float | None:
     return float((dx * dy).sum()) / spread if spread > 1e-12 else None
 
 
+APART = ("position_m", "orientation_rad", "gripper_m")  # lengths in m, angles in rad; methodology keeps them apart
+FLOORS = ("still", "random")
+
+
+def apart(first: Floats, second: Floats) -> dict[str, Floats]:
+    """How far `first` (n, 8: position m, quaternion x y z w, opening m) lies from `second` (n or 1, 8), by part."""
+    first, second = np.broadcast_arrays(np.asarray(first, dtype=float), np.asarray(second, dtype=float))
+    return {
+        "position_m": distances_m(first, second),
+        "orientation_rad": turns_rad(first[:, 3:7], second[:, 3:7]),
+        "gripper_m": np.abs(first[:, 7] - second[:, 7]),
+    }
+
+
+def between(own: float, still: float, random: float) -> float | None:
+    """Where a value stands from that of a random answer (0) to that of standing still (1); above 1 it is better than
+    standing still. None where standing still is not better than a random answer, so that there is no such scale.
+    Of errors give the negatives.
+    """
+    return (own - random) / (still - random) if still - random > 1e-12 else None
+
+
 def summary(policy: str, frames: Sequence[Mapping[str, Any]], real: Mapping[str, float] | None) -> dict[str, Any]:
     """What a policy's answers come to: per object the means over its keyframes, over all the mean over objects.
 
-    frames: {object, episode, position_m, orientation_rad, gripper_m}, one per keyframe that could be compared; real:
-    {object: items moved / staged} where the policy ran in the campaign. No interval: keyframes of an episode are not
-    independent of each other.
+    frames: {object, episode, policy, still, random}, one per keyframe that could be compared; the last three as `apart`
+    has them: of the answer, of an arm that stays where it is, of answers that could as well be of any other moment.
+    real: {object: items moved / staged} where the policy ran in the campaign. No interval: keyframes of an episode are
+    not independent of each other.
     """
     objects = []
     for name in dict.fromkeys(frame["object"] for frame in frames):
         own = [frame for frame in frames if frame["object"] == name]
-        apart = np.array([frame["position_m"] for frame in own])
         objects.append(
             {
                 "object": name,
                 "episodes": len({frame["episode"] for frame in own}),
                 "keyframes": len(own),
-                "position_m": float(apart.mean()),
-                "orientation_rad": float(np.mean([frame["orientation_rad"] for frame in own])),
-                "gripper_m": float(np.mean([frame["gripper_m"] for frame in own])),
-                "score": float(score(apart).mean()),
+                **_scaled({who: _means([frame[who] for frame in own]) for who in ("policy", *FLOORS)}),
                 "moved": None if real is None else real.get(name),
             }
         )
-    static = {entry["object"]: entry["score"] for entry in objects}
-    overall = sum(static.values()) / len(static) if static else None
+    static = {str(entry["object"]): float(entry["score"]) for entry in objects}
     correlated = None if real is None else agreement(static, real).as_dict()
-    return {"policy": policy, "score": overall, "objects": objects, "agreement": correlated}
+    return {"policy": policy, **_over(objects), "objects": objects, "agreement": correlated}
+
+
+def _means(frames: Sequence[Mapping[str, Floats]]) -> dict[str, float]:
+    """The mean over keyframes, of a floor first over what it stands for at each."""
+    found = {part: float(np.mean([frame[part].mean() for frame in frames])) for part in APART}
+    return {"score": float(np.mean([score(frame["position_m"]).mean() for frame in frames])), **found}
+
+
+def _scaled(means: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+    """A policy's values with those of both floors beside each, and where it stands between them."""
+    own, still, random = (means[who] for who in ("policy", *FLOORS))
+    scaled = {"score": between(own["score"], still["score"], random["score"])}
+    scaled |= {part: between(-own[part], -still[part], -random[part]) for part in APART}
+    return {**own, "floors": {who: dict(means[who]) for who in FLOORS}, "between": scaled}
+
+
+def _over(objects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The means over objects, scaled as one object's are."""
+    keys = ("score", *APART)
+    means = {"policy": {key: float(np.mean([entry[key] for entry in objects])) for key in keys}}
+    for who in FLOORS:
+        means[who] = {key: float(np.mean([entry["floors"][who][key] for entry in objects])) for key in keys}
+    return _scaled(means)

@@ -32,7 +32,9 @@ KEYFRAMES = 50
 MODEL_M = 0.005  # how far the arm's model may lie from the recorded tool
 WHAT = (
     "The last action of each answer that would have been executed, if followed exactly and at once, against where the "
-    "human's tool was when it is due. Score 100 at 1 mm or less, 0 at 1 m or more, by the logarithm."
+    "human's tool was when it is due. Score 100 at 1 mm or less, 0 at 1 m or more, by the logarithm. "
+    "Two floors are scored in the same way: an arm that stays where it is, and a random answer (the mean over where "
+    "the human's arm was at all keyframes). From random to still: 0 % is as good as random, 100 % as standing still."
 )
 
 
@@ -147,6 +149,15 @@ def _check_model(arm: Any, way: Way, episode: str) -> None:
         raise StateError(f"the cell's arm puts the tool of {episode} {1000 * off:.0f} mm from where it was recorded")
 
 
+def _anywhere(ways: Sequence[tuple[Recording, Way]], keyframes: int) -> np.ndarray:
+    """Where the human's arm was at every keyframe of every episode (n, 8): what a random answer is drawn from."""
+    found = []
+    for recording, way in ways:
+        there = way.at(keyframe_times(recording.go_ns, recording.end_ns, keyframes))
+        found.append(way.poses(there[there >= 0]))
+    return np.concatenate(found)
+
+
 def _ask(
     policy: Controller,
     name: str,
@@ -157,7 +168,7 @@ def _ask(
     keyframes: int,
 ) -> list[dict[str, Any]]:
     """One entry a keyframe that could be seen and compared."""
-    found = []
+    found, anywhere = [], _anywhere(ways, keyframes)
     try:
         policy.load()
         pace = policy.pace
@@ -179,9 +190,9 @@ def _ask(
                         {
                             "object": recording.chosen.object,
                             "episode": recording.chosen.episode,
-                            "position_m": float(offline.distances_m(pair["policy"], pair["human"])[0]),
-                            "orientation_rad": float(offline.turns_rad(pair["policy"][:, 3:], pair["human"][:, 3:])[0]),
-                            "gripper_m": float(abs(pair["policy_m"] - pair["human_m"])[0]),
+                            "policy": offline.apart(pair["policy"], pair["human"]),
+                            "still": offline.apart(pair["still"], pair["human"]),
+                            "random": offline.apart(anywhere, pair["human"]),
                         }
                     )
     finally:

@@ -39,6 +39,10 @@ class Path:
         """The index of the last sample at or before each instant, -1 where there is none within a quarter second."""
         return previous_index(self.t_ns, t_ns, max_gap_ns=OLDEST_NS)
 
+    def poses(self, index: np.ndarray) -> np.ndarray:
+        """(n, 8): position m, quaternion and opening m of the samples of an index."""
+        return np.column_stack([self.tcp[index], self.gripper[index]])
+
 
 def path_of(recording: Recording) -> Path:
     """Raises StateError for a recording without the arm's joints and tool."""
@@ -140,8 +144,9 @@ def _joined(turns: np.ndarray, start: np.ndarray) -> np.ndarray:
 def compared(
     chunk: ActionChunk, seen: Observation, path: Path, arm: Any, end_ns: int
 ) -> Mapping[str, np.ndarray] | None:
-    """The last executed action that is due before the episode's end, and where the human's arm was then: policy and
-    human (1, 7), policy_m and human_m: openings. None where no action is due in time.
+    """The last executed action that is due before the episode's end, and where the human's arm was then: `policy` and
+    `human`, each (1, 8): position m, quaternion, opening m; `still`: where the arm was at the keyframe. None where no
+    action is due in time.
     """
     poses, due_ns = reached(chunk, np.asarray(seen.arrays["q"]), np.asarray(seen.arrays["tcp"]), arm)
     at_ns = seen.t_ns + due_ns
@@ -150,9 +155,9 @@ def compared(
         return None
     i = int(there[-1])
     human = int(path.at(at_ns[i : i + 1])[0])
+    begun = path.at(np.array([seen.t_ns]))
     return {
-        "policy": poses[i : i + 1],
-        "human": path.tcp[human : human + 1],
-        "policy_m": np.asarray(chunk.gripper, dtype=float)[i : i + 1],
-        "human_m": path.gripper[human : human + 1],
+        "policy": np.array([[*poses[i], np.asarray(chunk.gripper, dtype=float)[i]]]),
+        "human": path.poses(np.array([human])),
+        "still": path.poses(begun),
     }

@@ -5,12 +5,22 @@ May not: ask or score by itself; `labctl.checks.offline_evaluation` does.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, campaign_argument, example, json_option, lab_option, print_json
+from labctl.cli.options import (
+    CONTEXT,
+    PATH,
+    campaign_argument,
+    example,
+    json_option,
+    lab_option,
+    print_json,
+    print_table,
+)
 
 EPILOG = example(
     "labctl static first --policy policy-a --policy policy-b",
@@ -42,6 +52,9 @@ def static(
 ) -> None:
     """Ask policies what they would have done at keyframes of human episodes of an unblinded campaign.
 
+    Beside each score stand those of an arm that never moves and of a random answer, and where the policy stands from
+    the one to the other; position, orientation and gripper each by themselves.
+
     It tells a policy that answers nonsense from one worth an evening on the robot, not which of two good ones is
     better. For arms that ran in the campaign the agreement with their real scores is printed, over objects.
     """
@@ -62,12 +75,47 @@ def static(
         return
     click.echo(f"against {found['reference']} in {', '.join(found['episodes'])}. {found['what']}")
     for policy in found["policies"]:
-        click.echo(f"{policy['policy']}: static score {policy['score']:.1f}{_agreement(policy['agreement'])}")
-        for one in policy["objects"]:
-            real = "" if one["moved"] is None else f"; really moved {100 * one['moved']:.0f} %"
-            apart = f"{1000 * one['position_m']:.0f} mm, {one['orientation_rad']:.2f} rad"
-            apart += f", gripper {1000 * one['gripper_m']:.0f} mm{real}"
-            click.echo(f"  {one['object']}: {one['score']:.1f} over {one['keyframes']} keyframes, {apart}")
+        click.echo(_headline(policy))
+        rows = [row for one in policy["objects"] for row in _rows(_named(one), one)]
+        if len(policy["objects"]) > 1:
+            rows += _rows("all objects", policy)
+        print_table(("object", "", "policy", "standing still", "random", "from random to still"), rows)
+
+
+# what is printed of a keyframe's comparison: its key, its words, its factor and its unit
+PARTS = (
+    ("score", "score", 1.0, "{:.1f}"),
+    ("position_m", "position", 1000.0, "{:.0f} mm"),
+    ("orientation_rad", "orientation", 1.0, "{:.2f} rad"),
+    ("gripper_m", "gripper", 1000.0, "{:.0f} mm"),
+)
+
+
+def _headline(policy: Mapping[str, Any]) -> str:
+    """The formula's score never stands without its floors."""
+    floors, scaled = policy["floors"], policy["between"]["score"]
+    said = f"standing still {floors['still']['score']:.1f}, random {floors['random']['score']:.1f}"
+    if scaled is None:
+        said += "; standing still is no better than random here, so nothing is scaled between them"
+    else:
+        said += f"; from random to standing still {100 * scaled:.0f} %"
+        said += "" if scaled > 1 else ", so no better than not moving"
+    return f"{policy['policy']}: static score {policy['score']:.1f} ({said}){_agreement(policy['agreement'])}"
+
+
+def _named(one: Mapping[str, Any]) -> str:
+    real = "" if one["moved"] is None else f", really moved {100 * one['moved']:.0f} %"
+    return f"{one['object']} ({one['keyframes']} keyframes{real})"
+
+
+def _rows(name: str, entry: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    rows = []
+    for key, words, factor, shape in PARTS:
+        values = [entry[key], *(entry["floors"][who][key] for who in ("still", "random"))]
+        scaled = entry["between"][key]
+        printed = [shape.format(factor * value) for value in values]
+        rows.append((name if not rows else "", words, *printed, "-" if scaled is None else f"{100 * scaled:.0f} %"))
+    return rows
 
 
 def _agreement(found: dict[str, Any] | None) -> str:

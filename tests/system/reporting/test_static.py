@@ -83,6 +83,19 @@ def test_a_policy_that_never_moves_is_as_far_off_as_the_human_went(folder: Path,
     went = np.linalg.norm(tool[np.searchsorted(t_ns, later)] - tool[np.searchsorted(t_ns, at)], axis=1)
     assert towels["position_m"] == pytest.approx(went.mean(), abs=0.003)
     assert 0 < towels["score"] < 100
+    # its card has an action of the gripper of its own, so that it is a standing arm by position and orientation alone
+    for key in ("score", "position_m"):
+        assert towels["floors"]["still"][key] == pytest.approx(towels[key], rel=0.02)
+    assert towels["between"]["score"] == pytest.approx(1.0, abs=0.03)
+    assert towels["floors"]["random"]["score"] < towels["floors"]["still"]["score"]
+
+
+def test_no_score_is_printed_without_its_floors(folder: Path, candidates: Path) -> None:
+    words = ["static", str(folder), "--protocol", str(candidates), "--policy", "stay", "--keyframes", "20"]
+    told = CliRunner().invoke(group, words, catch_exceptions=False).stdout
+    (line,) = [line for line in told.splitlines() if line.startswith("stay: static score")]
+    assert "(standing still " in line and ", random " in line and "from random to standing still" in line
+    assert [word for word in ("position", "orientation", "gripper") if f" {word} " not in told] == []
 
 
 def test_what_cannot_be_asked_is_refused(folder: Path, candidates: Path) -> None:

@@ -72,7 +72,10 @@ def test_an_answer_is_held_against_the_tool_when_its_last_action_is_due():
     found = compared(stay, seen, path, Arm(), 2 * SECOND)
     assert found is not None
     assert found["human"][0, 0] - found["policy"][0, 0] == pytest.approx(0.03), "0.3 s at 0.1 m/s"
-    assert (found["policy_m"][0], found["human_m"][0]) == (0.0, 0.04)
+    assert (found["policy"][0, 7], found["human"][0, 7]) == (0.0, 0.04)
+    assert found["still"][0] == pytest.approx([*tcp[100], 0.04]), (
+        "an arm that does not move is where it was at the keyframe"
+    )
     cut = compared(stay, seen, path, Arm(), SECOND + SECOND // 5)
     assert cut is not None and cut["human"][0, 0] - cut["policy"][0, 0] == pytest.approx(0.02), "the third is too late"
     assert compared(stay, seen, path, Arm(), SECOND) is None
