@@ -34,7 +34,7 @@ Lab = Mapping[str, Any]
 
 def sections(lab: Lab, result: AnalysisResult) -> list[Section]:
     """Every section that the lab has something for, in the report's order."""
-    made = (linked_section.section(lab.get("linked")), _interventions(lab, result), _stress(lab))
+    made = (linked_section.section(lab.get("linked")), _interventions(lab, result), _stress(lab), _hours(lab))
     return [section for section in made if section is not None]
 
 
@@ -44,6 +44,38 @@ def files(lab: Lab) -> dict[str, bytes]:
     episodes = {"stress": stress.get("episodes"), "adaptability": (stress.get("adaptability") or {}).get("episodes")}
     made = {f"figures/{name}.csv": records_csv(rows) for name, rows in episodes.items() if rows}
     return {**linked_section.files(lab.get("linked")), **made}
+
+
+def _hours(lab: Lab) -> Section | None:
+    found = lab.get("hours") or {}
+    total = found.get("total")
+    if not total or not total["total_s"]:
+        return None
+    parts = list(total["by"])
+    tables = []
+    for heading, of, lines in (
+        ("By block", "Block", [*found["blocks"], total]),
+        ("By operator", "Operator", found["operators"]),
+    ):
+        columns = (Column(of, "text"), Column("Trials scored"), Column("Minutes in all"), Column("Minutes per trial"))
+        rows = tuple(
+            (
+                str(line["of"]),
+                count(line["trials"]),
+                number(line["total_s"] / 60),
+                number(line["total_s"] / 60 / line["trials"]) if line["trials"] else MISSING,
+                *(number(line["by"][part] / 60) for part in parts),
+            )
+            for line in lines
+        )
+        tables.append((heading, Table((*columns, *(Column(part.capitalize()) for part in parts)), rows)))
+    holds = "; ".join(f"{code} {number(seconds / 60)} min" for code, seconds in total["holds"].items())
+    words = "; ".join(f"{part}: {text}" for part, text in (found.get("what") or {}).items())
+    note = (
+        f"Minutes while a run went, from the journal. {words}. Holds by reason: {holds or 'none'}. Two operators of "
+        "one session have its time each."
+    )
+    return Section("hours", "Where the hours went", (), tuple(tables), note)
 
 
 def _stress(lab: Lab) -> Section | None:

@@ -13,6 +13,7 @@ import click
 
 from labctl.cli.options import (
     CONTEXT,
+    PATH,
     campaign_argument,
     example,
     json_option,
@@ -23,27 +24,49 @@ from labctl.cli.options import (
 )
 
 
-@click.command(epilog=example("labctl status", "labctl status first --json"), context_settings=CONTEXT)
+@click.command(
+    epilog=example(
+        "labctl status",
+        "labctl status first --json",
+        "labctl status first --hours",
+        "labctl status first --page hours.html",
+    ),
+    context_settings=CONTEXT,
+)
 @campaign_argument(required=False)
+@click.option("--hours", "with_hours", is_flag=True, help="Also where the hours of its runs went.")
+@click.option("--page", type=PATH, metavar="F.html", help="Write where the hours went as a page; needs CAMPAIGN.")
 @unverified_option
 @lab_option
 @json_option
-def status(campaign: str | None, unverified: bool, lab: Path | None, as_json: bool) -> None:
+def status(
+    campaign: str | None, with_hours: bool, page: Path | None, unverified: bool, lab: Path | None, as_json: bool
+) -> None:
     """Where a campaign stands: phase, progress, the trial whose turn it is, holds. Without CAMPAIGN, all of the lab's.
 
-    Arms and outcomes are not shown: whoever reads this may still have to be blind. The journal is verified first, the
+    --hours: reset, staging, arming, running, scoring and holds by reason, per block and operator, and per trial. Arms
+    and outcomes are not shown: whoever reads this may still have to be blind. The journal is verified first, the
     recordings are not.
     """
+    from labctl.errors import InputError
+    from labctl.reporting.hours import hours
+    from labctl.reporting.hours_page import write_page
     from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
     from labctl.store.verified import JOURNAL_ALONE, verified
     from labctl.viewing.status import standing
 
     folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
+    if page is not None and not campaign:
+        raise InputError("--page is of one campaign: labctl status CAMPAIGN --page F.html")
     found: list[dict[str, Any]] = []
     for folder in folders:
         with verified(folder, JOURNAL_ALONE, unverified=unverified or not campaign) as shown:
-            said = {"unverified": shown.broken} if shown.broken else {}
-            found.append({**standing(shown.campaign.state), **said})
+            entry = {**standing(shown.campaign.state), **({"unverified": shown.broken} if shown.broken else {})}
+            if with_hours or page is not None:
+                entry["hours"] = hours(shown.campaign.record())
+            found.append(entry)
+    if page is not None:
+        write_page(found[0], page)
     if as_json:
         print_json(found[0] if campaign else found)
         return
@@ -53,6 +76,22 @@ def status(campaign: str | None, unverified: bool, lab: Path | None, as_json: bo
         if number:
             click.echo()
         _print_standing(entry)
+        if "hours" in entry:
+            _print_hours(entry["hours"])
+    if page is not None:
+        click.echo(f"wrote {page}")
+
+
+def _print_hours(found: dict[str, Any]) -> None:
+    from labctl.reporting.hours import COLUMNS, cells, hold_lines
+
+    total = found["total"]
+    for of, lines in (("block", found["blocks"]), ("operator", found["operators"])):
+        print_table((of, "trials", *COLUMNS), [cells(line) for line in (*lines, *([total] if of == "block" else []))])
+    for line in hold_lines(total):
+        click.echo(line)
+    for name, words in found["what"].items():
+        click.echo(f"{name}: {words}")
 
 
 def _print_standing(entry: dict[str, Any]) -> None:

@@ -149,6 +149,22 @@ class Practice:
 
 
 @dataclass(frozen=True, slots=True)
+class Spent:
+    """A stretch of a run's time between two entries.
+
+    doing: reset (nobody ordered the next trial yet), staging (until its scene was committed), arming (until go),
+    running (until its end) or scoring; held: codes of the holds that stood; trial: the one it was for, of a reset the
+    one that was staged next, None after the last.
+    """
+
+    doing: str
+    held: tuple[str, ...]
+    trial: str | None
+    operators: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """A campaign. `episodes` are in the order of their reveal, `deviations` a line each, in order; `pins` of the last
     run.
@@ -161,6 +177,7 @@ class Record:
     practice: tuple[Practice, ...] = ()
     pins: Mapping[str, Any] = field(default_factory=dict)
     deviations: tuple[str, ...] = ()
+    spent: tuple[Spent, ...] = ()
     opened_wall: str | None = None
     closed_wall: str | None = None
     closed_by: str = ""

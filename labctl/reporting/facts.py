@@ -18,6 +18,7 @@ from labctl.core.skew import campaign_clock
 from labctl.core.trial import State, Trial, tally
 from labctl.errors import StateError
 from labctl.reporting.hand_stops import UNSAID, stop_facts, stop_lines
+from labctl.reporting.hours import hours
 from labctl.reporting.operations_table import WRONG_END
 
 EARLY = frozenset({EndReason.OPERATOR, EndReason.FUTILITY, EndReason.SHUTDOWN})
@@ -83,6 +84,7 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str) -> d
         },
         "episodes": [_episode(record, trial, episode) for trial, episode in record.scored],
         "provenance": {**_provenance(opened, record.pins), "clocks": _clocks(record)},
+        "hours": hours(record),
         "void_as_failure": _voids_as_failures(record, arms),
         "stops": stop_facts(record, arms),
     }

@@ -68,6 +68,8 @@ def see_all(lab: Path, folder: Path, said: Iterable[str], capsys: pytest.Capture
     for words in (
         ["status", name],
         ["status", name, "--json"],
+        ["status", name, "--hours", "--page", str(lab / "hours.html")],
+        ["status", name, "--hours", "--json"],
         ["status"],
         ["episodes", name],
         ["episodes", name, "--json"],
@@ -84,6 +86,7 @@ def see_all(lab: Path, folder: Path, said: Iterable[str], capsys: pytest.Capture
         code = call([*words, *place])
         printed = capsys.readouterr()
         seen[" ".join(words)] = f"{code}\n{printed.out}\n{printed.err}"
+    seen["hours.html"] = (lab / "hours.html").read_text("utf-8")
     if table.exists():
         seen["table.csv"] = table.read_text()
     files = sorted(

@@ -1,0 +1,152 @@
+"""Where a campaign's hours went: reset, staging, arming, running, scoring and holds by reason, per operator and block.
+
+May not: tell anything by trial or by arm, or of a block under way while arms are sealed: a trial's time is its arm's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from labctl.core.record import Record, Spent
+from labctl.core.trial import AFTER_BLOCK, AFTER_TRIAL, FINISHED, State
+
+SCHEMA = "labctl.hours/1"
+DOING = ("reset", "staging", "arming", "running", "scoring", "hold")
+WORDS = {
+    "reset": "from a score or void until somebody orders the next trial",
+    "staging": "from the order until the scene is committed",
+    "arming": "from the commit until go",
+    "running": "from go until the end",
+    "scoring": "from the end until the outcome is recorded or the episode void",
+    "hold": "reset and staging while a hold stood",
+}
+NOBODY, AFTER, UNDER_WAY = "nobody entered", "after the last trial", "blocks under way"
+
+
+class Line(TypedDict):
+    """Seconds by what they went on. of: a block's number from 1, an operator's id, or what else is named."""
+
+    of: str
+    trials: int
+    total_s: float
+    by: dict[str, float]
+    holds: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a campaign took for each trial that it scored, seconds: `robot_s` from go to the end, `beside_s` in reset,
+    staging, arming and scoring. Void attempts are in both, holds in neither.
+    """
+
+    campaign: str
+    trials: int
+    robot_s: float
+    beside_s: float
+
+
+def hours(record: Record) -> dict[str, Any]:
+    """As `labctl status --hours --json` prints them. Each second of a run is in `total` once; a person's line has
+    those of the sessions in which they were an operator, so that two people's overlap.
+    """
+    block_of = _blocks(record)
+    blocks: dict[str, list[Spent]] = {}
+    people: dict[str, list[Spent]] = {}
+    for one in record.spent:
+        blocks.setdefault(block_of(one), []).append(one)
+        for person in one.operators or (NOBODY,):
+            people.setdefault(person, []).append(one)
+    in_order = sorted(blocks, key=lambda name: (not name.isdigit(), name.zfill(9)))
+    return {
+        "schema": SCHEMA,
+        "campaign": record.state.opened.get("campaign"),
+        "total": _line("all", record.spent, record),
+        "blocks": [_line(name, blocks[name], record) for name in in_order],
+        "operators": [_line(person, spent, record) for person, spent in people.items()],
+        "what": WORDS,
+    }
+
+
+def measured(record: Record) -> Measured | None:
+    """What a trial took; None before one was scored while a run went."""
+    total = hours(record)["total"]
+    if not total["trials"] or not total["total_s"]:
+        return None
+    running = total["by"]["running"] / total["trials"]
+    beside = (total["total_s"] - total["by"]["running"] - total["by"]["hold"]) / total["trials"]
+    return Measured(str(record.state.opened["campaign"]), total["trials"], running, beside)
+
+
+COLUMNS = ("total", "per trial", *DOING)
+
+
+def clock(seconds: float) -> str:
+    """Hours, minutes and seconds as far as they matter: 1 h 05 min, 12 min 05 s, 41 s."""
+    whole = round(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole // 60} min {whole % 60:02d} s" if whole >= 60 else f"{whole} s"
+
+
+def cells(line: Line) -> list[str]:
+    """A row under of, trials and COLUMNS, the same on every surface."""
+    each = clock(line["total_s"] / line["trials"]) if line["trials"] else "-"
+    shares = [f"{clock(line['by'][doing])}{_share(line['by'][doing], line['total_s'])}" for doing in DOING]
+    return [line["of"], str(line["trials"]), clock(line["total_s"]), each, *shares]
+
+
+def _share(part: float, whole: float) -> str:
+    return f" ({100 * part / whole:.0f} %)" if part and whole else ""
+
+
+def hold_lines(line: Line) -> list[str]:
+    """Each reason of a hold with the time it took, the longest first."""
+    longest = sorted(line["holds"].items(), key=lambda one: -one[1])
+    return [f"hold {code}: {clock(seconds)}" for code, seconds in longest]
+
+
+def _blocks(record: Record) -> Callable[[Spent], str]:
+    """Names the line of a stretch: its block from 1 on; blocks under way are one while arms are sealed."""
+    trials = record.state.trials
+    going = {trial.block for trial in trials.values() if trial.state not in FINISHED}
+    hidden = frozenset() if record.unblinding else going
+
+    def name(one: Spent) -> str:
+        if one.trial is None:
+            return AFTER if not going else UNDER_WAY
+        block = trials[one.trial].block
+        return UNDER_WAY if block in hidden else str(block + 1)
+
+    return name
+
+
+def _line(of: str, spent: Iterable[Spent], record: Record) -> Line:
+    found = dict.fromkeys(DOING, 0.0)
+    holds: dict[str, float] = {}
+    of_trials: set[str] = set()
+    for one in spent:
+        codes = _standing(one, record)
+        doing = "hold" if codes and one.doing in ("reset", "staging") else one.doing
+        found[doing] += one.seconds
+        if doing == "hold":
+            holds[codes[0]] = holds.get(codes[0], 0.0) + one.seconds
+        if one.trial and one.doing == "running":
+            of_trials.add(one.trial)
+    scored = sum(record.state.trials[trial].state == State.SCORED for trial in of_trials)
+    return {
+        "of": of,
+        "trials": scored,
+        "total_s": sum(found.values()),
+        "by": found,
+        "holds": dict(sorted(holds.items())),
+    }
+
+
+def _standing(one: Spent, record: Record) -> list[str]:
+    """The holds that kept this trial, by reason; one asked for after a trial or block waits until that is over."""
+    waiting: Sequence[str] = ()
+    if one.trial is not None:
+        waiting = (f"{AFTER_TRIAL}{one.trial}", f"{AFTER_BLOCK}{record.state.trials[one.trial].block}")
+    return [code.partition(":")[0] for code in one.held if code not in waiting]

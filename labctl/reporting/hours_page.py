@@ -1,0 +1,99 @@
+"""Where a campaign's hours went as one HTML page: bars and tables by block and operator, no script, nothing fetched.
+
+May not: count (`hours` does), or show more than `labctl status --hours`, since a blind role reads it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from labctl.reporting.hours import COLUMNS, DOING, Line, cells, clock, hold_lines
+from labctl.store.atomic_files import file_errors, replace_file
+
+COLOURS = {
+    "reset": "#b8bec6",
+    "staging": "#e0a458",
+    "arming": "#f2dc9b",
+    "running": "#2f6f9f",
+    "scoring": "#8fbf9f",
+    "hold": "#b3413a",
+}
+STYLE = """
+body { margin: 0 auto; max-width: 1100px; padding: 24px 20px 48px; color: #1a1d21; background: #fff;
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif; }
+h1 { font-size: 26px; margin: 0 0 4px; } h2 { font-size: 19px; margin: 32px 0 8px; }
+p, dd { color: #5b636d; } .warn { color: #8a4b00; }
+.row { display: grid; grid-template-columns: 9em 1fr 6.5em; gap: 10px; align-items: center; margin: 4px 0; }
+.bar { display: flex; height: 18px; background: #f5f6f8; } .bar span { display: block; }
+.time { text-align: right; font-variant-numeric: tabular-nums; }
+.key { display: flex; flex-wrap: wrap; gap: 4px 18px; list-style: none; padding: 0; }
+.key i { display: inline-block; width: 14px; height: 14px; margin-right: 6px; vertical-align: -2px; }
+.box { overflow-x: auto; } table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums; }
+th, td { padding: 5px 10px; text-align: right; white-space: nowrap; border-bottom: 1px solid #d9dde2; }
+th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: #fff; }
+dt { font-weight: 600; } dd { margin: 0 0 6px; }
+@media (max-width: 640px) { .row { grid-template-columns: 6em 1fr 5.5em; gap: 6px; font-size: 14px; } }
+"""
+
+
+def write_page(entry: Mapping[str, Any], path: Path) -> None:
+    """entry: what `labctl status --hours --json` prints of a campaign. Raises StorageError if it cannot be written."""
+    with file_errors(str(path)):
+        replace_file(path, html_of(entry).encode())
+
+
+def html_of(entry: Mapping[str, Any]) -> str:
+    """The page."""
+    found = entry["hours"]
+    total, blocks, people = found["total"], found["blocks"], found["operators"]
+    name = escape(str(entry["campaign"]))
+    head = f"{entry['finished']} of {entry['trials']} trials finished, {clock(total['total_s'])} of runs"
+    if total["trials"]:
+        head += f", {clock(total['total_s'] / total['trials'])} for each scored trial"
+    broken = f'<p class="warn">{escape(entry["unverified"])}</p>' if "unverified" in entry else ""
+    longest = max((line["total_s"] for line in blocks), default=0.0)
+    keys = "".join(f'<li><i style="background:{COLOURS[doing]}"></i>{doing}</li>' for doing in DOING)
+    words = "".join(f"<dt>{key}</dt><dd>{escape(text)}</dd>" for key, text in found["what"].items())
+    holds = "".join(f"<li>{escape(line)}</li>" for line in hold_lines(total)) or "<li>none</li>"
+    parts = [
+        f"<h1>Where the hours of {name} went</h1><p>{escape(head)}</p>{broken}",
+        f'<ul class="key">{keys}</ul>{_bar(total, total["total_s"], "all")}',
+        f"<h2>Holds by reason</h2><ul>{holds}</ul>",
+        "<h2>By block</h2>" + "".join(_bar(line, longest, _block(line)) for line in blocks),
+        _table("Block", [*blocks, total]),
+        "<h2>By operator</h2>" + "".join(_bar(line, total["total_s"], line["of"]) for line in people),
+        _table("Operator", people),
+        f"<h2>What is counted</h2><dl>{words}</dl><p>Time between runs is not counted, nor what a killed run left "
+        "until its next start. Two operators of one session have its time each.</p>",
+    ]
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>Hours of {name}</title><style>{STYLE}</style></head>\n<body>\n"
+        + "\n".join(parts)
+        + "\n</body></html>\n"
+    )
+
+
+def _block(line: Line) -> str:
+    return f"block {line['of']}" if line["of"].isdigit() else line["of"]
+
+
+def _bar(line: Line, whole: float, name: str) -> str:
+    parts = "".join(
+        f'<span title="{doing} {clock(line["by"][doing])}" style="background:{COLOURS[doing]};'
+        f'width:{100 * line["by"][doing] / whole:.2f}%"></span>'
+        for doing in DOING
+        if line["by"][doing] and whole
+    )
+    time = f'<span class="time">{clock(line["total_s"])}</span>'
+    return f'<div class="row"><span>{escape(name)}</span><div class="bar">{parts}</div>{time}</div>'
+
+
+def _table(of: str, lines: Sequence[Line]) -> str:
+    head = "".join(f"<th>{column}</th>" for column in (of, "trials", *COLUMNS))
+    rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells(line)) + "</tr>" for line in lines)
+    return f'<div class="box"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'

@@ -1,0 +1,188 @@
+"""Where hours went: every second of a run once, holds by reason, a person's share, and nothing of a trial by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from labctl.clock import SECOND
+from labctl.core.events import Event, Kind
+from labctl.core.record import Record
+from labctl.core.record_fold import record_of
+from labctl.reporting.hours import DOING, NOBODY, UNDER_WAY, cells, clock, hold_lines, hours, measured
+from labctl.reporting.hours_page import html_of
+
+SCHEDULE = [{"trial": f"t-{n}", "block": n // 2, "position": n % 2, "condition": "towels/layout-1"} for n in range(4)]
+OPENED = {
+    "campaign": "first",
+    "commitment": "c" * 64,
+    "schedule": SCHEDULE,
+    "max_voids": 2,
+    "void_reasons": ["arm_lost"],
+    "items_staged": 4,
+}
+
+
+class Night:
+    """A journal in which a given number of seconds passes before each entry."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.now_s = 0.0
+        self.boot = "boot"
+        self.tell(0, Kind.CAMPAIGN_OPENED, **OPENED)
+
+    def tell(
+        self, after_s: float, event: Kind, trial: str | None = None, episode: str | None = None, /, **body: Any
+    ) -> None:
+        self.now_s += after_s
+        seq, wall = len(self.events) + 1, f"2026-01-01T00:00:{len(self.events) % 60:02d}+00:00"
+        at_ns = round(self.now_s * SECOND)
+        self.events.append(Event(seq, event, at_ns, self.boot, wall, "run", trial, episode, body))
+
+    def start(self, after_s: float = 0) -> None:
+        self.tell(after_s, Kind.RUN_STARTED, pins={}, recovered=[])
+
+    def session(self, *people: str) -> None:
+        entries = [{"id": person, "roles": ["operator", "setter", "assessor"]} for person in people]
+        self.tell(0, Kind.SESSION_OPENED, session=f"s-{len(self.events)}", people=entries)
+
+    def begin(self, trial: str, *, reset_s: float = 60, staging_s: float = 30) -> None:
+        self.tell(reset_s, Kind.TRIAL_STAGING, trial, setter="ana")
+        self.tell(staging_s, Kind.SCENE_COMMITTED, trial, photo=None, snapshot={})
+        self.tell(0, Kind.ARM_REVEALED, trial, f"e-{trial}", sealed="0" * 64)
+        about = {"kind": "sim", "durable": True, "sealed": "0" * 64}
+        self.tell(6, Kind.EPISODE_STARTED, trial, f"e-{trial}", **about)
+        self.tell(0, Kind.GO, trial, f"e-{trial}", go_ns=round(self.now_s * SECOND))
+
+    def end(self, trial: str, *, running_s: float = 100) -> None:
+        end_ns = round((self.now_s + running_s) * SECOND)
+        self.tell(running_s, Kind.EPISODE_ENDED, trial, f"e-{trial}", reason="budget", end_ns=end_ns)
+        about = {"streams": {}, "root": "0" * 64, "videos": {}, "gaps": 0}
+        self.tell(0, Kind.RECORDING_SEALED, trial, f"e-{trial}", **about)
+
+    def score(self, trial: str, *, scoring_s: float = 20) -> None:
+        counts = {"items_staged": 4, "moved": 4, "lost": 0, "remaining": 0, "end_reason": "budget"}
+        self.tell(scoring_s, Kind.OUTCOME_RECORDED, trial, f"e-{trial}", outcome=counts)
+
+    def whole(self, trial: str, **seconds: float) -> None:
+        self.begin(trial, reset_s=seconds.get("reset_s", 60))
+        self.end(trial, running_s=seconds.get("running_s", 100))
+        self.score(trial)
+
+    @property
+    def record(self) -> Record:
+        return record_of(self.events)
+
+
+@pytest.fixture
+def night() -> Night:
+    """A run with one operator."""
+    night = Night()
+    night.start()
+    night.session("ana")
+    return night
+
+
+def test_every_second_of_a_run_went_somewhere_once(night: Night):
+    night.whole("t-0")
+    night.whole("t-1", running_s=50)
+    night.tell(10, Kind.RUN_STOPPED, reason="left")
+    night.tell(5000, Kind.NOTE, text="the next day")
+    total = hours(night.record)["total"]
+    expected = {"reset": 130, "staging": 60, "arming": 12, "running": 150, "scoring": 40, "hold": 0}
+    assert total["by"] == pytest.approx(expected) and total["total_s"] == pytest.approx(sum(expected.values()))
+    assert total["trials"] == 2
+
+
+def test_a_hold_takes_what_it_kept_from_reset_and_staging_by_reason(night: Night):
+    night.whole("t-0")
+    night.tell(10, Kind.HOLD_RAISED, code="operator_stop", text="stopped")
+    night.tell(300, Kind.HOLD_CLEARED, code="operator_stop", acknowledged_by="ana")
+    night.tell(5, Kind.CELL_FAULTED, reason="gripper")
+    night.tell(40, Kind.FAULT_ACKNOWLEDGED, acknowledged_by="ana")
+    night.whole("t-1")
+    total = hours(night.record)["total"]
+    assert total["holds"] == pytest.approx({"operator_stop": 300, "faulted": 40})
+    assert total["by"]["hold"] == pytest.approx(340) and total["by"]["reset"] == pytest.approx(60 + 10 + 5 + 60)
+    assert hold_lines(total) == ["hold operator_stop: 5 min 00 s", "hold faulted: 40 s"]
+
+
+def test_a_hold_asked_for_after_a_block_takes_nothing_of_that_block(night: Night):
+    night.begin("t-0")
+    night.tell(0, Kind.HOLD_RAISED, code="after_block:0", text="supper")
+    night.end("t-0")
+    night.score("t-0")
+    night.whole("t-1")
+    night.tell(600, Kind.HOLD_CLEARED, code="after_block:0", acknowledged_by="ana")
+    night.whole("t-2")
+    found = hours(night.record)
+    assert found["total"]["holds"] == pytest.approx({"after_block": 600})
+
+
+def test_a_killed_run_leaves_the_time_until_its_next_start_uncounted(night: Night):
+    night.begin("t-0")
+    night.tell(30, Kind.ITEM_COUNTED, "t-0", "e-t-0", moved=1, t_ns=0)
+    end_ns = round(night.now_s * SECOND)
+    night.tell(7200, Kind.EPISODE_ENDED, "t-0", "e-t-0", reason="process_lost", end_ns=end_ns)
+    night.tell(1, Kind.RECORDING_SEALED, "t-0", "e-t-0", streams={}, root="0" * 64, videos={}, gaps=0)
+    night.start(1)
+    night.score("t-0")
+    total = hours(night.record)["total"]
+    assert total["by"]["running"] == pytest.approx(30)
+    assert total["by"]["scoring"] == pytest.approx(1 + 1 + 20)
+
+
+def test_another_boot_is_no_time_at_all(night: Night):
+    night.whole("t-0")
+    night.boot, night.now_s = "another", 0.0
+    night.start(0)
+    night.whole("t-1")
+    assert hours(night.record)["total"]["total_s"] == pytest.approx(2 * (60 + 30 + 6 + 100 + 20))
+
+
+def test_an_operator_has_the_hours_of_their_sessions(night: Night):
+    night.whole("t-0")
+    night.tell(0, Kind.SESSION_CLOSED, session="s-2", handover="tired")
+    night.tell(90, Kind.NOTE, text="nobody is here")
+    night.session("ana", "bo")
+    night.whole("t-1")
+    people = {line["of"]: line for line in hours(night.record)["operators"]}
+    assert people["ana"]["trials"] == 2 and people["bo"]["trials"] == 1
+    assert people["ana"]["total_s"] == pytest.approx(216 * 2) and people["bo"]["total_s"] == pytest.approx(216)
+    assert people[NOBODY]["by"]["reset"] == pytest.approx(90)
+
+
+def test_while_arms_are_sealed_no_line_is_of_a_block_under_way(night: Night):
+    for trial in ("t-0", "t-1", "t-2"):
+        night.whole(trial)
+    found = hours(night.record)
+    assert [line["of"] for line in found["blocks"]] == ["1", UNDER_WAY]
+    assert "t-2" not in str(found) and "e-t-" not in str(found)
+
+
+def test_a_campaigns_own_trial_and_reset_times(night: Night):
+    assert measured(night.record) is None
+    night.whole("t-0")
+    night.tell(0, Kind.HOLD_RAISED, code="operator_stop", text="stopped")
+    night.tell(900, Kind.HOLD_CLEARED, code="operator_stop", acknowledged_by="ana")
+    night.whole("t-1", running_s=50)
+    found = measured(night.record)
+    assert found is not None and (found.campaign, found.trials) == ("first", 2)
+    assert found.robot_s == pytest.approx(75) and found.beside_s == pytest.approx(60 + 30 + 6 + 20), "holds in neither"
+
+
+def test_the_page_and_the_table_say_the_same(night: Night):
+    night.whole("t-0")
+    night.whole("t-1")
+    found = hours(night.record)
+    page = html_of({"campaign": "first", "finished": 2, "trials": 4, "hours": found})
+    for line in (*found["blocks"], *found["operators"], found["total"]):
+        assert all(f"<td>{cell}</td>" in page for cell in cells(line))
+    assert "<script" not in page and "http" not in page
+    assert len(cells(found["total"])) == 4 + len(DOING)
+
+
+def test_times_are_told_as_people_tell_them():
+    assert [clock(s) for s in (41, 725, 3900)] == ["41 s", "12 min 05 s", "1 h 05 min"]
