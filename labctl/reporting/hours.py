@@ -6,7 +6,6 @@ May not: tell anything by trial or by arm, or of a block under way while arms ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from labctl.core.record import Record, Spent
@@ -19,7 +18,7 @@ WORDS = {
     "staging": "from the order until the scene is committed",
     "arming": "from the commit until go",
     "running": "from go until the end",
-    "scoring": "from the end until the outcome is recorded or the episode void",
+    "scoring": "from the end until it was scored or void",
     "hold": "reset and staging while a hold stood",
 }
 NOBODY, AFTER, UNDER_WAY = "nobody entered", "after the last trial", "blocks under way"
@@ -33,18 +32,6 @@ class Line(TypedDict):
     total_s: float
     by: dict[str, float]
     holds: dict[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What a campaign took for each trial that it scored, seconds: `robot_s` from go to the end, `beside_s` in reset,
-    staging, arming and scoring. Void attempts are in both, holds in neither.
-    """
-
-    campaign: str
-    trials: int
-    robot_s: float
-    beside_s: float
 
 
 def hours(record: Record) -> dict[str, Any]:
@@ -67,16 +54,6 @@ def hours(record: Record) -> dict[str, Any]:
         "operators": [_line(person, spent, record) for person, spent in people.items()],
         "what": WORDS,
     }
-
-
-def measured(record: Record) -> Measured | None:
-    """What a trial took; None before one was scored while a run went."""
-    total = hours(record)["total"]
-    if not total["trials"] or not total["total_s"]:
-        return None
-    running = total["by"]["running"] / total["trials"]
-    beside = (total["total_s"] - total["by"]["running"] - total["by"]["hold"]) / total["trials"]
-    return Measured(str(record.state.opened["campaign"]), total["trials"], running, beside)
 
 
 COLUMNS = ("total", "per trial", *DOING)

@@ -10,7 +10,7 @@ from labctl.clock import SECOND
 from labctl.core.events import Event, Kind
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
-from labctl.reporting.hours import DOING, NOBODY, UNDER_WAY, cells, clock, hold_lines, hours, measured
+from labctl.reporting.hours import DOING, NOBODY, UNDER_WAY, cells, clock, hold_lines, hours
 from labctl.reporting.hours_page import html_of
 
 SCHEDULE = [{"trial": f"t-{n}", "block": n // 2, "position": n % 2, "condition": "towels/layout-1"} for n in range(4)]
@@ -160,17 +160,6 @@ def test_while_arms_are_sealed_no_line_is_of_a_block_under_way(night: Night):
     found = hours(night.record)
     assert [line["of"] for line in found["blocks"]] == ["1", UNDER_WAY]
     assert "t-2" not in str(found) and "e-t-" not in str(found)
-
-
-def test_a_campaigns_own_trial_and_reset_times(night: Night):
-    assert measured(night.record) is None
-    night.whole("t-0")
-    night.tell(0, Kind.HOLD_RAISED, code="operator_stop", text="stopped")
-    night.tell(900, Kind.HOLD_CLEARED, code="operator_stop", acknowledged_by="ana")
-    night.whole("t-1", running_s=50)
-    found = measured(night.record)
-    assert found is not None and (found.campaign, found.trials) == ("first", 2)
-    assert found.robot_s == pytest.approx(75) and found.beside_s == pytest.approx(60 + 30 + 6 + 20), "holds in neither"
 
 
 def test_the_page_and_the_table_say_the_same(night: Night):
