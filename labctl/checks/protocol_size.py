@@ -18,6 +18,7 @@ from labctl.core.design import deducible_share
 from labctl.errors import InputError
 
 HOUR = 3600.0
+ROBOT_DAY_H = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,17 @@ class Hours:
     total: float
     sessions: int
     running_is_at_most: bool
+    longer_than_evening_h: float | None = None  # an evening that a single trial needs, where one does not fit
+
+    @property
+    def at_robot(self) -> float:
+        """Without the review, which needs no robot."""
+        return self.total - self.review
+
+    @property
+    def robot_days(self) -> float:
+        """Days of `ROBOT_DAY_H` hours at the robot."""
+        return self.at_robot / ROBOT_DAY_H
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +128,8 @@ def hours(trials: int, arming_s: float, budget_s: float, effort: Effort) -> Hour
     """The hours of `trials` scored trials: at the cell (voids, breaks and evenings included) and in review afterwards.
 
     A void is staged, armed and run again but not scored. A break follows every `break_every_s` of work. The work is
-    cut into evenings; each opens and closes once. Raises InputError where an evening has no time left for a trial.
+    cut into evenings; each opens and closes once. A trial that is longer than an evening has one of its own. Raises
+    InputError where an evening is over before it was opened.
     """
     run_s = budget_s if effort.run_s is None else effort.run_s
     again = effort.void_share / (1.0 - effort.void_share)
@@ -124,9 +137,14 @@ def hours(trials: int, arming_s: float, budget_s: float, effort: Effort) -> Hour
     voids_s = trials * again * (effort.staging_s + arming_s + run_s)
     breaks_s = (at_cell_s + voids_s) / effort.break_every_s * effort.break_s
     working_s = effort.session_h * HOUR - effort.session_overhead_s
-    if working_s < effort.staging_s + arming_s + run_s + effort.scoring_s:
-        raise InputError(f"an evening of {effort.session_h:g} h leaves no time for a trial; make it longer")
+    if working_s <= 0:
+        closing = f"opening and closing take {effort.session_overhead_s / 60:g} min of it"
+        raise InputError(f"an evening of {effort.session_h:g} h leaves no time for a trial: {closing}; make it longer")
+    trial_s = effort.staging_s + arming_s + run_s + effort.scoring_s
+    longer = working_s < trial_s
     sessions = math.ceil(round((at_cell_s + voids_s + breaks_s) / working_s, 9))
+    if longer:
+        sessions = math.ceil(trials * (1.0 + again))
     parts = {
         "staging": trials * effort.staging_s,
         "arming": trials * arming_s,
@@ -138,4 +156,20 @@ def hours(trials: int, arming_s: float, budget_s: float, effort: Effort) -> Hour
         "review": trials * effort.review_s,
     }
     named = {name: seconds / HOUR for name, seconds in parts.items()}
-    return Hours(**named, total=sum(named.values()), sessions=sessions, running_is_at_most=effort.run_s is None)
+    return Hours(
+        **named,
+        total=sum(named.values()),
+        sessions=sessions,
+        running_is_at_most=effort.run_s is None,
+        longer_than_evening_h=(trial_s + effort.session_overhead_s) / HOUR if longer else None,
+    )
+
+
+def trials_in(evenings: float, arming_s: float, budget_s: float, effort: Effort) -> int:
+    """How many scored trials so many evenings have time for, voids and breaks counted as `hours` does."""
+    one = hours(1000, arming_s, budget_s, effort)
+    if one.longer_than_evening_h is not None:
+        return math.floor(evenings * (1.0 - effort.void_share))
+    each_s = HOUR * (one.total - one.review - one.sessions_open_close) / 1000
+    working_s = effort.session_h * HOUR - effort.session_overhead_s
+    return math.floor(round(evenings * working_s / each_s, 9))

@@ -69,6 +69,16 @@ def commitment_option(command: F) -> F:
     )(command)
 
 
+def times_of_option(command: F) -> F:
+    """--times-of CAMPAIGN: whose measured times hours are said in."""
+    return click.option(
+        "--times-of",
+        multiple=True,
+        metavar="CAMPAIGN",
+        help="Say hours by the times measured in it, repeatable [default: the lab's campaigns in real cells].",
+    )(command)
+
+
 def json_option(command: F) -> F:
     """--json: print the result as one JSON document."""
     return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(command)

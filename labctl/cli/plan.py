@@ -5,21 +5,35 @@ May not: draw a schedule, name an arm beside a trial, or compute a statistic (`l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from labctl.cli.options import CONTEXT, example, file_argument, json_option, print_json, print_table
+from labctl.checks.protocol_size import ROBOT_DAY_H
+from labctl.cli.options import (
+    CONTEXT,
+    example,
+    file_argument,
+    json_option,
+    lab_option,
+    print_json,
+    print_table,
+    times_of_option,
+)
 
 if TYPE_CHECKING:
-    from labctl.checks.protocol_size import Hours, Preview
+    from labctl.checks.protocol_size import Effort, Hours, Preview
     from labctl.config.protocol_schema import TrialRules
 
 SECONDS = click.FloatRange(min=0)
 SHARE = click.FloatRange(0, 0.9)
 EPILOG = example(
     "labctl plan protocols/first.toml",
+    "labctl plan protocols/second.toml --evenings 3              # what three evenings can tell apart",
+    "labctl plan protocols/second.toml --times-of first          # hours by what trials took in first",
     "labctl plan protocols/first.toml --staging-s 120 --run-s 95 --void-share 0.1 --json",
 )
 PARTS = {
@@ -36,11 +50,24 @@ PARTS = {
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
 @file_argument("protocol", "PROTOCOL.toml")
-@click.option("--staging-s", default=90.0, show_default=True, type=SECONDS, help="Seconds to stage a scene.")
-@click.option("--scoring-s", default=30.0, show_default=True, type=SECONDS, help="Seconds to score an episode.")
+@click.option(
+    "--evenings",
+    type=click.FloatRange(0, min_open=True),
+    help="What so many evenings can tell apart.",
+)
+@click.option(
+    "--staging-s", default=None, type=SECONDS, help="Seconds to reset and stage a scene [default: as measured, or 90]."
+)
+@click.option(
+    "--scoring-s", default=None, type=SECONDS, help="Seconds to score an episode [default: as measured, or 30]."
+)
 @click.option("--review-s", default=30.0, show_default=True, type=SECONDS, help="Seconds to review one afterwards.")
-@click.option("--run-s", default=None, type=SECONDS, help="Seconds an episode takes [default: its whole budget].")
-@click.option("--void-share", default=0.05, show_default=True, type=SHARE, help="Share of episodes that end void.")
+@click.option(
+    "--run-s", default=None, type=SECONDS, help="Seconds an episode takes [default: as measured, or its budget]."
+)
+@click.option(
+    "--void-share", default=None, type=SHARE, help="Share of episodes that end void [default: as measured, or 0.05]."
+)
 @click.option(
     "--break-every-min", default=60.0, show_default=True, type=click.FloatRange(1), help="Minutes between breaks."
 )
@@ -51,60 +78,75 @@ PARTS = {
 @click.option(
     "--session-overhead-min", default=20.0, show_default=True, type=SECONDS, help="Minutes to open and close one."
 )
+@times_of_option
+@lab_option
 @json_option
 def plan(
     protocol: Path,
-    staging_s: float,
-    scoring_s: float,
+    evenings: float | None,
+    staging_s: float | None,
+    scoring_s: float | None,
     review_s: float,
     run_s: float | None,
-    void_share: float,
+    void_share: float | None,
     break_every_min: float,
     break_min: float,
     session_h: float,
     session_overhead_min: float,
+    times_of: tuple[str, ...],
+    lab: Path | None,
     as_json: bool,
 ) -> None:
     """Check a protocol and its fixture; preview the schedule without arms, what its size can resolve, and the hours.
 
+    Hours are by the times of this lab's own campaigns in a real cell, or of those that --times-of names, and say so;
+    else by what the options state. What N an effect takes: `labctl power --protocol PROTOCOL.toml`.
+
     Nothing is drawn: the schedule of a campaign exists from `labctl open` on, and stays sealed.
     """
     from labctl.analysis.planning import interim_design
-    from labctl.checks.protocol_size import Effort, preview
+    from labctl.checks.protocol_size import Effort, preview, trials_in
     from labctl.errors import InputError
+    from labctl.store.driver_options import check_controllers
     from labctl.store.lab_folder import read_plan
     from labctl.store.scene_references import given_pictures
 
     found = read_plan(protocol)
+    check_controllers(found.protocol)
     given_pictures(found)
     if run_s is not None and run_s > found.protocol.trial.budget_s:
         budget = found.protocol.trial.budget_s
         raise InputError(f"--run-s is {run_s:g}, beyond the episode budget of {budget:g} s; an episode ends there")
-    effort = Effort(
-        staging_s,
-        scoring_s,
-        review_s,
-        run_s,
-        void_share,
-        60 * break_every_min,
-        60 * break_min,
-        session_h,
-        60 * session_overhead_min,
+    habits = Effort(
+        review_s=review_s,
+        break_every_s=60 * break_every_min,
+        break_s=60 * break_min,
+        session_h=session_h,
+        session_overhead_s=60 * session_overhead_min,
     )
+    stated = {"staging_s": staging_s, "scoring_s": scoring_s, "run_s": run_s, "void_share": void_share}
+    effort, source = effort_of(habits, stated, times_of, lab, found.protocol.trial.budget_s)
     seen = preview(found.protocol, found.fixture, effort)
+    blocks = seen.blocks
+    if evenings is not None:
+        trials = trials_in(evenings, found.protocol.trial.arming_s, seen.budget_s, effort)
+        blocks = trials // seen.arms
+        if blocks < 2:
+            raise InputError(f"{evenings:g} evenings have time for {trials} trials, and two blocks are {2 * seen.arms}")
     resolved = interim_design.resolution(
-        seen.blocks,
+        blocks,
         seen.items_staged,
         policies=seen.policies,
         human=seen.human,
         alpha=seen.alpha,
-        looks_after=seen.looks_after,
+        looks_after=seen.looks_after if evenings is None else (),
     )
     resolved["warnings"] = [*resolved["warnings"], *_open_ends(found.protocol.trial)]
     if as_json:
-        print_json({"schema": "labctl.plan/2", **seen.as_json(), "resolution": resolved})
+        told = {"times": source, "evenings": evenings, "resolution": {**resolved, "blocks": blocks}}
+        print_json({"schema": "labctl.plan/2", **seen.as_json(), **told})
     else:
-        _print(seen, resolved, protocol)
+        _print(seen, resolved, protocol, source, (evenings, blocks))
 
 
 def _open_ends(rules: TrialRules) -> list[str]:
@@ -121,26 +163,50 @@ def _open_ends(rules: TrialRules) -> list[str]:
     ]
 
 
-def _print(seen: Preview, resolved: dict[str, Any], path: Path) -> None:
+def effort_of(
+    habits: Effort, stated: dict[str, float | None], times_of: Sequence[str], lab: Path | None, budget_s: float | None
+) -> tuple[Effort, str]:
+    """A trial's times: as stated, else as measured in the lab, else as `Effort` has them; and where they are from."""
+    from labctl.reporting.lab_times import lab_times
+
+    measured = lab_times(lab, times_of)
+    found, source = {}, "stated, or a guess where nothing was; --times-of CAMPAIGN takes what was measured"
+    if measured is not None:
+        run_s = measured.running_s if budget_s is None else min(measured.running_s, budget_s)
+        found = {"staging_s": measured.staging_s, "scoring_s": measured.scoring_s, "run_s": run_s, "void_share": 0.0}
+        source = measured.source
+    given = {name: value for name, value in stated.items() if value is not None}
+    if measured is not None and given:
+        source += f"; but as stated: {', '.join(given)}"
+    return replace(habits, **{**found, **given}), source
+
+
+def _print(seen: Preview, resolved: dict[str, Any], path: Path, source: str, sized: tuple[float | None, int]) -> None:
+    evenings, blocks = sized
     click.echo(f"{seen.name}: {seen.question}")
     rows = [(condition, str(blocks), str(trials)) for condition, blocks, trials in seen.conditions]
     print_table(("condition", "blocks", "trials"), [*rows, ("all", str(seen.blocks), str(seen.trials))])
     click.echo("Which arm stands where is drawn and sealed at opening.")
+    if evenings is not None:
+        trials = f"{blocks} blocks, {blocks * seen.arms} trials"
+        click.echo(
+            f"In {evenings:g} evenings there is time for {trials}; what follows is of those, hours of the protocol:"
+        )
     facts = {
         "Each block": f"{seen.arms} trials, every arm once, in an order balanced for position and carry-over",
         "Each episode": f"at most {seen.budget_s:g} s; tau {seen.tau_s:g} s",
         "Deducible": f"{seen.deducible_share:.0%} of trials can be deduced by who sees the person and counts; "
         "a report never calls those blind",
         **_switches(seen),
-        **_resolution(seen, resolved),
+        **_resolution(seen, resolved, blocks),
     }
     _print_facts(facts)
     if resolved["looks"]:
         _print_looks(resolved["looks"], seen.alpha)
-    _print_hours(seen.hours)
+    _print_hours(seen, source)
     for warning in resolved["warnings"]:
         click.echo(f"warning: {warning}")
-    click.echo(f"next: labctl power --protocol {path} --rmst SECONDS,SECONDS   (power for times, by simulation)")
+    click.echo(f"next: labctl power --protocol {path} --rmst SECONDS,SECONDS   (what N an effect takes)")
     click.echo(f"      labctl open {path} --cell CELL.toml")
 
 
@@ -155,13 +221,13 @@ def _switches(seen: Preview) -> dict[str, str]:
     return {"Switched": "; ".join(told)} if told else {}
 
 
-def _resolution(seen: Preview, resolved: dict[str, Any]) -> dict[str, str]:
+def _resolution(seen: Preview, resolved: dict[str, Any], blocks: int) -> dict[str, str]:
     least, holm = resolved["smallest_p"], resolved["smallest_holm_p"]
     effects = resolved["resolvable"]
     pairs = f"{resolved['family_pairs']} pair{'s' * (resolved['family_pairs'] > 1)}"
     return {
         "Smallest p": f"{least:.2g} for one pair of arms, {holm:.2g} by Holm over {pairs}; alpha {seen.alpha:g}",
-        "Success rate": f"95 % interval about +-{resolved['half_width_success']:.0%} per arm, {seen.blocks} trials",
+        "Success rate": f"95 % interval about +-{resolved['half_width_success']:.0%} per arm, {blocks} trials",
         "Items moved": f"about +-{resolved['half_width_items']:.0%} per arm "
         f"(design effect {resolved['design_effect']:g}: items of an episode depend on each other)",
         "Resolvable": f"with {effects['power']:.0%} power at Holm's strictest step, level {effects['alpha']:.2g}:",
@@ -198,7 +264,25 @@ def _print_looks(looks: list[dict[str, Any]], alpha: float) -> None:
     print_table(heads, rows)
 
 
-def _print_hours(hours: Hours) -> None:
+def _print_hours(seen: Preview, source: str) -> None:
+    hours = seen.hours
     click.echo(f"Hours:        {'at most ' if hours.running_is_at_most else ''}{hours.total:.1f} in all:")
+    if hours.longer_than_evening_h is not None:
+        budget = (
+            "" if not hours.running_is_at_most else f" (its budget is {seen.budget_s:g} s; --run-s if it takes less)"
+        )
+        click.echo(
+            f"warning: a trial does not fit in an evening{budget}: each is an evening of its own of "
+            f"{hours.longer_than_evening_h:.1f} h, {hours.sessions} evenings in all"
+        )
     rows = [(name, f"{getattr(hours, part):.1f}") for part, name in PARTS.items()]
     print_table(("part", "hours"), [*rows, (f"all, {hours.sessions} evenings", f"{hours.total:.1f}")])
+    click.echo(f"At the robot: {cost_words(hours)}")
+    click.echo(f"Times:        {source}")
+
+
+def cost_words(hours: Hours) -> str:
+    """What hours at the robot come to, the same in every verb."""
+    most = "at most " if hours.running_is_at_most else ""
+    evenings = f"{hours.sessions} evening{'s' * (hours.sessions != 1)}"
+    return f"{most}{hours.at_robot:.1f} h, {evenings}, {hours.robot_days:.1f} robot days of {ROBOT_DAY_H:g} h"

@@ -6,13 +6,27 @@ May not: compute anything; `labctl.analysis` does. What a simulation assumes is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, example, json_option, numbers, print_json, print_table
+from labctl.cli.options import (
+    CONTEXT,
+    PATH,
+    example,
+    json_option,
+    lab_option,
+    numbers,
+    print_json,
+    print_table,
+    times_of_option,
+)
+from labctl.cli.plan import cost_words, effort_of
+
+if TYPE_CHECKING:
+    from labctl.checks.protocol_size import Effort, Hours
 
 SCHEMA = "labctl.power/1"
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -23,6 +37,7 @@ EPILOG = example(
     "labctl power --protocol protocols/first.toml --rmst human=10.5,a=77,b=99",
     "labctl power --rmst 77,99 --tau 240 --items 8 --budget-s 240 --objects 4 --json",
     "labctl power --protocol protocols/first.toml --pilot operations.csv",
+    "labctl power --discordant 0.3 --difference 0.15 --evenings 3 --times-of first  # what three evenings can see",
 )
 
 
@@ -52,6 +67,11 @@ class Given(TypedDict):
     runs: int
     perm: int
     seed: int
+    evenings: float | None
+    session_h: float
+    trial_s: float | None
+    times_of: tuple[str, ...]
+    lab: Path | None
     as_json: bool
 
 
@@ -63,6 +83,70 @@ class Answer:
     line: str
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
+    needed: int | None  # trials of all arms that the answer's N takes
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long trials take, and where that is from."""
+
+    effort: Effort
+    arming_s: float
+    budget_s: float
+    source: str
+
+    def trials_in(self, evenings: float) -> int:
+        from labctl.checks.protocol_size import trials_in
+
+        return trials_in(evenings, self.arming_s, self.budget_s, self.effort)
+
+    def hours(self, trials: int) -> Hours:
+        from labctl.checks.protocol_size import hours
+
+        return hours(trials, self.arming_s, self.budget_s, self.effort)
+
+    def words(self, trials: int) -> str:
+        return cost_words(self.hours(trials))
+
+    def cost(self, trials: int | None) -> dict[str, object]:
+        """As JSON; trials None where no N was found."""
+        if trials is None:
+            return {"trials": None}
+        found = self.hours(trials)
+        at = {"hours": found.at_robot, "evenings": found.sessions, "robot_days": found.robot_days}
+        return {"trials": trials, **at, "at_most": found.running_is_at_most}
+
+
+def pace_of(given: Given) -> Pace | None:
+    """The pace that options, the lab's campaigns or the protocol give, in this order; None where none of them does."""
+    from labctl.checks.protocol_size import Effort
+    from labctl.reporting.lab_times import lab_times
+
+    habits = Effort(review_s=0.0, session_h=given["session_h"])
+    if given["trial_s"] is not None:
+        whole = replace(habits, staging_s=0.0, scoring_s=0.0, run_s=given["trial_s"], void_share=0.0)
+        return Pace(whole, 0.0, given["trial_s"], f"a trial of {given['trial_s']:g} s, as stated")
+    budget, arming = given["budget_s"], 0.0
+    if given["protocol"] is not None:
+        from labctl.store.lab_folder import read_plan
+
+        trial = read_plan(given["protocol"]).protocol.trial
+        budget, arming = budget or trial.budget_s, trial.arming_s
+    if budget is None and lab_times(given["lab"], given["times_of"]) is None:
+        return None
+    effort, source = effort_of(habits, {}, given["times_of"], given["lab"], budget)
+    return Pace(effort, arming, budget or effort.run_s or 0.0, source)
+
+
+def needed_pace(pace: Pace | None) -> Pace:
+    """Raises InputError where nothing says how long a trial takes."""
+    from labctl.errors import InputError
+
+    if pace is None:
+        raise InputError(
+            "--evenings needs to know how long a trial takes: --trial-s, --times-of CAMPAIGN or --protocol"
+        )
+    return pace
 
 
 MODES = ("--half-width", "--rates", "--discordant", "--rmst", "--pilot")
@@ -110,6 +194,23 @@ MODES = ("--half-width", "--rates", "--discordant", "--rmst", "--pilot")
     "--perm", type=click.IntRange(19, 100_000), default=299, show_default=True, help="Times: label swaps per test."
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same numbers.")
+@click.option(
+    "--evenings",
+    type=click.FloatRange(0, min_open=True),
+    default=None,
+    help="N: what so many evenings have time for.",
+)
+@click.option(
+    "--session-h", type=click.FloatRange(0.4, 24), default=3.0, show_default=True, help="Hours of an evening."
+)
+@click.option(
+    "--trial-s",
+    type=click.FloatRange(0, min_open=True),
+    default=None,
+    help="Seconds of a whole trial, reset to score [default: as measured, else staging and budget].",
+)
+@times_of_option
+@lab_option
 @json_option
 def power(**given: Unpack[Given]) -> None:
     """How many trials a question needs, and what a planned number can tell apart.
@@ -117,6 +218,8 @@ def power(**given: Unpack[Given]) -> None:
     Give one of --half-width, --rates, --discordant with --difference, --rmst or --pilot. Success rates are answered
     exactly, by listing every outcome. Times are answered by drawing campaigns from a stated law of item times and
     testing each as `labctl analyze` would; what is assumed and the Monte-Carlo error are printed.
+
+    Each N is said in hours, evenings and robot days too, by this lab's own measured times where it has any.
     """
     from labctl.errors import InputError
 
@@ -148,6 +251,10 @@ def _rates(given: Given) -> None:
         sizes = sizes or [design.blocks_per_condition * len(design.objects) * len(design.layouts)]
         alpha = alpha or protocol.analysis.alpha
     alpha = alpha or 0.05
+    pace = pace_of(given)
+    arms = 1 if given["half_width"] is not None else 2
+    if given["evenings"] is not None:
+        sizes = [max(2, needed_pace(pace).trials_in(given["evenings"]) // arms)]
     if given["half_width"] is not None:
         found = _one_rate(given["half_width"], given["rate"], sizes)
     elif given["rates"] is not None:
@@ -156,12 +263,20 @@ def _rates(given: Given) -> None:
         found = _paired(given["discordant"], given["difference"], given["target"], sizes, alpha)
     else:
         raise InputError(f"power answers one of {', '.join(MODES)}")
+    cost = {} if pace is None else {"cost": {"times": pace.source, **pace.cost(found.needed)}}
     if given["as_json"]:
-        print_json({"schema": SCHEMA, **found.json})
+        print_json({"schema": SCHEMA, **found.json, **cost})
         return
     click.echo(found.line)
+    if pace is not None and found.needed is not None:
+        click.echo(f"That is {found.needed} trials: {pace.words(found.needed)}.")
     if found.rows:
-        print_table(found.heads, found.rows)
+        rows, heads = found.rows, found.heads
+        if pace is not None:
+            rows, heads = [(*row, pace.words(arms * int(row[0]))) for row in rows], (*heads, "at the robot")
+        print_table(heads, rows)
+    if pace is not None:
+        click.echo(f"Times: {pace.source}.")
 
 
 def _one_rate(half: float, rate: float, sizes: list[int]) -> Answer:
@@ -183,6 +298,7 @@ def _one_rate(half: float, rate: float, sizes: list[int]) -> Answer:
         line=f"{line}; {widest} if the rate may be anything.",
         heads=("trials", "half-width, points"),
         rows=rows,
+        needed=n,
     )
 
 
@@ -216,6 +332,7 @@ def _unpaired(rates: str, target: float, sizes: list[int], alpha: float) -> Answ
         line=f"{line} needs {trials}",
         heads=("trials per arm", "power"),
         rows=[(str(r["trials"]), f"{r['power']:.3f}") for r in found],
+        needed=2 * (needed or about),
     )
 
 
@@ -261,4 +378,5 @@ def _paired(share: float, difference: float, target: float, sizes: list[int], al
         line=f"{line} needs {needed} pairs by listing every outcome ({connor} by Connor's formula).",
         heads=heads,
         rows=rows,
+        needed=None if needed is None else 2 * needed,
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from labctl.cli.options import numbers, print_json, print_table, progress
-from labctl.cli.power import Given
+from labctl.cli.power import Given, needed_pace, pace_of
 
 if TYPE_CHECKING:
     from labctl.analysis.planning.distributions import Arm
@@ -50,6 +50,7 @@ class Design:
 def times(given: Given) -> None:
     """Print the answer for --rmst or --pilot. Raises QuestionError and InputError."""
     from labctl.analysis.planning import answers
+    from labctl.errors import InputError
 
     design = _design(given["protocol"])
     tau, items, budget = (
@@ -67,9 +68,18 @@ def times(given: Given) -> None:
         tau, items, budget = _needed("tau", tau), _needed("items", items), _needed("budget-s", budget)
         arms = _stated(given, design, tau, items, budget)
     names = [arm.name for arm in arms]
+    pace = pace_of(given)
+    each = len(arms) * len(next(iter(arms)).distributions)
+    sizes = numbers(given["sizes"], "--n", 10_000) or list(design.sizes)
+    if given["evenings"] is not None:
+        trials = needed_pace(pace).trials_in(given["evenings"])
+        if trials < 2 * each:
+            told = f"{given['evenings']:g} evenings have time for {trials} trials"
+            raise InputError(f"{told}, and two episodes of each arm and object are {2 * each}")
+        sizes = [trials // each]
     request = answers.Request(
         tau_s=tau,
-        sizes=tuple(numbers(given["sizes"], "--n", 10_000) or design.sizes),
+        sizes=tuple(sizes),
         alpha=given["alpha"] or design.alpha,
         target=given["target"],
         reference=given["reference"] or next((n for n in (design.reference, "human") if n in names), None),
@@ -79,10 +89,15 @@ def times(given: Given) -> None:
     )
     with progress("campaigns", quiet=True) as say:
         found = answers.answer(arms, request, _steps(say, quiet=given["as_json"]))
+    costs = [] if pace is None else [{"episodes": size, **pace.cost(each * size)} for size in sizes]
     if given["as_json"]:
-        print_json(found)
-    else:
-        _print(found, pilot=given["pilot"] is not None)
+        print_json({**found, **({} if pace is None else {"cost": {"times": pace.source, "by_size": costs}})})
+        return
+    _print(found, pilot=given["pilot"] is not None)
+    if pace is not None:
+        rows = [(str(size), str(each * size), pace.words(each * size)) for size in sizes]
+        print_table(("N", "trials of all arms", "at the robot"), rows)
+        click.echo(f"Times: {pace.source}.")
 
 
 def _steps(say: Callable[[str], None], *, quiet: bool) -> Callable[[str, int, int], None]:

@@ -29,7 +29,7 @@ from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.store.atomic_files import file_errors, replace_file, sync_folder
 from labctl.store.chain_heads import append_head, chain_and_head_problems, head_text
 from labctl.store.database_backend import sqlite_url
-from labctl.store.driver_options import check_arm_options, check_cell_options
+from labctl.store.driver_options import check_arm_options, check_cell_options, check_controllers
 from labctl.store.frozen_cards import check_policies, with_cards
 from labctl.store.journal import Journal, campaigns_in
 from labctl.store.lab_folder import read_cell, read_fixture, read_plan, read_text
@@ -232,8 +232,8 @@ def open_campaign(
 
 
 def _check_drivers(protocol: Protocol, cell: Cell) -> None:
-    named = [(protocol, ("arm", i, "controller"), arm.controller) for i, arm in enumerate(protocol.arm)]
-    named += [(cell, ("camera", i, "driver"), camera.driver) for i, camera in enumerate(cell.camera)]
+    check_controllers(protocol)
+    named = [(cell, ("camera", i, "driver"), camera.driver) for i, camera in enumerate(cell.camera)]
     named += [(cell, ("robot", "driver"), cell.robot.driver)]
     if protocol.trial.takeover == "allowed" and cell.teleop is None:
         raise protocol.refusal(("trial", "takeover"), f"cell {cell.cell.name} has no [teleop] table to take over with")

@@ -11,7 +11,7 @@ from typing import Any
 
 from labctl.config.cell_schema import CameraTable, Cell
 from labctl.config.options import OWN, CameraOptions, Options, is_own
-from labctl.config.protocol_schema import Arm
+from labctl.config.protocol_schema import Arm, Protocol
 from labctl.config.toml_text import Document, Location
 from labctl.devices import find_driver, options_type
 from labctl.errors import InputError, OptionError
@@ -46,6 +46,16 @@ def records_depth(camera: CameraTable) -> bool:
 
 def _sized(camera: CameraTable) -> dict[str, Any]:
     return {**camera.options, **{name: getattr(camera, name) for name in CameraOptions.OF_TABLE}}
+
+
+def check_controllers(protocol: Protocol) -> None:
+    """Refuse, at its line of the protocol, the first controller that no installed driver has. Raises InputError."""
+    for index, arm in enumerate(protocol.arm):
+        if arm.controller.partition(":")[0].isidentifier():
+            try:
+                find_driver(arm.controller)
+            except InputError as error:
+                raise protocol.refusal(("arm", index, "controller"), str(error)) from None
 
 
 def check_arm_options(protocol: Document, arms: Iterable[Arm], cell: Cell) -> None:

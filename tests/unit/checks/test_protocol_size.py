@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labctl import cli
-from labctl.checks.protocol_size import Effort, hours, preview
+from labctl.checks.protocol_size import Effort, hours, preview, trials_in
 from labctl.errors import InputError
 from labctl.store.lab_folder import read_plan
 
@@ -70,13 +71,37 @@ def test_more_effort_never_takes_less_time_and_parts_make_the_whole(which: str, 
     before = hours(48, 6.0, 120.0, base)
     assert found.total >= before.total - 1e-9
     values = asdict(found)
-    named = sum(v for k, v in values.items() if k not in ("total", "sessions", "running_is_at_most"))
+    named = sum(
+        v for k, v in values.items() if k not in ("total", "sessions", "running_is_at_most", "longer_than_evening_h")
+    )
     assert named == pytest.approx(found.total)
 
 
-def test_an_evening_too_short_for_one_trial_is_refused():
-    with pytest.raises(InputError, match="leaves no time for a trial"):
-        hours(10, 6.0, 240.0, Effort(session_h=0.4))
+def test_an_evening_that_is_over_before_it_was_opened_is_refused():
+    with pytest.raises(InputError, match="leaves no time for a trial: opening and closing take 20 min of it"):
+        hours(10, 6.0, 240.0, Effort(session_h=0.3))
+
+
+def test_a_trial_longer_than_an_evening_has_an_evening_of_its_own():
+    found = hours(48, 6.0, 30_000.0, Effort(void_share=0.0))
+    assert found.sessions == 48
+    # 90 s of staging, 6 of arming, the budget, 30 of scoring, 1200 to open and close
+    assert found.longer_than_evening_h == pytest.approx((90 + 6 + 30_000 + 30 + 1200) / 3600)
+    assert trials_in(3, 6.0, 30_000.0, Effort(void_share=0.0)) == 3
+
+
+@given(evenings=st.floats(0.5, 40), run_s=st.floats(10, 5000), share=st.floats(0, 0.5))
+def test_what_fits_in_evenings_fits_by_the_hours_too(evenings: float, run_s: float, share: float):
+    effort = Effort(run_s=run_s, void_share=share)
+    trials = trials_in(evenings, 6.0, 5000.0, effort)
+    if trials:
+        assert hours(trials, 6.0, 5000.0, effort).sessions <= math.ceil(evenings)
+    assert hours(trials + 1, 6.0, 5000.0, effort).sessions > math.floor(evenings)
+
+
+def test_a_robot_day_is_eight_hours_at_the_robot():
+    found = demo().hours
+    assert found.robot_days == pytest.approx((found.total - found.review) / 8)
 
 
 def test_the_preview_names_no_arm():
@@ -124,10 +149,41 @@ def test_a_design_too_small_to_conclude_anything_says_so(tmp_path: Path, capsys:
     ("words", "said"),
     [
         (["--run-s", "500"], "beyond the episode budget of 120 s"),
-        (["--session-h", "0.4"], "leaves no time for a trial"),
+        (["--session-h", "0.3"], "leaves no time for a trial"),
+        (["--evenings", "0.01"], "0.01 evenings have time for 0 trials"),
+        (["--times-of", "nothing-such"], "no lab.toml in"),
         (["--void-share", "1"], "--void-share"),
     ],
 )
 def test_a_mistake_is_one_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]):
     code, out, err = typed(str(DEMO), *words, capsys=capsys)
     assert code == 2 and out == "" and said in err and err.count("\n") == 1
+
+
+def test_an_unknown_controller_is_refused_at_its_line_with_the_known_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    text = DEMO.read_text()
+    known = next(arm.controller for arm in read_plan(DEMO).protocol.arm if arm.kind == "policy")
+    file = changed(tmp_path, f'controller = "{known}"', 'controller = "polcy_websocket"')
+    code, out, err = typed(str(file), capsys=capsys)
+    line = text.splitlines().index(f'controller = "{known}"') + 1
+    assert code == 2 and out == "" and f"{file}:{line}" in err and "polcy_websocket" in err and known in err
+
+
+def test_a_budget_beyond_an_evening_is_said_in_evenings(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = changed(tmp_path, "budget_s_per_item = 30.0", "budget_s_per_item = 7500.0")
+    code, out, _ = typed(str(file), capsys=capsys)
+    assert code == 0 and "each is an evening of its own of 8.7 h, 51 evenings in all" in out
+    assert "its budget is 30000 s" in out
+
+
+def test_what_three_evenings_can_tell_apart(capsys: pytest.CaptureFixture[str]):
+    code, out, _ = typed(str(DEMO), "--evenings", "3", "--json", capsys=capsys)
+    found = json.loads(out)
+    effort = Effort()
+    assert code == 0 and found["resolution"]["blocks"] == trials_in(3, 6.0, 120.0, effort) // 4
+    fewer = json.loads(typed(str(DEMO), "--evenings", "1", "--json", capsys=capsys)[1])
+    assert fewer["resolution"]["half_width_success"] > found["resolution"]["half_width_success"]
+    code, out, _ = typed(str(DEMO), "--evenings", "3", capsys=capsys)
+    assert f"{found['resolution']['blocks']} blocks" in out

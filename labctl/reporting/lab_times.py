@@ -1,0 +1,83 @@
+"""What trials take in this lab, from the journals of its own campaigns, for whoever plans the next one.
+
+May not: tell times by arm or of a block under way, take a simulated campaign for a person's pace unless it is named, or
+read a record that does not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from labctl.errors import InputError, LabctlError, StateError
+from labctl.reporting.hours import DOING, hours
+from labctl.store.campaign import Campaign
+from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
+from labctl.store.verified import JOURNAL_ALONE, refuse_unless_it_holds
+
+
+@dataclass(frozen=True, slots=True)
+class LabTimes:
+    """Seconds for each scored trial, void attempts and holds included, over `trials` trials of `campaigns`."""
+
+    campaigns: tuple[str, ...]
+    trials: int
+    staging_s: float  # reset and staging, with the holds that kept them
+    running_s: float
+    scoring_s: float
+
+    @property
+    def source(self) -> str:
+        """Where these times are from, in words."""
+        told = f"{self.trials} trials of {', '.join(self.campaigns)}"
+        parts = (
+            f"{self.staging_s:.0f} s to reset and stage, {self.running_s:.0f} s running, {self.scoring_s:.0f} s scoring"
+        )
+        return f"measured over {told}: {parts}; void attempts and holds are in them"
+
+
+def lab_times(lab: Path | None, named: Sequence[str] = ()) -> LabTimes | None:
+    """Of the named campaigns, else of every campaign of the lab whose cell is real; None without any, or without a lab.
+
+    Raises StateError for named campaigns of which no whole block is scored, InputError for one that is not there,
+    BrokenRecord for one whose record does not hold.
+    """
+    if named:
+        found = _times(campaign_folder(name, lab) for name in named)
+        if found is None:
+            raise StateError(
+                f"no whole block of {', '.join(named)} is scored yet; name another campaign, or no --times-of"
+            )
+        return found
+    try:
+        folders = campaigns(find_lab(lab))
+    except InputError:
+        return None
+    return _times(folder for folder in folders if _real_and_whole(folder))
+
+
+def _real_and_whole(folder: Path) -> bool:
+    try:
+        with Campaign.open(folder) as campaign:
+            return campaign.opened.get("kind") == "real" and not refuse_unless_it_holds(folder, JOURNAL_ALONE)
+    except LabctlError:
+        return False
+
+
+def _times(folders: Iterable[Path]) -> LabTimes | None:
+    trials, names = 0, []
+    sums = dict.fromkeys(DOING, 0.0)
+    for folder in folders:
+        refuse_unless_it_holds(folder, JOURNAL_ALONE)
+        with Campaign.open(folder) as campaign:
+            whole = [line for line in hours(campaign.record())["blocks"] if line["of"].isdigit() and line["trials"]]
+        if whole:
+            names.append(folder.name)
+        for line in whole:
+            trials += line["trials"]
+            sums = {doing: sums[doing] + line["by"][doing] for doing in DOING}
+    if not trials:
+        return None
+    staging = sums["reset"] + sums["staging"] + sums["hold"]
+    return LabTimes(tuple(names), trials, staging / trials, sums["running"] / trials, sums["scoring"] / trials)

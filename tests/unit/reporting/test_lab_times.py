@@ -1,0 +1,81 @@
+"""What trials take in this lab: from its own campaigns, real ones unless named, and of whole blocks alone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from support.runs.campaigns import HUMAN, make_campaign, policy
+
+from labctl import cli
+from labctl.errors import InputError, StateError
+from labctl.reporting.hours import hours
+from labctl.reporting.lab_times import lab_times
+from labctl.runtime.campaign_run import run_campaign
+from labctl.store.campaign import Campaign
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lab with a campaign in simulated time, another one that was not run, and a protocol."""
+    lab = tmp_path_factory.mktemp("lab")
+    arms = [HUMAN, policy("zebra", skill="swift")]
+    folder = make_campaign(lab, arms, items=2, budget=40.0, name="first").folder
+    run_campaign(folder, lambda line: None, manual=True)
+    make_campaign(lab, arms, items=2, budget=40.0, name="second")
+    (lab / "lab.toml").touch()
+    return lab
+
+
+def test_named_campaigns_give_their_own_times_and_are_named(lab: Path):
+    found = lab_times(lab, ["first", "second"])
+    with Campaign.open(lab / "campaigns" / "first") as campaign:
+        (block,) = [line for line in hours(campaign.record())["blocks"] if line["of"] == "1"]
+    assert found is not None and (found.campaigns, found.trials) == (("first",), 2)
+    assert found.running_s == pytest.approx(block["by"]["running"] / 2)
+    assert "measured over 2 trials of first: " in found.source
+
+
+def test_a_simulated_pace_is_taken_only_when_it_is_named(lab: Path, tmp_path: Path):
+    assert lab_times(lab) is None
+    assert lab_times(tmp_path) is None, "no lab, no times"
+
+
+def test_what_has_no_whole_block_and_what_is_not_there_are_refused(lab: Path):
+    with pytest.raises(StateError, match="no whole block of second is scored yet"):
+        lab_times(lab, ["second"])
+    with pytest.raises(InputError, match="third"):
+        lab_times(lab, ["third"])
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert cli.call(list(words)) == 0
+    return capsys.readouterr().out
+
+
+def test_plan_and_power_say_hours_by_them(lab: Path, capsys: pytest.CaptureFixture[str]):
+    times = lab_times(lab, ["first"])
+    assert times is not None
+    common = ["--times-of", "first", "--lab", str(lab)]
+    told = printed(capsys, "plan", str(lab / "protocols/p.toml"), *common)
+    assert f"Times:        {times.source}" in told and "robot days of 8 h" in told
+    question = ["power", "--discordant", "0.5", "--difference", "0.3", *common, "--json"]
+    found = json.loads(printed(capsys, *question))
+    trial_s = times.staging_s + times.running_s + times.scoring_s
+    working = 3 * 3600 - 1200
+    assert found["cost"]["times"] == times.source and found["cost"]["trials"] == 2 * found["pairs"]
+    assert found["cost"]["evenings"] == -(-found["cost"]["trials"] * trial_s * (1 + 600 / 3600) // working)
+    seen = json.loads(printed(capsys, *question, "--evenings", "1"))
+    assert seen["by_pairs"][0]["pairs"] == int(working / (trial_s * (1 + 600 / 3600))) // 2
+
+
+def test_a_record_that_does_not_hold_is_not_planned_by(lab: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    shutil.copytree(lab, tmp_path / "copy")
+    (tmp_path / "copy/campaigns/first/seal/schedule.json").write_text("{}", "utf-8")
+    heads = tmp_path / "copy/campaigns/first/heads.log"
+    heads.write_text(heads.read_text("utf-8").replace("1:", "2:", 1), "utf-8")
+    words = ["plan", str(lab / "protocols/p.toml"), "--times-of", "first", "--lab", str(tmp_path / "copy")]
+    assert cli.call(words) == 1
+    assert "labctl verify" in capsys.readouterr().err
