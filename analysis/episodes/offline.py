@@ -73,6 +73,7 @@ def _pearson(x: Floats, y: Floats) -> float | None:
 
 
 APART = ("position_m", "orientation_rad", "gripper_m")  # lengths in m, angles in rad; methodology keeps them apart
+Entry = Mapping[str, Any]  # a keyframe that was compared, or what comes of many
 FLOORS = ("still", "random")
 
 
@@ -94,7 +95,7 @@ def between(own: float, still: float, random: float) -> float | None:
     return (own - random) / (still - random) if still - random > 1e-12 else None
 
 
-def summary(policy: str, frames: Sequence[Mapping[str, Any]], real: Mapping[str, float] | None) -> dict[str, Any]:
+def summary(policy: str, frames: Sequence[Entry], real: Mapping[str, float] | None) -> Entry:
     """What a policy's answers come to: per object the means over its keyframes, over all the mean over objects.
 
     frames: {object, episode, policy, still, random}, one per keyframe that could be compared; the last three as `apart`
@@ -125,7 +126,7 @@ def _means(frames: Sequence[Mapping[str, Floats]]) -> dict[str, float]:
     return {"score": float(np.mean([score(frame["position_m"]).mean() for frame in frames])), **found}
 
 
-def _scaled(means: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+def _scaled(means: Mapping[str, Mapping[str, float]]) -> Entry:
     """A policy's values with those of both floors beside each, and where it stands between them."""
     own, still, random = (means[who] for who in ("policy", *FLOORS))
     scaled = {"score": between(own["score"], still["score"], random["score"])}
@@ -133,7 +134,7 @@ def _scaled(means: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
     return {**own, "floors": {who: dict(means[who]) for who in FLOORS}, "between": scaled}
 
 
-def _over(objects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _over(objects: Sequence[Entry]) -> Entry:
     """The means over objects, scaled as one object's are."""
     keys = ("score", *APART)
     means = {"policy": {key: float(np.mean([entry[key] for entry in objects])) for key in keys}}

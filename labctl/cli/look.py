@@ -7,7 +7,7 @@ is).
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +22,9 @@ from labctl.cli.options import (
     print_table,
     unverified_option,
 )
+
+if TYPE_CHECKING:
+    from labctl.reporting.hours import Hours
 
 
 @click.command(
@@ -66,7 +69,7 @@ def status(
                 entry["hours"] = hours(shown.campaign.record())
             found.append(entry)
     if page is not None:
-        write_page(found[0], page)
+        write_page(found[0]["hours"], page, broken=found[0].get("unverified", ""))
     if as_json:
         print_json(found[0] if campaign else found)
         return
@@ -82,7 +85,7 @@ def status(
         click.echo(f"wrote {page}")
 
 
-def _print_hours(found: dict[str, Any]) -> None:
+def _print_hours(found: Hours) -> None:
     from labctl.reporting.hours import COLUMNS, cells, hold_lines
 
     total = found["total"]

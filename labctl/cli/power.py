@@ -108,7 +108,7 @@ class Pace:
     def words(self, trials: int) -> str:
         return cost_words(self.hours(trials))
 
-    def cost(self, trials: int | None) -> dict[str, object]:
+    def cost(self, trials: int | None) -> dict[str, float | None]:
         """As JSON; trials None where no N was found."""
         if trials is None:
             return {"trials": None}

@@ -22,6 +22,7 @@ from labctl.cli.options import (
     print_table,
 )
 
+Told = Mapping[str, Any]  # a part of what `screen` found
 EPILOG = example(
     "labctl static first --policy policy-a --policy policy-b",
     "labctl static first --protocol protocols/next.toml --policy candidate --episodes 3",
@@ -91,7 +92,7 @@ PARTS = (
 )
 
 
-def _headline(policy: Mapping[str, Any]) -> str:
+def _headline(policy: Told) -> str:
     """The formula's score never stands without its floors."""
     floors, scaled = policy["floors"], policy["between"]["score"]
     said = f"standing still {floors['still']['score']:.1f}, random {floors['random']['score']:.1f}"
@@ -103,12 +104,12 @@ def _headline(policy: Mapping[str, Any]) -> str:
     return f"{policy['policy']}: static score {policy['score']:.1f} ({said}){_agreement(policy['agreement'])}"
 
 
-def _named(one: Mapping[str, Any]) -> str:
+def _named(one: Told) -> str:
     real = "" if one["moved"] is None else f", really moved {100 * one['moved']:.0f} %"
     return f"{one['object']} ({one['keyframes']} keyframes{real})"
 
 
-def _rows(name: str, entry: Mapping[str, Any]) -> list[tuple[str, ...]]:
+def _rows(name: str, entry: Told) -> list[tuple[str, ...]]:
     rows = []
     for key, words, factor, shape in PARTS:
         values = [entry[key], *(entry["floors"][who][key] for who in ("still", "random"))]
@@ -118,7 +119,7 @@ def _rows(name: str, entry: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return rows
 
 
-def _agreement(found: dict[str, Any] | None) -> str:
+def _agreement(found: Told | None) -> str:
     if found is None:
         return ""
     if found["pearson"] is None:

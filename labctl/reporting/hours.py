@@ -6,13 +6,13 @@ May not: tell anything by trial or by arm, or of a block under way while arms ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from labctl.core.record import Record, Spent
 from labctl.core.trial import AFTER_BLOCK, AFTER_TRIAL, FINISHED, State
 
 SCHEMA = "labctl.hours/1"
-DOING = ("reset", "staging", "arming", "running", "scoring", "hold")
+DOING: tuple[str, ...] = ("reset", "staging", "arming", "running", "scoring", "hold")
 WORDS = {
     "reset": "from a score or void until somebody orders the next trial",
     "staging": "from the order until the scene is committed",
@@ -34,7 +34,18 @@ class Line(TypedDict):
     holds: dict[str, float]
 
 
-def hours(record: Record) -> dict[str, Any]:
+class Hours(TypedDict):
+    """Where the hours of a campaign's runs went. what: what each kind of time is, in words."""
+
+    schema: str
+    campaign: str | None
+    total: Line
+    blocks: list[Line]
+    operators: list[Line]
+    what: dict[str, str]
+
+
+def hours(record: Record) -> Hours:
     """As `labctl status --hours --json` prints them. Each second of a run is in `total` once; a person's line has
     those of the sessions in which they were an operator, so that two people's overlap.
     """

@@ -5,12 +5,11 @@ May not: count (`hours` does), or show more than `labctl status --hours`, since 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
 
-from labctl.reporting.hours import COLUMNS, DOING, Line, cells, clock, hold_lines
+from labctl.reporting.hours import COLUMNS, DOING, Hours, Line, cells, clock, hold_lines
 from labctl.store.atomic_files import file_errors, replace_file
 
 COLOURS = {
@@ -39,27 +38,26 @@ dt { font-weight: 600; } dd { margin: 0 0 6px; }
 """
 
 
-def write_page(entry: Mapping[str, Any], path: Path) -> None:
-    """entry: what `labctl status --hours --json` prints of a campaign. Raises StorageError if it cannot be written."""
+def write_page(found: Hours, path: Path, *, broken: str = "") -> None:
+    """broken: what does not hold of a record that is shown all the same. Raises StorageError."""
     with file_errors(str(path)):
-        replace_file(path, html_of(entry).encode())
+        replace_file(path, html_of(found, broken).encode())
 
 
-def html_of(entry: Mapping[str, Any]) -> str:
+def html_of(found: Hours, broken: str = "") -> str:
     """The page."""
-    found = entry["hours"]
     total, blocks, people = found["total"], found["blocks"], found["operators"]
-    name = escape(str(entry["campaign"]))
-    head = f"{entry['finished']} of {entry['trials']} trials finished, {clock(total['total_s'])} of runs"
+    name = escape(str(found["campaign"]))
+    head = f"{total['trials']} trials scored, {clock(total['total_s'])} of runs"
     if total["trials"]:
         head += f", {clock(total['total_s'] / total['trials'])} for each scored trial"
-    broken = f'<p class="warn">{escape(entry["unverified"])}</p>' if "unverified" in entry else ""
+    warning = f'<p class="warn">{escape(broken)}</p>' if broken else ""
     longest = max((line["total_s"] for line in blocks), default=0.0)
     keys = "".join(f'<li><i style="background:{COLOURS[doing]}"></i>{doing}</li>' for doing in DOING)
     words = "".join(f"<dt>{key}</dt><dd>{escape(text)}</dd>" for key, text in found["what"].items())
     holds = "".join(f"<li>{escape(line)}</li>" for line in hold_lines(total)) or "<li>none</li>"
     parts = [
-        f"<h1>Where the hours of {name} went</h1><p>{escape(head)}</p>{broken}",
+        f"<h1>Where the hours of {name} went</h1><p>{escape(head)}</p>{warning}",
         f'<ul class="key">{keys}</ul>{_bar(total, total["total_s"], "all")}',
         f"<h2>Holds by reason</h2><ul>{holds}</ul>",
         "<h2>By block</h2>" + "".join(_bar(line, longest, _block(line)) for line in blocks),
