@@ -12,9 +12,8 @@ from pathlib import Path
 
 from labctl.errors import InputError, LabctlError, StateError
 from labctl.reporting.hours import DOING, hours
-from labctl.store.campaign import Campaign
 from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
-from labctl.store.verified import JOURNAL_ALONE, refuse_unless_it_holds
+from labctl.store.verified import JOURNAL_ALONE, verified
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +58,8 @@ def lab_times(lab: Path | None, named: Sequence[str] = ()) -> LabTimes | None:
 
 def _real_and_whole(folder: Path) -> bool:
     try:
-        with Campaign.open(folder) as campaign:
-            return campaign.opened.get("kind") == "real" and not refuse_unless_it_holds(folder, JOURNAL_ALONE)
+        with verified(folder, JOURNAL_ALONE) as shown:
+            return shown.campaign.opened.get("kind") == "real"
     except LabctlError:
         return False
 
@@ -69,9 +68,10 @@ def _times(folders: Iterable[Path]) -> LabTimes | None:
     trials, names = 0, []
     sums = dict.fromkeys(DOING, 0.0)
     for folder in folders:
-        refuse_unless_it_holds(folder, JOURNAL_ALONE)
-        with Campaign.open(folder) as campaign:
-            whole = [line for line in hours(campaign.record())["blocks"] if line["of"].isdigit() and line["trials"]]
+        with verified(folder, JOURNAL_ALONE) as shown:
+            whole = [
+                line for line in hours(shown.campaign.record())["blocks"] if line["of"].isdigit() and line["trials"]
+            ]
         if whole:
             names.append(folder.name)
         for line in whole:
