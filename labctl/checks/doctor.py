@@ -202,18 +202,22 @@ def check_cell(path: Path, folder: Path) -> list[Check]:
 
 
 def check_drivers(cell: Cell, folder: Path) -> list[Check]:
-    """Do the drivers that a cell names load with its options?"""
+    """Do the drivers that a cell names load with its options, and does a real or emulated robot answer?"""
+    checks = loaded_drivers(cell, folder)
+    if cell.cell.kind in ("real", "emulated") and checks[0].level == "ok":
+        checks[0] = _answers(cell, {"cell": cell.model_dump(mode="json"), "fixture": stand_in()})
+    return checks
+
+
+def loaded_drivers(cell: Cell, folder: Path) -> list[Check]:
+    """Do the drivers that a cell names load with its options? The robot's first. Nothing is connected."""
     plain = cell.model_dump(mode="json")
-    fixture = stand_in()
-    spec = {"cell": plain, "fixture": fixture, "folder": str(folder), "real_time": True}
+    spec = {"cell": plain, "fixture": stand_in(), "folder": str(folder), "real_time": True}
     spec["chunk_ns"] = chunk_ns(cell)
     names = ["arm", *camera_names(plain)]
     if cell.cell.operator != "console":
         names.append("operator")
-    checks = [_loads(name, spec) for name in names]
-    if cell.cell.kind in ("real", "emulated") and checks[0].level == "ok":
-        checks[0] = _answers(cell, {"cell": plain, "fixture": fixture})
-    return checks
+    return [_loads(name, spec) for name in names]
 
 
 def check_capture(cell: Cell) -> list[Check]:

@@ -59,6 +59,16 @@ def measure_cost(video: Mapping[str, Any], width: int, height: int, rate_hz: flo
         return _price(writer, scene(width, height), path, rate_hz, clock or MonotonicClock())
 
 
+def try_encoder(video: Mapping[str, Any], width: int, height: int, rate_hz: float) -> None:
+    """Encode one picture. Raises InputError for settings no encoder takes, StorageError."""
+    with tempfile.TemporaryDirectory(prefix="labctl-encode-") as folder:
+        writer = VideoWriter(Path(folder) / "v.mp4", width, height, rate_hz=rate_hz, **video)
+        try:
+            writer.write(np.zeros((height, width, 3), np.uint8), 0)
+        finally:
+            writer.close()
+
+
 def measure_depth(width: int, height: int, rate_hz: float, clock: Clock | None = None) -> Cost:
     """Write some seconds of a made-up scene's depth, bit for bit as depth is written, with a sensor's noise."""
     with tempfile.TemporaryDirectory(prefix="labctl-encode-") as folder:

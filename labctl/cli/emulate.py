@@ -45,7 +45,7 @@ def emulate(
 
     To a client it looks exactly like a robot; it is bound to loopback only. It proves nothing about hardware.
     """
-    from labctl.runtime import emulator_run
+    from labctl.checks import emulator_run
 
     if inject or clear or stats:
         _talk(emulator_run.control_link(host), inject, _pairs(arguments), clear, as_json)

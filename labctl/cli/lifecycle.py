@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,11 +26,21 @@ from labctl.cli.options import (
 )
 from labctl.cli.stamp import stamp_if_asked
 
-OPEN = example("labctl open protocols/first.toml --cell cells/sim_fr3.toml")
+if TYPE_CHECKING:
+    from labctl.config.cell_schema import Cell
+    from labctl.store.lab_folder import Plan
+
+OPEN = example(
+    "labctl open protocols/first.toml --cell cells/sim_fr3.toml",
+    "labctl open protocols/first.toml --cell cells/sim_fr3.toml --offline",
+)
 EXTEND = example(
     "labctl extend first protocols/second.toml --cell cells/sim_fr3.toml",
     "labctl extend first protocols/second.toml --cell cells/sim_fr3.toml --anchor human --anchor policy-a",
     "labctl report first second --out report  # when both are unblinded",
+)
+OFFLINE = click.option(
+    "--offline", is_flag=True, help="Do not ask robot, devices and policy servers; drivers and modules are loaded."
 )
 CELL = click.option("--cell", required=True, type=PATH, metavar="CELL.toml", help="The cell to run in.")
 
@@ -51,15 +62,18 @@ def new(folder: Path) -> None:
 @click.command("open", epilog=OPEN, context_settings=CONTEXT)
 @file_argument("protocol", "PROTOCOL.toml")
 @CELL
+@OFFLINE
 @who_option
 @lab_option
 @json_option
-def open_(protocol: Path, cell: Path, who: str, lab: Path | None, as_json: bool) -> None:
+def open_(protocol: Path, cell: Path, offline: bool, who: str, lab: Path | None, as_json: bool) -> None:
     """Freeze a protocol, draw its schedule once and seal it; print the commitment.
 
-    The schedule comes from the operating system's entropy and is opened one trial at a time, to the controller only.
+    What could not run is not sealed: options, drivers, modules and cards are tried, and the robot, the devices and each
+    policy server are asked, as `labctl doctor` does. Nothing moves. The schedule comes from the operating system's
+    entropy and is opened one trial at a time, to the controller only.
     """
-    _open(protocol, cell, who, lab, as_json)
+    _open(protocol, cell, who, lab, as_json, offline=offline)
 
 
 @click.command(epilog=EXTEND, context_settings=CONTEXT)
@@ -74,11 +88,19 @@ def open_(protocol: Path, cell: Path, who: str, lab: Path | None, as_json: bool)
     help="An arm run in both, repeatable [default: those of the protocol's [[link]], else every arm that has the same "
     "name, kind, controller, options and policy card in both].",
 )
+@OFFLINE
 @who_option
 @lab_option
 @json_option
 def extend(
-    campaign: str, protocol: Path, cell: Path, anchors: tuple[str, ...], who: str, lab: Path | None, as_json: bool
+    campaign: str,
+    protocol: Path,
+    cell: Path,
+    anchors: tuple[str, ...],
+    offline: bool,
+    who: str,
+    lab: Path | None,
+    as_json: bool,
 ) -> None:
     """Open a campaign linked to an earlier one, CAMPAIGN, so that new arms can be held against its arms later.
 
@@ -88,7 +110,8 @@ def extend(
     """
     from labctl.store.lab_folder import campaign_folder
 
-    _open(protocol, cell, who, lab, as_json, extends=campaign_folder(campaign, lab), anchors=anchors)
+    earlier = campaign_folder(campaign, lab)
+    _open(protocol, cell, who, lab, as_json, offline=offline, extends=earlier, anchors=anchors)
 
 
 def _open(
@@ -98,20 +121,29 @@ def _open(
     lab: Path | None,
     as_json: bool,
     *,
+    offline: bool,
     extends: Path | None = None,
     anchors: Sequence[str] = (),
 ) -> None:
     import os
 
+    from labctl.checks.opening import refuse_what_cannot_run
     from labctl.clock import MonotonicClock
     from labctl.store.campaign import open_campaign
     from labctl.store.lab_folder import find_lab
 
-    anchor = MonotonicClock().anchor()
+    anchor, home = MonotonicClock().anchor(), find_lab(lab)
+
+    def further(plan: Plan, found: Cell) -> None:
+        if any("card" in arm.options for arm in plan.protocol.arm) and not offline:
+            click.echo("the policies are asked whether they answer; that takes as long as their servers do", err=True)
+        refuse_what_cannot_run(plan, found, cell, home, offline=offline)
+
     opened = open_campaign(
         protocol,
         cell,
-        find_lab(lab),
+        home,
+        further=further,
         entropy=os.urandom(32),
         anchor=anchor,
         who=who,

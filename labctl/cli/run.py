@@ -24,13 +24,24 @@ EPILOG = example("labctl run first", "labctl run first --headless", "labctl run 
     default=None,
     help="Simulated cells only: one process under a manual clock, as fast as it computes [default: the cell's clock].",
 )
+@click.option(
+    "--unready", is_flag=True, help="Do not ask first whether every arm answers; a deviation that every report prints."
+)
 @lab_option
 def run(
-    campaign: str | None, headless: bool, attended: bool, who: str | None, simulated_time: bool | None, lab: Path | None
+    campaign: str | None,
+    headless: bool,
+    attended: bool,
+    who: str | None,
+    simulated_time: bool | None,
+    unready: bool,
+    lab: Path | None,
 ) -> None:
     """Run the trials that are left and open the operator console.
 
     Each is staged, committed, revealed to the controller alone, run, recorded, sealed and scored.
+
+    First every arm is asked whether it answers; one number says how many do, and nothing moves before all do.
 
     Without a console it prints how far it is: which trial of how many, for how long, until when, and what comes next.
 
@@ -51,10 +62,11 @@ def run(
 
         if simulated_time:
             raise click.UsageError("a person cannot keep up with simulated time; add --headless, or leave it out")
-        run_with_console(folder, who or login())
+        run_with_console(folder, who or login(), unready=unready)
         return
     from labctl.cli.run_display import displayed
     from labctl.runtime.campaign_run import run_campaign
 
     with displayed() as (say, watch):
-        run_campaign(folder, say, manual=False if attended else simulated_time, attended=attended, watch=watch)
+        manual = False if attended else simulated_time
+        run_campaign(folder, say, manual=manual, attended=attended, watch=watch, unready=unready)

@@ -68,6 +68,16 @@ class Lease(Table):
     run_silent_s: Annotated[float, Field(gt=0, le=10)] = 2.0
 
 
+class Readiness(Table):
+    """[readiness]. ask_arms: before the first motion of every start each arm is loaded, and asked for an answer where
+    it has a policy card; without an answer of all of them nothing moves. like_voids: so many episodes in a row that
+    are void for the same reason, of the machine's own, are a hold; 0: never.
+    """
+
+    ask_arms: bool = True
+    like_voids: Annotated[int, Field(ge=0, le=100)] = 2
+
+
 class OwnVideo(Table):
     """[camera.video]: what of [video] is otherwise for one camera."""
 
@@ -153,6 +163,7 @@ class Cell(Document):
     teleop: TeleopTable | None = None
     video: Video = Video()
     storage: Storage = Storage()
+    readiness: Readiness = Readiness()
 
 
 class FixtureHead(Table):

@@ -98,6 +98,15 @@ class RunStopped(TypedDict):
     reason: str
 
 
+class ArmsAsked(TypedDict):
+    """Before anything moved every arm was loaded, and asked for an answer where it has a policy card: how many there
+    are, how many did as they should. Which, and why not, is kept with the seal.
+    """
+
+    asked: int
+    answer: int
+
+
 class TrialStaging(TypedDict):
     """A trial's scene is being staged. Until November 2026 a scene staged again after a void had none of its own."""
 
@@ -346,6 +355,7 @@ FORMS: Mapping[Kind, type] = {
     Kind.SESSION_CLOSED: SessionClosed,
     Kind.RUN_STARTED: RunStarted,
     Kind.RUN_STOPPED: RunStopped,
+    Kind.ARMS_ASKED: ArmsAsked,
     Kind.TRIAL_STAGING: TrialStaging,
     Kind.SCENE_COMMITTED: SceneCommitted,
     Kind.REFERENCE_SET: ReferenceSet,

@@ -15,6 +15,8 @@ from typing import Any
 
 GENESIS = "0" * 64
 STOP_BY_HAND = "operator_stop"  # code of the hold that a stop by hand raises
+ARMS_UNREADY = "arms_unready"  # code of the hold of a start at which not every arm answered
+VOIDS_ALIKE = "voids_alike"  # code of the hold after several voids in a row for the same reason
 STOPPED_BY_HAND = "operator stop"  # cause of the operation that such a stop ends
 
 
@@ -26,6 +28,7 @@ class Kind(StrEnum):
     SESSION_CLOSED = "SessionClosed"
     RUN_STARTED = "RunStarted"
     RUN_STOPPED = "RunStopped"
+    ARMS_ASKED = "ArmsAsked"
     TRIAL_STAGING = "TrialStaging"
     SCENE_COMMITTED = "SceneCommitted"
     REFERENCE_SET = "ReferenceSet"

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from labctl.core.events import GENESIS, STOP_BY_HAND, EndReason, Event, Kind
+from labctl.config.protocol_schema import MACHINE_VOID_REASONS
+from labctl.core.events import ARMS_UNREADY, GENESIS, STOP_BY_HAND, VOIDS_ALIKE, EndReason, Event, Kind
 from labctl.core.interlock import Hold
 from labctl.core.rollout import VOIDABLE
 from labctl.core.session import People, Role, Session, joined, session_from
@@ -78,6 +79,7 @@ _PHASES: Mapping[str, tuple[frozenset[Phase], Phase]] = {
     Kind.CAMPAIGN_FROZEN: (frozenset({Phase.CLOSED, Phase.REVIEWED}), Phase.FROZEN),
     Kind.CAMPAIGN_UNBLINDED: (frozenset({Phase.OPEN, Phase.CLOSED, Phase.REVIEWED, Phase.FROZEN}), Phase.UNBLINDED),
 }
+REPEATABLE = frozenset({*MACHINE_VOID_REASONS, "not_ready"})  # reasons for a void that no person gives
 # What may still be written about a trial once no new one may begin.
 _WHEN_CLOSED = frozenset(
     {
@@ -101,7 +103,9 @@ class CampaignState:
     CampaignOpened's body; `people` are all who were ever in a session, with their roles.
 
     `last_seq` and `head` are the seq and hash of the last event; `unblinded_early` tells whether arms were revealed
-    before freezing. `order` are the trial ids in schedule order, of which the first `finished` need no more attention.
+    before freezing. `alike`: why the last episodes are void, for a reason of the machine's own, and how many in a row
+    for that one since one was scored, a run was started or a hold for them was acknowledged. `order` are the trial ids
+    in schedule order, of which the first `finished` need no more attention.
     """
 
     phase: Phase = Phase.DRAFT
@@ -112,6 +116,7 @@ class CampaignState:
     people: People = field(default_factory=dict)
     opened: Mapping[str, Any] = field(default_factory=dict)
     unblinded_early: bool = False
+    alike: tuple[str, int] = ("", 0)
     order: tuple[str, ...] = ()
     finished: int = 0
     last_seq: int = 0
@@ -198,11 +203,13 @@ def _step(state: CampaignState, trials: dict[str, Trial], event: Event) -> Campa
         state = replace(state, phase=Phase.OPEN, opened=event.body, order=tuple(trials))
     elif event.kind in _PHASES:
         state = _phase(state, event)
+    elif event.kind == Kind.RUN_STARTED or (event.kind == Kind.HOLD_CLEARED and event.body["code"] == VOIDS_ALIKE):
+        state = _put_right(state, trials, event)
     elif event.kind in _CAMPAIGN_WIDE:
         state = _CAMPAIGN_WIDE[event.kind](state, event)
     else:
         _about_a_trial(state, trials, event)
-        state = replace(state, finished=_finished(state, trials))
+        state = replace(state, finished=_finished(state, trials), alike=_alike(state.alike, event))
     return replace(state, trials=trials, last_seq=event.seq, head=event.hash)
 
 
@@ -235,6 +242,33 @@ def _planned(event: Event) -> dict[str, Trial]:
     }
     _need(event, len(trials) == len(event.body["schedule"]), "a trial id appears twice in the schedule")
     return trials
+
+
+def _alike(before: tuple[str, int], event: Event) -> tuple[str, int]:
+    """`CampaignState.alike` after an event about a trial."""
+    if event.kind == Kind.OUTCOME_RECORDED:
+        return "", 0
+    reason = str(event.body.get("reason"))
+    if event.kind != Kind.EPISODE_VOIDED or reason not in REPEATABLE:
+        return before
+    return reason, before[1] + 1 if before[0] == reason else 1
+
+
+def _put_right(state: CampaignState, trials: dict[str, Trial], event: Event) -> CampaignState:
+    """A person acknowledged voids that were alike, or started the run again: `max_voids` of the trial at hand does not
+    count them, so that no arm is lost for what was wrong with the cell.
+    """
+    _need(event, event.kind == Kind.RUN_STARTED or VOIDS_ALIKE in state.holds, f"no hold {VOIDS_ALIKE!r} stands")
+    turn = next_trial(state)
+    if VOIDS_ALIKE in state.holds and turn is not None:
+        spared = min(state.alike[1], turn.voids - turn.left)
+        trials[turn.id] = replace(turn, left=turn.left + spared, version=event.seq)
+    kept = {code: text for code, text in state.holds.items() if code not in (VOIDS_ALIKE, ARMS_UNREADY)}
+    return replace(state, holds=kept if event.kind == Kind.RUN_STARTED else _without(state, VOIDS_ALIKE), alike=("", 0))
+
+
+def _without(state: CampaignState, code: str) -> Mapping[str, str]:
+    return {name: text for name, text in state.holds.items() if name != code}
 
 
 def _finished(state: CampaignState, trials: Mapping[str, Trial]) -> int:
@@ -298,7 +332,7 @@ def _hold_raised(state: CampaignState, event: Event) -> CampaignState:
 def _hold_cleared(state: CampaignState, event: Event) -> CampaignState:
     code = event.body["code"]
     _need(event, code in state.holds, f"no hold {code!r} stands")
-    return replace(state, holds={name: text for name, text in state.holds.items() if name != code})
+    return replace(state, holds=_without(state, code))
 
 
 def _faulted(state: CampaignState, event: Event) -> CampaignState:
@@ -316,8 +350,8 @@ def _noted(state: CampaignState, event: Event) -> CampaignState:
 
 
 _CAMPAIGN_WIDE: Mapping[str, Callable[[CampaignState, Event], CampaignState]] = {
-    Kind.RUN_STARTED: _noted,
     Kind.RUN_STOPPED: _noted,
+    Kind.ARMS_ASKED: _noted,
     Kind.DEVIATION: _noted,
     Kind.NOTE: _noted,
     Kind.PRACTICE_RECORDED: _noted,

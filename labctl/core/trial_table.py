@@ -69,7 +69,8 @@ class Trial:
     of them.
 
     `backing` are the seqs of the entries that may stand behind a void of the current episode after go.
-    `left` counts those of its `voids` that the protocol's `max_voids` does not: its run was left before it had begun.
+    `left` counts those of its `voids` that the protocol's `max_voids` does not: its run was left before it had begun,
+    or they were alike and a person put right what was wrong.
     `touches` counts the interventions of the current episode, `touching` are the numbers of those that go on, `unsaid`
     of those that are over and of which nobody has said yet what they were, and `switches` is the number that the next
     switch of its instruction has at least.

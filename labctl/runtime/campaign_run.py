@@ -28,6 +28,7 @@ from labctl.runtime.ending import on_signals
 from labctl.runtime.episode_sequencer import Conductor
 from labctl.runtime.lease_keeper import terms_of
 from labctl.runtime.provenance import collect_pins
+from labctl.runtime.readiness import Readiness
 from labctl.runtime.runner import RunNode
 from labctl.runtime.simulated_host import LoopHost
 from labctl.runtime.startup_recovery import recover
@@ -54,11 +55,13 @@ def run_campaign(
     attended: bool = False,
     watch: Watch = lambda state, live: None,
     wrap: Callable[[Node], Node] | None = None,
+    unready: bool = False,
 ) -> bool:
     """Run the trials that are left; people attach and detach with consoles. False when somebody ended it before.
 
     manual: True for simulated time in one process (simulated cells only), False for real time, None for what the cell
     says.
+    unready: the arms are not asked whether they answer before anything moves, which every report says.
     attended: people stage and score at a console, whoever the cell names for runs without them.
     watch: is told every state that is published, and whether it is of real time; it may not wait.
     wrap: puts a fault around a node (manual clock only; tests).
@@ -87,8 +90,8 @@ def run_campaign(
             raise StateError("a person cannot keep up with simulated time; run in real time, or name sim_operator")
         _check_scores(campaign, say)
         if simulated:
-            return _run_manual(campaign, say, watch, wrap)
-        return _run_live(campaign, say, watch, clock, attended=attended)
+            return _run_manual(campaign, say, watch, wrap, unready=unready)
+        return _run_live(campaign, say, watch, clock, attended=attended, unready=unready)
 
 
 def nothing_left(campaign: Campaign, *, attended: bool) -> str:
@@ -134,6 +137,8 @@ def _prepare(
     on_head: Callable[[], None] = lambda: None,
     *,
     live: bool,
+    attended: bool,
+    unready: bool,
 ) -> RunNode:
     """The run node of a recovered campaign."""
     pins = collect_pins()
@@ -148,6 +153,10 @@ def _prepare(
         say(f"recovered: {line}")
     cell = toml_of(campaign.folder / "cell.toml")
     presence = Presence(node_names(cell))
+    spec = {"cell": cell, "fixture": toml_of(campaign.folder / "fixture.toml")}
+    readiness = Readiness(desk, campaign.arms, spec, here=not live, wanted=not unready)
+    if unready:
+        desk.log(Kind.DEVIATION, {"text": "this run began without asking whether every arm answers (--unready)"})
     conductor = Conductor(desk, presence, campaign.arms, pins, round(campaign.cell.lease.duration_s * SECOND))
     return RunNode(
         desk,
@@ -156,6 +165,8 @@ def _prepare(
         run_id=started.seq,
         free_gb=lambda: free_gb(campaign.folder),
         until_done=True,
+        readiness=readiness,
+        attended=attended,
         watch=lambda state: watch(state, live),
     )
 
@@ -174,10 +185,12 @@ def _spec(campaign: Campaign, *, real_time: bool) -> dict[str, Any]:
     }
 
 
-def _run_manual(campaign: Campaign, say: Say, watch: Watch, wrap: Callable[[Node], Node] | None) -> bool:
+def _run_manual(
+    campaign: Campaign, say: Say, watch: Watch, wrap: Callable[[Node], Node] | None, *, unready: bool
+) -> bool:
     events = campaign.journal.events()
     clock = ManualClock(max(event.at_ns for event in events) + SECOND)
-    run = _prepare(campaign, clock, say, watch, live=False)
+    run = _prepare(campaign, clock, say, watch, live=False, attended=False, unready=unready)
     spec = _spec(campaign, real_time=False)
 
     def make(name: str) -> Node:
@@ -201,12 +214,12 @@ def _run_manual(campaign: Campaign, say: Say, watch: Watch, wrap: Callable[[Node
         put_back()
 
 
-def _run_live(campaign: Campaign, say: Say, watch: Watch, clock: Clock, *, attended: bool) -> bool:
+def _run_live(campaign: Campaign, say: Say, watch: Watch, clock: Clock, *, attended: bool, unready: bool) -> bool:
     from labctl.runtime.supervisor import Stamper, Supervisor
     from labctl.runtime.transport import ProcessHost
 
     stamper = Stamper(campaign.folder)
-    run = _prepare(campaign, clock, say, watch, stamper.ask, live=True)
+    run = _prepare(campaign, clock, say, watch, stamper.ask, live=True, attended=attended, unready=unready)
     spec = _spec(campaign, real_time=True)
     sockets = Path(tempfile.mkdtemp(prefix="labctl-"))  # short enough for an ipc address, owner-only
     logs = {

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from labctl.bus import Message, Step
 from labctl.core import commands
 from labctl.core.commands import command_from
-from labctl.core.events import STOP_BY_HAND, EndReason, Kind, Touch
+from labctl.core.events import ARMS_UNREADY, STOP_BY_HAND, EndReason, Kind, Touch
 from labctl.core.interlock import Hold, overridable
 from labctl.core.liveness import Presence
 from labctl.core.rollout import typed
@@ -22,6 +22,7 @@ from labctl.errors import InputError, StaleCommand, StateError
 from labctl.runtime.campaign_writer import Desk
 from labctl.runtime.episode_sequencer import Conductor
 from labctl.runtime.operator_state import finished
+from labctl.runtime.readiness import Readiness
 from labctl.runtime.recorded_orders import Given, RecordedOrders, words
 from labctl.runtime.robot_watch import BAD_MODES, STOPPED, ArmWatch
 from labctl.runtime.scene_watch import Request, SceneWatch
@@ -41,6 +42,7 @@ class Orders(RecordedOrders):
         staging: Staging,
         watch: ArmWatch,
         scene: SceneWatch,
+        readiness: Readiness,
         holds: Callable[[int, Verb], Sequence[Hold]],
     ) -> None:
         super().__init__(desk)
@@ -49,6 +51,7 @@ class Orders(RecordedOrders):
         self._staging = staging
         self._watch = watch
         self._scene = scene
+        self._readiness = readiness
         self._holds = holds
         self.touches = 0
         self.over = False  # the last session was closed with no trial left
@@ -164,6 +167,8 @@ class Orders(RecordedOrders):
         said = args.said(by_hand=code == STOP_BY_HAND)
         body = {"code": code, "acknowledged_by": given.command.who, **said}
         self._desk.log(Kind.HOLD_CLEARED, body, **given.by)
+        if code == ARMS_UNREADY:
+            self._readiness.again()
         if code == STOPPED:
             self._watch.acknowledged(given.now_ns, given.step)
 

@@ -30,6 +30,7 @@ from labctl.runtime.campaign_writer import Desk
 from labctl.runtime.command_handler import Orders
 from labctl.runtime.episode_sequencer import Conductor
 from labctl.runtime.operator_state import camera_states, campaign_part, devices
+from labctl.runtime.readiness import ASKED, Readiness
 from labctl.runtime.robot_watch import ArmWatch
 from labctl.runtime.scene_watch import SceneWatch
 from labctl.runtime.staging import Staging
@@ -43,7 +44,8 @@ MOST_DEATHS = 3  # in a row, of one process between episodes: then the cell is f
 
 class RunNode:
     """See the module. `free_gb` reads the free disk space; `until_done` ends the run when no trial is left and the
-    session is closed; `watch` is told every state that is published, and may not wait.
+    session is closed; without a person (not `attended`) a hold that only somebody who looks can clear ends it. `watch`
+    is told every state that is published, and may not wait.
     """
 
     name = "run"
@@ -58,6 +60,8 @@ class RunNode:
         run_id: int,
         free_gb: Callable[[], float],
         until_done: bool,
+        readiness: Readiness,
+        attended: bool = True,
         watch: Callable[[PublishedState], None] = lambda state: None,
     ) -> None:
         self._desk = desk
@@ -66,7 +70,8 @@ class RunNode:
         self._run_id = run_id
         self._free_gb = free_gb
         self._free_now = free_gb()
-        self._until_done = until_done
+        self._until_done, self._attended = until_done, attended
+        self._readiness = readiness
         self._tell = watch
         cell = desk.campaign.cell
         self._cameras = [f"camera:{camera.name}" for camera in cell.camera]
@@ -75,7 +80,9 @@ class RunNode:
         self._watch = ArmWatch(desk, presence, conductor, self._staging)
         self._scene = SceneWatch(desk)
         self._limits = replace(self._limits, **self._scene.limits())
-        self._orders = Orders(desk, conductor, presence, self._staging, self._watch, self._scene, self._holds)
+        self._orders = Orders(
+            desk, conductor, presence, self._staging, self._watch, self._scene, readiness, self._holds
+        )
         self._failing: dict[str, str] = {}
         self._moment = 0
         self._published: tuple[object, ...] = ()
@@ -112,6 +119,10 @@ class RunNode:
             if self._presence.alive("arm") and not self._shutting_down:
                 self._staging.advance(self._desk.current(), now_ns, step)
         self._scene.advance(self._desk.current(), self._staging.done, self._presence.alive, step)
+        self._readiness.advance(step)
+        self._readiness.look()
+        if not self._attended:
+            self._leave_unattended(now_ns, step)
         if self._ended_by and not self._shutting_down and not self._awaited():
             self._shut_down(now_ns, step)
         rollout = self._conductor.rollout  # it may be voided by now
@@ -159,6 +170,8 @@ class RunNode:
             self._watch.hear(read(DeviceReport, message), now_ns, step)
         elif kind == "suspended":
             self._watch.suspended(read(Suspended, message).for_ns, now_ns, now_ns, step)
+        elif kind == ASKED:
+            self._readiness.hear(message)
         elif kind == "exited":
             self._exited(read(Exited, message), now_ns, step)
         elif kind == "late":
@@ -244,6 +257,8 @@ class RunNode:
 
     def _holds(self, now_ns: int, act: Verb) -> list[Hold]:
         found = holds(self._snapshot(now_ns), self._limits, act)
+        if (asked := self._readiness.hold) is not None:
+            found.append(asked)
         if self._ended_by:
             again = f"it goes on with: labctl run {self._desk.campaign.folder.name}"
             found.append(Hold("run_ends", f"{self._ended_by} ends this run after this trial", again))
@@ -322,14 +337,22 @@ class RunNode:
 
     def leave(self) -> bool:
         """Journal that this run ended in order, and say how to go on. A killed run leaves no such entry. False when it
-        was asked to end.
+        was asked to end. Raises StateError for one without a person that ends at a hold.
         """
-        reason = "asked" if self._shutting_down else "no trial is left"
+        held = "" if self._attended else self._readiness.unattended()
+        reason = "held" if held else "asked" if self._shutting_down else "no trial is left"
         self._desk.log(Kind.RUN_STOPPED, {"reason": reason}, who=self._ended_by or None)
+        name = self._desk.campaign.folder.name
+        if held:
+            raise StateError(f"held: {held}; then go on with: labctl run {name}")
         if self._shutting_down:
-            name = self._desk.campaign.folder.name
             self._desk.say(f"stopped: {tally(self._desk.state)}; go on with: labctl run {name}")
         return not self._shutting_down
+
+    def _leave_unattended(self, now_ns: int, step: Step) -> None:
+        why = self._readiness.unattended()
+        if why and not self._shutting_down and not self._awaited():
+            self._shut_down(now_ns, step)
 
     def _awaited(self) -> Trial | None:
         """The trial that a run which is to end finishes first: one that moves, or has moved and is not scored yet."""

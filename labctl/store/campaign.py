@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +32,7 @@ from labctl.store.database_backend import sqlite_url
 from labctl.store.driver_options import check_arm_options, check_cell_options, check_controllers
 from labctl.store.frozen_cards import check_policies, with_cards
 from labctl.store.journal import Journal, campaigns_in
-from labctl.store.lab_folder import read_cell, read_fixture, read_plan, read_text
+from labctl.store.lab_folder import Plan, read_cell, read_fixture, read_plan, read_text
 from labctl.store.ledger import Ledger, check_commitment, check_roots
 from labctl.store.linking import Linked, links_of, sealed_links
 from labctl.store.locks import campaign_lock
@@ -182,11 +182,13 @@ def open_campaign(
     name: str | None = None,
     extends: Path | None = None,
     anchors: Sequence[str] = (),
+    further: Callable[[Plan, Cell], None] = lambda plan, cell: None,
 ) -> Opened:
     """Freeze a protocol, draw and seal its schedule from 32 bytes of entropy, start the journal in LAB/campaigns/NAME.
 
     The name is the protocol's unless given; a taken one gets -2, -3, … `extends` is the folder of an earlier campaign
-    and `anchors` the arms run in both (see `linking.links_of`). Everything is checked first and the folder appears
+    and `anchors` the arms run in both (see `linking.links_of`). further: looks at plan and cell when everything that
+    files alone can tell is in order, and may refuse. Everything is checked first and the folder appears
     whole or not at all. Raises InputError for the files and the name, StorageError, and what `links_of` raises.
     """
     plan = read_plan(protocol_path)
@@ -201,6 +203,7 @@ def open_campaign(
     if name is not None and not _NAME.fullmatch(name):
         raise InputError(f"campaign name {name!r}: use letters, digits, '.', '_', '-', first a letter or digit")
     links = links_of(plan, cell, lab, extends, anchors)
+    further(plan, cell)
     schedule = draw(
         [condition.id for condition in conditions],
         [arm.name for arm in plan.protocol.arm],

@@ -36,6 +36,8 @@ blocks_per_condition = {blocks}
 [analysis]
 tau_s = {budget}
 """
+# For the cell of a campaign whose arms are meant to die: nobody is asked first, and no row of like voids is a hold.
+NEVER_HELD = {"ask_arms = true ": "ask_arms = false ", "like_voids = 2 ": "like_voids = 0 "}
 HUMAN = {"name": "human", "kind": "human", "controller": "sim_person", "options": {}}
 
 

@@ -12,6 +12,7 @@ from labctl.core.liveness import Presence
 from labctl.core.trial import State, fold
 from labctl.runtime.campaign_writer import Desk
 from labctl.runtime.episode_sequencer import Conductor
+from labctl.runtime.readiness import Readiness
 from labctl.runtime.runner import RunNode
 from labctl.store.campaign import Campaign
 
@@ -20,9 +21,16 @@ class Bench:
     """A run node with a cell that answers as told, in simulated time."""
 
     def __init__(
-        self, campaign: Campaign, *, clock: ManualClock | None = None, recovered: Sequence[str] | None = None
+        self,
+        campaign: Campaign,
+        *,
+        clock: ManualClock | None = None,
+        recovered: Sequence[str] | None = None,
+        ask_arms: bool = False,
     ) -> None:
-        """clock: of a bench before this one. recovered: what was concluded when the run was started again."""
+        """clock: of a bench before this one. recovered: what was concluded when the run was started again. ask_arms: it
+        begins by asking whether every arm answers.
+        """
         self.campaign, self.clock = campaign, clock or ManualClock(100 * SECOND)
         self.lines: list[str] = []
         self.sent: list[Message] = []
@@ -37,7 +45,11 @@ class Bench:
         self.presence = Presence(["recorder", "arm", *self.cameras])
         arms = {arm.name: arm for arm in campaign.protocol.arm}
         conductor = Conductor(desk, self.presence, arms, {}, 300 * MILLISECOND)
-        self.node = RunNode(desk, conductor, self.presence, run_id=1, free_gb=lambda: 100.0, until_done=True)
+        spec = {"cell": campaign.cell.model_dump(mode="json"), "fixture": campaign.fixture.model_dump(mode="json")}
+        readiness = Readiness(desk, arms, spec, here=True, wanted=ask_arms)
+        self.node = RunNode(
+            desk, conductor, self.presence, run_id=1, free_gb=lambda: 100.0, until_done=True, readiness=readiness
+        )
 
     @property
     def now_ns(self) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, start_run
+from support.runs.campaigns import HUMAN, NEVER_HELD, events_of, make_campaign, policy, start_run
 
 import labctl.clock
 import labctl.runtime.campaign_run
@@ -24,6 +24,7 @@ from labctl.clock import SECOND, ManualClock, MonotonicClock
 from labctl.core.design import Schedule, draw
 from labctl.core.events import Event, Kind, canonical
 from labctl.core.trial import State, fold
+from labctl.errors import StateError
 from labctl.runtime.campaign_run import run_campaign
 
 ENTROPY = hashlib.sha256(b"blinding").digest()
@@ -272,9 +273,11 @@ def since_go(event: Event, told: list[Event]) -> int:
 
 
 def test_a_policy_that_always_dies_is_not_run_and_the_campaign_goes_on(tmp_path: Path) -> None:
-    """Dying while loading is void before go, dying on the clock after it; after max_voids the trial is skipped."""
+    """Dying while loading is void before go, dying on the clock after it; after max_voids the trial is skipped. A cell
+    has to ask for that: by default nothing moves before every arm answers, and like voids are a hold.
+    """
     arms = [policy("well", skill="swift"), policy("loader", crash_at="load"), policy("thinker", crash_at="infer")]
-    folder = make_campaign(tmp_path, arms, max_voids=2).folder
+    folder = make_campaign(tmp_path, arms, max_voids=2, cell=NEVER_HELD).folder
     said: list[str] = []
     run_campaign(folder, said.append, manual=True)
     events = events_of(folder)
@@ -327,7 +330,7 @@ def test_nothing_outside_the_seal_names_an_arm(tmp_path: Path, capsys: pytest.Ca
     """Names, endpoints, options, digests of them, the dying policy's last words; refusals of report and unblind too."""
     lab, arms = tmp_path / "lab", [*ZEBRAS, DYING]
     lab.mkdir()
-    folder = make_campaign(lab, arms, entropy=ENTROPY, budget=12.0, max_voids=1).folder
+    folder = make_campaign(lab, arms, entropy=ENTROPY, budget=12.0, max_voids=1, cell=NEVER_HELD).folder
     said: list[str] = []
     run_campaign(folder, said.append, manual=True)
     seen = see_all(lab, folder, said, capsys)
@@ -353,12 +356,43 @@ def test_no_score_runs_along_while_blinded(tmp_path: Path, capsys: pytest.Captur
     assert found_in(shown, ("moved", "remaining", "success", "outcome", '"lost"', "items", "score:", "rate")) == []
 
 
+def test_a_run_that_ends_at_an_arm_that_does_not_answer_names_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Why it does not answer is kept beside the seal alone."""
+    lab, arms, said = tmp_path / "lab", [*ZEBRAS, DYING], []
+    lab.mkdir()
+    folder = make_campaign(lab, arms, entropy=ENTROPY).folder
+    with pytest.raises(StateError) as ended:
+        run_campaign(folder, said.append, manual=True)
+    seen = see_all(lab, folder, [*said, str(ended.value)], capsys)
+    assert "2 of 3 arms answer" in seen["run"] and found_in(seen, telling(arms)) == []
+    assert "no okapi here" in (folder / "seal/readiness.log").read_text()
+
+
+def test_which_arm_does_not_answer_cannot_be_seen(tmp_path: Path) -> None:
+    """The same bytes whether the first or the second arm of the protocol is the one that does not answer."""
+    seen = []
+    for place in range(2):
+        lab, said = tmp_path / f"lab{place}" / "lab", []
+        lab.mkdir(parents=True)
+        arms = [policy("zebra-policy", skill="swift"), HUMAN]
+        arms.insert(place, DYING)
+        folder = make_campaign(lab, arms, entropy=ENTROPY).folder
+        with pytest.raises(StateError) as ended:
+            run_campaign(folder, said.append, manual=True)
+        bodies = [event.body for event in events_of(folder)[1:] if event.kind != Kind.RUN_STARTED]
+        seen.append((said, str(ended.value), bodies))
+    assert seen[0] == seen[1]
+
+
 @pytest.mark.real_time
 def test_no_process_shows_an_arm_while_it_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Command line and environment of every process of a live run, its locks, logs and output, all the while."""
     lab, arms, log = tmp_path / "lab", [*ZEBRAS, DYING], tmp_path / "run.log"
     lab.mkdir()
-    folder = make_campaign(lab, arms, entropy=ENTROPY, live=True, budget=2.0, arming=8.0, max_voids=1).folder
+    given = {"live": True, "budget": 2.0, "arming": 8.0, "max_voids": 1, "cell": NEVER_HELD}
+    folder = make_campaign(lab, arms, entropy=ENTROPY, **given).folder
     words, leaks, watched = telling(arms), [], Counter[str]()
     run = start_run(folder, live=True, log=log)
     until = CLOCK.now_ns() + 240 * SECOND

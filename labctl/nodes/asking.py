@@ -1,0 +1,155 @@
+"""Asks a controller whether it can do its part: loads it; where a policy card says what an answer is, has it answer.
+
+May not: be part of a trial, move anything, or trust a controller not to crash the process it runs in.
+
+The observation is invented: joints at zero, grey pictures of the cell's sizes. An answer to it shows that server, card
+and cell fit each other and how long starting takes; it says nothing about the policy.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from labctl.clock import SECOND, Clock, MonotonicClock
+from labctl.devices import ByHand, Controller, Observation, Picture, find_driver, load
+from labctl.errors import LabctlError
+from labctl.nodes.playing import chunk_problem
+from labctl.store.driver_options import SIMULATED
+
+CHILD = "from labctl.nodes.asking import ask_main; ask_main()"
+ANSWERS = 3
+SPARE_S = 20.0  # beyond what the card allows, for the process itself
+HAND_NS = SECOND // 2
+WATCH_NS = SECOND // 2
+
+
+def ask(spec: Mapping[str, Any], *, here: bool = False) -> dict[str, Any]:
+    """load_s, warm_s and answer_s of a controller (the last two of one with a card), or its `problem`.
+
+    spec: driver, options (a card as a table), cell, fixture, joints; only_load: its driver is loaded and nothing asked,
+    which gives no times. In a process of its own; in this one where the
+    controller is one of labctl's simulations, or `here` says so: of a run in simulated time, which has but one.
+    """
+    try:
+        simulated = find_driver(spec["driver"]).startswith(SIMULATED)
+    except LabctlError as error:
+        return {"problem": str(error)}
+    return _guarded(spec) if here or simulated else _in_a_process(spec)
+
+
+def _in_a_process(spec: Mapping[str, Any]) -> dict[str, Any]:
+    card, patience_s = spec["options"].get("card"), SPARE_S
+    if isinstance(card, Mapping):
+        patience_s += 2 * card["server"]["ready_s"] + ANSWERS * card["timing"]["give_up_s"]
+    words, given = [sys.executable, "-P", "-c", CHILD], json.dumps({**spec, "parent": os.getpid()})
+    try:
+        done = subprocess.run(words, input=given, capture_output=True, text=True, timeout=patience_s)
+    except subprocess.TimeoutExpired:
+        return {"problem": f"no answer within {patience_s:.0f} s"}
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if lines:
+        return json.loads(lines[-1])
+    how = signal.Signals(-done.returncode).name if done.returncode < 0 else f"exit code {done.returncode}"
+    return {"problem": f"its process ended ({how})"}
+
+
+def ask_main() -> None:
+    """Entry of the asking process: its spec on standard input, one JSON line on standard output."""
+    spec = json.load(sys.stdin)
+    answer = _guarded(spec)
+    sys.stdout.write("\n" + json.dumps(answer) + "\n")
+    sys.stdout.flush()
+    os._exit(0)  # a thread of a policy that hangs would hold the interpreter's end
+
+
+def _guarded(spec: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return answers(spec)
+    except LabctlError as error:
+        return {"problem": str(error)}
+    except Exception as error:  # a bug in a policy must not look like one that is well
+        return {"problem": f"{type(error).__name__}: {error}"}
+
+
+def answers(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The same in this process. Raises what the controller raises."""
+    clock = MonotonicClock()
+    controller: Controller = load(spec["driver"], spec["options"], cell=spec["cell"], fixture=spec["fixture"])
+    if "parent" in spec:
+        _end_with(int(spec["parent"]), controller)
+    try:
+        if spec.get("only_load"):
+            return {}
+        began_ns = clock.now_ns()
+        controller.load()
+        controller.reset(0)
+        times = {"load_s": (clock.now_ns() - began_ns) / SECOND}
+        if isinstance(controller, ByHand):
+            return times | _by_hand(controller, spec["joints"], clock)
+        if not isinstance(spec["options"].get("card"), Mapping):
+            return times
+        return times | _by_card(controller, invented(spec["cell"], spec["joints"]), spec["joints"], clock)
+    finally:
+        controller.close()
+
+
+def _by_card(policy: Controller, seen: Observation, joints: int, clock: Clock) -> dict[str, Any]:
+    began_ns = clock.now_ns()
+    policy.warm(seen)
+    policy.reset(0)
+    warmed_ns = clock.now_ns()
+    took = []
+    for _ in range(ANSWERS):
+        asked_ns = clock.now_ns()
+        problem = chunk_problem(policy.infer(seen), joints)
+        if problem is not None:
+            return {"problem": problem}
+        took.append((clock.now_ns() - asked_ns) / SECOND)
+    return {"warm_s": (warmed_ns - began_ns) / SECOND, "answer_s": statistics.median(took)}
+
+
+def _by_hand(person: ByHand, joints: int, clock: Clock) -> dict[str, Any]:
+    """A person's device is to be there; whether a hand is on it is seen at go."""
+    clock.sleep_until(clock.now_ns() + HAND_NS)
+    hand = person.hand(np.zeros(joints))
+    return {"problem": hand["waits"]} if not hand["fresh"] and "is gone" in hand["waits"] else {}
+
+
+def _end_with(parent: int, controller: Controller) -> None:
+    """When whoever asked is gone, so is this process, and a server that it started."""
+
+    def watch() -> None:
+        clock = MonotonicClock()
+        while os.getppid() == parent:
+            clock.sleep_until(clock.now_ns() + WATCH_NS)
+        controller.close()
+        os._exit(1)
+
+    threading.Thread(target=watch, name="watch", daemon=True).start()
+
+
+def joints_of(cell: Mapping[str, Any]) -> int:
+    """How many joints the cell's arm has."""
+    return len(cell["robot"]["limits"]["velocity_rad_s"])
+
+
+def invented(cell: Mapping[str, Any], dof: int) -> Observation:
+    """An observation of an arm at zero in front of grey walls."""
+    arrays = {
+        "q": np.zeros(dof),
+        "dq": np.zeros(dof),
+        "gripper": np.array([0.04]),
+        "tcp": np.array([0.4, 0.0, 0.4, 1.0, 0.0, 0.0, 0.0]),
+    }
+    grey = {c["name"]: np.full((c["height"], c["width"], 3), 128, np.uint8) for c in cell.get("camera", [])}
+    return Observation(0, arrays, "Hold still.", {name: (Picture(image, 0),) for name, image in grey.items()})

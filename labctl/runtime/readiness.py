@@ -1,0 +1,107 @@
+"""Before anything moves: does every arm answer? And when like voids follow each other: a hold, not a lost arm.
+
+May not: name an arm, say anything before all of them were asked, or show which did not answer, or when.
+
+All are asked one after the other, in the order of the protocol, which has nothing to do with the order of trials; what
+is shown is one number at the end. Why one did not answer is kept with the seal.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from labctl.bus import Message, Step, Work
+from labctl.config.protocol_schema import Arm
+from labctl.core.events import ARMS_UNREADY, VOIDS_ALIKE, Kind
+from labctl.core.interlock import Hold
+from labctl.nodes.asking import ask, joints_of
+from labctl.runtime.campaign_writer import Desk
+
+ASKED = "asked"
+NOTES = "readiness.log"  # beside the seal: which arm did not answer, and why
+NEEDS_A_LOOK = (ARMS_UNREADY, VOIDS_ALIKE)  # holds that a run without a person ends at
+BECAUSE = {
+    "not_ready": "something that it needs was not ready when its arming time was over",
+    "arm_lost": "the robot's process ended, or the robot could not go on",
+    "camera_lost": "a camera gave no pictures",
+    "controller_lost": "what drives the robot failed or ended",
+    "recorder_lost": "the recorder's process ended",
+    "process_lost": "a process was not heard in time",
+}
+
+
+class Readiness:
+    """See the module. spec: cell and fixture as plain dicts; here: arms are asked in this process."""
+
+    def __init__(
+        self, desk: Desk, arms: Mapping[str, Arm], spec: Mapping[str, Any], *, here: bool, wanted: bool = True
+    ) -> None:
+        self._desk, self._arms, self._spec, self._here = desk, arms, spec, here
+        rules = desk.campaign.cell.readiness
+        self._due = wanted and rules.ask_arms
+        self._asking = False
+        most = desk.opened["max_voids"]  # no trial is lost before somebody looked
+        self._alike = min(rules.like_voids, most) if rules.like_voids else 0
+
+    def advance(self, step: Step) -> None:
+        """Begin to ask, once a start. The call may take as long as every server takes to start."""
+        if self._due and not self._asking:
+            self._due, self._asking = False, True
+            step.work.append(Work(self._ask_all, ASKED, alone=True))
+
+    def _ask_all(self) -> list[tuple[str, Mapping[str, Any]]]:
+        about = {**self._spec, "joints": joints_of(self._spec["cell"])}
+        return [
+            (arm.name, ask({**about, "driver": arm.controller, "options": arm.options}, here=self._here))
+            for arm in self._arms.values()
+        ]
+
+    def hear(self, message: Message) -> None:
+        """All were asked."""
+        self._asking = False
+        found: Sequence[tuple[str, Mapping[str, Any]]] = message.body.get("result", ())
+        problem = {"problem": message.body.get("error", "it was not asked")}
+        found = found or [(name, problem) for name in self._arms]
+        with self._desk.ledger.private_file(NOTES).open("a", encoding="utf-8") as notes:
+            for name, said in found:  # in simulated time nothing took any time, and the same run gives the same bytes
+                kept = {key: value for key, value in said.items() if key == "problem" or not self._here}
+                notes.write(json.dumps({"at": self._desk.anchor().wall, "arm": name, **kept}) + "\n")
+        asked, answer = len(found), sum("problem" not in said for _, said in found)
+        self._desk.log(Kind.ARMS_ASKED, {"asked": asked, "answer": answer})
+        self._desk.say(f"{answer} of {asked} arms answer")
+        if answer < asked:
+            text = (
+                f"{answer} of {asked} arms answer: nothing moves before all do. Whoever may know the arms finds why in "
+                f"seal/{NOTES}; once it is put right, acknowledge this, and all are asked again"
+            )
+            self._desk.log(Kind.HOLD_RAISED, {"code": ARMS_UNREADY, "text": text})
+
+    def again(self) -> None:
+        """Somebody put right what was wrong: all are asked again."""
+        self._due = True
+
+    @property
+    def hold(self) -> Hold | None:
+        """Against any motion while they are asked."""
+        if not (self._due or self._asking):
+            return None
+        text = f"all {len(self._arms)} arms are asked whether they answer; that takes as long as the slowest needs"
+        return Hold("arms_asked", text, "wait until all were asked")
+
+    def look(self) -> None:
+        """Raise a hold when as many like voids followed each other as the cell allows."""
+        state = self._desk.state
+        reason, times = state.alike
+        if not self._alike or times < self._alike or VOIDS_ALIKE in state.holds:
+            return
+        many = f"the last {times} episodes are void" if times > 1 else "the last episode is void"
+        alike = " for the same reason" if times > 1 else ""
+        text = f"{many}{alike}, {reason}: {BECAUSE[reason]}. Find out why; no trial is lost for them once that is done"
+        self._desk.log(Kind.HOLD_RAISED, {"code": VOIDS_ALIKE, "text": text})
+
+    def unattended(self) -> str:
+        """Why a run that no person attends cannot go on, in words; "" while it can."""
+        standing = [self._desk.state.holds[code] for code in NEEDS_A_LOOK if code in self._desk.state.holds]
+        return standing[0] if standing else ""

@@ -1,0 +1,156 @@
+"""Before anything moves every arm is asked whether it answers, unnamed; like voids in a row are a hold, no lost arm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
+from support.runs.run_bench import Bench
+
+from labctl.bus import Message
+from labctl.clock import SECOND
+from labctl.core.events import Kind
+from labctl.core.trial import State, Trial, fold
+from labctl.errors import StateError
+from labctl.runtime.campaign_run import run_campaign
+from labctl.runtime.simulated_host import finish_work
+from labctl.store.campaign import Campaign
+
+DYING = {**policy("okapi", words="no okapi here"), "controller": "support.policies.dying_policy:build"}
+
+
+def campaign(lab: Path, *arms: dict, **given) -> Path:
+    return make_campaign(lab, [HUMAN, policy("zebra", skill="swift"), *arms], **given).folder
+
+
+def asked(bench: Bench) -> None:
+    """Carry out the call that asks the arms."""
+    (work,) = [work for work in bench.work if work.kind == "asked"]
+    bench.work.clear()
+    bench.hear(finish_work(work)[0])
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with Campaign.open(campaign(tmp_path, DYING), writer=True) as opened:
+        made = Bench(opened, ask_arms=True)
+        made.begin_session()
+        yield made
+
+
+def test_nothing_moves_before_all_were_asked(tmp_path: Path) -> None:
+    with Campaign.open(campaign(tmp_path), writer=True) as opened:
+        bench = Bench(opened, ask_arms=True)
+        bench.begin_session()
+        refused = bench.command("stage", role="setter")
+        assert not refused["ok"] and "all 2 arms are asked whether they answer" in refused["error"]
+        asked(bench)
+        (event,) = bench.events(Kind.ARMS_ASKED)
+        assert event.body == {"asked": 2, "answer": 2} and "2 of 2 arms answer" in bench.lines
+        bench.stage()
+    notes = (opened.folder / "seal/readiness.log").read_text()
+    assert '"zebra"' in notes and (opened.folder / "seal/readiness.log").stat().st_mode & 0o077 == 0
+
+
+def test_an_arm_that_does_not_answer_is_a_hold_that_names_none(bench: Bench) -> None:
+    asked(bench)
+    (hold,) = [hold for hold in bench.shown()["holds"] if hold["needs_person"]]
+    assert hold["code"] == "unacknowledged:arms_unready" and hold["text"].startswith("2 of 3 arms answer")
+    assert not bench.command("stage", role="setter")["ok"]
+    public = str([message.body for message in bench.sent]) + str(bench.lines) + str(bench.events())
+    assert "okapi" not in public and "zebra" not in public and "dying" not in public
+
+
+def test_acknowledging_it_asks_all_of_them_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked(bench)
+    assert bench.command("acknowledge", code="arms_unready")["ok"]
+    asked(bench)
+    assert "arms_unready" in fold(bench.events()).holds, "it is still not there"
+    monkeypatch.setattr("labctl.runtime.readiness.ask", lambda spec, here: {"load_s": 0.0})
+    assert bench.command("acknowledge", code="arms_unready")["ok"]
+    asked(bench)
+    assert [event.body["answer"] for event in bench.events(Kind.ARMS_ASKED)] == [2, 2, 3]
+    bench.stage()
+
+
+def test_what_could_not_be_asked_did_not_answer(bench: Bench) -> None:
+    bench.hear(Message("run", "asked", {"error": "broken", "tag": ""}, sender="@host"))
+    assert [event.body for event in bench.events(Kind.ARMS_ASKED)] == [{"asked": 3, "answer": 0}]
+
+
+def first(bench: Bench) -> Trial:
+    return next(iter(fold(bench.events()).trials.values()))
+
+
+def void_unready(bench: Bench) -> None:
+    """Stage, commit and start an episode whose controller is not ready in time."""
+    bench.stage()
+    bench.commit()
+    bench.hear(Message("run", "hello", sender="controller"))
+    assert bench.command("start")["ok"]
+    bench.wait(4 * SECOND)
+
+
+@pytest.mark.parametrize("max_voids", [1, 2, 5])
+def test_two_like_voids_in_a_row_are_a_hold_and_cost_the_trial_nothing(tmp_path: Path, max_voids: int) -> None:
+    with Campaign.open(campaign(tmp_path, max_voids=max_voids), writer=True) as opened:
+        bench = Bench(opened)
+        bench.begin_session()
+        for _ in range(min(2, max_voids)):
+            assert not fold(bench.events()).holds
+            void_unready(bench)
+        (text,) = fold(bench.events()).holds.values()
+        assert "void" in text and "was not ready when its arming time was over" in text
+        assert not bench.command("stage", role="setter")["ok"]
+        assert bench.command("acknowledge", code="voids_alike")["ok"]
+        assert not first(bench).exhausted and first(bench).voids == min(2, max_voids)
+        void_unready(bench)
+        assert first(bench).state == State.PLANNED
+
+
+def test_voids_for_different_reasons_or_with_a_score_between_are_not_alike() -> None:
+    from labctl.core.events import Event
+    from labctl.core.trial import _alike
+
+    def void(reason: str) -> Event:
+        return Event(1, Kind.EPISODE_VOIDED, 0, "", "", "run", body={"reason": reason})
+
+    assert _alike(("arm_lost", 1), void("arm_lost")) == ("arm_lost", 2)
+    assert _alike(("arm_lost", 1), void("camera_lost")) == ("camera_lost", 1)
+    assert _alike(("arm_lost", 1), void("run_left")) == ("arm_lost", 1), "a person left: neither here nor there"
+    assert _alike(("arm_lost", 1), Event(1, Kind.OUTCOME_RECORDED, 0, "", "", "run")) == ("", 0)
+
+
+def test_a_run_without_a_person_ends_at_the_start_when_an_arm_does_not_answer(tmp_path: Path) -> None:
+    folder, said = campaign(tmp_path, DYING), []
+    with pytest.raises(StateError, match=r"held: 2 of 3 arms answer.*labctl run trial-run"):
+        run_campaign(folder, said.append, manual=True)
+    events = events_of(folder)
+    assert not [event for event in events if event.kind == Kind.TRIAL_STAGING], "nothing moved"
+    assert events[-1].body["reason"] == "held" and "okapi" not in str(said)
+
+
+def test_a_run_without_a_person_ends_at_like_voids_and_the_next_begins_anew(tmp_path: Path) -> None:
+    dies = policy("okapi", skill="swift", crash_at="infer")
+    folder = campaign(tmp_path, dies, max_voids=3)
+    for times in (1, 2):
+        with pytest.raises(
+            StateError, match=r"held: the last 2 episodes are void for the same reason, controller_lost"
+        ):
+            run_campaign(folder, lambda line: None, manual=True)
+        events = events_of(folder)
+        voids = [event for event in events if event.kind == Kind.EPISODE_VOIDED]
+        assert len(voids) == 2 * times and len({event.trial for event in voids}) == 1
+        assert not [event for event in events if event.kind == Kind.TRIAL_SKIPPED], "no arm is lost"
+
+
+def test_a_run_that_does_not_ask_says_so_in_every_report(tmp_path: Path) -> None:
+    folder = campaign(tmp_path)
+    assert run_campaign(folder, lambda line: None, manual=True, unready=True)
+    events = events_of(folder)
+    assert not [event for event in events if event.kind == Kind.ARMS_ASKED]
+    assert [event.body["text"] for event in events if event.kind == Kind.DEVIATION] == [
+        "this run began without asking whether every arm answers (--unready)"
+    ]
