@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from labctl.bus import Body
 from labctl.clock import SECOND, Clock, MonotonicClock, cpu_ns
 from labctl.store.video import DepthWriter, VideoWriter
 
@@ -59,7 +60,7 @@ def measure_cost(video: Mapping[str, Any], width: int, height: int, rate_hz: flo
         return _price(writer, scene(width, height), path, rate_hz, clock or MonotonicClock())
 
 
-def try_encoder(video: Mapping[str, Any], width: int, height: int, rate_hz: float) -> None:
+def try_encoder(video: Body, width: int, height: int, rate_hz: float) -> None:
     """Encode one picture. Raises InputError for settings no encoder takes, StorageError."""
     with tempfile.TemporaryDirectory(prefix="labctl-encode-") as folder:
         writer = VideoWriter(Path(folder) / "v.mp4", width, height, rate_hz=rate_hz, **video)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from labctl.bus import Body
 from labctl.checks.doctor import Check
 from labctl.errors import LabctlError
-from labctl.nodes.asking import ask, joints_of
+from labctl.nodes.asking import Said, ask, joints_of
 from labctl.store.frozen_cards import check_policies, with_cards
 from labctl.store.lab_folder import read_cell, read_plan
 
@@ -36,7 +36,7 @@ def check_protocol(protocol: Path, cell: Path) -> list[Check]:
     return checks or [Check("policies", "ok", "no arm of this protocol has a policy card")]
 
 
-def judged(arm: str, said: Mapping[str, Any], card: Mapping[str, Any] | None, arming_s: float) -> Check:
+def judged(arm: str, said: Said, card: Body | None, arming_s: float) -> Check:
     """What the answers of one policy, or that it was loaded, mean for a campaign."""
     name = f"policy {arm}"
     if "problem" in said:

@@ -16,10 +16,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
+from labctl.bus import Body
 from labctl.clock import SECOND, Clock, MonotonicClock
 from labctl.devices import ByHand, Controller, Observation, Picture, find_driver, load
 from labctl.errors import LabctlError
@@ -33,8 +34,17 @@ HAND_NS = SECOND // 2
 WATCH_NS = SECOND // 2
 
 
-def ask(spec: Mapping[str, Any], *, here: bool = False) -> dict[str, Any]:
-    """load_s, warm_s and answer_s of a controller (the last two of one with a card), or its `problem`.
+class Said(TypedDict, total=False):
+    """What came of asking: how long loading, the first answers and one answer took, s; or why it could not."""
+
+    load_s: float
+    warm_s: float
+    answer_s: float
+    problem: str
+
+
+def ask(spec: Body, *, here: bool = False) -> Said:
+    """What came of asking a controller; only one with a card is asked for an answer.
 
     spec: driver, options (a card as a table), cell, fixture, joints; only_load: its driver is loaded and nothing asked,
     which gives no times. In a process of its own; in this one where the
@@ -47,7 +57,7 @@ def ask(spec: Mapping[str, Any], *, here: bool = False) -> dict[str, Any]:
     return _guarded(spec) if here or simulated else _in_a_process(spec)
 
 
-def _in_a_process(spec: Mapping[str, Any]) -> dict[str, Any]:
+def _in_a_process(spec: Body) -> Said:
     card, patience_s = spec["options"].get("card"), SPARE_S
     if isinstance(card, Mapping):
         patience_s += 2 * card["server"]["ready_s"] + ANSWERS * card["timing"]["give_up_s"]
@@ -72,7 +82,7 @@ def ask_main() -> None:
     os._exit(0)  # a thread of a policy that hangs would hold the interpreter's end
 
 
-def _guarded(spec: Mapping[str, Any]) -> dict[str, Any]:
+def _guarded(spec: Body) -> Said:
     try:
         return answers(spec)
     except LabctlError as error:
@@ -81,7 +91,7 @@ def _guarded(spec: Mapping[str, Any]) -> dict[str, Any]:
         return {"problem": f"{type(error).__name__}: {error}"}
 
 
-def answers(spec: Mapping[str, Any]) -> dict[str, Any]:
+def answers(spec: Body) -> Said:
     """The same in this process. Raises what the controller raises."""
     clock = MonotonicClock()
     controller: Controller = load(spec["driver"], spec["options"], cell=spec["cell"], fixture=spec["fixture"])
@@ -93,17 +103,17 @@ def answers(spec: Mapping[str, Any]) -> dict[str, Any]:
         began_ns = clock.now_ns()
         controller.load()
         controller.reset(0)
-        times = {"load_s": (clock.now_ns() - began_ns) / SECOND}
+        said: Said = {"load_s": (clock.now_ns() - began_ns) / SECOND}
         if isinstance(controller, ByHand):
-            return times | _by_hand(controller, spec["joints"], clock)
-        if not isinstance(spec["options"].get("card"), Mapping):
-            return times
-        return times | _by_card(controller, invented(spec["cell"], spec["joints"]), spec["joints"], clock)
+            said.update(_by_hand(controller, spec["joints"], clock))
+        elif isinstance(spec["options"].get("card"), Mapping):
+            said.update(_by_card(controller, invented(spec["cell"], spec["joints"]), spec["joints"], clock))
+        return said
     finally:
         controller.close()
 
 
-def _by_card(policy: Controller, seen: Observation, joints: int, clock: Clock) -> dict[str, Any]:
+def _by_card(policy: Controller, seen: Observation, joints: int, clock: Clock) -> Said:
     began_ns = clock.now_ns()
     policy.warm(seen)
     policy.reset(0)
@@ -118,7 +128,7 @@ def _by_card(policy: Controller, seen: Observation, joints: int, clock: Clock) -
     return {"warm_s": (warmed_ns - began_ns) / SECOND, "answer_s": statistics.median(took)}
 
 
-def _by_hand(person: ByHand, joints: int, clock: Clock) -> dict[str, Any]:
+def _by_hand(person: ByHand, joints: int, clock: Clock) -> Said:
     """A person's device is to be there; whether a hand is on it is seen at go."""
     clock.sleep_until(clock.now_ns() + HAND_NS)
     hand = person.hand(np.zeros(joints))
@@ -138,12 +148,12 @@ def _end_with(parent: int, controller: Controller) -> None:
     threading.Thread(target=watch, name="watch", daemon=True).start()
 
 
-def joints_of(cell: Mapping[str, Any]) -> int:
+def joints_of(cell: Body) -> int:
     """How many joints the cell's arm has."""
     return len(cell["robot"]["limits"]["velocity_rad_s"])
 
 
-def invented(cell: Mapping[str, Any], dof: int) -> Observation:
+def invented(cell: Body, dof: int) -> Observation:
     """An observation of an arm at zero in front of grey walls."""
     arrays = {
         "q": np.zeros(dof),

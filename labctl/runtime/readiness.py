@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from labctl.bus import Message, Step, Work
+from labctl.bus import Body, Message, Step, Work
 from labctl.config.protocol_schema import Arm
 from labctl.core.events import ARMS_UNREADY, VOIDS_ALIKE, Kind
 from labctl.core.interlock import Hold
-from labctl.nodes.asking import ask, joints_of
+from labctl.nodes.asking import Said, ask, joints_of
 from labctl.runtime.campaign_writer import Desk
 
 ASKED = "asked"
@@ -35,9 +34,7 @@ BECAUSE = {
 class Readiness:
     """See the module. spec: cell and fixture as plain dicts; here: arms are asked in this process."""
 
-    def __init__(
-        self, desk: Desk, arms: Mapping[str, Arm], spec: Mapping[str, Any], *, here: bool, wanted: bool = True
-    ) -> None:
+    def __init__(self, desk: Desk, arms: Mapping[str, Arm], spec: Body, *, here: bool, wanted: bool = True) -> None:
         self._desk, self._arms, self._spec, self._here = desk, arms, spec, here
         rules = desk.campaign.cell.readiness
         self._due = wanted and rules.ask_arms
@@ -51,7 +48,7 @@ class Readiness:
             self._due, self._asking = False, True
             step.work.append(Work(self._ask_all, ASKED, alone=True))
 
-    def _ask_all(self) -> list[tuple[str, Mapping[str, Any]]]:
+    def _ask_all(self) -> list[tuple[str, Said]]:
         about = {**self._spec, "joints": joints_of(self._spec["cell"])}
         return [
             (arm.name, ask({**about, "driver": arm.controller, "options": arm.options}, here=self._here))
@@ -61,8 +58,8 @@ class Readiness:
     def hear(self, message: Message) -> None:
         """All were asked."""
         self._asking = False
-        found: Sequence[tuple[str, Mapping[str, Any]]] = message.body.get("result", ())
-        problem = {"problem": message.body.get("error", "it was not asked")}
+        found: Sequence[tuple[str, Said]] = message.body.get("result", ())
+        problem: Said = {"problem": message.body.get("error", "it was not asked")}
         found = found or [(name, problem) for name in self._arms]
         with self._desk.ledger.private_file(NOTES).open("a", encoding="utf-8") as notes:
             for name, said in found:  # in simulated time nothing took any time, and the same run gives the same bytes
