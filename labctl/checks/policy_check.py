@@ -44,7 +44,7 @@ def judged(arm: str, said: Said, card: Body | None, arming_s: float) -> Check:
     ready_s = said.get("load_s", 0.0) + said.get("warm_s", 0.0)
     times = f"ready in {ready_s:.1f} s"
     if "answer_s" in said:
-        times += f" (first answers {said['warm_s']:.1f} s), then an answer in {said['answer_s']:.3f} s"
+        times += f" (first answers {said.get('warm_s', 0.0):.1f} s), then an answer in {said['answer_s']:.3f} s"
     if ready_s > arming_s:
         longer = f"{times}; arming_s is {arming_s:g}, so each of its trials would be void as not_ready"
         return Check(name, "fail", longer, f"raise the protocol's arming_s above {ready_s:.0f}, for every arm alike")
