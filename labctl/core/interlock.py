@@ -16,17 +16,21 @@ from labctl.core.trial_table import Verb
 
 _ARM_MATTERS = frozenset({Verb.STAGE, Verb.COMMIT, Verb.REVEAL, Verb.START})
 _RECORD_MATTERS = frozenset({Verb.COMMIT, Verb.REVEAL, Verb.START})
+NO_PICTURE_YET = "it has not given a picture yet"
 CALM_MODES = ("idle", "moving", "stopped")
 CAMERA_MOVED, SCENE_DIFFERS, SCENE_UNKNOWN = "camera_moved:", "scene_differs:", "scene_unknown:"
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """A reason not to proceed. `text` says what is wrong, `clears` what makes it go away, both in plain words."""
+    """A reason not to proceed. `text` says what is wrong, `clears` what makes it go away, both in plain words.
+    `awaited`: nothing is wrong, it only takes its time, as at every start.
+    """
 
     code: str
     text: str
     clears: str
+    awaited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,7 @@ class Snapshot:
     """What the cell last said. Ages are nanoseconds since a signal was heard, None when it never was.
 
     `arm_mode` and `arm_reason` are those of `devices.RobotStatus`; `unacknowledged` maps codes to what happened;
+    `starting` are the nodes (arm, recorder, camera:NAME) whose process was started so lately that no word is due yet;
     `camera_lost` says why a camera that is there gives no pictures; `free_gb` is None when it could not be read;
     `looks` are by camera, of the scene now staged.
     """
@@ -78,6 +83,7 @@ class Snapshot:
     camera_lost: Mapping[str, str] = field(default_factory=dict)
     looks: Mapping[str, Look] = field(default_factory=dict)
     photographing: bool = False
+    starting: frozenset[str] = frozenset()
 
 
 def holds(snapshot: Snapshot, limits: Limits, act: Verb) -> list[Hold]:
@@ -96,7 +102,7 @@ def holds(snapshot: Snapshot, limits: Limits, act: Verb) -> list[Hold]:
     if act == Verb.COMMIT:
         found += scene_holds(snapshot.looks, limits)
         if snapshot.photographing:
-            found.append(Hold("photographing", "the scene's photo is being taken", "wait a moment"))
+            found.append(Hold("photographing", "the scene's photo is being taken", "wait a moment", awaited=True))
     return found
 
 
@@ -141,7 +147,9 @@ def _standing(snapshot: Snapshot) -> Iterator[Hold]:
 
 
 def _arm(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
-    if _stale(snapshot.arm_age_ns, limits.arm_ns):
+    if snapshot.arm_age_ns is None and "arm" in snapshot.starting:
+        yield _starts("arm_stale", "the robot")
+    elif _stale(snapshot.arm_age_ns, limits.arm_ns):
         yield Hold("arm_stale", f"the arm was {_heard(snapshot.arm_age_ns)}", "the arm process answers again")
     because = f": {snapshot.arm_reason}" if snapshot.arm_reason else ""
     if snapshot.arm_mode == "safety_stop":
@@ -159,20 +167,29 @@ def _disk(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
 
 
 def _recording(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
-    if _stale(snapshot.recorder_age_ns, limits.recorder_ns):
+    if snapshot.recorder_age_ns is None and "recorder" in snapshot.starting:
+        yield _starts("recorder_stale", "the recorder")
+    elif _stale(snapshot.recorder_age_ns, limits.recorder_ns):
         yield Hold(
             "recorder_stale",
             f"the recorder was {_heard(snapshot.recorder_age_ns)}",
             "the recorder process answers again",
         )
     for name, age_ns in sorted(snapshot.camera_age_ns.items()):
-        if _stale(age_ns, limits.camera_ns):
+        unseen = age_ns is None or snapshot.camera_lost.get(name) == NO_PICTURE_YET
+        if unseen and f"camera:{name}" in snapshot.starting:
+            yield _starts(f"camera_stale:{name}", f"camera {name}")
+        elif _stale(age_ns, limits.camera_ns):
             yield Hold(
                 f"camera_stale:{name}", f"camera {name} was {_heard(age_ns)}", f"camera {name} delivers pictures again"
             )
         elif why := snapshot.camera_lost.get(name):
             text = f"camera {name} gives no pictures: {why}"
             yield Hold(f"camera_lost:{name}", text, f"camera {name} delivers pictures again; labctl goes on trying")
+
+
+def _starts(code: str, what: str) -> Hold:
+    return Hold(code, f"{what} is being started", "nothing to do: wait for its first word", awaited=True)
 
 
 def _stale(age_ns: int | None, limit_ns: int) -> bool:

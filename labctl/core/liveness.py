@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND
+from labctl.core.interlock import NO_PICTURE_YET
 from labctl.messages.motion import Obs
 from labctl.messages.pictures import CameraState
 from labctl.messages.processes import Beats
@@ -18,7 +19,7 @@ from labctl.messages.typed import read
 BEAT_LIMIT_NS = 1500 * MILLISECOND
 CLIP_NS = SECOND
 STOOD_STILL_NS = SECOND  # between two turns of the run's loop: it, not its nodes, was away
-NO_PICTURE_YET = "it has not given a picture yet"
+START_NS = 20 * SECOND  # from the start of a process to its first word: its libraries, and a device that connects
 
 
 @dataclass
@@ -28,6 +29,7 @@ class Presence:
     required: Sequence[str]
     beats: dict[str, int] = field(default_factory=dict)
     asked: dict[str, int] = field(default_factory=dict)
+    began: dict[str, int] = field(default_factory=dict)  # when a process was started last
     deaths: dict[str, int] = field(default_factory=dict)
     obs_ns: int | None = None
     mode: str = "idle"
@@ -69,6 +71,18 @@ class Presence:
             self.beats = {name: heard + stood_ns for name, heard in self.beats.items()}
         self.turned_ns = now_ns
         return stood_ns
+
+    def ask(self, name: str, now_ns: int) -> None:
+        """A process is being started."""
+        self.asked[name] = self.began[name] = now_ns
+
+    def starting(self, now_ns: int) -> frozenset[str]:
+        """Nodes whose process was started so lately that no word of theirs is due. One that was there before and died
+        is not among them: what is wrong with it is to be seen.
+        """
+        return frozenset(
+            name for name, at_ns in self.began.items() if now_ns - at_ns < START_NS and not self.deaths.get(name)
+        )
 
     def gone(self, name: str) -> None:
         """A process has ended."""

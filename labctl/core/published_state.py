@@ -108,13 +108,16 @@ class Scene(TypedDict):
 
 
 class LiveHold(TypedDict):
-    """A reason not to go on, what clears it, and who: only a named person, or an operator's override."""
+    """A reason not to go on, what clears it, and who: only a named person, or an operator's override. awaited: nothing
+    is wrong, it only takes its time.
+    """
 
     code: str
     text: str
     clears: str
     needs_person: bool
     overridable: bool
+    awaited: bool
 
 
 class Hand(TypedDict):
@@ -205,7 +208,7 @@ class CameraState(TypedDict):
 
 
 class DeviceState(TypedDict):
-    """A part of the cell. state: ok or wrong; recorded: its rate and clock in the last recording."""
+    """A part of the cell. state: ok, awaited or wrong; recorded: its rate and clock in the last recording."""
 
     state: str
     text: str

@@ -13,7 +13,7 @@ from typing import Any
 
 from labctl.clock import SECOND
 from labctl.core.events import EndReason
-from labctl.core.interlock import CALM_MODES, Limits, Snapshot, overridable
+from labctl.core.interlock import CALM_MODES, NO_PICTURE_YET, Limits, Snapshot, overridable
 from labctl.core.liveness import Presence
 from labctl.core.published_state import (
     CameraState,
@@ -74,6 +74,7 @@ def campaign_part(view: BlindView) -> CampaignPart:
                 "clears": hold.clears,
                 "needs_person": hold.code.startswith(PERSONAL),
                 "overridable": overridable(hold) and view.overrides,
+                "awaited": hold.awaited,
             }
             for hold in view.live
         ],
@@ -138,6 +139,10 @@ def devices(
     found: dict[str, DeviceState] = {}
     for name, (age_ns, limit_ns) in ages.items():
         fine = age_ns is not None and age_ns <= limit_ns and (name != "arm" or snapshot.arm_mode in CALM_MODES)
+        node = name.replace("camera ", "camera:")
+        if age_ns is None and node in snapshot.starting:
+            found[name] = {"state": "awaited", "text": "is being started", "recorded": recorded.get(name, "")}
+            continue
         heard = (
             "never heard"
             if age_ns is None
@@ -148,7 +153,8 @@ def devices(
     for camera in cameras:
         entry = found[f"camera {camera['name']}"]
         if entry["state"] == "ok" and camera["lost"]:
-            entry["state"], entry["text"] = "wrong", f"no pictures: {camera['lost']}"
+            awaited = camera["lost"] == NO_PICTURE_YET and f"camera:{camera['name']}" in snapshot.starting
+            entry["state"], entry["text"] = "awaited" if awaited else "wrong", f"no pictures: {camera['lost']}"
         if camera["missing"]:
             entry["text"] += f"; {camera['missing']} frames missing"
     free = snapshot.free_gb

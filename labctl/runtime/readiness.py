@@ -85,7 +85,7 @@ class Readiness:
         if not (self._due or self._asking):
             return None
         text = f"all {len(self._arms)} arms are asked whether they answer; that takes as long as the slowest needs"
-        return Hold("arms_asked", text, "wait until all were asked")
+        return Hold("arms_asked", text, "nothing to do: wait until all were asked", awaited=True)
 
     def look(self) -> None:
         """Raise a hold when as many like voids followed each other as the cell allows."""

@@ -250,7 +250,7 @@ class RunNode:
                     self._ask_for(name, now_ns, step)
 
     def _ask_for(self, name: str, now_ns: int, step: Step) -> None:
-        self._presence.asked[name] = now_ns
+        self._presence.ask(name, now_ns)
         step.out.append(Spawn(name).to("@host"))
 
     # -- holds
@@ -279,6 +279,7 @@ class RunNode:
             session_open=state.session is not None,
             looks=self._scene.looks(self._desk.current()),
             photographing=self._scene.request is not None,
+            starting=presence.starting(now_ns),
         )
 
     # -- commands

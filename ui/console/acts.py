@@ -281,10 +281,28 @@ def header(state: State | None) -> str:
 
 
 def fixes(state: State | None) -> list[tuple[str, str]]:
-    """(what is wrong, what clears it) for every live hold, in order."""
+    """(what is wrong, what clears it) for every live hold, in order; what only takes its time is not wrong."""
     return [
-        (hold["text"], hold["clears"]) for hold in (state["holds"] if state else ()) if hold["code"] != "no_session"
+        (hold["text"], hold["clears"])
+        for hold in (state["holds"] if state else ())
+        if hold["code"] != "no_session" and not hold.get("awaited")
     ]
+
+
+def awaited(state: State | None) -> list[str]:
+    """One line on what only takes its time, as at every start; none when nothing does."""
+    found = [hold["text"] for hold in (state["holds"] if state else ()) if hold.get("awaited")]
+    return [f"getting ready: {'; '.join(found)}"] if found else []
+
+
+def unheard(state: State, *, there: bool) -> Page:
+    """What to show when nothing was heard for long, or the run is gone: what was, and no clock that goes on."""
+    last = page(state, 0)
+    if not there:
+        return Page(
+            "run gone", "its process has ended: nothing goes on and nothing moves", [f"it last said: {last.state}"]
+        )
+    return Page("no word", "the run process is there and says nothing", [f"it last said: {last.state}"])
 
 
 def against(state: State | None) -> str:

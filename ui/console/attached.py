@@ -51,6 +51,7 @@ class Attached(Front):
         self._heard_ns = self._renew_ns = clock.now_ns()
         self._drawn_ns = self._calm_ns = 0
         self._asked: dict[str, Callable[[Reply], None]] = {}
+        self._there = True  # the run's process, as it was looked up last
         self._stopping = ""  # what to say of a stop that was pressed
         self._offered: tuple[bool, ...] = ()
         self.voided: tuple[str | None, str] = (None, "")  # a trial, and why its last episode here was voided
@@ -78,6 +79,7 @@ class Attached(Front):
     def pump(self) -> None:
         """Take what has arrived and draw it."""
         now_ns = self._clock.now_ns()
+        self._there = self._link.alive()
         self.carry_out()
         if self._stopping:
             told, self._stopping = self._stopping, ""
@@ -107,7 +109,7 @@ class Attached(Front):
             if offered != self._offered:  # asked of every key and told to every screen: not for each new version
                 self._offered = offered
                 self.refresh_bindings()
-            fresh, there = self._fresh(now_ns), self._link.alive()
+            fresh, there = self._fresh(now_ns), self._there
             self.now.draw(
                 self._state,
                 self._who,
@@ -124,7 +126,8 @@ class Attached(Front):
         self.presses.shown(self._offer(now_ns), self.hands.now_ns())
 
     def _fresh(self, now_ns: int) -> bool:
-        return self._state is not None and now_ns - self._heard_ns < SILENT_NS
+        """May the screen be trusted? What a process said that is gone may not."""
+        return self._state is not None and now_ns - self._heard_ns < SILENT_NS and self._there
 
     def _told(self) -> list[str]:
         """What was said here of the trial at hand and would be gone otherwise: why it was voided, until it is armed."""

@@ -68,13 +68,23 @@ class Now(Screen[None]):
         told: Sequence[str] = (),
     ) -> None:
         """Draw the state. fresh: the run process published lately; there: its process exists; told: lines to keep."""
-        page = acts.page(state, now_ns, who)
-        self._put("header", ("" if fresh else "NO WORD FROM THE RUN PROCESS · ") + acts.header(state))
+        old = state is not None and not fresh
+        page = acts.unheard(state, there=there) if state is not None and old else acts.page(state, now_ns, who)
+        self._put(
+            "header",
+            ("" if fresh else "NO WORD FROM THE RUN PROCESS · " if there else "THE RUN IS GONE · ")
+            + acts.header(state),
+        )
         self._put("state", page.state.upper())
         for name in ("planned", "staging", "armed", "running", "scoring"):
-            self.query_one("#state").set_class((state is not None and state["trial_state"] == name), f"is-{name}")
+            self.query_one("#state").set_class(
+                (not old and state is not None and state["trial_state"] == name), f"is-{name}"
+            )
         self._put("line", page.line)
-        self._put("details", "\n".join(f"• {line}" for line in (*told, *page.details)))
+        self._put(
+            "details",
+            "\n".join(f"• {line}" for line in (*told, *page.details, *(acts.awaited(state) if fresh else ()))),
+        )
         bar = self.query_one("#time", ProgressBar)
         bar.display = page.bar is not None
         big = self.query_one("#clock", Digits)

@@ -21,7 +21,12 @@ def holds(state: PublishedState | None) -> list[str]:
         return [WAITING]
     lines: list[str] = []
     for hold in state["holds"]:
-        lines += [f"✖ {hold['text']}", f"  to go on: {hold['clears']}", f"  {_who_clears(hold)}", ""]
+        lines += [
+            f"{'…' if hold.get('awaited') else '✖'} {hold['text']}",
+            f"  to go on: {hold['clears']}",
+            f"  {_who_clears(hold)}",
+            "",
+        ]
     for code in state["waiting"]:
         lines += [f"… a hold after this {_after(code)} was asked for", "  a lets go of it", ""]
     return lines or ["nothing; the trial can go on"]

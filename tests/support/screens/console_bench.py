@@ -242,19 +242,21 @@ def at_console(
     *,
     size: tuple[int, int] = NARROW,
     read_only: bool = False,
+    everyone: bool = True,
     **given: Any,
 ) -> BenchLink:
-    """Run the app on a bench while `play` presses keys; returns its link."""
+    """Run the app on a bench while `play` presses keys; returns its link. everyone: the cell's processes are there."""
     link = BenchLink(bench, read_only=read_only)
 
     async def session() -> None:
         app = Console(link, bench.clock, who="ann", pump=False, hands=ManualClock(SECOND), **given)
         async with app.run_test(size=size) as pilot:
             desk = Desk(bench, link, app, pilot)
-            bench.hear(*(Message("run", "hello", sender=name) for name in ("arm", "recorder", *bench.cameras)))
-            for name in bench.cameras:
-                bench.camera(name, "")
-            await desk.wait(1.5)
+            if everyone:
+                bench.hear(*(Message("run", "hello", sender=name) for name in ("arm", "recorder", *bench.cameras)))
+                for name in bench.cameras:
+                    bench.camera(name, "")
+                await desk.wait(1.5)
             await play(desk)
 
     asyncio.run(session())

@@ -348,3 +348,43 @@ def test_the_end_keys_are_there_only_where_the_protocol_lets_an_episode_end_earl
     state = {"trial_state": "running", "rules": {"early_end": rule}, "people": people, "by_role": {"operator": ["end"]}}
     for key in ("end", "futility"):
         assert acts.offers(key, state, "ann", read_only=False, may_undo=False) is offered
+
+
+def test_before_the_first_word_is_due_the_console_says_calmly_what_is_awaited(tmp_path):
+    """Ten red seconds of "the arm was never heard" at every start taught people to look past red."""
+    folder = make_campaign(tmp_path, [HUMAN, policy("zebra", endpoint="sim://zebra")], cameras=True).folder
+    with Campaign.open(folder, writer=True) as campaign:
+        bench = Bench(campaign)
+
+        async def play(desk: Desk) -> None:
+            await desk.wait(5.0, beating=("nobody",))
+            text = " ".join(desk.text().split())
+            assert "getting ready: the robot is being started; the recorder is being started; camera" in text
+            assert "✖" not in text and "never heard" not in text
+            await desk.press("c")
+            assert "is being started" in desk.text() and "never heard" not in desk.text()
+            await desk.press("escape")
+            await desk.wait(16.0, beating=("nobody",))
+            assert "✖ the arm was never heard" in desk.text(), "by now its word is overdue"
+
+        at_console(bench, play, size=WIDE, everyone=False)
+
+
+@pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "200x60"])
+def test_a_console_whose_run_was_killed_says_so_at_once_and_its_clock_stands(bench, size):
+    async def play(desk: Desk) -> None:
+        await desk.running()
+        assert "RUNNING" in desk.text()
+        desk.link.there = False
+        bench.clock.sleep_until(bench.now_ns + 300_000_000)
+        await desk.draw()
+        text = desk.text()
+        assert (
+            "RUN GONE" in text and "it last said: running" in text and "labctl run trial-run" in " ".join(text.split())
+        )
+        assert "RUNNING" not in text and "left of 0:40" not in text
+        bench.clock.sleep_until(bench.now_ns + 7_000_000_000)
+        await desk.draw()
+        assert desk.text() == text, "nothing goes on"
+
+    at_console(bench, play, size=size)
