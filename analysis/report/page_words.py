@@ -90,7 +90,9 @@ NOTES: tuple[tuple[str, str], ...] = (
     (
         "Success curve",
         "F(t) is the Kaplan–Meier share of operations done within t seconds. A time budget that runs out censors the "
-        "open operation: slow, not failed. Beyond the last observation the curve is carried flat. "
+        "open operation: slow, not failed. So F is what would be done if every operation had the time, and not the "
+        "share of items moved. F(budget) is its height at the end of the budget. Beyond the last observation the "
+        "curve is carried flat. "
         f"({PHAIL}; Kaplan and Meier 1958.)",
     ),
     (
@@ -114,9 +116,10 @@ NOTES: tuple[tuple[str, str], ...] = (
     ),
     (
         "Wang–Chang and first item",
-        "Later operations have only what the earlier ones left of the budget, so pooling them flatters slow arms by "
-        "several per cent. The Wang–Chang estimate and the RMST of first operations alone do not "
-        "suffer from this and stand beside the pooled one. (Wang and Chang 1999.)",
+        "Later operations have only what the earlier ones left of the budget, so pooling them flatters slow arms: by "
+        "5 to 6.5 % in simulation, by up to 17.5 % where episodes differ much (gamma frailty). The Wang–Chang estimate "
+        "and the RMST of first operations alone do not suffer from this and stand beside the pooled one. (Wang and "
+        "Chang 1999.)",
     ),
     (
         "Tests and verdicts",
