@@ -52,7 +52,13 @@ def sentences(page: Mapping[str, Any]) -> dict[str, str]:
         flow = "A bare table: what was planned, voided or never run is not recorded in it."
     elif not page["void_table"]:
         voids = "No episode was voided after go, so counting such voids as no success changes nothing."
-    done = "Share of operations done within t seconds (Kaplan–Meier, lost items never done), one panel per object."
+    done = (
+        "F(t): share of operations done within t seconds (Kaplan–Meier, lost items never done); one panel per object, "
+        "and first their mean. A time budget that ran out counts as slow, not as failed, so F is no share of items "
+        "moved: an arm that moved 4 of 12 can end at 100 %. Below each panel stands how many operations its curve "
+        "rests on (a lost item stays among them) and how many items were moved of those staged; a curve is pale, and "
+        "has no band, where it rests on fewer than five operations."
+    )
     followed = (
         f"Each point is one time t up to tau: what {reference} had done by then, and what the arm had. On the dotted "
         f"diagonal an arm would keep pace with {reference}; below it, it lags."

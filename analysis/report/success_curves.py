@@ -155,19 +155,20 @@ def _at_risk(
     """Rows of numbers below the axis, one per arm in its colour, with its items moved and its name at the right."""
     where = ax.get_xaxis_transform()
 
-    def put(x: float, line: int, text: str, side: str, colour: str) -> None:
+    def put(x: float, line: int, text: str, right: float | None, colour: str) -> None:
+        """Text centred at x, or from `right` points beyond it on."""
         ax.annotate(
-            text, (x, 0), (5 if side == "left" else 0, -39 - 11 * line), xycoords=where, textcoords="offset points",
-            ha=side, va="center", fontsize=_SMALL, color=colour, annotation_clip=False,
+            text, (x, 0), (right or 0, -39 - 11 * line), xycoords=where, textcoords="offset points",
+            ha="left" if right else "center", va="center", fontsize=_SMALL, color=colour, annotation_clip=False,
         )  # fmt: skip
 
-    put(float(ticks[0]), 0, "operations at risk", "left", MUTED)
+    put(float(ticks[0]), 0, "operations at risk", 5, MUTED)
     if any(moved.values()):
-        put(float(ticks[-1]), 0, "items moved", "left", MUTED)
+        put(float(ticks[-1]), 0, "items moved", 16, MUTED)
     for line, arm in enumerate((arm for arm in styles if arm in risk), start=1):
         for t in ticks:
-            put(float(t), line, str(sum(at_risk(times, t) for times in risk[arm])), "center", styles[arm].colour)
-        put(float(ticks[-1]), line, f"   {moved.get(arm, '')}  {arm}", "left", styles[arm].colour)
+            put(float(t), line, str(sum(at_risk(times, t) for times in risk[arm])), None, styles[arm].colour)
+        put(float(ticks[-1]), line, " ".join(x for x in (moved.get(arm), arm) if x), 16, styles[arm].colour)
 
 
 def _moved(result: AnalysisResult, obj: str | None) -> dict[str, str]:
