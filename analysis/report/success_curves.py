@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from labctl.analysis.numerals import number
@@ -128,7 +128,7 @@ def _split(curve: Curve, few: float) -> tuple[Curve, Curve]:
     return (np.r_[t[:last], few], np.r_[f[:last], level]), (np.r_[few, t[last:]], np.r_[level, f[last:]])
 
 
-def risk_times(result: AnalysisResult, rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], Ints]:
+def risk_times(result: AnalysisResult, rows: Sequence[Mapping[str, str]]) -> dict[tuple[str, str], Ints]:
     """`Risk` of the rows behind a result; a cell whose operations are not all among them has none.
 
     Raises `TableError` on a row that breaks a rule of the operations table.

@@ -6,13 +6,22 @@ May not: compute what it draws, or look different from `figures`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from labctl.analysis.report.figures import MUTED, Figure, Look, make, slug, to_csv
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+class Swept(TypedDict):
+    """`failures.Sweep` as JSON holds it: "inf" for infinity, None for what is not a number."""
+
+    tau: list[float]
+    charged: list[float | str | None]
+    uph: list[float | str | None]
+    mtbf: list[float | str | None]
 
 
 def qq_figures(found: Mapping[str, Any], styles: Mapping[str, Look], reference: str) -> list[Figure]:
@@ -51,10 +60,12 @@ def sweep_figures(found: Mapping[str, Any], styles: Mapping[str, Look]) -> list[
     """
     made = []
     for thing in dict.fromkeys(cell["object"] for cell in found["cells"]):
-        lines = {c["arm"]: c["sweep"] for c in found["cells"] if c["object"] == thing and c.get("sweep")}
+        lines: dict[str, Swept] = {
+            c["arm"]: c["sweep"] for c in found["cells"] if c["object"] == thing and c.get("sweep")
+        }
         if not lines:
             continue
-        both = [v for sweep in lines.values() for key in ("charged", "uph") for v in map(_finite, sweep[key]) if v]
+        both = [v for s in lines.values() for v in map(_finite, [*s["charged"], *s["uph"]]) if v]
         apart = [v for sweep in lines.values() for v in map(_finite, sweep["mtbf"]) if v]
         floor = min(both, default=1.0) / 1.8
         edge = max(apart, default=float(next(iter(lines.values()))["tau"][-1])) * 2.5
@@ -64,7 +75,7 @@ def sweep_figures(found: Mapping[str, Any], styles: Mapping[str, Look]) -> list[
         def draw(
             ax: Axes,
             thing: str = thing,
-            lines: Mapping[str, Any] = lines,
+            lines: Mapping[str, Swept] = lines,
             at: tuple[float, float, bool, bool] = (floor, edge, endless, nothing),
         ) -> None:
             from matplotlib.ticker import LogLocator, NullLocator

@@ -12,6 +12,7 @@ import os
 import pytest
 from support.statistics.calibration import coverage, rejections
 from support.statistics.cohorts import DISTRIBUTIONS
+from support.statistics.linked_campaigns import told_apart
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.limit(86_400)]
 RUNS = int(os.environ.get("LABCTL_CALIBRATION_RUNS", "10000"))
@@ -26,9 +27,9 @@ NULLS = {
 }
 
 
-def table(columns: dict[str, dict[str, float]]) -> None:
+def table(columns: dict[str, dict[str, float]], runs: int = RUNS) -> None:
     names = list(dict.fromkeys(name for found in columns.values() for name in found))
-    print(f"\n\n{RUNS} runs\n\n| | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
+    print(f"\n\n{runs} runs\n\n| | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
     for name in names:
         cells = [f"{found[name]:.4f}".lstrip("0") if name in found else "" for found in columns.values()]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
@@ -43,3 +44,17 @@ def test_type_one(name: str) -> None:
 @pytest.mark.parametrize("episodes", [10, 20, 35])
 def test_coverage(episodes: int) -> None:
     table({f"N = {episodes}": coverage(("m1", "m3", "m4"), episodes, range(RUNS))})
+
+
+@pytest.mark.parametrize(
+    ("sizes", "anchors", "apart"),
+    [
+        *(((few, 12), 2, 0.0) for few in (2, 3, 4, 12)),
+        *(((few, 12), 4, 0.0) for few in (3, 12)),
+        *(((few, 12), anchors, 0.2) for few in (3, 12) for anchors in (2, 4)),
+    ],
+)
+def test_linked_campaigns(sizes: tuple[int, int], anchors: int, apart: float) -> None:
+    name = f"{anchors} anchors of {sizes[0]}, each apart by {apart:g}"
+    runs = max(RUNS // 5, 1)
+    table({name: told_apart(sizes, range(runs), anchors=anchors, apart=apart)}, runs)
