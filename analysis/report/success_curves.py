@@ -51,7 +51,8 @@ def curve_figures(
         figures.append(_panel(f"success-{slug(obj)}", obj, curves, styles, own, at, _moved(result, obj)))
     if len(found) > 1:
         mean = _macro(found)
-        at = {arm: [risk[arm, o] for o in found if (arm, o) in risk] for arm in mean}
+        met = {arm: [(arm, o) for o, curves in found.items() if arm in curves] for arm in mean}
+        at = {arm: [risk[k] for k in keys] for arm, keys in met.items() if all(k in risk for k in keys)}
         apart = [arm for arm in mean if any(arm not in curves for curves in found.values())]
         title = MACRO + (f" ({', '.join(apart)}: of those it met)" if apart else "")
         figures.insert(0, _panel("success-macro", title, mean, styles, {}, at, _moved(result, None)))
