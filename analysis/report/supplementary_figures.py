@@ -122,7 +122,7 @@ def sweep_figures(found: Mapping[str, Any], styles: Mapping[str, Look]) -> list[
     return made
 
 
-def _plain_number(value: float, _: int) -> str:
+def _plain_number(value: float, _: float) -> str:
     return f"{value:g}"
 
 
