@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from labctl.analysis.planning.distributions import Arm, distribution_rmst, simulate, stated
 from labctl.analysis.survival.cells import Cell
-from labctl.analysis.survival.curves import rmst_with_error
+from labctl.analysis.survival.clusters import clusters, rmst_replicates
+from labctl.analysis.survival.hrt import Estimate, hrt
 from labctl.analysis.survival.items_moved import moved_difference
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.permutation import permutation_p
@@ -162,29 +163,29 @@ def resolvable(
     return out
 
 
+DRAWS = 199
+"""Bootstrap draws of each simulated interval: five beyond either end of a 95 % interval."""
+
+
 def hrt_precision(plan: Plan, reference: str, arm: str, size: int) -> dict[str, float]:
-    """Expected HRT and half-width of its 95 % log-t interval at a size, both fractions, over the plan's campaigns."""
+    """HRT and half the width of the 95 % interval that a report prints, both fractions, over the plan's campaigns.
+
+    The mean HRT and the middle half-width: half of such campaigns have a wider interval. It is the report's own
+    bootstrap-t, with blocks drawn whole; the log-t interval is 12 to 20 % narrower.
+    """
     values, halves = [], []
     for run in range(min(plan.runs, 200)):
         drawn = campaign(plan, size, run, (reference, arm))
-        value, half = _hrt(drawn[reference], drawn[arm], round(plan.tau_s * NS))
-        values.append(value)
-        halves.append(half)
-    return {"hrt": float(np.mean(values)), "half_width": float(np.mean(halves))}
+        found = _hrt(drawn[reference], drawn[arm], round(plan.tau_s * NS), plan.seed + run)
+        values.append(found.value or 0.0)
+        halves.append(math.inf if found.interval is None else (found.interval[1] - found.interval[0]) / 2)
+    return {"hrt": float(np.mean(values)), "half_width": float(np.median(halves))}
 
 
-def _hrt(reference: Sequence[Cell], arm: Sequence[Cell], tau_ns: int) -> tuple[float, float]:
-    means = [
-        (rmst_with_error(r.durations, tau_ns), rmst_with_error(a.durations, tau_ns))
-        for r, a in zip(reference, arm, strict=True)
-    ]
-    ratios = [r[0] / a[0] for r, a in means]
-    value = math.fsum(ratios) / len(ratios)
-    relative = [(q * r[1] / r[0]) ** 2 + (q * a[1] / a[0]) ** 2 for q, (r, a) in zip(ratios, means, strict=True)]
-    se_log = math.sqrt(math.fsum(relative)) / len(ratios) / value
-    df = sum(cell.episodes - 1 for cell in arm)
-    reach = float(stats.t.isf(0.025, max(df, 1))) * se_log
-    return value, value * (math.exp(reach) - math.exp(-reach)) / 2
+def _hrt(reference: Sequence[Cell], arm: Sequence[Cell], tau_ns: int, seed: int) -> Estimate:
+    cells = {(cell.arm, cell.object): cell for cell in (*reference, *arm)}
+    found = rmst_replicates(clusters(cells, tau_ns, seed), DRAWS)
+    return hrt(found, [(c.arm, c.object) for c in reference], [(c.arm, c.object) for c in arm], found.values)
 
 
 def _slower(arm: Arm, ratio: float, tau_s: float) -> Arm:

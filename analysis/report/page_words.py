@@ -131,7 +131,8 @@ NOTES: tuple[tuple[str, str], ...] = (
         "Tests and verdicts",
         "Each pair is tested by swapping the labels of its two arms within block and object; p = (b + 1) / (B + 1). "
         "A family of statistics is combined by its smallest p over one set of permutations, and Holm adjusts over "
-        "pairs. A campaign fixes that family in its protocol before the first trial; a bare table has no record of "
+        "pairs, those with the reference as one family and all others as another. A campaign fixes that family of "
+        "statistics in its protocol before the first trial; a bare table has no record of "
         "it. A verdict is an order, different without an order (or as the object has it), or not resolved at this N. "
         "Not resolved means that this campaign was too small to tell, nothing more. "
         f"(Verdicts: {PHAIL}; permutation test: labctl, since the paper's bootstrap rejects too often.)",

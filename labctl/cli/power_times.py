@@ -5,6 +5,7 @@ May not: compute anything; `labctl.analysis.planning.answers` does.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -285,4 +286,6 @@ def _episodes(needed: Mapping[str, Any], sizes: list[int]) -> str:
         return f"above {sizes[-1]}"
     if best <= sizes[0]:
         return f"at most {sizes[0]}"
-    return f"{best} [{f'{low:.0f}' if low else f'<{sizes[0]}'}, {f'{high:.0f}' if high else f'>{sizes[-1]}'}]"
+    ends = (str(math.ceil(round(end, 6))) if end else "" for end in (low, high))
+    least, most = ends
+    return f"{best} [{least or f'<{sizes[0]}'}, {most or f'>{sizes[-1]}'}]"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from labctl import cli
+from labctl.cli import power_times
 
 ROOT = Path(__file__).resolve().parents[3]
 DEMO = ROOT / "protocols" / "demo.toml"
@@ -105,3 +106,9 @@ def test_a_mistake_is_one_line(words: list[str], said: str, capsys: pytest.Captu
     code, out, err = typed(*words, capsys=capsys)
     assert code == 2 and out == ""
     assert said in err and err.startswith("error: ") and err.count("\n") == 1
+
+
+def test_a_size_and_its_range_are_rounded_alike():
+    """*Seen:* "5 [4, 4]": 4.3 episodes were five, and their range of 4.1 to 4.4 was four."""
+    assert power_times._episodes({"episodes": 5, "low": 4.1, "high": 4.4}, [2, 8]) == "5 [5, 5]"
+    assert power_times._episodes({"episodes": 20, "low": 15.2, "high": None}, [5, 20]) == "20 [16, >20]"
