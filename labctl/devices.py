@@ -166,8 +166,8 @@ class Gripper(Protocol):
 
     `connect` opens the link, moves nothing and raises DeviceLost. `target` (opening in m) never blocks: the latest
     wins. `opening` is the last measured one, m. `recover` is called on an operator's word only: it activates the
-    gripper or clears its fault, and raises DeviceRefused while that is not done. `stop` leaves the fingers where they
-    are.
+    gripper, clears its fault or connects to it anew where it was lost, and raises DeviceRefused while that is not done.
+    `stop` leaves the fingers where they are.
     """
 
     kind: Kind

@@ -58,6 +58,10 @@ class GripperWorker:
         self.wanted, self.stopped = None, True
         self._wake.set()
 
+    def forget(self) -> None:
+        """Nothing is asked any more, neither a target nor a recovery."""
+        self.wanted, self.stopped, self.recovering = None, False, False
+
     def recover(self) -> None:
         self.recovering = True
         self._wake.set()

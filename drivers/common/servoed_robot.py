@@ -232,7 +232,7 @@ class StreamedArm:
         newest = self._states.newest
         if newest is None or np.abs(newest.dq).max() > REST_RAD_S:
             raise DeviceRefused("the arm is still moving: wait until it stands, then recover")
-        if self._gripper.status().mode == "fault":
+        if self._gripper.status().mode in ("fault", "lost"):
             self._gripper.recover()
         if self._sound.mode != "idle":
             self._asked.recover = True

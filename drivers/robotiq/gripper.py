@@ -116,12 +116,28 @@ class RobotiqGripper:
         self._work.halt()
 
     def recover(self) -> None:
-        """Activate the gripper; raises DeviceRefused until it is active."""
+        """Activate the gripper, and connect anew to one that was lost; raises DeviceRefused until it is active. What
+        was asked for before a loss is forgotten: connecting moves nothing.
+        """
+        if self._work.sound.mode == "lost":
+            self._connect_again()
         if self._work.sound.mode == "idle":
             return
         if self._work.sound.mode == "fault":
             self._work.recover()
         raise DeviceRefused(f"gripper: {self._work.sound.reason}")
+
+    def _connect_again(self) -> None:
+        self._work.end()
+        self._wire.close()
+        self._work.forget()
+        self._written = None
+        try:
+            self._wire.open()
+            self._look()
+        except DeviceLost as error:
+            raise DeviceRefused(f"gripper: {error}") from error
+        self._work.start()
 
     def close(self) -> None:
         self._work.end()

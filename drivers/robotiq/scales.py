@@ -31,7 +31,9 @@ FAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Openings in m and the gripper's numbers 0..255. open_at, closed_at: what POS reads at the ends."""
+    """Openings in m and the gripper's numbers 0..255: what is asked for and what POS reads are on one scale. open_at,
+    closed_at: its numbers at the ends, where the fingers have come to their stops.
+    """
 
     speed: int
     force: int
@@ -44,8 +46,11 @@ class Scale:
         return STROKE_M * min(max(share, 0.0), 1.0)
 
     def position(self, opening_m: float) -> int:
-        """The position to ask for."""
-        return round(255 * (1 - min(max(opening_m / STROKE_M, 0.0), 1.0)))
+        """The position to ask for. At both ends all that can be asked for: the stops differ from gripper to gripper."""
+        share = 1 - opening_m / STROKE_M
+        if share <= 0 or share >= 1:
+            return 0 if share <= 0 else 255
+        return round(self.open_at + share * (self.closed_at - self.open_at))
 
 
 def scale_of(given: RobotiqOptions) -> Scale:

@@ -80,8 +80,12 @@ class World:
         self._wall_top = max(tote.centre[2] + tote.size[2] for tote in self._totes.values())
         self._floor = min(tote.centre[2] for tote in self._totes.values())
         self.events: list[DeviceEvent] = []
-        self.opening = GRIPPER_OPEN_M
+        self._open_m = self.opening = GRIPPER_OPEN_M
         self._place(0, next(iter(self._things.values())), next(iter(self._layouts)), np.random.default_rng(0))
+
+    def fit_fingers(self, stroke_m: float) -> None:
+        """Another gripper, whose fingers open that wide; they are open."""
+        self._open_m = self.opening = stroke_m
 
     def stage(self, condition: Mapping[str, Any], seed: int) -> None:
         """Fill the source tote by the seed. condition: object, layout, items.
@@ -110,7 +114,7 @@ class World:
             self.pose[:, axis] = self.source.centre[axis] + room * ((index + jitter) / cells - 0.5)
         self.pose[:, 2] = self.source.centre[2] + thing.size[2] / 2
         self.pose[:, 3] = rng.uniform(-math.pi / 2, math.pi / 2, n)
-        self.opening = GRIPPER_OPEN_M
+        self.opening = self._open_m
         self.held: int | None = None
         self._offset = np.zeros(4)
         self._slip_after = math.inf  # metres the grasp still lasts
@@ -159,13 +163,13 @@ class World:
         now = self.opening
         low, high = min(targets), max(targets)
         least = 0.0 if self.held is None else self.thing.grasp_width
-        if (low >= GRIPPER_OPEN_M and now == GRIPPER_OPEN_M) or (high <= least and now == least) or low == high == now:
+        if (low >= self._open_m and now == self._open_m) or (high <= least and now == least) or low == high == now:
             return np.full(n, now)
         openings = np.empty(n)
         for i, target in enumerate(targets):
             if not math.isfinite(target):
                 target = now
-            target = min(max(target, 0.0), GRIPPER_OPEN_M)
+            target = min(max(target, 0.0), self._open_m)
             step = min(max(target - now, -stroke), stroke)
             if step < 0:
                 width = self.thing.grasp_width

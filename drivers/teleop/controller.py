@@ -15,18 +15,21 @@ from typing import Any
 
 import numpy as np
 from labctl.drivers.teleop.gate import Device, Gate, Reading, axis_map, mapped
+from labctl.drivers.teleop.grip import Grip
 from labctl.drivers.teleop.polling import Poller
 from labctl.drivers.teleop.rest import Rest
 
-from labctl.clock import Clock, MonotonicClock
+from labctl.clock import SECOND, Clock, MonotonicClock
 from labctl.config.cell_schema import Caps, TeleopTable
 from labctl.config.options import NoOptions
 from labctl.devices import ActionChunk, Kind, Observation, Pace, load
 from labctl.errors import DeviceLost, InputError
 
-DT_S = 0.05
-ACTIONS = 2  # of a rate device: the second covers a question that is answered late
-ASK_AHEAD_S = 0.05
+# A hand is asked with every observation, 50 times a second. A leader's target is due when the next one comes; a rate
+# device's speed is held for longer, which covers a question that is answered late.
+DT_S = 0.02
+LEADER_S = (0.03, 0.15)  # a leader's target is due after as long as passed since the last question, within these
+ACTIONS = 5
 DEVICES = ("keyboard", "gamepad", "spacemouse", "gello")
 
 
@@ -46,15 +49,14 @@ class Teleop:
         clock: Clock | None = None,
     ) -> None:
         self.load_s = self.warm_s = 0.0
-        self.pace = Pace(ask_ahead_s=ASK_AHEAD_S, give_up_s=2.0)
+        ahead_s = LEADER_S[0] if device.leader else DT_S * ACTIONS  # with the next observation
+        self.pace = Pace(ask_ahead_s=ahead_s, give_up_s=2.0)
         self._clock = clock or MonotonicClock()
         self._device, self._what, self._caps, self._axes, self._opening_m = device, what, caps, axes, opening_m
         self._rest = Rest(caps.deadband)
         self._poller = Poller(device, what, self._clock, self._rest.see)
-        self._gate = self._fresh()
-
-    def _fresh(self) -> Gate:
-        return Gate(self._caps, leader=self._device.leader, quiet=self._device.quiet)
+        self._asked_ns = 0
+        self.reset(0)
 
     def load(self) -> None:
         """Open the device. Raises DeviceLost."""
@@ -68,8 +70,14 @@ class Teleop:
                 raise DeviceLost(f"closed before the hand was ready: {self._gate.why}")
 
     def reset(self, seed: int) -> None:
-        """A new episode: the clutch takes hold anew."""
-        self._gate = self._fresh()
+        """A new episode: the clutch takes hold anew, and of the gripper."""
+        leader = self._device.leader
+        self._gate = Gate(self._caps, leader=leader, quiet=self._device.quiet)
+        self._grip = Grip(*self._opening_m, trigger=leader)
+
+    def hold(self, opening_m: float) -> None:
+        """Somebody else has asked the gripper for this opening, m: it stays until the hand takes it over."""
+        self._grip.hold(opening_m)
 
     def wants(self, observation: Observation) -> bool:
         """Whether the hand takes the arm, or keeps it: for a take-over during a policy episode. Raises DeviceLost."""
@@ -79,11 +87,14 @@ class Teleop:
     def infer(self, observation: Observation) -> ActionChunk:
         """What the hand asks for now. Raises DeviceLost."""
         reading, now_ns = self._newest(), self._clock.now_ns()
-        opening = self._opening(reading, observation)
+        opening = self._opening(reading, observation, now_ns)
         done = bool(reading and reading.done)
         if self._device.leader:
-            q = self._gate.joints(reading, np.asarray(observation.arrays["q"], dtype=float), DT_S, now_ns)
-            return ActionChunk("joint_position", q[None, :], np.array([opening]), DT_S, 1, done=done)
+            dt_s = min(max((now_ns - self._asked_ns) / SECOND, LEADER_S[0]), LEADER_S[1])
+            self._asked_ns = now_ns
+            q = np.asarray(observation.arrays["q"], dtype=float)
+            target = self._gate.joints(reading, q, dt_s, now_ns)
+            return ActionChunk("joint_position", target[None, :], np.array([opening]), dt_s, 1, done=done)
         twist = np.tile(self._gate.twist(reading, now_ns), (ACTIONS, 1))
         return ActionChunk("tcp_velocity", twist, np.full(ACTIONS, opening), DT_S, ACTIONS, done=done)
 
@@ -100,12 +111,11 @@ class Teleop:
         reading = self._poller.newest()
         return None if reading is None else replace(mapped(reading, self._axes), waits=self._rest.missing)
 
-    def _opening(self, reading: Reading | None, observation: Observation) -> float:
-        """The gripper's opening in m: what the hand asks for, or what it is."""
-        if reading is None or reading.grip is None:
-            return float(np.ravel(observation.arrays["gripper"])[0])
-        closed, opened = self._opening_m
-        return closed + reading.grip * (opened - closed)
+    def _opening(self, reading: Reading | None, observation: Observation, now_ns: int) -> float:
+        """The gripper's opening in m: what the hand asks for, or what was asked for before it let go."""
+        measured_m = float(np.ravel(observation.arrays["gripper"])[0])
+        grip = None if reading is None else reading.grip
+        return self._grip.asks(grip, measured_m, now_ns, engaged=not self._gate.resting(reading, now_ns))
 
     def close(self) -> None:
         self._poller.stop()

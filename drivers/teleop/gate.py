@@ -16,6 +16,7 @@ from labctl.config.cell_schema import Caps
 from labctl.errors import InputError
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
+LEAD_S = 0.5  # of a leader's cap: twice what the way from a target to the measured joints takes
 JUMP_RAD = 0.35  # a leader's joint that turns farther between two readings was knocked or misread
 
 
@@ -62,6 +63,8 @@ class Gate:
         self._since_ns: int | None = None  # engaged since
         self._offset: np.ndarray | None = None
         self._last: np.ndarray | None = None
+        self._asked: np.ndarray | None = None  # the last target, due at _asked_ns
+        self._asked_ns = 0
         self.why = "waiting for the clutch"
 
     def ready(self, reading: Reading | None, q: np.ndarray, now_ns: int) -> bool:
@@ -115,7 +118,7 @@ class Gate:
     def _engaged_s(self, reading: Reading | None, now_ns: int) -> float | None:
         """Seconds since the clutch took hold; None while it does not."""
         if reading is None or self.resting(reading, now_ns):
-            self._since_ns, self._offset, self._last = None, None, None
+            self._since_ns = self._offset = self._last = None
             return None
         if self._since_ns is None:
             self._since_ns = now_ns
@@ -138,21 +141,31 @@ class Gate:
         return self._ramp(held_s) * pushed
 
     def joints(self, reading: Reading | None, q: np.ndarray, dt_s: float, now_ns: int) -> np.ndarray:
-        """(dof,) rad: where to be dt_s from now: after the leader, from where the arm was when the clutch took hold.
+        """(dof,) rad: where to be dt_s from now: after the leader, from where the arm was when the clutch took hold;
+        for a hand that has let go, the last target. q: the joints as measured.
 
-        A hand that has let go, or a leader that jumped, leaves the arm where it is.
+        The target goes on from the last one, not from the joints: those lag behind it by what the way to the robot
+        takes, and a target tied to them is as slow as that. It leads them by no more than `LEAD_S` of the cap.
         """
+        lead, due_ns = self._caps.joint_rad_s * LEAD_S, now_ns + round(dt_s * SECOND)
+        if self._asked is None or np.abs(self._asked - q).max() > lead:
+            self._asked = np.array(q, dtype=float)
         held_s = self._engaged_s(reading, now_ns)
         if held_s is None or reading is None or reading.joints is None:
-            return np.array(q, dtype=float)
+            self._asked_ns = due_ns
+            return self._asked
         if self._last is not None and np.abs(reading.joints - self._last).max() > JUMP_RAD:
-            self._since_ns, self._offset, self._last = now_ns, None, None
+            self._since_ns, self._offset = now_ns, None
         if self._offset is None:
-            self._offset = q - reading.joints
+            self._offset = self._asked - reading.joints
         self._last = reading.joints
         assert self._since_ns is not None
-        most = self._caps.joint_rad_s * self._ramp((now_ns - self._since_ns) / SECOND) * dt_s
-        return q + np.clip(reading.joints + self._offset - q, -most, most)
+        ramp = self._ramp((now_ns - self._since_ns) / SECOND)
+        spare_ns = max(0, due_ns - max(self._asked_ns, now_ns))  # time that passed unasked is not caught up
+        most = self._caps.joint_rad_s * ramp * spare_ns / SECOND
+        target = self._asked + np.clip(reading.joints + self._offset - self._asked, -most, most)
+        self._asked, self._asked_ns = np.clip(target, q - lead, q + lead), due_ns
+        return self._asked
 
 
 def axis_map(names: Sequence[str]) -> np.ndarray:

@@ -13,14 +13,13 @@ from labctl.clock import SECOND
 from labctl.devices import ActionChunk, Observation
 from labctl.errors import DeviceError
 
-GRIP_M = 0.005  # a hand whose gripper changes by more than this since the grip has asked for something
-
 
 class HandDriver(Protocol):
     """A controller that knows whether its hand wants the arm now (`labctl.drivers.teleop.controller`)."""
 
     def load(self) -> None: ...
     def reset(self, seed: int) -> None: ...
+    def hold(self, opening_m: float) -> None: ...
     def wants(self, observation: Observation) -> bool: ...
     def infer(self, observation: Observation) -> ActionChunk: ...
     def close(self) -> None: ...
@@ -30,8 +29,8 @@ class TakeOver:
     """One hand device of a policy episode. `driving`: the hand has the arm. `lost`: why the device is gone, "" while it
     is there; a device that is lost gives the arm back.
 
-    The gripper stays as the policy last asked for it until the hand asks for something else: whoever takes over from an
-    arm that holds an item does not drop it.
+    The gripper stays as the policy last asked for it until the hand takes it over: whoever takes over from an arm that
+    holds an item does not drop it, and neither does who lets go of the device.
     """
 
     def __init__(self, hand: HandDriver) -> None:
@@ -39,8 +38,6 @@ class TakeOver:
         self.driving = False
         self.lost = ""
         self._next_ns = 0
-        self._first_m = 0.0  # what the hand's gripper said at the grip
-        self._held_m: float | None = None  # what the policy had asked for, until the hand's says otherwise
         self._sent_m: float | None = None
 
     def look(self, seen: Observation, now_ns: int, asked_m: float | None) -> ActionChunk | None:
@@ -58,20 +55,15 @@ class TakeOver:
                 return None
             if self.driving and wants and now_ns < self._next_ns:
                 return None
+            if not self.driving:
+                measured_m = float(np.ravel(seen.arrays["gripper"])[0])
+                self._hand.hold(next(m for m in (asked_m, self._sent_m, measured_m) if m is not None))
             chunk = self._hand.infer(seen)
             if not wants:
                 self._hand.reset(0)  # the next grip is ramped anew, from where the arm is then
         except DeviceError as error:
             self.driving, self.lost = False, str(error)
             return None
-        if not self.driving:
-            measured_m = float(np.ravel(seen.arrays["gripper"])[0])
-            self._first_m = float(chunk.gripper[0])
-            self._held_m = next(m for m in (asked_m, self._sent_m, measured_m) if m is not None)
-        if self._held_m is not None and abs(float(chunk.gripper[0]) - self._first_m) > GRIP_M:
-            self._held_m = None
-        if self._held_m is not None:
-            chunk.gripper = np.full(len(chunk.gripper), self._held_m)
         self.driving, self._sent_m = wants, float(chunk.gripper[-1])
         self._next_ns = now_ns + round(chunk.dt_s * SECOND)
         return chunk

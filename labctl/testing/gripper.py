@@ -35,6 +35,8 @@ class GripperConformance:
     """
 
     threads_left: ClassVar[Mapping[str, int]] = {}
+    resolution_m: ClassVar[float] = 5e-4  # of its position, both asked for and read
+    grasps: ClassVar[tuple[str, ...]] = ()  # names of drivers that close upon what is there, however far is asked for
 
     @pytest.fixture
     def gripper(self) -> Iterator[Gripper]:
@@ -73,6 +75,21 @@ class GripperConformance:
         active.target(0.06)
         until("0.06 m", lambda: abs(active.opening() - 0.06) < 2e-3)
         until("rest", lambda: active.status().mode == "idle")
+
+    def test_what_is_asked_for_is_what_is_read_over_the_whole_stroke(self, active: Gripper) -> None:
+        """Within the gripper's resolution, with nothing between the fingers; at both ends, and from both sides."""
+        steps = np.linspace(0.0, active.stroke_m, 6)
+        closing = () if type(active).__name__ in self.grasps else steps[::-1][1:]
+        active.target(0.0)
+        until("closed", lambda: active.opening() < self.resolution_m and active.status().mode == "idle")
+        for opening in (*steps[1:], *closing):
+            active.target(float(opening))
+            until(
+                f"{opening * 1e3:.1f} mm, and rest there",
+                lambda opening=opening: (
+                    abs(active.opening() - opening) <= self.resolution_m and active.status().mode == "idle"
+                ),
+            )
 
     def test_a_stop_leaves_the_fingers_where_they_are_until_a_new_target(self, active: Gripper) -> None:
         active.target(0.0)

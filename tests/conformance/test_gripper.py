@@ -48,6 +48,7 @@ class Ticking:
 
 class TestEveryGripper(GripperConformance):
     threads_left: ClassVar = {"hand": 0, "hand-states": 0, "robotiq": 1}  # one of that name is the emulator's
+    grasps: ClassVar = ("FrankaHand",)
 
     @pytest.fixture(params=DRIVERS)
     def gripper(self, request: pytest.FixtureRequest) -> Iterator[Gripper]:

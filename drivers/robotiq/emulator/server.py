@@ -18,16 +18,23 @@ from labctl.clock import SECOND, MonotonicClock
 CLOCK = MonotonicClock()
 PORT = 63352
 STROKE_M = 0.085
-OPEN_POS, CLOSED_POS = 3, 228  # what POS reads at the ends (as reached)
+OPEN_POS, CLOSED_POS = 3, 228  # where the fingers come to their stops; asked for and reached are on this one scale
 ACTIVATE_NS = SECOND // 2  # Assumption: shorter than a real activation
 NAMES = ("ACT", "GTO", "ATR", "ARD", "FOR", "SPE", "POS", "STA", "PRE", "OBJ", "FLT")
 
 
+def opening_at(position: int) -> float:
+    """Between the fingers, m, where a position is reached; beyond a stop they stay at it."""
+    share = (CLOSED_POS - position) / (CLOSED_POS - OPEN_POS)
+    return STROKE_M * min(max(share, 0.0), 1.0)
+
+
 class Fingers:
-    """The gripper's registers over a plant. Position 0 is open, 255 closed."""
+    """The gripper's registers over a plant, whose fingers open as wide as a 2F-85's. Position 0 is open, 255 closed."""
 
     def __init__(self, plant: Plant) -> None:
         self._plant = plant
+        plant.world.fit_fingers(STROKE_M)
         self._lock = threading.Lock()
         self._set: dict[str, int] = {name: 0 for name in NAMES}
         self._active_at = 0
@@ -43,7 +50,7 @@ class Fingers:
             if values.get("GTO") == 0:
                 self._plant.grip(self._plant.opening)
             elif self._set["GTO"] and self._active:
-                self._plant.grip(STROKE_M * (1 - self._set["PRE"] / 255))
+                self._plant.grip(opening_at(self._set["PRE"]))
 
     @property
     def _active(self) -> bool:
@@ -61,8 +68,8 @@ class Fingers:
             return self._set[name]
 
     def _object(self, opening: float) -> int:
-        wanted = STROKE_M * (1 - self._set["PRE"] / 255)
-        if abs(opening - min(wanted, 0.08)) < 1e-3:
+        wanted = opening_at(self._set["PRE"])
+        if abs(opening - wanted) < 1e-4:
             return 3
         if self._plant.world.held is not None and wanted < opening:
             return 2

@@ -99,7 +99,38 @@ def test_a_leader_that_jumps_moves_nothing():
 def test_letting_go_of_a_leader_leaves_the_arm():
     gate = Gate(CAPS, leader=True, quiet=False)
     gate.joints(leader(Q), Q, 0.05, 0)
-    assert np.array_equal(gate.joints(leader(Q + 0.3, engaged=False), Q, 0.05, 0), Q)
+    assert np.array_equal(gate.joints(leader(Q + 0.3, engaged=False), Q - 0.1, 0.05, 0), Q), "not where it lags"
+    later = 30 * MILLISECOND
+    assert np.array_equal(gate.joints(leader(Q + 0.3, t_ns=later), Q, 0.05, later), Q), "nor is there a jump"
+    away = gate.joints(leader(Q + 0.3, t_ns=later, engaged=False), Q + 0.6, 0.05, later)
+    assert np.array_equal(away, Q + 0.6), "an arm that somebody else has moved stays there"
+
+
+def test_a_target_goes_on_from_the_last_one_and_not_from_joints_that_lag():
+    """*Seen:* a hand at 0.8 rad/s, a cap of 0.8 rad/s, a robot whose joints lag 0.2 s: 0.18 rad/s."""
+    gate, last = Gate(CAPS.model_copy(update={"ramp_s": 0.0}), leader=True, quiet=False), Q
+    for step in range(100):
+        now_ns = step * 20 * MILLISECOND
+        lagging = Q + 0.8 * max(0.0, 0.02 * step - 0.2)
+        asked = gate.joints(leader(Q + 0.8 * 0.02 * step, t_ns=now_ns), lagging, 0.03, now_ns)
+        assert step == 0 or asked - last == pytest.approx(np.full(7, 0.016))
+        last = asked
+
+
+def test_a_target_never_leads_an_arm_that_does_not_follow_by_more_than_half_a_second_of_the_cap():
+    gate = Gate(CAPS.model_copy(update={"ramp_s": 0.0}), leader=True, quiet=False)
+    for step in range(200):
+        now_ns = step * 20 * MILLISECOND
+        asked = gate.joints(leader(Q + 0.01 * step, t_ns=now_ns), Q, 0.03, now_ns)
+        assert np.abs(asked - Q).max() <= 0.5 * 1.0 + 1e-12
+    assert np.abs(asked - Q).max() == pytest.approx(0.5)
+
+
+def test_time_in_which_nobody_asked_is_not_caught_up():
+    gate = Gate(CAPS.model_copy(update={"ramp_s": 0.0}), leader=True, quiet=False)
+    gate.joints(leader(Q), Q, 0.03, 0)
+    asked = gate.joints(leader(Q + 0.3, t_ns=SECOND), Q, 0.03, SECOND)
+    assert asked - Q == pytest.approx(np.full(7, 0.03)), "the cap for the 30 ms until it is due"
 
 
 def test_axes_are_mapped_with_their_signs():

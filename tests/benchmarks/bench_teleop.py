@@ -1,0 +1,63 @@
+"""From a hand to the arm: how fast it follows and how late it is, by device and servo; printed, not judged.
+
+A leader's last joint turns at a steady speed; a stick is pushed to the full at once. On the simulated arm in its own
+time, on the emulators through the vendors' clients in this machine's. What the lab's processes add is not in it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from labctl.drivers.teleop.gate import Caps
+from support.robots.cells import cell_named
+from support.robots.emulators import Emulators
+from support.robots.hand_to_arm import Drive, Followed, followed, push, sweep
+
+from labctl.clock import MILLISECOND
+from labctl.testing.robot import RobotRig
+
+TURN_S = 1.6
+ROBOTS = {
+    "sim_fr3": ("sim_fr3", {}),
+    "sim_ur5": ("sim_ur5", {}),
+    "fr3_velocity": ("emulated_fr3", {"servo": "velocity"}),
+    "fr3_cartesian": ("emulated_fr3", {"servo": "cartesian"}),
+    "ur5e": ("emulated_ur5e", {}),
+    "ur5": ("emulated_ur5", {}),
+}
+
+
+def words(found: Followed) -> str:
+    return f"{found.speed:.0%} of its speed, {found.late_s * 1e3:.0f} ms behind, half speed after {found.half_s * 1e3:.0f} ms"
+
+
+@pytest.mark.benchmark
+@pytest.mark.parametrize("name", ROBOTS)
+def test_how_an_arm_follows_a_hand(name: str) -> None:
+    cell_name, options = ROBOTS[name]
+    live = cell_name.startswith("emulated")
+    with Emulators() as emulators:
+        given = emulators.options(cell_name) if live else {}
+        if live:
+            given["driver_options"] |= options
+        rig = RobotRig("emulated" if live else cell_name, given, cell_named(cell_name), live=live)
+        print()
+        try:
+            rig.connect()
+            for speed in (0.2, 0.4, 0.8):
+                rig.stage()
+                drive = Drive(
+                    rig, Caps(joint_rad_s=0.8), sweep(rig, speed, TURN_S), leader=True, tick_ns=20 * MILLISECOND
+                )
+                way = drive.go(TURN_S + 0.5)
+                found = followed(way.t_s, way.q[:, -1] - drive.q0[-1], speed, TURN_S)
+                drive.end()
+                print(f"{name}, leader at {speed} rad/s: {words(found)}")
+            rig.stage()
+            drive = Drive(rig, Caps(), push(1, 1.0), leader=False)
+            way = drive.go(1.0)
+            found = followed(way.t_s, np.abs(way.tcp[:, 1] - way.tcp[way.t_s <= 0][-1, 1]), 0.15, 1.0)
+            drive.end()
+            print(f"{name}, stick at 0.15 m/s: {words(found)}")
+        finally:
+            rig.robot.close()
