@@ -5,7 +5,7 @@ May not: change or repeat a number of `labctl analyze`. Each entry is a result o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labctl.analysis.episodes.covariate_balance import sessions, spatial, trend
@@ -13,6 +13,7 @@ from labctl.analysis.episodes.failures import failure_modes, sweep
 from labctl.analysis.episodes.operators import people
 from labctl.analysis.episodes.sensitivity import hrt_bounds, rmst_by_operation, teleoperators, timeout_bounds
 from labctl.analysis.results import plain
+from labctl.analysis.survival.analyze import Plan, exchanges_by_pair
 from labctl.analysis.survival.bands import simultaneous_band
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.describe import incidence
@@ -20,39 +21,37 @@ from labctl.analysis.survival.items_moved import moved_difference
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.logrank import logrank_permutation, stratified
 from labctl.analysis.survival.order_probability import pp_plot, qq_plot
-from labctl.analysis.survival.permutation import permutation_test
-from labctl.analysis.survival.resample import stream_key
-from labctl.analysis.survival.result import AnalysisResult
-from labctl.analysis.survival.verdicts import ALPHA, compact_letters
+from labctl.analysis.survival.resample import Design, Exchange, stream_key
+from labctl.analysis.survival.result import AnalysisResult, PairResult
 from labctl.analysis.table import NS, Table
 
 SCHEMA = "labctl.supplement/1"
 Key = tuple[str, str]
 
 
-def supplement(table: Table, result: AnalysisResult, *, perm: int = 9999, alpha: float = ALPHA) -> dict[str, Any]:
+def supplement(
+    table: Table, result: AnalysisResult, *, perm: int = 9999, design: Design | None = None
+) -> dict[str, Any]:
     """The sensitivity lines, checks and plot data that belong to `result`, the analysis of the same table.
 
-    `cells`: timeout bounds, RMST by order of operation, incidence by cause, a simultaneous band, P–P and Q–Q plots, the
-    sweep of allowed time. `arms`: HRT bounds, failures by cause, trend over blocks, sessions, compact letters.
-    `pairs`: items moved, paired; RMST ratio per object; logrank stratified by object, robust and by permutation.
+    `cells`: timeout bounds, RMST by order of operation, incidence by cause, a simultaneous band, P–P and Q–Q plots.
+    `arms`: HRT bounds, failures by cause, the sweep of allowed time, trend over blocks, sessions, compact letters.
+    `pairs`: items moved, paired; P–P plots; logrank stratified by object, robust and by permutation. design: as
+    `analyze` had it.
     `spatial`, `teleoperators` and `people` as their functions have them.
     """
     cells, reference = cells_of(table), result.get("reference")
     tau_ns, seed = round(float(result["tau"]) * NS), int(result["seed"])
-    order = [a["arm"] for a in sorted(result["arms"], key=lambda a: a["rmst"] or 0.0)]
-    resolved = {(p["a"], p["b"]) for p in result["pairs"] if p["p_holm"] is not None and p["p_holm"] <= alpha}
-    letters = compact_letters(order, resolved)
+    plan = Plan(tau_ns, reference, 1, perm, seed, float(result["alpha"]), tuple(result["family"]), design)
+    exchanges = exchanges_by_pair(cells, plan)
     found = {
         "schema": SCHEMA,
         "cells": [_cell(c, cells.get((reference or "", c.object)), tau_ns, seed) for c in cells.values()],
         "arms": [
-            {**_arm(table, cells, arm["arm"], reference, tau_ns, seed, perm), "letters": letters[arm["arm"]]}
+            {**_arm(table, cells, arm["arm"], reference, tau_ns, seed, perm), "letters": arm["letters"]}
             for arm in result["arms"]
         ],
-        "pairs": [
-            _pair(cells, p["a"], p["b"], tau_ns, seed, perm) for p in result["pairs"] if p["p"]["family"] is not None
-        ],
+        "pairs": [_pair(cells, p, plan, exchanges[p["a"], p["b"]]) for p in result["pairs"] if p["objects"]],
         "spatial": spatial(table, seed, perm),
         "teleoperators": teleoperators(table, reference),
         "people": people(table, reference),
@@ -71,7 +70,6 @@ def _cell(cell: Cell, reference: Cell | None, tau_ns: int, seed: int) -> dict[st
         "band": simultaneous_band(cell.durations, tau_ns, stream_key(seed, "curve band", cell.arm, cell.object)),
         "pp": other and pp_plot(cell, other, tau_ns),
         "qq": other and qq_plot(cell, other, tau_ns),
-        "sweep": sweep(cell, tau_ns),
     }
 
 
@@ -85,23 +83,23 @@ def _arm(
         "arm": arm,
         "hrt_bounds": hrt_bounds(theirs, shared, tau_ns) if shared else None,
         "failures": failure_modes(own),
+        "sweep": sweep(own),
         "trend": trend(table, arm, tau_ns, seed, perm),
         "sessions": sessions(table, arm, seed, perm),
     }
 
 
-def _pair(cells: Mapping[Key, Cell], a: str, b: str, tau_ns: int, seed: int, perm: int) -> dict[str, Any]:
-    objects = sorted({o for arm, o in cells if arm == a} & {o for arm, o in cells if arm == b})
-    of_a, of_b = ([cells[arm, o] for o in objects] for arm in (a, b))
-    pair = pair_of(of_a, of_b, tau_ns)
-    test = permutation_test(pair, seed, perm)
+def _pair(cells: Mapping[Key, Cell], row: PairResult, plan: Plan, exchanges: Sequence[Exchange]) -> dict[str, Any]:
+    of_a, of_b = ([cells[arm, o] for o in row["objects"]] for arm in (row["a"], row["b"]))
+    pair = pair_of(of_a, of_b, plan.tau_ns, exchanges=exchanges)
     robust = stratified([(x.durations, y.durations) for x, y in zip(of_a, of_b, strict=True)])
     return {
-        "a": a,
-        "b": b,
-        "moved": moved_difference(of_a, of_b, pair, seed, perm),
-        "object_log_rmst_ratio": test.object_ratio,
-        "object_p": test.object_p,
+        "a": row["a"],
+        "b": row["b"],
+        "moved": moved_difference(of_a, of_b, pair, plan.seed, plan.perm),
+        "object_log_rmst_ratio": {one["object"]: one["log_rmst_ratio"] for one in row["by_object"]},
+        "object_p": {one["object"]: one["p"] for one in row["by_object"]},
+        "pp": [{"object": x.object, **plain(pp_plot(x, y, plan.tau_ns))} for x, y in zip(of_a, of_b, strict=True)],
         "logrank_stratified_cluster": robust.p_cluster,
-        "logrank_stratified_permutation": logrank_permutation(pair, seed, perm),
+        "logrank_stratified_permutation": logrank_permutation(pair, plan.seed, plan.perm),
     }

@@ -26,6 +26,7 @@ def render(page: Mapping[str, Any]) -> str:
     parts += [f"## {_flat(head['hrt'])}", _flat(say["hrt"]), *_hrt(page)]
     parts += [f"## {head['pairs']}", say["pairs"], _table(page["pair_matrix"])]
     parts += _under(head["effects"], _table(page["pair_table"]))
+    parts += _under(head["tests"], _table(page["test_table"]))
     parts += [f"## {head['objects']}", _table(page["rmst_table"])]
     parts += _under(head["cells"], _table(page["cell_table"]))
     for section in page["supplementary"]:

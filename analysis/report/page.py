@@ -23,7 +23,6 @@ from labctl.analysis.report import (
     operator_sections,
     page_words,
     stop_sections,
-    success_curves,
     supplementary_sections,
     tables,
     wording,
@@ -36,7 +35,6 @@ from labctl.errors import ReportError
 SCHEMA = "labctl.report/1"
 _FILES = {"report.html", "report.md", "report.json"}
 _FOLDERS = {"figures": {".svg", ".png", ".csv"}, "clips": {".mp4"}}
-_ALPHA = 0.05
 _CONTENTS = (
     *(("flow", "From plan to score"), ("success", "Success over time"), ("hrt", "Against the reference")),
     *(("pairs", "Pairs of arms"), ("objects", "Arm by object"), ("limits", "Deviations and blinding")),
@@ -105,18 +103,17 @@ def build_page(
     order = tables.arm_order(result)
     reference = result.get("reference") if result.get("reference") in order else None
     looks = figures.looks([*order, *(c["arm"] for c in result.get("cells") or [])], reference)
-    alpha = float((lab or {}).get("alpha") or _ALPHA)
     bands, band_note = curve_bands(result, rows)
-    curves = success_curves.curve_figures(result, looks, bands, success_curves.risk_times(result, rows))
-    pp = success_curves.pp_figures(result, looks)
+    curves = figures.curve_figures(result, looks, bands)
+    pp = figures.pp_figures(result, looks)
     hrt = figures.hrt_figure(result, looks)
     arms = tables.arms_of(result)
     facts: Mapping[str, Any] = lab or {}
     cautions = [wording.floor_caution(arm, reference=reference) for arm in arms]
-    cautions.append(wording.stops(facts.get("stops"), result, alpha=alpha))
+    cautions.append(wording.stops(facts.get("stops"), result))
     more = supplementary_sections.sections(supplement, result, looks) if supplement else []
     people = operator_sections.section((supplement or {}).get("people"), facts.get("practice"))
-    stops = stop_sections.section(facts.get("stops"), result, alpha=alpha)
+    stops = stop_sections.section(facts.get("stops"), result)
     more = [*more, *([people] if people else []), *lab_sections.sections(facts, result), *([stops] if stops else [])]
     page: dict[str, Any] = {
         "title": title,
@@ -124,7 +121,7 @@ def build_page(
         "question": facts.get("question"),
         "meta": _meta(facts),
         "badges": _badges(facts),
-        "claims": wording.summary(result, alpha=alpha),
+        "claims": wording.summary(result),
         "cautions": [line for line in cautions if line],
         "main": tables.main_table(result, rows, lab),
         "whiskers": diagrams.whiskers(result, looks),
@@ -144,12 +141,13 @@ def build_page(
         "answer_table": lab_tables.answer_table(facts),
         "reference": reference,
         "curves": curves,
-        "band_note": success_curves.band_sentence(bands, band_note),
+        "band_note": band_note,
         "hrt_table": tables.hrt_table(result),
         "hrt_figure": hrt,
         "pp": pp,
-        "pair_matrix": tables.pair_matrix(result, alpha=alpha),
-        "pair_table": tables.pair_table(result, alpha=alpha),
+        "pair_matrix": tables.pair_matrix(result),
+        "pair_table": tables.pair_table(result),
+        "test_table": tables.test_table(result),
         "rmst_table": tables.rmst_table(result),
         "cell_table": tables.cell_table(result),
         "supplementary": more,

@@ -15,7 +15,7 @@ CAUSES = ("danger", "contact", "mistaken_key")
 REPEATED = "If every stop by hand had counted against its arm"
 
 
-def section(stops: Stops | None, result: AnalysisResult, *, alpha: float) -> Section | None:
+def section(stops: Stops | None, result: AnalysisResult) -> Section | None:
     """None where nobody stopped an episode. stops: `counted` causes, `arms`, and `repeated`, the analysis with every
     stop counted, where some were not.
     """
@@ -24,7 +24,7 @@ def section(stops: Stops | None, result: AnalysisResult, *, alpha: float) -> Sec
     tables = [("", _causes(stops, result))]
     again = stops.get("repeated")
     if again:
-        tables += [(REPEATED, _times(again, result)), ("", _verdicts(again, result, alpha))]
+        tables += [(REPEATED, _times(again, result)), ("", _verdicts(again, result))]
     note = (
         "A person stopped the robot, and said afterwards, having seen how the arm did, what the cause was. A stop that "
         "counts is the arm’s safety stop; one that does not is an end by the operator, whose open operation is "
@@ -68,16 +68,12 @@ def _times(again: Repeated, result: AnalysisResult) -> Table:
     return Table((ARM, *map(Column, headings)), rows, "With 95 % intervals.")
 
 
-def _verdicts(again: Repeated, result: AnalysisResult, alpha: float) -> Table:
+def _verdicts(again: Repeated, result: AnalysisResult) -> Table:
     repeated = {(pair["a"], pair["b"]): pair for pair in again["pairs"]}
-    before, after = ({arm["arm"]: arm.get("rmst") for arm in found["arms"]} for found in (result, again))
     rows = []
     for pair in result["pairs"]:
         other = repeated[pair["a"], pair["b"]]
-        cells = [
-            (verdict_words(one, rmst, alpha=alpha), p_value(one["p_holm"]))
-            for one, rmst in ((pair, before), (other, after))
-        ]
+        cells = [(verdict_words(one), p_value(one["p_holm"])) for one in (pair, other)]
         rows.append((f"{pair['a']} – {pair['b']}", *cells[0], *cells[1]))
     columns = (
         *(Column("Pair", "text"), Column("As the protocol counts", "text"), Column("p Holm")),

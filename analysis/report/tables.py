@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from labctl.analysis.numerals import MISSING, count, estimate, interval, number, p_value, percent
-from labctl.analysis.report.wording import matrix_words, verdict_words
+from labctl.analysis.report.wording import confidence, matrix_words, time_ratio, verdict_words
 from labctl.analysis.survival.result import AnalysisResult, ArmResult, Bounds
 from labctl.analysis.table import WRONG_END
 
@@ -201,60 +201,85 @@ def cell_table(result: AnalysisResult) -> Table:
     """Everything per arm and object, with the estimates that repair known weaknesses of the headline one."""
     labels = (
         *("Episodes", "Moved / staged", "Timed out", "Lost or stopped", "Ended early", "RMST s", "se"),
-        *(
-            "first item s",
-            "Wang–Chang s",
-            "Aalen–Johansen s",
-            "Median s",
-            "F(30 s) %",
-            "F(60 s) %",
-            "F(budget) %",
-            "Items / h",
-        ),
+        *("first item s", "Wang–Chang s", "Aalen–Johansen s", "Median s", "Completed %", "Items / h"),
     )
     rows = []
     order = {arm: i for i, arm in enumerate(arm_order(result))}
     for c in sorted(result.get("cells") or [], key=lambda c: order.get(c["arm"], len(order))):
         tally = [count(c.get(k)) for k in ("censored", "ghosts", "ended_early")]
         moved = f"{count(c.get('items_moved', c.get('successes')))} / {count(c.get('items_staged'))}"
-        rate = c.get("rate") or {}
-        done = (percent(value) for value in (rate.get("30"), rate.get("60"), c.get("completion")))
-        tail = (number(c.get("median")), *done, number(c.get("uph")))
+        tail = (number(c.get("median")), percent(c.get("completion")), number(c.get("uph")))
         times = [number(c.get(key)) for key in _TIMES]
         rows.append((c["arm"], c["object"], count(c.get("episodes")), moved, *tally, *times, *tail))
-    note = (
-        "Medians that fewer than half of the operations reach are printed as not reached, never over successes only. "
-        "F: Kaplan–Meier share of operations done within 30 s, 60 s, the budget; a timeout is slow, not failed, so "
-        "F(budget) can be 100 % where few of the items staged were moved."
-    )
+    note = "Medians that fewer than half of the operations reach are printed as not reached, never over successes only."
     return _without_empty(Table((ARM, Column("Object", "text"), *map(Column, labels)), tuple(rows), note), MISSING)
 
 
-def pair_table(result: AnalysisResult, *, alpha: float) -> Table:
-    """Every pair of arms once: effect sizes, p-values and the verdict."""
+def pair_table(result: AnalysisResult) -> Table:
+    """Every pair of arms once: by how much they differ, each with its interval, then the verdict and its p."""
+    columns = (
+        *(Column("Pair", "text"), Column("Time per item, ratio, all pairs at once"), Column("Ratio alone [95 %]")),
+        *(Column("Items per robot-hour, difference [95 %]"), Column("Items moved, points [95 %]")),
+        *(Column("P(first is quicker) [95 %]"), Column("Verdict", "text"), Column("p Holm")),
+    )
+    rows = tuple(
+        (
+            f"{pair['a']} – {pair['b']}",
+            time_ratio(pair, adjusted=True),
+            time_ratio(pair, adjusted=False),
+            estimate(pair.get("uph_difference"), pair.get("uph_difference_ci")),
+            estimate(pair.get("moved_difference"), pair.get("moved_difference_ci"), scale=100),
+            estimate(pair.get("auc"), pair.get("auc_ci"), digits=2),
+            verdict_words(pair),
+            _computed(pair.get("p_holm")),
+        )
+        for pair in result.get("pairs") or []
+    )
+    level = confidence(result)
+    note = (
+        "The first of a pair against the second, on the objects both met; the ratio of time per item is that of RMST. "
+        f"Ratios in the first column hold for all pairs of a family at once at {level} %: an order is claimed where "
+        "that interval excludes 1, the pair differs, and neither items per hour nor P(first is quicker) points the "
+        "other way."
+    )
+    return _without_empty(Table(columns, rows, note), MISSING)
+
+
+TESTS = {
+    "ks_sup_mean": "sup of mean",
+    "ks_macro": "macro KS",
+    "log_rmst_ratio": "log RMST",
+    "uph": "items/h",
+}
+
+
+def test_table(result: AnalysisResult) -> Table:
+    """Every pair once: whether it differs, by the family of statistics that was fixed, and each test by itself."""
+    others = (("paper’s KS", "ks_macro_bootstrap"), ("logrank, clustered", "logrank_cluster"))
     tests = (
-        *(("family", "family"), ("sup of mean", "ks_sup_mean"), ("macro KS", "ks_macro")),
-        *(("log RMST", "log_rmst_ratio"), ("items/h", "uph"), ("paper’s KS", "ks_macro_bootstrap")),
-        ("logrank, clustered", "logrank_cluster"),
+        *((TESTS[key], key) for key in result["family"]),
+        *((TESTS[k], k) for k in TESTS if k not in result["family"]),
     )
     columns = (
-        *(Column("a", "text"), Column("b", "text"), Column("Verdict", "text"), Column("p Holm"), Column("KS macro")),
-        *(Column("KS sup of mean"), Column("log RMST ratio")),
-        *(Column(f"p {label}") for label, _ in tests),
+        *(Column("Pair", "text"), Column("p Holm"), Column("p family")),
+        *(Column(f"p {label}") for label, _ in (*tests, *others)),
+        *(Column("KS macro"), Column("KS sup of mean"), Column("Labels exchanged", "text")),
     )
-    rmst = {arm["arm"]: arm.get("rmst") for arm in result.get("arms") or []}
     rows = []
     for pair in result.get("pairs") or []:
         p = pair.get("p") or {}
-        effects = [number(pair.get(key), 3) for key in ("ks_macro", "ks_sup_mean", "log_rmst_ratio")]
-        verdict = verdict_words(pair, rmst, alpha=alpha)
-        tested = [_computed(p.get(key)) for _, key in tests]
-        rows.append((pair["a"], pair["b"], verdict, _computed(pair.get("p_holm")), *effects, *tested))
-    families = "among the pairs with the reference and, apart, among the other pairs" if result.get("reference") else ""
+        tested = [_computed(p.get(key)) for key in ("family", *(key for _, key in (*tests, *others)))]
+        by, ways = pair.get("relabelled_by"), count(pair.get("relabellings"))
+        by = MISSING if by is None else f"{by} ({ways})"
+        effects = [number(pair.get(key), 3) for key in ("ks_macro", "ks_sup_mean")]
+        rows.append((f"{pair['a']} – {pair['b']}", _computed(pair.get("p_holm")), *tested, *effects, by))
+    families = " among the pairs with the reference and, apart, among the others" if result.get("reference") else ""
     note = (
-        f"The verdict follows the Holm-adjusted p of the family at alpha = {alpha:g}"
-        f"{f', Holm {families}' if families else ''}; the other p-values are context, not further tests. "
-        "The direction comes from the RMST, never from a KS sign."
+        f"A pair differs where the Holm-adjusted p is at most alpha = {result['alpha']:g}, "
+        f"Holm{families or ' over all'}. "
+        f"The family, whose smallest p is tested: {', '.join(TESTS[key] for key in result['family'])}. Other p-values "
+        "are context. Log RMST and items/h are tested in units of their standard error. Labels exchanged: as the "
+        "schedule could have drawn them, or freely where it leaves too few ways or is unknown, and how many ways."
     )
     return _without_empty(Table(columns, tuple(rows), note), _computed(None))
 
@@ -263,25 +288,26 @@ def _computed(p: float | None) -> str:
     return "not computed" if p is None else p_value(p)
 
 
-def pair_matrix(result: AnalysisResult, *, alpha: float) -> Table:
-    """Verdicts at a glance: row against column, with the Holm-adjusted p."""
+def pair_matrix(result: AnalysisResult) -> Table:
+    """Verdicts at a glance: row against column, with the Holm-adjusted p; arms that share a letter do not differ."""
     arms = arm_order(result)
-    rmst = {arm["arm"]: arm.get("rmst") for arm in result.get("arms") or []}
+    letters = {arm["arm"]: arm.get("letters") or "" for arm in result.get("arms") or []}
     pairs = {frozenset((p["a"], p["b"])): p for p in result.get("pairs") or []}
 
     def cell(row: str, column: str) -> str:
         pair = pairs.get(frozenset((row, column)))
         if row == column or pair is None:
             return "" if row == column else MISSING
-        words = matrix_words(pair, row, rmst, alpha=alpha)
+        words = matrix_words(pair, row)
         return words if pair.get("p_holm") is None else f"{words} ({p_value(pair['p_holm'])})"
 
-    rows = tuple((row, *(cell(row, column) for column in arms)) for row in arms)
+    rows = tuple((row, *(cell(row, column) for column in arms), letters[row]) for row in arms)
     note = (
         "Row against column, with the Holm-adjusted p: whether the row's arm took less or more time per item; "
-        "no order: they differ, but are not ranked; open: not resolved at this N."
+        "no order: they differ, but are not ranked; open: not resolved at this N. Two arms share a letter unless they "
+        f"differ at alpha = {result['alpha']:g}."
     )
-    return Table((ARM, *map(Column, arms)), rows, note)
+    return Table((ARM, *map(Column, arms), Column("Letters", "text")), rows, note)
 
 
 def _without_empty(table: Table, absent: str) -> Table:

@@ -1,18 +1,22 @@
 """Every sentence of a report that claims something: which arm won, what stayed open, what was blind.
 
-May not: say "better" or "faster" without a verdict and p_holm <= alpha. No other module or template says it at all.
+May not: say "better" or "faster" without the verdict "better" of the analysis and its interval, which excludes 1. No
+other module or template says it at all.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NotRequired, TypedDict
 
-from labctl.analysis.numerals import interval, listing, number, p_equals, percent
+from labctl.analysis.numerals import MISSING, estimate, interval, listing, number, p_equals, percent
+from labctl.analysis.survival import verdicts
 from labctl.analysis.survival.result import AnalysisResult, ArmResult, PairResult
 
-Standing = Literal["resolved", "crossing", "depends", "unresolved", "untested"]
+Standing = Literal["resolved", "crossing", "depends", "unranked", "unresolved", "untested"]
+FEW = 5
 
 SIMULATED = "Every episode on this page ran in simulation. Nothing here is a measurement of a real robot."
 NOT_REAL = "No episode on this page is a measurement of a real robot doing its task."
@@ -52,54 +56,50 @@ class Stops(TypedDict):
     repeated: NotRequired[Repeated]
 
 
-def standing(pair: PairResult, rmst: Mapping[str, float | None], *, alpha: float) -> Standing:
-    """How firmly a pair stands: a direction only for verdict "better" with p_holm <= alpha and two different RMSTs.
-
-    `rmst` maps arm to macro RMST in seconds; the direction comes from it, never from the sign of a KS statistic
-    (PhAIL, arXiv 2605.29710). Where the mean log RMST ratio points the other way, the pair is not ranked.
-    """
-    p = pair.get("p_holm")
-    if p is None:
+def standing(pair: PairResult) -> Standing:
+    """How firmly a pair stands, by the verdict of the analysis; a direction only where its interval excludes 1."""
+    verdict, bounds = pair.get("verdict"), pair.get("log_rmst_ratio_adjusted_ci")
+    if pair.get("p_holm") is None:
         return "untested"
-    verdict = str(pair.get("verdict") or "").lower()
-    if p > alpha or not verdict or verdict.startswith("not resolved"):
-        return "unresolved"
-    if "depends" in verdict:
-        return "depends"
-    a, b, ratio = rmst.get(pair["a"]), rmst.get(pair["b"]), pair.get("log_rmst_ratio")
-    if not verdict.startswith("better") or a is None or b is None or a == b:
-        return "crossing"
-    return "resolved" if ratio is None or (a < b) == (ratio < 0) else "crossing"
+    match verdict:
+        case None | "":
+            return "untested"
+        case verdicts.DEPENDS:
+            return "depends"
+        case verdicts.CROSSING:
+            return "crossing"
+        case verdicts.UNRANKED:
+            return "unranked"
+        case verdicts.BETTER if pair.get("leads") and bounds and bounds[0] * bounds[1] > 0:
+            return "resolved"
+        case verdicts.BETTER:
+            return "unranked"
+    return "unresolved"
 
 
-def winner(pair: PairResult, rmst: Mapping[str, float | None], *, alpha: float) -> str | None:
-    """The arm with the smaller macro RMST of a resolved pair; None for every other pair."""
-    if standing(pair, rmst, alpha=alpha) != "resolved":
-        return None
-    return min((pair["a"], pair["b"]), key=lambda arm: rmst[arm] or 0.0)
+def winner(pair: PairResult) -> str | None:
+    """The arm that took less time per item; None unless the pair is resolved."""
+    return pair["leads"] if standing(pair) == "resolved" else None
 
 
-def verdict_words(pair: PairResult, rmst: Mapping[str, float | None], *, alpha: float) -> str:
+def verdict_words(pair: PairResult) -> str:
     """The verdict of a pair in a few words, for a table cell."""
-    match standing(pair, rmst, alpha=alpha):
+    match standing(pair):
         case "resolved":
-            return f"{winner(pair, rmst, alpha=alpha)} faster"
-        case "crossing":
-            return "different, crossing"
-        case "depends":
-            return "depends on object"
-        case "unresolved":
-            return "not resolved at this N"
+            return f"{winner(pair)} faster"
         case "untested":
             return "not tested"
+        case "unranked":
+            return verdicts.UNRANKED
+    return pair["verdict"] or ""
 
 
-def matrix_words(pair: PairResult, row: str, rmst: Mapping[str, float | None], *, alpha: float) -> str:
+def matrix_words(pair: PairResult, row: str) -> str:
     """How arm `row` of a pair stands against the other arm, in two words for a cell of the pair matrix."""
-    match standing(pair, rmst, alpha=alpha):
+    match standing(pair):
         case "resolved":
-            return "less time" if winner(pair, rmst, alpha=alpha) == row else "more time"
-        case "crossing" | "depends":
+            return "less time" if winner(pair) == row else "more time"
+        case "crossing" | "depends" | "unranked":
             return "no order"
         case "unresolved":
             return "open"
@@ -107,22 +107,36 @@ def matrix_words(pair: PairResult, row: str, rmst: Mapping[str, float | None], *
             return "not tested"
 
 
-def summary(result: AnalysisResult, *, alpha: float) -> list[Claim]:
+def time_ratio(pair: PairResult, *, adjusted: bool, of: str | None = None) -> str:
+    """Time per item of arm `of` (the first) over the other's, `0.85 [0.76, 0.96]`: 95 % for this pair alone, or the
+    interval adjusted over the pairs of its family, which a direction rests on.
+    """
+    key = "log_rmst_ratio_adjusted_ci" if adjusted else "log_rmst_ratio_ci"
+    value, bounds = pair.get("log_rmst_ratio"), pair.get(key)
+    if value is None:
+        return MISSING
+    turn = -1 if of == pair["b"] else 1
+    ends = sorted(math.exp(turn * end) for end in bounds) if bounds else None
+    return estimate(math.exp(turn * value), ends, digits=2)
+
+
+def confidence(result: AnalysisResult) -> str:
+    """The level of intervals that are adjusted over pairs, in percent."""
+    return percent(1 - result["alpha"], 0 if result["alpha"] >= 0.01 else 2)
+
+
+def summary(result: AnalysisResult) -> list[Claim]:
     """The claims of the first page: one sentence per winning arm, one per mixed pair, one for all that stayed open."""
-    arms = result.get("arms") or []
-    rmst = {arm["arm"]: arm.get("rmst") for arm in arms}
-    episodes = {arm["arm"]: arm.get("episodes") for arm in arms}
-    pairs = result.get("pairs") or []
-    kinds = [standing(pair, rmst, alpha=alpha) for pair in pairs]
-    claims = [
-        _won(arm, [pair for pair in pairs if winner(pair, rmst, alpha=alpha) == arm], rmst, result.get("tau"))
-        for arm in sorted(rmst, key=lambda name: (rmst[name] is None, rmst[name] or 0.0))
-        if any(winner(pair, rmst, alpha=alpha) == arm for pair in pairs)
-    ]
-    claims += [_mixed(pair, kind) for pair, kind in zip(pairs, kinds, strict=True) if kind in ("crossing", "depends")]
+    arms, pairs = result.get("arms") or [], result.get("pairs") or []
+    by_time = [arm["arm"] for arm in sorted(arms, key=lambda arm: (arm.get("rmst") is None, arm.get("rmst") or 0.0))]
+    kinds = [standing(pair) for pair in pairs]
+    won = {arm: [pair for pair in pairs if winner(pair) == arm] for arm in by_time}
+    claims = [_won(arm, found, result) for arm, found in won.items() if found]
+    mixed = zip(pairs, kinds, strict=True)
+    claims += [_mixed(pair, kind, result) for pair, kind in mixed if kind in ("crossing", "depends", "unranked")]
     still_open = [pair for pair, kind in zip(pairs, kinds, strict=True) if kind == "unresolved"]
     if still_open:
-        claims.append(Claim("unresolved", _open(still_open, episodes)))
+        claims.append(Claim("unresolved", _open(still_open, result)))
     untested = [f"{pair['a']} and {pair['b']}" for pair, kind in zip(pairs, kinds, strict=True) if kind == "untested"]
     if untested:
         claims.append(
@@ -135,35 +149,66 @@ def summary(result: AnalysisResult, *, alpha: float) -> list[Claim]:
     return claims
 
 
-def _won(arm: str, pairs: Sequence[PairResult], rmst: Mapping[str, float | None], tau: float) -> Claim:
+def _won(arm: str, pairs: Sequence[PairResult], result: AnalysisResult) -> Claim:
+    def one(pair: PairResult) -> str:
+        mine, theirs, other = pair["rmst_a"], pair["rmst_b"], pair["b"]
+        if other == arm:
+            mine, theirs, other = theirs, mine, pair["a"]
+        ratio, times = time_ratio(pair, adjusted=True, of=arm), f"{number(mine)} s against {number(theirs)} s"
+        return f"{ratio} times as long as {other}, {times}{_where(pair, result)}"
+
     losers = [pair["b"] if pair["a"] == arm else pair["a"] for pair in pairs]
-    times = listing([f"{number(rmst[name])} s" for name in losers])
     worst = max(p for pair in pairs if (p := pair["p_holm"]) is not None)
+    held = f"intervals hold for all pairs at once, {confidence(result)} %"
     adjusted = f"{'' if len(pairs) == 1 else 'largest '}Holm-adjusted {p_equals(worst)}"
     return Claim(
         "resolved",
-        f"{arm} was faster per item than {listing(losers)}: mean time per item, capped at {number(tau, 0)} s, "
-        f"{number(rmst[arm])} s against {times} ({adjusted}).",
+        f"{arm} was faster per item than {listing(losers)}: it took {'; '.join(map(one, pairs))} "
+        f"(mean time per item, capped at {number(result['tau'], 0)} s; {held}; {adjusted}).{_few(pairs, result)}",
     )
 
 
-def _mixed(pair: PairResult, kind: Standing) -> Claim:
-    why = (
-        "which one leads depends on the object, so they are not ranked"
-        if kind == "depends"
-        else "their curves cross or their measures disagree, so they are not ranked"
-    )
-    return Claim(kind, f"{pair['a']} and {pair['b']} differ (Holm-adjusted {p_equals(pair['p_holm'])}), but {why}.")
+def _where(pair: PairResult, result: AnalysisResult) -> str:
+    """The objects a pair was tested on, where they are not all."""
+    every = {cell["object"] for cell in result.get("cells") or []}
+    shared = pair.get("objects") or []
+    return f" (on {listing(shared)}, which both met)" if shared and set(shared) != every else ""
 
 
-def _open(pairs: Sequence[PairResult], episodes: Mapping[str, int]) -> str:
+def _few(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
+    """A caution beside a claim that rests on fewer than five episodes of an arm at an object."""
+    resting = {(pair[side], obj) for pair in pairs for side in ("a", "b") for obj in pair.get("objects") or []}
+    known = ((c["episodes"], (c["arm"], c["object"])) for c in result.get("cells") or [])
+    counts = [n for n, cell in known if n is not None and cell in resting]
+    if not counts or min(counts) >= FEW:
+        return ""
+    return f" This rests on as few as {min(counts)} episode{'s' * (min(counts) > 1)} of an arm at an object."
+
+
+def _mixed(pair: PairResult, kind: Standing, result: AnalysisResult) -> Claim:
+    effect = f"time per item {time_ratio(pair, adjusted=True)} of {pair['a']} over {pair['b']}"
+    why = {
+        "depends": "which one leads depends on the object, so they are not ranked",
+        "crossing": "their curves cross or their measures disagree, so they are not ranked",
+    }.get(kind, "by time per item neither leads: the interval holds 1, so they are not ranked")
+    text = f"{pair['a']} and {pair['b']} differ ({effect}; Holm-adjusted {p_equals(pair['p_holm'])}), but {why}."
+    return Claim(kind, text + _few([pair], result))
+
+
+def _open(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
+    episodes = {arm["arm"]: arm.get("episodes") for arm in result.get("arms") or []}
+
     def one(pair: PairResult) -> str:
         n = [episodes.get(pair[side]) for side in ("a", "b")]
-        size = "" if None in n else f"{n[0]} and {n[1]} episodes, "
-        return f"{pair['a']} and {pair['b']} ({size}Holm-adjusted {p_equals(pair['p_holm'])})"
+        size = "" if None in n else f", {n[0]} and {n[1]} episodes"
+        effect = f"time per item {time_ratio(pair, adjusted=True)}"
+        return f"{pair['a']} over {pair['b']} ({effect}, Holm-adjusted {p_equals(pair['p_holm'])}{size})"
 
     question = "This is an open question" if len(pairs) == 1 else "These are open questions"
-    return f"Not resolved at this N: {'; '.join(map(one, pairs))}. {question}: the data do not rank the arms."
+    return (
+        f"Not resolved at this N: {'; '.join(map(one, pairs))}. {question}: the data do not rank the arms."
+        f"{_few(pairs, result)}"
+    )
 
 
 def floor_caution(arm: ArmResult, *, reference: str | None) -> str | None:
@@ -179,7 +224,7 @@ def floor_caution(arm: ArmResult, *, reference: str | None) -> str | None:
     )
 
 
-def stops(found: Stops | None, result: AnalysisResult, *, alpha: float) -> str | None:
+def stops(found: Stops | None, result: AnalysisResult) -> str | None:
     """A sentence when stops by hand were not counted against an arm: how many of which cause, and what becomes of each
     verdict when they are; None when each counts. found: as `stop_sections.section` has it.
     """
@@ -199,15 +244,13 @@ def stops(found: Stops | None, result: AnalysisResult, *, alpha: float) -> str |
         if listed
         else f"The protocol counts no stop by hand against an arm; {n} stop{'' if one else 's'} ({causes})"
     )
-    return f"{rule} {'counts as an end' if one else 'count as ends'} by the operator. {_repeated(result, again, alpha)}"
+    return f"{rule} {'counts as an end' if one else 'count as ends'} by the operator. {_repeated(result, again)}"
 
 
-def _repeated(result: AnalysisResult, again: Repeated, alpha: float) -> str:
-    verdicts = []
-    for one in (result, again):
-        rmst = {arm["arm"]: arm.get("rmst") for arm in one["arms"]}
-        verdicts.append({(pair["a"], pair["b"]): verdict_words(pair, rmst, alpha=alpha) for pair in one["pairs"]})
-    before, after = verdicts
+def _repeated(result: AnalysisResult, again: Repeated) -> str:
+    before, after = (
+        {(pair["a"], pair["b"]): verdict_words(pair) for pair in found} for found in (result["pairs"], again["pairs"])
+    )
     changed = [
         f"the verdict of {a} and {b} changes from “{words}” to “{after[a, b]}”"
         for (a, b), words in before.items()

@@ -19,13 +19,28 @@ from labctl.analysis.survival.clusters import Replicates, clusters, episode_repl
 from labctl.analysis.survival.curves import Durations, Floats
 from labctl.analysis.survival.describe import cell_row, intervention_rate, listed
 from labctl.analysis.survival.hrt import hrt, rmst
-from labctl.analysis.survival.items_moved import moved_share
-from labctl.analysis.survival.ks import bootstrap_p, pair_of
+from labctl.analysis.survival.items_moved import moved_difference, moved_share
+from labctl.analysis.survival.ks import STATISTICS, bootstrap_p, pair_of
 from labctl.analysis.survival.logrank import logrank
 from labctl.analysis.survival.order_probability import auc
-from labctl.analysis.survival.permutation import permutation_test
-from labctl.analysis.survival.result import AgainstReference, AnalysisResult, ArmResult, PairResult
-from labctl.analysis.survival.verdicts import ALPHA, holm_by_family, verdict
+from labctl.analysis.survival.pair_effects import (
+    RatioReplicates,
+    hourly_interval,
+    ratio_interval,
+    rmst_ratio,
+    simultaneous,
+)
+from labctl.analysis.survival.permutation import PairTest, permutation_test
+from labctl.analysis.survival.resample import Design, Exchange, exchanges_of
+from labctl.analysis.survival.result import AgainstReference, AnalysisResult, ArmResult, Bounds, PairResult
+from labctl.analysis.survival.verdicts import (
+    ALPHA,
+    InView,
+    compact_letters,
+    holm_by_family,
+    of_one_family,
+    verdict,
+)
 from labctl.analysis.table import LONGEST_S, NS, Table
 
 from labctl.errors import TableError
@@ -35,13 +50,16 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Plan:
-    """What was requested: horizon, reference arm, numbers of replicates, seed."""
+    """What was requested: horizon, reference arm, numbers of replicates, seed, level, family, schedule."""
 
     tau_ns: int
     reference: str | None
     boot: int
     perm: int
     seed: int
+    alpha: float = ALPHA
+    family: tuple[str, ...] = STATISTICS
+    design: Design | None = None
 
 
 @dataclass(frozen=True)
@@ -75,23 +93,53 @@ def arm_row(cohort: Cohort, arm: str, plan: Plan) -> ArmResult:
         **_against_reference(cohort, arm, plan),
         "moved": moved,
         "moved_ci": listed(moved_ci),
+        "letters": "",
         "intervention_rate": intervention_rate(cells, named=cohort.named_causes),
         "episodes": sum(c.episodes for c in cells),
     }
 
 
-def pair_rows(cohort: Cohort, plan: Plan, refused: set[Key]) -> list[PairResult]:
-    """The entries of `pairs`, every pair once, the reference first; statistics are null for pairs in `refused`."""
-    arms = sorted(cohort.arms(), key=lambda a: (a != plan.reference, a))
-    pairs = list(itertools.combinations(arms, 2))
-    rows = {p: _pair_row(cohort, *p, plan, refused=p in refused) for p in pairs}
-    family = {p: v for p, (row, _) in rows.items() if (v := row["p"]["family"]) is not None}
-    adjusted = holm_by_family(family, plan.reference)
-    for p, (row, opposed) in rows.items():
-        row["p_holm"] = adjusted.get(p)
-        found = verdict(p, row["p_holm"], _scalars(cohort, p, row), opposed=opposed)
-        row["verdict"] = found and found.kind
-    return [row for row, _ in rows.values()]
+def pair_rows(cohort: Cohort, plan: Plan, refused: set[Key], arms: Sequence[ArmResult]) -> list[PairResult]:
+    """The entries of `pairs`, every pair once, the reference first; statistics are null for pairs in `refused`.
+
+    `arms` are the entries of `arms`: how each fares against the reference.
+    """
+    against = {row["arm"]: row for row in arms}
+    pairs = pairs_of(cohort.arms(), plan.reference)
+    known = {p: _known_pair(cohort, p, plan, against) for p in pairs if p not in refused and cohort.objects(*p)}
+    rows = {p: known[p][0] if p in known else _silent(p) for p in pairs}
+    adjusted = holm_by_family(
+        {p: v for p, row in rows.items() if (v := row["p"]["family"]) is not None}, plan.reference
+    )
+    for p, (row, ratio, test) in known.items():
+        together = {o: found for o, (_, found, _) in known.items() if of_one_family(p, o, plan.reference)}
+        time = simultaneous(together, 1 - plan.alpha)[p] if ratio else None
+        row["p_holm"], row["log_rmst_ratio_adjusted_ci"] = adjusted.get(p), listed(time)
+        seen = _in_view(row, against, plan.reference)
+        found = verdict(p, row["p_holm"], seen, opposed=test.opposed(plan.alpha), alpha=plan.alpha)
+        row["verdict"], row["leads"] = (found.kind, found.leads) if found else (None, None)
+    return list(rows.values())
+
+
+def pairs_of(arms: Sequence[str], reference: str | None) -> list[Key]:
+    """Every pair of arms once, the reference first."""
+    return list(itertools.combinations(sorted(arms, key=lambda a: (a != reference, a)), 2))
+
+
+def exchanges_by_pair(cells: Mapping[Key, Cell], plan: Plan) -> dict[Key, tuple[Exchange, ...]]:
+    """What the schedule allows for every pair whose test is to draw from it; nothing for the others."""
+    pairs = pairs_of(sorted({a for a, _ in cells}), plan.reference)
+    blocks = {arm: {b for (a, _), c in cells.items() if a == arm for b in c.blocks} for arm, _ in cells}
+    family = {p: sum(of_one_family(p, other, plan.reference) for other in pairs) for p in pairs}
+    return {p: exchanges_of(plan.design, *p, blocks[p[0]] | blocks[p[1]], family[p], plan.alpha) for p in pairs}
+
+
+def with_letters(arms: Sequence[ArmResult], pairs: Sequence[PairResult], alpha: float) -> list[ArmResult]:
+    """The arms with letters: two share one unless their pair differs at `alpha`; the quickest has the first."""
+    order = [arm["arm"] for arm in sorted(arms, key=lambda arm: arm["rmst"] or 0.0)]
+    differ = {(p["a"], p["b"]) for p in pairs if p["p_holm"] is not None and p["p_holm"] <= alpha}
+    letters = compact_letters(order, differ)
+    return [{**arm, "letters": letters[arm["arm"]]} for arm in arms]
 
 
 def _against_reference(cohort: Cohort, arm: str, plan: Plan) -> AgainstReference:
@@ -115,36 +163,92 @@ def _against_reference(cohort: Cohort, arm: str, plan: Plan) -> AgainstReference
     }
 
 
-def _pair_row(cohort: Cohort, a: str, b: str, plan: Plan, *, refused: bool) -> tuple[PairResult, bool]:
-    """A pair before Holm's correction, and whether its arms lead at different objects."""
+def _silent(pair: Key) -> PairResult:
     names = ("ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph", "family", "ks_macro_bootstrap", "logrank_cluster")
-    row = PairResult(
-        a=a, b=b, ks_macro=None, ks_sup_mean=None, log_rmst_ratio=None, uph_difference=None, p=dict.fromkeys(names),
-        p_holm=None, logrank_chi2=None, verdict=None,
+    return PairResult(
+        a=pair[0], b=pair[1], objects=[], rmst_a=None, rmst_b=None, ks_macro=None, ks_sup_mean=None,
+        log_rmst_ratio=None, log_rmst_ratio_ci=None, log_rmst_ratio_adjusted_ci=None, uph_difference=None,
+        uph_difference_ci=None, moved_difference=None, moved_difference_ci=None, moved_p=None, auc=None, auc_ci=None,
+        by_object=[], relabelled_by=None, relabellings=None, p=dict.fromkeys(names), p_holm=None, logrank_chi2=None,
+        verdict=None, leads=None,
     )  # fmt: skip
+
+
+def _known_pair(
+    cohort: Cohort, pair: Key, plan: Plan, against: Mapping[str, ArmResult]
+) -> tuple[PairResult, RatioReplicates | None, PairTest]:
+    """A pair before anything is adjusted over pairs, its RMST ratio's replicates and its tests."""
+    a, b = pair
     shared = cohort.objects(a, b)
-    if refused or not shared:
-        return row, False
-    of_a, of_b = ([cohort.cells[arm, o] for o in shared] for arm in (a, b))
-    test = permutation_test(pair_of(of_a, of_b, plan.tau_ns), plan.seed, plan.perm)
+    of_a, of_b = ([cohort.cells[arm, o] for o in shared] for arm in pair)
+    exchanges = exchanges_by_pair(cohort.cells, plan)[pair]
+    laid = pair_of(of_a, of_b, plan.tau_ns, exchanges=exchanges)
+    test = permutation_test(laid, plan.seed, plan.perm, plan.family)
+    ratio = rmst_ratio(cohort.replicates, [(a, o) for o in shared], [(b, o) for o in shared])
+    moved = moved_difference(of_a, of_b, laid, plan.seed, plan.perm)
+    area, area_ci = _pair_auc(of_a, of_b, plan, against)
     carried = logrank(_joined([c.durations for c in of_a]), _joined([c.durations for c in of_b]))
     plain = logrank(_joined([c.observed for c in of_a]), _joined([c.observed for c in of_b]))
     bootstrapped = bootstrap_p(pair_of(of_a, of_b, plan.tau_ns, observed=True), plan.seed, plan.boot)
-    row["ks_macro"], row["ks_sup_mean"] = test.value["ks_macro"], test.value["ks_sup_mean"]
-    row["log_rmst_ratio"], row["uph_difference"] = test.value["log_rmst_ratio"], test.value["uph"]
     others = {"family": test.family, "ks_macro_bootstrap": bootstrapped, "logrank_cluster": carried.p_cluster}
-    row["p"], row["logrank_chi2"] = {**test.p, **others}, plain.chi2
-    return row, test.opposed(ALPHA)
+    rmst_a, rmst_b = (math.fsum(cohort.replicates.value[arm, o] for o in shared) / len(shared) for arm in pair)
+    row: PairResult = {
+        **_silent(pair),
+        "objects": shared,
+        "rmst_a": rmst_a,
+        "rmst_b": rmst_b,
+        "ks_macro": test.value["ks_macro"],
+        "ks_sup_mean": test.value["ks_sup_mean"],
+        "log_rmst_ratio": test.value["log_rmst_ratio"],
+        "log_rmst_ratio_ci": listed(ratio_interval(ratio)),
+        "uph_difference": test.value["uph"],
+        "uph_difference_ci": listed(hourly_interval(laid)),
+        "moved_difference": moved and moved.difference,
+        "moved_difference_ci": listed(moved.interval) if moved else None,
+        "moved_p": moved and moved.p,
+        "auc": area,
+        "auc_ci": area_ci,
+        "by_object": [{"object": o, "log_rmst_ratio": test.object_ratio[o], "p": test.object_p[o]} for o in shared],
+        "relabelled_by": test.relabelled_by,
+        "relabellings": test.relabellings,
+        "p": {**test.p, **others},
+        "logrank_chi2": plain.chi2,
+    }
+    return row, ratio, test
 
 
-def _scalars(cohort: Cohort, pair: Key, row: PairResult) -> list[float | None]:
-    """Macro RMST difference, log RMST ratio and UPH difference, turned so that above 0 favours the first arm."""
-    shared = cohort.objects(*pair)
-    if not shared:
-        return []
-    gap = math.fsum(cohort.replicates.value[pair[1], o] - cohort.replicates.value[pair[0], o] for o in shared)
-    ratio = row["log_rmst_ratio"]
-    return [gap, None if ratio is None else -ratio, row["uph_difference"]]
+def _pair_auc(
+    of_a: Sequence[Cell], of_b: Sequence[Cell], plan: Plan, against: Mapping[str, ArmResult]
+) -> tuple[float | None, Bounds]:
+    """P(T_a < T_b) with its interval; against the reference it is what stands in the other arm's row, turned round."""
+    if of_a[0].arm == plan.reference:
+        row = against[of_b[0].arm]
+        value, bounds = row["auc"], row["auc_ci"]
+        return None if value is None else 1 - value, None if bounds is None else [1 - bounds[1], 1 - bounds[0]]
+    found = auc(of_a, of_b, plan.tau_ns, plan.seed, plan.boot)
+    return found.value, listed(found.interval)
+
+
+def _in_view(row: PairResult, against: Mapping[str, ArmResult], reference: str | None) -> InView:
+    """What a verdict looks at, turned so that above 0 favours the first arm.
+
+    P(T < T_reference) of both arms, as the paper ranks by: the second's interval taken from the first's, end from end.
+    """
+    time, area, area_ci = row["log_rmst_ratio_adjusted_ci"], row["auc"], row["auc_ci"]
+    intervals = [row["uph_difference_ci"], row["moved_difference_ci"], area_ci and [end - 0.5 for end in area_ci]]
+    if reference not in (row["a"], row["b"]):
+        of_a, of_b = (_auc_bounds(against[row[side]]) for side in ("a", "b"))
+        intervals.append([of_a[0] - of_b[1], of_a[1] - of_b[0]] if of_a and of_b else None)
+    return InView(
+        (-time[1], -time[0]) if time else None,
+        [row["uph_difference"], None if area is None else area - 0.5],
+        [(bounds[0], bounds[1]) if bounds else None for bounds in intervals],
+    )
+
+
+def _auc_bounds(arm: ArmResult) -> Bounds:
+    """The interval of an arm's P(T < T_reference); where it is 0 or 1 throughout, and has none, that value."""
+    return arm["auc_ci"] or (None if arm["auc"] is None else [arm["auc"], arm["auc"]])
 
 
 def _joined(parts: Sequence[Durations]) -> Durations:
@@ -170,16 +274,28 @@ def analyze(
     boot: int = 9999,
     perm: int = 9999,
     seed: int = 0,
+    alpha: float = ALPHA,
+    family: Sequence[str] = STATISTICS,
+    design: Design | None = None,
 ) -> AnalysisResult:
     """The object that `labctl analyze --json` prints (schema labctl.analysis/1), times in seconds.
 
-    `tau` is the RMST horizon in seconds, by default the shortest `budget_s`. Void episodes are left out.
+    `tau` is the RMST horizon in seconds, by default the shortest `budget_s`. Void episodes are left out. `alpha` is the
+    level of verdicts, letters and adjusted intervals, `family` the statistics whose smallest p says that a pair
+    differs, `design` the relabellings that the schedule could have drawn; without it labels are swapped freely within
+    blocks.
     Raises `TableError` for a tau, reference or count of replicates that makes no sense for this table.
     """
     cells = cells_of(table)
     if not cells:
         raise TableError(table.where, "every episode is void; nothing is left to analyse")
-    plan = Plan(_horizon(table, tau), _known(table, reference), boot, perm, seed)
+    plan = Plan(_horizon(table, tau), _known(table, reference), boot, perm, seed, alpha, tuple(family), design)
+    if not 0 < alpha < 1:
+        raise TableError(table.where, f"alpha is {alpha:g}; allowed is a level between 0 and 1, such as 0.05")
+    unknown = [name for name in family if name not in STATISTICS]
+    if unknown or not family:
+        found = f"{unknown[0]!r} in the family" if unknown else "an empty family"
+        raise TableError(table.where, f"{found}; allowed are one or more of {', '.join(STATISTICS)}")
     for name, count in (("boot", boot), ("perm", perm)):
         if count < 1:
             raise TableError(table.where, f"{name} is {count}; allowed is a whole number, 1 or more")
@@ -187,15 +303,19 @@ def analyze(
     paper = {k: episode_replicates(c, plan.tau_ns, seed, boot, found) for k, c in cells.items()}
     cohort = Cohort(cells, found, paper, any(table.cause))
     refused = unequal_budgets(cells)
+    arms = [arm_row(cohort, arm, plan) for arm in cohort.arms()]
+    pairs = pair_rows(cohort, plan, set(refused), arms)
     return {
         "schema": SCHEMA,
         "tau": plan.tau_ns / NS,
         "reference": reference,
         "seed": seed,
+        "alpha": alpha,
+        "family": list(family),
         "cells": [cell_row(c, rmst(found, [k], paper, plan.tau_ns / NS), plan.tau_ns) for k, c in cells.items()],
-        "arms": [arm_row(cohort, arm, plan) for arm in cohort.arms()],
-        "pairs": pair_rows(cohort, plan, set(refused)),
-        "warnings": cautions(table, cells, plan.tau_ns, refused),
+        "arms": with_letters(arms, pairs, alpha),
+        "pairs": pairs,
+        "warnings": cautions(table, cells, plan.tau_ns, refused, alpha, exchanges_by_pair(cells, plan)),
     }
 
 

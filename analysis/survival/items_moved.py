@@ -14,8 +14,9 @@ from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import LEVEL, Interval
-from labctl.analysis.survival.ks import TIE, TINY, Pair
-from labctl.analysis.survival.permutation import relabelled
+from labctl.analysis.survival.ks import Pair
+from labctl.analysis.survival.permutation import relabelled, share_at_least
+from labctl.analysis.survival.studentised import in_errors, share_columns, share_difference
 from labctl.analysis.table import UNKNOWN
 from scipy import stats
 
@@ -75,14 +76,9 @@ def moved_difference(
         [np.concatenate((x.moved / x.staged, y.moved / y.staged)) for x, y in zip(a, b, strict=True)]
     )
     objects = len(a)
-    sizes = pair.of_a + pair.of_b
-    owner = np.repeat(np.arange(objects), sizes)
-    of_a, of_b = pair.of_a[owner], pair.of_b[owner]
-    # the difference of means is linear in the labels: each episode adds its share once or takes it away once
-    plus, minus = share / of_a / objects, share / of_b / objects
-    values = np.abs(relabelled(pair, plus + minus, seed, perm) - minus.sum())
-    found = float(np.where(pair.is_a, plus, -minus).sum())
-    p = float((values >= abs(found) * (1 - TIE) - TINY).mean())
+    owner = np.repeat(np.arange(objects), pair.of_a + pair.of_b)
+    change, variance = share_difference(pair, *relabelled(pair, share_columns(pair, share), seed, perm))
+    found, p = float(change[0]), share_at_least(in_errors(change, variance))
     differences, paired = _differences(pair, share, owner)
     se, df = _error(differences)
     se /= objects

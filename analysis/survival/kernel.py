@@ -54,11 +54,15 @@ class Pool:
 
 @dataclass(frozen=True)
 class Swap:
-    """`chosen[i]` members of `strata[i]` become the first arm, the others the second."""
+    """`chosen[i]` members of `strata[i]` become the first arm, the others the second.
+
+    `mirrored`: strata hold the first half of the units; each of the second half weighs what its twin lacks to 1.
+    """
 
     key: np.uint64
     strata: tuple[Ints, ...]
     chosen: tuple[int, ...]
+    mirrored: bool = False
 
 
 Draw = Given | Redraw | Pool | Swap
@@ -129,7 +133,7 @@ def backend() -> ModuleType:
         return importlib.import_module("labctl.analysis.survival.kernel_reference")
 
 
-def moments(walk: EventOrder, draw: Given | Redraw, replicates: range, *, threads: int | None = None) -> Moments:
+def moments(walk: EventOrder, draw: Given | Redraw | Swap, replicates: range, *, threads: int | None = None) -> Moments:
     """RMST and its clustered covariance for every replicate of a draw; `Given` has as many as its weights."""
     parts = spread(lambda part: backend().moments(walk, draw, part), _cut(replicates, threads), threads)
     return Moments(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("rmst", "covariance")))

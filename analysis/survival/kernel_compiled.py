@@ -30,9 +30,7 @@ SINGLE = U(8 * LANES)
 # Two arms raced: each as above, and in an array of its own what both share.
 HAZARD = S
 NOW, WAS, OWN, STEP, TOTAL = U(0), TWO, U(4 * LANES), U(6 * LANES), U(7 * LANES)
-GIVEN, REDRAW, POOL, SWAP = range(4)
-
-
+GIVEN, REDRAW, POOL, SWAP, MIRROR = range(5)
 T = TypeVar("T")
 
 
@@ -103,6 +101,8 @@ def _fill(w, pool, block, first, held_unit, held_from, draw) -> None:
                     drawn += counts[side, g]
         else:
             _swap(w, keys[0], replicate, lane, members, strata_from, chosen, pool)
+            for u in range(units // U(2), units if mode == MIRROR else U(0)):
+                w[u * TWO + lane] = 1.0 - w[(u - units // U(2)) * TWO + lane]
             for u in range(U(0), units):
                 w[u * TWO + L + lane] = 1.0 - w[u * TWO + lane]
 
@@ -253,7 +253,7 @@ def singles(
     groups = len(first_s)
     w, x = np.empty(units * TWO), np.empty(groups * 8 * LANES)
     rise, lead = np.empty(groups * units * L), np.empty(groups * units * L)
-    pool = np.empty(1, np.uint64)
+    pool = np.empty(units, np.uint64)
     for block in range((count + LANES - 1) // LANES):
         replicate, here = first + U(block * LANES), min(LANES, count - block * LANES)
         _fill(w, pool, block, replicate, held_unit, held_from, draw)

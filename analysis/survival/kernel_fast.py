@@ -84,7 +84,8 @@ def _draw(walk: EventOrder, draw: Draw, replicates: range) -> tuple[int | Unsign
     elif isinstance(draw, Pool):
         mode, keys, counts = loops.POOL, [draw.key_a, draw.key_b], np.array([draw.a, draw.b])
     else:
-        mode, keys, chosen = loops.SWAP, [draw.key], np.array(draw.chosen)
+        mode = loops.MIRROR if draw.mirrored else loops.SWAP
+        keys, chosen = [draw.key], np.array(draw.chosen)
         members, strata_from = np.concatenate(draw.strata), np.cumsum([0, *(len(s) for s in draw.strata)])
     given_a, given_b = (np.ascontiguousarray(v, dtype=np.float64) for v in (a, b))
     sets = (_u(counts), _u(members), _u(strata_from), _u(chosen))

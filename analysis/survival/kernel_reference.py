@@ -55,7 +55,9 @@ def weights_of(walk: EventOrder, draw: Draw, part: range) -> tuple[Floats, Float
         return a, np.ones_like(a)
     if isinstance(draw, Pool):
         return _pooled(walk, part, draw.key_a, draw.a), _pooled(walk, part, draw.key_b, draw.b)
-    a = random_swaps(draw.key, part, draw.strata, draw.chosen, walk.units).astype(np.float64)
+    own = walk.units // 2 if draw.mirrored else walk.units
+    a = random_swaps(draw.key, part, draw.strata, draw.chosen, own).astype(np.float64)
+    a = np.concatenate((a, 1.0 - a), axis=1) if draw.mirrored else a
     return a, 1.0 - a
 
 

@@ -13,7 +13,7 @@ from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import Durations, Floats, Ints
 from labctl.analysis.survival.event_order import EventOrder, event_order
 from labctl.analysis.survival.kernel import Draw, Given, PairValues, Pool, Request, pair_values
-from labctl.analysis.survival.resample import stream_key
+from labctl.analysis.survival.resample import Exchange, stream_key
 from labctl.analysis.table import NS, UNKNOWN
 
 STATISTICS = ("ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph")
@@ -27,7 +27,8 @@ class Pair:
 
     `horizon_ns` is where curves stop being compared, `is_a` [units] the labels as they were, `strata` the units that
     may be swapped among each other, `of_a` and `of_b` [objects] the numbers of episodes, `pooled` both arms' operations
-    object by object.
+    object by object. `blocks` [units] names blocks ("" for none), `partner` [units] is the other arm's unit of a block
+    that holds one of each, else -1; `exchanges` are the design's relabellings where they are drawn from, else empty.
     """
 
     a: str
@@ -41,6 +42,9 @@ class Pair:
     of_a: Ints
     of_b: Ints
     pooled: tuple[Durations, ...]
+    blocks: tuple[str, ...]
+    partner: Ints
+    exchanges: tuple[Exchange, ...] = ()
 
     @property
     def request(self) -> Request:
@@ -48,7 +52,9 @@ class Pair:
         return Request(self.walk.steps_until(self.horizon_ns), (), self.brought)
 
 
-def pair_of(a: Sequence[Cell], b: Sequence[Cell], tau_ns: int, *, observed: bool = False) -> Pair:
+def pair_of(
+    a: Sequence[Cell], b: Sequence[Cell], tau_ns: int, *, observed: bool = False, exchanges: Sequence[Exchange] = ()
+) -> Pair:
     """Pool two arms' cells, object by object in the same order; `observed` takes the paper's tails.
 
     Curves are compared up to the shorter of tau and the shortest budget stated, a horizon that no relabelling moves.
@@ -64,19 +70,40 @@ def pair_of(a: Sequence[Cell], b: Sequence[Cell], tau_ns: int, *, observed: bool
         start += x.episodes + y.episodes
     moved = np.concatenate([np.concatenate((x.moved, y.moved)) for x, y in met]).astype(float)
     ends = np.concatenate([np.concatenate((x.end_ns, y.end_ns)) for x, y in met])
+    is_a = np.concatenate([np.repeat([True, False], [x.episodes, y.episodes]) for x, y in met])
+    partner = np.full(len(is_a), -1)
+    blocks = tuple(name for x, y in met for name in (*x.blocks, *y.blocks))
+    for s in strata:
+        if len(s) == 2 and is_a[s].sum() == 1 and blocks[s[0]]:
+            partner[s] = s[::-1]
+    seconds = np.where(ends == UNKNOWN, np.nan, ends / NS)
     return Pair(
         a[0].arm,
         b[0].arm,
         tuple(c.object for c in a),
         event_order(pooled, tau_ns),
         min(tau_ns, int(stated.min())) if len(stated) else tau_ns,
-        np.column_stack((moved, np.where(ends == UNKNOWN, np.nan, ends / NS))),
-        np.concatenate([np.repeat([True, False], [x.episodes, y.episodes]) for x, y in met]),
+        _brought(moved, seconds, partner),
+        is_a,
         tuple(strata),
         np.array([c.episodes for c in a]),
         np.array([c.episodes for c in b]),
         tuple(pooled),
+        blocks,
+        partner,
+        tuple(exchanges),
     )
+
+
+def _brought(moved: Floats, seconds: Floats, partner: Ints) -> Floats:
+    """What every unit brings along [units, 9]: items, seconds, squares and product, and products with a partner's.
+
+    From sums of these come items per hour and its standard error under any labels (`studentised.py`).
+    """
+    paired = partner >= 0
+    other_moved, other_s = (np.where(paired, v[partner], 0.0) for v in (moved, seconds))
+    own = (moved, seconds, moved**2, moved * seconds, seconds**2)
+    return np.column_stack((*own, moved * other_moved, moved * other_s, seconds * other_moved, seconds * other_s))
 
 
 def statistics(found: PairValues) -> dict[str, Floats]:

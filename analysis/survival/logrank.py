@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import NEVER_NS, Durations, Floats, Ints, totals
-from labctl.analysis.survival.ks import TIE, TINY, Pair
-from labctl.analysis.survival.permutation import relabelled
+from labctl.analysis.survival.ks import Pair
+from labctl.analysis.survival.permutation import relabelled, share_at_least
 from scipy import stats
 
 
@@ -59,9 +59,8 @@ def logrank_permutation(pair: Pair, seed: int, perm: int) -> float:
     hazard they were exposed to.
     """
     worth = np.concatenate([_excess(g) for g in pair.pooled])
-    found = float(worth[pair.is_a].sum())
-    values = np.abs(relabelled(pair, worth, seed, perm))
-    return float((values >= abs(found) * (1 - TIE) - TINY).mean())
+    of_a, _ = relabelled(pair, worth[:, None], seed, perm)
+    return share_at_least(of_a[:, :, 0].sum(axis=1))
 
 
 def _stratum(a: Durations, b: Durations, rho: float) -> tuple[float, float, float, float]:

@@ -1,37 +1,52 @@
-"""The test of the house: swap two arms' labels within block × object, one set of swaps for a family of statistics.
+"""The test of the house: exchange two arms' labels as the schedule could have, one set of them for all statistics.
 
-May not: compute an estimator: `ks.py` names the statistics, the kernel computes them under any relabelling.
+May not: compute an estimator: `ks.py` and `studentised.py` name the statistics, the kernel computes them under any
+relabelling, and `resample.py` says which there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
-from labctl.analysis.survival.kernel import Given, Request, Swap, pair_values
+from labctl.analysis.survival.kernel import Given, Moments, PairValues, Request, Swap, moments, pair_values
 from labctl.analysis.survival.ks import STATISTICS, TIE, TINY, Pair, log_ratios, statistics
-from labctl.analysis.survival.resample import all_swaps, stream_key, swap_count
+from labctl.analysis.survival.resample import (
+    BY_BLOCK,
+    BY_DESIGN,
+    BY_EPISODE,
+    all_swaps,
+    design_labels,
+    stream_key,
+    swap_count,
+    ways_of,
+)
+from labctl.analysis.survival.studentised import both_roles, hourly_difference, in_errors, log_ratio_errors, two_roles
 from labctl.analysis.survival.verdicts import holm
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
 class PairTest(Result):
     """A pair's observed statistics and two-sided p-values; None where a statistic is undefined.
 
-    `family` is the min-P combination of all defined ones. `object_ratio` and `object_p` are log(RMST_a / RMST_b) and
-    its p per object, Holm-adjusted over objects: whether it depends on the object who leads.
+    `family` is the min-P combination of those of the family that are defined, None if none is. `object_ratio` and
+    `object_p` are log(RMST_a / RMST_b) and its p per object, Holm-adjusted over objects: whether it depends on the
+    object who leads. p-values of signed statistics are of the statistic in units of its standard error.
+    `relabelled_by` says where the relabellings come from (`resample.py`).
     """
 
     a: str
     b: str
     value: Mapping[str, float | None]
     p: Mapping[str, float | None]
-    family: float
+    family: float | None
     relabellings: int
     enumerated: bool
+    relabelled_by: str
     object_ratio: Mapping[str, float | None]
     object_p: Mapping[str, float | None]
 
@@ -45,78 +60,105 @@ class PairTest(Result):
         return len(signs) > 1
 
 
-def permutation_test(pair: Pair, seed: int, perm: int) -> PairTest:
-    """(b + 1) / (B + 1) over `perm` random swaps, or b / B over all of them where there are no more.
+def permutation_test(pair: Pair, seed: int, perm: int, family: Sequence[str] = STATISTICS) -> PairTest:
+    """(b + 1) / (B + 1) over `perm` random relabellings, or b / B over all of them where there are no more.
 
-    Values within 1e-9 relative count as ties. The same swaps serve every statistic, so that the family's p, the share
-    of relabellings whose smallest p is as small, is one exact test (Westfall & Young 1993, single step).
+    Values within 1e-9 relative count as ties. The same relabellings serve every statistic, so that the family's p, the
+    share of them whose smallest p is as small, is one exact test (Westfall & Young 1993, single step). `family` names
+    the statistics that are in it.
     """
-    found = _values(pair, seed, perm)
-    shares = {k: _shares(v) for k, v in found.items() if np.isfinite(v[0])}
-    family = [shares[k] for k in STATISTICS if k in shares]
-    least = np.min(family, axis=0)
-    ratios = {o: found[f"object:{i}"] for i, o in enumerate(pair.objects)}
-    by_object = {o: _shares(np.abs(v)) for o, v in ratios.items() if np.isfinite(v[0])}
-    adjusted = holm({o: float(v[0]) for o, v in by_object.items()})
+    walks, roles = _walks(pair, seed, perm)
+    found = [statistics(w) for w in walks]
+    value = {k: _finite(found[0][k][0]) for k in STATISTICS}
+    errors = [log_ratio_errors(pair, m) for m in roles]
+    hourly = [in_errors(*hourly_difference(pair, w.sum_a, w.sum_b)) for w in walks]
+    tested = {k: np.concatenate([f[k] for f in found]) for k in ("ks_macro", "ks_sup_mean")}
+    tested["log_rmst_ratio"] = np.concatenate([macro for macro, _ in errors])
+    tested["uph"] = np.concatenate(hourly)
+    shares = {k: _shares(np.abs(tested[k])) for k in STATISTICS if value[k] is not None}
+    members = [shares[k] for k in family if k in shares]
+    least = np.min(members, axis=0) if members else None
+    ratios, by_object = log_ratios(walks[0])[0], np.concatenate([objects for _, objects in errors])
+    known = [i for i in range(len(pair.objects)) if np.isfinite(ratios[i])]
+    adjusted = holm({pair.objects[i]: float(_shares(np.abs(by_object[:, i]))[0]) for i in known})
     return PairTest(
         pair.a,
         pair.b,
-        {k: _finite(found[f"signed:{k}"][0]) for k in STATISTICS},
+        value,
         {k: float(shares[k][0]) if k in shares else None for k in STATISTICS},
-        float((least <= least[0] * (1 + TIE)).mean()),
-        len(least),
+        None if least is None else float((least <= least[0] * (1 + TIE)).mean()),
+        len(tested["uph"]),
         _enumerable(pair, perm),
-        {o: _finite(v[0]) for o, v in ratios.items()},
-        {o: adjusted.get(o) for o in ratios},
+        relabelled_by(pair),
+        {o: _finite(ratio) for o, ratio in zip(pair.objects, ratios, strict=True)},
+        {o: adjusted.get(o) for o in pair.objects},
     )
 
 
-def permutation_p(pair: Pair, seed: int, perm: int) -> dict[str, float | None]:
+def permutation_p(pair: Pair, seed: int, perm: int, family: Sequence[str] = STATISTICS) -> dict[str, float | None]:
     """The p-values of `permutation_test` alone, the family's among them."""
-    found = permutation_test(pair, seed, perm)
+    found = permutation_test(pair, seed, perm, family)
     return {**found.p, "family": found.family}
 
 
 def swap_of(pair: Pair, seed: int) -> Swap:
-    """The random swaps of a pair: the same for every statistic that is linear in the labels and for the kernel's."""
+    """The random free swaps of a pair: the same for every statistic, linear in the labels or not."""
     chosen = tuple(int(pair.is_a[s].sum()) for s in pair.strata)
     return Swap(stream_key(seed, "swap", pair.a, pair.b), pair.strata, chosen)
 
 
-def relabelled(pair: Pair, worth: Floats, seed: int, perm: int) -> Floats:
-    """Sum of `worth` [units] over the first arm for every relabelling, the observed one among them.
+def relabelled(pair: Pair, worth: Floats, seed: int, perm: int) -> tuple[Floats, Floats]:
+    """Sums of `worth` [units, columns] over each arm and object, [R, objects, columns], for every relabelling.
 
-    The same swaps as `permutation_test` has, carried by the same walk.
+    The observed labels come first, and the relabellings are those of `permutation_test`, carried by the same walk.
     """
-    if _enumerable(pair, perm):
-        return all_swaps(pair.strata, pair.is_a) @ worth
-    request = Request(0, (), worth[:, None])
-    drawn = pair_values(pair.walk, swap_of(pair, seed), range(perm), request).sum_a
-    return np.concatenate(([float(worth[pair.is_a].sum())], drawn[:, :, 0].sum(axis=1)))
+    request = Request(0, (), worth)
+    walks = [pair_values(pair.walk, draw, part, request) for draw, part in _draws(pair, seed, perm)]
+    return np.concatenate([w.sum_a for w in walks]), np.concatenate([w.sum_b for w in walks])
+
+
+def relabelled_by(pair: Pair) -> str:
+    """Where a pair's relabellings come from: its schedule, or free swaps within blocks or among all episodes."""
+    return BY_DESIGN if pair.exchanges else BY_BLOCK if any(pair.blocks) else BY_EPISODE
+
+
+def share_at_least(values: Floats) -> float:
+    """Two-sided p of signed values [R], the observed first."""
+    return float(_shares(np.abs(values))[0])
 
 
 def _enumerable(pair: Pair, perm: int) -> bool:
-    return swap_count(pair.strata, pair.is_a) <= perm
+    ways = ways_of(pair.exchanges) if pair.exchanges else swap_count(pair.strata, pair.is_a)
+    return ways <= perm
 
 
-def _values(pair: Pair, seed: int, perm: int) -> dict[str, Floats]:
-    """Every statistic for every relabelling, the observed one first; signed ones also by their absolute value."""
+def _draws(pair: Pair, seed: int, perm: int) -> list[tuple[Given | Swap, range]]:
+    """The labels of every relabelling, the observed ones first."""
     if _enumerable(pair, perm):
-        labels = all_swaps(pair.strata, pair.is_a)
-        given = labels[np.argsort((labels != pair.is_a).any(axis=1), kind="stable")].astype(float)
-        walks = [pair_values(pair.walk, Given(given, 1.0 - given), range(len(given)), pair.request)]
-    else:
-        given = pair.is_a[None, :].astype(float)
-        walks = [pair_values(pair.walk, Given(given, 1.0 - given), range(1), pair.request)]
-        walks.append(pair_values(pair.walk, swap_of(pair, seed), range(perm), pair.request))
-    found = [statistics(w) for w in walks]
-    joined = {k: np.concatenate([f[k] for f in found]) for k in STATISTICS}
-    ratios = np.concatenate([log_ratios(w) for w in walks])
-    return {
-        **{k: np.abs(v) for k, v in joined.items()},
-        **{f"signed:{k}": v[:1] for k, v in joined.items()},
-        **{f"object:{i}": ratios[:, i] for i in range(len(pair.objects))},
-    }
+        if pair.exchanges:
+            labels = design_labels(pair.exchanges, pair.blocks, pair.is_a, np.uint64(0))
+        else:
+            labels = all_swaps(pair.strata, pair.is_a)
+            labels = labels[np.argsort((labels != pair.is_a).any(axis=1), kind="stable")]
+        return [(_given(labels), range(len(labels)))]
+    observed = (_given(pair.is_a[None, :]), range(1))
+    if not pair.exchanges:
+        return [observed, (swap_of(pair, seed), range(perm))]
+    key = stream_key(seed, "schedule", pair.a, pair.b)
+    return [observed, (_given(design_labels(pair.exchanges, pair.blocks, pair.is_a, key, range(perm))), range(perm))]
+
+
+def _given(labels: NDArray[np.bool_]) -> Given:
+    first = labels.astype(np.float64)
+    return Given(first, np.subtract(1.0, first, dtype=np.float64))
+
+
+def _walks(pair: Pair, seed: int, perm: int) -> tuple[list[PairValues], list[Moments]]:
+    """Values of both arms, and moments of the two roles, for every relabelling; the observed one first."""
+    doubled = two_roles(pair)
+    draws = _draws(pair, seed, perm)
+    walks = [pair_values(pair.walk, draw, part, pair.request) for draw, part in draws]
+    return walks, [moments(doubled, both_roles(draw), part) for draw, part in draws]
 
 
 def _shares(values: Floats) -> Floats:

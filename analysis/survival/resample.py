@@ -1,7 +1,8 @@
-"""Random replicates as a pure function of (seed, names, replicate, draw): order and threads cannot change them.
+"""Random replicates as a pure function of (seed, names, replicate, draw): order and threads cannot change them; and the
+relabellings of two arms, free within strata or as their schedule could have drawn them.
 
-May not: hold a generator or any state; handles episodes only as numbers. `kernel_compiled.py` repeats these draws bit
-for bit.
+May not: hold a generator or any state, or know how a schedule is drawn: what it allows comes as a value (`Exchange`).
+`kernel_compiled.py` repeats the draws bit for bit.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from labctl.analysis.survival.verdicts import smallest_p
 from numpy.typing import NDArray
 
 GOLDEN = 0x9E3779B97F4A7C15
@@ -88,4 +90,80 @@ def random_swaps(
             chosen = pool[row[:, None], place, pick]
             pool[row[:, None], place, pick] = pool[:, :, j]
             out[row[:, None], chosen] = True
+    return out
+
+
+Exchange = tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]
+"""Blocks that were drawn together, by name, and every way in which the labels of two arms could have stood in them.
+
+A way has one number per block: 1 where the two arms would have stood in each other's places, 0 where as they did; the
+first is all 0. All ways are equally likely and every exchange is independent of the others.
+"""
+Design = Mapping[tuple[str, str], Sequence[Exchange]]
+"""The exchanges of every pair of arms, by name, in alphabetical order."""
+FINE = 5
+"""The design's relabellings are drawn from where their smallest p, times the pairs of the family, is at most alpha / 5:
+too few of them could tell nothing apart, whatever the arms did."""
+
+BY_DESIGN, BY_BLOCK, BY_EPISODE = "schedule", "free within blocks", "free among episodes"
+
+
+def exchanges_of(
+    design: Design | None, a: str, b: str, blocks: Iterable[str], pairs: int, alpha: float
+) -> tuple[Exchange, ...]:
+    """The exchanges of a pair if its test is to draw from them; empty where labels are to be swapped freely.
+
+    Free: without a design, where a block of the pair is not in it, or where it leaves too few relabellings (`FINE`).
+    Nothing here depends on an outcome.
+    """
+    found = list((design or {}).get((min(a, b), max(a, b))) or ())
+    known = {block for names, _ in found for block in names}
+    if not found or not known.issuperset(blocks):
+        return ()
+    return tuple(found) if smallest_by_design(found) * pairs <= alpha / FINE else ()
+
+
+def smallest_by_design(exchanges: Sequence[Exchange]) -> float:
+    """The smallest two-sided p: the relabelling that is most extreme and, where it can be drawn, its mirror image."""
+    ways = math.prod(len(options) for _, options in exchanges)
+    mirrored = all(tuple(1 for _ in blocks) in options for blocks, options in exchanges)
+    return min(1.0, (2 if mirrored and ways > 1 else 1) / ways)
+
+
+def smallest_attainable(
+    exchanges: Sequence[Exchange], strata: Sequence[NDArray[np.int64]], is_a: NDArray[np.bool_], perm: int | None = None
+) -> float:
+    """The smallest p that a pair's relabellings can give, with `perm` random ones at most."""
+    if not exchanges:
+        return smallest_p([(int(is_a[s].sum()), int((~is_a[s]).sum())) for s in strata], perm)
+    least = smallest_by_design(exchanges)
+    return least if perm is None else max(least, 1 / (perm + 1))
+
+
+def ways_of(exchanges: Sequence[Exchange]) -> int:
+    """How many relabellings the design has."""
+    return math.prod(len(options) for _, options in exchanges)
+
+
+def design_labels(
+    exchanges: Sequence[Exchange],
+    blocks: Sequence[str],
+    is_a: NDArray[np.bool_],
+    key: np.uint64,
+    replicates: range | None = None,
+) -> NDArray[np.bool_]:
+    """Labels [replicates, units] drawn from the design; without `replicates`, every way once, the observed one first.
+
+    `blocks` [units] names the block of every unit.
+    """
+    if replicates is None:
+        sizes = [len(options) for _, options in exchanges]
+        picked = np.stack(np.unravel_index(np.arange(math.prod(sizes)), sizes), axis=1)
+    else:
+        words = hashes(key, replicates, range(len(exchanges)))
+        picked = np.stack([below(words[:, i], len(options)) for i, (_, options) in enumerate(exchanges)], axis=1)
+    out = np.broadcast_to(is_a, (len(picked), len(is_a))).copy()
+    for i, (names, options) in enumerate(exchanges):
+        moved = np.array([[dict(zip(names, way, strict=True)).get(block, 0) for block in blocks] for way in options])
+        out ^= moved.astype(bool)[picked[:, i]]
     return out

@@ -64,23 +64,52 @@ class ArmResult(AgainstReference):
     rmst_ci: Bounds
     moved: float | None
     moved_ci: Bounds
+    letters: str
     intervention_rate: float | None
     episodes: int
 
 
+class AtObject(TypedDict):
+    """A pair at one object: log(RMST_a / RMST_b) and its p, Holm-adjusted over the pair's objects."""
+
+    object: str
+    log_rmst_ratio: float | None
+    p: float | None
+
+
 class PairResult(TypedDict):
-    """A pair of arms; statistics are None where it was not tested."""
+    """A pair of arms on `objects`, which both have met; statistics are None where it was not tested.
+
+    `rmst_a` and `rmst_b` are macro means over these objects alone. Intervals are 95 % each, but for
+    `log_rmst_ratio_adjusted_ci`: with those of the pairs of its family it holds at once at 1 - alpha, and a direction
+    rests on it. `relabellings` says where the labels of its permutation test come from and how many were tried.
+    """
 
     a: str
     b: str
+    objects: list[str]
+    rmst_a: float | None
+    rmst_b: float | None
     ks_macro: float | None
     ks_sup_mean: float | None
     log_rmst_ratio: float | None
+    log_rmst_ratio_ci: Bounds
+    log_rmst_ratio_adjusted_ci: Bounds
     uph_difference: float | None
+    uph_difference_ci: Bounds
+    moved_difference: float | None
+    moved_difference_ci: Bounds
+    moved_p: float | None
+    auc: float | None
+    auc_ci: Bounds
+    by_object: list[AtObject]
+    relabelled_by: str | None
+    relabellings: int | None
     p: dict[str, float | None]
     p_holm: float | None
     logrank_chi2: float | None
     verdict: str | None
+    leads: str | None
 
 
 class AnalysisResult(TypedDict):
@@ -90,6 +119,8 @@ class AnalysisResult(TypedDict):
     tau: float
     reference: str | None
     seed: int
+    alpha: float
+    family: list[str]
     cells: list[CellResult]
     arms: list[ArmResult]
     pairs: list[PairResult]

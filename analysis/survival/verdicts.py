@@ -15,6 +15,7 @@ from labctl.analysis.results import Result
 
 BETTER = "better"
 CROSSING = "different, crossing"
+UNRANKED = "different, not ranked"
 DEPENDS = "depends on object"
 OPEN = "not resolved at this N"
 ALPHA = 0.05
@@ -22,7 +23,7 @@ ALPHA = 0.05
 
 @dataclass(frozen=True)
 class Verdict(Result):
-    """`kind` is one of the four; `leads` names the arm only where `kind` is "better"."""
+    """`kind` is one of the five; `leads` names the arm only where `kind` is "better"."""
 
     a: str
     b: str
@@ -31,30 +32,50 @@ class Verdict(Result):
     p_holm: float
 
 
-def verdict(
-    arms: tuple[str, str],
-    p_holm: float | None,
-    favours_a: Sequence[float | None],
-    *,
-    opposed: bool = False,
-    alpha: float = ALPHA,
-) -> Verdict | None:
-    """Judge a pair. Each of `favours_a` is above 0 where the first arm did better, None where it is unknown.
+@dataclass(frozen=True)
+class InView:
+    """What a direction rests on and what must not speak against it, each turned so that above 0 favours the first arm.
 
-    Resolved means p_holm <= alpha. Then: depends on object if the arms lead at different objects, each by a p of its
-    own (`opposed`); better if every scalar favours the same arm; else different, crossing. None without a p or a
-    scalar: such a pair was not tested.
+    `time` is the interval of -log(RMST_a / RMST_b), adjusted over the pairs of its family: what the sentence states.
+    `values` are the other measures' values, `intervals` theirs and those against the reference; None where unknown.
     """
-    known = [s for s in favours_a if s is not None]
-    if p_holm is None or not known:
+
+    time: tuple[float, float] | None
+    values: Sequence[float | None] = ()
+    intervals: Sequence[tuple[float, float] | None] = ()
+
+
+def verdict(
+    arms: tuple[str, str], p_holm: float | None, seen: InView, *, opposed: bool = False, alpha: float = ALPHA
+) -> Verdict | None:
+    """Judge a pair: the family's p says whether it differs, an interval of time per item which arm leads.
+
+    Different means p_holm <= alpha. Then: depends on object if the arms lead at different objects, each by a p of its
+    own (`opposed`); crossing if two measures' intervals exclude no difference on opposite sides, or the time's excludes
+    it and another measure points the other way; better if the time's interval excludes no difference and no measure
+    points the other way; else not ranked. None without a p: such a pair was not tested.
+    """
+    if p_holm is None:
         return None
     if p_holm > alpha:
         return Verdict(*arms, OPEN, None, p_holm)
     if opposed:
         return Verdict(*arms, DEPENDS, None, p_holm)
-    if all(s > 0 for s in known) or all(s < 0 for s in known):
-        return Verdict(*arms, BETTER, arms[0] if known[0] > 0 else arms[1], p_holm)
-    return Verdict(*arms, CROSSING, None, p_holm)
+    ahead = _side(seen.time)
+    sides = {side for side in (ahead, *map(_side, seen.intervals)) if side}
+    against = any(value is not None and ahead * value < 0 for value in seen.values)
+    if len(sides) > 1 or against:
+        return Verdict(*arms, CROSSING, None, p_holm)
+    if ahead:
+        return Verdict(*arms, BETTER, arms[0] if ahead > 0 else arms[1], p_holm)
+    return Verdict(*arms, UNRANKED, None, p_holm)
+
+
+def _side(interval: tuple[float, float] | None) -> int:
+    """1 or -1 where an interval lies wholly above or below 0, else 0."""
+    if interval is None:
+        return 0
+    return (interval[0] > 0) - (interval[1] < 0)
 
 
 K = TypeVar("K", bound=Hashable)
@@ -74,11 +95,13 @@ def holm(p: Mapping[K, float]) -> dict[K, float]:
 
 def holm_by_family(p: Mapping[Two, float], reference: str | None) -> dict[Two, float]:
     """Holm among the pairs of policies and, as a family of their own, among the pairs with the reference."""
-    families: Sequence[dict[Two, float]] = (
-        {pair: value for pair, value in p.items() if reference in pair},
-        {pair: value for pair, value in p.items() if reference not in pair},
-    )
-    return {pair: value for family in families for pair, value in holm(family).items()}
+    families = {pair: {o: v for o, v in p.items() if of_one_family(pair, o, reference)} for pair in p}
+    return {pair: holm(family)[pair] for pair, family in families.items()}
+
+
+def of_one_family(pair: Two, other: Two, reference: str | None) -> bool:
+    """Whether two pairs are adjusted together: pairs with the reference are a family, the others another."""
+    return (reference in pair) == (reference in other)
 
 
 def compact_letters(order: Sequence[str], resolved: Collection[Two]) -> dict[str, str]:

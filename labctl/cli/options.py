@@ -79,6 +79,33 @@ def times_of_option(command: F) -> F:
     )(command)
 
 
+ALPHA = click.FloatRange(0, 1, min_open=True, max_open=True)
+FAMILY = "ks_sup_mean,ks_macro,log_rmst_ratio,uph"
+
+
+def alpha_option(command: F) -> F:
+    """--alpha LEVEL: of verdicts, letters and adjusted intervals."""
+    return click.option(
+        "--alpha", type=ALPHA, default=0.05, show_default=True, help="Level of verdicts, letters, adjusted intervals."
+    )(command)
+
+
+def family_option(command: F) -> F:
+    """--family NAMES: the statistics whose smallest p says whether a pair differs."""
+    return click.option(
+        "--family",
+        default=FAMILY,
+        show_default=True,
+        metavar="NAMES",
+        help="Statistics whose smallest p says whether a pair differs.",
+    )(command)
+
+
+def listed(names: str) -> tuple[str, ...]:
+    """The names of a list such as ks_macro,uph."""
+    return tuple(name.strip() for name in names.split(",") if name.strip())
+
+
 def json_option(command: F) -> F:
     """--json: print the result as one JSON document."""
     return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(command)

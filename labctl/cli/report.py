@@ -9,7 +9,18 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, commitment_option, example, head_option, lab_option, progress
+from labctl.cli.options import (
+    ALPHA,
+    CONTEXT,
+    FAMILY,
+    PATH,
+    commitment_option,
+    example,
+    head_option,
+    lab_option,
+    listed,
+    progress,
+)
 
 EPILOG = example(
     "labctl report first --out report",
@@ -28,6 +39,10 @@ EPILOG = example(
 @click.option("--boot", default=9999, show_default=True, type=click.IntRange(min=1), help="Bootstrap replicates.")
 @click.option("--perm", default=9999, show_default=True, type=click.IntRange(min=1), help="Label swaps tried.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes out.")
+@click.option("--alpha", type=ALPHA, default=None, help="For a table: level of verdicts and letters [default: 0.05].")
+@click.option(
+    "--family", default=None, metavar="NAMES", help="For a table: statistics that say whether a pair differs."
+)
 @click.option(
     "--labels",
     type=click.Choice(["operator", "detector", "reviewed", "device"]),
@@ -51,6 +66,8 @@ def report(
     boot: int,
     perm: int,
     seed: int,
+    alpha: float | None,
+    family: str | None,
     labels: str | None,
     lost: tuple[str, ...],
     head: str | None,
@@ -79,11 +96,21 @@ def report(
             raise InputError("--head and --commitment are for a campaign; a table has no chain")
         if labels is not None:
             raise InputError("--labels is for a campaign; the rows of a table are of one stream already")
-        page = report_table(Path(tables[0]), out, tau=tau, reference=reference, boot=boot, perm=perm, seed=seed)
+        page = report_table(
+            Path(tables[0]),
+            out,
+            tau=tau,
+            reference=reference,
+            alpha=alpha or 0.05,
+            family=listed(family or FAMILY),
+            boot=boot,
+            perm=perm,
+            seed=seed,
+        )
     elif lost and len(what) > 1:
         raise InputError("--lost is for the report of one campaign; of two that are compared, both must hold")
-    elif reference is not None or tau is not None:
-        raise InputError("--reference and --tau of a campaign stand in its protocol; leave them out")
+    elif not all(given is None for given in (reference, tau, alpha, family)):
+        raise InputError("--reference, --tau, --alpha and --family of a campaign stand in its protocol; leave them out")
     else:
         known = noted(head, commitment)
         folders = [campaign_folder(name, lab) for name in what]

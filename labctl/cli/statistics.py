@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import CONTEXT, example, file_argument, json_option, print_table
+from labctl.cli.options import (
+    CONTEXT,
+    alpha_option,
+    example,
+    family_option,
+    file_argument,
+    json_option,
+    listed,
+    print_table,
+)
 
 if TYPE_CHECKING:
     from labctl.analysis.survival.result import AnalysisResult
@@ -35,29 +44,39 @@ RATES = example(
 @click.option("--boot", default=9999, show_default=True, type=click.IntRange(min=1), help="Bootstrap replicates.")
 @click.option("--perm", default=9999, show_default=True, type=click.IntRange(min=1), help="Label swaps tried.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes out.")
+@alpha_option
+@family_option
 @click.option("--extra", is_flag=True, help="Admit columns the operations table does not know.")
 @json_option
 def analyze(
-    table: Path, reference: str | None, tau: float | None, boot: int, perm: int, seed: int, extra: bool, as_json: bool
+    table: Path,
+    reference: str | None,
+    tau: float | None,
+    boot: int,
+    perm: int,
+    seed: int,
+    alpha: float,
+    family: str,
+    extra: bool,
+    as_json: bool,
 ) -> None:
     """The statistics of an operations table (CSV or Parquet): one row per operation; see docs for its columns."""
     from labctl.analysis import reading
     from labctl.analysis.survival import analyze as module
 
     read = reading.read_table(table, extra=extra)
-    result = module.analyze(read, reference=reference, tau=tau, boot=boot, perm=perm, seed=seed)
+    result = module.analyze(
+        read, reference=reference, tau=tau, boot=boot, perm=perm, seed=seed, alpha=alpha, family=listed(family)
+    )
     if as_json:
         click.echo(module.dumps(result), nl=False)
     else:
         _print_analysis(result)
 
 
-ALPHA = 0.05  # of a bare table; a campaign's protocol names its own
-
-
 def _print_analysis(result: AnalysisResult) -> None:
     from labctl.analysis import numerals
-    from labctl.analysis.report.wording import verdict_words
+    from labctl.analysis.report.wording import confidence, time_ratio, verdict_words
 
     rows = [
         (
@@ -71,13 +90,17 @@ def _print_analysis(result: AnalysisResult) -> None:
         for arm in result["arms"]
     ]
     print_table(("arm", "episodes", "moved %", f"RMST s (tau {result['tau']:g})", "HRT %", "HRT floor %"), rows)
-    rmst = {arm["arm"]: arm["rmst"] for arm in result["arms"]}
     pairs = [
-        (f"{pair['a']} vs {pair['b']}", numerals.p_value(pair["p_holm"]), verdict_words(pair, rmst, alpha=ALPHA))
+        (
+            f"{pair['a']} vs {pair['b']}",
+            verdict_words(pair),
+            time_ratio(pair, adjusted=True),
+            numerals.p_value(pair["p_holm"]),
+        )
         for pair in result["pairs"]
     ]
     if pairs:
-        print_table(("pair", "p (Holm)", "verdict"), pairs)
+        print_table(("pair", "verdict", f"time per item, ratio [{confidence(result)} %, all pairs]", "p (Holm)"), pairs)
     for warning in result["warnings"]:
         click.echo(f"warning: {warning}")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
@@ -111,6 +112,45 @@ def deducible_share(kinds: Sequence[str]) -> float:
     if people and len(kinds) - people == 1:
         return 1.0
     return people / len(kinds)
+
+
+ENUMERATED_ARMS = 4
+"""Arms above which a square's ways are not searched for: of 5 and 6 there are two, throughout it or not at all."""
+
+
+def exchanges(orders: Sequence[Sequence[str]], pair: tuple[str, str]) -> list[tuple[int, list[tuple[int, ...]] | None]]:
+    """How the labels of two arms could have been drawn otherwise, every other arm where it is.
+
+    `orders` are the arms of every block, in the order of the blocks. For each square that the design drew: the number
+    of its first block, and every way in which the two arms could have stood in its blocks, a 1 for each block in which
+    they would have exchanged places, the way they stood first; None where these blocks are of no square of the design.
+    All ways of a square are equally likely, since its labels and rows are shuffled evenly, and squares are drawn
+    independently of each other.
+    """
+    a, b = pair
+    rows = [tuple(order) for order in orders]
+    design = [tuple(row) for row in williams(len(rows[0]))]
+    turned = [tuple(b if arm == a else a if arm == b else arm for arm in row) for row in rows]
+    found: list[tuple[int, list[tuple[int, ...]] | None]] = []
+    for start in range(0, len(rows), len(design)):
+        both = list(zip(rows[start : start + len(design)], turned[start : start + len(design)], strict=True))
+        ways = itertools.product((0, 1), repeat=len(both))
+        if len(rows[0]) > ENUMERATED_ARMS:
+            ways = iter([(0,) * len(both), (1,) * len(both)])
+        listed = [way for way in ways if _of_one_square([two[k] for two, k in zip(both, way, strict=True)], design)]
+        found.append((start, listed if listed and not any(listed[0]) else None))
+    return found
+
+
+def _of_one_square(rows: Sequence[tuple[str, ...]], design: Sequence[tuple[int, ...]]) -> bool:
+    """Whether distinct rows stand in one square of the design under some labels."""
+    if len(set(rows)) < len(rows):
+        return False
+    for entry in design:
+        label = dict(zip(entry, rows[0], strict=True))
+        if {tuple(label[place] for place in row) for row in design}.issuperset(rows):
+            return True
+    return False
 
 
 def _orders(arms: Sequence[str], words: Iterator[int]) -> Iterator[list[str]]:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from labctl.config.interim_analyses import looks_after
-from labctl.config.protocol_schema import Protocol
+from labctl.config.protocol_schema import AnalysisPlan, Protocol
+from labctl.core.body_parts import SlotWithArm
 from labctl.core.event_bodies import CampaignUnblinded
 from labctl.core.practised import practice_before, rule_of
 from labctl.core.record import Record
@@ -27,6 +29,7 @@ from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.lease_times import lease_lines
 from labctl.reporting.measures import touched_by_arm, traces_of, watched
 from labctl.reporting.operations_table import Row, operations
+from labctl.reporting.relabellings import Exchange, relabellings
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
 from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_up
@@ -35,7 +38,8 @@ from labctl.store.verified import JOURNAL_ALONE, in_passing, protocol_of, sample
 from labctl.store.verify import NOTHING
 
 BOOT = PERM = 9999
-ALPHA = 0.05  # of a bare table
+ALPHA = 0.05  # of a bare table, as is its family
+FAMILY = ("ks_sup_mean", "ks_macro", "log_rmst_ratio", "uph")
 
 
 def report_campaign(
@@ -76,7 +80,7 @@ def report_campaign(
         lab["notes"] = [link_note(link, folder.name) for link in links]
         if pairing is not None:
             link = next(link for link in links if link.campaign == pairing.link["campaign"])
-            _add_linked(lab, pairing.earlier, link, rows, protocol, labels)
+            _add_linked(lab, pairing.earlier, link, rows, protocol, labels, (boot, seed))
         lab["interventions"] = touched_by_arm(record, rows, names)
         human = {arm.name for arm in protocol.arm if arm.kind == "human"}
         lab["stress"] = _stress(campaign, record, names, rows, human, missing)
@@ -87,11 +91,11 @@ def report_campaign(
     cut = clips(folder, lab["episodes"], without=missing)
     files = {clip["file"]: clip.pop("data") for clip in cut}
     lab["clips"] = cut
-    reference = analysis.reference if any(row["arm"] == analysis.reference for row in rows) else None
     sizes = (boot, perm, seed)
     spared = any(record.spares(episode) for _, episode in record.scored)
     every = operations(record, labels=labels, all_stops=True) if spared else None
-    return _write(rows, out, lab, folder.name, analysis.tau_s, reference, sizes, files, say, every)
+    asked = asked_of(analysis, lab["alpha"], rows, unblinding["schedule"])
+    return _write(rows, out, lab, folder.name, asked, sizes, files, say, every)
 
 
 def report_linked(
@@ -126,6 +130,7 @@ def _add_linked(
     rows: Sequence[Mapping[str, Any]],
     protocol: Protocol,
     labels: str,
+    sizes: tuple[int, int],
 ) -> None:
     """Put the linked comparison into `lab`; what is provisional of the earlier campaign is so of this report."""
     from labctl.analysis.episodes import linked as pairs
@@ -135,10 +140,11 @@ def _add_linked(
         refuse_mixed(record, earlier.name)
         label_facts(labels, witnesses(record))
         before = facts(record, [], alpha=lab["alpha"], robot=campaign.cell.robot.driver)
+    boot, seed = sizes
     one = pairs.CampaignTable(link.campaign, operations(record, labels=labels), before["kind"])
     two = pairs.CampaignTable(lab["campaign"], rows, lab["kind"])
     tau = protocol.analysis.tau_s
-    found = pairs.linked_pairs(one, two, link.anchors, tau=tau, alpha=lab["alpha"])
+    found = pairs.linked_pairs(one, two, link.anchors, tau=tau, alpha=lab["alpha"], seed=seed, boot=boot)
     lab["linked"] = {**found, "head": link.head, "changed": list(link.changed)}
     lab["abandoned"] += before["abandoned"]
     lab["unreviewed"] += before["unreviewed"]
@@ -160,6 +166,8 @@ def report_table(
     *,
     tau: float | None,
     reference: str | None,
+    alpha: float = ALPHA,
+    family: Sequence[str] = FAMILY,
     boot: int = BOOT,
     perm: int = PERM,
     seed: int = 0,
@@ -170,7 +178,25 @@ def report_table(
     _, lines = reading.read_csv(table)
     reading.read_table(table)
     rows = [row for _, row in lines]
-    return _write(rows, out, None, table.stem, tau, reference, (boot, perm, seed))
+    asked = Asked(tau, reference, alpha, tuple(family), {})
+    return _write(rows, out, None, table.stem, asked, (boot, perm, seed))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an analysis was asked for: of a campaign its protocol and its schedule say it, of a table its options."""
+
+    tau: float | None
+    reference: str | None
+    alpha: float
+    family: tuple[str, ...]
+    design: Mapping[tuple[str, str], Sequence[Exchange]]
+
+
+def asked_of(analysis: AnalysisPlan, alpha: float, rows: Sequence[Row], schedule: Sequence[SlotWithArm]) -> Asked:
+    """What a protocol asks for; alpha: the level by `judged_at`, rows: of the operations table, schedule: as opened."""
+    reference = analysis.reference if any(row["arm"] == analysis.reference for row in rows) else None
+    return Asked(analysis.tau_s, reference, alpha, analysis.family, relabellings(schedule))
 
 
 def _write(
@@ -178,8 +204,7 @@ def _write(
     out: Path,
     lab: Any,
     title: str,
-    tau: float | None,
-    reference: str | None,
+    asked: Asked,
     sizes: tuple[int, int, int],
     files: Mapping[str, bytes] | None = None,
     say: Callable[[str], None] = lambda line: None,
@@ -195,12 +220,12 @@ def _write(
     twice = "" if every is None else ", and again with every stop by hand counted"
     say(f"3/4 the statistics are worked out ({boot} bootstrap samples, {perm} label swaps){twice}")
     table = table_from_rows(rows, source=title)
-    result = analyze(table, reference=reference, tau=tau, boot=boot, perm=perm, seed=seed)
+    plan: Row = {**vars(asked), "boot": boot, "perm": perm, "seed": seed}
+    result = analyze(table, **plan)
     if every is not None:
-        again = table_from_rows(every, source=title)
-        repeated = analyze(again, reference=reference, tau=tau, boot=boot, perm=perm, seed=seed)
+        repeated = analyze(table_from_rows(every, source=title), **plan)
         lab["stops"]["repeated"] = {key: repeated[key] for key in ("arms", "pairs")}
-    more = supplement(table, result, perm=perm, alpha=(lab or {}).get("alpha") or ALPHA)
+    more = supplement(table, result, perm=perm, design=asked.design)
     say("4/4 figures and pages are written")
     return build_report(result, rows, out, lab=lab, title=title, files=files, supplement=more).html
 

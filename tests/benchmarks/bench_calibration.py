@@ -2,20 +2,22 @@
 
     python -m pytest -q -s -m benchmark tests/benchmarks/bench_calibration.py
 
-`LABCTL_CALIBRATION_RUNS` sets the outer runs (10,000 by default, about an hour of one core).
+`LABCTL_CALIBRATION_RUNS` sets the outer runs (10,000 by default, about an hour of one core); claims have 2,000 at most.
 """
 
 from __future__ import annotations
 
+import math
 import os
 
 import pytest
 from support.statistics.calibration import coverage, rejections
+from support.statistics.claims import EVEN, WIDE, positions, unequal_spreads, verdicts
 from support.statistics.cohorts import DISTRIBUTIONS
-from support.statistics.linked_campaigns import told_apart
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.limit(86_400)]
 RUNS = int(os.environ.get("LABCTL_CALIBRATION_RUNS", "10000"))
+CLAIMS = min(RUNS, 2000)
 NULLS = {
     "5 v 5": (5, 5, "m1", False),
     "10 v 10": (10, 10, "m1", False),
@@ -46,15 +48,31 @@ def test_coverage(episodes: int) -> None:
     table({f"N = {episodes}": coverage(("m1", "m3", "m4"), episodes, range(RUNS))})
 
 
-@pytest.mark.parametrize(
-    ("sizes", "anchors", "apart"),
-    [
-        *(((few, 12), 2, 0.0) for few in (2, 3, 4, 12)),
-        *(((few, 12), 4, 0.0) for few in (3, 12)),
-        *(((few, 12), anchors, 0.2) for few in (3, 12) for anchors in (2, 4)),
-    ],
-)
-def test_linked_campaigns(sizes: tuple[int, int], anchors: int, apart: float) -> None:
-    name = f"{anchors} anchors of {sizes[0]}, each apart by {apart:g}"
-    runs = max(RUNS // 5, 1)
-    table({name: told_apart(sizes, range(runs), anchors=anchors, apart=apart)}, runs)
+LAWS = {
+    "equal means, other shape": ({"wide": WIDE, "even": EVEN}, 120.0, 1, (5, 10, 20)),
+    "77 s against 99 s": ({"m1": DISTRIBUTIONS["m1"], "m3": DISTRIBUTIONS["m3"]}, 240.0, 4, (10, 20)),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_directions(name: str) -> None:
+    laws, tau_s, objects, sizes = LAWS[name]
+    found = {f"{name}, N = {n}": verdicts(laws, n, range(CLAIMS), tau_s=tau_s, objects=objects) for n in sizes}
+    table(found, CLAIMS)
+
+
+def test_unequal_spreads() -> None:
+    table({f"{a} v {b}": unequal_spreads(a, b, range(CLAIMS)) for a, b in ((30, 10), (10, 30), (20, 20))}, CLAIMS)
+
+
+@pytest.mark.parametrize("slower", [1.0, 1.35])
+def test_positions(slower: float) -> None:
+    columns = {
+        f"{arms} arms, {by}, × {slower:g}, place × {math.exp(effect):.2g}": positions(
+            arms, blocks, range(CLAIMS), effect=effect, slower=slower, design=by == "schedule"
+        )
+        for arms, blocks in ((2, 20), (3, 24))
+        for effect in (0.0, 0.5)
+        for by in ("schedule", "free")
+    }
+    table(columns, CLAIMS)

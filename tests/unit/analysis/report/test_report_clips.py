@@ -8,7 +8,8 @@ from labctl.analysis.report import page as report
 
 from labctl.errors import ReportError
 
-RESULT = {"schema": "labctl.analysis/1", "tau": 60, "seed": 0, "reference": None, "cells": [], "arms": [], "pairs": []}
+ASKED = {"tau": 60, "seed": 0, "reference": None, "alpha": 0.05, "family": ["uph"]}
+RESULT = {"schema": "labctl.analysis/1", **ASKED, "cells": [], "arms": [], "pairs": []}
 CLIP = b"not really a film"
 LAB = {
     "clips": [

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from labctl.analysis.episodes.supplement import supplement
-from labctl.analysis.report import figures, success_curves
+from labctl.analysis.report import figures
 from labctl.analysis.report import page as report
 from labctl.analysis.table import table_from_rows
 
@@ -98,7 +98,7 @@ def rows() -> list[dict[str, Any]]:
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves matplotlib out where only words are looked at."""
     for name in ("curve_figures", "pp_figures"):
-        monkeypatch.setattr(success_curves, name, lambda *_: [])
+        monkeypatch.setattr(figures, name, lambda *_: [])
     monkeypatch.setattr(figures, "hrt_figure", lambda *_: None)
 
 
@@ -136,7 +136,7 @@ def assert_twins(blocks: list[tuple[str, str]], markdown: str) -> None:
 
 @pytest.mark.thorough
 def test_every_word_of_a_full_report_stands_in_both(case, rows, tmp_path):
-    more = supplement(table_from_rows(rows, source="t"), case["result"], perm=19, alpha=0.05)
+    more = supplement(table_from_rows(rows, source="t"), case["result"], perm=19)
     blocks, markdown = twins(tmp_path / "r", case["result"], rows, full(case), files=FILES, supplement=more)
     assert_twins(blocks, markdown)
     told = {text for kind, text in blocks if kind in ("h2", "h3")}

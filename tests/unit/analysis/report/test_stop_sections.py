@@ -5,10 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
-from labctl.analysis.report import figures, markdown, page, stop_sections, success_curves, wording
+from labctl.analysis.report import figures, markdown, page, stop_sections, wording
 
 HERE = Path(__file__).parents[1]
-ALPHA = 0.05
 COUNTED = ["danger", "contact"]
 
 
@@ -21,7 +20,7 @@ def case():
 def undrawn(monkeypatch):
     """Leaves matplotlib out where only text is looked at."""
     for name in ("curve_figures", "pp_figures"):
-        monkeypatch.setattr(success_curves, name, lambda *_: [])
+        monkeypatch.setattr(figures, name, lambda *_: [])
     monkeypatch.setattr(figures, "hrt_figure", lambda *_: None)
 
 
@@ -42,7 +41,7 @@ SPARED = (arm("human", {"mistaken_key": 1}, {"mistaken_key": 1}), arm("policy-a"
 
 
 def caution(found, result):
-    return wording.stops(found, result, alpha=ALPHA)
+    return wording.stops(found, result)
 
 
 def test_where_each_stop_counts_there_is_nothing_to_repeat(case):
@@ -67,10 +66,9 @@ def test_each_verdict_that_changes_is_named_with_both(case):
     )
 
 
-def test_a_verdict_is_read_at_the_level_of_the_campaign_and_not_at_five_per_cent(case):
+def test_a_verdict_is_the_one_of_the_analysis_at_its_own_level_whatever_its_p(case):
     found = stops(case["result"], *SPARED, p_holm=0.03)
     assert caution(found, case["result"]).endswith("each verdict stands.")
-    assert "changes from" in wording.stops(found, case["result"], alpha=0.01)
 
 
 def test_a_protocol_that_counts_no_stop_says_so(case):
@@ -82,7 +80,7 @@ def test_a_protocol_that_counts_no_stop_says_so(case):
 
 def test_every_arm_has_its_stops_by_cause_in_the_order_of_the_report(case):
     arms = (*reversed(SPARED), arm("policy-b", {"contact": 1, "no cause said": 2}, void=1))
-    section = stop_sections.section(stops(case["result"], *arms), case["result"], alpha=ALPHA)
+    section = stop_sections.section(stops(case["result"], *arms), case["result"])
     heading, table = section.tables[0]
     assert heading == ""
     assert [column.label for column in table.columns] == [
@@ -98,7 +96,7 @@ def test_every_arm_has_its_stops_by_cause_in_the_order_of_the_report(case):
 def test_both_verdicts_and_both_times_stand_side_by_side_where_a_stop_was_not_counted(case):
     found = stops(case["result"], *SPARED, p_holm=0.2, verdict="not resolved at this N")
     found["repeated"]["arms"][1]["rmst"] = 41.25
-    section = stop_sections.section(found, case["result"], alpha=ALPHA)
+    section = stop_sections.section(found, case["result"])
     (_, times), (_, verdicts) = section.tables[1:]
     row = next(row for row in times.rows if row[0] == "policy-a")
     assert row[1].startswith("30.5 [") and row[2].startswith("41.2 [")
@@ -108,9 +106,9 @@ def test_both_verdicts_and_both_times_stand_side_by_side_where_a_stop_was_not_co
 
 def test_without_one_that_was_not_counted_only_the_counts_are_there(case):
     told = {"counted": None, "arms": [arm("policy-a", {"no cause said": 1})]}
-    section = stop_sections.section(told, case["result"], alpha=ALPHA)
+    section = stop_sections.section(told, case["result"])
     assert len(section.tables) == 1
-    assert stop_sections.section(None, case["result"], alpha=ALPHA) is None
+    assert stop_sections.section(None, case["result"]) is None
 
 
 def test_the_sentence_is_on_the_first_page_and_the_tables_have_a_place_in_the_contents(case, undrawn):

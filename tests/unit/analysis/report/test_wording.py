@@ -13,82 +13,104 @@ BANNED = (
     *("better", "faster", "slower", "worse", "superior", "outperform", "beats", "wins", "best"),
     *("no difference", "equal", "same", "equivalent", "identical", "alike", "comparable", "similar", "significant"),
 )
-VERDICTS = ("better", "different, crossing", "depends on object", "not resolved at this N", "", None)
+VERDICTS = (
+    *("better", "different, crossing", "different, not ranked", "depends on object", "not resolved at this N"),
+    *("", None),
+)
 
 
-def pair(p_holm, verdict, ratio=-0.4, a="arm-1", b="arm-2"):
-    return {"a": a, "b": b, "p_holm": p_holm, "verdict": verdict, "log_rmst_ratio": ratio, "p": {}}
+def pair(p_holm, verdict, ratio=-0.4, a="arm-1", b="arm-2", reach=0.2, **more):
+    """As the analysis has it: who leads is named with the verdict "better" alone."""
+    leads = (a if (ratio or 0) < 0 else b) if verdict == "better" else None
+    bounds = None if ratio is None else [ratio - reach, ratio + reach]
+    rmst = {"rmst_a": RMST[a], "rmst_b": RMST[b], "objects": ["cup"]}
+    said = {"a": a, "b": b, "p_holm": p_holm, "verdict": verdict, "leads": leads, "log_rmst_ratio": ratio, "p": {}}
+    return {**said, **rmst, "log_rmst_ratio_ci": bounds, "log_rmst_ratio_adjusted_ci": bounds, **more}
 
 
-def result(*pairs, rmst=(20.0, 30.0)):
-    arms = [{"arm": f"arm-{i + 1}", "rmst": value, "episodes": 12} for i, value in enumerate(rmst)]
-    return {"tau": 120.0, "arms": arms, "pairs": list(pairs)}
+RMST = {"arm-1": 10.0, "arm-2": 20.0, "arm-3": 30.0}
+
+
+def result(*pairs, episodes=12, objects=("cup",)):
+    arms = [{"arm": name, "rmst": value, "episodes": episodes} for name, value in RMST.items()]
+    cells = [{"arm": name, "object": obj, "episodes": episodes} for name in RMST for obj in objects]
+    return {"tau": 120.0, "alpha": 0.05, "arms": arms, "cells": cells, "pairs": list(pairs)}
 
 
 def said(found):
-    rmst = {arm["arm"]: arm["rmst"] for arm in found["arms"]}
-    lines = [claim.text for claim in wording.summary(found, alpha=0.05)]
+    lines = [claim.text for claim in wording.summary(found)]
     for one in found["pairs"]:
-        lines.append(wording.verdict_words(one, rmst, alpha=0.05))
-        lines += [wording.matrix_words(one, one[side], rmst, alpha=0.05) for side in ("a", "b")]
+        lines.append(wording.verdict_words(one))
+        lines += [wording.matrix_words(one, one[side]) for side in ("a", "b")]
     return " ".join(lines).lower()
 
 
 @given(
-    p=st.none() | st.floats(min_value=0.05, max_value=1.0, exclude_min=True),
-    verdict=st.sampled_from(VERDICTS),
+    p=st.floats(min_value=0.0, max_value=1.0),
+    verdict=st.sampled_from([v for v in VERDICTS if v != "better"]),
     ratio=st.none() | st.floats(-3, 3),
-    rmst=st.tuples(*[st.none() | st.floats(0.1, 240.0)] * 2),
 )
-def test_a_null_result_never_ranks_and_never_calls_arms_equal(p, verdict, ratio, rmst):
-    text = said(result(pair(p, verdict, ratio), rmst=rmst))
+def test_without_the_verdict_better_nothing_is_ranked_and_nothing_is_called_equal(p, verdict, ratio):
+    text = said(result(pair(p, verdict, ratio)))
     assert not [word for word in BANNED if word in text]
     assert "less time" not in text and "more time" not in text
-    assert ("not resolved at this n" in text) == (p is not None)
-    assert ("not tested" in text) == (p is None)
+    assert ("not resolved at this n" in text) == (verdict == "not resolved at this N")
+    assert ("not tested" in text) == (not verdict)
 
 
-@given(p=st.floats(0.0, 0.05), verdict=st.sampled_from([v for v in VERDICTS if v != "better"]))
-def test_a_small_p_without_the_verdict_better_never_ranks(p, verdict):
-    text = said(result(pair(p, verdict)))
-    assert not [word for word in BANNED if word in text]
+@pytest.mark.parametrize("bounds", [None, [-0.9, 0.1], [-0.9, 0.0]])
+def test_a_direction_is_never_said_without_an_interval_that_excludes_1(bounds):
+    found = result(pair(0.001, "better", log_rmst_ratio_adjusted_ci=bounds))
+    text = said(found)
+    assert "not ranked" in text and not [word for word in BANNED if word in text]
 
 
-def test_a_resolved_pair_names_the_arm_with_the_smaller_rmst_whatever_its_place():
+def test_a_pair_that_differs_without_a_direction_says_so_with_its_ratio():
+    (claim,) = wording.summary(result(pair(0.001, "different, not ranked", ratio=-0.1)))
+    assert claim.standing == "unranked"
+    assert "differ (time per item 0.90 [0.74, 1.11] of arm-1 over arm-2; Holm-adjusted p = 0.001)" in claim.text
+    assert "neither leads" in claim.text
+
+
+def test_a_resolved_pair_names_the_arm_that_took_less_time_whatever_its_place():
     for one in (pair(0.001, "better", -0.4), pair(0.001, "better", 0.4, a="arm-2", b="arm-1")):
-        found = result(one)
-        (claim,) = wording.summary(found, alpha=0.05)
+        (claim,) = wording.summary(result(one))
         assert claim.standing == "resolved"
-        assert claim.text.startswith("arm-1 was faster per item than arm-2: ")
-        assert "20.0 s against 30.0 s (Holm-adjusted p = 0.001)" in claim.text
-        assert "capped at 120 s" in claim.text
+        assert claim.text.startswith("arm-1 was faster per item than arm-2: it took 0.67 [0.55, 0.82] times as long")
+        assert "10.0 s against 20.0 s" in claim.text and "capped at 120 s" in claim.text
+        assert claim.text.index("0.67") < claim.text.index("Holm-adjusted p = 0.001"), "the effect before the p"
 
 
-def test_scalars_that_point_different_ways_are_not_ranked():
-    text = said(result(pair(0.001, "better", ratio=0.4)))
-    assert "not ranked" in text and "faster" not in text
+def test_the_times_of_a_sentence_are_those_of_the_objects_that_both_arms_met():
+    one = pair(0.001, "better", rmst_b=15.5, objects=["cup"])
+    (claim,) = wording.summary(result(one, objects=("cup", "pan")))
+    assert "10.0 s against 15.5 s (on cup, which both met)" in claim.text
 
 
-def test_alpha_is_the_line_itself():
-    assert wording.summary(result(pair(0.05, "better")), alpha=0.05)[0].standing == "resolved"
-    assert wording.summary(result(pair(0.05, "better")), alpha=0.01)[0].standing == "unresolved"
+def test_few_episodes_are_cautioned_in_the_sentence_that_rests_on_them():
+    for verdict in ("better", "different, crossing", "not resolved at this N"):
+        (claim,) = wording.summary(result(pair(0.001, verdict), episodes=3))
+        assert claim.text.endswith("This rests on as few as 3 episodes of an arm at an object.")
+        (claim,) = wording.summary(result(pair(0.001, verdict), episodes=5))
+        assert "as few as" not in claim.text
 
 
 def test_an_arm_that_leads_several_others_is_one_sentence():
     pairs = [pair(0.002, "better", -1, "arm-1", "arm-2"), pair(0.010, "better", -1, "arm-1", "arm-3")]
-    (claim,) = wording.summary(result(*pairs, rmst=(10.0, 20.0, 30.0)), alpha=0.05)
+    (claim,) = wording.summary(result(*pairs))
     assert "arm-1 was faster per item than arm-2 and arm-3" in claim.text
-    assert "10.0 s against 20.0 s and 30.0 s (largest Holm-adjusted p = 0.010)" in claim.text
+    assert "arm-2, 10.0 s against 20.0 s; 0.37 [0.30, 0.45] times as long as arm-3, 10.0 s" in claim.text
+    assert "largest Holm-adjusted p = 0.010" in claim.text
 
 
-def test_open_pairs_are_open_questions_with_their_n():
-    (claim,) = wording.summary(result(pair(0.31, "not resolved at this N")), alpha=0.05)
-    assert "12 and 12 episodes, Holm-adjusted p = 0.31" in claim.text
+def test_open_pairs_are_open_questions_with_their_effect_and_n():
+    (claim,) = wording.summary(result(pair(0.31, "not resolved at this N", ratio=-0.1)))
+    assert "(time per item 0.90 [0.74, 1.11], Holm-adjusted p = 0.31, 12 and 12 episodes)" in claim.text
     assert "open question" in claim.text
 
 
 def test_without_pairs_the_report_says_that_it_ranks_nothing():
-    (claim,) = wording.summary(result(), alpha=0.05)
+    (claim,) = wording.summary(result())
     assert "does not rank" in claim.text
 
 

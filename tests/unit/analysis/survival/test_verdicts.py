@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from labctl.analysis.survival.verdicts import compact_letters, holm, holm_by_family, smallest_p, verdict
+from labctl.analysis.survival.verdicts import InView, compact_letters, holm, holm_by_family, smallest_p, verdict
 
 
 def test_holm_by_hand() -> None:
@@ -16,30 +16,38 @@ def test_holm_by_hand() -> None:
     assert apart["human", "a"] == 0.04 and apart["a", "c"] == pytest.approx(0.06)
 
 
+LESS, NONE, MORE = (0.1, 0.5), (-0.2, 0.3), (-0.5, -0.1)
+
+
 @pytest.mark.parametrize(
-    ("p", "favours_a", "opposed", "kind", "leads"),
+    ("p", "seen", "opposed", "kind", "leads"),
     [
-        (0.01, [20.0, 0.5, 3.0], False, "better", "x"),
-        (0.01, [-20.0, -0.5, -3.0], False, "better", "y"),
-        (0.01, [20.0, 0.5, None], False, "better", "x"),
-        (0.01, [20.0, 0.5, -3.0], False, "different, crossing", None),
-        (0.01, [20.0, -0.5, -3.0], False, "different, crossing", None),
-        (0.01, [0.0, 0.5, 3.0], False, "different, crossing", None),
-        (0.01, [20.0, 0.5, 3.0], True, "depends on object", None),
-        (0.2, [20.0, 0.5, 3.0], False, "not resolved at this N", None),
-        (0.2, [20.0, 0.5, 3.0], True, "not resolved at this N", None),
+        (0.01, InView(LESS, [3.0, 0.1], [LESS, NONE]), False, "better", "x"),
+        (0.01, InView(MORE, [-3.0, -0.1], [NONE, NONE]), False, "better", "y"),
+        (0.01, InView(LESS, [None, 0.0], [None]), False, "better", "x"),
+        (0.01, InView(NONE, [3.0, 0.1], [LESS, LESS]), False, "different, not ranked", None),
+        (0.01, InView(None, [3.0, 0.1], [None]), False, "different, not ranked", None),
+        (0.01, InView((0.0, 0.4), [3.0, 0.1]), False, "different, not ranked", None),
+        (0.01, InView(LESS, [-0.1, 0.1], [NONE]), False, "different, crossing", None),
+        (0.01, InView(LESS, [3.0, 0.1], [MORE]), False, "different, crossing", None),
+        (0.01, InView(NONE, [3.0, 0.1], [LESS, MORE]), False, "different, crossing", None),
+        (0.01, InView(LESS, [3.0, 0.1]), True, "depends on object", None),
+        (0.2, InView(LESS, [3.0, 0.1]), False, "not resolved at this N", None),
+        (0.2, InView(LESS, [3.0, 0.1]), True, "not resolved at this N", None),
     ],
 )
-def test_a_verdict_needs_significance_and_scalars_that_agree(
-    p: float, favours_a: list[float | None], opposed: bool, kind: str, leads: str | None
+def test_a_direction_needs_a_pair_that_differs_and_an_interval_that_nothing_in_view_contradicts(
+    p: float, seen: InView, opposed: bool, kind: str, leads: str | None
 ) -> None:
-    found = verdict(("x", "y"), p, favours_a, opposed=opposed)
+    found = verdict(("x", "y"), p, seen, opposed=opposed)
     assert found is not None and (found.kind, found.leads) == (kind, leads)
+    assert verdict(("x", "y"), None, seen) is None, "what was not tested has no verdict"
 
 
-def test_what_was_not_tested_has_no_verdict() -> None:
-    assert verdict(("x", "y"), None, [1.0]) is None and verdict(("x", "y"), 0.01, []) is None
-    assert verdict(("x", "y"), 0.01, [None]) is None
+def test_alpha_is_the_line_itself() -> None:
+    seen = InView(LESS)
+    kinds = [v.kind for alpha in (0.05, 0.2) if (v := verdict(("x", "y"), 0.094, seen, alpha=alpha))]
+    assert kinds == ["not resolved at this N", "better"]
 
 
 def test_letters_by_hand() -> None:
