@@ -28,7 +28,8 @@ ROBOTS = {
 
 
 def words(found: Followed) -> str:
-    return f"{found.speed:.0%} of its speed, {found.late_s * 1e3:.0f} ms behind, half speed after {found.half_s * 1e3:.0f} ms"
+    late, half = found.late_s * 1e3, found.half_s * 1e3
+    return f"{found.speed:.0%} of its speed, {late:.0f} ms behind, half speed after {half:.0f} ms"
 
 
 @pytest.mark.benchmark
