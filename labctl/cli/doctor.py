@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, example, file_argument, json_option, print_json
+from labctl.cli.options import CONTEXT, PATH, example, file_argument, json_option, lab_option, print_json
 
 MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
 EPILOG = example(
@@ -18,6 +18,7 @@ EPILOG = example(
     "labctl doctor cells/sim_fr3.toml",
     "labctl doctor cells/fr3.toml --latency",
     "labctl doctor cells/fr3.toml --protocol protocols/first.toml",
+    "labctl doctor --alerts",
 )
 
 
@@ -39,9 +40,18 @@ EPILOG = example(
     metavar="PROTOCOL.toml",
     help="Also ask each of its policies for an answer; servers start as their cards say. Do this before `open`.",
 )
+@click.option("--alerts", is_flag=True, help="Send a test by each way that [alerts] of lab.toml names.")
+@lab_option
 @json_option
 def doctor(
-    cell: Path | None, latency: bool, camera: str | None, port: int | None, protocol: Path | None, as_json: bool
+    cell: Path | None,
+    latency: bool,
+    camera: str | None,
+    port: int | None,
+    protocol: Path | None,
+    alerts: bool,
+    lab: Path | None,
+    as_json: bool,
 ) -> int:
     """Look at this machine: packages, disk, clock, realtime limits; with a cell file, also the drivers it names,
     whether its teleoperation device can be read and what its cameras' encoding costs; with a protocol, also whether its
@@ -49,6 +59,8 @@ def doctor(
 
     Exit code 1 if the cell could not run. Nothing moves.
     """
+    if alerts:
+        return _alerts(lab, as_json)
     if latency:
         return _latency(cell, camera, port or 0, as_json)
     if camera is not None or port is not None:
@@ -70,6 +82,27 @@ def doctor(
             click.echo(f"{MARKS[check.level]}  {check.name}: {check.text}{remedy}")
         click.echo("a cell could run here" if runnable(checks) else "a cell could not run here: see FAIL above")
     return 0 if runnable(checks) else 1
+
+
+def _alerts(lab: Path | None, as_json: bool) -> int:
+    """Send a test by every way. Exit code 1 if one did not arrive at its server."""
+    import os
+
+    from labctl.alerts.courier import try_all
+    from labctl.errors import InputError
+    from labctl.store.lab_folder import MARK, find_lab, settings_of
+
+    folder = find_lab(lab)
+    table = settings_of(folder).alerts
+    if table is None:
+        raise InputError(f"{folder / MARK} has no [alerts]; name a way there, such as [alerts.ntfy]")
+    found = try_all(table, os.environ, folder.name)
+    if as_json:
+        print_json({"schema": "labctl.alerts/1", "ways": {name: {"error": why or None} for name, why in found.items()}})
+    else:
+        for name, why in found.items():
+            click.echo(f"{MARKS['fail' if why else 'ok']}  {name}: {why or 'the server took a test'}")
+    return 1 if any(found.values()) else 0
 
 
 def _latency(cell_path: Path | None, only: str | None, port: int, as_json: bool) -> int:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
+from labctl.config.alerts import AlertsTable
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
 from labctl.config.values import Box, FileName, Lax, PlainName, Point, Positive, Size, Text, Texts, Vector
 
@@ -237,6 +238,7 @@ class Lab(Document):
 
     console: ConsoleTable = ConsoleTable()
     timestamps: TimestampsTable | None = None
+    alerts: AlertsTable | None = None
 
 
 def parse_lab(text: str, where: str) -> Lab:

@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from labctl.alerts.courier import Alerts
 from labctl.bus import Message, Node
 from labctl.clock import SECOND, Clock, ManualClock, MonotonicClock, began
 from labctl.core.events import Kind
@@ -218,8 +219,13 @@ def _run_live(campaign: Campaign, say: Say, watch: Watch, clock: Clock, *, atten
     from labctl.runtime.supervisor import Stamper, Supervisor
     from labctl.runtime.transport import ProcessHost
 
-    stamper = Stamper(campaign.folder)
-    run = _prepare(campaign, clock, say, watch, stamper.ask, live=True, attended=attended, unready=unready)
+    stamper, alerts = Stamper(campaign.folder), Alerts(campaign.folder)
+
+    def see(state: PublishedState, live: bool) -> None:
+        watch(state, live)
+        alerts.hear(state)
+
+    run = _prepare(campaign, clock, say, see, stamper.ask, live=True, attended=attended, unready=unready)
     spec = _spec(campaign, real_time=True)
     sockets = Path(tempfile.mkdtemp(prefix="labctl-"))  # short enough for an ipc address, owner-only
     logs = {
@@ -249,6 +255,7 @@ def _run_live(campaign: Campaign, say: Say, watch: Watch, clock: Clock, *, atten
     finally:
         supervisor.end_all()
         shutil.rmtree(sockets, ignore_errors=True)
+        alerts.close()
         left = stamper.close()
         if left:
             say(left)

@@ -70,7 +70,12 @@ def find_lab(
 def lab_settings(folder: Path) -> Lab:
     """The settings of the lab that a campaign folder lies in; the defaults when it lies in none. Raises InputError."""
     lab = lab_with(folder)
-    return Lab() if lab is None else parse_lab(read_text(lab / MARK), str(lab / MARK))
+    return Lab() if lab is None else settings_of(lab)
+
+
+def settings_of(lab: Path) -> Lab:
+    """The settings of a lab folder. Raises InputError."""
+    return parse_lab(read_text(lab / MARK), str(lab / MARK))
 
 
 def lab_with(folder: Path) -> Path | None:
