@@ -17,10 +17,9 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from labctl.alerts.sending import Send, ways
-from labctl.alerts.watch import Alert, Watch, brief_of
+from labctl.alerts.watch import Alert, Brief, Watch, brief_of
 from labctl.clock import SECOND, Clock, MonotonicClock
 from labctl.config.alerts import AlertKind, AlertsTable
 from labctl.core.published_state import PublishedState
@@ -113,7 +112,7 @@ def serve(
     lines: Iterable[bytes], table: AlertsTable, by: Mapping[str, Send], log: Callable[[str], None], clock: Clock
 ) -> None:
     """Send alerts of the briefs in `lines` by every way, each from a thread and a queue of its own, until they end."""
-    heard: queue.Queue[dict[str, Any] | None] = queue.Queue()
+    heard: queue.Queue[Brief | int | None] = queue.Queue()
     threading.Thread(target=_read, args=(lines, heard), daemon=True).start()
     desks = {name: Desk(name, send, log) for name, send in by.items()}
     watch, said, on = Watch(table.hold_s), False, frozenset[AlertKind](table.on)
@@ -134,10 +133,10 @@ def serve(
             continue
         if brief is None:
             break
-        if "missed" in brief:
-            log(f"{brief['missed']} changes were not told: this process did not keep up with the run")
-        elif brief == OVER:
+        if brief is True:
             said = True
+        elif isinstance(brief, int):
+            log(f"{brief} changes were not told: this process did not keep up with the run")
         else:
             tell(watch.hear(brief, clock.now_ns() / SECOND))
     tell(watch.over(said))
@@ -145,10 +144,11 @@ def serve(
         desk.close()
 
 
-def _read(lines: Iterable[bytes], heard: queue.Queue[dict[str, Any] | None]) -> None:
+def _read(lines: Iterable[bytes], heard: queue.Queue[Brief | int | None]) -> None:
     try:
         for line in lines:
-            heard.put(json.loads(line))
+            told = json.loads(line)
+            heard.put(True if told == OVER else told.get("missed", told))
     finally:
         heard.put(None)
 

@@ -13,6 +13,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from email.message import EmailMessage
+from http.client import HTTPMessage
+from typing import IO
 
 from labctl.alerts.watch import Alert
 from labctl.config.alerts import AlertsTable, EmailTable, PostTable
@@ -25,7 +27,9 @@ Send = Callable[[Alert], None]
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """A token goes to the server that was named, and to no other."""
 
-    def redirect_request(self, *args: object, **kwargs: object) -> None:
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> None:
         return None
 
 
@@ -103,7 +107,7 @@ def _server(table: EmailTable, timeout_s: float) -> smtplib.SMTP:
     return smtplib.SMTP(table.server, table.port, timeout=timeout_s)
 
 
-def _named(error: object) -> str:
+def _named(error: BaseException | str) -> str:
     """The class of an error: its text may hold an address or what a server said."""
     return "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
 

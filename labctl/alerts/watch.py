@@ -5,9 +5,8 @@ May not: see anything but that state, which names no arm, or read a clock.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from labctl.config.alerts import AlertKind
 from labctl.core.events import STOP_BY_HAND
@@ -28,14 +27,41 @@ class Alert:
     text: str
 
 
-def brief_of(state: PublishedState) -> dict[str, Any]:
-    """What of a published state is watched, as plain values: holds, and how far the campaign is."""
-    holds = [
+class HoldSeen(TypedDict):
+    """A hold that stands. personal: a named person has to clear it."""
+
+    code: str
+    text: str
+    personal: bool
+
+
+class Brief(TypedDict):
+    """What of a published state is watched."""
+
+    holds: list[HoldSeen]
+    campaign: str
+    cell: str
+    session: str | None
+    block: int | None
+    blocks: int
+    progress: list[int]
+
+
+def brief_of(state: PublishedState) -> Brief:
+    """Holds, and how far the campaign is."""
+    holds: list[HoldSeen] = [
         {"code": hold["code"], "text": hold["text"][:LONGEST], "personal": hold["needs_person"]}
         for hold in state["holds"][:MOST_HOLDS]
     ]
-    keys = ("campaign", "cell", "session", "block", "blocks", "progress", "trial")
-    return {"holds": holds, **{key: state[key] for key in keys}}
+    return {
+        "holds": holds,
+        "campaign": state["campaign"],
+        "cell": state["cell"],
+        "session": state["session"],
+        "block": state["block"],
+        "blocks": state["blocks"],
+        "progress": state["progress"],
+    }
 
 
 class Watch:
@@ -45,7 +71,7 @@ class Watch:
 
     def __init__(self, hold_s: float) -> None:
         self._hold_s = hold_s
-        self._last: Mapping[str, Any] | None = None
+        self._last: Brief | None = None
         self._due: dict[str, tuple[float, str]] = {}  # code -> when it is told, its text
         self._told: set[str] = set()
         self._night_told = False
@@ -55,7 +81,7 @@ class Watch:
         """When `ripe` has something to say next; None while no hold waits."""
         return min((due for due, _ in self._due.values()), default=None)
 
-    def hear(self, brief: Mapping[str, Any], now_s: float) -> list[Alert]:
+    def hear(self, brief: Brief, now_s: float) -> list[Alert]:
         """The alerts that a new brief gives at once."""
         before, self._last = self._last, brief
         found: list[Alert] = []
@@ -90,12 +116,12 @@ class Watch:
             return [self._alert("fault", "the run process is gone; labctl run concludes what it left")]
         return [] if self._night_told else [self._alert("night", f"the run ended: {self._far()}")]
 
-    def _block(self, before: Mapping[str, Any], brief: Mapping[str, Any]) -> list[Alert]:
+    def _block(self, before: Brief, brief: Brief) -> list[Alert]:
         if before["block"] is None or brief["block"] == before["block"] or before["progress"] == brief["progress"]:
             return []
         return [self._alert("block", f"block {before['block'] + 1} of {brief['blocks']} is done: {self._far()}")]
 
-    def _night(self, before: Mapping[str, Any], brief: Mapping[str, Any]) -> list[Alert]:
+    def _night(self, before: Brief, brief: Brief) -> list[Alert]:
         if brief["session"] is not None:
             self._night_told = False
         if before["session"] is None or brief["session"] is not None:

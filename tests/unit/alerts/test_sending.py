@@ -17,7 +17,7 @@ import pytest
 from labctl import cli
 from labctl.alerts import courier
 from labctl.alerts.sending import ways
-from labctl.alerts.watch import Alert
+from labctl.alerts.watch import Alert, Brief, HoldSeen
 from labctl.clock import MonotonicClock
 from labctl.config.alerts import AlertsTable
 from labctl.config.cell_schema import parse_lab
@@ -73,12 +73,12 @@ class Mailbox(socketserver.StreamRequestHandler):
         self.wfile.write(b"220 loopback\r\n")
         while line := self.rfile.readline().decode().rstrip():
             said.append(line)
-            if line.startswith("DATA"):
+            if line.upper() == "DATA":
                 self.wfile.write(b"354 go on\r\n")
                 while (text := self.rfile.readline().decode().rstrip("\r\n")) != ".":
                     said.append(text)
                 box.put(said)
-            self.wfile.write(b"221 bye\r\n" if line.startswith("QUIT") else b"250 ok\r\n")
+            self.wfile.write(b"221 bye\r\n" if line.upper() == "QUIT" else b"250 ok\r\n")
 
 
 @pytest.fixture
@@ -166,14 +166,21 @@ def test_a_wrong_setting_is_refused_with_its_line(text: str, said: str):
     assert said in str(refused.value) and str(refused.value).startswith("lab.toml")
 
 
-def lines(*briefs: dict[str, Any]) -> list[bytes]:
+def lines(*briefs: Brief | dict[str, bool]) -> list[bytes]:
     return [json.dumps(one).encode() for one in briefs]
 
 
-def a_brief(*holds: str, done: int = 0) -> dict[str, Any]:
-    standing = [{"code": code, "text": f"why {code}", "personal": True} for code in holds]
-    about = {"campaign": "first", "cell": "fr3", "trial": "t-0", "blocks": 3, "progress": [done, 12]}
-    return {**about, "holds": standing, "block": 0, "session": "s-1"}
+def a_brief(*holds: str, done: int = 0) -> Brief:
+    standing: list[HoldSeen] = [{"code": code, "text": f"why {code}", "personal": True} for code in holds]
+    return {
+        "holds": standing,
+        "campaign": "first",
+        "cell": "fr3",
+        "session": "s-1",
+        "block": 0,
+        "blocks": 3,
+        "progress": [done, 12],
+    }
 
 
 def test_every_way_gets_what_was_asked_for_though_another_is_dead(got: Got):

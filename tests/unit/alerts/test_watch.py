@@ -1,22 +1,30 @@
-"""What is worth an alert: holds that stand, stops and faults at once, ends of blocks and nights; and who is never named."""
+"""What is worth an alert: holds that stand, stops and faults at once, ends of blocks and nights; never an arm."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.runs.campaigns import HUMAN, make_campaign, policy
 
-from labctl.alerts.watch import Alert, Watch, brief_of
+from labctl.alerts.watch import Alert, Brief, HoldSeen, Watch, brief_of
 from labctl.core.published_state import PublishedState
 from labctl.runtime.campaign_run import run_campaign
 
 
-def brief(*holds: str, block: int = 0, done: int = 0, session: str | None = "s-1") -> dict[str, Any]:
-    standing = [{"code": code, "text": f"why {code}", "personal": code.startswith("unack")} for code in holds]
-    about = {"campaign": "first", "cell": "fr3", "trial": "t-0", "blocks": 3, "progress": [done, 12]}
-    return {**about, "holds": standing, "block": block, "session": session}
+def brief(*holds: str, block: int = 0, done: int = 0, session: str | None = "s-1") -> Brief:
+    standing: list[HoldSeen] = [
+        {"code": code, "text": f"why {code}", "personal": code.startswith("unack")} for code in holds
+    ]
+    return {
+        "holds": standing,
+        "campaign": "first",
+        "cell": "fr3",
+        "session": session,
+        "block": block,
+        "blocks": 3,
+        "progress": [done, 12],
+    }
 
 
 def told(alerts: list[Alert]) -> list[tuple[str, str]]:
@@ -76,7 +84,7 @@ def alerts_of(lab: Path, skills: tuple[str, str]) -> tuple[list[Alert], str]:
     """The alerts of a campaign in simulated time, and everything that was watched, as text."""
     lab.mkdir()
     arms = [HUMAN, policy("zebra-one", skill=skills[0]), policy("zebra-two", skill=skills[1])]
-    folder = make_campaign(lab, arms, items=1, budget=10.0, blocks=2, entropy=b"alerts").folder
+    folder = make_campaign(lab, arms, items=1, budget=10.0, blocks=2, entropy=b"a" * 32).folder
     watch, found, seen = Watch(0.0), [], []
 
     def see(state: PublishedState, live: bool) -> None:
