@@ -18,7 +18,7 @@ from labctl.messages.typed import read
 
 BEAT_LIMIT_NS = 1500 * MILLISECOND
 CLIP_NS = SECOND
-STOOD_STILL_NS = SECOND  # between two turns of the run's loop: it, not its nodes, was away
+LOOP_STOOD_NS = SECOND  # between two turns of the run's loop: it, not its nodes, was away
 START_NS = 20 * SECOND  # from the start of a process to its first word: its libraries, and a device that connects
 
 
@@ -67,7 +67,7 @@ class Presence:
         nobody is silent for it.
         """
         stood_ns = now_ns - self.turned_ns if self.turned_ns else 0
-        if stood_ns > STOOD_STILL_NS:
+        if stood_ns > LOOP_STOOD_NS:
             self.beats = {name: heard + stood_ns for name, heard in self.beats.items()}
         self.turned_ns = now_ns
         return stood_ns

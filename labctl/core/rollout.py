@@ -24,7 +24,7 @@ CLOSE_PATIENCE_NS = 15 * SECOND  # from the end to everything delivered
 ACTION = "arm/action"  # the stream of setpoints
 LEASES = "arm/lease"  # the stream of the motion lease's renewals
 SETTLE_NS = 150 * MILLISECOND  # device events of the last moment may arrive this long after the budget
-STOOD_STILL_NS = 200 * MILLISECOND  # between two turns of the run's loop: a lease may have lapsed
+LEASE_AT_RISK_NS = 200 * MILLISECOND  # between two turns of the run's loop: a lease may have lapsed
 RESUMED_NS = SECOND // 2  # after that its mail has been read
 LOST = {"arm": EndReason.ARM_LOST, "controller": EndReason.CONTROLLER_LOST, "recorder": EndReason.RECORDER_LOST}
 # Protocols list reasons for a void; these ends count as the loss of the process that was not heard, of the robot.

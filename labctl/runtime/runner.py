@@ -17,7 +17,7 @@ from labctl.core.events import EndReason, Kind
 from labctl.core.interlock import Hold, Limits, Snapshot, holds
 from labctl.core.liveness import BEAT_LIMIT_NS, Presence
 from labctl.core.published_state import PublishedState
-from labctl.core.rollout import CLOSE_PATIENCE_NS, STOOD_STILL_NS, Phase
+from labctl.core.rollout import CLOSE_PATIENCE_NS, LEASE_AT_RISK_NS, Phase
 from labctl.core.session import Role
 from labctl.core.trial import RUN_LEFT, State, Trial, Verb, allowed, standing, tally
 from labctl.errors import LabctlError, StateError
@@ -97,7 +97,7 @@ class RunNode:
         """Mail, then what the clock makes due, then the state for whoever looks."""
         step = Step()
         rollout = self._conductor.rollout
-        if self._presence.turned(now_ns) > STOOD_STILL_NS and rollout is not None:
+        if self._presence.turned(now_ns) > LEASE_AT_RISK_NS and rollout is not None:
             rollout.resumed(now_ns)
         for message in inbox:
             try:
