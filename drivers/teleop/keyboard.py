@@ -35,15 +35,16 @@ MOVES = {
     "e": (5, -1.0),
 }
 GRIP, DONE = "g", "\r"
+NOBODY_NAMED = "no terminal is named for it: terminal in [teleop.options], or labctl run --hand-terminal /dev/pts/N"
 
 
 class Keyboard:
-    """See the module. `terminal` is a path such as "/dev/pts/3" (type `tty` in that terminal)."""
+    """See the module. `terminal` is a path such as "/dev/pts/3" (type `tty` in that terminal); None: none was named."""
 
     leader = False
     quiet = False
 
-    def __init__(self, terminal: Path, clock: Clock) -> None:
+    def __init__(self, terminal: Path | None, clock: Clock) -> None:
         self._terminal = terminal
         self._clock = clock
         self._file = -1
@@ -52,6 +53,8 @@ class Keyboard:
         self._grip = 1.0
 
     def open(self) -> None:
+        if self._terminal is None:
+            raise DeviceLost(NOBODY_NAMED)
         try:
             self._file = os.open(self._terminal, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
             self._before = termios.tcgetattr(self._file)
@@ -96,4 +99,4 @@ class Keyboard:
 
 def build(options: KeyboardOptions) -> Keyboard:
     """A keyboard."""
-    return Keyboard(Path(options.terminal), MonotonicClock())
+    return Keyboard(None if options.terminal is None else Path(options.terminal), MonotonicClock())

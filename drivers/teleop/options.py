@@ -15,7 +15,11 @@ ServoId = Annotated[int, Field(ge=0, le=252)]
 class KeyboardOptions(Options):
     """A keyboard in a terminal."""
 
-    terminal: Text = Field(description='the path that `tty` prints in that terminal, such as "/dev/pts/3"')
+    terminal: Text | None = Field(
+        None,
+        description='the path that `tty` prints in that terminal, such as "/dev/pts/3"; left out, `labctl teleop` '
+        "reads its own, and `labctl run --hand-terminal` names one",
+    )
 
 
 class GamepadOptions(Options):

@@ -26,7 +26,7 @@ from labctl.checks.usage_reports import reporting
 from labctl.clock import MILLISECOND, Clock, MonotonicClock
 from labctl.config.cell_schema import Cell
 from labctl.errors import LabctlError
-from labctl.runtime.cell_nodes import build_node, camera_names, chunk_ns, stand_in, video_settings
+from labctl.runtime.cell_nodes import build_node, camera_names, chunk_ns, lacks_terminal, stand_in, video_settings
 from labctl.store.driver_options import check_cell_options, records_depth
 from labctl.store.lab_folder import read_cell
 
@@ -241,6 +241,9 @@ def check_teleop(cell: Cell) -> list[Check]:
     """Is the device of [teleop] there, and can it be read? Nothing for a cell without one."""
     if cell.teleop is None:
         return []
+    if lacks_terminal(cell):
+        text = "keyboard: labctl teleop reads its own terminal; a run is told a second one"
+        return [Check("teleop", "ok", text, "labctl run CAMPAIGN --hand-terminal /dev/pts/N")]
     found = probe_hand({"cell": cell.model_dump(mode="json"), "fixture": stand_in()})
     if "problem" in found:
         return [Check("teleop", "fail", f"{cell.teleop.device}: {found['problem']}", found["remedy"])]

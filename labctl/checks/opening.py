@@ -29,7 +29,10 @@ def refuse_what_cannot_run(plan: Plan, cell: Cell, cell_path: Path, lab: Path, *
     Raises InputError with the first thing that `labctl doctor CELL --protocol PROTOCOL` would fail, and how many there
     are.
     """
-    at_cell = [(check, str(cell_path)) for check in _of_cell(cell, lab, offline=offline) if check.level == "fail"]
+    protocol = plan.protocol
+    by_hand = protocol.trial.takeover == "allowed" or any(arm.controller == PERSON for arm in protocol.arm)
+    of_cell = _of_cell(cell, lab, by_hand=by_hand, offline=offline)
+    at_cell = [(check, str(cell_path)) for check in of_cell if check.level == "fail"]
     found = at_cell + [(check, where) for check, where in _of_arms(plan, cell, offline=offline)]
     if found:
         (check, where), more = found[0], len(found) - 1
@@ -40,10 +43,10 @@ def refuse_what_cannot_run(plan: Plan, cell: Cell, cell_path: Path, lab: Path, *
     return len(plan.protocol.arm)
 
 
-def _of_cell(cell: Cell, lab: Path, *, offline: bool) -> Iterator[Check]:
+def _of_cell(cell: Cell, lab: Path, *, by_hand: bool, offline: bool) -> Iterator[Check]:
     yield check_free_disk(lab, cell.storage.min_free_gb)
     yield from loaded_drivers(cell, lab) if offline else check_drivers(cell, lab)
-    if not offline:
+    if by_hand and not offline:
         yield from check_teleop(cell)
     plain = cell.model_dump(mode="json")
     for camera in plain["camera"]:

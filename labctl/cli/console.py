@@ -120,7 +120,7 @@ def open_console(folder: Path, who: str, *, read_only: bool = False) -> None:
         link.close()
 
 
-def run_with_console(folder: Path, who: str, *, unready: bool = False) -> None:
+def run_with_console(folder: Path, who: str, *, unready: bool = False, hand_terminal: str | None = None) -> None:
     """Start a run of a campaign in a process of its own and open a console on it. Leaving the console leaves the run,
     unless the person says otherwise. To a run that goes on already the console attaches; with nothing left to run that
     is said.
@@ -143,6 +143,7 @@ def run_with_console(folder: Path, who: str, *, unready: bool = False) -> None:
     log.parent.mkdir(exist_ok=True)
     command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()"]
     command += ["run", str(folder), "--headless", "--attended", *(["--unready"] if unready else [])]
+    command += ["--hand-terminal", hand_terminal] if hand_terminal else []
     with log.open("ab") as out:
         started = out.tell()
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)

@@ -27,6 +27,12 @@ EPILOG = example("labctl run first", "labctl run first --headless", "labctl run 
 @click.option(
     "--unready", is_flag=True, help="Do not ask first whether every arm answers; a deviation that every report prints."
 )
+@click.option(
+    "--hand-terminal",
+    default=None,
+    metavar="/dev/pts/N",
+    help="Where a person drives with a keyboard: the second terminal that they type in, as `tty` prints it there.",
+)
 @lab_option
 def run(
     campaign: str | None,
@@ -35,6 +41,7 @@ def run(
     who: str | None,
     simulated_time: bool | None,
     unready: bool,
+    hand_terminal: str | None,
     lab: Path | None,
 ) -> None:
     """Run the trials that are left and open the operator console.
@@ -62,11 +69,12 @@ def run(
 
         if simulated_time:
             raise click.UsageError("a person cannot keep up with simulated time; add --headless, or leave it out")
-        run_with_console(folder, who or login(), unready=unready)
+        run_with_console(folder, who or login(), unready=unready, hand_terminal=hand_terminal)
         return
     from labctl.cli.run_display import displayed
     from labctl.runtime.campaign_run import run_campaign
 
     with displayed() as (say, watch):
         manual = False if attended else simulated_time
-        run_campaign(folder, say, manual=manual, attended=attended, watch=watch, unready=unready)
+        told = {"unready": unready, "hand_terminal": hand_terminal}
+        run_campaign(folder, say, manual=manual, attended=attended, watch=watch, **told)

@@ -22,9 +22,9 @@ from labctl.core.events import Kind
 from labctl.core.liveness import Presence
 from labctl.core.published_state import PublishedState
 from labctl.core.trial import next_trial, tally
-from labctl.errors import MissingExtra, StateError
+from labctl.errors import InputError, MissingExtra, StateError
 from labctl.runtime.campaign_writer import Desk
-from labctl.runtime.cell_nodes import build_node, camera_names, chunk_ns, node_names
+from labctl.runtime.cell_nodes import build_node, camera_names, chunk_ns, lacks_terminal, node_names, with_terminal
 from labctl.runtime.ending import on_signals
 from labctl.runtime.episode_sequencer import Conductor
 from labctl.runtime.lease_keeper import terms_of
@@ -35,6 +35,7 @@ from labctl.runtime.simulated_host import LoopHost
 from labctl.runtime.startup_recovery import recover
 from labctl.store.atomic_files import replace_file
 from labctl.store.campaign import Campaign
+from labctl.store.frozen_cards import PERSON
 from labctl.store.locks import Lock, campaign_lock, cell_lock
 from labctl.store.scene_references import rules, scores_available
 from labctl.store.traces import TraceStore
@@ -57,12 +58,14 @@ def run_campaign(
     watch: Watch = lambda state, live: None,
     wrap: Callable[[Node], Node] | None = None,
     unready: bool = False,
+    hand_terminal: str | None = None,
 ) -> bool:
     """Run the trials that are left; people attach and detach with consoles. False when somebody ended it before.
 
     manual: True for simulated time in one process (simulated cells only), False for real time, None for what the cell
     says.
     unready: the arms are not asked whether they answer before anything moves, which every report says.
+    hand_terminal: the terminal whose keyboard drives, for a cell that is driven by one and does not name it.
     attended: people stage and score at a console, whoever the cell names for runs without them.
     watch: is told every state that is published, and whether it is of real time; it may not wait.
     wrap: puts a fault around a node (manual clock only; tests).
@@ -89,10 +92,12 @@ def run_campaign(
             )
         if simulated and attended:
             raise StateError("a person cannot keep up with simulated time; run in real time, or name sim_operator")
+        _check_terminal(campaign, hand_terminal)
         _check_scores(campaign, say)
         if simulated:
             return _run_manual(campaign, say, watch, wrap, unready=unready)
-        return _run_live(campaign, say, watch, clock, attended=attended, unready=unready)
+        given = {"attended": attended, "unready": unready, "hand_terminal": hand_terminal}
+        return _run_live(campaign, say, watch, clock, **given)
 
 
 def nothing_left(campaign: Campaign, *, attended: bool) -> str:
@@ -121,6 +126,23 @@ def _check_scores(campaign: Campaign, say: Say) -> None:
     say("scenes get no match score: that needs pip install 'labctl[scene]'")
 
 
+def _check_terminal(campaign: Campaign, named: str | None) -> None:
+    """A keyboard that drives needs a terminal besides the console's, with another number every evening. Raises
+    InputError that says how one is named.
+    """
+    cell = campaign.cell
+    keyboard = cell.teleop is not None and cell.teleop.device == "keyboard"
+    if named is not None and not keyboard:
+        raise InputError(f"--hand-terminal is for a cell that is driven by a keyboard; {cell.cell.name} is not")
+    by_hand = any(arm.controller == PERSON for arm in campaign.arms.values())
+    if named is None and lacks_terminal(cell) and (by_hand or campaign.opened.get("takeover") == "allowed"):
+        name = campaign.folder.name
+        raise InputError(
+            "a person drives with the keyboard of a second terminal, since this one has the console: open one, type "
+            f"`tty; sleep infinity` in it, and start with what it prints: labctl run {name} --hand-terminal /dev/pts/N"
+        )
+
+
 def _wait_for_orphans(folder: Path, clock: Clock) -> None:
     """Processes of a killed run end by themselves within seconds; their locks say when. Their last samples are then on
     disk.
@@ -140,6 +162,7 @@ def _prepare(
     live: bool,
     attended: bool,
     unready: bool,
+    hand_terminal: str | None = None,
 ) -> RunNode:
     """The run node of a recovered campaign."""
     pins = collect_pins()
@@ -154,7 +177,7 @@ def _prepare(
         say(f"recovered: {line}")
     cell = toml_of(campaign.folder / "cell.toml")
     presence = Presence(node_names(cell))
-    spec = {"cell": cell, "fixture": toml_of(campaign.folder / "fixture.toml")}
+    spec = {"cell": with_terminal(cell, hand_terminal), "fixture": toml_of(campaign.folder / "fixture.toml")}
     readiness = Readiness(desk, campaign.arms, spec, here=not live, wanted=not unready)
     if unready:
         desk.log(Kind.DEVIATION, {"text": "this run began without asking whether every arm answers (--unready)"})
@@ -215,7 +238,16 @@ def _run_manual(
         put_back()
 
 
-def _run_live(campaign: Campaign, say: Say, watch: Watch, clock: Clock, *, attended: bool, unready: bool) -> bool:
+def _run_live(
+    campaign: Campaign,
+    say: Say,
+    watch: Watch,
+    clock: Clock,
+    *,
+    attended: bool,
+    unready: bool,
+    hand_terminal: str | None,
+) -> bool:
     from labctl.runtime.supervisor import Stamper, Supervisor
     from labctl.runtime.transport import ProcessHost
 
@@ -225,8 +257,10 @@ def _run_live(campaign: Campaign, say: Say, watch: Watch, clock: Clock, *, atten
         watch(state, live)
         alerts.hear(state)
 
-    run = _prepare(campaign, clock, say, see, stamper.ask, live=True, attended=attended, unready=unready)
+    given = {"attended": attended, "unready": unready}
+    run = _prepare(campaign, clock, say, see, stamper.ask, live=True, hand_terminal=hand_terminal, **given)
     spec = _spec(campaign, real_time=True)
+    spec["cell"] = with_terminal(spec["cell"], hand_terminal)
     sockets = Path(tempfile.mkdtemp(prefix="labctl-"))  # short enough for an ipc address, owner-only
     logs = {
         "*": campaign.folder / "logs" / "processes.log",

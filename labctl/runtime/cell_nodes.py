@@ -74,6 +74,19 @@ def build_node(name: str, spec: Mapping[str, Any]) -> Node:
     return _camera_node(name, spec)
 
 
+def lacks_terminal(cell: Cell) -> bool:
+    """Is the cell driven by the keyboard of a terminal that its file does not name?"""
+    return cell.teleop is not None and cell.teleop.device == "keyboard" and "terminal" not in cell.teleop.options
+
+
+def with_terminal(cell: Mapping[str, Any], terminal: str | None) -> dict[str, Any]:
+    """A cell as a plain dict, whose keyboard is that of a terminal (None: as it is)."""
+    if terminal is None or cell.get("teleop") is None:
+        return dict(cell)
+    options = {**cell["teleop"].get("options", {}), "terminal": terminal}
+    return {**cell, "teleop": {**cell["teleop"], "options": options}}
+
+
 def chunk_ns(cell: Cell) -> int:
     """How much of a stream one trace chunk holds."""
     return round(cell.storage.chunk_s * SECOND)

@@ -5,10 +5,11 @@ May not: open a campaign, record anything, or start while a campaign holds the c
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from labctl.config.cell_schema import Cell
 from labctl.devices import load
 from labctl.errors import InputError
 from labctl.nodes.practice import Ended, PracticeNode, View
-from labctl.runtime.cell_nodes import chunk_ns, stand_in
+from labctl.runtime.cell_nodes import chunk_ns, lacks_terminal, stand_in, with_terminal
 from labctl.runtime.lease_keeper import terms_of
 from labctl.store.lab_folder import MARK, find_lab, read_cell
 from labctl.store.locks import LOCKS, cell_lock_in
@@ -39,7 +40,7 @@ def practise(
     from labctl.runtime.transport import ProcessHost
 
     cell = read_cell(path)
-    plain, fixture = cell.model_dump(mode="json"), stand_in()
+    plain, fixture = with_terminal(cell.model_dump(mode="json"), _own_terminal(cell, path)), stand_in()
     _check(cell, path, plain, fixture)
     clock, place = MonotonicClock(), _place(path, lab)
     with ExitStack() as stack:
@@ -65,6 +66,19 @@ def practise(
 
         host.run(each)
     return node.ended
+
+
+def _own_terminal(cell: Cell, path: Path) -> str | None:
+    """The terminal that this process sits at, where the cell's keyboard is to be that one."""
+    if not lacks_terminal(cell):
+        return None
+    for stream in range(3):
+        with suppress(OSError):
+            return os.ttyname(stream)
+    raise InputError(
+        "[teleop] is a keyboard, and this is no terminal: start it in one, or name one as terminal in [teleop.options]",
+        where=str(path),
+    )
 
 
 def _check(cell: Cell, path: Path, plain: Mapping[str, Any], fixture: Mapping[str, Any]) -> None:

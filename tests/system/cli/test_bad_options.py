@@ -36,7 +36,6 @@ NEEDED: dict[str, dict[str, Any]] = {
     "replay": {"file": "recording.npz"},
     "robotiq_serial": {"port": "/dev/ttyUSB0"},
     "teleop_gello": {"port": "/dev/ttyUSB0", "signs": [1.0] * 7, "offsets_rad": [0.0] * 7},
-    "teleop_keyboard": {"terminal": "/dev/pts/0"},
     "ur5": HOST,
 }
 GRIPPERS = ("franka_hand", "robotiq_serial", "robotiq_socket")

@@ -14,6 +14,7 @@ import pytest
 from support.robots.virtual_hand import CLUTCH, SHUT, Fingers
 from support.runs.campaigns import ROOT, cell_toml, make_campaign
 from support.runs.live_campaign import wait_for
+from support.screens.terminal import Terminal
 
 from labctl.cli import call
 from labctl.store.locks import cell_lock
@@ -75,6 +76,27 @@ def practice(tmp_path: Path) -> Iterator[Practice]:
     made = Practice(tmp_path)
     yield made
     made.end()
+
+
+def test_a_keyboard_that_no_file_names_is_the_terminal_that_teleop_was_started_in(tmp_path: Path) -> None:
+    (tmp_path / "lab.toml").touch()
+    cell = tmp_path / "hand.toml"
+    cell.write_text(cell_toml(cameras=False) + '\n[teleop]\ndevice = "keyboard"\n', "utf-8")
+    labctl = str(Path(sys.executable).with_name("labctl"))
+    terminal = Terminal([labctl, "teleop", "--cell", str(cell), "--lab", str(tmp_path)])
+
+    def drives() -> bool:
+        assert terminal.child.poll() is None, terminal.seen.decode()
+        terminal.key("w")
+        return b"the hand drives" in terminal.seen
+
+    try:
+        wait_for("the hand drives", drives)
+        terminal.key("\x03")
+        assert terminal.child.wait(30) == 0, terminal.seen.decode()
+        assert b"nothing was recorded" in terminal.seen
+    finally:
+        terminal.child.kill()
 
 
 def x_m(line: str) -> float:
