@@ -56,6 +56,7 @@ class Teleop:
         self._rest = Rest(caps.deadband)
         self._poller = Poller(device, what, self._clock, self._rest.see)
         self._asked_ns = 0
+        self._grip = Grip(*opening_m, trigger=device.leader)
         self.reset(0)
 
     def load(self) -> None:
@@ -73,7 +74,9 @@ class Teleop:
         """A new episode: the clutch takes hold anew, and of the gripper."""
         leader = self._device.leader
         self._gate = Gate(self._caps, leader=leader, quiet=self._device.quiet)
-        self._grip = Grip(*self._opening_m, trigger=leader)
+        silent, self._grip = self._grip.silent, Grip(*self._opening_m, trigger=leader)
+        if silent:  # a button that is pressed with the clutch, before go, counts
+            self._grip.hear(None)
 
     def hold(self, opening_m: float) -> None:
         """Somebody else has asked the gripper for this opening, m: it stays until the hand takes it over."""
@@ -109,6 +112,8 @@ class Teleop:
 
     def _newest(self) -> Reading | None:
         reading = self._poller.newest()
+        if reading is not None:
+            self._grip.hear(reading.grip)
         return None if reading is None else replace(mapped(reading, self._axes), waits=self._rest.missing)
 
     def _opening(self, reading: Reading | None, observation: Observation, now_ns: int) -> float:

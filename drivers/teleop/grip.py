@@ -32,6 +32,15 @@ class Grip:
         self._silent = False  # the hand has a button for the gripper, and has not pressed it yet
         self._recent: deque[tuple[int, float]] = deque()
 
+    def hear(self, grip: float | None) -> None:
+        """What a reading said before the hand drives: a button that is pressed from then on counts."""
+        self._silent = self._silent or grip is None
+
+    @property
+    def silent(self) -> bool:
+        """The hand has a button for the gripper, and none of its presses has counted yet."""
+        return self._silent
+
     def hold(self, opening_m: float) -> None:
         """Somebody else has asked for this opening; the hand may take over from there."""
         self._held_m, self._has = opening_m, False

@@ -82,3 +82,9 @@ def test_without_the_clutch_nothing_changes_what_is_asked(steps: list[tuple[floa
         asked = grip.asks(share, 0.04, number * STEP_NS, engaged=engaged)
         assert engaged or asked == before
         before = asked
+
+
+def test_a_button_that_is_pressed_with_the_clutch_before_go_counts() -> None:
+    grip = Grip(0.0, OPEN_M, trigger=False)
+    grip.hear(None)
+    assert grip.asks(0.0, OPEN_M, 0, engaged=True) == 0.0 and not grip.silent
