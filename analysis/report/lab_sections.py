@@ -10,7 +10,7 @@ from typing import Any
 
 from labctl.analysis.binary.rates import wilson
 from labctl.analysis.numerals import MISSING, NOT_REACHED, count, estimate, number, percent
-from labctl.analysis.report import linked_section
+from labctl.analysis.report import judgement_section, linked_section
 from labctl.analysis.report.figures import records_csv
 from labctl.analysis.report.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
@@ -34,7 +34,8 @@ Lab = Mapping[str, Any]
 
 def sections(lab: Lab, result: AnalysisResult) -> list[Section]:
     """Every section that the lab has something for, in the report's order."""
-    made = (linked_section.section(lab.get("linked")), _interventions(lab, result), _stress(lab), _hours(lab))
+    people = judgement_section.section(lab.get("judgements"))
+    made = (linked_section.section(lab.get("linked")), _interventions(lab, result), people, _stress(lab), _hours(lab))
     return [section for section in made if section is not None]
 
 

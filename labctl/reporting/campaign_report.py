@@ -25,6 +25,7 @@ from labctl.reporting.answer_times import answer_times
 from labctl.reporting.clip_cutting import clips
 from labctl.reporting.facts import facts, refuse_mixed
 from labctl.reporting.file_drawer import drawer_facts
+from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.lease_times import lease_lines
 from labctl.reporting.measures import touched_by_arm, traces_of, watched
@@ -235,6 +236,7 @@ def _lab(campaign: Campaign, protocol: Protocol, record: Record, out: Path, lost
     alpha, look = judged_at(record.state, protocol)
     lab = facts(record, arms, alpha=alpha, robot=campaign.cell.robot.driver)
     lab["look"] = look
+    lab["judgements"] = judgements(record, arms)
     if look and look.startswith("not a planned look"):
         lab["deviations"].insert(0, look)
     lab["deviations"] += [f"episode {name}: its recording is lost and left out: {why}" for name, why in lost.items()]
