@@ -244,6 +244,8 @@ def _episode(before: Episode, event: Event, session: Session | None) -> Episode:
             return replace(before, scored_by=event.who)
         case Kind.OPERATIONS_REVIEWED:
             return replace(before, reviewed=tuple(body_of(event, bodies.OperationsReviewed)["operations"]))
+        case Kind.ARM_GUESSED:
+            return replace(before, guesses=(*before.guesses, (event.who, body_of(event, bodies.ArmGuessed)["guess"])))
         case Kind.EPISODE_VOIDED:
             void = body_of(event, bodies.EpisodeVoided)
             return replace(before, void=Void(str(void["reason"]), bool(void.get("after_go"))))

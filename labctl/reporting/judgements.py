@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from labctl.core.events import Kind
 from labctl.core.record import Episode, Record
 from labctl.errors import StateError
 
@@ -59,8 +58,7 @@ def judgements(record: Record, arms: Sequence[str]) -> dict[str, Any]:
 
 def _guesses(episode: Episode) -> list[str | None]:
     """The last word of everybody who said which arm it was, or that they could not tell."""
-    last = {event.who: event.body["guess"] for event in episode.events if event.kind == Kind.ARM_GUESSED}
-    return list(last.values())
+    return list(dict(episode.guesses).values())
 
 
 def _seen(episode: Episode, witness: str) -> int | None:

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 from labctl.analysis.report.judgement_section import section
 
-from labctl.core.events import Event, Kind
 from labctl.errors import StateError
 from labctl.reporting.judgements import judgements
 
@@ -18,17 +17,12 @@ def told(moved: int):
 
 def record(*episodes: tuple, unblinded: bool = True):
     """episodes: (arm, moved, tally, detected, tags, guesses as (who, guess))."""
-    arms, scored, seq = {}, [], 0
+    arms, scored = {}, []
     for i, (arm, moved, tally, detected, tags, guesses) in enumerate(episodes):
         arms[f"t-{i}"] = arm
-        events = []
-        for who, guess in guesses:
-            seq += 1
-            body = {"guess": guess}
-            events.append(Event(seq, Kind.ARM_GUESSED, seq, "b", "w", who, f"t-{i}", f"e-{i}", body))
         trial = SimpleNamespace(id=f"t-{i}", outcome=SimpleNamespace(moved=moved, tags=tags))
         found = SimpleNamespace(counted=tally, detected=None if detected is None else told(detected), reviewed=None)
-        found.events = tuple(events)
+        found.guesses = tuple(guesses)
         scored.append((trial, found))
     return SimpleNamespace(unblinding={} if unblinded else None, arms=arms, scored=scored)
 
