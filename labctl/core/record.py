@@ -67,7 +67,8 @@ class Episode:
     """One attempt at a trial, from the reveal of its arm. Times are host ns; an `Anchor` is when an entry was written.
 
     operators: of the session open at its start; counts: the operator's tally (moved so far, t_ns) in order; reviewed:
-    the operations as an assessor left them; scored_by: who counted last; guesses: (who, which arm they took it for), in order; events: its own entries.
+    the operations as an assessor left them; scored_by: who counted last; guesses: (who, which arm they took it for) in
+    order; events: its own entries, as journalled.
     """
 
     id: str
