@@ -17,6 +17,7 @@ from urllib.parse import quote
 from labctl.analysis.report import (
     diagrams,
     figures,
+    headlines,
     lab_sections,
     lab_tables,
     markdown,
@@ -111,6 +112,7 @@ def build_page(
     facts: Mapping[str, Any] = lab or {}
     cautions = [wording.floor_caution(arm, reference=reference) for arm in arms]
     cautions.append(wording.stops(facts.get("stops"), result))
+    missing = headlines.unscored(facts, order)
     more = supplementary_sections.sections(supplement, result, looks) if supplement else []
     people = operator_sections.section((supplement or {}).get("people"), facts.get("practice"))
     stops = stop_sections.section(facts.get("stops"), result)
@@ -121,9 +123,9 @@ def build_page(
         "question": facts.get("question"),
         "meta": _meta(facts),
         "badges": _badges(facts),
-        "claims": wording.summary(result),
+        "claims": [*wording.summary(result), *headlines.claims(facts, missing)],
         "cautions": [line for line in cautions if line],
-        "main": tables.main_table(result, rows, lab),
+        "main": headlines.with_unscored(tables.main_table(result, rows, lab), missing),
         "whiskers": diagrams.whiskers(result, looks),
         "keys": {arm: diagrams.key(look) for arm, look in looks.items()},
         "contents": [
