@@ -292,3 +292,42 @@ def test_a_report_of_what_was_frozen_without_a_review_promises_none(case, rows, 
     page = html_of(case["result"], rows, lab)
     assert "NOT REVIEWED" in page and line in page
     assert "PROVISIONAL" not in page and "until the campaign is reviewed" not in page
+
+
+def never_scored(lab):
+    by_arm = {**lab["flow"]["by_arm"], "policy-z": {"planned": 9, "run": 4, "scored": 0, "not_run": 9, "voids": 4}}
+    return lab | {"flow": lab["flow"] | {"by_arm": by_arm}}
+
+
+def test_an_arm_that_was_never_scored_stays_in_headlines_and_table_with_why(case, rows, undrawn):
+    page, _ = report.build_page(case["result"], rows, lab=never_scored(case["lab"]), title="a title")
+    why = "each of 4 attempts at its 9 trials was void"
+    (claim,) = [claim for claim in page["claims"] if "policy-z" in claim.text]
+    assert claim.text == f"Nothing can be said of policy-z: it was never scored, {why}."
+    (row,) = [row for row in page["main"].rows if row[0] == "policy-z"]
+    assert row[1] == "never scored" and row[-1] == "0" and len(row) == len(page["main"].columns)
+    assert f"Never scored: policy-z: {why}." in page["main"].note
+    assert "policy-z" in report.render_html(page)
+
+
+def test_the_verdicts_of_linked_campaigns_are_headlines(case, rows, undrawn):
+    told = {"ratio": 0.8, "interval": [0.7, 0.9], "p": 0.01, "p_holm": 0.01, "naive": 0.8, "objects": ["towels"]}
+    told |= {"anchors": ["human"], "drift": []}
+    pairs = [
+        {"a": "old", "b": "new", "verdict": "old takes less time", **told},
+        {"a": "old", "b": "other", "verdict": "not resolved at this N", **told},
+    ]
+    linked = {"campaigns": ["one", "two"], "pairs": pairs, "anchors": ["human"], "tau": 120.0, "alpha": 0.05}
+    lab = case["lab"] | {"linked": linked | {"warnings": [], "head": "0" * 64}}
+    page, _ = report.build_page(case["result"], rows, lab=lab, title="a title")
+    told = [(claim.standing, claim.text) for claim in page["claims"] if "(two)" in claim.text]
+    assert told == [
+        ("resolved", "Of old (one) and new (two), old takes less time: RMST ratio 0.80 [0.70, 0.90] through human."),
+        ("unresolved", "Not resolved between the two campaigns: old (one) and other (two)."),
+    ]
+
+
+def test_every_section_folds_and_leads_back_to_the_contents(case, rows, undrawn):
+    page = html_of(case["result"], rows, case["lab"])
+    assert page.count("<section") == page.count('href="#contents"') > 5 and 'id="contents"' in page
+    assert page.count("<details") == page.count("</details>") >= page.count("<section")
