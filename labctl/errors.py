@@ -19,11 +19,23 @@ LabctlError                 one line for a person, with the remedy
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class LabctlError(Exception):
     """Base of all deliberate errors; `str(error)` is one line that says what to do."""
 
     exit_code = 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """So that a further process can hand it on, whatever its class is made from."""
+        return _again, (type(self), self.args, dict(self.__dict__))
+
+
+def _again(kind: type[LabctlError], args: tuple[Any, ...], told: dict[str, Any]) -> LabctlError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(told)
+    return error
 
 
 class InputError(LabctlError):

@@ -5,7 +5,9 @@ May not: decide what may be shown (`labctl.exports.selection` does), or leave a 
 
 from __future__ import annotations
 
+import importlib
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,11 @@ EPILOG = example(
 )
 @click.option("--action", metavar="KIND", help="lerobot: sent, limited, requested or measured [default: sent].")
 @click.option("--skip-inexact", is_flag=True, help="lerobot: leave out episodes that would be moved too far.")
+@click.option(
+    "--recode",
+    is_flag=True,
+    help="lerobot: code every picture again, a keyframe every other frame: slower to write, quicker to read anywhere.",
+)
 @unverified_option
 @json_option
 @lab_option
@@ -67,6 +74,7 @@ def export(
     max_error_ms: float | None,
     action: str | None,
     skip_inexact: bool,
+    recode: bool,
     unverified: bool,
     as_json: bool,
     lab: Path | None,
@@ -88,7 +96,6 @@ def export(
     """
     from labctl.exports.writing import Grid, Request, export_campaign
     from labctl.store.lab_folder import campaign_folder
-    from labctl.ui.rerun import episode
 
     request = Request(
         form=form,
@@ -96,8 +103,8 @@ def export(
         where=where,
         for_arm=for_arm,
         force=force,
-        views=lambda: episode,
-        grid=Grid(fps, max_error_ms, action, skip_inexact),
+        views=partial(importlib.import_module, "labctl.ui.rerun.episode"),
+        grid=Grid(fps, max_error_ms, action, skip_inexact, recode),
         unverified=unverified,
     )
     with progress(f"exporting {form}", quiet=as_json or sys.stderr.isatty()) as say:

@@ -8,14 +8,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from labctl.core.events import digest
 from labctl.errors import InputError, StorageError
+from labctl.exports.workers import DONE
 from labctl.store.atomic_files import file_errors, sync_folder
 
+SAME = ".same"  # while it is built: what it is to be, as a digest
 MARK = "labctl.json"  # in every folder that an export made: where it comes from, and that it may be replaced
 
 
@@ -49,24 +52,45 @@ def check_room(path: Path, needed: int) -> int:
 
 
 @contextmanager
-def whole_folder(path: Path, about: Mapping[str, Any]) -> Iterator[Path]:
-    """An empty folder beside `path` to fill; it takes the place of `path` when the block ends well, else it is gone.
+def whole_folder(
+    path: Path, about: Mapping[str, Any], asked: str = "", say: Callable[[str], None] = print
+) -> Iterator[Path]:
+    """A folder beside `path` to fill; it takes the place of `path` when the block ends well, else it is gone.
 
-    `about` is written into it as labctl.json. What was there before is removed only once the new one stands.
-    Raises StorageError when the disk refuses.
+    Empty, or what an export of the same `about` and `asked` that was broken off has left. Whoever breaks one off
+    (KeyboardInterrupt) is told what is kept for the next. `about` is written into it as labctl.json. What was there
+    before is removed only once the new one stands. Raises StorageError when the disk refuses.
     """
     building = _beside(path, "part")
     with file_errors(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(path)
-        building.mkdir()
+        same = digest({"about": about, "asked": asked})
+        kept = _sweep(path, same)
+        if kept is None:
+            building.mkdir()
+        else:
+            kept.rename(building)
+            say(f"going on with what an export to {path} that was broken off had finished")
+        (building / SAME).write_text(same, "utf-8")
         try:
             yield building
+            (building / SAME).unlink()
+            shutil.rmtree(building / DONE, ignore_errors=True)
             (building / MARK).write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", "utf-8")
             _to_disk(building)
             _put(building, path)
-        finally:
+        except KeyboardInterrupt:
+            finished = len(list((building / DONE).glob("*.json")))
+            if finished:
+                say(
+                    f"broken off; {finished} finished files are kept in {building}: the same command goes on from there"
+                )
+            else:
+                shutil.rmtree(building, ignore_errors=True)
+            raise
+        except BaseException:
             shutil.rmtree(building, ignore_errors=True)
+            raise
 
 
 def _put(building: Path, path: Path) -> None:
@@ -90,12 +114,27 @@ def _beside(path: Path, ending: str) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.{ending}")
 
 
-def _sweep(path: Path) -> None:
-    """Remove what killed exports to the same place have left."""
+def _sweep(path: Path, same: str) -> Path | None:
+    """Remove what exports to the same place that were killed or broken off have left; one that was to be the same
+    stays, and is where it goes on.
+    """
+    kept = None
     for left in path.parent.glob(f".{path.name}.*.part"):
         number = left.name.removesuffix(".part").rpartition(".")[2]
-        if number.isdecimal() and not _alive(int(number)):
+        if not number.isdecimal() or (_alive(int(number)) and int(number) != os.getpid()):
+            continue
+        if kept is None and _said(left / SAME) == same:
+            kept = left
+        else:
             shutil.rmtree(left, ignore_errors=True)
+    return kept
+
+
+def _said(path: Path) -> str | None:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, ValueError):
+        return None
 
 
 def _alive(process: int) -> bool:

@@ -8,8 +8,7 @@ The fields are those of Foxglove's published schemas, as far as they are filled 
 from __future__ import annotations
 
 import base64
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from labctl.clock import SECOND
@@ -90,7 +89,7 @@ def pose_in_frame(wall_ns: int, pose: Sequence[float]) -> Json:
     return {
         "timestamp": time(wall_ns),
         "frame_id": BASE,
-        "pose": {"position": _named("xyz", pose), "orientation": _named("xyzw", pose[3:])},
+        "pose": {"position": _place(pose), "orientation": _turn(pose)},
     }
 
 
@@ -100,9 +99,17 @@ def frame_transform(wall_ns: int, pose: Sequence[float]) -> Json:
         "timestamp": time(wall_ns),
         "parent_frame_id": BASE,
         "child_frame_id": TCP,
-        "translation": _named("xyz", pose),
-        "rotation": _named("xyzw", pose[3:]),
+        "translation": _place(pose),
+        "rotation": _turn(pose),
     }
+
+
+def _place(pose: Sequence[float]) -> Json:
+    return {"x": pose[0], "y": pose[1], "z": pose[2]}
+
+
+def _turn(pose: Sequence[float]) -> Json:
+    return {"x": pose[3], "y": pose[4], "z": pose[5], "w": pose[6]}
 
 
 def compressed_video(wall_ns: int, camera: str, data: bytes, form: str) -> Json:
@@ -127,20 +134,26 @@ def log(wall_ns: int, level: str, text: str) -> Json:
     }
 
 
-def _named(names: str, values: Sequence[float]) -> Json:
-    return dict(zip(names, (float(value) for value in values), strict=False))
-
-
-def nested(columns: Sequence[str], values: Sequence[Any]) -> Json:
-    """A sample as JSON; "sent.joint" stands in an object "sent", as a dot leads into an object where values are
-    picked. What is not finite is null.
+def nesting(columns: Sequence[str], at: Sequence[int]) -> Callable[[Sequence[Any]], Json]:
+    """What makes a sample, a row of values of which those `at` some places count, JSON: "sent.joint" stands in an
+    object "sent", as a dot leads into an object where values are picked.
     """
-    found: Json = {}
-    for column, value in zip(columns, values, strict=True):
+    groups: dict[str, tuple[list[str], list[int]]] = {}
+    for column, i in zip(columns, at, strict=True):
         group, dot, rest = column.partition(".")
-        place = found.setdefault(group, {}) if dot else found
-        place[rest if dot else column] = value if math.isfinite(value) else None
-    return found
+        names, places = groups.setdefault(group if dot else "", ([], []))
+        names.append(rest if dot else column)
+        places.append(i)
+    plain = list(zip(*groups.pop("", ([], [])), strict=True))
+    inner = [(group, list(zip(names, places, strict=True))) for group, (names, places) in groups.items()]
+
+    def nest(row: Sequence[Any]) -> Json:
+        found: Json = {name: row[i] for name, i in plain}
+        for group, parts in inner:
+            found[group] = {name: row[i] for name, i in parts}
+        return found
+
+    return nest
 
 
 def sample_schema(title: str, columns: Sequence[str], units: Sequence[str], *, whole: bool) -> Json:

@@ -7,13 +7,14 @@ Both versions hold the same frames; only names and the tables in `meta/` differ 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from labctl.clock import MILLISECOND, SECOND
+from labctl.core.events import digest
 from labctl.errors import InputError, StateError
 from labctl.exports import statistics
 from labctl.exports.grid import milliseconds
@@ -22,6 +23,7 @@ from labctl.exports.lerobot_meta import LAYOUTS, PICTURES, Layout, Written, arro
 from labctl.exports.recordings import Recordings
 from labctl.exports.retime import retime
 from labctl.exports.selection import Selection
+from labctl.exports.workers import Bench, Job, Result, processes_for, write_all
 
 __all__ = ["LAYOUTS", "terms_of", "write_dataset"]
 
@@ -64,18 +66,21 @@ def write_dataset(
     instruction: str,
     cameras: Sequence[str],
     skip_inexact: bool,
+    recode: bool,
     say: Say,
 ) -> dict[str, Any]:
     """Fill a folder; frames, tasks, resampling errors and what was left out.
 
-    cameras: those every episode must have. Raises InputError when an episode cannot be put on the grid exactly enough
-    and `skip_inexact` is false, StateError for one without states or actions, MissingExtra without pyarrow.
+    cameras: those every episode must have. recode: no picture is copied as it is coded. Raises InputError when an
+    episode cannot be put on the grid exactly enough and `skip_inexact` is false, StateError for one without states or
+    actions, MissingExtra without pyarrow.
     """
     arrow()
     plans, skipped = _plans(recordings, selection, terms, cameras, skip_inexact, say)
     made = Written()
     info: dict[str, Any] = {}
     units: dict[str, str] = {}
+    videos = _videos(recordings, folder, layout, plans, terms, recode=recode)
     for number, found in enumerate(plans):
         tasks, of_frame = _tasks(found, instruction or found.recording.chosen.object)
         tasks = [selection.hide(task) for task in tasks]
@@ -83,7 +88,8 @@ def write_dataset(
         columns = features(found, terms, _moved_s(selection, found.recording.chosen.episode))
         info = info or features_of(columns, {name: found.recording.pictures[name].path for name in cameras}, terms.fps)
         units = {name: one.unit for name, one in columns.items()}
-        _write_episode(folder, layout, made, number, found, columns, terms, [tasks[place] for place in of_frame])
+        levels = {PICTURES + camera: statistics.Histogram.of(next(videos)) for camera in found.places_us}
+        _write_episode(folder, layout, made, number, found, columns, terms, [tasks[k] for k in of_frame], levels)
         say(f"{number + 1}/{len(plans)} {found.recording.chosen.episode} {found.frames} frames")
     write_meta(folder, layout, made, info, fps=terms.fps, robot=selection.about["robot"])
     return {
@@ -96,6 +102,27 @@ def write_dataset(
         "skipped": skipped,
         "units": units,
     }
+
+
+def _videos(
+    recordings: Recordings, folder: Path, layout: Layout, plans: Sequence[Plan], terms: Terms, *, recode: bool
+) -> Iterator[Result]:
+    """Every video of every episode, and of each the levels of its pictures."""
+    jobs, read_bytes = [], 0
+    for number, found in enumerate(plans):
+        for camera, places in found.places_us.items():
+            source = found.recording.pictures[camera].path
+            read_bytes += source.stat().st_size
+            video = None if recode else recordings.filmed.get(camera)
+            told = (source, places.tolist(), terms.fps, video)
+            target = layout.video_file(folder, number, PICTURES + camera)
+            same = [str(source), digest(told[1]), terms.fps, video]
+            jobs.append(Job(target.relative_to(folder).as_posix(), told, same))
+    return write_all(folder, jobs, Bench(_video, processes=processes_for(len(jobs), read_bytes)))
+
+
+def _video(_: object, target: Path, source: Path, places: list[int], fps: int, video: dict[str, Any] | None) -> Result:
+    return retime(source, places, target, fps, video).told()
 
 
 def _tasks(found: Plan, first: str) -> tuple[list[str], np.ndarray]:
@@ -164,6 +191,7 @@ def _write_episode(
     columns: Mapping[str, Feature],
     terms: Terms,
     tasks: Sequence[str],
+    levels: Mapping[str, statistics.Histogram],
 ) -> None:
     n, first = found.frames, made.frames
     stats = {name: statistics.of_columns(one.values) for name, one in columns.items()}
@@ -176,12 +204,9 @@ def _write_episode(
     }
     stats |= {name: statistics.of_columns(values) for name, values in counters.items()}
     _write_frames(layout.data_file(folder, number), columns, counters)
-    for camera, places in found.places_us.items():
-        key = PICTURES + camera
-        target = layout.video_file(folder, number, key)
-        levels = retime(found.recording.pictures[camera].path, places.tolist(), target, terms.fps)
-        stats[key] = levels.stats()
-        made.levels.setdefault(key, statistics.Histogram()).merge(levels)
+    for key, found_levels in levels.items():
+        stats[key] = found_levels.stats()
+        made.levels.setdefault(key, statistics.Histogram()).merge(found_levels)
     made.stats.append(stats)
     made.episodes.append({"episode_index": number, "tasks": list(dict.fromkeys(tasks)), "length": n, **_about(found)})
     made.frames += n

@@ -101,8 +101,13 @@ class Recordings:
 
     def __init__(self, campaign: Campaign, selection: Selection) -> None:
         self._folder = campaign.folder
-        self._selection = selection
+        self.selection = selection
         self._latency_s = {camera.name: camera.latency_s for camera in campaign.cell.camera}
+        cell = campaign.cell
+        self.filmed: dict[str, dict[str, Any]] = {}  # how each camera's video was coded, and at which rate
+        for camera in cell.camera:
+            own = {key: value for key, value in camera.video.model_dump().items() if value is not None}
+            self.filmed[camera.name] = {**cell.video.model_dump(), **own, "rate_hz": camera.rate_hz}
         self._events = campaign.events()
         self._record = record_of(self._events, campaign.state)
         self._store = samples_of(campaign)
@@ -119,8 +124,8 @@ class Recordings:
         trial, started = chosen.trial, episode.started
         if started is None or trial.end_ns is None:
             raise BrokenRecord(f"episode {chosen.episode} is scored but has no start or no end; see: labctl verify")
-        stored = [spec for spec in self._store.streams(chosen.episode) if self._selection.shows(spec)]
-        columns = {spec.name: self._selection.columns(spec) for spec in stored}
+        stored = [spec for spec in self._store.streams(chosen.episode) if self.selection.shows(spec)]
+        columns = {spec.name: self.selection.columns(spec) for spec in stored}
         specs = tuple(_narrowed(spec, columns[spec.name]) for spec in stored)
         return Recording(
             chosen=chosen,
@@ -138,7 +143,7 @@ class Recordings:
     def stored_bytes(self) -> tuple[int, int]:
         """(bytes of all shown samples as plain numbers, bytes of all video files) of the selection's episodes."""
         samples = videos = 0
-        for chosen in self._selection.episodes:
+        for chosen in self.selection.episodes:
             episode = self._record.episodes[chosen.episode]
             shown = {spec.name: len(spec.columns) + 2 for spec in self._store.streams(chosen.episode)}
             samples += sum(8 * entry["n"] * shown.get(name, 0) for name, entry in episode.streams.items())

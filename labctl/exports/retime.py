@@ -1,11 +1,12 @@
-"""A video put onto a uniform grid: each frame the recorded picture nearest in time, coded again for random access.
+"""A video put onto a uniform grid: each frame the recorded picture nearest in time, copied as it was coded where the
+grid takes one after the other, else coded again for random access.
 
 May not: know an episode or a clock; which picture a frame takes is the caller's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from labctl.errors import BrokenRecord, StorageError
+from labctl.exports import splice
 from labctl.exports.statistics import Histogram
 from labctl.store.video import TIME_BASE, open_video
 
@@ -34,49 +36,127 @@ def picture_size(path: Path) -> tuple[int, int]:
         return stream.height, stream.width
 
 
-def retime(source: Path, places_us: Sequence[int], target: Path, fps: int) -> Histogram:
+def retime(
+    source: Path, places_us: Sequence[int], target: Path, fps: int, video: Mapping[str, Any] | None = None
+) -> Histogram:
     """Write a video of len(places_us) frames at k / fps: frame k is the picture at places_us[k], which never go back.
 
-    H.264, yuv420p, no B-frames, two frames a keyframe. Returns the levels of a sample of its pictures.
-    Raises BrokenRecord when a picture is not in the file, StorageError when the disk refuses.
+    H.264, yuv420p, no B-frames. video: how the recording was coded (codec, preset, crf, keyframe_s, rate_hz); its
+    pictures are then copied where they can be. Without it all are coded again, two frames a keyframe. Returns the
+    levels of a sample of its pictures. Raises BrokenRecord when a picture is not in the file, StorageError when the
+    disk refuses.
     """
     import av
 
-    levels = Histogram()
+    try:
+        if video is not None:
+            levels = _copied(source, places_us, target, fps, video)
+            if levels is not None:
+                return levels
+        with open_video(source) as container, av.open(str(target), "w", format="mp4", options=CONTAINER) as out:
+            return _coded(container, places_us, source, out, fps)
+    except OSError as error:
+        raise StorageError(f"the video {target.name} cannot be written: {error.strerror}") from error
+
+
+def _copied(
+    source: Path, places_us: Sequence[int], target: Path, fps: int, video: Mapping[str, Any]
+) -> Histogram | None:
+    """As `retime` with its pictures as they are coded; None, with nothing written, where too few can be."""
+    import av
+
+    with open_video(source) as container:
+        packets = splice.packets_of(container)
+    wanted = np.asarray(places_us, np.int64)
+    if packets is None or not len(packets.places_us) or not len(wanted):
+        return None
+    chosen = np.searchsorted(packets.places_us, wanted).clip(0, len(packets.places_us) - 1)
+    missing = packets.places_us[chosen] != wanted
+    if missing.any():
+        raise _no_picture(source, int(wanted[missing.argmax()]))
+    found = splice.runs(packets, chosen)
+    if not splice.worth_copying(found):
+        return None
+    with av.open(str(target), "w", format="mp4", options=CONTAINER) as out:
+        whole = splice.copy(source, packets, chosen, found, out, video, fps)
+    if not whole:
+        target.unlink(missing_ok=True)
+        return None
+    return _levels(source, packets, chosen)
+
+
+def _levels(source: Path, packets: splice.Packets, chosen: np.ndarray) -> Histogram:
+    """Of keyframes alone where there are enough, since these are decoded without the pictures between."""
+    taken = np.unique(chosen)
+    keyframes = taken[packets.keyframe[taken]]
+    looked = keyframes if len(keyframes) >= LOOKED_AT // 2 else taken
+    looked = looked[np.linspace(0, len(looked) - 1, min(LOOKED_AT, len(looked))).round().astype(int)]
+    wanted = set(packets.places_us[looked].tolist())
+    levels, look = Histogram(), _Looking()
+    with open_video(source) as container:
+        if len(looked) and packets.keyframe[looked].all():
+            container.streams.video[0].codec_context.skip_frame = "NONKEY"
+        for picture in _pictures(container, source):
+            if round(picture.pts * picture.time_base / TIME_BASE) in wanted:
+                levels.add(look.at(picture))
+    return levels
+
+
+class _Looking:
+    """Pictures made small, for their levels."""
+
+    def __init__(self) -> None:
+        from av.video.reformatter import VideoReformatter
+
+        self._reformatter = VideoReformatter()  # one for all: making it takes longer than a picture
+
+    def at(self, picture: Any) -> np.ndarray:
+        """Every n-th pixel of every n-th line, (h, w, 3) uint8."""
+        step = max(1, picture.width // ACROSS)
+        return self._reformatter.reformat(picture, format="rgb24").to_ndarray()[::step, ::step]
+
+
+def _coded(container: Any, places_us: Sequence[int], source: Path, out: Any, fps: int) -> Histogram:
+    levels, look = Histogram(), _Looking()
     sampled = set(np.linspace(0, len(places_us) - 1, min(LOOKED_AT, len(places_us))).round().astype(int).tolist())
-    with open_video(source) as container, av.open(str(target), "w", format="mp4", options=CONTAINER) as out:
-        shape = container.streams.video[0]
-        stream = out.add_stream("libx264", rate=fps, options=OPTIONS)
-        stream.width, stream.height, stream.pix_fmt = shape.width, shape.height, PIXELS
-        stream.codec_context.gop_size, stream.codec_context.max_b_frames = KEYFRAME_FRAMES, 0
-        stream.time_base = stream.codec_context.time_base = Fraction(1, fps)
-        try:
-            for number, picture in enumerate(_chosen(container, places_us, source)):
-                if number in sampled:
-                    step = max(1, picture.width // ACROSS)
-                    levels.add(picture.to_ndarray(format="rgb24")[::step, ::step])
-                frame = picture if picture.format.name == PIXELS else picture.reformat(format=PIXELS)
-                frame.pts, frame.time_base, frame.pict_type = number, Fraction(1, fps), 0
-                out.mux(stream.encode(frame))
-            out.mux(stream.encode(None))
-        except OSError as error:
-            raise StorageError(f"the video {target.name} cannot be written: {error.strerror}") from error
+    shape = container.streams.video[0]
+    stream = out.add_stream("libx264", rate=fps, options=OPTIONS)
+    stream.width, stream.height, stream.pix_fmt = shape.width, shape.height, PIXELS
+    context = stream.codec_context
+    context.gop_size, context.max_b_frames = KEYFRAME_FRAMES, 0
+    context.thread_count = 1  # every core has a video of its own
+    stream.time_base = context.time_base = Fraction(1, fps)
+    for number, picture in enumerate(_chosen(container, places_us, source)):
+        if number in sampled:
+            levels.add(look.at(picture))
+        frame = picture if picture.format.name == PIXELS else picture.reformat(format=PIXELS)
+        frame.pts, frame.time_base, frame.pict_type = number, Fraction(1, fps), 0
+        out.mux(stream.encode(frame))
+    out.mux(stream.encode(None))
     return levels
 
 
 def _chosen(container: Any, places_us: Sequence[int], source: Path) -> Iterator[Any]:
     """The decoded picture of each frame, a picture as often as it is asked for."""
+    wanted = 0
+    for picture in _pictures(container, source):
+        place = round(picture.pts * picture.time_base / TIME_BASE)
+        while wanted < len(places_us) and places_us[wanted] == place:
+            wanted += 1
+            yield picture
+        if wanted == len(places_us):
+            return
+    raise _no_picture(source, places_us[wanted])
+
+
+def _pictures(container: Any, source: Path) -> Iterator[Any]:
     import av.error
 
-    wanted = 0
     try:
-        for picture in container.decode(video=0):
-            place = round(picture.pts * picture.time_base / TIME_BASE)
-            while wanted < len(places_us) and places_us[wanted] == place:
-                wanted += 1
-                yield picture
-            if wanted == len(places_us):
-                return
+        yield from container.decode(video=0)
     except av.error.InvalidDataError as error:
         raise BrokenRecord(f"{source} cannot be decoded: {error}; see: labctl verify") from error
-    raise BrokenRecord(f"{source} holds no picture at {places_us[wanted]} us, but its index does; see: labctl verify")
+
+
+def _no_picture(source: Path, place_us: int) -> BrokenRecord:
+    return BrokenRecord(f"{source} holds no picture at {place_us} us, but its index does; see: labctl verify")

@@ -10,19 +10,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from labctl.exports.selection import Selection
+from labctl.exports.recordings import Recordings
+from labctl.exports.selection import Chosen, Selection
 from labctl.viewing.episode import look_at
 
 
-def write_rrds(campaign: Path, selection: Selection, folder: Path, views: Any, say: Callable[[str], None]) -> None:
-    """Write EPISODE.rrd for every chosen episode.
+def write_episode(
+    views: Callable[[], Any], campaign: Path, recordings: Recordings, chosen: Chosen, path: Path
+) -> dict[str, int]:
+    """Write an episode, for `episode_files`.
 
-    views: the module `labctl.ui.rerun.episode`. Raises MissingExtra without rerun-sdk, StorageError.
+    views: what loads the module `labctl.ui.rerun.episode`. Raises MissingExtra without rerun-sdk, StorageError.
     """
-    for number, chosen in enumerate(selection.episodes, 1):
-        seen = _hidden(look_at(campaign, chosen.episode, masked=selection.masked), selection)
-        views.save_episode(folder / f"{chosen.episode}.rrd", views.view_of(seen))
-        say(f"{number}/{len(selection.episodes)} {chosen.episode}")
+    drawing, selection = views(), recordings.selection
+    seen = _hidden(look_at(campaign, chosen.episode, masked=selection.masked), selection)
+    drawing.save_episode(path, drawing.view_of(seen))
+    return {}
 
 
 def _hidden(seen: Mapping[str, Any], selection: Selection) -> dict[str, Any]:

@@ -5,6 +5,7 @@ May not: read or write files.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,17 @@ class Histogram:
         for channel in range(3):
             self.counts[channel] += np.bincount(rgb[:, :, channel].ravel(), minlength=256)
         self.pictures += 1
+
+    def told(self) -> dict[str, Any]:
+        """As JSON, for `of`."""
+        return {"counts": self.counts.tolist(), "pictures": self.pictures}
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Histogram:
+        """What `told` said."""
+        made = cls()
+        made.counts, made.pictures = np.array(told["counts"], np.int64), int(told["pictures"])
+        return made
 
     def merge(self, other: Histogram) -> None:
         self.counts += other.counts

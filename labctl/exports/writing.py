@@ -5,20 +5,23 @@ May not: know how a format is written, or overwrite anything unasked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from labctl.errors import InputError
 from labctl.exports.destination import check_destination, check_room, size, whole_folder
+from labctl.exports.episode_files import Write, write_each
 from labctl.exports.recordings import Recordings
 from labctl.exports.selection import Selection, select
+from labctl.exports.workers import Result
 from labctl.store.campaign import Campaign
 from labctl.store.verified import JOURNAL_ALONE, verified
 
 Say = Callable[[str], None]
-Write = Callable[["Job", Path, Say], dict[str, Any]]
+WriteFormat = Callable[["Job", Path, Say], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +32,14 @@ class Grid:
     max_error_ms: float | None = None
     action: str | None = None
     skip_inexact: bool = False
+    recode: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the command line asks for. `views` loads the module that draws .rrd files."""
+    """What the command line asks for. `views` loads the module that draws .rrd files; other processes call it too, so
+    it is something that can be pickled.
+    """
 
     form: str
     out: Path
@@ -59,7 +65,7 @@ class Job:
 class Format:
     """How to write one format, and the most it takes: bytes for each byte of samples (as numbers) and of video."""
 
-    write: Write
+    write: WriteFormat
     per_sample_byte: float
     per_video_byte: float
     on_grid: bool = False
@@ -75,7 +81,9 @@ def export_campaign(folder: Path, request: Request, say: Say) -> dict[str, Any]:
         raise InputError(f"unknown format {request.form!r}; this version exports: {', '.join(FORMATS)}")
     if request.grid != Grid() and not FORMATS[request.form].on_grid:
         on_grid = ", ".join(name for name, form in FORMATS.items() if form.on_grid)
-        raise InputError(f"--fps, --max-error-ms, --action and --skip-inexact are for {on_grid}, not {request.form}")
+        raise InputError(
+            f"--fps, --max-error-ms, --action, --skip-inexact and --recode are for {on_grid}, not {request.form}"
+        )
     check_destination(request.out, folder, force=request.force)
     with verified(folder, JOURNAL_ALONE, unverified=request.unverified) as shown:
         campaign, broken = shown.campaign, shown.broken
@@ -117,7 +125,7 @@ def _write_folder(
         needed = round(samples * form.per_sample_byte + videos * form.per_video_byte)
         free = check_room(request.out, needed)
         say(f"{len(selection.episodes)} episodes; at most {size(needed)}, {size(free)} are free")
-        with whole_folder(request.out, about) as building:
+        with whole_folder(request.out, about, repr(request.grid), say) as building:
             told = form.write(Job(request, campaign, recordings, selection), building, say)
             about["contents"] = told
     return {"episodes": len(selection.episodes), **told}
@@ -135,9 +143,9 @@ def _parquet(job: Job, folder: Path, say: Say) -> dict[str, Any]:
 
 
 def _mcap(job: Job, folder: Path, say: Say) -> dict[str, Any]:
-    from labctl.exports.mcap import write_mcaps
+    from labctl.exports.mcap import summed, write_episode
 
-    return {"messages_of": write_mcaps(job.recordings, job.selection, folder, say)}
+    return {"messages_of": summed(_each(job, folder, ".mcap", write_episode, say))}
 
 
 def _lerobot(job: Job, folder: Path, say: Say) -> dict[str, Any]:
@@ -155,25 +163,29 @@ def _lerobot(job: Job, folder: Path, say: Say) -> dict[str, Any]:
         instruction=job.campaign.opened.get("instruction", ""),
         cameras=[camera.name for camera in cell.camera],
         skip_inexact=grid.skip_inexact,
+        recode=grid.recode,
         say=say,
     )
 
 
 def _rrd(job: Job, folder: Path, say: Say) -> dict[str, Any]:
-    from labctl.exports.rrd import write_rrds
+    from labctl.exports.rrd import write_episode
 
     assert job.request.views is not None, "whoever asks for .rrd says what draws them"
-    write_rrds(job.campaign.folder, job.selection, folder, job.request.views(), say)
+    _each(job, folder, ".rrd", partial(write_episode, job.request.views, job.campaign.folder), say)
     return {}
 
 
 def _npz(job: Job, folder: Path, say: Say) -> dict[str, Any]:
-    from labctl.exports.npz import write_states
+    from labctl.exports.npz import write_episode
 
-    for number, chosen in enumerate(job.selection.episodes, 1):
-        write_states(job.recordings.of(chosen), folder / f"{chosen.episode}.npz")
-        say(f"{number}/{len(job.selection.episodes)} {chosen.episode}")
+    _each(job, folder, ".npz", write_episode, say)
     return {}
+
+
+def _each(job: Job, folder: Path, ending: str, write: Write, say: Say) -> Sequence[Result]:
+    read_bytes = sum(job.recordings.stored_bytes())
+    return write_each(job.campaign.folder, job.selection, folder, ending, write, read_bytes, say)
 
 
 FORMATS: Mapping[str, Format] = {

@@ -34,7 +34,7 @@ _REPEATABLE = {"fflags": "+bitexact"}
 # not asked for packets at once (pred-struct=1): where four processes of an ordinary user wrote side by side, three of
 # them stood still within 131 files, the encoder waiting for itself. As below none of four did in 600 files each; it
 # holds up to 12 frames back.
-_AT_ONCE: Mapping[str, Mapping[str, str]] = {
+AT_ONCE: Mapping[str, Mapping[str, str]] = {
     "libx264": {"tune": "zerolatency", "x264-params": "sliced-threads=0"},
     "libx265": {"tune": "zerolatency", "x265-params": "log-level=error:pools=1:frame-threads=1"},
     "libsvtav1": {"svtav1-params": "lp=1:hierarchical-levels=2:lookahead=0"},
@@ -135,7 +135,7 @@ class VideoWriter(_Writer):
         super().__init__(path, "mp4", _FRAGMENTED)
         self._shape = (height, width, 3)
         self._last_us: int | None = None
-        options = {"preset": preset, "crf": str(crf), **_AT_ONCE.get(codec, {})}
+        options = {"preset": preset, "crf": str(crf), **AT_ONCE.get(codec, {})}
         try:
             rate = Fraction(rate_hz).limit_denominator(1000)
             self._stream = self._container.add_stream(codec, rate=rate, options=options)

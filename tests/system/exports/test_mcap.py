@@ -226,3 +226,35 @@ def test_a_file_is_indexed_in_order_and_says_where_it_comes_from(unblinded: Path
             assert times == sorted(times)
         assert told["labctl"]["campaign"] == unblinded.name and len(told["labctl"]["commitment"]) == 64
         assert told["episode"]["episode"] == path.stem and told["episode"]["arm"] in (ZEBRA, QUAGGA, "human")
+
+
+def test_one_that_was_broken_off_goes_on_and_gives_the_same_bytes(
+    unblinded: Path, exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Episodes that were written whole are not written again; what comes out is what one go gives."""
+    from labctl.exports import mcap
+
+    written: list[str] = []
+    whole = mcap.write_mcap
+
+    def two_then_stop(path: Path, *rest: Any) -> dict[str, int]:
+        if len(written) == 2:
+            raise KeyboardInterrupt
+        written.append(path.name)
+        return whole(path, *rest)
+
+    command = ["export", str(unblinded), "--to", "mcap", "--out", str(tmp_path / "out")]
+    monkeypatch.setattr(mcap, "write_mcap", two_then_stop)
+    assert call(command) == 130
+    assert "2 finished files are kept" in capsys.readouterr().out and not (tmp_path / "out").exists()
+
+    def another(path: Path, *rest: Any) -> dict[str, int]:
+        assert path.name not in written
+        return whole(path, *rest)
+
+    monkeypatch.setattr(mcap, "write_mcap", another)
+    assert call(command) == 0
+    files = sorted(path.name for path in exported.iterdir())
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == files
+    assert all((exported / name).read_bytes() == (tmp_path / "out" / name).read_bytes() for name in files)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

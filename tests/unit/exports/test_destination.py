@@ -9,6 +9,7 @@ import pytest
 
 from labctl.errors import InputError, StorageError
 from labctl.exports.destination import MARK, check_destination, check_room, size, whole_folder
+from labctl.exports.workers import Bench, Job, write_all
 
 
 def names(folder: Path) -> list[str]:
@@ -49,6 +50,36 @@ def test_what_a_killed_export_left_is_swept_and_what_a_living_one_builds_is_not(
         (tmp_path / f".out.{process}.part").mkdir()
     fill(tmp_path / "out")
     assert names(tmp_path) == [".out.1.part", "out"]
+
+
+def broken_off(path: Path, about: dict[str, str], said: list[str]) -> None:
+    with pytest.raises(KeyboardInterrupt), whole_folder(path, about, "fps 3", said.append) as building:
+        for _ in write_all(building, [Job("one", ("1",))], Bench(write_text)):
+            raise KeyboardInterrupt
+
+
+def write_text(_: object, path: Path, text: str) -> dict[str, str]:
+    path.write_text(text)
+    return {}
+
+
+def test_the_same_export_goes_on_where_one_was_broken_off_and_another_begins_anew(tmp_path: Path) -> None:
+    said: list[str] = []
+    broken_off(tmp_path / "out", {"campaign": "c"}, said)
+    assert "1 finished files are kept" in said[-1] and not (tmp_path / "out").exists()
+    with whole_folder(tmp_path / "out", {"campaign": "c"}, "fps 3", said.append) as building:
+        assert (building / "one").read_text() == "1"
+    assert "going on" in said[-1] and names(tmp_path / "out") == [MARK, "one"] and names(tmp_path) == ["out"]
+    broken_off(tmp_path / "out", {"campaign": "c"}, said)
+    with whole_folder(tmp_path / "out", {"campaign": "other"}, "fps 3", said.append) as building:
+        assert not (building / "one").exists()
+    assert names(tmp_path) == ["out"]
+
+
+def test_one_that_had_finished_nothing_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), whole_folder(tmp_path / "out", {}):
+        raise KeyboardInterrupt
+    assert names(tmp_path) == []
 
 
 def test_a_taken_place_is_refused_until_forced(tmp_path: Path) -> None:

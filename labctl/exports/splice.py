@@ -1,0 +1,222 @@
+"""A video's coded pictures put onto a uniform grid as they are; only where the grid leaves one out or shows one twice
+are a few coded anew, with the recording's own settings, so that all of it is one stream.
+
+May not: know an episode, or copy a picture without the ones it is decoded from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labctl.store.video import AT_ONCE, TIME_BASE, open_video
+
+SHORTEST = 3  # pictures that are worth copying between such as are coded anew
+ENOUGH = 0.5  # of all: where less can be copied, all are coded anew
+CODEC = "h264"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Frames `first` to before `end` of the grid, copied or coded anew."""
+
+    first: int
+    end: int
+    copied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Packets:
+    """What a file holds, in its order: places (n,) us, and which of them are keyframes (n,)."""
+
+    places_us: np.ndarray
+    keyframe: np.ndarray
+
+
+def packets_of(container: Any) -> Packets | None:
+    """The packets of an open video; None when they cannot be copied: another codec, or pictures out of order."""
+    import av.error
+
+    stream = container.streams.video[0]
+    if stream.codec_context.codec.canonical_name != CODEC or stream.codec_context.pix_fmt != "yuv420p":
+        return None
+    places: list[int] = []
+    keyframe: list[bool] = []
+    try:
+        for packet in container.demux(stream):
+            if packet.size:
+                if packet.pts is None or packet.pts != packet.dts:
+                    return None
+                places.append(round(packet.pts * stream.time_base / TIME_BASE))
+                keyframe.append(packet.is_keyframe)
+    except av.error.InvalidDataError:  # the fragment that was being written when its writer died
+        pass
+    return Packets(np.array(places, np.int64), np.array(keyframe, bool))
+
+
+def runs(packets: Packets, chosen: np.ndarray) -> list[Run]:
+    """Which frames of a grid that shows the packets `chosen` (n,), never going back, are copied: stretches that begin
+    at a keyframe and take every packet after it once.
+    """
+    follows = np.append(np.diff(chosen) == 1, False)
+    ends = np.flatnonzero(~follows) + 1  # of the stretches of one packet after the other
+    found: list[Run] = []
+    at, n = 0, len(chosen)
+    starts = np.flatnonzero(packets.keyframe[chosen])
+    while at < n:
+        ahead = starts[np.searchsorted(starts, at) :]
+        copied = next(
+            ((int(k), int(ends[np.searchsorted(ends, k, "right")])) for k in ahead if _worth(ends, int(k))), None
+        )
+        begin, end = copied or (n, n)
+        if begin > at:
+            found.append(Run(at, begin, copied=False))
+        if end > begin:
+            found.append(Run(begin, end, copied=True))
+        at = end
+    return found
+
+
+def _worth(ends: np.ndarray, begin: int) -> bool:
+    return int(ends[np.searchsorted(ends, begin, "right")]) - begin >= SHORTEST
+
+
+def worth_copying(found: Sequence[Run]) -> bool:
+    """Whether enough of a grid can be copied."""
+    copied = sum(run.end - run.first for run in found if run.copied)
+    return copied >= ENOUGH * (found[-1].end if found else 1)
+
+
+def copy(
+    source: Path,
+    packets: Packets,
+    chosen: np.ndarray,
+    found: Sequence[Run],
+    target: Any,
+    video: Mapping[str, Any],
+    fps: int,
+) -> bool:
+    """Mux the runs into an open container, frame k at k / fps; false, with nothing muxed, when what has to be coded
+    anew cannot be made to fit: another encoder than the recording's.
+
+    video: codec, preset, crf, keyframe_s and rate_hz of the recording.
+    """
+    with open_video(source) as container:
+        template = container.streams.video[0]
+        anew = {
+            run.first: _coded(source, packets, chosen[run.first : run.end], video) for run in found if not run.copied
+        }
+        head = template.codec_context.extradata
+        if any(one.extradata != head for one in anew.values()):
+            return False
+        stream = target.add_stream_from_template(template)
+        stream.time_base = Fraction(1, fps)
+        frame_of = np.full(len(packets.places_us), -1)
+        for run in found:
+            if run.copied:
+                frame_of[chosen[run.first : run.end]] = np.arange(run.first, run.end)
+        import av
+
+        def put(frame: int, data: bytes, keyframe: bool) -> None:
+            packet = av.Packet(data)
+            packet.stream, packet.time_base = stream, Fraction(1, fps)
+            packet.pts = packet.dts = frame
+            packet.duration, packet.is_keyframe = 1, keyframe
+            target.mux(packet)
+
+        waiting = iter([run for run in found if not run.copied])
+        coded = next(waiting, None)
+        for number, data in _taken(container, len(packets.places_us)):
+            frame = int(frame_of[number])
+            if frame < 0:
+                continue
+            while coded is not None and coded.first < frame:
+                _put_all(put, coded, anew)
+                coded = next(waiting, None)
+            put(frame, data, bool(packets.keyframe[number]))
+        while coded is not None:
+            _put_all(put, coded, anew)
+            coded = next(waiting, None)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Coded:
+    extradata: bytes | None
+    packets: tuple[tuple[bytes, bool], ...]
+
+
+def _put_all(put: Any, run: Run, anew: Mapping[int, _Coded]) -> None:
+    for place, (data, keyframe) in enumerate(anew[run.first].packets):
+        put(run.first + place, data, keyframe)
+
+
+def _taken(container: Any, count: int) -> Iterator[tuple[int, bytes]]:
+    number = 0
+    for packet in container.demux(container.streams.video[0]):
+        if packet.size:
+            yield number, bytes(packet)
+            number += 1
+            if number == count:
+                return
+
+
+def _coded(source: Path, packets: Packets, chosen: np.ndarray, video: Mapping[str, Any]) -> _Coded:
+    """Some pictures coded as the recording's encoder would have, the first a keyframe."""
+    import av
+
+    rate = Fraction(video["rate_hz"]).limit_denominator(1000)
+    buffer = BytesIO()
+    with av.open(buffer, "w", format="mp4") as out:
+        options = {"preset": video["preset"], "crf": str(video["crf"]), **AT_ONCE.get(video["codec"], {})}
+        stream: Any = out.add_stream(video["codec"], rate=rate, options=options)
+        first = None
+        for number, picture in enumerate(_decoded(source, packets, chosen)):
+            if first is None:
+                first, context = picture, stream.codec_context
+                context.width, context.height, context.pix_fmt = picture.width, picture.height, "yuv420p"
+                context.max_b_frames, context.thread_count = 0, 1
+                context.gop_size = max(1, round(video["keyframe_s"] * video["rate_hz"]))
+                stream.time_base = context.time_base = TIME_BASE
+            picture.pts, picture.time_base, picture.pict_type = round(number / rate / TIME_BASE), TIME_BASE, 0
+            out.mux(stream.encode(picture))
+        out.mux(stream.encode(None))
+    buffer.seek(0)
+    with av.open(buffer) as back:
+        data = tuple((bytes(one), one.is_keyframe) for one in back.demux(video=0) if one.size)
+        return _Coded(back.streams.video[0].codec_context.extradata, data)
+
+
+def _decoded(source: Path, packets: Packets, chosen: np.ndarray) -> Iterator[Any]:
+    """The pictures of the packets `chosen`, one as often as it is named, from the keyframe before the first on."""
+    wanted = packets.places_us[chosen].tolist()
+    with open_video(source) as container:
+        stream = container.streams.video[0]
+        before = np.flatnonzero(packets.keyframe[: chosen[0] + 1])
+        begin = int(before[-1]) if len(before) else 0
+        decoder = stream.codec_context
+        given, at = 0, 0
+        for packet in container.demux(stream):
+            if not packet.size:
+                continue
+            given += 1
+            if given <= begin:
+                continue
+            for picture in decoder.decode(packet):
+                place = round(picture.pts * stream.time_base / TIME_BASE)
+                while at < len(wanted) and wanted[at] == place:
+                    at += 1
+                    yield picture
+            if at == len(wanted):
+                return
+        for picture in decoder.decode(None):
+            place = round(picture.pts * stream.time_base / TIME_BASE)
+            while at < len(wanted) and wanted[at] == place:
+                at += 1
+                yield picture

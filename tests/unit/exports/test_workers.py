@@ -1,0 +1,67 @@
+"""Files of an export come in order from any number of processes, and those that are whole are not written again."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from labctl.errors import BrokenRecord, LabctlError, MissingExtra, OptionError, TableError
+from labctl.exports.workers import DONE, WORTH_BYTES, Bench, Job, processes_for, write_all
+
+NAMES = ["a", "b", "c", "d"]
+
+
+def begun(word: str) -> str:
+    return word
+
+
+def write(word: str, path: Path, text: str) -> dict[str, str]:
+    path.write_text(word + text)
+    return {"wrote": text}
+
+
+def refuse(_: object, path: Path, text: str) -> dict[str, str]:
+    if text == "c":
+        raise BrokenRecord("c does not hold")
+    return write("", path, text)
+
+
+def jobs(names: list[str] = NAMES) -> list[Job]:
+    return [Job(f"{name}.txt", (name,), name) for name in names]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_results_come_in_order_and_every_file_is_there(tmp_path: Path, processes: int) -> None:
+    bench = Bench(write, begun, ("x",), processes)
+    assert [said["wrote"] for said in write_all(tmp_path, jobs(), bench)] == NAMES
+    assert [(tmp_path / f"{name}.txt").read_text() for name in NAMES] == ["xa", "xb", "xc", "xd"]
+
+
+def test_what_is_whole_is_not_written_again_and_what_is_not_is(tmp_path: Path) -> None:
+    first = write_all(tmp_path, jobs(), Bench(write, begun, ("x",)))
+    next(first), next(first), next(first)
+    first.close()
+    (tmp_path / "b.txt").write_text("half")  # no longer as long as it was
+    (tmp_path / "d.txt").write_text("x")  # begun, not finished
+    again = [Job(f"{name}.txt", (name,), name if name != "c" else "another") for name in NAMES]
+    assert [said["wrote"] for said in write_all(tmp_path, again, Bench(write, begun, ("y",)))] == NAMES
+    assert [(tmp_path / f"{name}.txt").read_text() for name in NAMES] == ["xa", "yb", "yc", "yd"]
+    assert len(list((tmp_path / DONE).iterdir())) == len(NAMES)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_what_a_file_is_refused_for_comes_out_as_it_was_said(tmp_path: Path, processes: int) -> None:
+    with pytest.raises(BrokenRecord, match="c does not hold"):
+        list(write_all(tmp_path, jobs(), Bench(refuse, processes=processes)))
+
+
+def test_little_is_written_by_one_process_and_much_by_no_more_than_there_are_files() -> None:
+    assert processes_for(48, WORTH_BYTES - 1) == 1 and processes_for(1, 10 * WORTH_BYTES) == 1
+
+
+@pytest.mark.parametrize("error", [MissingExtra("mcap", "it"), OptionError("x", ("a",)), TableError("f:1", "x")])
+def test_every_error_of_ours_comes_through_from_another_process(error: LabctlError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
