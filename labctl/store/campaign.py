@@ -39,7 +39,6 @@ from labctl.store.locks import campaign_lock
 from labctl.store.opened_body import check_format, opened_body
 from labctl.store.opened_list import add_opened
 from labctl.store.scene_references import check_given, given_body, given_pictures, keep_given
-from labctl.store.traces import TraceStore
 
 PRIVATE = 0o700
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -191,6 +190,8 @@ def open_campaign(
     files alone can tell is in order, and may refuse. Everything is checked first and the folder appears
     whole or not at all. Raises InputError for the files and the name, StorageError, and what `links_of` raises.
     """
+    from labctl.store.traces import TraceStore
+
     plan = read_plan(protocol_path)
     cell = read_cell(cell_path)
     conditions = protocol_conditions(plan.protocol, plan.fixture)

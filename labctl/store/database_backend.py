@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
-
-from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url, text
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.exc import DatabaseError, IntegrityError, InterfaceError
-from sqlalchemy.pool import NullPool
+from typing import TYPE_CHECKING, Any, Literal
 
 from labctl.errors import StorageError
 from labctl.store.atomic_files import file_errors, sync_file, sync_folder
 
+if TYPE_CHECKING:  # its import takes longer than all that a verb such as `status` asks: see `Reader`
+    from sqlalchemy import Connection, Engine, Table
+    from sqlalchemy.exc import DatabaseError
+
 BUSY_S = 2.0
 OWNER_ONLY = 0o600
+FILE_URL = "sqlite:///"
 NOT_NEXT = "append-only: not the next entry of the chain"
 Mode = Literal["create", "write", "read"]
 Synchronous = Literal["FULL", "NORMAL", "OFF"]
@@ -29,11 +30,16 @@ Synchronous = Literal["FULL", "NORMAL", "OFF"]
 
 def sqlite_url(path: Path) -> str:
     """The database URL of a SQLite file."""
-    return f"sqlite:///{path}"
+    return f"{FILE_URL}{path}"
 
 
 def database_file(url: str) -> Path | None:
     """The file behind a SQLite URL, None for a server. Raises StorageError for a SQLite URL without a file."""
+    named = url.removeprefix(FILE_URL)
+    if named != url and named and named != ":memory:" and not set(named) & set("?%"):
+        return Path(named)
+    from sqlalchemy import make_url
+
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":
         return None
@@ -45,7 +51,11 @@ def database_file(url: str) -> Path | None:
 def place(url: str) -> str:
     """What to call a database in a message: its file's name and folder, or its server without the password."""
     path = database_file(url)
-    return str(path) if path is not None else make_url(url).render_as_string(hide_password=True)
+    if path is not None:
+        return str(path)
+    from sqlalchemy import make_url
+
+    return make_url(url).render_as_string(hide_password=True)
 
 
 def connect(url: str, *, mode: Mode, synchronous: Synchronous) -> Engine:
@@ -57,6 +67,9 @@ def connect(url: str, *, mode: Mode, synchronous: Synchronous) -> Engine:
 
     Raises StorageError when the file is missing (read, write).
     """
+    from sqlalchemy import create_engine, event
+    from sqlalchemy.pool import NullPool
+
     path = database_file(url)
     if path is None:
         engine = create_engine(url, poolclass=NullPool)
@@ -66,13 +79,52 @@ def connect(url: str, *, mode: Mode, synchronous: Synchronous) -> Engine:
     if mode == "create" and not path.exists():
         with file_errors(str(path)):
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY, OWNER_ONLY))  # SQLite gives its log the same permissions
-    if mode != "create" and not path.is_file():
-        raise StorageError(f"{path}: no such database; is this the folder of a campaign?")
+    if mode != "create":
+        _refuse_missing(path)
     engine = create_engine(
         "sqlite+pysqlite://", creator=lambda: _open_sqlite(path, mode, synchronous), poolclass=NullPool
     )
     event.listen(engine, "begin", _begin_deferred if mode == "read" else _begin_immediate)
     return engine
+
+
+def _refuse_missing(path: Path) -> None:
+    if not path.is_file():
+        raise StorageError(f"{path}: no such database; is this the folder of a campaign?")
+
+
+class Reader:
+    """Answers questions in SQL that every database understands, connecting for each. A SQLite file is asked directly:
+    the import of SQLAlchemy alone takes longer than all that `labctl status` wants to know.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Raises StorageError when the file is missing."""
+        self._where, self._file = place(url), database_file(url)
+        if self._file is not None:
+            _refuse_missing(self._file)
+        self._engine = None if self._file is not None else connect(url, mode="read", synchronous="FULL")
+
+    def rows(self, question: str, **values: Any) -> list[tuple[Any, ...]]:
+        """What a SELECT with `:name` for each value gives. Raises StorageError."""
+        with storage_errors(self._where):
+            if self._engine is not None:
+                from sqlalchemy import text
+
+                with self._engine.connect() as reader:
+                    return [tuple(row) for row in reader.execute(text(question), values)]
+            assert self._file is not None, "what is no server is a file"
+            raw = _open_sqlite(self._file, "read", "FULL")
+            try:
+                raw.execute("BEGIN")
+                return raw.execute(question, values).fetchall()
+            finally:
+                raw.close()
+
+    def close(self) -> None:
+        """Give a server's connections back."""
+        if self._engine is not None:
+            self._engine.dispose()
 
 
 def _open_sqlite(path: Path, mode: Mode, synchronous: Synchronous) -> sqlite3.Connection:
@@ -151,6 +203,8 @@ def sync_log(connection: Connection, url: str) -> None:
 def insert_new(engine: Engine, table: Table) -> Any:
     """An INSERT that leaves rows whose key exists as they are."""
     if engine.dialect.name != "postgresql":
+        from sqlalchemy.dialects import sqlite
+
         return sqlite.insert(table).on_conflict_do_nothing()
     from sqlalchemy.dialects import postgresql  # a tenth of a second that only its users pay
 
@@ -159,6 +213,8 @@ def insert_new(engine: Engine, table: Table) -> Any:
 
 def guard_journal(connection: Connection) -> None:
     """Install the triggers that make `event` and `command` append-only, chained and free of replacing inserts."""
+    from sqlalchemy import text
+
     statements = _POSTGRESQL_GUARDS if connection.dialect.name == "postgresql" else _SQLITE_GUARDS
     for statement in statements:
         connection.execute(text(statement))
@@ -212,6 +268,8 @@ BEGIN RAISE EXCEPTION 'append-only: % of % refused', TG_OP, TG_TABLE_NAME; END $
 
 def is_not_next(error: DatabaseError) -> bool:
     """Whether the chain trigger, or the key behind it, refused an insert: somebody else has written."""
+    from sqlalchemy.exc import IntegrityError
+
     said = str(error.orig)
     return NOT_NEXT in said or (isinstance(error, IntegrityError) and "unique" in said.lower())
 
@@ -222,12 +280,23 @@ def storage_errors(where: str) -> Iterator[None]:
     try:
         with file_errors(where):
             yield
-    except (DatabaseError, InterfaceError, sqlite3.DatabaseError) as error:
+    except Exception as error:
+        if not isinstance(error, (sqlite3.DatabaseError, *_server_errors())):
+            raise
         said = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
         remedy = _remedy(said)
         if remedy is None:
             raise
         raise StorageError(f"{where}: {remedy} ({said})") from error
+
+
+def _server_errors() -> tuple[type[Exception], ...]:
+    """What SQLAlchemy raises; nothing while nobody has imported it."""
+    if "sqlalchemy" not in sys.modules:
+        return ()
+    from sqlalchemy.exc import DatabaseError, InterfaceError
+
+    return DatabaseError, InterfaceError
 
 
 _REMEDIES = (

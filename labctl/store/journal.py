@@ -9,12 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Any
-
-from sqlalchemy import BigInteger, Column, Connection, Engine, Table, Text, insert, select
-from sqlalchemy.exc import DatabaseError
-from sqlmodel import Field, SQLModel
+from typing import TYPE_CHECKING, Any
 
 from labctl.clock import Anchor
 from labctl.core.events import GENESIS, Event, canonical, event_hash
@@ -22,59 +19,78 @@ from labctl.errors import BrokenRecord, StateError, StorageError
 from labctl.store import database_backend
 from labctl.store.problem import Problem
 
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine, Table
+
 
 class DuplicateCommand(StateError):
     """A command id was used before: the command has been carried out already."""
 
 
-class EventRow(SQLModel, table=True):
-    """One event; `body` is its canonical JSON text."""
+@cache
+def _tables() -> tuple[Table, Table]:
+    """Events and commands, for whoever writes: only that takes SQLAlchemy."""
+    from sqlalchemy import BigInteger, Column, Text
+    from sqlmodel import Field, SQLModel
 
-    __tablename__ = "event"  # pyright: ignore[reportAssignmentType]
-    campaign: str = Field(primary_key=True)
-    seq: int = Field(primary_key=True, sa_type=BigInteger)
-    kind: str
-    at_ns: int = Field(sa_type=BigInteger)
-    boot: str
-    wall: str
-    who: str
-    trial: str | None = None
-    episode: str | None = None
-    body: str = Field(sa_column=Column(Text, nullable=False))
-    prev: str
-    hash: str
+    class EventRow(SQLModel, table=True):
+        """One event; `body` is its canonical JSON text."""
+
+        __tablename__ = "event"  # pyright: ignore[reportAssignmentType]
+        campaign: str = Field(primary_key=True)
+        seq: int = Field(primary_key=True, sa_type=BigInteger)
+        kind: str
+        at_ns: int = Field(sa_type=BigInteger)
+        boot: str
+        wall: str
+        who: str
+        trial: str | None = None
+        episode: str | None = None
+        body: str = Field(sa_column=Column(Text, nullable=False))
+        prev: str
+        hash: str
+
+    class CommandRow(SQLModel, table=True):
+        """One accepted command and the event it led to."""
+
+        __tablename__ = "command"  # pyright: ignore[reportAssignmentType]
+        campaign: str = Field(primary_key=True)
+        command_id: str = Field(primary_key=True)
+        seq: int = Field(sa_type=BigInteger)
+
+    return EventRow.__table__, CommandRow.__table__  # pyright: ignore[reportAttributeAccessIssue]
 
 
-class CommandRow(SQLModel, table=True):
-    """One accepted command and the event it led to."""
+@cache
+def _inserts() -> tuple[Any, Any]:
+    from sqlalchemy import insert
 
-    __tablename__ = "command"  # pyright: ignore[reportAssignmentType]
-    campaign: str = Field(primary_key=True)
-    command_id: str = Field(primary_key=True)
-    seq: int = Field(sa_type=BigInteger)
+    events, commands = _tables()
+    return insert(events), insert(commands)
 
 
 def campaigns_in(url: str) -> list[str]:
     """Names of the campaigns whose journals a database holds, sorted. Raises StorageError."""
-    engine = database_backend.connect(url, mode="read", synchronous="FULL")
-    with database_backend.storage_errors(database_backend.place(url)), engine.connect() as reader:
-        return sorted(reader.execute(select(EVENT.c.campaign).distinct()).scalars())
+    reader = database_backend.Reader(url)
+    return sorted(name for (name,) in reader.rows("SELECT DISTINCT campaign FROM event"))
 
 
-EVENT: Table = EventRow.__table__  # pyright: ignore[reportAttributeAccessIssue]
-COMMAND: Table = CommandRow.__table__  # pyright: ignore[reportAttributeAccessIssue]
-_INSERT_EVENT = insert(EVENT)
-_INSERT_COMMAND = insert(COMMAND)
+_EVENTS = (
+    "SELECT seq, kind, at_ns, boot, wall, who, trial, episode, body, prev, hash FROM event "
+    "WHERE campaign = :campaign AND seq > :after ORDER BY seq"
+)
+_LAST = "SELECT seq, hash FROM event WHERE campaign = :campaign ORDER BY seq DESC LIMIT 1"
 
 
 class Journal:
     """One campaign's events. A writer keeps one connection and the chain's head; a reader connects anew to read."""
 
-    def __init__(self, url: str, campaign: str, engine: Engine, *, readonly: bool) -> None:
+    def __init__(self, url: str, campaign: str, source: Engine | database_backend.Reader) -> None:
+        """source: what a writer connects by, or what answers a reader."""
         self.campaign = campaign
-        self.readonly = readonly
+        self.readonly = isinstance(source, database_backend.Reader)
         self._where = database_backend.place(url)
-        self._engine = engine
+        self._source = source
         self._writer: Connection | None = None
         self._head = (0, GENESIS)
 
@@ -82,9 +98,10 @@ class Journal:
     def create(cls, url: str, campaign: str, *, durable: bool = True) -> Journal:
         """A new, empty journal. Raises StorageError when the campaign has entries already or nothing can be written."""
         engine = database_backend.connect(url, mode="create", synchronous="FULL" if durable else "OFF")
-        journal = cls(url, campaign, engine, readonly=False)
+        journal = cls(url, campaign, engine)
         with database_backend.storage_errors(journal._where), engine.begin() as connection:
-            SQLModel.metadata.create_all(connection, tables=[EVENT, COMMAND])
+            for table in _tables():
+                table.create(connection, checkfirst=True)
             database_backend.guard_journal(connection)
         journal._attach()
         if journal._head[0]:
@@ -98,12 +115,12 @@ class Journal:
 
         Raises StorageError when it is missing, damaged, locked, or holds nothing of this campaign.
         """
-        mode: database_backend.Mode = "read" if readonly else "write"
-        engine = database_backend.connect(url, mode=mode, synchronous="FULL" if durable else "OFF")
-        journal = cls(url, campaign, engine, readonly=readonly)
         if readonly:
+            journal = cls(url, campaign, database_backend.Reader(url))
             found = journal.head()[0]
         else:
+            synchronous: database_backend.Synchronous = "FULL" if durable else "OFF"
+            journal = cls(url, campaign, database_backend.connect(url, mode="write", synchronous=synchronous))
             journal._attach()
             found = journal._head[0]
         if not found:
@@ -112,11 +129,11 @@ class Journal:
         return journal
 
     def _attach(self) -> None:
+        assert not isinstance(self._source, database_backend.Reader), "a reader does not write"
         with database_backend.storage_errors(self._where):
-            self._writer = self._engine.connect()
+            self._writer = self._source.connect()
             try:
-                with self._writer.begin():
-                    self._head = self._last(self._writer)
+                self._head = self._last()
             except BaseException:
                 self.close()
                 raise
@@ -168,11 +185,14 @@ class Journal:
             "prev": prev,
             "hash": event.hash,
         }
+        from sqlalchemy.exc import DatabaseError
+
+        into, _ = _inserts()
         with database_backend.storage_errors(self._where), self._writer.begin():
             if command_id is not None:
                 self._claim(self._writer, command_id, event.seq)
             try:
-                self._writer.execute(_INSERT_EVENT, row)
+                self._writer.execute(into, row)
             except DatabaseError as error:
                 if not database_backend.is_not_next(error):
                     raise
@@ -184,68 +204,58 @@ class Journal:
         return event
 
     def _claim(self, writer: Connection, command_id: str, seq: int) -> None:
-        done = select(COMMAND.c.seq).where(COMMAND.c.campaign == self.campaign, COMMAND.c.command_id == command_id)
+        from sqlalchemy import select
+
+        command = _tables()[1]
+        done = select(command.c.seq).where(command.c.campaign == self.campaign, command.c.command_id == command_id)
         earlier = writer.execute(done).scalar()
         if earlier is not None:
             raise DuplicateCommand(f"command {command_id} was carried out already, as entry {earlier}")
-        writer.execute(_INSERT_COMMAND, {"campaign": self.campaign, "command_id": command_id, "seq": seq})
+        writer.execute(_inserts()[1], {"campaign": self.campaign, "command_id": command_id, "seq": seq})
+
+    def _rows(self, question: str, **values: Any) -> Sequence[Sequence[Any]]:
+        if isinstance(self._source, database_backend.Reader):
+            return self._source.rows(question, **values)
+        from sqlalchemy import text
+
+        with database_backend.storage_errors(self._where):
+            if self._writer is None:
+                with self._source.connect() as connection, connection.begin():
+                    return connection.execute(text(question), values).all()
+            with self._writer.begin():
+                return self._writer.execute(text(question), values).all()
 
     def events(self, after: int = 0) -> list[Event]:
         """Events with seq > `after`, in order. Raises BrokenRecord for a body that is not JSON, StorageError."""
-        query = select(EVENT).where(EVENT.c.campaign == self.campaign, EVENT.c.seq > after).order_by(EVENT.c.seq)
-        with database_backend.storage_errors(self._where):
-            if self._writer is not None:
-                with self._writer.begin():
-                    rows = self._writer.execute(query).all()
-            else:
-                with self._engine.connect() as reader:
-                    rows = reader.execute(query).all()
-        return [self._event(row) for row in rows]
+        return [self._event(row) for row in self._rows(_EVENTS, campaign=self.campaign, after=after)]
 
-    def _event(self, row: Any) -> Event:
+    def _event(self, row: Sequence[Any]) -> Event:
+        *told, text, prev, own = row
         try:
-            body = json.loads(row.body)
+            body = json.loads(text)
         except (ValueError, TypeError) as error:
-            raise BrokenRecord(
-                f"edited entry: {self._where} seq {row.seq} ({row.kind}): its body is not JSON"
-            ) from error
-        return Event(
-            row.seq,
-            row.kind,
-            row.at_ns,
-            row.boot,
-            row.wall,
-            row.who,
-            row.trial,
-            row.episode,
-            body,
-            row.prev,
-            row.hash,
-        )
+            seq, kind = told[:2]
+            raise BrokenRecord(f"edited entry: {self._where} seq {seq} ({kind}): its body is not JSON") from error
+        return Event(*told, body, prev, own)
 
     def head(self) -> tuple[int, str]:
         """(seq, hash) of the last entry; (0, GENESIS) when there is none."""
-        if self._writer is not None:
-            return self._head
-        with database_backend.storage_errors(self._where), self._engine.connect() as reader:
-            return self._last(reader)
+        return self._head if self._writer is not None else self._last()
 
-    def _last(self, connection: Connection) -> tuple[int, str]:
-        query = (
-            select(EVENT.c.seq, EVENT.c.hash)
-            .where(EVENT.c.campaign == self.campaign)
-            .order_by(EVENT.c.seq.desc())
-            .limit(1)
-        )
-        row = connection.execute(query).first()
-        return (row.seq, row.hash) if row else (0, GENESIS)
+    def _last(self) -> tuple[int, str]:
+        for seq, own in self._rows(_LAST, campaign=self.campaign):
+            return seq, own
+        return 0, GENESIS
 
     def close(self) -> None:
         """Give the database back. Idempotent."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-        self._engine.dispose()
+        if isinstance(self._source, database_backend.Reader):
+            self._source.close()
+        else:
+            self._source.dispose()
 
 
 def chain_problems(events: Sequence[Event]) -> list[Problem]:

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labctl.bus import Body
 from labctl.core.events import Event, Kind, digest
@@ -43,8 +43,9 @@ from labctl.store.opened_body import check_format, format_of, not_bound
 from labctl.store.opened_list import OPENED, said_of
 from labctl.store.problem import Problem
 from labctl.store.scene_references import journalled_photos
-from labctl.store.timestamps import dated
-from labctl.store.traces import TraceStore
+
+if TYPE_CHECKING:  # whoever looks at no recording does not wait for its import
+    from labctl.store.traces import TraceStore
 
 DAMAGED_SEAL = "damaged seal"
 NOTHING = Noted()
@@ -312,6 +313,8 @@ def _check_photos(folder: Path, events: Sequence[Event], found: _Found) -> None:
 
 
 def _check_timestamps(folder: Path, events: Sequence[Event], found: _Found) -> None:
+    from labctl.store.timestamps import dated
+
     said = dated(folder, events)
     found.problems += said.problems
     found.notes += said.facts
@@ -345,6 +348,8 @@ def _check_unsealed(folder: Path, store: TraceStore, events: Sequence[Event], fo
 
 
 def _check_traces(folder: Path, events: Sequence[Event], sealed: Sequence[Event], found: _Found) -> None:
+    from labctl.store.traces import TraceStore
+
     campaign = events[0].body["campaign"]
     store = TraceStore.open(sqlite_url(folder / "traces.db"), campaign, readonly=True)
     try:
