@@ -19,7 +19,10 @@ LabctlError                 one line for a person, with the remedy
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TypeAlias
+
+_Again: TypeAlias = "tuple[Callable[..., LabctlError], tuple[type[LabctlError], *tuple[str, ...]], dict[str, str]]"
 
 
 class LabctlError(Exception):
@@ -27,15 +30,9 @@ class LabctlError(Exception):
 
     exit_code = 1
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> _Again:
         """So that a further process can hand it on, whatever its class is made from."""
-        return _again, (type(self), self.args, dict(self.__dict__))
-
-
-def _again(kind: type[LabctlError], args: tuple[Any, ...], told: dict[str, Any]) -> LabctlError:
-    error = kind.__new__(kind, *args)
-    error.__dict__.update(told)
-    return error
+        return self.__class__.__new__, (self.__class__, *self.args), self.__dict__
 
 
 class InputError(LabctlError):

@@ -6,17 +6,18 @@ May not: know a format, or decide what may be shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from labctl.exports.recordings import Recordings
 from labctl.exports.selection import Chosen, Selection
-from labctl.exports.workers import Bench, Job, Result, processes_for, write_all
+from labctl.exports.workers import Job, Result, processes_for, write_all
 from labctl.store.campaign import Campaign
 
 Say = Callable[[str], None]
 Write = Callable[[Recordings, Chosen, Path], Result]  # a function of a module: other processes find it by name
+
+
+_open: dict[str, Recordings] = {}  # in each process, of the export that it works for
 
 
 def write_each(
@@ -27,19 +28,21 @@ def write_each(
     Raises what `write` raises.
     """
     chosen = selection.episodes
-    jobs = [Job(one.episode + ending, (one,)) for one in chosen]
-    bench = Bench(partial(_write, write), _opened, (campaign, selection), processes_for(len(jobs), read_bytes))
+    jobs = [Job(one.episode + ending, (write, campaign, selection, one)) for one in chosen]
     found = []
-    for number, result in enumerate(write_all(folder, jobs, bench), 1):
-        found.append(result)
-        say(f"{number}/{len(chosen)} {chosen[number - 1].episode}")
+    try:
+        for number, result in enumerate(write_all(folder, jobs, _write, processes_for(len(jobs), read_bytes)), 1):
+            found.append(result)
+            say(f"{number}/{len(chosen)} {chosen[number - 1].episode}")
+    finally:
+        while _open:
+            _open.popitem()[1].close()
     return found
 
 
-def _opened(campaign: Path, selection: Selection) -> Recordings:
-    with Campaign.open(campaign) as opened:
-        return Recordings(opened, selection)
-
-
-def _write(write: Write, recordings: Any, path: Path, chosen: Chosen) -> Result:
-    return write(recordings, chosen, path)
+def _write(path: Path, write: Write, campaign: Path, selection: Selection, chosen: Chosen) -> Result:
+    same = f"{campaign} {selection.about}"
+    if same not in _open:
+        with Campaign.open(campaign) as opened:
+            _open[same] = Recordings(opened, selection)
+    return write(_open[same], chosen, path)

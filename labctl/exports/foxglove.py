@@ -134,7 +134,7 @@ def log(wall_ns: int, level: str, text: str) -> Json:
     }
 
 
-def nesting(columns: Sequence[str], at: Sequence[int]) -> Callable[[Sequence[Any]], Json]:
+def nesting(columns: Sequence[str], at: Sequence[int]) -> Callable[[Sequence[float | None]], Json]:
     """What makes a sample, a row of values of which those `at` some places count, JSON: "sent.joint" stands in an
     object "sent", as a dot leads into an object where values are picked.
     """
@@ -147,7 +147,7 @@ def nesting(columns: Sequence[str], at: Sequence[int]) -> Callable[[Sequence[Any
     plain = list(zip(*groups.pop("", ([], [])), strict=True))
     inner = [(group, list(zip(names, places, strict=True))) for group, (names, places) in groups.items()]
 
-    def nest(row: Sequence[Any]) -> Json:
+    def nest(row: Sequence[float | None]) -> Json:
         found: Json = {name: row[i] for name, i in plain}
         for group, parts in inner:
             found[group] = {name: row[i] for name, i in parts}

@@ -23,7 +23,8 @@ from labctl.exports.lerobot_meta import LAYOUTS, PICTURES, Layout, Written, arro
 from labctl.exports.recordings import Recordings
 from labctl.exports.retime import retime
 from labctl.exports.selection import Selection
-from labctl.exports.workers import Bench, Job, Result, processes_for, write_all
+from labctl.exports.splice import Coding
+from labctl.exports.workers import Job, Result, processes_for, write_all
 
 __all__ = ["LAYOUTS", "terms_of", "write_dataset"]
 
@@ -88,7 +89,7 @@ def write_dataset(
         columns = features(found, terms, _moved_s(selection, found.recording.chosen.episode))
         info = info or features_of(columns, {name: found.recording.pictures[name].path for name in cameras}, terms.fps)
         units = {name: one.unit for name, one in columns.items()}
-        levels = {PICTURES + camera: statistics.Histogram.of(next(videos)) for camera in found.places_us}
+        levels = {PICTURES + camera: statistics.Histogram.of(dict(next(videos))) for camera in found.places_us}
         _write_episode(folder, layout, made, number, found, columns, terms, [tasks[k] for k in of_frame], levels)
         say(f"{number + 1}/{len(plans)} {found.recording.chosen.episode} {found.frames} frames")
     write_meta(folder, layout, made, info, fps=terms.fps, robot=selection.about["robot"])
@@ -116,12 +117,12 @@ def _videos(
             video = None if recode else recordings.filmed.get(camera)
             told = (source, places.tolist(), terms.fps, video)
             target = layout.video_file(folder, number, PICTURES + camera)
-            same = [str(source), digest(told[1]), terms.fps, video]
+            same = digest([str(source), told[1], terms.fps, repr(video)])
             jobs.append(Job(target.relative_to(folder).as_posix(), told, same))
-    return write_all(folder, jobs, Bench(_video, processes=processes_for(len(jobs), read_bytes)))
+    return write_all(folder, jobs, _video, processes_for(len(jobs), read_bytes))
 
 
-def _video(_: object, target: Path, source: Path, places: list[int], fps: int, video: dict[str, Any] | None) -> Result:
+def _video(target: Path, source: Path, places: list[int], fps: int, video: Coding | None) -> Result:
     return retime(source, places, target, fps, video).told()
 
 

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from labctl.clock import wall_ns
+from labctl.config.cell_schema import CameraTable, Cell
 from labctl.core.events import Event
 from labctl.core.projection import capture_ns
 from labctl.core.record import Episode
@@ -21,6 +22,7 @@ from labctl.core.timeline import attempt
 from labctl.devices import StreamSpec
 from labctl.errors import BrokenRecord
 from labctl.exports.selection import Chosen, Selection
+from labctl.exports.splice import Coding
 from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
 from labctl.store.verified import samples_of
@@ -96,6 +98,18 @@ def _narrowed(spec: StreamSpec, kept: Sequence[int]) -> StreamSpec:
     return replace(spec, columns=columns, private_columns=tuple(c for c in spec.private_columns or () if c in columns))
 
 
+def _filmed(cell: Cell, camera: CameraTable) -> Coding:
+    """How a camera's video was coded: by the cell's [video], or by what its own [camera.video] says instead."""
+    own, all_ = camera.video, cell.video
+    return Coding(
+        own.codec or all_.codec,
+        own.preset or all_.preset,
+        all_.crf if own.crf is None else own.crf,
+        own.keyframe_s or all_.keyframe_s,
+        camera.rate_hz,
+    )
+
+
 class Recordings:
     """The recordings of a selection; use as a context manager."""
 
@@ -104,10 +118,7 @@ class Recordings:
         self.selection = selection
         self._latency_s = {camera.name: camera.latency_s for camera in campaign.cell.camera}
         cell = campaign.cell
-        self.filmed: dict[str, dict[str, Any]] = {}  # how each camera's video was coded, and at which rate
-        for camera in cell.camera:
-            own = {key: value for key, value in camera.video.model_dump().items() if value is not None}
-            self.filmed[camera.name] = {**cell.video.model_dump(), **own, "rate_hz": camera.rate_hz}
+        self.filmed = {camera.name: _filmed(cell, camera) for camera in cell.camera}
         self._events = campaign.events()
         self._record = record_of(self._events, campaign.state)
         self._store = samples_of(campaign)
@@ -116,6 +127,10 @@ class Recordings:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the store back."""
         self._store.close()
 
     def of(self, chosen: Chosen) -> Recording:

@@ -6,17 +6,21 @@ May not: know an episode or a clock; which picture a frame takes is the caller's
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labctl.errors import BrokenRecord, StorageError
 from labctl.exports import splice
 from labctl.exports.statistics import Histogram
-from labctl.store.video import TIME_BASE, open_video
+from labctl.store.video import open_video
+
+if TYPE_CHECKING:
+    from av import VideoFrame
+    from av.container import InputContainer, OutputContainer
 
 # A keyframe every other frame: datasets are read in random order, and decode at most two pictures for one.
 KEYFRAME_FRAMES = 2
@@ -37,11 +41,11 @@ def picture_size(path: Path) -> tuple[int, int]:
 
 
 def retime(
-    source: Path, places_us: Sequence[int], target: Path, fps: int, video: Mapping[str, Any] | None = None
+    source: Path, places_us: Sequence[int], target: Path, fps: int, video: splice.Coding | None = None
 ) -> Histogram:
     """Write a video of len(places_us) frames at k / fps: frame k is the picture at places_us[k], which never go back.
 
-    H.264, yuv420p, no B-frames. video: how the recording was coded (codec, preset, crf, keyframe_s, rate_hz); its
+    H.264, yuv420p, no B-frames. video: how the recording was coded; its
     pictures are then copied where they can be. Without it all are coded again, two frames a keyframe. Returns the
     levels of a sample of its pictures. Raises BrokenRecord when a picture is not in the file, StorageError when the
     disk refuses.
@@ -59,9 +63,7 @@ def retime(
         raise StorageError(f"the video {target.name} cannot be written: {error.strerror}") from error
 
 
-def _copied(
-    source: Path, places_us: Sequence[int], target: Path, fps: int, video: Mapping[str, Any]
-) -> Histogram | None:
+def _copied(source: Path, places_us: Sequence[int], target: Path, fps: int, video: splice.Coding) -> Histogram | None:
     """As `retime` with its pictures as they are coded; None, with nothing written, where too few can be."""
     import av
 
@@ -97,7 +99,7 @@ def _levels(source: Path, packets: splice.Packets, chosen: np.ndarray) -> Histog
         if len(looked) and packets.keyframe[looked].all():
             container.streams.video[0].codec_context.skip_frame = "NONKEY"
         for picture in _pictures(container, source):
-            if round(picture.pts * picture.time_base / TIME_BASE) in wanted:
+            if splice.place_us(picture.pts, picture.time_base) in wanted:
                 levels.add(look.at(picture))
     return levels
 
@@ -110,13 +112,15 @@ class _Looking:
 
         self._reformatter = VideoReformatter()  # one for all: making it takes longer than a picture
 
-    def at(self, picture: Any) -> np.ndarray:
+    def at(self, picture: VideoFrame) -> np.ndarray:
         """Every n-th pixel of every n-th line, (h, w, 3) uint8."""
         step = max(1, picture.width // ACROSS)
         return self._reformatter.reformat(picture, format="rgb24").to_ndarray()[::step, ::step]
 
 
-def _coded(container: Any, places_us: Sequence[int], source: Path, out: Any, fps: int) -> Histogram:
+def _coded(
+    container: InputContainer, places_us: Sequence[int], source: Path, out: OutputContainer, fps: int
+) -> Histogram:
     levels, look = Histogram(), _Looking()
     sampled = set(np.linspace(0, len(places_us) - 1, min(LOOKED_AT, len(places_us))).round().astype(int).tolist())
     shape = container.streams.video[0]
@@ -136,11 +140,11 @@ def _coded(container: Any, places_us: Sequence[int], source: Path, out: Any, fps
     return levels
 
 
-def _chosen(container: Any, places_us: Sequence[int], source: Path) -> Iterator[Any]:
+def _chosen(container: InputContainer, places_us: Sequence[int], source: Path) -> Iterator[VideoFrame]:
     """The decoded picture of each frame, a picture as often as it is asked for."""
     wanted = 0
     for picture in _pictures(container, source):
-        place = round(picture.pts * picture.time_base / TIME_BASE)
+        place = splice.place_us(picture.pts, picture.time_base)
         while wanted < len(places_us) and places_us[wanted] == place:
             wanted += 1
             yield picture
@@ -149,7 +153,7 @@ def _chosen(container: Any, places_us: Sequence[int], source: Path) -> Iterator[
     raise _no_picture(source, places_us[wanted])
 
 
-def _pictures(container: Any, source: Path) -> Iterator[Any]:
+def _pictures(container: InputContainer, source: Path) -> Iterator[VideoFrame]:
     import av.error
 
     try:

@@ -6,20 +6,35 @@ May not: know an episode, or copy a picture without the ones it is decoded from.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labctl.store.video import AT_ONCE, TIME_BASE, open_video
 
+if TYPE_CHECKING:
+    from av import VideoFrame
+    from av.container import InputContainer, OutputContainer
+
 SHORTEST = 3  # pictures that are worth copying between such as are coded anew
 ENOUGH = 0.5  # of all: where less can be copied, all are coded anew
 CODEC = "h264"
+
+
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """How a recording was coded, as its cell says."""
+
+    codec: str
+    preset: str
+    crf: int
+    keyframe_s: float
+    rate_hz: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +54,13 @@ class Packets:
     keyframe: np.ndarray
 
 
-def packets_of(container: Any) -> Packets | None:
+def place_us(pts: int | None, time_base: Fraction | None) -> int:
+    """Where a picture stands in its file, us."""
+    assert pts is not None and time_base is not None, "ours have their times"
+    return round(pts * time_base / TIME_BASE)
+
+
+def packets_of(container: InputContainer) -> Packets | None:
     """The packets of an open video; None when they cannot be copied: another codec, or pictures out of order."""
     import av.error
 
@@ -53,7 +74,7 @@ def packets_of(container: Any) -> Packets | None:
             if packet.size:
                 if packet.pts is None or packet.pts != packet.dts:
                     return None
-                places.append(round(packet.pts * stream.time_base / TIME_BASE))
+                places.append(place_us(packet.pts, stream.time_base))
                 keyframe.append(packet.is_keyframe)
     except av.error.InvalidDataError:  # the fragment that was being written when its writer died
         pass
@@ -98,8 +119,8 @@ def copy(
     packets: Packets,
     chosen: np.ndarray,
     found: Sequence[Run],
-    target: Any,
-    video: Mapping[str, Any],
+    target: OutputContainer,
+    video: Coding,
     fps: int,
 ) -> bool:
     """Mux the runs into an open container, frame k at k / fps; false, with nothing muxed, when what has to be coded
@@ -152,12 +173,12 @@ class _Coded:
     packets: tuple[tuple[bytes, bool], ...]
 
 
-def _put_all(put: Any, run: Run, anew: Mapping[int, _Coded]) -> None:
+def _put_all(put: Callable[[int, bytes, bool], None], run: Run, anew: Mapping[int, _Coded]) -> None:
     for place, (data, keyframe) in enumerate(anew[run.first].packets):
         put(run.first + place, data, keyframe)
 
 
-def _taken(container: Any, count: int) -> Iterator[tuple[int, bytes]]:
+def _taken(container: InputContainer, count: int) -> Iterator[tuple[int, bytes]]:
     number = 0
     for packet in container.demux(container.streams.video[0]):
         if packet.size:
@@ -167,33 +188,34 @@ def _taken(container: Any, count: int) -> Iterator[tuple[int, bytes]]:
                 return
 
 
-def _coded(source: Path, packets: Packets, chosen: np.ndarray, video: Mapping[str, Any]) -> _Coded:
+def _coded(source: Path, packets: Packets, chosen: np.ndarray, video: Coding) -> _Coded:
     """Some pictures coded as the recording's encoder would have, the first a keyframe."""
     import av
 
-    rate = Fraction(video["rate_hz"]).limit_denominator(1000)
+    rate = Fraction(video.rate_hz).limit_denominator(1000)
     buffer = BytesIO()
     with av.open(buffer, "w", format="mp4") as out:
-        options = {"preset": video["preset"], "crf": str(video["crf"]), **AT_ONCE.get(video["codec"], {})}
-        stream: Any = out.add_stream(video["codec"], rate=rate, options=options)
+        options = {"preset": video.preset, "crf": str(video.crf), **AT_ONCE.get(video.codec, {})}
+        stream = out.add_stream(video.codec, rate=rate, options=options)
+        assert isinstance(stream, av.VideoStream), f"{video.codec} codes no pictures"
         first = None
         for number, picture in enumerate(_decoded(source, packets, chosen)):
             if first is None:
                 first, context = picture, stream.codec_context
                 context.width, context.height, context.pix_fmt = picture.width, picture.height, "yuv420p"
                 context.max_b_frames, context.thread_count = 0, 1
-                context.gop_size = max(1, round(video["keyframe_s"] * video["rate_hz"]))
+                context.gop_size = max(1, round(video.keyframe_s * video.rate_hz))
                 stream.time_base = context.time_base = TIME_BASE
             picture.pts, picture.time_base, picture.pict_type = round(number / rate / TIME_BASE), TIME_BASE, 0
             out.mux(stream.encode(picture))
         out.mux(stream.encode(None))
     buffer.seek(0)
-    with av.open(buffer) as back:
+    with av.open(buffer, "r") as back:
         data = tuple((bytes(one), one.is_keyframe) for one in back.demux(video=0) if one.size)
         return _Coded(back.streams.video[0].codec_context.extradata, data)
 
 
-def _decoded(source: Path, packets: Packets, chosen: np.ndarray) -> Iterator[Any]:
+def _decoded(source: Path, packets: Packets, chosen: np.ndarray) -> Iterator[VideoFrame]:
     """The pictures of the packets `chosen`, one as often as it is named, from the keyframe before the first on."""
     wanted = packets.places_us[chosen].tolist()
     with open_video(source) as container:
@@ -209,14 +231,14 @@ def _decoded(source: Path, packets: Packets, chosen: np.ndarray) -> Iterator[Any
             if given <= begin:
                 continue
             for picture in decoder.decode(packet):
-                place = round(picture.pts * stream.time_base / TIME_BASE)
+                place = place_us(picture.pts, stream.time_base)
                 while at < len(wanted) and wanted[at] == place:
                     at += 1
                     yield picture
             if at == len(wanted):
                 return
         for picture in decoder.decode(None):
-            place = round(picture.pts * stream.time_base / TIME_BASE)
+            place = place_us(picture.pts, stream.time_base)
             while at < len(wanted) and wanted[at] == place:
                 at += 1
                 yield picture

@@ -5,7 +5,6 @@ May not: read or write files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -44,12 +43,12 @@ class Histogram:
             self.counts[channel] += np.bincount(rgb[:, :, channel].ravel(), minlength=256)
         self.pictures += 1
 
-    def told(self) -> dict[str, Any]:
+    def told(self) -> Stats:
         """As JSON, for `of`."""
         return {"counts": self.counts.tolist(), "pictures": self.pictures}
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Histogram:
+    def of(cls, told: Stats) -> Histogram:
         """What `told` said."""
         made = cls()
         made.counts, made.pictures = np.array(told["counts"], np.int64), int(told["pictures"])

@@ -11,12 +11,11 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from typing import Any
 
-from labctl.core.events import digest
 from labctl.realtime import CORES
 from labctl.store.atomic_files import replace_file, sync_file
 
@@ -24,8 +23,7 @@ DONE = ".done"  # in a folder that is being built: an entry for each file of it 
 WORTH_BYTES = 40_000_000  # of what is read: less is sooner written than further processes are started
 
 Result = Mapping[str, Any]  # of one job, as JSON gives it back
-Work = Callable[..., Result]
-_given: list[Any] = []  # in a worker: what its jobs are given besides
+Work = Callable[..., Result]  # work(path, *told), a function of a module: other processes find it by its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +31,8 @@ class Job:
     """A file to write: its path in the folder, what its work is told, and what makes it the same file next time."""
 
     file: str
-    told: tuple[Any, ...]
-    same: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class Bench:
-    """How jobs are done. `begin(*given)` makes what each process gives to all its jobs, once; `processes` at once."""
-
-    work: Work
-    begin: Callable[..., Any] | None = None
-    given: tuple[Any, ...] = field(default_factory=tuple)
-    processes: int = 1
+    told: Sequence[Any]
+    same: str = ""
 
 
 def processes_for(count: int, read_bytes: int) -> int:
@@ -52,25 +40,23 @@ def processes_for(count: int, read_bytes: int) -> int:
     return 1 if read_bytes < WORTH_BYTES else max(1, min(count, len(CORES) or os.cpu_count() or 1))
 
 
-def write_all(folder: Path, jobs: Sequence[Job], bench: Bench) -> Iterator[Result]:
-    """Do the jobs that are not done yet, `work(begun, path, *told)` each; their results in order, as they come.
+def write_all(folder: Path, jobs: Sequence[Job], work: Work, processes: int = 1) -> Iterator[Result]:
+    """Do the jobs that are not done yet, `work(path, *told)` each; their results in order, as they come.
 
     Raises what a job raised; no other is begun then, and those under way are waited for.
     """
     waiting = [(job, _finished(folder, job)) for job in jobs]
     left = [job for job, done in waiting if done is None]
-    if bench.processes < 2 or len(left) < 2:
-        begun = bench.begin(*bench.given) if bench.begin and left else None
+    if processes < 2 or len(left) < 2:
         for job, done in waiting:
-            yield done if done is not None else _finish(folder, job, bench.work(begun, folder / job.file, *job.told))
+            yield done if done is not None else _finish(folder, job, work(folder / job.file, *job.told))
         return
-    ready = (os.getpid(), bench.begin, bench.given)
     # Not forked: a fork of a process with threads (numpy's, arrow's) may stand still.
     context = get_context("spawn")
-    with ProcessPoolExecutor(min(bench.processes, len(left)), context, _start, ready) as pool:
+    with ProcessPoolExecutor(min(processes, len(left)), context, _start, (os.getpid(),)) as pool:
         try:
             coming: list[Future[Result] | Result] = [
-                pool.submit(_do, bench.work, folder, job) if done is None else done for job, done in waiting
+                pool.submit(_do, work, folder, job) if done is None else done for job, done in waiting
             ]
             for one in coming:
                 yield one.result() if isinstance(one, Future) else one
@@ -83,7 +69,7 @@ def _finished(folder: Path, job: Job) -> Result | None:
     """What a finished file's work said; None for a file that is not there whole, or was to be another."""
     try:
         said = json.loads(_mark(folder, job).read_text("utf-8"))
-        whole = said["same"] == digest(job.same) and said["size"] == (folder / job.file).stat().st_size
+        whole = said["same"] == job.same and said["size"] == (folder / job.file).stat().st_size
     except (OSError, ValueError, KeyError):
         return None
     return said["result"] if whole else None
@@ -93,7 +79,7 @@ def _finish(folder: Path, job: Job, result: Result) -> Result:
     sync_file(folder / job.file)
     mark = _mark(folder, job)
     mark.parent.mkdir(exist_ok=True)
-    said = {"same": digest(job.same), "size": (folder / job.file).stat().st_size, "result": result}
+    said = {"same": job.same, "size": (folder / job.file).stat().st_size, "result": result}
     replace_file(mark, json.dumps(said).encode())
     return json.loads(mark.read_text("utf-8"))["result"]
 
@@ -103,10 +89,10 @@ def _mark(folder: Path, job: Job) -> Path:
 
 
 def _do(work: Work, folder: Path, job: Job) -> Result:
-    return _finish(folder, job, work(_given[0], folder / job.file, *job.told))
+    return _finish(folder, job, work(folder / job.file, *job.told))
 
 
-def _start(parent: int, begin: Callable[..., Any] | None, given: tuple[Any, ...]) -> None:
+def _start(parent: int) -> None:
     """In a worker: an interrupt is the parent's to answer, and a worker whose parent is gone ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     above = parent_process()
@@ -118,4 +104,3 @@ def _start(parent: int, begin: Callable[..., Any] | None, given: tuple[Any, ...]
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-    _given[:] = [begin(*given) if begin else None]

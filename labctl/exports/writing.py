@@ -21,7 +21,7 @@ from labctl.store.campaign import Campaign
 from labctl.store.verified import JOURNAL_ALONE, verified
 
 Say = Callable[[str], None]
-WriteFormat = Callable[["Job", Path, Say], dict[str, Any]]
+WriteFormat = Callable[["Job", Path, Say], Result]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,19 +136,19 @@ def _written(out: Path) -> dict[str, int]:
     return {"files": len(files), "bytes": sum(path.stat().st_size for path in files)}
 
 
-def _parquet(job: Job, folder: Path, say: Say) -> dict[str, Any]:
+def _parquet(job: Job, folder: Path, say: Say) -> Result:
     from labctl.exports.columnar import write_columnar
 
     return {"rows_of": write_columnar(job.recordings, job.selection, folder, say)}
 
 
-def _mcap(job: Job, folder: Path, say: Say) -> dict[str, Any]:
+def _mcap(job: Job, folder: Path, say: Say) -> Result:
     from labctl.exports.mcap import summed, write_episode
 
     return {"messages_of": summed(_each(job, folder, ".mcap", write_episode, say))}
 
 
-def _lerobot(job: Job, folder: Path, say: Say) -> dict[str, Any]:
+def _lerobot(job: Job, folder: Path, say: Say) -> Result:
     from labctl.exports.lerobot import LAYOUTS, terms_of, write_dataset
 
     grid, cell = job.request.grid, job.campaign.cell
@@ -168,7 +168,7 @@ def _lerobot(job: Job, folder: Path, say: Say) -> dict[str, Any]:
     )
 
 
-def _rrd(job: Job, folder: Path, say: Say) -> dict[str, Any]:
+def _rrd(job: Job, folder: Path, say: Say) -> Result:
     from labctl.exports.rrd import write_episode
 
     assert job.request.views is not None, "whoever asks for .rrd says what draws them"
@@ -176,7 +176,7 @@ def _rrd(job: Job, folder: Path, say: Say) -> dict[str, Any]:
     return {}
 
 
-def _npz(job: Job, folder: Path, say: Say) -> dict[str, Any]:
+def _npz(job: Job, folder: Path, say: Say) -> Result:
     from labctl.exports.npz import write_episode
 
     _each(job, folder, ".npz", write_episode, say)

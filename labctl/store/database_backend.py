@@ -105,7 +105,7 @@ class Reader:
             _refuse_missing(self._file)
         self._engine = None if self._file is not None else connect(url, mode="read", synchronous="FULL")
 
-    def rows(self, question: str, **values: Any) -> list[tuple[Any, ...]]:
+    def rows(self, question: str, **values: str | int) -> list[tuple[Any, ...]]:
         """What a SELECT with `:name` for each value gives. Raises StorageError."""
         with storage_errors(self._where):
             if self._engine is not None:

@@ -20,7 +20,7 @@ from labctl.store import database_backend
 from labctl.store.problem import Problem
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine, Table
+    from sqlalchemy import Connection, Engine, Insert, Table
 
 
 class DuplicateCommand(StateError):
@@ -62,7 +62,7 @@ def _tables() -> tuple[Table, Table]:
 
 
 @cache
-def _inserts() -> tuple[Any, Any]:
+def _inserts() -> tuple[Insert, Insert]:
     from sqlalchemy import insert
 
     events, commands = _tables()
@@ -213,7 +213,7 @@ class Journal:
             raise DuplicateCommand(f"command {command_id} was carried out already, as entry {earlier}")
         writer.execute(_inserts()[1], {"campaign": self.campaign, "command_id": command_id, "seq": seq})
 
-    def _rows(self, question: str, **values: Any) -> Sequence[Sequence[Any]]:
+    def _rows(self, question: str, **values: str | int) -> Sequence[Sequence[Any]]:
         if isinstance(self._source, database_backend.Reader):
             return self._source.rows(question, **values)
         from sqlalchemy import text
@@ -230,13 +230,12 @@ class Journal:
         return [self._event(row) for row in self._rows(_EVENTS, campaign=self.campaign, after=after)]
 
     def _event(self, row: Sequence[Any]) -> Event:
-        *told, text, prev, own = row
+        seq, kind, at_ns, boot, wall, who, trial, episode, text, prev, own = row
         try:
             body = json.loads(text)
         except (ValueError, TypeError) as error:
-            seq, kind = told[:2]
             raise BrokenRecord(f"edited entry: {self._where} seq {seq} ({kind}): its body is not JSON") from error
-        return Event(*told, body, prev, own)
+        return Event(seq, kind, at_ns, boot, wall, who, trial, episode, body, prev, own)
 
     def head(self) -> tuple[int, str]:
         """(seq, hash) of the last entry; (0, GENESIS) when there is none."""

@@ -45,7 +45,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "ui.rerun": SCREEN,
     "viewing": (*BASE, "core", "store", "runtime.attach", "ui.rerun"),
     "reporting": (*BASE, *MEASURES, "config", "core", "store"),
-    "exports": (*BASE, "core", "reporting", "store", "viewing"),
+    "exports": (*BASE, "config", "core", "reporting", "store", "viewing"),
     "checks": (*BASE, "analysis.episodes", "config", "core", "exports", "nodes", "runtime", "store"),
     "analysis": ("errors",),
     "analysis.survival": STATISTICS,

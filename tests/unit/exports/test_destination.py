@@ -9,7 +9,7 @@ import pytest
 
 from labctl.errors import InputError, StorageError
 from labctl.exports.destination import MARK, check_destination, check_room, size, whole_folder
-from labctl.exports.workers import Bench, Job, write_all
+from labctl.exports.workers import Job, write_all
 
 
 def names(folder: Path) -> list[str]:
@@ -54,11 +54,11 @@ def test_what_a_killed_export_left_is_swept_and_what_a_living_one_builds_is_not(
 
 def broken_off(path: Path, about: dict[str, str], said: list[str]) -> None:
     with pytest.raises(KeyboardInterrupt), whole_folder(path, about, "fps 3", said.append) as building:
-        for _ in write_all(building, [Job("one", ("1",))], Bench(write_text)):
+        for _ in write_all(building, [Job("one", ("1",))], write_text):
             raise KeyboardInterrupt
 
 
-def write_text(_: object, path: Path, text: str) -> dict[str, str]:
+def write_text(path: Path, text: str) -> dict[str, str]:
     path.write_text(text)
     return {}
 

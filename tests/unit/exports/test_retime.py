@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -73,7 +74,7 @@ def test_what_the_index_has_and_the_file_lacks_is_a_broken_record(recorded: Path
 
 
 # A recording's settings, as a cell has them; `films` writes by them.
-VIDEO = {"codec": "libx264", "preset": "ultrafast", "crf": 23, "keyframe_s": 0.5, "rate_hz": 10.0}
+VIDEO = splice.Coding("libx264", "ultrafast", 23, keyframe_s=0.5, rate_hz=10.0)
 
 
 @pytest.fixture
@@ -129,7 +130,7 @@ def test_where_most_would_be_coded_anew_all_are_and_where_the_encoder_is_another
     retime(film, [number * 100_000 for number in twice], tmp_path / "twice.mp4", 20, VIDEO)
     assert [number for _, number in seen(tmp_path / "twice.mp4")] == twice
     gap = [*range(18), 17, *range(18, 40)]
-    retime(film, [number * 100_000 for number in gap], tmp_path / "other.mp4", 10, {**VIDEO, "crf": 30})
+    retime(film, [number * 100_000 for number in gap], tmp_path / "other.mp4", 10, replace(VIDEO, crf=30))
     assert [number for _, number in seen(tmp_path / "other.mp4")] == gap
     assert not set(coded(film)) & set(coded(tmp_path / "other.mp4")), "a stream has one encoder"
 

@@ -8,45 +8,39 @@ from pathlib import Path
 import pytest
 
 from labctl.errors import BrokenRecord, LabctlError, MissingExtra, OptionError, TableError
-from labctl.exports.workers import DONE, WORTH_BYTES, Bench, Job, processes_for, write_all
+from labctl.exports.workers import DONE, WORTH_BYTES, Job, processes_for, write_all
 
 NAMES = ["a", "b", "c", "d"]
 
 
-def begun(word: str) -> str:
-    return word
-
-
-def write(word: str, path: Path, text: str) -> dict[str, str]:
+def write(path: Path, word: str, text: str) -> dict[str, str]:
     path.write_text(word + text)
     return {"wrote": text}
 
 
-def refuse(_: object, path: Path, text: str) -> dict[str, str]:
+def refuse(path: Path, word: str, text: str) -> dict[str, str]:
     if text == "c":
         raise BrokenRecord("c does not hold")
-    return write("", path, text)
+    return write(path, word, text)
 
 
-def jobs(names: list[str] = NAMES) -> list[Job]:
-    return [Job(f"{name}.txt", (name,), name) for name in names]
+def jobs(word: str, changed: str = "") -> list[Job]:
+    return [Job(f"{name}.txt", (word, name), name + ("!" if name == changed else "")) for name in NAMES]
 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_results_come_in_order_and_every_file_is_there(tmp_path: Path, processes: int) -> None:
-    bench = Bench(write, begun, ("x",), processes)
-    assert [said["wrote"] for said in write_all(tmp_path, jobs(), bench)] == NAMES
+    assert [said["wrote"] for said in write_all(tmp_path, jobs("x"), write, processes)] == NAMES
     assert [(tmp_path / f"{name}.txt").read_text() for name in NAMES] == ["xa", "xb", "xc", "xd"]
 
 
 def test_what_is_whole_is_not_written_again_and_what_is_not_is(tmp_path: Path) -> None:
-    first = write_all(tmp_path, jobs(), Bench(write, begun, ("x",)))
+    first = write_all(tmp_path, jobs("x"), write)
     next(first), next(first), next(first)
     first.close()
     (tmp_path / "b.txt").write_text("half")  # no longer as long as it was
     (tmp_path / "d.txt").write_text("x")  # begun, not finished
-    again = [Job(f"{name}.txt", (name,), name if name != "c" else "another") for name in NAMES]
-    assert [said["wrote"] for said in write_all(tmp_path, again, Bench(write, begun, ("y",)))] == NAMES
+    assert [said["wrote"] for said in write_all(tmp_path, jobs("y", changed="c"), write)] == NAMES
     assert [(tmp_path / f"{name}.txt").read_text() for name in NAMES] == ["xa", "yb", "yc", "yd"]
     assert len(list((tmp_path / DONE).iterdir())) == len(NAMES)
 
@@ -54,7 +48,7 @@ def test_what_is_whole_is_not_written_again_and_what_is_not_is(tmp_path: Path) -
 @pytest.mark.parametrize("processes", [1, 2])
 def test_what_a_file_is_refused_for_comes_out_as_it_was_said(tmp_path: Path, processes: int) -> None:
     with pytest.raises(BrokenRecord, match="c does not hold"):
-        list(write_all(tmp_path, jobs(), Bench(refuse, processes=processes)))
+        list(write_all(tmp_path, jobs("x"), refuse, processes))
 
 
 def test_little_is_written_by_one_process_and_much_by_no_more_than_there_are_files() -> None:
