@@ -56,6 +56,8 @@ clean:
 	rm -rf build dist *.egg-info labctl-demo
 
 $(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "labctl needs Python 3.11 or newer, and \
+	$(PYTHON) is $$($(PYTHON) --version 2>&1); name a newer one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: $(INSTALLED_BY) | $(VENV)/bin/python

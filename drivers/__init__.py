@@ -8,6 +8,8 @@ A name means a driver of labctl (`BY_NAME`) or one that an installed package reg
 from __future__ import annotations
 
 import importlib.util
+import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +17,11 @@ from functools import cache
 from labctl.errors import InputError
 
 GROUP = "labctl.drivers"
+# Folders of modules of a lab's own, beside its lab.toml (`store.lab_folder.admit_modules`). They come last: none of
+# them hides a module of Python's or of an installed package.
+for _folder in os.environ.get("LABCTL_MODULES", "").split(os.pathsep):
+    if _folder and _folder not in sys.path:
+        sys.path.append(_folder)
 
 # The name in a cell or protocol file -> the module with its `build`. Names outlive the folders that modules lie in.
 BY_NAME = {

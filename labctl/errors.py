@@ -19,6 +19,7 @@ LabctlError                 one line for a person, with the remedy
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -94,7 +95,17 @@ class MissingExtra(LabctlError):
     exit_code = 2
 
     def __init__(self, extra: str, what: str) -> None:
-        super().__init__(f"{what} needs an optional dependency: pip install 'labctl[{extra}]'")
+        super().__init__(f"{what} needs an optional dependency: {how_to_install(extra)}")
+
+
+def how_to_install(extra: str, python: tuple[int, ...] = sys.version_info[:2]) -> str:
+    """What brings an extra to this Python, in one line."""
+    if extra == "ur" and python >= (3, 13):
+        return (
+            f"PyPI has no ur_rtde for Python {python[0]}.{python[1]}: use Python 3.11 or 3.12, or build it "
+            "(Debian: apt-get install g++ cmake python3-dev libboost-all-dev; then pip install ur_rtde)"
+        )
+    return f"pip install 'labctl[{extra}]'"
 
 
 class DeviceError(LabctlError):

@@ -6,7 +6,7 @@ error of it be anything but the end of an episode.
 The function gets one dict of arrays and returns its actions: an array
 (n, values + gripper), or a dict that has the card's `keys`. A class is made into an object once, without arguments, and
 the object called; a `reset` it has is called when an episode begins, and
-a table `about` it has is what it says of itself. The module has to be installed, or on PYTHONPATH.
+a table `about` it has is what it says of itself. The module lies beside lab.toml, is installed, or on PYTHONPATH.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class CallableLink:
         self._key = card["action"]["keys"][0]
         self._function: Any = None
         if not self._is_there():
-            told = "install it beside labctl, or put its folder on PYTHONPATH"
+            told = "put it beside lab.toml, install it beside labctl, or put its folder on PYTHONPATH"
             raise InputError(f"function {name!r}: there is no module {module!r} here; {told}")
 
     def _is_there(self) -> bool:

@@ -23,6 +23,7 @@ from labctl.drivers.policy.server_process import ServerProcess
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import ActionChunk, Kind, Observation, Pace
 from labctl.errors import DeviceLost, InputError
+from labctl.realtime import VISIT_NS
 
 RETRY_S = 0.2
 BEYOND_S = 0.5  # the controller node gives up first; then the wire may
@@ -161,9 +162,9 @@ def card_for(driver: str, options: PolicyOptions, cell: Mapping[str, Any]) -> tu
     if "joint" in action["space"] and action["space"].startswith("droid") and dof != 7:
         raise InputError(f"the card's {action['space']} is for seven joints; this cell's arm has {dof}")
     stepped = action["relative_to"] == "measured" or action["space"].startswith("droid_")
-    if stepped and robot["observe_hz"] < timing["rate_hz"]:
+    real_time = cell["cell"]["clock"] != "manual"  # where the arm is visited, and measured, at least so often
+    measured_hz = max(robot["observe_hz"], SECOND / VISIT_NS) if real_time else robot["observe_hz"]
+    if stepped and measured_hz < timing["rate_hz"]:
         told = f"counts from what is measured at each of {timing['rate_hz']:g} steps a second"
-        raise InputError(
-            f"{action['space']} {told}; this cell measures {robot['observe_hz']:g} times: raise its observe_hz"
-        )
+        raise InputError(f"{action['space']} {told}; this cell measures {measured_hz:g} times: raise its observe_hz")
     return card, dof

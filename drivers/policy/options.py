@@ -71,6 +71,6 @@ class CallableOptions(PolicyOptions):
     """A policy that is a Python function."""
 
     function: Annotated[str, AfterValidator(_is_function)] = Field(
-        description="what is called, installed or on PYTHONPATH",
+        description="what is called: a module beside lab.toml, installed or on PYTHONPATH",
         json_schema_extra={"allowed": "a function, named like my_lab.policies:act"},
     )

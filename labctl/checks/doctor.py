@@ -25,7 +25,7 @@ from labctl.checks.probing import probe, probe_hand
 from labctl.checks.usage_reports import reporting
 from labctl.clock import MILLISECOND, Clock, MonotonicClock
 from labctl.config.cell_schema import Cell
-from labctl.errors import LabctlError
+from labctl.errors import LabctlError, how_to_install
 from labctl.runtime.cell_nodes import build_node, camera_names, chunk_ns, lacks_terminal, stand_in, video_settings
 from labctl.store.driver_options import check_cell_options, records_depth
 from labctl.store.lab_folder import read_cell
@@ -47,6 +47,7 @@ EXTRAS = {
     "cameras": ("cv2", "USB and network cameras"),
     "scene": ("skimage", "match scores of a staged scene against its reference"),
     "mcap": ("mcap", "MCAP exports"),
+    "xlsx": ("openpyxl", "tables for spreadsheets"),
     "timestamps": ("rfc3161_client", "timestamps of heads"),
     "teleop": ("pygame", "gamepads, spacemice and leader arms for teleoperation"),
     "web": ("textual_serve", "the console in a browser"),
@@ -130,7 +131,7 @@ def check_extras(extras: Mapping[str, tuple[str, str]] | None = None) -> list[Ch
         if importlib.util.find_spec(module) is not None:
             checks.append(Check(f"extra {extra}", "ok", f"installed: {purpose}"))
         else:
-            checks.append(Check(f"extra {extra}", "ok", f"not installed: {purpose}", f"pip install 'labctl[{extra}]'"))
+            checks.append(Check(f"extra {extra}", "ok", f"not installed: {purpose}", how_to_install(extra)))
     return checks
 
 

@@ -82,7 +82,7 @@ def export(
     """Write the scored episodes of a campaign in a format of other tools.
 
     \b
-    table         the operations table, as CSV or, by the ending of PATH, Parquet
+    table         the operations table, by the ending of PATH: .csv, .parquet or .xlsx
     parquet       every stream, and tables of operations, episodes and events
     mcap          one file an episode, for Foxglove
     lerobot-v3    a LeRobotDataset for training; lerobot-v2.1 the same as openpi and GR00T read it

@@ -108,7 +108,7 @@ def _write_table(request: Request, selection: Selection) -> None:
     from labctl.reporting.operations_table import write_table
 
     if request.out.is_dir():
-        raise InputError(f"--out {request.out} is a folder; a table is one file, .csv or .parquet")
+        raise InputError(f"--out {request.out} is a folder; a table is one file: .csv, .parquet or .xlsx")
     request.out.parent.mkdir(parents=True, exist_ok=True)
     write_table(selection.rows, request.out)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from labctl.bus import Message, Step
-from labctl.clock import MILLISECOND, SECOND
+from labctl.clock import SECOND
 from labctl.core.rollout import ACTION, LEASES
 from labctl.devices import Actions, Batch, Robot, Setpoints, StreamSpec
 from labctl.errors import DeviceRefused
@@ -20,6 +20,7 @@ from labctl.messages.recording import Ack, Open
 from labctl.messages.typed import Misfit, read
 from labctl.nodes.targets import Targets, integrated_joints, integrated_poses
 from labctl.nodes.tracing import TraceSender
+from labctl.realtime import VISIT_NS
 
 # Each renewal: how long after the one before, and what was left of the lease. A policy that loads the machine shows.
 LEASE_SPEC = StreamSpec(LEASES, ("since_last_s", "left_s"), "s", 10.0, arm_dependent=True)
@@ -340,4 +341,4 @@ def tick_ns(observe_hz: float, *, real_time: bool) -> int:
     never far.
     """
     period = round(SECOND / observe_hz)
-    return min(period, 20 * MILLISECOND) if real_time else period
+    return min(period, VISIT_NS) if real_time else period

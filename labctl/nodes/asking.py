@@ -11,12 +11,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import statistics
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping
 from typing import TypedDict
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -29,6 +31,7 @@ from labctl.store.driver_options import SIMULATED
 
 CHILD = "from labctl.nodes.asking import ask_main; ask_main()"
 ANSWERS = 3
+CONNECT_S = 3.0
 SPARE_S = 20.0  # beyond what the card allows, for the process itself
 HAND_NS = SECOND // 2
 WATCH_NS = SECOND // 2
@@ -60,6 +63,8 @@ def ask(spec: Body, *, here: bool = False) -> Said:
 def _in_a_process(spec: Body) -> Said:
     card, patience_s = spec["options"].get("card"), SPARE_S
     if isinstance(card, Mapping):
+        if not card["server"]["start"] and (refused := nobody_there(str(spec["options"].get("endpoint", "")))):
+            return {"problem": refused}
         patience_s += 2 * card["server"]["ready_s"] + ANSWERS * card["timing"]["give_up_s"]
     words, given = [sys.executable, "-P", "-c", CHILD], json.dumps({**spec, "parent": os.getpid()})
     try:
@@ -71,6 +76,23 @@ def _in_a_process(spec: Body) -> Said:
         return json.loads(lines[-1])
     how = signal.Signals(-done.returncode).name if done.returncode < 0 else f"exit code {done.returncode}"
     return {"problem": f"its process ended ({how})"}
+
+
+def nobody_there(endpoint: str) -> str | None:
+    """Why nothing can answer at an address, when it says so at once; None when something may. A server that somebody
+    else keeps up is up before it is asked, so nobody waits for one that refuses.
+    """
+    place = urlsplit(endpoint)
+    try:
+        if place.hostname and place.port:
+            socket.create_connection((place.hostname, place.port), timeout=CONNECT_S).close()
+    except ConnectionRefusedError:
+        return f"nothing listens at {endpoint}: the connection was refused; start the policy's server first"
+    except socket.gaierror as error:
+        return f"{endpoint}: there is no host {place.hostname!r} ({error.strerror})"
+    except (OSError, ValueError):  # it may be slow, or its driver says better what is wrong
+        return None
+    return None
 
 
 def ask_main() -> None:

@@ -21,6 +21,7 @@ from labctl.reporting.label_streams import tallied
 from labctl.store.atomic_files import replace_file
 
 UNVERIFIED = "unverified"  # column of a table of a record that does not hold: what is wrong
+TABLES = (".csv", ".parquet", ".xlsx")
 COLUMNS = (
     *(
         "episode",
@@ -205,11 +206,17 @@ def filter_rows(rows: Sequence[Row], where: str, told: Mapping[str, Mapping[str,
 
 
 def write_table(rows: Sequence[Row], path: Path) -> None:
-    """Write rows as CSV (UTF-8), or as Parquet when the name ends in .parquet; the file appears whole or not at all.
+    """Write rows as the name ends, .csv (UTF-8), .parquet or .xlsx; the file appears whole or not at all.
 
-    Raises MissingExtra for Parquet without pyarrow, StorageError.
+    Raises InputError for another ending, MissingExtra for Parquet without pyarrow or a workbook without openpyxl,
+    StorageError.
     """
     columns = _columns(rows)
+    if path.suffix not in TABLES:
+        raise InputError(f"--out {path}: a table's name ends in {', '.join(TABLES)}")
+    if path.suffix == ".xlsx":
+        replace_file(path, _workbook(columns, rows))
+        return
     if path.suffix == ".parquet":
         replace_file(path, parquet_bytes(rows))
         return
@@ -218,6 +225,32 @@ def write_table(rows: Sequence[Row], path: Path) -> None:
     writer.writerow(columns)
     writer.writerows([_text(row[column]) for column in columns] for row in rows)
     replace_file(path, text.getvalue().encode())
+
+
+def _workbook(columns: Sequence[str], rows: Sequence[Row]) -> bytes:
+    try:
+        from openpyxl import Workbook
+        from openpyxl.cell import WriteOnlyCell
+        from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+    except ModuleNotFoundError as error:
+        raise MissingExtra("xlsx", "writing a workbook") from error
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("operations")
+    sheet.freeze_panes = "A2"
+    sheet.append(list(columns))
+
+    def cell(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        made = WriteOnlyCell(sheet, ILLEGAL_CHARACTERS_RE.sub(" ", value))
+        made.data_type = "s"  # a text that begins with "=" is no formula
+        return made
+
+    for row in rows:
+        sheet.append([cell(row[column]) for column in columns])
+    buffer = io.BytesIO()
+    book.save(buffer)
+    return buffer.getvalue()
 
 
 def _text(value: Any) -> str:

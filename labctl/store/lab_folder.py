@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.resources
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from labctl.errors import InputError
 
 MARK = "lab.toml"
 JOURNAL = "journal.db"
+MODULES = "LABCTL_MODULES"  # read by `labctl.drivers`: PYTHONPATH would go before the standard library
 
 # file in a new lab -> the packaged file it is copied from
 STARTER = {
@@ -78,6 +80,18 @@ def settings_of(lab: Path) -> Lab:
     return parse_lab(read_text(lab / MARK), str(lab / MARK))
 
 
+def admit_modules(lab: Path | None) -> None:
+    """Let Python find modules that lie beside a lab.toml, here and in processes started from here; after all others,
+    so that none of these is hidden by one of the lab's.
+    """
+    if lab is None:
+        return
+    folder = str(lab.resolve())
+    if folder not in sys.path:
+        sys.path.append(folder)
+    os.environ[MODULES] = folder
+
+
 def lab_with(folder: Path) -> Path | None:
     """The lab that a campaign folder lies in; None when it lies in none."""
     return next((above for above in folder.resolve().parents if (above / MARK).is_file()), None)
@@ -89,10 +103,17 @@ def campaigns(lab: Path) -> list[Path]:
 
 
 def campaign_folder(named: str | None, lab: Path | None = None) -> Path:
-    """The folder of a campaign given by its path, by its name in the lab, or (None) as the only one of the lab.
+    """The folder of a campaign given by its path, by its name in the lab, or (None) as the only one of the lab. Modules
+    beside its lab.toml can be imported from then on.
 
     Raises InputError that lists what there is.
     """
+    folder = _campaign_folder(named, lab)
+    admit_modules(lab_with(folder))
+    return folder
+
+
+def _campaign_folder(named: str | None, lab: Path | None) -> Path:
     if named is not None and (Path(named) / JOURNAL).is_file():
         return Path(named).resolve()
     folder = find_lab(lab)
@@ -144,6 +165,7 @@ def packaged_fixture() -> Path:
 
 def read_plan(path: Path) -> Plan:
     """A protocol, the fixture and the policy cards it names (relative to its folder), validated. Raises InputError."""
+    admit_modules(lab_with(path))
     text = read_text(path)
     protocol = parse_protocol(text, str(path))
     fixture_path = path.parent / protocol.protocol.fixture

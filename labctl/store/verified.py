@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labctl.config.protocol_schema import Arm, Protocol, parse_protocol
 from labctl.core.events import Event
@@ -20,11 +21,13 @@ from labctl.store.chain_heads import Noted
 from labctl.store.frozen_cards import with_cards
 from labctl.store.ledger import Ledger
 from labctl.store.problem import Problem
-from labctl.store.traces import TraceStore
 from labctl.store.verify import NOTHING, read_all_but, recording_problems, verify_campaign
 
 JOURNAL_ALONE: Collection[str] = ()
 WITH_PHOTOS: Collection[str] = ("",)  # and no recording: no episode is named so
+
+if TYPE_CHECKING:  # whoever looks at no recording does not wait for its import
+    from labctl.store.traces import TraceStore
 
 
 def refuse_unless_it_holds(
@@ -93,6 +96,8 @@ def in_passing(folder: Path) -> Campaign:
 
 def samples_of(campaign: Campaign) -> TraceStore:
     """The recorded samples of a campaign, to read. Whoever asks closes it. Raises StorageError."""
+    from labctl.store.traces import TraceStore
+
     return TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
 
 

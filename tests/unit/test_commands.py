@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -66,3 +67,16 @@ def test_no_test_is_repeated_until_it_passes() -> None:
 def test_bytecode_is_kept_and_ci_keeps_it() -> None:
     assert "\nunexport PYTHONDONTWRITEBYTECODE\n" in MAKEFILE
     assert "env -u PYTHONDONTWRITEBYTECODE" in (ROOT / ".ci/run").read_text()
+
+
+def test_an_old_python_is_named_with_what_to_type(tmp_path: Path) -> None:
+    """It ended in pip's ResolutionImpossible."""
+    old = tmp_path / "python3.10"
+    old.write_text('#!/bin/sh\n[ "$1" = -c ] && exit 1\necho Python 3.10.13\n')
+    old.chmod(0o755)
+    words = ["make", "-s", f"VENV={tmp_path / 'venv'}", f"PYTHON={old}", "demo"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2 and not (tmp_path / "venv").exists()
+    said = done.stderr.splitlines()[0]
+    assert said.startswith("labctl needs Python 3.11 or newer, and") and "is Python 3.10.13" in said
+    assert said.endswith("make PYTHON=python3.12 demo")

@@ -12,7 +12,9 @@ from support.runs.campaigns import ROOT, arms_toml, cell_toml
 from labctl.checks.doctor import Check
 from labctl.checks.policy_check import check_protocol, judged
 from labctl.cli import call
+from labctl.clock import SECOND, MonotonicClock
 from labctl.config.policy_card import parse_card
+from labctl.nodes.asking import nobody_there
 
 PROTOCOL = """
 [protocol]
@@ -31,6 +33,7 @@ blocks_per_condition = 1
 [analysis]
 tau_s = 10.0
 """
+CLOCK = MonotonicClock()
 POLICY = """
 import os
 
@@ -80,7 +83,7 @@ def test_each_policy_is_asked_and_told_by_name(tmp_path: Path, monkeypatch: pyte
     }
     assert "then an answer in 0." in checks["policy well"].text
     assert "(8, 32)" in checks["policy wrong"].text
-    assert "no policy server within 0.5 s" in checks["policy absent"].text
+    assert "the connection was refused" in checks["policy absent"].text
     assert checks["policy crash"].text == "its process ended (exit code 9)"
     assert well.heard[0]["observation/wrist"].shape == (48, 64, 3), "grey pictures, sized as the card says"
 
@@ -110,3 +113,13 @@ def test_the_verb_fails_with_what_the_cell_could_not_run(tmp_path: Path, capsys:
     assert "FAIL  policies: " in (said := capsys.readouterr().out) and "reads camera 'ceiling'" in said
     assert call(["doctor", "--protocol", str(protocol)]) == 2
     assert "needs a cell file" in capsys.readouterr().err
+
+
+def test_a_connection_that_is_refused_is_said_at_once(tmp_path: Path) -> None:
+    """The card's ready_s (180 in the shipped one) is for a server that starts; one that somebody keeps up is up."""
+    uri = f"ws://127.0.0.1:{closed_port()}"
+    began = CLOCK.now_ns()
+    (check,) = check_protocol(*lab(tmp_path, {"absent": ("openpi", {"endpoint": uri}, card_toml(ready=180.0))}))
+    assert check.level == "fail" and f"nothing listens at {uri}: the connection was refused" in check.text
+    assert CLOCK.now_ns() - began < 90 * SECOND, "it did not wait for ready_s"
+    assert nobody_there("ws://127.0.0.1") is None and nobody_there("") is None

@@ -20,6 +20,7 @@ from labctl.checks.doctor import (
     check_realtime,
 )
 from labctl.clock import ManualClock
+from labctl.errors import how_to_install
 from labctl.store.lab_folder import read_cell
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -73,6 +74,14 @@ def test_realtime_limits_below_what_a_control_loop_asks_for_warn():
 def test_a_missing_extra_is_no_fault_and_names_its_pip_line():
     (check,) = check_extras({"teeth": ("no_such_module_anywhere", "biting")})
     assert check.level == "ok" and check.remedy == "pip install 'labctl[teeth]'"
+
+
+def test_where_a_package_has_no_wheel_the_line_says_what_it_takes():
+    """ur_rtde has wheels up to Python 3.12."""
+    assert how_to_install("ur", (3, 12)) == "pip install 'labctl[ur]'"
+    said = how_to_install("ur", (3, 13))
+    assert "Python 3.11 or 3.12" in said and "libboost-all-dev" in said and "\n" not in said
+    assert how_to_install("mcap", (3, 14)) == "pip install 'labctl[mcap]'"
 
 
 def test_too_little_disk_fails(tmp_path: Path):

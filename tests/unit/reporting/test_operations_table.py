@@ -314,3 +314,23 @@ def test_an_outcome_that_was_corrected_is_what_a_filter_asks_for(story):
     story.add(Kind.OUTCOME_CORRECTED, corrected, "t-0", story.events[-1].episode)
     rows, told = operations(record_of(story.events)), told_of(record_of(story.events))
     assert filter_rows(rows, "outcome=success", told) == rows and not filter_rows(rows, "outcome=failure", told)
+
+
+def test_a_workbook_holds_the_rows_as_numbers_and_texts(story, tmp_path):
+    from openpyxl import load_workbook
+
+    story.episode([("success", 10.5)], 120.0, "budget", moved=1, lost=0, remaining=3)
+    rows = operations(record_of(story.events))
+    rows[0]["cause"] = "=HYPERLINK(1)\x07"
+    write_table(rows, tmp_path / "t.xlsx")
+    sheet = load_workbook(tmp_path / "t.xlsx")["operations"]
+    head, *found = sheet.iter_rows(values_only=True)
+    kept = {column: rows[0][column] for column in head}
+    assert dict(zip(head, found[0], strict=True)) == {**kept, "cause": "=HYPERLINK(1) "}
+    assert sheet.cell(2, head.index("cause") + 1).data_type == "s" and len(found) == len(rows)
+
+
+def test_a_name_that_no_table_has_is_refused_with_those_there_are(tmp_path):
+    with pytest.raises(InputError, match=r"t\.xls: a table's name ends in \.csv, \.parquet, \.xlsx"):
+        write_table([], tmp_path / "t.xls")
+    assert not list(tmp_path.iterdir())

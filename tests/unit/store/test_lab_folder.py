@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -113,3 +116,22 @@ def test_a_file_that_is_not_text_is_refused(lab: Path):
 def test_a_folder_instead_of_a_file_is_refused(lab: Path):
     with pytest.raises(InputError, match="cannot be read"):
         read_cell(lab / "cells")
+
+
+def test_a_module_beside_lab_toml_is_found_here_and_in_other_processes_after_all_others(
+    lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("LABCTL_MODULES", "")
+    (lab / "policy_of_this_lab.py").write_text("WHERE = __file__")
+    (lab / "json.py").write_text("raise RuntimeError('the wrong one')")
+    read_plan(lab / "protocols" / "first.toml")
+    read_plan(lab / "protocols" / "first.toml")
+    assert os.environ["LABCTL_MODULES"] == str(lab) and sys.path.count(str(lab)) == 1
+    asked = "import labctl.drivers, json, policy_of_this_lab; print(policy_of_this_lab.WHERE)"
+    done = subprocess.run([sys.executable, "-P", "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(lab / "policy_of_this_lab.py")
+    campaign(lab, "first")
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry != str(lab)])
+    campaign_folder("first", lab)
+    assert sys.path[-1] == str(lab)
