@@ -11,7 +11,7 @@ from pathlib import Path
 from labctl.exports.recordings import Recordings
 from labctl.exports.selection import Chosen, Selection
 from labctl.exports.workers import Job, Result, processes_for, write_all
-from labctl.store.campaign import Campaign
+from labctl.store.verified import in_passing
 
 Say = Callable[[str], None]
 Write = Callable[[Recordings, Chosen, Path], Result]  # a function of a module: other processes find it by name
@@ -43,6 +43,6 @@ def write_each(
 def _write(path: Path, write: Write, campaign: Path, selection: Selection, chosen: Chosen) -> Result:
     same = f"{campaign} {selection.about}"
     if same not in _open:
-        with Campaign.open(campaign) as opened:
+        with in_passing(campaign) as opened:
             _open[same] = Recordings(opened, selection)
     return write(_open[same], chosen, path)

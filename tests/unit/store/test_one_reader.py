@@ -80,6 +80,18 @@ LISTED: dict[str, dict[str, str]] = {
     "labctl/exports/retime.py": {
         "picture_size: open_video": "of the export, which has verified it",
         "retime: open_video": "as above",
+        "_copied: open_video": "as above",
+        "_levels: open_video": "as above",
+    },
+    "labctl/exports/splice.py": {
+        "copy: open_video": "of the export, which has verified it",
+        "_decoded: open_video": "as above",
+        "_coded: open": "a video in memory that was just coded",
+    },
+    "labctl/exports/episode_files.py": {"_write: in_passing": "in each process of the export, which has verified it"},
+    "labctl/exports/workers.py": {
+        "_finished: read_text": "what an export that was broken off had finished",
+        "_finish: read_text": "what was just written",
     },
     "labctl/checks/offline_frames.py": {"_pictures: read_frames": "of `screen`, which has verified it"},
     "ui/rerun/parts.py": {
@@ -89,7 +101,10 @@ LISTED: dict[str, dict[str, str]] = {
     },
     # files that are no campaign's
     "labctl/reporting/file_drawer.py": {"drawer: opened_in": "the lab's list, a chain that is checked line by line"},
-    "labctl/exports/destination.py": {"_to_disk: open": "what was written, to have it on the disk"},
+    "labctl/exports/destination.py": {
+        "_to_disk: open": "what was written, to have it on the disk",
+        "_said: read_text": "what an export that was broken off was to be",
+    },
     "labctl/checks/usage_reports.py": {"_rerun: read_text": "Rerun's settings"},
     "labctl/checks/clock_page.py": {"__init__: read_bytes": "a file of the wheel"},
     "ui/rerun/viewer_process.py": {"log_of: read_text": "what the viewer printed"},
