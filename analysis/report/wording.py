@@ -212,16 +212,20 @@ def _open(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
 
 
 def floor_caution(arm: ArmResult, *, reference: str | None) -> str | None:
-    """A sentence when an arm's HRT interval reaches its floor, what a robot that never moves would score; else None."""
+    """A sentence when an arm's HRT interval reaches its floor, what a robot that never moves would score; else None.
+
+    Whether it moved anything is said by items moved: an arm that did is never called like one that never moves.
+    """
     bounds, floor = arm.get("hrt_ci") or arm.get("hrt_ci_percentile"), arm.get("hrt_floor")
     if reference is None or arm["arm"] == reference or floor is None or not bounds or bounds[0] is None:
         return None
     if bounds[0] > floor:
         return None
-    return (
-        f"The HRT interval of {arm['arm']}, {interval(bounds, scale=100)} %, reaches the floor of {percent(floor)} %: "
-        "by this measure it is not told apart from a robot that never moves."
-    )
+    moved, reached = arm.get("moved"), f"The HRT interval of {arm['arm']}, {interval(bounds, scale=100)} %, reaches its"
+    if moved == 0:
+        return f"{reached} floor of {percent(floor)} %: it moved no item, as a robot that never moves."
+    share = "" if moved is None else f", and it moved {percent(moved)} % of the items staged"
+    return f"{reached} floor of {percent(floor)} %: its time per item is not bounded from above{share}."
 
 
 def stops(found: Stops | None, result: AnalysisResult) -> str | None:

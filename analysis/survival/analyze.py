@@ -156,7 +156,7 @@ def _against_reference(cohort: Cohort, arm: str, plan: Plan) -> AgainstReference
     return {
         "hrt": ratio.value,
         "hrt_floor": floor,
-        "hrt_ci": listed(ratio.interval),
+        "hrt_ci": [max(end, floor) for end in ratio.interval] if ratio.interval else None,
         "hrt_ci_percentile": listed(ratio.percentile),
         "auc": area.value,
         "auc_ci": listed(area.interval),

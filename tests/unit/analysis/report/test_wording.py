@@ -122,6 +122,14 @@ def test_a_policy_whose_interval_reaches_the_floor_is_cautioned():
     assert wording.floor_caution(arm | {"hrt_ci": None, "hrt_floor": None}, reference="human") is None
 
 
+def test_only_an_arm_that_moved_nothing_is_likened_to_a_robot_that_never_moves():
+    # seen: said of an arm that moved 18 of 24
+    arm = {"arm": "arm-1", "hrt": 0.06, "hrt_floor": 0.044, "hrt_ci": [0.044, 0.09]}
+    text = wording.floor_caution(arm | {"moved": 0.75}, reference="human") or ""
+    assert "moved 75.0 % of the items staged" in text and "never moves" not in text
+    assert "never moves" in (wording.floor_caution(arm | {"moved": 0.0}, reference="human") or "")
+
+
 @pytest.mark.parametrize("share", [None, 0.25, 1.0])
 def test_slots_that_can_be_deduced_are_never_called_blind(share):
     text = " ".join(wording.blinding({"deducible_share": share}))

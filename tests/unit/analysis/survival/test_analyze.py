@@ -92,7 +92,8 @@ TWO_ARMS = [
 
 def test_every_key_of_the_interface_is_present() -> None:
     result = analyze(table_from_rows(TWO_ARMS), reference="human", **FEW)
-    assert list(result) == ["schema", "tau", "reference", "seed", "cells", "arms", "pairs", "warnings"]
+    asked = ["schema", "tau", "reference", "seed", "alpha", "family"]
+    assert list(result) == [*asked, "cells", "arms", "pairs", "warnings"]
     assert set(result["cells"][0]) == {
         *("arm", "object", "episodes", "operations", "successes", "censored", "ghosts", "rmst", "rmst_se", "rmst_ci"),
         *("rmst_ci_percentile", "rmst_wang_chang", "rmst_aalen_johansen", "items_moved", "items_staged"),
@@ -100,11 +101,13 @@ def test_every_key_of_the_interface_is_present() -> None:
     }
     assert set(result["arms"][0]) == {
         *("arm", "rmst", "rmst_ci", "hrt", "hrt_floor", "hrt_ci", "hrt_ci_percentile", "moved", "moved_ci"),
-        *("auc", "auc_ci", "intervention_rate", "episodes"),
+        *("auc", "auc_ci", "letters", "intervention_rate", "episodes"),
     }
     assert set(result["pairs"][0]) == {
-        *("a", "b", "ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph_difference", "p", "p_holm", "logrank_chi2"),
-        "verdict",
+        *("a", "b", "objects", "rmst_a", "rmst_b", "ks_macro", "ks_sup_mean", "log_rmst_ratio", "log_rmst_ratio_ci"),
+        *("log_rmst_ratio_adjusted_ci", "uph_difference", "uph_difference_ci", "moved_difference", "moved_p"),
+        *("moved_difference_ci", "auc", "auc_ci", "by_object", "relabelled_by", "relabellings", "p", "p_holm"),
+        *("logrank_chi2", "verdict", "leads"),
     }
     assert set(result["pairs"][0]["p"]) == {
         *("ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph", "family", "ks_macro_bootstrap", "logrank_cluster"),
