@@ -55,7 +55,7 @@ class Episode:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows as columns, in file order; `episode[i]` indexes `episodes`.
+    """Rows as columns, in file order, those of an episode by `op_index` if given; `episode[i]` indexes `episodes`.
 
     `kind` holds `SUCCESS`, `CENSORED` or `GHOST`; `time_ns` is `UNKNOWN` for a ghost without a time.
     """
@@ -117,7 +117,8 @@ def table_from_lines(lines: Iterable[tuple[int, Mapping[str, object]]], source: 
     """The table of (line number, row) pairs whose columns were already checked."""
     index: dict[str, int] = {}
     episodes: list[Episode] = []
-    tails: dict[str, int] = {}
+    index_of: list[int] = []
+    lines_of: list[int] = []
     episode: list[int] = []
     kind: list[int] = []
     time_ns: list[int] = []
@@ -130,21 +131,74 @@ def table_from_lines(lines: Iterable[tuple[int, Mapping[str, object]]], source: 
             episodes.append(stated)
         else:
             _same(episodes[index[stated.name]], stated, where)
-        if stated.name in tails:
-            found = f"episode {stated.name!r} goes on after its censored row (line {tails[stated.name]})"
-            raise TableError(where, f"{found}; at most one censored row is allowed and it is the last")
         code = _kind(row, where)
-        if code == CENSORED:
-            tails[stated.name] = line
+        index_of.append(_whole(row, "op_index", 0, where))
+        lines_of.append(line)
         episode.append(index[stated.name])
         kind.append(code)
         time_ns.append(_time(row.get("time_s"), "time_s", where, may_be_empty=code == GHOST))
         cause.append(_text(row.get("cause")))
     if not episodes:
         raise TableError(source, "no rows below the header; an operations table needs at least one operation")
-    return Table(
-        source, tuple(episodes), np.array(episode), np.array(kind, dtype=np.int8), np.array(time_ns), tuple(cause)
-    )
+    order = _in_order(episodes, episode, index_of, lines_of, source)
+    whole = Table(
+        source, tuple(episodes), np.array(episode)[order], np.array(kind, dtype=np.int8)[order],
+        np.array(time_ns)[order], tuple(cause[i] for i in order),
+    )  # fmt: skip
+    _check_episodes(whole, [lines_of[i] for i in order])
+    return whole
+
+
+def _in_order(
+    episodes: Sequence[Episode], episode: Sequence[int], index: Sequence[int], lines: Sequence[int], source: str
+) -> list[int]:
+    """Row numbers with those of every episode in the order of `op_index`; the file's order where no row has one."""
+    if all(number == UNKNOWN for number in index):
+        return list(range(len(episode)))
+    first: dict[tuple[int, int], int] = {}
+    numbered: dict[int, bool] = {}
+    for at, number, line in zip(episode, index, lines, strict=True):
+        name = episodes[at].name
+        if numbered.setdefault(at, number != UNKNOWN) != (number != UNKNOWN):
+            found = f"episode {name!r} has rows with an op_index and rows without"
+            raise TableError(f"{source}:{line}", f"{found}; number all of them in the order they happened, or none")
+        if number != UNKNOWN and (at, number) in first:
+            found = f"episode {name!r} has op_index {number} here and in line {first[at, number]}"
+            raise TableError(f"{source}:{line}", f"{found}; each row of an episode has a number of its own")
+        first[at, number] = line
+    places: dict[int, list[int]] = {}
+    for row, at in enumerate(episode):
+        places.setdefault(at, []).append(row)
+    order = list(range(len(episode)))
+    for rows in places.values():
+        for place, row in zip(rows, sorted(rows, key=lambda row: index[row]), strict=True):
+            order[place] = row
+    return order
+
+
+LATE_S, LATE_SHARE = 1.0, 0.01
+"""By how much, in s or as a share of the budget, an episode may outlast its budget: a stop takes a moment."""
+
+
+def _check_episodes(table: Table, lines: Sequence[int]) -> None:
+    """Refuse rows after a censored one and times that no budget holds."""
+    tail: dict[int, int] = {}
+    walked = [0] * len(table.episodes)
+    for at, kind, time, line in zip(table.episode.tolist(), table.kind, table.time_ns.tolist(), lines, strict=True):
+        episode, where = table.episodes[at], f"{table.where}:{line}"
+        if at in tail:
+            found = f"episode {episode.name!r} goes on after its censored row (line {tail[at]})"
+            raise TableError(where, f"{found}; at most one censored row is allowed and it is the last")
+        if kind == CENSORED:
+            tail[at] = line
+        reached = max(walked[at] + max(time, 0), episode.end_ns)
+        walked[at] += time if kind == SUCCESS else 0
+        if episode.budget_ns != UNKNOWN and reached > episode.budget_ns * (1 + LATE_SHARE) + LATE_S * NS:
+            found = (
+                f"episode {episode.name!r} is {reached / NS:g} s in, beyond its budget_s of {episode.budget_ns / NS:g}"
+            )
+            hint = "time_s counts from the previous success of the episode, or from go; correct times or budget_s"
+            raise TableError(where, f"{found}; {hint}")
 
 
 def _episode(row: Mapping[str, object], where: str, line: int) -> Episode:

@@ -12,10 +12,13 @@ import numpy as np
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import Floats, curve, rmst
+from labctl.analysis.survival.describe import common_budget
 from labctl.analysis.table import CENSORED, GHOST, NS, SUCCESS, WRONG_END
 
-SWEEP_S = tuple(range(30, 241, 15))
+STEP_S, LEAST_S, MOST_S = 15.0, 30.0, 240.0
 """The paper's sweep of the time allowed for an operation."""
+FEWEST = 8
+"""Points of a sweep where the budget leaves no room for the paper's."""
 TIMED_OUT, LOST = "timed out", "lost"
 
 
@@ -35,13 +38,16 @@ class FailureModes(Result):
 
 @dataclass(frozen=True)
 class Sweep(Result):
-    """Throughput against time between failures, as operations are allowed `tau` [k] seconds.
+    """Throughput against time between failures on one object, as operations are allowed `tau` [k] seconds.
 
-    `uph` is the paper's 3600 / mean time of the successes within tau, `mtbf` = RMST(tau) / (1 - F(tau)) in seconds,
-    infinite where nothing failed; means over objects. NaN where no operation succeeded.
+    `charged` = 3600 F(tau) / RMST(tau), items per hour where whatever was not done within tau, a loss among it, costs
+    the whole of tau. `uph` is the paper's 3600 / mean time of the successes within tau: what failed costs nothing, so
+    an arm that loses items looks quick; NaN where nothing succeeded. `mtbf` = RMST(tau) / (1 - F(tau)) in seconds,
+    infinite where nothing failed.
     """
 
     tau: Floats
+    charged: Floats
     uph: Floats
     mtbf: Floats
 
@@ -71,17 +77,28 @@ def failure_modes(cells: Sequence[Cell]) -> FailureModes:
     )
 
 
-def sweep(cells: Sequence[Cell], taus_s: Sequence[float] = SWEEP_S) -> Sweep:
-    """An arm's trajectory in the plane of throughput and reliability, mean over its objects."""
-    uph, mtbf = np.empty((len(cells), len(taus_s))), np.empty((len(cells), len(taus_s)))
-    for i, c in enumerate(cells):
-        times = c.observed.time_ns[c.kind == SUCCESS]
-        for j, tau in enumerate(taus_s):
-            tau_ns = round(tau * NS)
-            within = times[times < tau_ns]
-            uph[i, j] = 3600.0 * NS / within.mean() if within.sum() else np.nan
-            grid, surviving = curve(c.observed, tau_ns)
-            left = float(surviving[-1]) if len(grid) else 1.0
-            area = float(rmst(surviving[None, :], grid, tau_ns)[0])
-            mtbf[i, j] = area / left if left > 1e-12 else np.inf
-    return Sweep(np.array(taus_s, dtype=float), uph.mean(axis=0), mtbf.mean(axis=0))
+def allowed(budget_s: float) -> list[float]:
+    """Times in s at which a sweep is read, none beyond the budget: the paper's 30, 45 … 240 s, then the budget where
+    it is shorter; eighths of a budget below 60 s."""
+    if budget_s < 2 * LEAST_S:
+        return [budget_s * (i + 1) / FEWEST for i in range(FEWEST)]
+    most = min(budget_s, MOST_S)
+    steps = [LEAST_S + STEP_S * i for i in range(int((most - LEAST_S) / STEP_S) + 1)]
+    return steps if steps[-1] == most else [*steps, most]
+
+
+def sweep(cell: Cell, tau_ns: int, taus_s: Sequence[float] | None = None) -> Sweep:
+    """One arm's trajectory in the plane of throughput and reliability on one object, to its budget (tau if unknown)."""
+    at = allowed((common_budget(cell.budget_ns) or tau_ns) / NS) if taus_s is None else list(taus_s)
+    charged, uph, mtbf = (np.empty(len(at)) for _ in range(3))
+    times = cell.observed.time_ns[cell.kind == SUCCESS]
+    for j, tau in enumerate(at):
+        limit = round(tau * NS)
+        within = times[times < limit]
+        uph[j] = 3600.0 * NS / within.mean() if within.sum() else np.nan
+        grid, surviving = curve(cell.observed, limit)
+        left = float(surviving[-1]) if len(grid) else 1.0
+        area = float(rmst(surviving[None, :], grid, limit)[0])
+        charged[j] = 3600.0 * (1.0 - left) / area if area else np.nan
+        mtbf[j] = area / left if left > 1e-12 else np.inf
+    return Sweep(np.array(at, dtype=float), charged, uph, mtbf)

@@ -16,9 +16,7 @@ import numpy as np
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import Replicates, clusters, rmst_replicates
-from labctl.analysis.survival.curves import Floats
-from labctl.analysis.survival.intervals import IDENTITY, LEVEL, Interval, bootstrap_t, t_interval
-from labctl.analysis.survival.resample import stream_key
+from labctl.analysis.survival.intervals import IDENTITY, LEVEL, Interval, t_interval
 from labctl.analysis.survival.verdicts import holm
 from labctl.analysis.table import NS, table_from_rows
 from scipy import stats
@@ -55,8 +53,10 @@ class Drift(Result):
 class Linked(Result):
     """RMST of `a` (in the first campaign) over RMST of `b` (in the second), each relative to the anchors it met.
 
-    `ratio` below 1: `a` took less time. `naive` is the ratio without anchors, for comparison only. p is by t on the
-    log ratio with clustered jackknife errors; labels cannot be swapped between campaigns.
+    `ratio` below 1: `a` took less time. `naive` is the ratio without anchors, for comparison only. Interval and p are
+    by t on the log ratio, with clustered jackknife errors of every arm and anchor, `df` degrees of freedom after
+    Satterthwaite; labels cannot be swapped between campaigns. `apart` is by how much anchors changed each for itself
+    beyond chance, a standard deviation of log ratios, which is part of the error; None with one anchor.
     """
 
     a: str
@@ -67,14 +67,14 @@ class Linked(Result):
     ratio: float
     interval: Interval | None
     p: float | None
+    df: float | None
+    apart: float | None
     naive: float
     drift: tuple[Drift, ...]
     warnings: tuple[str, ...]
 
 
-def compare_linked(
-    first: Campaign, a: str, second: Campaign, b: str, *, tau_ns: int, seed: int = 0, boot: int = 9999
-) -> Linked:
+def compare_linked(first: Campaign, a: str, second: Campaign, b: str, *, tau_ns: int) -> Linked:
     """Compare arm `a` of one campaign with arm `b` of another through every arm that both ran (methodology §4).
 
     log ratio = mean over objects of [log RMST_a - mean over anchors of log RMST] in the first campaign, less the same
@@ -83,23 +83,24 @@ def compare_linked(
     """
     anchors, objects = _shared(first, a, second, b)
     sides = []
-    apart = int(stream_key(seed, "second campaign"))  # the same draws for both would tie an anchor to itself
-    for campaign, arm, draws in ((first, a, seed), (second, b, apart)):
+    for campaign, arm in ((first, a), (second, b)):
         wanted = {k: c for k, c in campaign.cells.items() if k[0] in {arm, *anchors} and k[1] in objects}
-        found = rmst_replicates(clusters(wanted, tau_ns, draws), boot)
+        found = rmst_replicates(clusters(wanted, tau_ns, 0), 1)  # of which only value and covariance are used
         if any(found.value[k] <= 0 for k in wanted):
             raise LinkError(f"an RMST of campaign {campaign.name} is 0 s; a ratio cannot be taken")
         sides.append(found)
     n = len(objects)
     own = [{(arm, o): 1 / n for o in objects} for arm in (a, b)]
     met = {(k, o): -1 / (n * len(anchors)) for k in anchors for o in objects}
-    value, se, values, ses, df = _difference(sides, [{**w, **met} for w in own])
-    interval = bootstrap_t(value, se, values, ses, IDENTITY) or t_interval(value, se, df, IDENTITY)
-    naive = _difference(sides, own)[0]
-    drift = tuple(_drift(sides, anchor, objects) for anchor in anchors)
+    value, parts = _difference(sides, [{**w, **met} for w in own])
+    changes = [_difference(sides[::-1], [{(k, o): 1 / n for o in objects}] * 2) for k in anchors]
+    beyond, apart = _apart(changes)
+    said = _judged(value, [*parts, *beyond])
+    drift = tuple(Drift(k, math.exp(v), *_judged(v, error)[:2]) for k, (v, error) in zip(anchors, changes, strict=True))
+    naive = math.exp(_difference(sides, own)[0])
     return Linked(
-        a, b, (first.name, second.name), tuple(anchors), tuple(objects), math.exp(value), _exp(interval),
-        _p(value, se, df), math.exp(naive), drift, tuple(_warnings(anchors, drift)),
+        a, b, (first.name, second.name), tuple(anchors), tuple(objects), math.exp(value), *said, apart, naive, drift,
+        tuple(_warnings(anchors, drift)),
     )  # fmt: skip
 
 
@@ -132,45 +133,76 @@ def _shared(first: Campaign, a: str, second: Campaign, b: str) -> tuple[list[str
     return anchors, objects
 
 
-def _difference(
-    sides: Sequence[Replicates], weights: Sequence[Mapping[Key, float]]
-) -> tuple[float, float, Floats, Floats, float]:
-    """Weighted sum of log RMST in the first campaign less that in the second: value, se, replicates, their se, df."""
-    one, two = (_sum_of_logs(found, w) for found, w in zip(sides, weights, strict=True))
-    df = min(sum(found.held[k] - 1 for k in w if w[k] > 0) for found, w in zip(sides, weights, strict=True))
-    with np.errstate(invalid="ignore"):
-        return (
-            one[0] - two[0], math.sqrt(max(one[1] + two[1], 0.0)), one[2] - two[2],
-            np.sqrt(np.maximum(one[3] + two[3], 0.0)), df,
-        )  # fmt: skip
+@dataclass(frozen=True)
+class Part:
+    """One independent part of an error: its estimated variance, that estimate's degrees of freedom, and how much of it
+    counts: less than all of it where something was taken off for what is counted elsewhere."""
+
+    variance: float
+    df: float
+    counts: float
 
 
-def _sum_of_logs(found: Replicates, weights: Mapping[Key, float]) -> tuple[float, float, Floats, Floats]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = math.fsum(w * math.log(found.value[k]) for k, w in weights.items())
-        values = np.sum([w * np.log(found.values[k]) for k, w in weights.items()], axis=0)
-        variance, variances = 0.0, np.zeros_like(values)
-        for k, w in weights.items():
-            for m, v in weights.items():
-                if (k, m) in found.covariance:
-                    variance += w * v * found.covariance[k, m] / (found.value[k] * found.value[m])
-                    variances += w * v * found.covariances[k, m] / (found.values[k] * found.values[m])
-    return value, variance, values, variances
+def _difference(sides: Sequence[Replicates], weights: Sequence[Mapping[Key, float]]) -> tuple[float, list[Part]]:
+    """Weighted sum of log RMST in the first campaign less that in the second, and the parts of its variance."""
+    one, two = (
+        math.fsum(w * math.log(found.value[k]) for k, w in by.items()) for found, by in zip(sides, weights, strict=True)
+    )
+    return one - two, [part for found, by in zip(sides, weights, strict=True) for part in _parts(found, by)]
 
 
-def _drift(sides: Sequence[Replicates], anchor: str, objects: Sequence[str]) -> Drift:
-    weights = {(anchor, o): 1 / len(objects) for o in objects}
-    value, se, values, ses, df = _difference(sides[::-1], [weights, weights])
-    interval = bootstrap_t(value, se, values, ses, IDENTITY) or t_interval(value, se, df, IDENTITY)
-    return Drift(anchor, math.exp(value), _exp(interval), _p(value, se, df))
+def _parts(found: Replicates, weights: Mapping[Key, float]) -> list[Part]:
+    """Variance of the weighted sum of logs for each set of cells that are drawn together.
+
+    n / (n - 1) times the jackknife's, as a mean of n has it, on n - 1 degrees of freedom: an anchor of two episodes has
+    one. A set of a single unit tells nothing of its own variance: not a number.
+    """
+    out = []
+    left = list(weights)
+    while left:
+        together = [k for k in left if (left[0], k) in found.covariance]
+        left = [k for k in left if k not in together]
+        units = min(found.held[k] for k in together)
+        pull = {k: weights[k] / found.value[k] for k in together}
+        variance = math.fsum(pull[k] * pull[m] * found.covariance[k, m] for k in together for m in together)
+        variance = max(variance, 0.0) * units / (units - 1) if units > 1 else math.nan
+        out.append(Part(variance, units - 1, variance))
+    return out
+
+
+def _apart(changes: Sequence[tuple[float, Sequence[Part]]]) -> tuple[list[Part], float | None]:
+    """What the comparison's variance gains because every arm changes a little for itself between campaigns, and the
+    standard deviation of such changes; nothing, and None, with one anchor, which cannot tell.
+
+    k anchors' changes spread by their own errors and by that: var = mean of squared errors + what is looked for. The
+    new arms have it once, the mean over anchors 1/k of it.
+    """
+    k = len(changes)
+    if k < 2:
+        return [], None
+    seen = float(np.var([value for value, _ in changes], ddof=1))
+    known = math.fsum(part.variance for _, parts in changes for part in parts) / k
+    excess = max(seen - known, 0.0)
+    if not excess > 0:
+        return [], None if math.isnan(known) else 0.0
+    share = 1 + 1 / k
+    return [Part(share * seen, k - 1, share * excess)], math.sqrt(excess)
+
+
+def _judged(value: float, parts: Sequence[Part]) -> tuple[Interval | None, float | None, float | None]:
+    """Interval of exp(value), p and degrees of freedom by Satterthwaite (1946): a variance that is a sum of estimates
+    has the degrees of freedom that its own variance implies."""
+    variance = math.fsum(part.counts for part in parts)
+    if not variance > 0:
+        return None, None, None
+    df = variance**2 / math.fsum(part.variance**2 / part.df for part in parts if part.variance)
+    se = math.sqrt(variance)
+    interval = t_interval(value, se, max(df, 1.0), IDENTITY)
+    return _exp(interval), float(2 * stats.t.sf(abs(value) / se, max(df, 1.0))), df
 
 
 def _exp(interval: Interval | None) -> Interval | None:
     return None if interval is None else (math.exp(interval[0]), math.exp(interval[1]))
-
-
-def _p(value: float, se: float, df: float) -> float | None:
-    return float(2 * stats.t.sf(abs(value) / se, df)) if se > 0 and df > 0 else None
 
 
 def _warnings(anchors: Sequence[str], drift: Sequence[Drift]) -> list[str]:
@@ -213,8 +245,6 @@ def linked_pairs(
     *,
     tau: float,
     alpha: float,
-    seed: int = 0,
-    boot: int = 9999,
 ) -> dict[str, Any]:
     """The linked comparison as one plain dict: {schema, campaigns, tau, alpha, anchors, pairs, warnings}; tau in s.
 
@@ -236,7 +266,7 @@ def linked_pairs(
     for a, b in itertools.product(*news):
         sides = _only(one, [a, *met]), _only(two, [b, *met])
         try:
-            found[a, b] = compare_linked(sides[0], a, sides[1], b, tau_ns=round(tau * NS), seed=seed, boot=boot)
+            found[a, b] = compare_linked(sides[0], a, sides[1], b, tau_ns=round(tau * NS))
         except LinkError as error:
             refused.append(error)
     if not found:

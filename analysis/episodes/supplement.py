@@ -34,10 +34,10 @@ def supplement(
 ) -> dict[str, Any]:
     """The sensitivity lines, checks and plot data that belong to `result`, the analysis of the same table.
 
-    `cells`: timeout bounds, RMST by order of operation, incidence by cause, a simultaneous band, P–P and Q–Q plots.
-    `arms`: HRT bounds, failures by cause, the sweep of allowed time, trend over blocks, sessions, compact letters.
-    `pairs`: items moved, paired; P–P plots; logrank stratified by object, robust and by permutation. design: as
-    `analyze` had it.
+    `cells`: timeout bounds, RMST by order of operation, incidence by cause, a simultaneous band, P–P and Q–Q plots, the
+    sweep of allowed time. `arms`: HRT bounds, failures by cause, trend over blocks, sessions, compact letters.
+    `pairs`: items moved, paired; P–P plots; RMST ratio per object; logrank stratified by object, robust and by
+    permutation. design: as `analyze` had it.
     `spatial`, `teleoperators` and `people` as their functions have them.
     """
     cells, reference = cells_of(table), result.get("reference")
@@ -70,6 +70,7 @@ def _cell(cell: Cell, reference: Cell | None, tau_ns: int, seed: int) -> dict[st
         "band": simultaneous_band(cell.durations, tau_ns, stream_key(seed, "curve band", cell.arm, cell.object)),
         "pp": other and pp_plot(cell, other, tau_ns),
         "qq": other and qq_plot(cell, other, tau_ns),
+        "sweep": sweep(cell, tau_ns),
     }
 
 
@@ -83,7 +84,6 @@ def _arm(
         "arm": arm,
         "hrt_bounds": hrt_bounds(theirs, shared, tau_ns) if shared else None,
         "failures": failure_modes(own),
-        "sweep": sweep(own),
         "trend": trend(table, arm, tau_ns, seed, perm),
         "sessions": sessions(table, arm, seed, perm),
     }

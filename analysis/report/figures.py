@@ -1,4 +1,4 @@
-"""The figures of a report: success over time, P-P against the reference, HRT with whiskers. SVG, PNG and CSV of each.
+"""What every figure of a report shares (looks, bytes, CSV), and HRT with whiskers; curves are in `success_curves`.
 
 May not: use pyplot or global matplotlib state, fetch a font, or stamp a date: the same input gives the same bytes.
 """
@@ -12,17 +12,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 from labctl.analysis.numerals import number, percent
-from labctl.analysis.survival.bands import Band
-from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.result import AnalysisResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Curve = tuple[Floats, Floats]
-"""Times in s and F as a fraction, both (k,)."""
 INK, MUTED, RULE = "#1a1d21", "#5b636d", "#d9dde2"
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe & Ito; black is the reference
 _DASHES = ("5 2", "1.5 1.5", "7 2 1.5 2", "3 1.5", "9 3", "7 2 1.5 2 1.5 2")
@@ -96,66 +91,6 @@ def looks(arms: Sequence[str], reference: str | None) -> dict[str, Look]:
     return found
 
 
-def curve_figures(
-    result: AnalysisResult, styles: Mapping[str, Look], bands: Mapping[tuple[str, str], Band]
-) -> list[Figure]:
-    """F(t), one figure per object; `bands` maps (arm, object) to a pointwise band and may lack any of them."""
-    figures = []
-    for obj, curves in _curves(result).items():
-
-        def draw(ax: Axes, obj: str = obj, curves: dict[str, Curve] = curves) -> None:
-            ends = []
-            for arm, (t, f) in curves.items():
-                look = styles[arm]
-                if (band := bands.get((arm, obj))) is not None:
-                    low, high = 100 * band[1], 100 * band[2]
-                    ax.fill_between(band[0], low, high, step="post", color=look.colour, alpha=0.13, linewidth=0)
-                ax.step(
-                    t, 100 * f, where="post", color=look.colour, linestyle=look.linestyle, linewidth=1.7,
-                    marker=look.mark or None, markersize=3.6, markevery=max(1, len(t) // 5),
-                )  # fmt: skip
-                ends.append((100 * float(f[-1]), arm, look.colour))
-            tau = float(result["tau"])
-            ax.set(xlim=(0, tau), ylim=(0, 102), xlabel="seconds since the previous success", ylabel="items moved, %")
-            ax.set_title(obj)
-            _label_ends(ax, tau, ends)
-
-        band_of = {arm: bands.get((arm, obj)) for arm in curves}
-        figures.append(make(f"success-{slug(obj)}", obj, (4.9, 3.1), draw, _curve_csv(obj, curves, band_of)))
-    return figures
-
-
-def pp_figures(result: AnalysisResult, styles: Mapping[str, Look]) -> list[Figure]:
-    """P-P plot per object: (F_reference(t), F_arm(t)) up to tau. The diagonal is the reference itself."""
-    reference = result.get("reference")
-    figures = []
-    for obj, curves in _curves(result).items():
-        if reference not in curves or len(curves) < 2:
-            continue
-        points = {arm: _pp(curves[reference], curve) for arm, curve in curves.items() if arm != reference}
-
-        def draw(ax: Axes, obj: str = obj, points: dict[str, tuple[Floats, ...]] = points) -> None:
-            ax.plot((0, 100), (0, 100), color=MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
-            for arm, (_, x, y) in points.items():
-                look = styles[arm]
-                ax.plot(
-                    100 * x, 100 * y, color=look.colour, linestyle=look.linestyle, linewidth=1.7,
-                    marker=look.mark or None, markersize=3.6, markevery=max(1, len(x) // 5),
-                )  # fmt: skip
-            ax.set(xlim=(0, 102), ylim=(0, 102), xlabel=f"{reference}: items moved, %", ylabel="arm: items moved, %")
-            ax.set_aspect("equal")
-            ax.set_title(obj)
-
-        rows = [
-            (obj, arm, f"{t:.6g}", f"{x:.6g}", f"{y:.6g}")
-            for arm, xyz in points.items()
-            for t, x, y in zip(*xyz, strict=True)
-        ]
-        text = to_csv(("object", "arm", "t_s", "f_reference", "f_arm"), rows)
-        figures.append(make(f"pp-{slug(obj)}", obj, (3.1, 3.1), draw, text))
-    return figures
-
-
 def hrt_figure(result: AnalysisResult, styles: Mapping[str, Look]) -> Figure | None:
     """HRT per arm on a logarithmic axis: dot, 95 % whisker, the floor as a dotted line. None without any HRT."""
     reference = result.get("reference")
@@ -201,39 +136,6 @@ def hrt_figure(result: AnalysisResult, styles: Mapping[str, Look]) -> Figure | N
     return make("hrt", "HRT", (7.4, 1.0 + 0.48 * len(arms)), draw, to_csv(head, rows))
 
 
-def _curves(result: AnalysisResult) -> dict[str, dict[str, Curve]]:
-    """object -> arm -> (t, F) from 0 to tau, carried flat beyond the last event; the reference comes first."""
-    found: dict[str, dict[str, Curve]] = {}
-    cells = sorted(result.get("cells") or [], key=lambda c: c["arm"] != result.get("reference"))
-    for obj in dict.fromkeys(c["object"] for c in result.get("cells") or []):
-        for cell in (c for c in cells if c["object"] == obj and c.get("curve")):
-            t, f = (np.asarray(cell["curve"][key], float) for key in ("t", "F"))
-            inside = t <= result["tau"]
-            t, f = np.r_[0.0, t[inside]], np.r_[0.0, f[inside]]
-            found.setdefault(obj, {})[cell["arm"]] = (np.r_[t, result["tau"]], np.r_[f, f[-1]])
-    return found
-
-
-def _pp(reference: Curve, arm: Curve) -> tuple[Floats, ...]:
-    """Times and both step functions at them, to the shorter of the two curves."""
-    end = min(reference[0][-1], arm[0][-1])
-    times = np.union1d(reference[0], arm[0])
-    times = times[times <= end]
-    at = [f[np.searchsorted(t, times, side="right") - 1] for t, f in (reference, arm)]
-    return times, at[0], at[1]
-
-
-def _label_ends(ax: Axes, x: float, ends: Sequence[tuple[float, str, str]], gap: float = 8.0) -> None:
-    """Names at the right end of their curves, pushed apart so that none overlaps; `gap` is in units of y."""
-    placed: list[tuple[float, str, str]] = []
-    for y, arm, colour in sorted(ends):
-        placed.append((max(y, placed[-1][0] + gap) if placed else y, arm, colour))
-    excess = max(0.0, placed[-1][0] - 100.0) if placed else 0.0
-    for y, arm, colour in placed:
-        at = (x, y - excess)
-        ax.annotate(arm, at, (5, 0), textcoords="offset points", va="center", color=colour, annotation_clip=False)
-
-
 def make(name: str, title: str, size: tuple[float, float], draw: Callable[[Axes], None], numbers: str) -> Figure:
     """Draw one figure of `size` inches: the same input, the same bytes."""
     import matplotlib
@@ -249,19 +151,6 @@ def make(name: str, title: str, size: tuple[float, float], draw: Callable[[Axes]
         figure.savefig(png, format="png", dpi=180, metadata={"Software": None})
     text = svg.getvalue().decode().replace("'DejaVu Sans'", _FONTS)
     return Figure(name, title, text, png.getvalue(), numbers)
-
-
-def _curve_csv(obj: str, curves: Mapping[str, Curve], bands: Mapping[str, Band | None]) -> str:
-    rows = []
-    for arm, (t, f) in curves.items():
-        band = bands.get(arm)
-        for x, y in zip(t, f, strict=True):
-            ends = ("", "")
-            if band is not None:
-                i = max(0, int(np.searchsorted(band[0], x, side="right")) - 1)
-                ends = (f"{band[1][i]:.6g}", f"{band[2][i]:.6g}")
-            rows.append((obj, arm, f"{x:.6g}", f"{y:.6g}", *ends))
-    return to_csv(("object", "arm", "t_s", "f", "f_low", "f_high"), rows)
 
 
 def to_csv(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:

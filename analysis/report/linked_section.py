@@ -40,6 +40,8 @@ def files(found: Found | None) -> dict[str, bytes]:
             "ratio": pair["ratio"],
             **_ends(pair["interval"]),
             "p": pair["p"],
+            "df": pair["df"],
+            "anchors_apart": pair["apart"],
             "p_holm": pair["p_holm"],
             "naive_ratio": pair["naive"],
             "verdict": pair["verdict"],
@@ -77,10 +79,11 @@ def _pairs(found: Found) -> Table:
     note = (
         f"RMST up to tau = {number(found['tau'], 0)} s, each arm’s over the anchors’ of its own campaign (the mean "
         "of logarithms over anchors, then over objects with equal weights); below 1: a took less time per item. "
-        "Intervals by bootstrap-t, each campaign drawn on its own; p by t with clustered jackknife errors, Holm over "
-        f"these pairs, held to {number(found['alpha'], 2)}: labels cannot be swapped between campaigns. "
-        "Without anchors: the naive ratio, which takes the difference between two campaigns for one of arms; it is "
-        "here to be seen and claims nothing. All digits: figures/linked.csv."
+        "Intervals and p by t on the log ratio, with clustered jackknife errors of arms and anchors and degrees of "
+        "freedom after Satterthwaite; with two anchors or more, by how much these changed each for itself is part of "
+        f"the error. Holm over these pairs, held to {number(found['alpha'], 2)}: labels cannot be swapped between "
+        "campaigns. Without anchors: the naive ratio, which takes the difference between two campaigns for one of "
+        "arms; it is here to be seen and claims nothing. All digits: figures/linked.csv."
     )
     return Table(columns, rows, note)
 
@@ -100,9 +103,9 @@ def _drift(found: Found) -> Table:
     )
     note = (
         "Above 1: the anchor took longer in the second campaign. Anchors that moved alike: what the comparison takes "
-        "out; anchors that moved apart: something changed for one arm and not for the other, which it cannot "
-        "take out. By its digest: kind, controller, options and policy card are those of the first campaign. For a "
-        "person that says nothing of who drove. All digits: figures/linked_anchors.csv."
+        "out; anchors that moved apart: something changed for one arm and not for the other, which it cannot take out "
+        f"and counts as error{_apart(found)}. By its digest: kind, controller, options and policy card are those of "
+        "the first campaign. For a person that says nothing of who drove. All digits: figures/linked_anchors.csv."
     )
     return Table(columns, rows, note)
 
@@ -114,6 +117,12 @@ def _note(found: Found) -> str:
         f"with {listing(found['anchors'])} run in both. Episodes of the two are never pooled."
     )
     return " ".join([text, *(f"{line[0].upper()}{line[1:]}." for line in found["warnings"])])
+
+
+def _apart(found: Found) -> str:
+    """By how much, for the pair that rests on the most; "" where one anchor cannot tell."""
+    known = [pair["apart"] for pair in found["pairs"] if pair.get("apart") is not None]
+    return f" (beyond chance, a standard deviation of {number(max(known), 2)} of log RMST)" if known else ""
 
 
 def _drifts(found: Found) -> list[tuple[Sequence[str], Found]]:

@@ -24,6 +24,7 @@ from labctl.analysis.report import (
     operator_sections,
     page_words,
     stop_sections,
+    success_curves,
     supplementary_sections,
     tables,
     wording,
@@ -105,8 +106,8 @@ def build_page(
     reference = result.get("reference") if result.get("reference") in order else None
     looks = figures.looks([*order, *(c["arm"] for c in result.get("cells") or [])], reference)
     bands, band_note = curve_bands(result, rows)
-    curves = figures.curve_figures(result, looks, bands)
-    pp = figures.pp_figures(result, looks)
+    curves = success_curves.curve_figures(result, looks, bands, success_curves.risk_times(result, rows))
+    pp = success_curves.pp_figures(result, looks)
     hrt = figures.hrt_figure(result, looks)
     arms = tables.arms_of(result)
     facts: Mapping[str, Any] = lab or {}
@@ -143,7 +144,7 @@ def build_page(
         "answer_table": lab_tables.answer_table(facts),
         "reference": reference,
         "curves": curves,
-        "band_note": band_note,
+        "band_note": success_curves.band_sentence(bands, band_note),
         "hrt_table": tables.hrt_table(result),
         "hrt_figure": hrt,
         "pp": pp,

@@ -53,7 +53,13 @@ def sentences(page: Mapping[str, Any]) -> dict[str, str]:
         flow = "A bare table: what was planned, voided or never run is not recorded in it."
     elif not page["void_table"]:
         voids = "No episode was voided after go, so counting such voids as no success changes nothing."
-    done = "Share of operations done within t seconds (Kaplan–Meier, lost items never done), one panel per object."
+    done = (
+        "F(t): share of operations done within t seconds (Kaplan–Meier, lost items never done); one panel per object, "
+        "and first their mean. A time budget that ran out counts as slow, not as failed, so F is no share of items "
+        "moved: an arm that moved 4 of 12 can end at 100 %. Below each panel stands how many operations its curve "
+        "rests on (a lost item stays among them) and how many items were moved of those staged; a curve is pale, and "
+        "has no band, where it rests on fewer than five operations."
+    )
     followed = (
         f"Each point is one time t up to tau: what {reference} had done by then, and what the arm had. On the dotted "
         f"diagonal an arm would keep pace with {reference}; below it, it lags."
@@ -91,7 +97,9 @@ NOTES: tuple[tuple[str, str], ...] = (
     (
         "Success curve",
         "F(t) is the Kaplan–Meier share of operations done within t seconds. A time budget that runs out censors the "
-        "open operation: slow, not failed. Beyond the last observation the curve is carried flat. "
+        "open operation: slow, not failed. So F is what would be done if every operation had the time, and not the "
+        "share of items moved. F(budget) is its height at the end of the budget. Beyond the last observation the "
+        "curve is carried flat. "
         f"({PHAIL}; Kaplan and Meier 1958.)",
     ),
     (
@@ -115,9 +123,10 @@ NOTES: tuple[tuple[str, str], ...] = (
     ),
     (
         "Wang–Chang and first item",
-        "Later operations have only what the earlier ones left of the budget, so pooling them flatters slow arms by "
-        "several per cent. The Wang–Chang estimate and the RMST of first operations alone do not "
-        "suffer from this and stand beside the pooled one. (Wang and Chang 1999.)",
+        "Later operations have only what the earlier ones left of the budget, so pooling them flatters slow arms: by "
+        "5 to 6.5 % in simulation, by up to 17.5 % where episodes differ much (gamma frailty). The Wang–Chang estimate "
+        "and the RMST of first operations alone do not suffer from this and stand beside the pooled one. (Wang and "
+        "Chang 1999.)",
     ),
     (
         "Tests and verdicts",

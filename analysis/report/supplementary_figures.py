@@ -6,13 +6,22 @@ May not: compute what it draws, or look different from `figures`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from labctl.analysis.report.figures import MUTED, Figure, Look, make, slug, to_csv
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+class Swept(TypedDict):
+    """`failures.Sweep` as JSON holds it: "inf" for infinity, None for what is not a number."""
+
+    tau: list[float]
+    charged: list[float | str | None]
+    uph: list[float | str | None]
+    mtbf: list[float | str | None]
 
 
 def qq_figures(found: Mapping[str, Any], styles: Mapping[str, Look], reference: str) -> list[Figure]:
@@ -43,35 +52,78 @@ def qq_figures(found: Mapping[str, Any], styles: Mapping[str, Look], reference: 
     return made
 
 
-def sweep_figure(found: Mapping[str, Any], styles: Mapping[str, Look]) -> Figure | None:
-    """Items per hour against seconds between failures, as the time allowed for an operation grows."""
-    lines = {}
-    for arm in found["arms"]:
-        sweep = arm.get("sweep")
-        if sweep:
-            values = [
-                (t, _finite(u), _finite(m)) for t, u, m in zip(sweep["tau"], sweep["uph"], sweep["mtbf"], strict=True)
-            ]
-            points = [(t, u, m) for t, u, m in values if u is not None and m is not None]
-            if points:
-                lines[arm["arm"]] = points
-    if not lines:
-        return None
+def sweep_figures(found: Mapping[str, Any], styles: Mapping[str, Look]) -> list[Figure]:
+    """One figure per object: items per hour against seconds between failures, as the time allowed grows to the budget.
 
-    def draw(ax: Axes) -> None:
-        for arm, points in lines.items():
-            look = styles[arm]
-            _, uph, mtbf = (np.array(column) for column in zip(*points, strict=True))
-            ax.plot(mtbf, uph, color=look.colour, linestyle=look.linestyle, linewidth=1.4, marker="o", markersize=3)
-            ax.annotate(arm, (mtbf[-1], uph[-1]), (5, 0), textcoords="offset points", va="center", color=look.colour)
-        ax.set_xscale("log")
-        ax.set_yscale("log")
-        ax.set(xlabel="seconds between failures (MTBF/A)", ylabel="items per hour, successes only")
+    Solid: what was not done is charged the time allowed. Thin with open circles: the paper's, of successes only.
+    Nothing done is drawn at the lower edge, F = 100 % (MTBF/A infinite) at the right one: no arm is left out.
+    """
+    made = []
+    for thing in dict.fromkeys(cell["object"] for cell in found["cells"]):
+        lines: dict[str, Swept] = {
+            c["arm"]: c["sweep"] for c in found["cells"] if c["object"] == thing and c.get("sweep")
+        }
+        if not lines:
+            continue
+        both = [v for s in lines.values() for v in map(_finite, [*s["charged"], *s["uph"]]) if v]
+        apart = [v for sweep in lines.values() for v in map(_finite, sweep["mtbf"]) if v]
+        floor = min(both, default=1.0) / 1.8
+        edge = max(apart, default=float(next(iter(lines.values()))["tau"][-1])) * 2.5
+        endless = any(v == "inf" for sweep in lines.values() for v in sweep["mtbf"])
+        nothing = any(v == 0 for sweep in lines.values() for v in sweep["charged"])
 
-    rows = [(arm, f"{t:g}", f"{u:.6g}", f"{m:.6g}") for arm, points in lines.items() for t, u, m in points]
-    return make(
-        "sweep", "Throughput against reliability", (7.0, 3.4), draw, to_csv(("arm", "tau_s", "uph", "mtbf_s"), rows)
-    )
+        def draw(
+            ax: Axes,
+            thing: str = thing,
+            lines: Mapping[str, Swept] = lines,
+            at: tuple[float, float, bool, bool] = (floor, edge, endless, nothing),
+        ) -> None:
+            from matplotlib.ticker import LogLocator, NullLocator
+
+            floor, edge, endless, nothing = at
+            ends = {}
+            for arm, sweep in lines.items():
+                look = styles[arm]
+                x = np.array([edge if v == "inf" else v for v in sweep["mtbf"]], float)
+                paper = np.array([np.nan if v is None else v for v in map(_finite, sweep["uph"])], float)
+                charged = np.array([v or floor for v in map(_finite, sweep["charged"])], float)
+                ax.plot(x, paper, color=look.colour, linewidth=0.8, marker="o", mfc="white", markersize=2.6)
+                ax.plot(
+                    x, charged, color=look.colour, linestyle=look.linestyle, linewidth=1.6,
+                    marker=look.mark or ".", markersize=3.4,
+                )  # fmt: skip
+                ends[arm] = (x[-1], charged[-1])
+            ax.set_xscale("log")
+            ax.set_yscale("log")
+            ax.set(xlabel="seconds between failures (MTBF/A)", ylabel="items per hour")
+            for which, shown in ((ax.xaxis, edge if endless else None), (ax.yaxis, floor if nothing else None)):
+                which.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+                which.set_major_formatter(_plain_number)
+                which.set_minor_locator(NullLocator())
+                if shown is not None:
+                    (ax.axvline if which is ax.xaxis else ax.axhline)(shown, color=MUTED, linewidth=0.8, linestyle=":")
+            if endless:
+                ax.annotate("F(t) = 100 %", (edge, 1), (-3, -2), xycoords=ax.get_xaxis_transform(),
+                            textcoords="offset points", ha="right", va="top", fontsize=7.5, color=MUTED)  # fmt: skip
+            if nothing:
+                ax.annotate("nothing done", (1, floor), (-2, 3), xycoords=ax.get_yaxis_transform(),
+                            textcoords="offset points", ha="right", fontsize=7.5, color=MUTED)  # fmt: skip
+            for arm, end in ends.items():
+                ax.annotate(arm, end, (6, 0), textcoords="offset points", va="center", color=styles[arm].colour)
+            ax.set_title(thing)
+
+        rows = [
+            (thing, arm, f"{t:g}", *("" if v is None else v if isinstance(v, str) else f"{v:.6g}" for v in values))
+            for arm, sweep in lines.items()
+            for t, *values in zip(sweep["tau"], sweep["charged"], sweep["uph"], sweep["mtbf"], strict=True)
+        ]
+        head = ("object", "arm", "tau_s", "uph_charged", "uph_successes_only", "mtbf_s")
+        made.append(make(f"sweep-{slug(thing)}", thing, (4.9, 3.3), draw, to_csv(head, rows)))
+    return made
+
+
+def _plain_number(value: float, _: float) -> str:
+    return f"{value:g}"
 
 
 def trend_figure(trends: Sequence[Mapping[str, Any]], styles: Mapping[str, Look]) -> Figure | None:

@@ -6,10 +6,12 @@ Changes no number and raises nothing.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from labctl.analysis.survival.cells import Cell
+from labctl.analysis.survival.clusters import MOST_TOGETHER, blocks_of, blocks_over_objects
 from labctl.analysis.survival.curves import NEVER_NS
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.resample import Exchange, smallest_attainable, swap_count, ways_of
@@ -24,19 +26,42 @@ PERCENTILE_NEEDS = 20
 def unequal_budgets(cells: Mapping[Key, Cell]) -> dict[Key, str]:
     """Pairs of arms, both ways round, whose episodes have other budgets at an object both met, with the sentence.
 
-    Refused rather than tested: no resampling mends it (facts §4.4, rejects .08 to .17 at a nominal .05).
+    Refused rather than tested: no resampling mends it (facts §4.4, rejects .08 to .17 at a nominal .05). Budgets are
+    equal where either side has each as often in proportion, or where the two are compared within blocks and all
+    episodes of a block have one budget.
     """
     out: dict[Key, str] = {}
     for a, b in itertools.combinations(sorted({arm for arm, _ in cells}), 2):
         for obj in sorted({o for arm, o in cells if arm == a} & {o for arm, o in cells if arm == b}):
-            one, two = (sorted(set(cells[arm, obj].budget_ns.tolist())) for arm in (a, b))
-            if one != two and UNKNOWN not in (*one, *two):
-                texts = [", ".join(f"{v / NS:g}" for v in side) for side in (one, two)]
-                sentence = (
-                    f"{a} and {b} had unequal time budgets at {obj} ({texts[0]} s and {texts[1]} s): not compared"
-                )
-                out[a, b] = out[b, a] = sentence
+            one, two = cells[a, obj], cells[b, obj]
+            found = [Counter(c.budget_ns.tolist()) for c in (one, two)]
+            if UNKNOWN in found[0] or UNKNOWN in found[1] or _alike(*found) or _by_block(one, two):
+                continue
+            texts = [_told(counts) for counts in found]
+            out[a, b] = out[b, a] = (
+                f"{a} and {b} had unequal time budgets at {obj} ({texts[0]} and {texts[1]}): not compared"
+            )
     return out
+
+
+def _alike(one: Counter[int], two: Counter[int]) -> bool:
+    """Whether every budget is as frequent, in proportion, on both sides."""
+    return one.keys() == two.keys() and all(one[v] * two.total() == two[v] * one.total() for v in one)
+
+
+def _by_block(one: Cell, two: Cell) -> bool:
+    """Whether all episodes have a block, and those of a block one budget."""
+    if not (blocks_of(one) and blocks_of(one) == blocks_of(two)):
+        return False
+    met = {*zip(one.blocks, one.budget_ns.tolist(), strict=True), *zip(two.blocks, two.budget_ns.tolist(), strict=True)}
+    return len(met) == len(blocks_of(one))
+
+
+def _told(counts: Counter[int]) -> str:
+    """`120 s`, or `18 × 120 s, 2 × 360 s`."""
+    if len(counts) == 1:
+        return f"{next(iter(counts)) / NS:g} s"
+    return ", ".join(f"{n} × {v / NS:g} s" for v, n in sorted(counts.items()))
 
 
 def cautions(
@@ -68,6 +93,9 @@ def cautions(
     if small:
         found = f"{small} of {len(cells)} cells have fewer than {PERCENTILE_NEEDS} episodes"
         out.append(f"{found}: their percentile intervals cover less than they say")
+    if joined := blocks_over_objects(cells):
+        found = f"{joined} cells share blocks over several objects, beyond the {MOST_TOGETHER} that are drawn together"
+        out.append(f"{found}: intervals take the objects for independent")
     for (arm, obj), cell in cells.items():
         out += [f"{arm} / {obj}: {text}" for text in _of_cell(cell, tau_ns)]
     out += _of_pairs(cells, arms, tau_ns, refused, alpha, exchanges or {})

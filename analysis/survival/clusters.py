@@ -20,7 +20,8 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Cluster:
-    """Cells at one object whose units are drawn together: one cell's episodes, or blocks that several arms ran in.
+    """Cells whose units are drawn together: one cell's episodes, or blocks that several arms ran in, or one at several
+    objects.
 
     Group i of `walk` is `keys[i]`, an (arm, object); `held` [groups] is in how many units each has an episode.
     """
@@ -48,23 +49,61 @@ class Replicates:
     alone: frozenset[Key]
 
 
+MOST_TOGETHER = 40
+"""Cells whose blocks are drawn together over objects, at most: covariances of all pairs are kept for each replicate."""
+
+
 def clusters(cells: Mapping[Key, Cell], tau_ns: int, seed: int) -> list[Cluster]:
     """The sets of cells that are drawn together (methodology §3, 4: with blocks, whole blocks are resampled).
 
-    Cells of one object belong together when each names the block of every episode and they share a block; a single
-    block cannot be drawn, so its episodes are.
+    Cells belong together when each names the block of every episode and they share a block, at one object or at
+    several: a block of that name is one staging. A single block cannot be drawn, so its episodes are. Beyond
+    `MOST_TOGETHER` cells those of each object are drawn on their own.
     """
     out = []
-    for obj in sorted({o for _, o in cells}):
-        arms = [a for a, o in cells if o == obj]
-        for group in _connected({a: blocks_of(cells[a, obj]) for a in arms}):
-            members = [cells[a, obj] for a in group]
-            names = sorted(set().union(*(c.blocks for c in members)))
-            if len(names) > 1 and all(blocks_of(c) for c in members):
-                out.append(_together(members, names, tau_ns, stream_key(seed, "blocks", obj, *group)))
-            else:
-                out += [_alone(c, c.durations, tau_ns, seed) for c in members]
+    for group in _sets(cells):
+        members = [cells[k] for k in group]
+        names = sorted(set().union(*(c.blocks for c in members)))
+        if len(names) > 1 and all(blocks_of(c) for c in members):
+            objects = sorted({o for _, o in group})
+            told = [name for o in objects for name in (o, *(a for a, at in group if at == o))]
+            out.append(_together(members, names, tau_ns, stream_key(seed, "blocks", *told)))
+        else:
+            out += [_alone(c, c.durations, tau_ns, seed) for c in members]
     return out
+
+
+def blocks_over_objects(cells: Mapping[Key, Cell]) -> int:
+    """How many cells one set joins over several objects though they are too many to be drawn together; 0 for none."""
+    joined = [len(group) for group in _joined_by_blocks(cells) if len({o for _, o in group}) > 1]
+    return max([n for n in joined if n > MOST_TOGETHER], default=0)
+
+
+def freedom(found: Replicates, keys: Iterable[Key]) -> int:
+    """Degrees of freedom behind some cells: units less one, those that are drawn together counted once."""
+    left, total = list(keys), 0
+    while left:
+        together = [k for k in left if (left[0], k) in found.covariance]
+        left = [k for k in left if k not in together]
+        total += max(found.held[k] for k in together) - 1
+    return total
+
+
+def _sets(cells: Mapping[Key, Cell]) -> list[list[Key]]:
+    """Sets of cells by object and name, each small enough to be drawn together."""
+    out = []
+    for group in _joined_by_blocks(cells):
+        if len(group) <= MOST_TOGETHER or len({o for _, o in group}) == 1:
+            out.append(group)
+        else:
+            for obj in sorted({o for _, o in group}):
+                out += _joined_by_blocks({k: cells[k] for k in group if k[1] == obj})
+    return sorted(out, key=lambda group: [(o, a) for a, o in group])
+
+
+def _joined_by_blocks(cells: Mapping[Key, Cell]) -> list[list[Key]]:
+    by_name = sorted(cells, key=lambda k: (k[1], k[0]))
+    return _connected({k: blocks_of(cells[k]) for k in by_name})
 
 
 def rmst_replicates(groups: Iterable[Cluster], boot: int) -> Replicates:
@@ -121,12 +160,12 @@ def blocks_of(cell: Cell) -> set[str]:
     return set() if "" in cell.blocks else set(cell.blocks)
 
 
-def _connected(blocks: Mapping[str, set[str]]) -> list[list[str]]:
-    """Arms joined by shared blocks, directly or through others; both sorted by name."""
-    groups: list[tuple[list[str], set[str]]] = []
-    for arm in sorted(blocks):
-        joined = [g for g in groups if g[1] & blocks[arm]]
-        groups = [g for g in groups if not g[1] & blocks[arm]]
-        arms = sorted([arm, *(a for g in joined for a in g[0])])
-        groups.append((arms, blocks[arm].union(*(g[1] for g in joined))))
-    return sorted(arms for arms, _ in groups)
+def _connected(blocks: Mapping[Key, set[str]]) -> list[list[Key]]:
+    """Cells joined by shared blocks, directly or through others; both by object and arm."""
+    groups: list[tuple[list[Key], set[str]]] = []
+    for key, own in blocks.items():
+        joined = [g for g in groups if g[1] & own]
+        groups = [g for g in groups if not g[1] & own]
+        keys = sorted([key, *(k for g in joined for k in g[0])], key=lambda k: (k[1], k[0]))
+        groups.append((keys, own.union(*(g[1] for g in joined))))
+    return sorted((keys for keys, _ in groups), key=lambda keys: [(o, a) for a, o in keys])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from labctl.analysis.results import Result
-from labctl.analysis.survival.clusters import Key, Replicates
+from labctl.analysis.survival.clusters import Key, Replicates, freedom
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import LOG, Interval, bootstrap_t, logit, percentile, t_interval
 
@@ -34,15 +34,16 @@ class Estimate(Result):
 def rmst(found: Replicates, keys: Sequence[Key], paper: Mapping[Key, Floats], tau_s: float) -> Estimate:
     """Macro mean of RMST(tau) over the cells `keys`, in seconds, equal weights; one cell is the case of one object.
 
-    Bootstrap-t on the log scale; the twin is t on the logit scale of RMST/tau with sum(units - 1) degrees of freedom
-    and stands in where too many replicates have no spread, as happens to arms that seldom succeed.
+    Bootstrap-t on the log scale; the twin is t on the logit scale of RMST/tau with `freedom` (units less one, summed
+    over cells) and stands in where too many replicates have no spread, as happens to arms that seldom succeed.
     """
     n = len(keys)
     value = math.fsum(found.value[k] for k in keys) / n
-    se = math.sqrt(math.fsum(found.covariance[k, k] for k in keys)) / n
+    pairs = [(k, m) for k in keys for m in keys if (k, m) in found.covariance]
+    se = math.sqrt(max(math.fsum(found.covariance[pair] for pair in pairs), 0.0)) / n
     values = np.mean([found.values[k] for k in keys], axis=0)
-    ses = np.sqrt(np.sum([found.covariances[k, k] for k in keys], axis=0)) / n
-    twin = t_interval(value, se, sum(found.held[k] - 1 for k in keys), logit(tau_s))
+    ses = np.sqrt(np.maximum(np.sum([found.covariances[pair] for pair in pairs], axis=0), 0.0)) / n
+    twin = t_interval(value, se, freedom(found, keys), logit(tau_s))
     studentised = bootstrap_t(value, se, values, ses, LOG) if twin else None
     if studentised:
         studentised = (studentised[0], min(studentised[1], tau_s))
@@ -54,7 +55,7 @@ def hrt(found: Replicates, reference: Sequence[Key], arm: Sequence[Key], paper: 
 
     Bootstrap-t on log HRT with the clustered jackknife se, covering .951 at N = 10 where the paper's percentile
     covers .915 (facts §4.3); the twin is log-t on sum(units - 1) degrees of freedom of the side with fewer, that is
-    4(N - 1) for four equal cells. Cells of one object that share blocks keep their covariance.
+    4(N - 1) for four equal cells. Cells that share blocks, of one object or of several, keep their covariance.
     """
     if any(found.value[k] <= 0 for k in arm):
         return Estimate(None)
@@ -64,7 +65,7 @@ def hrt(found: Replicates, reference: Sequence[Key], arm: Sequence[Key], paper: 
         values, variances = _ratio(pairs, found.values, found.covariances)
         drawn = np.mean([paper[r] / paper[a] for r, a in pairs], axis=0)
     se = math.sqrt(max(variance, 0.0))
-    df = min(sum(found.held[k] - 1 for k in side) for side in (reference, arm))
+    df = min(freedom(found, side) for side in (reference, arm))
     twin = t_interval(value, se, df, LOG)
     studentised = bootstrap_t(value, se, values, np.sqrt(np.maximum(variances, 0.0)), LOG) if twin else None
     return estimate(value, se, studentised, twin, "log-t", percentile(drawn))
@@ -72,15 +73,12 @@ def hrt(found: Replicates, reference: Sequence[Key], arm: Sequence[Key], paper: 
 
 def _ratio(pairs: Sequence[tuple[Key, Key]], value: Mapping, covariance: Mapping) -> tuple:
     """The mean of reference / arm and its variance by the delta method, of numbers or of arrays [B] alike."""
-    total, variance = 0.0, 0.0
-    for r, a in pairs:
-        ratio = value[r] / value[a]
-        together = covariance.get((r, a), 0.0)
-        total = total + ratio
-        # d ratio = d r / a - ratio d a / a; a reference of 0 s has a ratio of 0 and keeps only its own term
-        variance = variance + (covariance[r, r] - 2 * ratio * together + ratio**2 * covariance[a, a]) / value[a] ** 2
     n = len(pairs)
-    return total / n, variance / n**2
+    total = sum(value[r] / value[a] for r, a in pairs) / n
+    # d ratio = d r / a - ratio d a / a
+    slope = {r: 1 / value[a] / n for r, a in pairs} | {a: -value[r] / value[a] ** 2 / n for r, a in pairs}
+    variance = sum(slope[k] * slope[m] * covariance[k, m] for k in slope for m in slope if (k, m) in covariance)
+    return total, variance
 
 
 def estimate(

@@ -27,11 +27,13 @@ def auc(arm: Sequence[Cell], reference: Sequence[Cell], tau_ns: int, seed: int, 
 
     Equal times count one half, and so do two times that are both beyond tau or infinite: nobody was first. Bootstrap-t
     on the logit scale with the clustered jackknife se, logit-t where that is undefined. Blocks that both sides ran in
-    are drawn whole.
+    are drawn whole, and where every object has the same blocks, each with all its objects: standard errors leave that
+    out alike in the data and in every replicate, so that it cancels in the studentised interval.
     """
     value, variance, values, variances, df = 0.0, 0.0, np.zeros(boot), np.zeros(boot), [0, 0]
+    alike = len({tuple(sorted(blocks_of(a) | blocks_of(b))) for a, b in zip(arm, reference, strict=True)}) == 1
     for mine, theirs in zip(arm, reference, strict=True):
-        walk, draw, held = _pooled_draw(mine, theirs, tau_ns, seed)
+        walk, draw, held = _pooled_draw(mine, theirs, tau_ns, seed, "" if alike and len(arm) > 1 else mine.object)
         found = order_probability(walk, Given(np.ones((1, walk.units))), range(1))
         drawn = order_probability(walk, draw, range(boot))
         value, variance = value + float(found.value[0]), variance + float(found.variance[0])
@@ -44,13 +46,18 @@ def auc(arm: Sequence[Cell], reference: Sequence[Cell], tau_ns: int, seed: int, 
     return estimate(value, se, studentised, twin, "logit-t")
 
 
-def _pooled_draw(mine: Cell, theirs: Cell, tau_ns: int, seed: int) -> tuple[EventOrder, Redraw, tuple[int, int]]:
-    """Both cells as groups 0 and 1 of one event order, with the units that are drawn and how many each holds."""
+def _pooled_draw(
+    mine: Cell, theirs: Cell, tau_ns: int, seed: int, obj: str
+) -> tuple[EventOrder, Redraw, tuple[int, int]]:
+    """Both cells as groups 0 and 1 of one event order, with the units that are drawn and how many each holds.
+
+    obj: what blocks are drawn for, "" for all objects alike.
+    """
     blocks = [blocks_of(c) for c in (mine, theirs)]
     shared = blocks[0] & blocks[1]
     names = sorted(blocks[0] | blocks[1])
     if shared and len(names) > 1:
-        draw = Redraw((stream_key(seed, "race blocks", mine.arm, theirs.arm, mine.object),), (len(names),))
+        draw = Redraw((stream_key(seed, "race blocks", mine.arm, theirs.arm, obj),), (len(names),))
         return event_order(by_block((mine, theirs), names), tau_ns, shared=True), draw, (len(blocks[0]), len(blocks[1]))
     keys = [stream_key(seed, "boot", c.arm, c.object) for c in (mine, theirs)]
     draw = Redraw((keys[0], keys[1]), (mine.episodes, theirs.episodes))

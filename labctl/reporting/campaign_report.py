@@ -81,7 +81,7 @@ def report_campaign(
         lab["notes"] = [link_note(link, folder.name) for link in links]
         if pairing is not None:
             link = next(link for link in links if link.campaign == pairing.link["campaign"])
-            _add_linked(lab, pairing.earlier, link, rows, protocol, labels, (boot, seed))
+            _add_linked(lab, pairing.earlier, link, rows, protocol, labels)
         lab["interventions"] = touched_by_arm(record, rows, names)
         human = {arm.name for arm in protocol.arm if arm.kind == "human"}
         lab["stress"] = _stress(campaign, record, names, rows, human, missing)
@@ -131,7 +131,6 @@ def _add_linked(
     rows: Sequence[Mapping[str, Any]],
     protocol: Protocol,
     labels: str,
-    sizes: tuple[int, int],
 ) -> None:
     """Put the linked comparison into `lab`; what is provisional of the earlier campaign is so of this report."""
     from labctl.analysis.episodes import linked as pairs
@@ -141,11 +140,10 @@ def _add_linked(
         refuse_mixed(record, earlier.name)
         label_facts(labels, witnesses(record))
         before = facts(record, [], alpha=lab["alpha"], robot=campaign.cell.robot.driver)
-    boot, seed = sizes
     one = pairs.CampaignTable(link.campaign, operations(record, labels=labels), before["kind"])
     two = pairs.CampaignTable(lab["campaign"], rows, lab["kind"])
     tau = protocol.analysis.tau_s
-    found = pairs.linked_pairs(one, two, link.anchors, tau=tau, alpha=lab["alpha"], seed=seed, boot=boot)
+    found = pairs.linked_pairs(one, two, link.anchors, tau=tau, alpha=lab["alpha"])
     lab["linked"] = {**found, "head": link.head, "changed": list(link.changed)}
     lab["abandoned"] += before["abandoned"]
     lab["unreviewed"] += before["unreviewed"]

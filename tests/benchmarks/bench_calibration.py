@@ -14,6 +14,7 @@ import pytest
 from support.statistics.calibration import coverage, rejections
 from support.statistics.claims import EVEN, WIDE, positions, unequal_spreads, verdicts
 from support.statistics.cohorts import DISTRIBUTIONS
+from support.statistics.linked_campaigns import told_apart
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.limit(86_400)]
 RUNS = int(os.environ.get("LABCTL_CALIBRATION_RUNS", "10000"))
@@ -46,6 +47,20 @@ def test_type_one(name: str) -> None:
 @pytest.mark.parametrize("episodes", [10, 20, 35])
 def test_coverage(episodes: int) -> None:
     table({f"N = {episodes}": coverage(("m1", "m3", "m4"), episodes, range(RUNS))})
+
+
+@pytest.mark.parametrize(
+    ("sizes", "anchors", "apart"),
+    [
+        *(((few, 12), 2, 0.0) for few in (2, 3, 4, 12)),
+        *(((few, 12), 4, 0.0) for few in (3, 12)),
+        *(((few, 12), anchors, 0.2) for few in (3, 12) for anchors in (2, 4)),
+    ],
+)
+def test_linked_campaigns(sizes: tuple[int, int], anchors: int, apart: float) -> None:
+    name = f"{anchors} anchors of {sizes[0]}, each apart by {apart:g}"
+    runs = max(RUNS // 5, 1)
+    table({name: told_apart(sizes, range(runs), anchors=anchors, apart=apart)}, runs)
 
 
 LAWS = {

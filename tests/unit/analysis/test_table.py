@@ -156,3 +156,38 @@ def test_void_episodes_stand_in_the_table_but_in_no_cell() -> None:
         dict(episode="e2", arm="a", object="o", kind="success", time_s=1, void="camera_lost"),
     ]
     assert table_from_rows(rows).cells() == {("a", "o"): (0,)}
+
+
+NUMBERED = f"{HEADER},op_index"
+
+
+def test_rows_of_an_episode_stand_in_the_order_of_their_op_index(tmp_path: Path) -> None:
+    """*Seen:* shuffled rows turned an RMST of first operations of 11.1 s into 51.1 s."""
+    shuffled = ("e1,a,cup,censored,3,2", "e2,a,cup,success,9,0", "e1,a,cup,success,1.5,0", "e1,a,cup,ghost,2,1")
+    table = read_table(write(tmp_path, NUMBERED, *shuffled))
+    assert [table.kind[rows].tolist() for rows in table.rows_by_episode()] == [[SUCCESS, GHOST, CENSORED], [SUCCESS]]
+    assert [e.name for e in table.episodes] == ["e1", "e2"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        (("e1,a,cup,success,1,0", "e1,a,cup,success,2,0"), "op_index 0 here and in line 2"),
+        (("e1,a,cup,success,1,0", "e1,a,cup,success,2,"), "rows with an op_index and rows without"),
+        (("e1,a,cup,success,1,-1",), "op_index is '-1'; allowed is a whole number, 0 or more"),
+        (("e1,a,cup,censored,1,0", "e1,a,cup,success,2,1"), "goes on after its censored row (line 2)"),
+    ],
+)
+def test_an_op_index_that_gives_no_order_is_refused(tmp_path: Path, rows: tuple[str, ...], found: str) -> None:
+    assert found in refusal(tmp_path, NUMBERED, *rows)
+
+
+def test_times_that_no_budget_holds_are_refused(tmp_path: Path) -> None:
+    """*Seen:* 1,883 s passed inside a budget of 240 s."""
+    header = f"{HEADER},budget_s,end_s"
+    text = refusal(tmp_path, header, "e1,a,cup,success,200,240,", "e1,a,cup,success,100,240,")
+    assert "table.csv:3: " in text and "'e1' is 300 s in, beyond its budget_s of 240" in text
+    assert "is 1883 s in" in refusal(tmp_path, header, "e1,a,cup,success,10,240,1883")
+    read_table(
+        write(tmp_path, header, "e1,a,cup,success,200,240,", "e1,a,cup,ghost,40,240,", "e1,a,cup,censored,41,240,")
+    )

@@ -44,7 +44,7 @@ SECOND = told("second", 2, {"human": 5, "frozen": 20, "b": 30})
 def compared(
     first: CampaignTable = FIRST, second: CampaignTable = SECOND, anchors: tuple[str, ...] = ("human", "frozen")
 ) -> Any:
-    return linked_pairs(first, second, anchors, tau=BUDGET_S, alpha=0.05, boot=199)
+    return linked_pairs(first, second, anchors, tau=BUDGET_S, alpha=0.05)
 
 
 def test_every_new_arm_meets_every_other_and_holm_counts_them() -> None:

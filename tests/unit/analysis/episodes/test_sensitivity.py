@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from labctl.analysis.episodes.failures import failure_modes, sweep
+from labctl.analysis.episodes.failures import allowed, failure_modes, sweep
 from labctl.analysis.episodes.sensitivity import (
     hrt_bounds,
     rmst_by_operation,
@@ -212,11 +212,32 @@ def test_failures_by_cause() -> None:
 def test_the_sweep_by_hand() -> None:
     # allowed 30 s: successes within are 10 and 25; S(30) = 5/6 · 4/5 · 1/2 as the success at 30 counts for F
     one = cell(row("e1", "success", 10), row("e2", "success", 40), row("e3", "ghost", 5))
-    found = sweep([one], (30, 60))
+    found = sweep(one, 60 * NS, (30, 60))
     assert found.uph == pytest.approx([360, 3600 / 25])
-    assert found.mtbf == pytest.approx([(10 + 20 * 2 / 3) / (2 / 3), (10 + 30 * 2 / 3 + 20 / 3) / (1 / 3)])
-    sure = sweep([cell(row("e1", "success", 10))], (5, 30))
-    assert np.isnan(sure.uph[0]) and sure.mtbf[1] == np.inf and sure.as_dict()["mtbf"][1] == "inf"
+    areas = (10 + 20 * 2 / 3), (10 + 30 * 2 / 3 + 20 / 3)
+    assert found.mtbf == pytest.approx([areas[0] / (2 / 3), areas[1] / (1 / 3)])
+    assert found.charged == pytest.approx([3600 / 3 / areas[0], 3600 * 2 / 3 / areas[1]])
+    sure = sweep(cell(row("e1", "success", 10)), 60 * NS, (5, 30))
+    assert np.isnan(sure.uph[0]) and sure.charged[0] == 0
+    assert sure.mtbf[1] == np.inf and sure.as_dict()["mtbf"][1] == "inf"
+
+
+def test_an_arm_that_loses_items_looks_quick_only_where_losses_cost_nothing() -> None:
+    careful = cell(*(row(f"e{i}", "success", 20) for i in range(4)))
+    careless = cell(*(row(f"e{i}", "success", 10) for i in range(2)), *(row(f"g{i}", "ghost", 5) for i in range(2)))
+    one, other = (sweep(c, 60 * NS, (60,)) for c in (careful, careless))
+    assert other.uph[0] > one.uph[0] and other.charged[0] < one.charged[0]
+    assert (one.charged[0], other.charged[0]) == pytest.approx((180, 3600 * 0.5 / 35))
+
+
+@pytest.mark.parametrize(
+    ("budget", "first", "last", "points"), [(40, 5, 40, 8), (100, 30, 100, 6), (120, 30, 120, 7), (360, 30, 240, 15)]
+)
+def test_no_point_of_a_sweep_lies_beyond_the_budget(budget: float, first: float, last: float, points: int) -> None:
+    at = allowed(budget)
+    assert (at[0], at[-1], len(at)) == (first, last, points) and at == sorted(set(at))
+    one = cell({**row("e1", "success", 10), "budget_s": budget})
+    assert sweep(one, 240 * NS).tau.tolist() == at
 
 
 def test_the_reference_names_its_people() -> None:

@@ -32,7 +32,7 @@ def test_a_campaigns_table_fills_every_entry(table: Table) -> None:
         else:
             assert 0 <= cell["pp"]["area"] <= 1 and cell["qq"]["last"] <= 1
     for arm in found["arms"]:
-        assert arm["letters"] and arm["failures"]["operations"] > 0 and len(arm["sweep"]["tau"]) == 15
+        assert arm["letters"] and arm["failures"]["operations"] > 0
     for pair in found["pairs"]:
         assert 0 <= pair["logrank_stratified_permutation"] <= 1 and pair["moved"]["p"] <= 1
     assert dumps(found) == dumps(supplement(table, result, perm=199))

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from labctl.analysis.report import diagrams, figures, tables
+from labctl.analysis.report import diagrams, figures, success_curves, tables
 from labctl.analysis.report import page as report
 
 from labctl.errors import ReportError
@@ -36,7 +36,7 @@ def built(case, rows, tmp_path_factory):
 def undrawn(monkeypatch):
     """Leaves matplotlib out where only text is looked at."""
     for name in ("curve_figures", "pp_figures"):
-        monkeypatch.setattr(figures, name, lambda *_: [])
+        monkeypatch.setattr(success_curves, name, lambda *_: [])
     monkeypatch.setattr(figures, "hrt_figure", lambda *_: None)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from labctl.analysis.episodes.supplement import supplement
-from labctl.analysis.report import figures
+from labctl.analysis.report import figures, success_curves
 from labctl.analysis.report import page as report
 from labctl.analysis.table import table_from_rows
 
@@ -98,7 +98,7 @@ def rows() -> list[dict[str, Any]]:
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves matplotlib out where only words are looked at."""
     for name in ("curve_figures", "pp_figures"):
-        monkeypatch.setattr(figures, name, lambda *_: [])
+        monkeypatch.setattr(success_curves, name, lambda *_: [])
     monkeypatch.setattr(figures, "hrt_figure", lambda *_: None)
 
 

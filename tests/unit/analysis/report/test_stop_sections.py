@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from labctl.analysis.report import figures, markdown, page, stop_sections, wording
+from labctl.analysis.report import figures, markdown, page, stop_sections, success_curves, wording
 
 HERE = Path(__file__).parents[1]
 COUNTED = ["danger", "contact"]
@@ -20,7 +20,7 @@ def case():
 def undrawn(monkeypatch):
     """Leaves matplotlib out where only text is looked at."""
     for name in ("curve_figures", "pp_figures"):
-        monkeypatch.setattr(figures, name, lambda *_: [])
+        monkeypatch.setattr(success_curves, name, lambda *_: [])
     monkeypatch.setattr(figures, "hrt_figure", lambda *_: None)
 
 

@@ -70,6 +70,23 @@ def test_failures_are_counted_by_cause(page):
     assert robot[1:] == ("36", "33", "3 (8.3 %)")
 
 
+def test_throughput_against_reliability_leaves_no_arm_out_and_names_both_definitions(page):
+    part = section(page, "failures")
+    assert "3600 × F(t) / RMST(t)" in part.note and "the successes alone, where a failure costs nothing" in part.note
+    for figure in part.figures:
+        lines = list(csv.DictReader(io.StringIO(figure.csv)))
+        assert {line["arm"] for line in lines} == {"human", "robot"}
+        assert max(float(line["tau_s"]) for line in lines) == 120  # the budget
+        assert lines[0]["mtbf_s"] == "inf"  # the human failed nowhere, and is drawn all the same
+
+
+def test_sides_are_compared_by_items_moved_which_is_what_p_is_of(page):
+    rows, sides = (table for _, table in section(page, "configuration").tables)
+    assert [c.label for c in rows.columns][-2:] == ["Items moved % [95 %]", "F(budget) %"]
+    assert "a timeout is slow there and not failed" in rows.note
+    assert [c.label for c in sides.columns][1] == "Same side, items moved %" and sides.note.startswith("p is of items")
+
+
 def test_other_estimators_stand_beside_the_headline_one(page):
     headings = [heading for heading, _ in section(page, "sensitivity").tables]
     assert headings == [
@@ -97,7 +114,7 @@ def test_the_pair_says_how_many_blocks_it_rests_on(page):
 
 def test_every_figure_comes_with_the_numbers_it_draws(page):
     drawn = {figure.name: figure for figure in page[1]}
-    assert {"qq-towels", "qq-spoons", "trend"} <= set(drawn)
+    assert {"qq-towels", "qq-spoons", "trend", "sweep-towels", "sweep-spoons"} <= set(drawn)
     lines = list(csv.DictReader(io.StringIO(drawn["qq-towels"].csv)))
     assert all(float(line["arm_s"]) > float(line["reference_s"]) for line in lines)
     assert len(list(csv.DictReader(io.StringIO(drawn["trend"].csv)))) == 24

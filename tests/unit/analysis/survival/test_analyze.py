@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from labctl.analysis.reading import read_table
 from labctl.analysis.survival.analyze import analyze, dumps
+from labctl.analysis.survival.cautions import unequal_budgets
+from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.table import table_from_rows
 
 from labctl.errors import TableError
@@ -187,6 +189,28 @@ def test_unequal_budgets_are_not_compared() -> None:
     (pair,) = result["pairs"]
     assert pair["verdict"] is None and pair["ks_macro"] is None and set(pair["p"].values()) == {None}
     assert any("unequal time budgets at cup (60 s and 90 s)" in w for w in result["warnings"])
+
+
+def budgets_of(*sides: tuple[str, list[tuple[str, int]]]) -> dict:
+    """Cells of the arms with an episode of each (block, budget)."""
+    rows = [
+        row(f"{arm}{i}", arm, "success", 10 + i, block=b, budget_s=s)
+        for arm, episodes in sides
+        for i, (b, s) in enumerate(episodes)
+    ]  # fmt: skip
+    return cells_of(table_from_rows(rows))
+
+
+def test_budgets_are_unequal_where_one_arm_has_the_long_ones_more_often() -> None:
+    """*Seen:* 18 × 120 s and 2 × 360 s against 2 and 18 passed, as sets of budgets; KS rejected .087."""
+    few, many = [("", 120)] * 18 + [("", 360)] * 2, [("", 120)] * 2 + [("", 360)] * 18
+    (sentence, _) = unequal_budgets(budgets_of(("a", few), ("b", many))).values()
+    assert "(18 × 120 s, 2 × 360 s and 2 × 120 s, 18 × 360 s)" in sentence
+    assert not unequal_budgets(budgets_of(("a", few), ("b", few[::-1])))
+    assert not unequal_budgets(budgets_of(("a", few * 2), ("b", few)))
+    by_block = [("b1", 120), ("b2", 360)]
+    assert not unequal_budgets(budgets_of(("a", by_block), ("b", [*by_block, ("b2", 360)])))
+    assert unequal_budgets(budgets_of(("a", by_block), ("b", [("b1", 360), ("b2", 120), ("b2", 120)])))
 
 
 def test_what_is_thin_is_said() -> None:

@@ -34,6 +34,12 @@ def rows_of(episodes: list[dict]) -> list[dict[str, object]]:
         if e["tail"] or not listed:
             cause, t = e["tail"] or ("", 60)
             listed.append(("censored", t, cause))
+        gone, reached = 0.0, 0.0
+        for kind, t, _ in listed:
+            reached = max(reached, gone + (t or 0))
+            gone += t if kind == "success" else 0
+        if e["budget_s"] and reached > e["budget_s"]:
+            said["budget_s"] = ""
         out += [{"episode": str(i), "kind": k, "time_s": t, "cause": c, **said} for k, t, c in listed]
     return out
 
