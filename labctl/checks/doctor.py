@@ -50,7 +50,7 @@ EXTRAS = {
     "xlsx": ("openpyxl", "tables for spreadsheets"),
     "timestamps": ("rfc3161_client", "timestamps of heads"),
     "teleop": ("pygame", "gamepads, spacemice and leader arms for teleoperation"),
-    "web": ("textual_serve", "the console in a browser"),
+    "web": ("textual_serve", "the console and the review in a browser"),
     "policy": ("websockets", "policies behind openpi, RoboArena and GR00T servers"),
 }
 # An event is committed before its act, so a slow disk makes every act slow. Measured commits: 4 ms median on an SSD.

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,13 @@ from labctl.cli.options import CONTEXT, campaign_argument, example, json_option,
 if TYPE_CHECKING:
     from labctl.core.event_bodies import OperationRecorded
     from labctl.core.reviewed import Item
+    from labctl.messages.typed import Json
 
 EPILOG = example(
-    "labctl review first --who p09", "labctl review first --who p09 --register", "labctl review first --finish"
+    "labctl review first --who p09",
+    "labctl review first --who p09 --page",
+    "labctl review first --who p09 --register",
+    "labctl review first --finish",
 )
 
 
@@ -30,6 +35,10 @@ EPILOG = example(
 @click.option("--register", is_flag=True, help="Enter yourself as assessor first: once, outside of a session.")
 @click.option("--list", "listing", is_flag=True, help="Print the queue and leave.")
 @click.option("--finish", is_flag=True, help="Everything is reviewed: no more review of this closed campaign.")
+@click.option("--page", is_flag=True, help="Review in a browser on this machine, with the videos, until Ctrl-C.")
+@click.option(
+    "--port", type=click.IntRange(1024, 65535), default=None, metavar="N", help="With --page: its port [default: free]."
+)
 @click.option("--web", is_flag=True, help="Open episodes in the browser instead of Rerun's window.")
 @json_option
 @lab_option
@@ -39,6 +48,8 @@ def review(
     register: bool,
     listing: bool,
     finish: bool,
+    page: bool,
+    port: int | None,
     web: bool,
     as_json: bool,
     lab: Path | None,
@@ -46,13 +57,20 @@ def review(
     """Go through the scored episodes: disagreements between detector, operator and assessor come first.
 
     ENTER confirms what stands and goes on; O opens the episode in Rerun, masked; + adds an operation, D removes one, X
-    turns a success into a loss, W corrects the outcome with a why. Both streams of labels are kept.
+    turns a success into a loss, W corrects the outcome with a why. Both streams of labels are kept. A strip of pictures
+    shows what happened around the operation that is chosen.
+
+    --page does the same in a browser: both cameras side by side, by the same keys, with a jump from candidate to
+    candidate. It listens on 127.0.0.1 alone and its address opens once. docs/looking.md says more.
     """
     from labctl.cli.console import login
     from labctl.core.reviewed import queue
+    from labctl.errors import InputError
     from labctl.store.lab_folder import campaign_folder
     from labctl.store.verified import JOURNAL_ALONE, in_passing, verified
 
+    if port is not None and not page:
+        raise InputError("--port is the port of the page; add --page")
     folder = campaign_folder(campaign, lab)
 
     def load() -> list[Item]:
@@ -73,8 +91,6 @@ def review(
             _print(queue(shown.campaign.record()), as_json)
         return
     from labctl.runtime import review_writer
-    from labctl.ui.console.review import Review
-    from labctl.ui.rerun.viewer_process import need_display
 
     review_writer.check_may_review(folder, who or login())
 
@@ -83,6 +99,13 @@ def review(
 
     def correct(trial: str, outcome: Mapping[str, object], why: str) -> None:
         review_writer.correct(folder, trial, outcome, who=who or login(), why=why)
+
+    if page:
+        _serve(folder, load, save, correct, port)
+        return
+    from labctl.pages.films import Films
+    from labctl.ui.console.review import Review
+    from labctl.ui.rerun.viewer_process import need_display
 
     def watch(episode: str) -> None:
         if not web:
@@ -99,9 +122,38 @@ def review(
                 start_new_session=True,
             )
 
-    Review(load, save, correct, watch).run()
+    Review(load, save, correct, watch, Films(folder).strip).run()
     left = sum(item.reviewed is None for item in load())
     click.echo(f"{left} episodes are left to review" if left else f"next: labctl review {folder.name} --finish")
+
+
+def _serve(
+    folder: Path,
+    load: Callable[[], list[Item]],
+    save: Callable[[str, list[OperationRecorded]], None],
+    correct: Callable[[str, Mapping[str, Json], str], None],
+    port: int | None,
+) -> None:
+    """The review as a page until Ctrl-C; ENTER prints an address for another browser."""
+    from labctl.errors import MissingExtra
+    from labctl.pages.films import Films
+
+    try:
+        from labctl.pages.server import Site, served
+    except ModuleNotFoundError as error:
+        raise MissingExtra("web", "the review in a browser") from error
+    from labctl.pages.reviewing import ReviewPage
+
+    site = Site(ReviewPage(folder.name, Films(folder), load, save, correct).routes())
+    with served(site, port or 0):
+        click.echo(f"open {site.invite()}")
+        click.echo("it opens once, and whoever opens it reviews as you; ENTER prints another, Ctrl-C ends the page")
+        try:
+            while sys.stdin.readline():
+                click.echo(f"open {site.invite()}")
+            threading.Event().wait()  # nobody types here
+        except KeyboardInterrupt:
+            click.echo("the page is closed; what was confirmed is in the journal")
 
 
 def _print(items: list[Item], as_json: bool) -> None:

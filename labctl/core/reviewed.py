@@ -21,7 +21,7 @@ RESULTS: tuple[Result, ...] = ("success", "lost", "safety_stop")
 @dataclass(slots=True)
 class Item:
     """One episode to review. `device`: operations as devices reported them; `reviewed`: as an assessor left them, None
-    before; `counted`: the operator's tally, None when no item was counted.
+    before; `counted`: the operator's tally, None when no item was counted; `taps`: (moved so far, t_ns) of that tally.
     """
 
     trial: Trial
@@ -30,6 +30,7 @@ class Item:
     reviewed: Sequence[OperationRecorded] | None = None
     detected: Sequence[OperationRecorded] = ()
     devices_tell: bool = True  # this campaign's devices report placements
+    taps: Sequence[tuple[int, int]] = ()
     whose: str = ""  # who says what stands now, for words; the detector or the review unless given
 
     @property
@@ -80,6 +81,7 @@ def queue(record: Record) -> list[Item]:
             episode.reviewed,
             episode.detected or (),
             devices_tell=telling,
+            taps=episode.counts,
         )
         for trial, episode in went
     ]

@@ -6,6 +6,7 @@ May not: show anything, or pass over what is to be shown.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labctl.config.protocol_schema import Arm, Protocol, parse_protocol
+from labctl.core.body_parts import VideoEntry
 from labctl.core.events import Event
 from labctl.core.trial import Phase
 from labctl.errors import BrokenRecord, StateError
+from labctl.store.atomic_files import file_errors
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
 from labctl.store.frozen_cards import with_cards
@@ -123,3 +126,21 @@ def _told(folder: Path, problems: Sequence[Problem], *, unverified: bool) -> str
         f"{problems[0]}{more}; nothing is shown of a record that does not hold; see: labctl verify {folder.name}; "
         "--unverified, where a verb has it, shows it all the same and says so in what comes out"
     )
+
+
+def sealed_video(folder: Path, video: VideoEntry) -> bytes:
+    """The bytes of a camera's video, read once: those that were sealed and no others, whatever becomes of the file
+    meanwhile. `video`: its entry in the record, of which the journal was verified.
+
+    Raises BrokenRecord when the file is gone, lies elsewhere or has changed, StorageError when the disk refuses.
+    """
+    path = (folder / video["file"]).resolve()
+    if not path.is_relative_to(folder.resolve()) or not path.is_file():
+        raise BrokenRecord(f"the video {video['file']} is gone; see: labctl verify {folder.name}")
+    with file_errors(str(path)):
+        data = path.read_bytes()
+    if hashlib.sha256(data).hexdigest() != video["sha256"]:
+        raise BrokenRecord(
+            f"the video {video['file']} is not the one that was sealed; see: labctl verify {folder.name}"
+        )
+    return data

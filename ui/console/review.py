@@ -10,12 +10,15 @@ from dataclasses import replace
 from typing import ClassVar
 
 from labctl.ui.console.asking import AskScore, ToScore
+from labctl.ui.console.filmstrip import Filmstrip, Look
 from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
 from labctl.ui.console.keyrow import KeyRow
 from labctl.ui.console.link import Json
+from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
+from textual.events import Resize
 from textual.widget import Widget
 from textual.widgets import DataTable, Label, Static
 
@@ -23,6 +26,8 @@ from labctl.clock import SECOND
 from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.reviewed import RESULTS, Item
 from labctl.errors import LabctlError
+
+WIDE, HIGH = 100, 32  # on less, lines stand close
 
 
 class AskOperation(Form):
@@ -32,9 +37,14 @@ class AskOperation(Form):
     ok_text = "Add"
     words = False
 
+    def __init__(self, at_s: float | None = None) -> None:
+        """at_s: the moment that is looked at, for a beginning."""
+        super().__init__()
+        self._at_s = at_s
+
     def fields(self) -> Iterator[Widget]:
-        yield Label("seconds from go (read them off the episode's timeline)")
-        yield Line(id="at", type="number")
+        yield Label("seconds from go (the middle of the strip, or as the episode's timeline has it)")
+        yield Line("" if self._at_s is None else f"{self._at_s:.2f}", id="at", type="number")
         yield Label("what came of it")
         yield Options([(result.replace("_", " "), result) for result in RESULTS], id="result", taken=["success"])
 
@@ -48,21 +58,24 @@ class AskOperation(Form):
 
 class Review(App[str]):
     """See the module. `load` gives the queue anew; `save(trial, operations)` and `correct(trial, outcome, why)` write;
-    `watch(episode)` opens an episode. Each may raise LabctlError, whose line is shown.
+    `watch(episode)` opens an episode; `look` gives the strip's pictures. Each may raise LabctlError; its line is shown.
     """
 
     CSS_PATH = "console.tcss"
     TITLE = "labctl review"
     BINDINGS: ClassVar = [
-        Binding("enter", "confirm", "confirm and next", priority=True),
-        Binding("o", "watch", "open the episode"),
-        Binding("plus,i", "add", "add an operation"),
-        Binding("d,delete", "remove", "remove the operation"),
-        Binding("x", "turn", "moved ↔ lost"),
-        Binding("z", "undo", "start again"),
-        Binding("w", "outcome", "correct the outcome"),
+        Binding("enter", "confirm", "confirm", priority=True),
+        Binding("plus,i", "add", "add"),
+        Binding("d,delete", "remove", "remove"),
+        Binding("x", "turn", "moved/lost"),
+        Binding("z", "undo", "undo"),
+        Binding("w", "outcome", "outcome"),
         Binding("n", "skip", "next"),
         Binding("q", "quit", "leave"),
+        Binding("o", "watch", "in Rerun"),
+        Binding("left", "shift(-1)", show=False, priority=True),
+        Binding("right", "shift(1)", show=False, priority=True),
+        Binding("c", "camera", show=False),
     ]
 
     def __init__(
@@ -71,9 +84,10 @@ class Review(App[str]):
         save: Callable[[str, list[OperationRecorded]], None],
         correct: Callable[[str, Mapping[str, Json], str], None],
         watch: Callable[[str], None],
+        look: Look | None = None,
     ) -> None:
         super().__init__()
-        self._load, self._save, self._correct, self._watch = load, save, correct, watch
+        self._load, self._save, self._correct, self._watch, self._look = load, save, correct, watch, look
         self._items: Sequence[Item] = ()
         self._trial = ""  # the trial under review: its place in the queue changes with each correction
         self._operations: list[OperationRecorded] = []
@@ -86,12 +100,16 @@ class Review(App[str]):
                 yield Static("", id="details", markup=False)
                 yield Static("", id="holds", markup=False)
             yield DataTable(cursor_type="row", zebra_stripes=True, id="operations")
+        yield Filmstrip(self._look)
         yield Static("", id="said", markup=False)
         yield KeyRow()
 
     def on_mount(self) -> None:
         self.query_one(DataTable).add_columns("#", "at, s from go", "came of it", "why")
         self._reload()
+
+    def on_resize(self, event: Resize) -> None:
+        self.screen.set_class(event.size.width < WIDE or event.size.height < HIGH, "narrow")
 
     @property
     def item(self) -> Item | None:
@@ -131,11 +149,13 @@ class Review(App[str]):
         changed = self._operations != item.operations
         now = replace(item, reviewed=self._operations, whose="these events") if changed else item
         wrong = "\n".join(f"✖ {text}" for text in now.differences)
-        self.query_one("#holds", Static).update(wrong or "all witnesses agree")
+        self.query_one("#holds", Static).update(wrong or "✔ all witnesses agree")
+        self.query_one("#holds", Static).set_class(not wrong, "agree")
         for number, op in enumerate(sorted(self._operations, key=lambda op: op["t_ns"]), 1):
             when = f"{item.since_go_s(op['t_ns']):.2f}"
             table.add_row(str(number), when, op["result"].replace("_", " "), op["cause"] or "")
         table.move_cursor(row=at)
+        self.look_at()
 
     def _say(self, text: str, *, wrong: bool = False) -> None:
         said = self.query_one("#said", Static)
@@ -148,8 +168,23 @@ class Review(App[str]):
         return ordered[row] if 0 <= row < len(ordered) else None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enter belongs to the form while one is open."""
-        return not (action == "confirm" and len(self.screen_stack) > 1)
+        """Enter and the arrows belong to the form while one is open."""
+        return not (action in ("confirm", "shift") and len(self.screen_stack) > 1)
+
+    @on(DataTable.RowHighlighted)
+    def look_at(self) -> None:
+        """The strip shows the operation that is chosen; without one, go."""
+        if self.item is not None and self.item.trial.episode is not None:
+            chosen = self._chosen()
+            self.query_one(Filmstrip).show(
+                self.item.trial.episode, self.item.since_go_s(chosen["t_ns"]) if chosen else 0.0
+            )
+
+    def action_shift(self, by: int) -> None:
+        self.query_one(Filmstrip).shift(by)
+
+    def action_camera(self) -> None:
+        self.query_one(Filmstrip).turn()
 
     def action_confirm(self) -> None:
         """What stands is what happened: journal it, go to the next."""
@@ -180,7 +215,7 @@ class Review(App[str]):
                 self._operations.append({"op_index": 0, "result": result, "t_ns": t_ns, "cause": cause})
                 self._draw()
 
-        self.push_screen(AskOperation(), answered)
+        self.push_screen(AskOperation(self.query_one(Filmstrip).at_s), answered)
 
     def action_remove(self) -> None:
         chosen = self._chosen()
@@ -232,4 +267,5 @@ class Review(App[str]):
             self._items = self._load()
             self._draw()
 
-        self.push_screen(AskScore(about, {"moved": outcome.moved, "lost": outcome.lost}, why=True), answered)
+        given = {"moved": outcome.moved, "lost": outcome.lost, "notes": outcome.notes}
+        self.push_screen(AskScore(about, given, why=True), answered)

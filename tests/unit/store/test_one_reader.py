@@ -93,6 +93,11 @@ LISTED: dict[str, dict[str, str]] = {
         "_finished: read_text": "what an export that was broken off had finished",
         "_finish: read_text": "what was just written",
     },
+    "labctl/pages/playable.py": {
+        "playable: open": "bytes of `sealed_video`, in memory",
+        "pictures: open": "as above",
+    },
+    "labctl/pages/reviewing.py": {"_template: read_bytes": "files of the wheel"},
     "labctl/checks/offline_frames.py": {"_pictures: read_frames": "of `screen`, which has verified it"},
     "ui/rerun/parts.py": {
         "cameras: AssetVideo": "of a view, which was verified; Rerun reads the file",

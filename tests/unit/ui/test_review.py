@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pytest
+from labctl.ui.console.filmstrip import strip
 from labctl.ui.console.review import Review
 from textual.pilot import Pilot
 
@@ -50,9 +53,14 @@ class Book:
         self.saved: list[tuple[str, list[dict[str, Any]]]] = []
         self.watched: list[str] = []
         self.corrected: list[tuple[str, dict[str, Any], str]] = []
+        self.looked: list[tuple[str, int, float]] = []
 
     def load(self) -> list[Item]:
         return sorted(self.items, key=lambda item: item.reviewed is not None)
+
+    def look(self, episode: str, camera: int, at_s: Sequence[float], width: int) -> tuple[str, list[Any]]:
+        self.looked.append((episode, camera, at_s[len(at_s) // 2]))
+        return f"camera-{camera % 2}", [(at, np.full((24, 32, 3), 90, np.uint8)) for at in at_s]
 
     def save(self, name: str, operations: list[dict[str, Any]]) -> None:
         item = next(item for item in self.items if item.trial.id == name)
@@ -83,7 +91,7 @@ def reviewing(play: Callable[[Pilot[Any], Callable[[], str]], Awaitable[None]], 
     book = book or Book()
 
     async def session() -> None:
-        app = Review(book.load, book.save, book.correct, book.watched.append)
+        app = Review(book.load, book.save, book.correct, book.watched.append, book.look)
         async with app.run_test(size=(110, 30)) as pilot:
 
             def text() -> str:
@@ -203,3 +211,62 @@ def test_a_key_works_on_the_row_that_the_key_before_it_worked_on():
         assert "4.00" in text() and "9.00" not in text()
 
     assert reviewing(play).saved == []
+
+
+async def drawn(pilot: Pilot[Any], text: Callable[[], str], wanted: str) -> None:
+    """Until the strip shows this: its pictures come from a thread."""
+    for _ in range(200):
+        if wanted in text():
+            return
+        await pilot.pause(0.02)
+    raise AssertionError(f"no {wanted!r} in:\n{text()}")
+
+
+def test_the_strip_shows_the_operation_that_is_chosen_and_moves_by_keys():
+    async def play(pilot, text):
+        await drawn(pilot, text, "▲ 5.00 s")
+        await pilot.press("n")
+        await drawn(pilot, text, "▲ 4.00 s")
+        await pilot.press("down")
+        await drawn(pilot, text, "▲ 9.00 s")
+        await pilot.press("right", "right", "left")
+        await drawn(pilot, text, "▲ 9.50 s")
+        await pilot.press("c")
+        await pilot.pause(0.1)
+
+    looked = reviewing(play).looked
+    assert looked[0] == ("e-t-b", 0, 5.0) and looked[-1] == ("e-t-a", 1, 9.5)
+
+
+def test_what_is_added_begins_with_the_moment_that_is_looked_at():
+    async def play(pilot, text):
+        await pilot.press("right", "i")
+        await pilot.pause()
+        assert "5.50" in text()
+        await pilot.press("ctrl+s", "enter")
+        await pilot.pause()
+
+    assert [op["t_ns"] for op in reviewing(play).saved[0][1]] == [15 * SECOND, round(15.5 * SECOND)]
+
+
+def test_a_corrected_outcome_keeps_its_notes():
+    book = Sorted()
+    first = book.items[1]
+    assert first.trial.outcome is not None
+    first.trial = replace(first.trial, outcome=replace(first.trial.outcome, notes="the tote was moved"))
+
+    async def play(pilot, text):
+        await correct_to_one_moved(pilot)
+
+    (_, outcome, _), *_ = reviewing(play, book).corrected
+    assert outcome["notes"] == "the tote was moved"
+
+
+@pytest.mark.parametrize(("each", "rows", "shape"), [(26, 20, (20, 78)), (26, 6, (12, 78)), (24, 1, (2, 72))])
+def test_a_strip_keeps_to_its_rows_and_each_picture_to_its_shape(each, rows, shape):
+    """(26 - 1) cells of 4:3 are 9.4 rows of two pixels: 20 pixels high with the next row begun, not more than asked."""
+    made = strip([np.full((48, 64, 3), 200, np.uint8)] * 3, each, rows)
+    assert made.shape[1] == shape[1] and made.shape[0] <= 2 * rows
+    lit = (made[0] > 0).all(axis=1)
+    high, across = made.shape[0], int(lit.sum()) // 3
+    assert across == pytest.approx(high * 4 / 3, abs=2) or across == each - 1

@@ -1,0 +1,79 @@
+"""Pages show the same bytes whichever arm ran, as long as a campaign is blinded."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.runs.campaigns import make_campaign, policy
+
+import labctl.runtime.campaign_run
+import labctl.store.campaign
+from labctl.core.design import Schedule, draw
+from labctl.core.reviewed import queue
+from labctl.pages.films import Films
+from labctl.pages.reviewing import ReviewPage
+from labctl.pages.server import Asked
+from labctl.runtime.campaign_run import run_campaign
+from labctl.store.campaign import Campaign
+
+SMALL = {"width = 320": "width = 96", "height = 240": "height = 72", "rate_hz = 10.0": "rate_hz = 4.0"}
+ENTROPY = hashlib.sha256(b"pages").digest()
+OTHER = {"first": "second", "second": "first"}
+
+
+def exchanged(*given: Any) -> Schedule:
+    """`draw` with the arms in each other's place."""
+    return Schedule(tuple(replace(slot, arm=OTHER[slot.arm]) for slot in draw(*given).slots))
+
+
+def run(lab: Path, latency_s: float = 0.1) -> Path:
+    """Two filmed trials of arms that behave alike but for what is asked."""
+    lab.mkdir()
+    arms = [
+        policy("first", endpoint="sim://first", skill="swift"),
+        policy("second", endpoint="sim://second", skill="swift", latency_s=latency_s),
+    ]
+    folder = make_campaign(lab, arms, cameras=True, budget=12.0, cell=SMALL, entropy=ENTROPY).folder
+    run_campaign(folder, lambda line: None, manual=True)
+    return folder
+
+
+def review_pages(folder: Path) -> dict[str, bytes]:
+    """Everything that the page of a review is told."""
+
+    def load() -> Any:
+        with Campaign.open(folder) as campaign:
+            return queue(campaign.record())
+
+    def refuse(*given: object) -> None:
+        raise AssertionError("nothing is written here")
+
+    routes = ReviewPage(folder.name, Films(folder), load, refuse, refuse).routes()
+    seen = {"queue": routes["GET /queue"](Asked({})).data}
+    for item in load():
+        seen[item.trial.id] = routes["GET /episode/{trial}"](Asked({"trial": item.trial.id})).data
+        for camera in ("over_shoulder", "wrist"):
+            asked = Asked({"episode": str(item.trial.episode), "camera": camera})
+            seen[f"{item.trial.episode} {camera}"] = routes["GET /video/{episode}/{camera}"](asked).data
+    return seen
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Two campaigns of the same schedule but for the exchanged arms."""
+    monkeypatch.setattr(labctl.runtime.campaign_run, "free_gb", lambda folder: 100.0)
+    first = run(tmp_path / "lab")
+    first = (tmp_path / "lab").rename(tmp_path / "before") / "campaigns" / first.name
+    monkeypatch.setattr(labctl.store.campaign, "draw", exchanged)
+    return first, run(tmp_path / "lab")
+
+
+def test_exchanging_two_arms_that_behave_alike_changes_no_byte_of_the_page_of_a_review(runs: tuple[Path, Path]) -> None:
+    first, second = (review_pages(folder) for folder in runs)
+    assert len(first) == 7 and list(first) == list(second)
+    assert [name for name in first if first[name] != second[name]] == []
+    assert not any(word in data for data in first.values() for word in (b"sim://", b"swift", b'"first"', b'"second"'))
