@@ -129,7 +129,7 @@ def test_who_is_no_assessor_and_a_frozen_campaign_are_refused(folder: Path) -> N
     with pytest.raises(StateError, match="labctl review trial-run --who eve --register"):
         ask(page_of(folder, "eve"), "POST /review", body)
     close_campaign(folder, who="bea")
-    freeze_campaign(folder, who="bea")
+    freeze_campaign(folder, who="bea", unreviewed=True)
     with pytest.raises(StateError):
         ask(page_of(folder), "POST /review", body)
 
