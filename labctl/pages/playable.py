@@ -14,6 +14,7 @@ from fractions import Fraction
 import av
 import av.error
 import numpy as np
+from av.container import InputContainer, OutputContainer
 
 from labctl.errors import StorageError
 
@@ -33,7 +34,7 @@ def playable(data: bytes) -> bytes:
     """
     out = io.BytesIO()
     try:
-        with av.open(io.BytesIO(data)) as source, av.open(out, "w", format="mp4", options=_REPEATABLE) as target:
+        with av.open(io.BytesIO(data), "r") as source, av.open(out, "w", format="mp4", options=_REPEATABLE) as target:
             if not source.streams.video:
                 raise StorageError("this file holds no video")
             stream = source.streams.video[0]
@@ -46,7 +47,7 @@ def playable(data: bytes) -> bytes:
     return out.getvalue()
 
 
-def _copy(source: av.container.InputContainer, stream: av.VideoStream, target: av.container.OutputContainer) -> None:
+def _copy(source: InputContainer, stream: av.VideoStream, target: OutputContainer) -> None:
     copied = target.add_stream_from_template(stream)
     try:
         for packet in source.demux(stream):
@@ -57,9 +58,7 @@ def _copy(source: av.container.InputContainer, stream: av.VideoStream, target: a
         return  # the fragment that was being written when its writer died
 
 
-def _code_again(
-    source: av.container.InputContainer, stream: av.VideoStream, target: av.container.OutputContainer
-) -> None:
+def _code_again(source: InputContainer, stream: av.VideoStream, target: OutputContainer) -> None:
     coded = target.add_stream("libx264", rate=stream.average_rate or 30, options=AGAIN)
     coded.width, coded.height, coded.pix_fmt = stream.width // 2 * 2, stream.height // 2 * 2, "yuv420p"
     coded.time_base = coded.codec_context.time_base = TIME_BASE
@@ -82,7 +81,7 @@ def pictures(data: bytes, at_us: Sequence[int], width: int) -> list[np.ndarray]:
     """
     found: list[np.ndarray] = []
     try:
-        with av.open(io.BytesIO(data)) as source:
+        with av.open(io.BytesIO(data), "r") as source:
             stream = source.streams.video[0]
             base = stream.time_base or TIME_BASE
             times = sorted(p.pts for p in source.demux(stream) if p.pts is not None and p.size)

@@ -10,7 +10,7 @@ import importlib.resources
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from labctl.core.event_bodies import OperationRecorded
+from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.events import EndReason
 from labctl.core.reviewed import RESULTS, Item
 from labctl.errors import InputError, LabctlError
@@ -166,7 +166,7 @@ def operations_of(item: Item, body: Mapping[str, Json]) -> list[OperationRecorde
     found: list[OperationRecorded] = []
     for op in posted:
         at_ns, named = (op.get("at_ns"), op.get("result")) if isinstance(op, dict) else (None, None)
-        result = next((one for one in RESULTS if one == named), None)
+        result: Result | None = next((one for one in RESULTS if one == named), None)
         if not isinstance(at_ns, int) or isinstance(at_ns, bool):
             raise InputError("an operation has no at_ns, whole nanoseconds since go")
         if result is None:
