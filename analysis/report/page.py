@@ -35,8 +35,8 @@ from labctl.analysis.survival.result import AnalysisResult
 from labctl.errors import ReportError
 
 SCHEMA = "labctl.report/1"
-_FILES = {"report.html", "report.md", "report.json"}
-_FOLDERS = {"figures": {".svg", ".png", ".csv"}, "clips": {".mp4"}}
+_FILES = {"report.html", "report.md", "report.json", "episodes.html"}
+_FOLDERS = {"figures": {".svg", ".png", ".csv"}, "clips": {".mp4"}, "episodes": {".mp4"}}
 _CONTENTS = (
     *(("flow", "From plan to score"), ("success", "Success over time"), ("hrt", "Against the reference")),
     *(("pairs", "Pairs of arms"), ("objects", "Arm by object"), ("limits", "Deviations and blinding")),
@@ -164,6 +164,7 @@ def build_page(
         "methods": page_words.NOTES,
         "episode_table": lab_tables.episode_table(facts),
         "clips": _clips(facts, files or {}, order),
+        "episodes_page": facts.get("episodes_page"),
         "videos": [_videos(e.get("video") or ()) for e in facts.get("episodes") or []],
     }
     page["say"] = page_words.sentences(page)

@@ -37,6 +37,7 @@ CLIPS = (
     "worst the one with the fewest moved, of these the longest; stop the first that ended by a safety stop, an "
     "interlock or the operator. The bar below a picture shows how much of what is shown has passed."
 )
+EPISODES_PAGE = "To sort and filter, with every video at one speed in real time: "
 FOOTER = (
     "Written by labctl from the operations table and the analysis result in report.json; every figure is in figures/ "
     "with the numbers it draws."
@@ -74,6 +75,7 @@ def sentences(page: Mapping[str, Any]) -> dict[str, str]:
         "deviations": "None recorded." if page["has_lab"] else "A bare table: none can be recorded in it.",
         "warnings": "None.",
         "clips": CLIPS,
+        "episodes_page": EPISODES_PAGE if page["episodes_page"] else "",
         "footer": FOOTER,
     }
 

@@ -6,6 +6,7 @@ is).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from labctl.cli.options import (
     lab_option,
     print_json,
     print_table,
+    progress,
     unverified_option,
 )
 
@@ -117,22 +119,58 @@ def _print_standing(entry: dict[str, Any]) -> None:
 
 
 @click.command(
-    epilog=example("labctl episodes", "labctl episodes first --clocks", "labctl episodes first --json"),
+    epilog=example(
+        "labctl episodes",
+        "labctl episodes first --clocks",
+        "labctl episodes first --json",
+        "labctl episodes first --page episodes.html",
+        "labctl episodes first second --page both.html  # second was opened with: labctl extend first ...",
+    ),
     context_settings=CONTEXT,
 )
-@campaign_argument(required=False)
+@click.argument("campaigns", nargs=-1, metavar="[CAMPAIGN]...")
 @click.option("--clocks", is_flag=True, help="Also say how the clocks of cameras and arm ran beside the host's.")
+@click.option(
+    "--page",
+    type=PATH,
+    default=None,
+    metavar="F.html",
+    help="Write a page: a table to sort and filter, with every video at one speed; of several campaigns side by side.",
+)
+@click.option("--masked", is_flag=True, help="With --page: as a blind role may see it, even after unblinding.")
 @unverified_option
 @lab_option
 @json_option
-def episodes(campaign: str | None, clocks: bool, unverified: bool, lab: Path | None, as_json: bool) -> None:
-    """List the episodes of a campaign. Their arms are named after unblinding only. The journal is verified first."""
+def episodes(
+    campaigns: tuple[str, ...],
+    clocks: bool,
+    page: Path | None,
+    masked: bool,
+    unverified: bool,
+    lab: Path | None,
+    as_json: bool,
+) -> None:
+    """List the episodes of a campaign. Their arms are named after unblinding only. The journal is verified first.
+
+    --page writes a page to open in any browser, with its videos in a folder beside it. All arms play at one speed, real
+    time unless the reader chooses another, from their go. Before unblinding it is masked: no arm, no outcome. Of two
+    campaigns it shows both; what differs between them is said through their anchors alone, as `labctl report A B` does.
+    """
     from labctl.core.skew import clock_line
+    from labctl.errors import InputError
     from labctl.store.lab_folder import campaign_folder
     from labctl.store.verified import JOURNAL_ALONE, verified
     from labctl.viewing.status import recorded
 
-    folder = campaign_folder(campaign, lab)
+    folders = [campaign_folder(name, lab) for name in campaigns or (None,)]
+    if page is not None:
+        if clocks or as_json:
+            raise InputError("--page is a page by itself; leave --clocks and --json out")
+        _write_page(folders, page, masked=masked, unverified=unverified)
+        return
+    if len(folders) > 1 or masked:
+        raise InputError("several campaigns, and --masked, go with --page F.html")
+    folder = folders[0]
     with verified(folder, JOURNAL_ALONE, unverified=unverified) as shown:
         broken = shown.broken
         said = {"unverified": broken} if broken else {}
@@ -152,6 +190,25 @@ def episodes(campaign: str | None, clocks: bool, unverified: bool, lab: Path | N
         for entry in found:
             for stream, fit in entry["clocks"].items():
                 click.echo(f"{entry['episode']}  {clock_line(stream, fit)}")
+
+
+def _write_page(folders: Sequence[Path], page: Path, *, masked: bool, unverified: bool) -> None:
+    """Write it, and say where it is and how big."""
+    from labctl.errors import InputError
+    from labctl.pages.episodes import write_page
+
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"--page {page}: a page ends in .html")
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise InputError("a campaign is given twice; name each once")
+    beside = []
+    if len(folders) > 1 and not masked:
+        from labctl.reporting.side_by_side import side_by_side
+
+        beside = side_by_side(folders)
+    with progress("episodes") as say:
+        size = write_page(folders, page, masked=masked, unverified=unverified, beside=beside, say=say)
+    click.echo(f"page: {page} ({size / 1e6:.1f} MB with its videos)")
 
 
 def _cell(value: object) -> str:

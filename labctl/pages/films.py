@@ -91,7 +91,7 @@ class Films:
 
 
 def reels_of(campaign: Campaign, record: Record, name: str) -> list[Reel]:
-    """The cameras of a verified episode that got to go. Raises InputError for an unknown one."""
+    """The cameras of a verified episode that got to go, in the cell's order. Raises InputError for an unknown one."""
     episode: Episode | None = record.episodes.get(name)
     if episode is None:
         raise InputError(f"no episode {name!r} in {campaign.folder.name}; list them with: labctl episodes")

@@ -23,6 +23,7 @@ from labctl.errors import StateError
 from labctl.reporting.anchoring import anchored
 from labctl.reporting.answer_times import answer_times
 from labctl.reporting.clip_cutting import clips
+from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import facts, refuse_mixed
 from labctl.reporting.file_drawer import drawer_facts
 from labctl.reporting.judgements import judgements
@@ -67,7 +68,7 @@ def report_campaign(
     say("1/4 the record is verified")
     with verified_but(folder, lost, noted) as (campaign, events, missing):
         record = record_of(events)
-        unblinding = _opened_seal(record, folder)
+        unblinding = opened_seal(record, folder)
         refuse_mixed(record, folder.name)
         stream = label_facts(labels, witnesses(record))
         rows = operations(record, labels=labels)
@@ -92,6 +93,8 @@ def report_campaign(
     cut = clips(folder, lab["episodes"], without=missing)
     files = {clip["file"]: clip.pop("data") for clip in cut}
     lab["clips"] = cut
+    lab["episodes_page"] = PAGE
+    files |= page_of(folder, out, lab.get("linked"), pairing.earlier if pairing else None, missing)
     sizes = (boot, perm, seed)
     spared = any(record.spares(episode) for _, episode in record.scored)
     every = operations(record, labels=labels, all_stops=True) if spared else None
@@ -118,7 +121,7 @@ def report_linked(
     pairing = pair_up(folders)
     for folder in folders:
         with in_passing(folder) as campaign:
-            _opened_seal(campaign.record(), folder)
+            opened_seal(campaign.record(), folder)
     return report_campaign(
         pairing.later, out, boot=boot, perm=perm, seed=seed, labels=labels, say=say, pairing=pairing, noted=noted
     )
@@ -133,18 +136,8 @@ def _add_linked(
     labels: str,
 ) -> None:
     """Put the linked comparison into `lab`; what is provisional of the earlier campaign is so of this report."""
-    from labctl.analysis.episodes import linked as pairs
-
-    with verified_but(earlier) as (campaign, events, _):
-        record = record_of(events)
-        refuse_mixed(record, earlier.name)
-        label_facts(labels, witnesses(record))
-        before = facts(record, [], alpha=lab["alpha"], robot=campaign.cell.robot.driver)
-    one = pairs.CampaignTable(link.campaign, operations(record, labels=labels), before["kind"])
-    two = pairs.CampaignTable(lab["campaign"], rows, lab["kind"])
-    tau = protocol.analysis.tau_s
-    found = pairs.linked_pairs(one, two, link.anchors, tau=tau, alpha=lab["alpha"])
-    lab["linked"] = {**found, "head": link.head, "changed": list(link.changed)}
+    later = (lab["campaign"], lab["kind"], lab["alpha"])
+    lab["linked"], before = linked_with(earlier, link, rows, later, protocol, labels)
     lab["abandoned"] += before["abandoned"]
     lab["unreviewed"] += before["unreviewed"]
     lab["deviations"] += before["abandoned"]
@@ -152,7 +145,33 @@ def _add_linked(
     lab["provisional_why"] += [f"{link.campaign}: {why}" for why in before["provisional_why"]]
 
 
-def _opened_seal(record: Record, folder: Path) -> CampaignUnblinded:
+def linked_with(
+    earlier: Path,
+    link: Linked,
+    rows: Sequence[Mapping[str, Any]],
+    later: tuple[str, str, float],
+    protocol: Protocol,
+    labels: str,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """`linked.linked_pairs` of an earlier campaign and a later one (its rows; name, kind, alpha), and the earlier's
+    facts. Raises as `report_linked`.
+    """
+    from labctl.analysis.episodes import linked as pairs
+
+    name, kind, alpha = later
+    with verified_but(earlier) as (campaign, events, _):
+        record = record_of(events)
+        refuse_mixed(record, earlier.name)
+        label_facts(labels, witnesses(record))
+        before = facts(record, [], alpha=alpha, robot=campaign.cell.robot.driver)
+    one = pairs.CampaignTable(link.campaign, operations(record, labels=labels), before["kind"])
+    two = pairs.CampaignTable(name, rows, kind)
+    tau = protocol.analysis.tau_s
+    found = pairs.linked_pairs(one, two, link.anchors, tau=tau, alpha=alpha)
+    return {**found, "head": link.head, "changed": list(link.changed)}, before
+
+
+def opened_seal(record: Record, folder: Path) -> CampaignUnblinded:
     if record.unblinding is None:
         state = record.state
         raise StateError(f"campaign {folder.name} is {state.phase}; {TO_UNBLINDED[state.phase]} it first")

@@ -14,6 +14,7 @@ import labctl.runtime.campaign_run
 import labctl.store.campaign
 from labctl.core.design import Schedule, draw
 from labctl.core.reviewed import queue
+from labctl.pages.episodes import page_files
 from labctl.pages.films import Films
 from labctl.pages.reviewing import ReviewPage
 from labctl.pages.server import Asked
@@ -72,8 +73,13 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     return first, run(tmp_path / "lab")
 
 
-def test_exchanging_two_arms_that_behave_alike_changes_no_byte_of_the_page_of_a_review(runs: tuple[Path, Path]) -> None:
-    first, second = (review_pages(folder) for folder in runs)
-    assert len(first) == 7 and list(first) == list(second)
+def episodes_page(folder: Path) -> dict[str, bytes]:
+    """The page of its episodes, and its videos."""
+    return page_files([folder], "page.html", "page.videos", folder.parents[1])
+
+
+def test_exchanging_two_arms_that_behave_alike_changes_no_byte_of_a_page(runs: tuple[Path, Path]) -> None:
+    first, second = ({**review_pages(folder), **episodes_page(folder)} for folder in runs)
+    assert len(first) == 12 and list(first) == list(second)
     assert [name for name in first if first[name] != second[name]] == []
     assert not any(word in data for data in first.values() for word in (b"sim://", b"swift", b'"first"', b'"second"'))

@@ -145,3 +145,16 @@ def test_what_shares_no_anchor_is_refused_in_one_line(lab: Path) -> None:
 def test_the_record_of_a_linked_campaign_holds(lab: Path) -> None:
     found = labctl("verify", "second-2", "--lab", str(lab))
     assert found.exit_code == 0 and "holds" in found.output
+
+
+def test_the_page_of_both_says_what_their_report_says_and_no_more(lab: Path, report: Path) -> None:
+    page = lab / "both.html"
+    said = labctl("episodes", "first", "second-2", "--lab", str(lab), "--page", str(page))
+    assert said.exit_code == 0, said.output
+    text = page.read_text("utf-8")
+    (pair,) = json.loads((report / "report.json").read_text())["lab"]["linked"]["pairs"]
+    assert f"{pair['ratio']:.2f} [" in text and "The anchors, second campaign over first" in text
+    assert "Episodes of the two are never pooled" in text
+    assert text.count('<tr data-campaign="first"') == text.count('<tr data-campaign="second-2"') == 9
+    beside = (report / "episodes.html").read_text("utf-8")
+    assert "The anchors, second campaign over first" in beside, "the report's own page has it too"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from labctl.errors import StorageError
-from labctl.pages.playable import pictures, playable
+from labctl.pages.playable import pictures, playable, played
 from labctl.store.video import VideoWriter, read_frames
 
 TIMES_US = [0, 100_000, 230_000, 300_000, 1_400_000, 1_500_000]  # with a hole, as a lost camera leaves one
@@ -59,6 +59,15 @@ def test_a_video_that_was_cut_off_is_played_up_to_there(tmp_path: Path) -> None:
     data = recorded(tmp_path / "camera.mp4")
     made = playable(data[: data.rindex(b"mdat") + 20])
     assert 1 <= len(seen(made)) < len(TIMES_US)
+
+
+def test_a_file_that_was_ended_in_order_stays_as_it_is(tmp_path: Path) -> None:
+    data = recorded(tmp_path / "camera.mp4")
+    assert played(data) == data
+    cut = data[: data.rindex(b"mdat") + 20]
+    assert played(cut) == playable(cut) != cut
+    with pytest.raises(StorageError, match="cannot be made into one that a browser plays"):
+        played(b"no video at all")
 
 
 def test_what_is_no_video_is_refused_in_a_line() -> None:

@@ -94,8 +94,13 @@ LISTED: dict[str, dict[str, str]] = {
         "_finish: read_text": "what was just written",
     },
     "labctl/pages/playable.py": {
+        "played: open": "as below",
         "playable: open": "bytes of `sealed_video`, in memory",
         "pictures: open": "as above",
+    },
+    "labctl/pages/episodes.py": {
+        "page_files: in_passing": "where the report has verified it",
+        "_text: read_text": "files of the wheel",
     },
     "labctl/pages/reviewing.py": {"_template: read_bytes": "files of the wheel"},
     "labctl/checks/offline_frames.py": {"_pictures: read_frames": "of `screen`, which has verified it"},

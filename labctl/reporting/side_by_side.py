@@ -1,0 +1,56 @@
+"""What may be said of campaigns side by side: the differences through anchors that a linked report has, or why there
+are none.
+
+May not: compare campaigns that share no anchor, or any while one of them is blinded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+
+from labctl.errors import BrokenRecord, InputError, LinkError, StateError
+from labctl.pages.episodes import Grid
+from labctl.reporting.campaign_report import judged_at, linked_with, opened_seal
+from labctl.reporting.episodes_page import grids
+from labctl.reporting.facts import kinds, refuse_mixed
+from labctl.reporting.label_streams import label_facts, witnesses
+from labctl.reporting.operations_table import operations
+from labctl.store.linking import Pairing, opened_links, pair_up
+from labctl.store.verified import protocol_of, verified
+
+LABELS = "best"
+
+
+def side_by_side(folders: Sequence[Path]) -> list[Grid]:
+    """For each two of these campaigns what `labctl report` says of them, or a line why they are not compared.
+
+    Raises BrokenRecord for what does not hold.
+    """
+    found: list[Grid] = []
+    for two in combinations(folders, 2):
+        try:
+            found += _compared(pair_up(two))
+        except BrokenRecord:
+            raise
+        except (LinkError, StateError, InputError) as error:
+            names = " and ".join(folder.name for folder in two)
+            found.append(Grid(f"{names} are not compared", (), (), f"{error}."))
+    return found
+
+
+def _compared(pairing: Pairing) -> list[Grid]:
+    with verified(pairing.earlier) as shown:
+        opened_seal(shown.campaign.record(), pairing.earlier)
+    with verified(pairing.later) as shown:
+        record, opened = shown.campaign.record(), shown.campaign.opened
+        unblinding = opened_seal(record, pairing.later)
+        protocol = protocol_of(shown.campaign)
+    refuse_mixed(record, pairing.later.name)
+    label_facts(LABELS, witnesses(record))
+    link = next(link for link in opened_links(opened, unblinding) if link.campaign == pairing.link["campaign"])
+    kind = ", ".join(kinds(record)) or opened["kind"]
+    later = (str(opened["campaign"]), kind, judged_at(record.state, protocol)[0])
+    rows = operations(record, labels=LABELS)
+    return grids(linked_with(pairing.earlier, link, rows, later, protocol, LABELS)[0])
