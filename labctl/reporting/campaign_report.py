@@ -131,7 +131,7 @@ def _add_linked(
     lab: dict[str, Any],
     earlier: Path,
     link: Linked,
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Row],
     protocol: Protocol,
     labels: str,
 ) -> None:
@@ -148,11 +148,11 @@ def _add_linked(
 def linked_with(
     earlier: Path,
     link: Linked,
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Row],
     later: tuple[str, str, float],
     protocol: Protocol,
     labels: str,
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[Row, Row]:
     """`linked.linked_pairs` of an earlier campaign and a later one (its rows; name, kind, alpha), and the earlier's
     facts. Raises as `report_linked`.
     """
