@@ -6,14 +6,13 @@ May not: estimate, rank, or judge a pair (`verdicts` and `linked` do).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from labctl.analysis.numerals import MISSING, count, interval, listing, number
+from labctl.analysis.report.lab_tables import Lab
 from labctl.analysis.report.tables import Table
 from labctl.analysis.report.wording import Claim
 
 NEVER = "never scored"
-Lab = Mapping[str, Any]
 
 
 def unscored(lab: Lab, scored: Sequence[str]) -> dict[str, str]:
@@ -49,7 +48,7 @@ def claims(lab: Lab, missing: Mapping[str, str]) -> list[Claim]:
     return found + _linked(lab.get("linked"))
 
 
-def _linked(linked: Mapping[str, Any] | None) -> list[Claim]:
+def _linked(linked: Lab | None) -> list[Claim]:
     if not linked or not linked.get("pairs"):
         return []
     one, two = linked["campaigns"]

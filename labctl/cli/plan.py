@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from labctl.checks.protocol_size import ROBOT_DAY_H
 from labctl.cli.options import (
     CONTEXT,
     example,
@@ -283,6 +282,8 @@ def _print_hours(seen: Preview, source: str) -> None:
 
 def cost_words(hours: Hours) -> str:
     """What hours at the robot come to, the same in every verb."""
+    from labctl.checks.protocol_size import ROBOT_DAY_H
+
     most = "at most " if hours.running_is_at_most else ""
     evenings = f"{hours.sessions} evening{'s' * (hours.sessions != 1)}"
     return f"{most}{hours.at_robot:.1f} h, {evenings}, {hours.robot_days:.1f} robot days of {ROBOT_DAY_H:g} h"

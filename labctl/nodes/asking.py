@@ -63,7 +63,8 @@ def ask(spec: Body, *, here: bool = False) -> Said:
 def _in_a_process(spec: Body) -> Said:
     card, patience_s = spec["options"].get("card"), SPARE_S
     if isinstance(card, Mapping):
-        if not card["server"]["start"] and (refused := nobody_there(str(spec["options"].get("endpoint", "")))):
+        asked = not spec.get("only_load") and not card["server"]["start"]
+        if asked and (refused := nobody_there(str(spec["options"].get("endpoint", "")))):
             return {"problem": refused}
         patience_s += 2 * card["server"]["ready_s"] + ANSWERS * card["timing"]["give_up_s"]
     words, given = [sys.executable, "-P", "-c", CHILD], json.dumps({**spec, "parent": os.getpid()})

@@ -43,7 +43,7 @@ def judgements(record: Record, arms: Sequence[str]) -> dict[str, Any]:
             if trial.outcome and (seen := _seen(episode, name)) is not None
         ]
         if both:
-            found = cohens_kappa(*map(list, zip(*both, strict=True))).as_dict()
+            found = cohens_kappa([seen for seen, _ in both], [moved for _, moved in both]).as_dict()
             agreements.append({"witness": name, **{k: v for k, v in found.items() if k != "disagreements"}})
     return {
         "guesses": [entry.as_dict() for entry in index.values()],

@@ -89,6 +89,7 @@ class Attached(Front):
             self._renew_ns = now_ns + SECOND
             if self._link.renew():
                 self._asked.clear()
+                self._there = self._link.alive()
         for message in self._link.poll():
             if message.kind == "state":
                 self._state, self._heard_ns = published(message.body), now_ns

@@ -43,7 +43,7 @@ def reported(folder: Path, out: Path, *, abandon: bool, capsys: pytest.CaptureFi
     freeze_campaign(folder, who="lea", unreviewed=True)
     unblind_campaign(folder, who="lea")
     assert call(["report", str(folder), "--out", str(out), "--boot", "9", "--perm", "9"]) == 0
-    return {"close": told, **{path.suffix: path.read_text() for path in out.iterdir() if path.is_file()}}
+    return {"close": told, **{path.suffix: path.read_text() for path in out.glob("report.*")}}
 
 
 def test_a_campaign_that_was_given_up_says_so_in_every_form_of_its_report(

@@ -37,9 +37,7 @@ def test_a_record_that_does_not_hold_gets_no_report_nor_does_one_linked_to_it(
     out, words = tmp_path / "report", ["--boot", "9", "--perm", "9", "--lab", str(tmp_path)]
     assert call(["report", "first", "second", "--out", str(out), *words]) == 0
     told = json.loads((out / "report.json").read_text())["lab"]
-    assert any(why.startswith("first: ") for why in told["provisional_why"]), (
-        "what is provisional of the first is of both"
-    )
+    assert len(told["unreviewed"]) == 2 and told["provisional"], "what is provisional of the first is of both"
     forget_a_chunk(first)
     capsys.readouterr()
     for asked in (["first"], ["first", "second"]):

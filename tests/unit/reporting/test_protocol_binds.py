@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from labctl.analysis.episodes.supplement import supplement
-from labctl.analysis.report import figures, markdown
+from labctl.analysis.report import figures, markdown, success_curves
 from labctl.analysis.report.page import build_page
 from labctl.analysis.survival.analyze import analyze, dumps
 from labctl.analysis.table import table_from_rows
@@ -50,7 +50,7 @@ def rows() -> list[dict[str, Any]]:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("curve_figures", "pp_figures"):
-        monkeypatch.setattr(figures, name, lambda *_: [])
+        monkeypatch.setattr(success_curves, name, lambda *_: [])
     monkeypatch.setattr(figures, "hrt_figure", lambda *_: None)
 
 

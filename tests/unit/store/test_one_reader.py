@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 # Whatever makes something for people out of a record: each wing but these.
 NOTHING_SHOWN = {
+    "alerts": "tells what a run publishes, not what is recorded",
     "config": "reads what people write",
     "core": "pure",
     "messages": "between processes",

@@ -106,7 +106,7 @@ def test_a_name_that_is_not_in_its_module_is_found_while_loading():
     [
         ("my_test_lab.policies", "write it as package.module:name"),
         ("my_test_lab/policies.py:act", "write it as package.module:name"),
-        ("no_such_lab.policies:act", "there is no module 'no_such_lab.policies' here; install it"),
+        ("no_such_lab.policies:act", "there is no module 'no_such_lab.policies' here; put it beside lab.toml"),
         (3, "must be a function, named like"),
     ],
 )
