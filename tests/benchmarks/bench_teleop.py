@@ -13,7 +13,6 @@ from support.robots.cells import cell_named
 from support.robots.emulators import Emulators
 from support.robots.hand_to_arm import Drive, Followed, followed, push, sweep
 
-from labctl.clock import MILLISECOND
 from labctl.testing.robot import RobotRig
 
 TURN_S = 1.6
@@ -47,9 +46,7 @@ def test_how_an_arm_follows_a_hand(name: str) -> None:
             rig.connect()
             for speed in (0.2, 0.4, 0.8):
                 rig.stage()
-                drive = Drive(
-                    rig, Caps(joint_rad_s=0.8), sweep(rig, speed, TURN_S), leader=True, tick_ns=20 * MILLISECOND
-                )
+                drive = Drive(rig, Caps(joint_rad_s=0.8), sweep(rig, speed, TURN_S), leader=True)
                 way = drive.go(TURN_S + 0.5)
                 found = followed(way.t_s, way.q[:, -1] - drive.q0[-1], speed, TURN_S)
                 drive.end()

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from support.policies.cards import CAMERA, card_toml
 from support.policies.cards import policy_arm as arm
 from support.policies.policy_servers import FakeServer, closed_port, hold
-from support.runs.campaigns import events_of, make_campaign
+from support.runs.campaigns import NEVER_HELD, events_of, make_campaign
 from support.runs.live_campaign import of_kind, running
 
 from labctl.cli import group
@@ -110,7 +110,8 @@ def test_each_server_that_fails_costs_its_own_trial_and_the_campaign_goes_on(tmp
         port = closed_port()
         start = [sys.executable, "-c", SERVE, str(TESTS), str(port)]
         arms.append(arm(tmp_path, "ours", f"ws://127.0.0.1:{port}", server=f"start = {start!r}\nstop_s = 1.0"))
-        folder = make_campaign(tmp_path, arms, live=True, budget=2.0, arming=5.0, max_voids=1, link=SWITCH).folder
+        given = {"live": True, "budget": 2.0, "arming": 5.0, "max_voids": 1, "link": SWITCH, "cell": NEVER_HELD}
+        folder = make_campaign(tmp_path, arms, **given).folder
         with running(folder, tmp_path / "run.log") as run:
             assert run.wait(timeout=240) == 0, (tmp_path / "run.log").read_text()
     events, trials, told = events_of(folder), trials_of(folder), failures(folder)
@@ -210,7 +211,8 @@ def test_a_policy_sees_what_the_cameras_see_at_full_size_and_when(tmp_path: Path
     """Real camera processes: two pictures of each, four actions apart, none older than the card allows."""
     with FakeServer() as server:
         arms = [arm(tmp_path, name, server.uri, inputs=EYES) for name in ("one", "two")]
-        folder = make_campaign(tmp_path, arms, cameras=True, live=True, budget=3.0, arming=5.0).folder
+        given = {"cameras": True, "live": True, "budget": 3.0, "arming": 5.0}
+        folder = make_campaign(tmp_path, arms, **given, cell=NEVER_HELD).folder  # the first asking has no pictures
         with running(folder, tmp_path / "run.log") as run:
             assert run.wait(timeout=240) == 0, (tmp_path / "run.log").read_text()
     assert verify_campaign(folder).problems == []
