@@ -84,7 +84,7 @@ class Readiness:
         """Against any motion while they are asked."""
         if not (self._due or self._asking):
             return None
-        text = f"all {len(self._arms)} arms are asked whether they answer; that takes as long as the slowest needs"
+        text = f"all {len(self._arms)} arms are asked, one after another, whether they answer"
         return Hold("arms_asked", text, "nothing to do: wait until all were asked", awaited=True)
 
     def look(self) -> None:

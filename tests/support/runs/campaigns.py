@@ -94,8 +94,10 @@ def make_campaign(
     extends: Path | None = None,
     anchors: Sequence[str] = (),
     link: str = "",
+    faults: bool = False,
 ) -> Opened:
     """Open a campaign in the folder `lab`, which becomes a lab. `cell` and `protocol` replace pieces of their files;
+    faults: what fails in it is meant to, so that no number of like voids is a hold;
     `fixture` is another text of the two totes; `link` is text of [[link]] tables, `extends` and `anchors` as
     `open_campaign` has them.
     """
@@ -122,6 +124,10 @@ def make_campaign(
     for old, new in (cell or {}).items():
         assert old in cell_text, f"the cell file does not say {old!r}"
         cell_text = cell_text.replace(old, new)
+    if faults and "[readiness]" in cell_text:
+        cell_text = cell_text.replace("like_voids = 2 ", "like_voids = 0 ")
+    elif faults:
+        cell_text += "\n[readiness]\nlike_voids = 0\n"
     (lab / "cells/c.toml").write_text(cell_text, "utf-8")
     anchor = MonotonicClock().anchor() if live else ManualClock(0).anchor()
     entropy = entropy or hashlib.sha256(name.encode()).digest()

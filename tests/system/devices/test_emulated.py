@@ -150,6 +150,7 @@ def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, 
         budget=3.0,
         arming=5.0,
         max_voids=9,
+        faults=True,
     )
     folder, log = opened.folder, tmp_path / "run.log"
     with running(folder, log) as run:
@@ -193,6 +194,7 @@ def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator
         budget=1.0,
         arming=5.0,
         max_voids=9,
+        faults=True,
     )
     folder = opened.folder
     with running(folder, tmp_path / "run.log") as run:
