@@ -45,7 +45,7 @@ def test_nothing_moves_before_all_were_asked(tmp_path: Path) -> None:
         bench = Bench(opened, ask_arms=True)
         bench.begin_session()
         refused = bench.command("stage", role="setter")
-        assert not refused["ok"] and "all 2 arms are asked whether they answer" in refused["error"]
+        assert not refused["ok"] and "all 2 arms are asked, one after another, whether they answer" in refused["error"]
         asked(bench)
         (event,) = bench.events(Kind.ARMS_ASKED)
         assert event.body == {"asked": 2, "answer": 2} and "2 of 2 arms answer" in bench.lines
