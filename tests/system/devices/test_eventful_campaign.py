@@ -31,7 +31,11 @@ HALTED_NS = 600 * MILLISECOND  # twice the lease
 AT_REST_S = 2.0  # of robot time: the lease, the stale target or the robot's own watch, and the braking
 
 
-@pytest.fixture(params=HOSTS)
+# The UR5 is the UR5e's emulator with other dimensions.
+CELLS = [pytest.param(cell, marks=[pytest.mark.thorough] if cell == "emulated_ur5" else []) for cell in HOSTS]
+
+
+@pytest.fixture(params=CELLS)
 def emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
     made = Emulator(NAMES[request.param])
     made.cell = request.param

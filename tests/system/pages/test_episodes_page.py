@@ -101,6 +101,7 @@ def test_many_videos_are_shown_where_they_lie(
     assert len(sources) == 4 and all((page.parent / source).resolve().is_file() for source in sources)
 
 
+@pytest.mark.thorough
 def test_a_report_has_the_page_and_the_first_cameras_videos_beside_it(
     unblinded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -190,6 +190,7 @@ def test_opening_and_closing_go_on_without_a_network(
     assert list(kept(opened)) == [events_of(opened)[-1].seq]
 
 
+@pytest.mark.thorough
 @pytest.mark.real_time
 def test_a_run_waits_for_no_authority_that_hangs_and_says_at_its_end_what_is_missing(
     tmp_path: Path, authority: Authority
@@ -206,6 +207,7 @@ def test_a_run_waits_for_no_authority_that_hangs_and_says_at_its_end_what_is_mis
     assert "the last head has no timestamp" in log.read_text()
 
 
+@pytest.mark.thorough
 @pytest.mark.real_time
 def test_the_last_head_of_a_run_is_stamped_and_verified(
     tmp_path: Path, authority: Authority, capsys: pytest.CaptureFixture[str]
