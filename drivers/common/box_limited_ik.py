@@ -14,7 +14,7 @@ INSIDE_M = 0.001  # targets are moved this far inside the workspace box
 REPORT_M = 0.005  # and reported when that or the reach moved them by more than this
 
 
-class Reach:
+class BoxLimitedIk:
     """The inverse kinematics of one arm within a cell's box. `news` is what to tell the operator, "" when nothing."""
 
     def __init__(self, arm: Arm, limits: Limits) -> None:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from labctl.drivers.common.box_limited_ik import Reach
+from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.limits import Limiter, limits_of
 from labctl.drivers.common.robot_tables import Arm
-from labctl.drivers.common.setpoint_queue import Feed
+from labctl.drivers.common.setpoint_queue import SetpointQueue
 from labctl.drivers.common.states import States, state_spec
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
@@ -87,8 +87,8 @@ class StreamedArm:
         limits = limits_of(arm, robot["limits"])
         self._period_ns = round(SECOND / self.control_hz)
         self._limiter = Limiter(arm, limits, 1.0 / self.control_hz)
-        self._reach = Reach(arm, limits)
-        self._feed = Feed(arm.dof, round(DELAY_S * SECOND))
+        self._ik = BoxLimitedIk(arm, limits)
+        self._setpoints = SetpointQueue(arm.dof, round(DELAY_S * SECOND))
         self._states = States(gripper.opening)
         self._link, self._gripper, self._home = link, gripper, home
         self._clock = MonotonicClock()
@@ -126,15 +126,15 @@ class StreamedArm:
     # -- the loop's side
 
     def to_joints(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
-        """Joint angles (n, dof) in rad for tool poses (n, 7), continuing from q_seed (dof,); see `Reach`."""
-        q = self._reach.joints(poses, q_seed)
-        if self._reach.news:
-            self._news.append(DeviceEvent("note", self._clock.now_ns(), {"reason": self._reach.news}))
+        """Joint angles (n, dof) in rad for tool poses (n, 7), continuing from q_seed (dof,); see `BoxLimitedIk`."""
+        q = self._ik.joints(poses, q_seed)
+        if self._ik.news:
+            self._news.append(DeviceEvent("note", self._clock.now_ns(), {"reason": self._ik.news}))
         return q
 
     def to_pose(self, q: np.ndarray) -> np.ndarray:
         """Tool pose (7,) for joint angles (dof,) in rad."""
-        return self._reach.pose(q)
+        return self._ik.pose(q)
 
     def follow(self, wanted: Setpoints) -> Actions:
         """Limit setpoints and queue them for the servo thread; returns those it has decided. Raises DeviceLost."""
@@ -142,23 +142,23 @@ class StreamedArm:
         if len(wanted.t_ns):
             rows = np.column_stack([wanted.q, np.clip(wanted.gripper, 0.0, self._gripper.stroke_m)])
             asked = np.column_stack([wanted.q, wanted.gripper])
-            late = len(self._feed) + len(rows) - round(QUEUED_S * self.control_hz)
+            late = len(self._setpoints) + len(rows) - round(QUEUED_S * self.control_hz)
             late = len(rows) if not self._ready() else min(max(late, 0), len(rows))
             if late:
-                self._feed.leave_out(wanted.t_ns[:late], asked[:late])
+                self._setpoints.leave_out(wanted.t_ns[:late], asked[:late])
             if late < len(rows):
                 self._queue(wanted.t_ns[late:], asked[late:], rows[late:])
-        return self._feed.answered()
+        return self._setpoints.answered()
 
     def _queue(self, t_ns: np.ndarray, asked: np.ndarray, rows: np.ndarray) -> None:
         opening, taken = rows[:, -1], False
         while not taken:  # again if the queue ran dry meanwhile
-            if self._feed.parted:
-                at, move = self._feed.take_over()
+            if self._setpoints.parted:
+                at, move = self._setpoints.take_over()
                 self._limiter.resume(at[:-1], move[:-1])
             limited = np.column_stack([self._limiter.follow(rows[:, :-1]).q, opening])
             tail = self._limiter.brake_tail()
-            taken = self._feed.put(t_ns, asked, limited, np.column_stack([tail, np.full(len(tail), opening[-1])]))
+            taken = self._setpoints.put(t_ns, asked, limited, np.column_stack([tail, np.full(len(tail), opening[-1])]))
         self.clipped = self._limiter.clipped
 
     def _ready(self) -> bool:
@@ -172,7 +172,7 @@ class StreamedArm:
                 return False
             start = self._link.start_q()
             self._limiter.reset(start)
-            self._feed.reset(np.append(start, self._gripper.opening()))
+            self._setpoints.reset(np.append(start, self._gripper.opening()))
             self._based = True
         return True
 
@@ -279,7 +279,7 @@ class StreamedArm:
                 self._lost = str(error)
             except DeviceError as error:
                 self._fail(str(error), now)
-        self._feed.discard()
+        self._setpoints.discard()
         if not self._lost:
             with contextlib.suppress(DeviceError):  # closing: nobody is left to be told
                 self._link.halt()
@@ -299,7 +299,7 @@ class StreamedArm:
 
     def _cycle(self, now_ns: int) -> None:
         if self._stop.is_set() or self._sound.mode != "idle":
-            self._feed.discard()
+            self._setpoints.discard()
             halts = not self._halted and (self._moving or self._homing)
             self._halted = True
             self._moving = self._homing = False
@@ -309,7 +309,7 @@ class StreamedArm:
         elif self._asked.home:
             assert self._home is not None
             self._halted = self._moving = False
-            self._feed.discard()
+            self._setpoints.discard()
             self._homing, self._asked.home = True, False
             self._link.home(self._home)
         elif self._homing:
@@ -329,8 +329,8 @@ class StreamedArm:
             self._look(now_ns)
 
     def _play(self, now_ns: int) -> None:
-        before = self._feed.last
-        row = self._feed.take(now_ns)
+        before = self._setpoints.last
+        row = self._setpoints.take(now_ns)
         if row is not None:
             if not self._moving:
                 self._check_start(row[:-1])

@@ -27,7 +27,7 @@ class _Row:
     given: bool
 
 
-class Feed:
+class SetpointQueue:
     """A queue of limited setpoints with the stop that follows the last of them. Rows are (dof + 1,): joints, gripper.
 
     A setpoint is given `delay_ns` after its own time, so that a late visit of the loop does not interrupt the motion.

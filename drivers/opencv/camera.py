@@ -49,7 +49,7 @@ def build(options: OpencvOptions, *, cell: Mapping[str, Any], fixture: Mapping[s
     """A camera, or a file played as one."""
     source, size = options.found, (options.width, options.height)
     if source.sort == "file":
-        return PlayedCamera(Film(source, size, options.rate_hz), paced=options.pace)
+        return PlayedCamera(VideoFile(source, size, options.rate_hz), paced=options.pace)
     given = {name: getattr(options, name) for name in CONTROLS}
     settings = {name: value for name, value in given.items() if value is not None}
     camera = Capture(source, size, options.rate_hz, options.fourcc or "", settings)
@@ -193,7 +193,7 @@ class Capture:
             self._video = None
 
 
-class Film(Capture):
+class VideoFile(Capture):
     """A video file."""
 
     def read(self) -> Frame | None:

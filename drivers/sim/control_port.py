@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from labctl.drivers.sim.control_link import MOST_BYTES, PORT
-from labctl.drivers.sim.plant import Plant
+from labctl.drivers.sim.plant import SimulatedPlant
 
 from labctl.errors import InputError, LabctlError
 
@@ -28,7 +28,7 @@ class Emulator(Protocol):
     name: str
     ports: Mapping[str, int]
     faults: Mapping[str, str]
-    plant: Plant
+    plant: SimulatedPlant
 
     def inject(self, name: str, args: Mapping[str, Any]) -> None: ...
     def clear(self) -> None: ...

@@ -19,7 +19,7 @@ BATCH_S = 0.01  # the scene advances in steps of about this length
 DEEPER_M = 0.001
 
 
-class Plant:
+class SimulatedPlant:
     """One simulated robot body. `tick` is called by the controller's loop, `sense` and `stage` from other threads.
 
     q, dq: (dof,) rad, rad/s. contact: what the tool hit, latched until `clear_contact`.

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.box_limited_ik import Reach
+from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.limits import limits_of
 from labctl.drivers.common.robot_tables import FR3, UR5, UR5E, Arm
 from labctl.drivers.common.states import state_spec
@@ -37,7 +37,7 @@ class ReplayArm:
         self.arm, self.dof, self.joint_names = arm, arm.dof, arm.joint_names
         self.control_hz = float(robot["control_hz"])
         self.streams = (state_spec(arm, float(robot["state_hz"])),)
-        self._reach = Reach(arm, limits_of(arm, robot["limits"]))
+        self._ik = BoxLimitedIk(arm, limits_of(arm, robot["limits"]))
         self._seconds, self._rows = seconds, rows
         self._state_ns = round(SECOND / float(robot["state_hz"]))
         self._head = 0.0
@@ -68,10 +68,10 @@ class ReplayArm:
         return True
 
     def to_joints(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
-        return self._reach.joints(poses, q_seed)
+        return self._ik.joints(poses, q_seed)
 
     def to_pose(self, q: np.ndarray) -> np.ndarray:
-        return self._reach.pose(q)
+        return self._ik.pose(q)
 
     def follow(self, wanted: Setpoints) -> Actions:
         """Play on by a control period for each setpoint; limited and sent are what was recorded."""
@@ -108,7 +108,7 @@ class ReplayArm:
         q = self._last[:-1]
         moving = not (self._stopped.is_set() or self._closed)
         dq = self._speed if moving else np.zeros(self.dof)
-        return {"q": q, "dq": dq, "tcp": self._reach.pose(q), "gripper": self._last[-1:]}
+        return {"q": q, "dq": dq, "tcp": self._ik.pose(q), "gripper": self._last[-1:]}
 
     def events(self) -> list[DeviceEvent]:
         return []

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.box_limited_ik import Reach
+from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.limits import Limiter, limits_of
 from labctl.drivers.common.robot_tables import Arm
 from labctl.drivers.common.sweep import Sweep, yaw_of
@@ -54,7 +54,7 @@ class SimArm:
         self._period_ns = round(SECOND / self.control_hz)
         limits = limits_of(arm, robot["limits"])
         self._limiter = Limiter(arm, limits, 1.0 / self.control_hz)
-        self._reach = Reach(arm, limits)
+        self._ik = BoxLimitedIk(arm, limits)
         self._state_period_ns = round(SECOND / float(robot["state_hz"]))
         self.streams = _streams(arm, robot)
         self._stop_asked = threading.Event()
@@ -103,13 +103,13 @@ class SimArm:
 
     def to_pose(self, q: np.ndarray) -> np.ndarray:
         """Tool pose (7,) for joint angles (dof,) in rad."""
-        return self._reach.pose(q)
+        return self._ik.pose(q)
 
     def to_joints(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
-        """Joint angles (n, dof) in rad for tool poses (n, 7), continuing from q_seed (dof,); see `Reach`."""
-        q = self._reach.joints(poses, q_seed)
-        if self._reach.news:
-            self._notes.append(DeviceEvent("note", self._t_ns, {"reason": self._reach.news}))
+        """Joint angles (n, dof) in rad for tool poses (n, 7), continuing from q_seed (dof,); see `BoxLimitedIk`."""
+        q = self._ik.joints(poses, q_seed)
+        if self._ik.news:
+            self._notes.append(DeviceEvent("note", self._t_ns, {"reason": self._ik.news}))
         return q
 
     def follow(self, wanted: Setpoints) -> Actions:

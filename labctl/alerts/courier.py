@@ -114,14 +114,14 @@ def serve(
     """Send alerts of the briefs in `lines` by every way, each from a thread and a queue of its own, until they end."""
     heard: queue.Queue[Brief | int | None] = queue.Queue()
     threading.Thread(target=_read, args=(lines, heard), daemon=True).start()
-    desks = {name: Desk(name, send, log) for name, send in by.items()}
+    ways = {name: Way(name, send, log) for name, send in by.items()}
     watch, said, on = Watch(table.hold_s), False, frozenset[AlertKind](table.on)
 
     def tell(alerts: Iterable[Alert]) -> None:
         for alert in alerts:
             if alert.kind in on:
-                for desk in desks.values():
-                    desk.put(alert)
+                for way in ways.values():
+                    way.put(alert)
 
     while True:
         now_s = clock.now_ns() / SECOND
@@ -140,8 +140,8 @@ def serve(
         else:
             tell(watch.hear(brief, clock.now_ns() / SECOND))
     tell(watch.over(said))
-    for desk in desks.values():
-        desk.close()
+    for way in ways.values():
+        way.close()
 
 
 def _read(lines: Iterable[bytes], heard: queue.Queue[Brief | int | None]) -> None:
@@ -153,7 +153,7 @@ def _read(lines: Iterable[bytes], heard: queue.Queue[Brief | int | None]) -> Non
         heard.put(None)
 
 
-class Desk:
+class Way:
     """One way out: a thread of its own, so that a dead server of one way keeps none of another."""
 
     def __init__(self, name: str, send: Send, log: Callable[[str], None]) -> None:

@@ -84,7 +84,7 @@ class EndReason(StrEnum):
     SHUTDOWN = "shutdown"
 
 
-class Touch(StrEnum):
+class InterventionKind(StrEnum):
     """How a person touched an episode while it ran."""
 
     TAKE_OVER = "take_over"  # drove the arm in the controller's place

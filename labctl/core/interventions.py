@@ -15,12 +15,12 @@ from typing import Any
 
 from labctl.clock import SECOND
 from labctl.core.event_bodies import InterventionEnded
-from labctl.core.events import Touch
+from labctl.core.events import InterventionKind
 
 
 @dataclass(frozen=True, slots=True)
 class Intervention:
-    """One touch of an episode. kind: as `Touch`; by: "console" (a person said so) or "device" (the hand device did);
+    """kind: an `InterventionKind`; by: "console" (somebody said so) or "device" (the hand device did);
     to_ns: None while it goes on.
     """
 
@@ -105,7 +105,7 @@ def _row(arm: str, ran: Sequence[Ran]) -> dict[str, Any]:
         "episodes": len(ran),
         "touched": sum(bool(one.touches) for one in ran),
         "interventions": number,
-        "by_kind": {str(kind): kinds[kind] for kind in Touch if kinds[kind]},
+        "by_kind": {str(kind): kinds[kind] for kind in InterventionKind if kinds[kind]},
         "touched_s": round(touched_s, 3),
         "robot_s": round(robot_s, 3),
         "per_hour": round(3600.0 * number / robot_s, 3) if robot_s else None,

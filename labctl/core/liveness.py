@@ -23,7 +23,7 @@ START_NS = 20 * SECOND  # from the start of a process to its first word: its lib
 
 
 @dataclass
-class Presence:
+class Liveness:
     """Ages are against the time handed in. `required` nodes must be there for a trial; a controller comes and goes."""
 
     required: Sequence[str]

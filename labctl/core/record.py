@@ -15,7 +15,7 @@ from labctl.core import event_bodies as bodies
 from labctl.core.body_parts import Clock, Photo, StreamEntry, VideoEntry
 from labctl.core.detector import as_operations
 from labctl.core.event_bodies import OperationRecorded, RecordingSealed
-from labctl.core.events import Event, Touch
+from labctl.core.events import Event, InterventionKind
 from labctl.core.interventions import Intervention
 from labctl.core.session import Session
 from labctl.core.trial import CampaignState, State, Trial
@@ -139,7 +139,7 @@ class Episode:
     @property
     def taken_over(self) -> bool:
         """Whether a person drove the robot in the controller's place: its traces are not the controller's alone."""
-        return any(touch.kind == Touch.TAKE_OVER for touch in self.interventions)
+        return any(touch.kind == InterventionKind.TAKE_OVER for touch in self.interventions)
 
 
 @dataclass(frozen=True, slots=True)

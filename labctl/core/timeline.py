@@ -13,7 +13,7 @@ import numpy as np
 
 from labctl.clock import MILLISECOND, SECOND, Anchor, on_boot_of
 from labctl.core.event_bodies import GapBody
-from labctl.core.events import Event, Kind, Touch
+from labctl.core.events import Event, InterventionKind, Kind
 from labctl.core.interventions import Intervention
 from labctl.core.record import Episode
 
@@ -236,7 +236,7 @@ def _words(event: Event) -> str:
             word = RESULTS.get(body["result"], (str(body["result"]), ""))[0]
             return f"item {body['op_index'] + 1} {word}{_because(body.get('cause'))}"
         case Kind.INTERVENTION_BEGAN | Kind.INTERVENTION_ENDED:
-            kind = str(body.get("kind", Touch.OTHER)).replace("_", " ")
+            kind = str(body.get("kind", InterventionKind.OTHER)).replace("_", " ")
             note = f" ({body['note']})" if body.get("note") else ""
             return f"intervention {'over' if event.kind == Kind.INTERVENTION_ENDED else 'begins'}: {kind}{note}"
         case Kind.INSTRUCTION_SWITCHED:

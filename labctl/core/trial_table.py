@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from labctl.core.events import EndReason, Event, Kind, Touch
+from labctl.core.events import EndReason, Event, InterventionKind, Kind
 from labctl.core.outcome import Outcome, outcome_from
 from labctl.errors import StateError
 
@@ -227,7 +227,7 @@ def _touch(trial: Trial, event: Event) -> Trial:
     """
     _need_current(trial, event)
     number, kind = event.body.get("number"), event.body.get("kind")
-    _need(trial, event, kind in list(Touch), f"unknown kind {kind!r}; known: {', '.join(Touch)}")
+    _need(trial, event, kind in list(InterventionKind), f"unknown kind {kind!r}; known: {', '.join(InterventionKind)}")
     if event.kind == Kind.INTERVENTION_BEGAN:
         begins = trial.state == State.RUNNING and number == trial.touches
         _need(trial, event, begins, f"the next intervention is number {trial.touches}, while the episode runs")

@@ -17,13 +17,13 @@ from labctl.messages.driving import Failed
 from labctl.messages.pictures import CameraState, FrameGap, Video
 from labctl.messages.recording import Ack, Open
 from labctl.messages.typed import Misfit, read
-from labctl.nodes.frame_gaps import BEHIND, Holes
+from labctl.nodes.frame_gaps import BEHIND, FrameGaps
 from labctl.nodes.frames import Frames
 from labctl.nodes.photos import KINDS as PHOTO_KINDS
 from labctl.nodes.photos import ScenePhotos
 from labctl.nodes.preview import Preview
 from labctl.nodes.tracing import TraceSender
-from labctl.nodes.video_recorder import ENCODED, LOOK_NS, SALVAGED, Encoded, Film, Terms, index_spec
+from labctl.nodes.video_recorder import ENCODED, LOOK_NS, SALVAGED, Encoded, Terms, VideoRecorder, index_spec
 
 SILENT_NS = SECOND  # so long without a frame, and three periods, and the camera counts as lost …
 FIRST_NS = 5 * SECOND  # … but when it was just connected it has this long to give its first
@@ -62,8 +62,8 @@ class CameraNode:
         self._sender = TraceSender(self.name, [index_spec(terms.camera, camera.rate_hz)])
         self._preview = Preview(terms.camera, real_time=real_time)
         self._frames = Frames(terms.camera)
-        self._film: Film | None = None
-        self._holes = Holes(self._stream, 0)
+        self._video: VideoRecorder | None = None
+        self._gaps = FrameGaps(self._stream, 0)
         self._opened_ns = 0
         self._next_episode: str | None = None
         self._ending = False
@@ -95,14 +95,14 @@ class CameraNode:
             self._look(now_ns, step)
         if self._trying and now_ns - self._tried_ns > HUNG_NS:
             raise DeviceLost(f"connecting has not returned for {HUNG_NS // SECOND} s; this process is started again")
-        if self._film is not None:
-            step.work += self._film.work(now_ns)
-            self._tell_gaps(self._film, now_ns, step)
+        if self._video is not None:
+            step.work += self._video.work(now_ns)
+            self._tell_gaps(self._video, now_ns, step)
         step.out += self._sender.poll(now_ns)
         if not self._ending:
             waiting_ns = self._tried_ns + HUNG_NS + 1 if self._trying else self._retry_ns
             step.due_ns = self._grab_ns if self._connected else waiting_ns
-            if self._film is not None and self._film.busy:  # its encoder is looked at
+            if self._video is not None and self._video.busy:  # its encoder is looked at
                 step.due_ns = min(step.due_ns, now_ns + LOOK_NS)
         return step
 
@@ -133,13 +133,15 @@ class CameraNode:
             self._close(now_ns, step)
             self._ending = True
 
-    # -- the film
+    # -- the video
 
     def _open(self, episode: str, now_ns: int, step: Step) -> None:
-        if self._film is not None and episode != self._film.episode:  # run has given that one up; it is finished first
+        if (
+            self._video is not None and episode != self._video.episode
+        ):  # run has given that one up; it is finished first
             self._close(now_ns, step)
             self._next_episode = episode
-        if self._film is not None:
+        if self._video is not None:
             return
         self._next_episode = None
         step.out += self._sender.open(episode)
@@ -147,49 +149,49 @@ class CameraNode:
             self._grab_ns = now_ns
         try:
             about = self._camera.about() if self._connected else {}
-            self._film = Film(self._terms, episode, self._camera, about, self._domains)
+            self._video = VideoRecorder(self._terms, episode, self._camera, about, self._domains)
             self._opened_ns = now_ns
-            self._holes = Holes(self._stream, now_ns)
+            self._gaps = FrameGaps(self._stream, now_ns)
         except LabctlError as error:
             step.out.append(Failed(self.name, episode, reason=str(error)).to("run"))
 
     def _close(self, now_ns: int, step: Step) -> None:
         self._next_episode = None
-        if self._film is None:
+        if self._video is None:
             step.out += self._sender.close(now_ns)
             return
-        self._film.close()
-        if self._film.closed:  # its encoder was given up before
-            self._finish(self._film, now_ns, step)
+        self._video.close()
+        if self._video.closed:  # its encoder was given up before
+            self._finish(self._video, now_ns, step)
 
     def _encoded(self, message: Message, now_ns: int, step: Step) -> None:
-        film, body = self._film, message.body
-        if film is None or body["tag"] != film.episode or (film.given_up and message.kind == ENCODED):
+        video, body = self._video, message.body
+        if video is None or body["tag"] != video.episode or (video.given_up and message.kind == ENCODED):
             return  # a call that was given up has come back after all
         if "error" in body:
-            raise RuntimeError(body["error"])  # nothing a film foresees: this process is not to be trusted
+            raise RuntimeError(body["error"])  # nothing a video foresees: this process is not to be trusted
         done: Encoded = body["result"]
-        rows = film.take(done)
+        rows = video.take(done)
         self._sender.add(Batch(self._stream, rows[:, 2], rows))
-        if film.given_up:
-            from_ns = film.indexed_ns or self._opened_ns
-            self._holes.never_encoded(from_ns, now_ns, film.unindexed, film.given_up)
-        if film.closed and film.closing:
-            self._finish(film, now_ns, step)
+        if video.given_up:
+            from_ns = video.indexed_ns or self._opened_ns
+            self._gaps.never_encoded(from_ns, now_ns, video.unindexed, video.given_up)
+        if video.closed and video.closing:
+            self._finish(video, now_ns, step)
         self._tell(step)
 
-    def _finish(self, film: Film, now_ns: int, step: Step) -> None:
-        self._tell_gaps(film, now_ns, step, force=True)
+    def _finish(self, video: VideoRecorder, now_ns: int, step: Step) -> None:
+        self._tell_gaps(video, now_ns, step, force=True)
         step.out += self._sender.close(now_ns)
-        step.out.append(Video(film.episode, self._terms.camera, film.file, film.frames).to("run"))
-        self._film = None
+        step.out.append(Video(video.episode, self._terms.camera, video.file, video.frames).to("run"))
+        self._video = None
         if self._next_episode is not None:
             episode, self._next_episode = self._next_episode, None
             self._open(episode, now_ns, step)
 
-    def _tell_gaps(self, film: Film, now_ns: int, step: Step, *, force: bool = False) -> None:
-        for gap in self._holes.due(now_ns, force=force):
-            step.out.append(FrameGap(film.episode, **gap).to("run"))
+    def _tell_gaps(self, video: VideoRecorder, now_ns: int, step: Step, *, force: bool = False) -> None:
+        for gap in self._gaps.due(now_ns, force=force):
+            step.out.append(FrameGap(video.episode, **gap).to("run"))
 
     # -- the camera
 
@@ -215,8 +217,8 @@ class CameraNode:
             return
         self._connected = True
         self._grab_ns, self._patient_until_ns = now_ns, now_ns + FIRST_NS
-        if self._film is not None:
-            self._film.connected_again(now_ns, self._camera.about())
+        if self._video is not None:
+            self._video.connected_again(now_ns, self._camera.about())
 
     def _look(self, now_ns: int, step: Step) -> None:
         """Ask for a frame. A real camera may block here for a frame's time: it has this process to itself."""
@@ -248,7 +250,7 @@ class CameraNode:
         if self._real_time:  # a little before the next one can be there; at once when more of them wait
             self._grab_ns = max(now_ns + MILLISECOND, host_ns + self._period_ns - 2 * MILLISECOND)
             return
-        filming = self._film is not None and not self._film.closing
+        filming = self._video is not None and not self._video.closing
         interval_ns = (
             self._period_ns if filming or self._photos.waiting else max(self._period_ns, self._preview.every_ns)
         )
@@ -256,17 +258,22 @@ class CameraNode:
         self._grab_ns = (self._grab_ns if on_time else now_ns) + interval_ns
 
     def _take(self, frame: Frame, now_ns: int, step: Step) -> None:
-        film = self._film
-        if self._lost and film is not None:
-            self._holes.lost(frame.host_ns, self._camera.rate_hz, self._cause)
+        video = self._video
+        if self._lost and video is not None:
+            self._gaps.lost(frame.host_ns, self._camera.rate_hz, self._cause)
         self._lost, self._attempts = "", 0
         if frame.domain not in self._domains:
             self._domains.append(frame.domain)
-        if film is not None and not film.closing and not film.error and self._holes.keeps(frame.number, frame.host_ns):
-            if film.put(frame):
-                self._holes.kept(frame.host_ns)
+        if (
+            video is not None
+            and not video.closing
+            and not video.error
+            and self._gaps.keeps(frame.number, frame.host_ns)
+        ):
+            if video.put(frame):
+                self._gaps.kept(frame.host_ns)
             else:
-                self._holes.given_up(frame.host_ns, film.given_up or BEHIND)
+                self._gaps.given_up(frame.host_ns, video.given_up or BEHIND)
         self._tell(step)
         self._photos.see(frame, step)
         step.out += [*self._frames.of(frame), *self._preview.of(frame, now_ns)]
@@ -279,12 +286,12 @@ class CameraNode:
 
     def _tell(self, step: Step) -> None:
         """Let run know why there are no pictures, or no video of them, when that has changed."""
-        now = self._lost or (self._film.error if self._film is not None else "")
+        now = self._lost or (self._video.error if self._video is not None else "")
         if now != self._shown:
             self._shown = now
             step.out.append(CameraState(self.name, now).to("run"))
 
     def _end(self) -> None:
-        if self._film is None and not self._trying and not self.finished:
+        if self._video is None and not self._trying and not self.finished:
             self._camera.close()
             self.finished = True

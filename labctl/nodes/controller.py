@@ -38,7 +38,7 @@ from labctl.messages.driving import (
 )
 from labctl.messages.processes import Shutdown
 from labctl.messages.recording import Ack, Close, Open, Resend
-from labctl.nodes.observation_buffer import Sight
+from labctl.nodes.observation_buffer import ObservationBuffer
 from labctl.nodes.phase_table import On, OnRaw, by_kind, heard
 from labctl.nodes.playing import Play, chunk_problem
 from labctl.nodes.policy_stream import POLICY, Question, question_row
@@ -76,7 +76,9 @@ class ControllerNode:
         self._controller: Controller | None = None
         self._closed = False
         self._task: Prepare | None = None
-        self._sight = Sight({camera["name"]: camera.get("latency_s", 0.0) for camera in cell.get("camera", [])})
+        self._buffer = ObservationBuffer(
+            {camera["name"]: camera.get("latency_s", 0.0) for camera in cell.get("camera", [])}
+        )
         self._phase = Phase.IDLE
         self._instruction = ""
         self._last_asked_ns = -1
@@ -99,7 +101,7 @@ class ControllerNode:
             if found is not None:
                 self._phase, act = found
                 act(self, now_ns, step)
-        seen_ns = self._sight.t_ns
+        seen_ns = self._buffer.t_ns
         if seen_ns is not None:
             if self._phase in SEEN:
                 SEEN[self._phase](self, seen_ns, now_ns, step)
@@ -123,7 +125,7 @@ class ControllerNode:
         if self._phase in (Phase.IDLE, Phase.OVER) or now_ns < self._next_hand_ns or not isinstance(controller, ByHand):
             return
         self._next_hand_ns = now_ns + HAND_NS
-        hand = dict(controller.hand(np.asarray(self._sight.measured()["q"])))
+        hand = dict(controller.hand(np.asarray(self._buffer.measured()["q"])))
         step.out.append(HandState(hand, self._episode).to("run"))
 
     def _run(self, seen_ns: int, now_ns: int, step: Step) -> None:
@@ -132,14 +134,14 @@ class ControllerNode:
                 self._wait(self._asked, now_ns, step)
             return
         if self._play is not None:
-            step.out += self._play.targets(now_ns, self._sight.measured())
+            step.out += self._play.targets(now_ns, self._buffer.measured())
         if self._asked is not None:
             self._wait(self._asked, now_ns, step)
         elif self._next_ns is not None and seen_ns >= self._next_ns:
             if self._play is not None and self._play.done:  # its last targets have been followed
                 self._next_ns = None
                 step.out.append(Done(self._episode).to("run"))
-            elif self._sight.ready(now_ns):  # never on a picture that is too old: the arm stands until there is one
+            elif self._buffer.ready(now_ns):  # never on a picture that is too old: the arm stands until there is one
                 self._ask(seen_ns, now_ns, step)
 
     def _driven(self, seen_ns: int, now_ns: int, step: Step) -> bool:
@@ -149,7 +151,7 @@ class ControllerNode:
             return False
         before = hand.driving
         asked_m = None if self._play is None else self._play.opening(now_ns)
-        chunk = hand.look(Observation(seen_ns, self._sight.measured()), now_ns, asked_m)
+        chunk = hand.look(Observation(seen_ns, self._buffer.measured()), now_ns, asked_m)
         if hand.driving != before:
             phase = "begin" if hand.driving else "end"
             step.out.append(TouchByDevice(self._episode, phase, now_ns).to("run"))
@@ -157,7 +159,7 @@ class ControllerNode:
             self._next_ns = None if hand.driving or self._overtaken else now_ns
         if chunk is not None:
             play = Play(chunk, seen_ns, now_ns, self._epoch, self._episode)
-            step.out += play.targets(now_ns, self._sight.measured())
+            step.out += play.targets(now_ns, self._buffer.measured())
         return hand.driving
 
     def _due(self) -> int | None:
@@ -166,7 +168,7 @@ class ControllerNode:
             return None
         due = [] if self._play is None else [self._play.due_ns]
         if self._asked is not None:
-            pace = self._sight.pace
+            pace = self._buffer.pace
             patience = min(pace.give_up_s, pace.deadline_s if pace.late == "end" else math.inf)
             due.append(None if patience == math.inf else self._asked.request_ns + round(patience * SECOND))
         return min((at for at in due if at is not None), default=None)
@@ -174,7 +176,7 @@ class ControllerNode:
     # -- messages
 
     def _see(self, message: Message, now_ns: int, step: Step) -> None:
-        self._sight.see(message)
+        self._buffer.see(message)
 
     def _prepare(self, sent: Prepare, now_ns: int, step: Step) -> None:
         self._task, self._began_ns = sent, now_ns
@@ -183,7 +185,7 @@ class ControllerNode:
 
     def _loaded(self, message: Message, now_ns: int, step: Step) -> None:
         if self._succeeded(message.body, step):
-            self._sight.pace = message.body["result"].pace
+            self._buffer.pace = message.body["result"].pace
             self._loaded_ns = now_ns
 
     def _warmed(self, message: Message, now_ns: int, step: Step) -> None:
@@ -244,10 +246,10 @@ class ControllerNode:
     def _warm(self, seen_ns: int, now_ns: int, step: Step) -> None:
         """Loaded: warm with the first observation that is complete."""
         controller, task = self._controller, self._task
-        if not self._sight.ready(now_ns):
+        if not self._buffer.ready(now_ns):
             return
         assert controller is not None and task is not None
-        seen = self._sight.observation(self._instruction)
+        seen = self._buffer.observation(self._instruction)
 
         def warm() -> Controller:
             controller.warm(seen)
@@ -259,24 +261,24 @@ class ControllerNode:
 
     def _go(self, seen_ns: int, now_ns: int, step: Step) -> None:
         """Started: the first complete observation from after the start begins the clock."""
-        if seen_ns >= self._started_ns and self._sight.ready(now_ns):
+        if seen_ns >= self._started_ns and self._buffer.ready(now_ns):
             step.out.append(Go(self._episode, now_ns).to("run"))
             self._phase = Phase.RUNNING
-            self._sight.forget()
+            self._buffer.forget()
             self._ask(seen_ns, now_ns, step)
 
     def _ask(self, seen_ns: int, now_ns: int, step: Step) -> None:
         controller = self._controller
         assert controller is not None
-        seen = self._sight.observation(self._instruction)
+        seen = self._buffer.observation(self._instruction)
         self._next_ns, self._last_asked_ns = None, now_ns
-        self._asked = Question(seen_ns, self._sight.image_ns(), now_ns, self._instruction)
+        self._asked = Question(seen_ns, self._buffer.image_ns(), now_ns, self._instruction)
         call = Work(lambda: _timed(controller.infer(seen)), "answer", lambda chunk: round(chunk.delay_s * SECOND))
         step.work.append(call)
 
     def _wait(self, asked: Question, now_ns: int, step: Step) -> None:
         """A question is open: give up when its time is over."""
-        pace, waited_s = self._sight.pace, (now_ns - asked.request_ns) / SECOND
+        pace, waited_s = self._buffer.pace, (now_ns - asked.request_ns) / SECOND
         if pace.late == "end" and waited_s >= pace.deadline_s:
             why = f'no answer within the deadline of {pace.deadline_s:g} s, and the card says late = "end"'
         elif waited_s >= pace.give_up_s:
@@ -299,13 +301,13 @@ class ControllerNode:
             self._next_ns = now_ns  # asked before a hand took over: what is seen from now on is asked about
             return
         chunk: ActionChunk = message.body["result"]
-        problem = chunk_problem(chunk, len(self._sight.measured()["q"]))
+        problem = chunk_problem(chunk, len(self._buffer.measured()["q"]))
         if problem:
             self._sender.add(question_row(asked, now_ns, reply_ns=now_ns))
             self._fail(problem, step)
             return
         play = Play(chunk, asked.capture_ns, now_ns, self._epoch, self._episode)
-        late = now_ns - asked.request_ns > self._sight.pace.deadline_s * SECOND
+        late = now_ns - asked.request_ns > self._buffer.pace.deadline_s * SECOND
         if late or not len(play.t_ns):
             self._sender.add(question_row(asked, now_ns, reply_ns=now_ns, chunk=chunk, late=True))
             self._next_ns = now_ns  # not used: the arm stands, and what is seen from now on is asked about
@@ -313,8 +315,8 @@ class ControllerNode:
         self._play = play
         play.done = play.done and asked.instruction == self._instruction
         self._sender.add(question_row(asked, now_ns, reply_ns=now_ns, chunk=chunk, play=play))
-        self._next_ns = play.ends_ns - round(self._sight.pace.ask_ahead_s * SECOND)
-        step.out += play.targets(now_ns, self._sight.measured())
+        self._next_ns = play.ends_ns - round(self._buffer.pace.ask_ahead_s * SECOND)
+        step.out += play.targets(now_ns, self._buffer.measured())
 
     def _succeeded(self, body: Mapping[str, Any], step: Step) -> bool:
         """Whether a call came back with a result; its failure is reported."""

@@ -31,7 +31,7 @@ class _Open:
     awaiting: bool = False
 
 
-class Holes:
+class FrameGaps:
     """Looks at every frame of an episode in order. `due` gives the gaps that are complete, as bodies of Gap events."""
 
     def __init__(self, stream: str, from_ns: int) -> None:

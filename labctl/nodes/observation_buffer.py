@@ -18,7 +18,7 @@ from labctl.devices import Observation, Pace, Picture
 MARGIN_NS = SECOND // 4  # a picture a little older than a history asks for may still be the nearest one
 
 
-class Sight:
+class ObservationBuffer:
     """See the module. latency_s: of each camera, from light to receipt (the cell's `latency_s`)."""
 
     def __init__(self, latency_s: Mapping[str, float]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
-from labctl.core.liveness import Presence
+from labctl.core.liveness import Liveness
 from labctl.messages.driving import Done, Failed, HandState, Prepare, Ready, Start
 from labctl.messages.motion import DeviceReport, Lease, Recover, Stage, Staged, Stop, Unstaged
 from labctl.messages.processes import Exited, Failing, Kill, Shutdown, Spawn, Suspended
@@ -98,7 +98,7 @@ class PracticeNode:
     ) -> None:
         self._lease_ns, self._show = lease_ns, show
         self._home, self._recover = home, recover
-        self._presence = Presence(("arm", "controller"))
+        self._liveness = Liveness(("arm", "controller"))
         self._phase = Phase.STARTING
         self._prepared = self._ready = self._recovering = False
         self._began_ns: int | None = None
@@ -128,13 +128,13 @@ class PracticeNode:
         step = Step()
         if self._began_ns is None:
             self._began_ns, self._until_ns = now_ns, now_ns + START_NS
-            step.out += [Spawn(name).to("@host") for name in self._presence.required]
+            step.out += [Spawn(name).to("@host") for name in self._liveness.required]
         for message in inbox:
             found = heard(MESSAGES, self._phase, message, step)
             if found is not None:
                 self._phase, act = found
                 act(self, now_ns, step)
-        for name in self._presence.silent(now_ns):
+        for name in self._liveness.silent(now_ns):
             step.out.append(Kill(name).to("@host"))
             self._lost(name, "no heartbeat", now_ns, step)
         self._go_on(now_ns, step)
@@ -145,10 +145,10 @@ class PracticeNode:
     # -- mail
 
     def _sign_of_life(self, message: Message, now_ns: int, step: Step) -> None:
-        self._presence.hear(message, now_ns)
+        self._liveness.hear(message, now_ns)
 
     def _see(self, message: Message, now_ns: int, step: Step) -> None:
-        self._presence.hear(message, now_ns)
+        self._liveness.hear(message, now_ns)
         self._seen, self._fresh = message.arrays, True
 
     def _show_hand(self, sent: HandState, now_ns: int, step: Step) -> None:
@@ -195,7 +195,7 @@ class PracticeNode:
             self._news, self._news_until_ns = f"{sent.kind}: {reason}" if detail else reason, now_ns + NEWS_NS
 
     def _lost(self, name: str, why: str, now_ns: int, step: Step) -> None:
-        self._presence.gone(name)
+        self._liveness.gone(name)
         who = "the robot's process" if name == "arm" else "the hand's process"
         self._end(now_ns, step, f"{who} is gone: {self._failing.get(name, why)}", failed=True)
 
@@ -203,8 +203,8 @@ class PracticeNode:
 
     def _go_on(self, now_ns: int, step: Step) -> None:
         DUE[self._phase](self, now_ns, step)
-        if self._presence.mode in BAD_MODES and self._phase in (Phase.HOMING, Phase.WAITING, Phase.DRIVING):
-            self._end(now_ns, step, f"the robot stopped itself: {self._presence.mode_reason}", failed=True)
+        if self._liveness.mode in BAD_MODES and self._phase in (Phase.HOMING, Phase.WAITING, Phase.DRIVING):
+            self._end(now_ns, step, f"the robot stopped itself: {self._liveness.mode_reason}", failed=True)
 
     def _go_home(self, now_ns: int, step: Step) -> None:
         self._renew(HOME, now_ns, step)
@@ -214,10 +214,10 @@ class PracticeNode:
 
     def _start(self, now_ns: int, step: Step) -> None:
         """The robot has to be there and well before anything else."""
-        if self._presence.obs_ns is None:
+        if self._liveness.obs_ns is None:
             if now_ns > self._until_ns:
                 self._end(now_ns, step, f"the robot says nothing for {START_NS // SECOND} s", failed=True)
-        elif self._presence.mode not in BAD_MODES:
+        elif self._liveness.mode not in BAD_MODES:
             self._phase = Phase.WAITING
             if self._home is not None:
                 self._phase, self._next_lease_ns = Phase.HOMING, now_ns + self._lease_ns // LEASE_RENEWALS
@@ -229,12 +229,12 @@ class PracticeNode:
             step.out.append(Recover().to("arm"))
         elif not self._recovering or now_ns > self._until_ns:
             remedy = "" if self._recovering else "; look at it, then add --recover"
-            why = f"the robot has stopped itself: {self._presence.mode_reason}{remedy}"
+            why = f"the robot has stopped itself: {self._liveness.mode_reason}{remedy}"
             self._end(now_ns, step, why, failed=True)
 
     def _wait(self, now_ns: int, step: Step) -> None:
         """The hand is asked for once the arm stands where it begins: a leader is aligned with that."""
-        if not self._prepared and self._presence.alive("controller"):
+        if not self._prepared and self._liveness.alive("controller"):
             self._prepared = True
             step.out.append(TASK.to("controller"))
         elif self._ready:
@@ -269,7 +269,7 @@ class PracticeNode:
     def _leave(self, now_ns: int, step: Step) -> None:
         """Finished once the arm was seen to stand, or will not be seen any more."""
         still = self._fresh and self._seen is not None and float(np.abs(self._seen["dq"]).max()) < REST_RAD_S
-        over = now_ns > self._until_ns or not self._presence.alive("arm")
+        over = now_ns > self._until_ns or not self._liveness.alive("arm")
         if still or over:
             rested = bool(still) or self._ended.at_rest
             self._ended = Ended(self._ended.why, self._ended.failed, rested, self._ended.driven_s)
@@ -287,18 +287,18 @@ class PracticeNode:
             device=str(self._hand.get("device", "")) if hand else "",
             tcp_m=None if seen is None else tuple(float(value) for value in seen["tcp"][:3]),
             gripper_m=None if seen is None else float(np.ravel(seen["gripper"])[0]),
-            clipped=self._presence.clip(now_ns),
+            clipped=self._liveness.clip(now_ns),
             news=self._news if now_ns < self._news_until_ns else "",
         )
 
     def _words(self) -> tuple[str, str]:
-        mode = self._presence.mode
+        mode = self._liveness.mode
         if self._phase == Phase.ENDING:
             return ("stopped: " + self._ended.why if self._ended.why else "stopping"), ""
-        if self._presence.obs_ns is None:
+        if self._liveness.obs_ns is None:
             return "waiting for the robot", ""
         if mode in BAD_MODES:
-            return f"{mode}: {self._presence.mode_reason}", ""
+            return f"{mode}: {self._liveness.mode_reason}", ""
         if self._phase == Phase.HOMING:
             return "going home", ""
         drives = "the hand drives" if self._phase == Phase.DRIVING else "ready"

@@ -1,4 +1,4 @@
-"""The film of one camera in one episode: frames wait in a bounded queue, are encoded beside the node's loop, and are
+"""The video of one camera in one episode: frames wait in a bounded queue, are encoded beside the node's loop, and are
 indexed once they are in the file.
 
 May not: wait for the encoder, or index a frame that the death of this process could still take.
@@ -75,7 +75,7 @@ class Encoded:
     error: str = ""
 
 
-class Film:
+class VideoRecorder:
     """See the module. The node's loop calls all but `_encode`, which runs wherever its Work is run, one at a time."""
 
     def __init__(self, terms: Terms, episode: str, camera: Any, about: Mapping[str, Any], domains: list[str]) -> None:

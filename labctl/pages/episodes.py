@@ -56,7 +56,7 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class Film:
+class EpisodeVideo:
     """A video of a row: its source as the page names it, and the time in it at which go was, s."""
 
     camera: str
@@ -71,7 +71,7 @@ class _Campaign:
     name: str
     masked: bool
     notes: list[str] = field(default_factory=list)
-    rows: list[tuple[Mapping[str, Value], list[Film]]] = field(default_factory=list)
+    rows: list[tuple[Mapping[str, Value], list[EpisodeVideo]]] = field(default_factory=list)
 
 
 def write_page(
@@ -139,7 +139,7 @@ def page_files(
             for number, cells in enumerate(_rows(record, one.masked), 1):
                 say(f"{number}/{len(record.episodes)} {cells['episode']}")
                 episode = record.episodes[str(cells["episode"])]
-                films: list[Film] = []
+                films: list[EpisodeVideo] = []
                 if episode.id not in without:
                     reels = reels_of(campaign, record, episode.id)[:cameras]
                     films = list(
@@ -181,7 +181,7 @@ def _films(
     videos: str,
     out: Path | None,
     campaign: _Campaign,
-) -> Iterator[Film]:
+) -> Iterator[EpisodeVideo]:
     """The videos of an episode: copies below `videos`, or, with `out`, where they lie as seen from there."""
     for reel in reels:
         entry = episode.videos[reel.camera]
@@ -194,7 +194,7 @@ def _films(
             except BrokenRecord as error:  # only of a record that is shown unverified
                 campaign.notes.append(str(error))
                 continue
-        yield Film(reel.camera, source, round(max(0.0, -reel.zero_s), 6))
+        yield EpisodeVideo(reel.camera, source, round(max(0.0, -reel.zero_s), 6))
 
 
 def render(campaigns: Sequence[_Campaign], notes: Sequence[str], beside: Sequence[Grid]) -> bytes:
@@ -234,11 +234,11 @@ def render(campaigns: Sequence[_Campaign], notes: Sequence[str], beside: Sequenc
     )
 
 
-def _choices(rows: Sequence[tuple[Mapping[str, Value], list[Film]]], key: str) -> list[str]:
+def _choices(rows: Sequence[tuple[Mapping[str, Value], list[EpisodeVideo]]], key: str) -> list[str]:
     return sorted({_cell(cells.get(key))[0] for cells, _ in rows} - {""})
 
 
-def _everywhere(rows: Sequence[tuple[Mapping[str, Value], list[Film]]], key: str) -> bool:
+def _everywhere(rows: Sequence[tuple[Mapping[str, Value], list[EpisodeVideo]]], key: str) -> bool:
     """Whether a column says the same in every row, so that one line says it."""
     return len({_cell(cells.get(key)) for cells, _ in rows}) == 1
 

@@ -14,7 +14,7 @@ from labctl.core.interlock import Hold
 from labctl.core.published_state import Hand, Handover, Proposal, Rules, Scene
 from labctl.core.rollout import Rollout, proposal, typed
 from labctl.core.trial import CampaignState, State, Trial, next_trial
-from labctl.runtime.campaign_writer import Desk
+from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.store.scene_references import rules as scene_rules
 
 
@@ -60,12 +60,12 @@ class BlindView:
     scored_ns: Sequence[int]
 
 
-def blind_view(desk: Desk, rollout: Rollout | None, live: Sequence[Hold], scene: Scene) -> BlindView:
+def blind_view(writer: CampaignWriter, rollout: Rollout | None, live: Sequence[Hold], scene: Scene) -> BlindView:
     """The view of a campaign that is being run. live: the holds that stand; scene: as `SceneWatch.shown`."""
-    state = _without_outcomes(desk.state)
+    state = _without_outcomes(writer.state)
     turn = next_trial(state)
     return BlindView(
-        cell=desk.campaign.cell.cell.name,
+        cell=writer.campaign.cell.cell.name,
         state=state,
         turn=turn,
         episode=_episode(turn, rollout),
@@ -74,15 +74,15 @@ def blind_view(desk: Desk, rollout: Rollout | None, live: Sequence[Hold], scene:
         unsaid=_unsaid(turn, rollout),
         live=tuple(live),
         scene=scene,
-        overrides=scene_rules(desk.opened)["override"] == "allowed",
-        checks=tuple(desk.campaign.protocol.session.checks),
-        rules=_rules(desk),
-        handover=desk.handover,
-        recovered=tuple(desk.recovered),
-        counted=desk.counted.get(turn.episode or "", 0) if turn else 0,
-        proposal=_proposal(desk, turn),
+        overrides=scene_rules(writer.opened)["override"] == "allowed",
+        checks=tuple(writer.campaign.protocol.session.checks),
+        rules=_rules(writer),
+        handover=writer.handover,
+        recovered=tuple(writer.recovered),
+        counted=writer.counted.get(turn.episode or "", 0) if turn else 0,
+        proposal=_proposal(writer, turn),
         evidence=_evidence(turn),
-        scored_ns=tuple(desk.scored_ns[-20:]),
+        scored_ns=tuple(writer.scored_ns[-20:]),
     )
 
 
@@ -111,8 +111,8 @@ def _unsaid(turn: Trial | None, rollout: Rollout | None) -> list[int]:
     return sorted({*typed(turn, rollout), *turn.unsaid})
 
 
-def _rules(desk: Desk) -> Rules:
-    rules = desk.campaign.protocol.trial
+def _rules(writer: CampaignWriter) -> Rules:
+    rules = writer.campaign.protocol.trial
     return {
         "items": rules.items_staged,
         "budget_s": rules.budget_s,
@@ -121,7 +121,7 @@ def _rules(desk: Desk) -> Rules:
         "void_reasons": list(rules.void_reasons),
         "tags": list(rules.failure_tags),
         "stages": list(rules.stages),
-        "candidates": sorted(arm.name for arm in desk.campaign.protocol.arm) if rules.ask_guess else [],
+        "candidates": sorted(arm.name for arm in writer.campaign.protocol.arm) if rules.ask_guess else [],
     }
 
 
@@ -130,13 +130,13 @@ def _evidence(turn: Trial | None) -> int | None:
     return turn.backing[-1] if turn and turn.backing else None
 
 
-def _proposal(desk: Desk, turn: Trial | None) -> Proposal | None:
+def _proposal(writer: CampaignWriter, turn: Trial | None) -> Proposal | None:
     """For scoring: from the journal, since the episode may be an earlier run's."""
     if turn is None or turn.state != State.SCORING:
         return None
-    episode, items = turn.episode or "", desk.opened["items_staged"]
-    operations = desk.operations.get(episode, [])
-    by_devices = any(op["result"] != "safety_stop" for recorded in desk.operations.values() for op in recorded)
+    episode, items = turn.episode or "", writer.opened["items_staged"]
+    operations = writer.operations.get(episode, [])
+    by_devices = any(op["result"] != "safety_stop" for recorded in writer.operations.values() for op in recorded)
     if not by_devices and turn.go_ns and turn.end_ns:
-        operations = as_operations(desk.detected.get(episode, []), turn.go_ns, turn.end_ns)[:items]
+        operations = as_operations(writer.detected.get(episode, []), turn.go_ns, turn.end_ns)[:items]
     return proposal(operations, items)

@@ -19,14 +19,14 @@ from labctl.alerts.courier import Alerts
 from labctl.bus import Message, Node
 from labctl.clock import SECOND, Clock, ManualClock, MonotonicClock, began
 from labctl.core.events import Kind
-from labctl.core.liveness import Presence
+from labctl.core.liveness import Liveness
 from labctl.core.published_state import PublishedState
 from labctl.core.trial import next_trial, tally
 from labctl.errors import InputError, MissingExtra, StateError
-from labctl.runtime.campaign_writer import Desk
+from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.cell_nodes import build_node, camera_names, chunk_ns, lacks_terminal, node_names, with_terminal
 from labctl.runtime.ending import on_signals
-from labctl.runtime.episode_sequencer import Conductor
+from labctl.runtime.episode_sequencer import EpisodeSequencer
 from labctl.runtime.lease_keeper import terms_of
 from labctl.runtime.provenance import collect_pins
 from labctl.runtime.readiness import Readiness
@@ -166,26 +166,26 @@ def _prepare(
 ) -> RunNode:
     """The run node of a recovered campaign."""
     pins = collect_pins()
-    desk = Desk(campaign, clock.anchor, say, WHO, on_head)
+    writer = CampaignWriter(campaign, clock.anchor, say, WHO, on_head)
     traces = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], durable=campaign.opened["durable"])
     try:
-        concluded = recover(desk, traces)
+        concluded = recover(writer, traces)
     finally:
         traces.close()
-    started = desk.log(Kind.RUN_STARTED, {"pins": pins, "recovered": concluded})
+    started = writer.log(Kind.RUN_STARTED, {"pins": pins, "recovered": concluded})
     for line in concluded:
         say(f"recovered: {line}")
     cell = toml_of(campaign.folder / "cell.toml")
-    presence = Presence(node_names(cell))
+    liveness = Liveness(node_names(cell))
     spec = {"cell": with_terminal(cell, hand_terminal), "fixture": toml_of(campaign.folder / "fixture.toml")}
-    readiness = Readiness(desk, campaign.arms, spec, here=not live, wanted=not unready)
+    readiness = Readiness(writer, campaign.arms, spec, here=not live, wanted=not unready)
     if unready:
-        desk.log(Kind.DEVIATION, {"text": "this run began without asking whether every arm answers (--unready)"})
-    conductor = Conductor(desk, presence, campaign.arms, pins, round(campaign.cell.lease.duration_s * SECOND))
+        writer.log(Kind.DEVIATION, {"text": "this run began without asking whether every arm answers (--unready)"})
+    sequencer = EpisodeSequencer(writer, liveness, campaign.arms, pins, round(campaign.cell.lease.duration_s * SECOND))
     return RunNode(
-        desk,
-        conductor,
-        presence,
+        writer,
+        sequencer,
+        liveness,
         run_id=started.seq,
         free_gb=lambda: free_gb(campaign.folder),
         until_done=True,

@@ -1,4 +1,4 @@
-"""The writer's desk of a running campaign: journal, folded state, ledger and the line printed for the operator.
+"""What writes a running campaign: journal, folded state, ledger and the line printed for the operator.
 
 May not: decide anything, or print what a blind role must not see.
 """
@@ -32,7 +32,7 @@ HEADED = {
 }
 
 
-class Desk:
+class CampaignWriter:
     """Journals events and keeps the campaign's state in step with them. `anchor` reads the clock, `say` prints a
     line, `on_head` hears that a head was kept.
     """

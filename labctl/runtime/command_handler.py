@@ -12,15 +12,15 @@ from typing import Any, Generic, TypeVar
 from labctl.bus import Message, Step
 from labctl.core import commands
 from labctl.core.commands import command_from
-from labctl.core.events import ARMS_UNREADY, STOP_BY_HAND, EndReason, Kind, Touch
+from labctl.core.events import ARMS_UNREADY, STOP_BY_HAND, EndReason, InterventionKind, Kind
 from labctl.core.interlock import Hold, overridable
-from labctl.core.liveness import Presence
+from labctl.core.liveness import Liveness
 from labctl.core.rollout import typed
 from labctl.core.session import Role, check_person
 from labctl.core.trial import State, Trial, Verb, allowed
 from labctl.errors import InputError, StaleCommand, StateError
-from labctl.runtime.campaign_writer import Desk
-from labctl.runtime.episode_sequencer import Conductor
+from labctl.runtime.campaign_writer import CampaignWriter
+from labctl.runtime.episode_sequencer import EpisodeSequencer
 from labctl.runtime.operator_state import finished
 from labctl.runtime.readiness import Readiness
 from labctl.runtime.recorded_orders import Given, RecordedOrders, words
@@ -36,18 +36,18 @@ class Orders(RecordedOrders):
 
     def __init__(
         self,
-        desk: Desk,
-        conductor: Conductor,
-        presence: Presence,
+        writer: CampaignWriter,
+        sequencer: EpisodeSequencer,
+        liveness: Liveness,
         staging: Staging,
         watch: ArmWatch,
         scene: SceneWatch,
         readiness: Readiness,
         holds: Callable[[int, Verb], Sequence[Hold]],
     ) -> None:
-        super().__init__(desk)
-        self._conductor = conductor
-        self._presence = presence
+        super().__init__(writer)
+        self._sequencer = sequencer
+        self._liveness = liveness
         self._staging = staging
         self._watch = watch
         self._scene = scene
@@ -58,7 +58,7 @@ class Orders(RecordedOrders):
 
     def version(self, trial: Trial | None) -> int:
         """What a command must have seen: the trial's version, or the journal's last entry when none is left."""
-        return self._desk.state.last_seq if trial is None else trial.version
+        return self._writer.state.last_seq if trial is None else trial.version
 
     def obey(self, message: Message, now_ns: int, step: Step) -> bool:
         """Do what a command asks: verb, who, role, id, version, args. True when it waits for photos (`settle`).
@@ -80,9 +80,9 @@ class Orders(RecordedOrders):
         """Do what waited for photos, now that they are there or will not come. Raises StateError, and writes nothing
         then, when the scene may not be committed after all.
         """
-        trial, command = self._desk.current(), command_from(request.command.body)
+        trial, command = self._writer.current(), command_from(request.command.body)
         if trial is None or trial.id != request.trial or trial.state != State.STAGING:
-            standing = "".join(f"; {text}" for text in self._desk.state.holds.values())
+            standing = "".join(f"; {text}" for text in self._writer.state.holds.values())
             raise StateError(f"trial {request.trial} was given back while its photos were taken{standing}")
         if request.verb == "reference":
             reason = command.arguments(commands.Reference).reason
@@ -93,12 +93,12 @@ class Orders(RecordedOrders):
 
     def _reference(self, args: commands.Reference, given: Given) -> bool:
         """A person takes the view of a camera, as it is now, for the reference from here on."""
-        trial = self._desk.current()
+        trial = self._writer.current()
         self.check_role(given.command, Role.OPERATOR, Role.SETTER)
         words("reason", args.reason)
         if trial is None or self._staging.done != trial.id:
             raise StateError("a reference is taken of a staged scene; stage the trial first, the arm must be home")
-        there = [name for name in self._scene.chosen(args.camera) if self._presence.alive(f"camera:{name}")]
+        there = [name for name in self._scene.chosen(args.camera) if self._liveness.alive(f"camera:{name}")]
         if not there:
             raise StateError("no camera is there to take a reference with")
         self._scene.ask("reference", given.message, trial, there, given.now_ns, given.step)
@@ -108,11 +108,11 @@ class Orders(RecordedOrders):
         self.touches += 1
 
     def _close_session(self, args: commands.CloseSession, given: Given) -> None:
-        session = self._desk.state.session
+        session = self._writer.state.session
         if session is None:
             raise StateError("no session is open")
-        self._desk.log(Kind.SESSION_CLOSED, {"session": session.id, "handover": args.handover}, **given.by)
-        self.over = self._desk.current() is None
+        self._writer.log(Kind.SESSION_CLOSED, {"session": session.id, "handover": args.handover}, **given.by)
+        self.over = self._writer.current() is None
 
     def _stop(self, args: commands.Nothing, given: Given) -> None:
         """A person stopped the robot, in whatever state: somebody says why before it moves again."""
@@ -121,30 +121,30 @@ class Orders(RecordedOrders):
 
     def _count(self, args: commands.Count, given: Given) -> None:
         """The operator saw an item arrive (by: 1), or takes one back (by: -1)."""
-        trial, rollout = self._desk.current(), self._conductor.rollout
+        trial, rollout = self._writer.current(), self._sequencer.rollout
         if trial is None or trial.state not in (State.RUNNING, State.SCORING) or trial.episode is None:
             raise StateError("no episode is running; items are counted while one is")
         at_ns = given.now_ns if rollout is None or rollout.end_ns is None else rollout.end_ns
-        moved = self._desk.counted.get(trial.episode, 0) + args.by
-        if not 0 <= moved <= self._desk.opened["items_staged"]:
-            raise StateError(f"{moved} items cannot be: {self._desk.opened['items_staged']} were staged")
+        moved = self._writer.counted.get(trial.episode, 0) + args.by
+        if not 0 <= moved <= self._writer.opened["items_staged"]:
+            raise StateError(f"{moved} items cannot be: {self._writer.opened['items_staged']} were staged")
         body = {"moved": moved, "t_ns": at_ns}
-        self._desk.log(Kind.ITEM_COUNTED, body, trial=trial.id, episode=trial.episode, **given.by)
+        self._writer.log(Kind.ITEM_COUNTED, body, trial=trial.id, episode=trial.episode, **given.by)
 
     def _touch(self, args: commands.TouchScene, given: Given) -> None:
         """A person begins to touch the scene or the arm, or says that it is over and what it was."""
-        trial, phase, kind = self._desk.current(), args.phase, args.kind
-        if phase not in ("begin", "end") or kind not in list(Touch):
+        trial, phase, kind = self._writer.current(), args.phase, args.kind
+        if phase not in ("begin", "end") or kind not in list(InterventionKind):
             found = f"phase {phase!r}, kind {kind!r}"
-            raise InputError(f"{found}: an intervention has phase begin or end, and kind {', '.join(Touch)}")
+            raise InputError(f"{found}: an intervention has phase begin or end, and kind {', '.join(InterventionKind)}")
         if trial is None or trial.state not in (State.RUNNING, State.SCORING) or trial.episode is None:
             raise StateError("no episode is running; an intervention is a touch while one is")
         about = {"trial": trial.id, "episode": trial.episode, **given.by}
         if phase == "begin":
             body = {"number": trial.touches, "kind": kind, "by": "console", "t_ns": given.now_ns}
-            self._desk.log(Kind.INTERVENTION_BEGAN, body, **about)
+            self._writer.log(Kind.INTERVENTION_BEGAN, body, **about)
             return
-        open_here = typed(trial, self._conductor.rollout)
+        open_here = typed(trial, self._sequencer.rollout)
         if args.number is None and not open_here:
             raise StateError("no intervention goes on that was begun at a console")
         number = open_here[-1] if args.number is None else args.number
@@ -152,21 +152,21 @@ class Orders(RecordedOrders):
             raise StateError(f"of intervention {number} it was said what it was, or it did not happen")
         body = {"number": number, "kind": kind, "t_ns": given.now_ns if trial.end_ns is None else trial.end_ns}
         said = {"note": args.note} if "kind" in args.model_fields_set else {}
-        self._desk.log(Kind.INTERVENTION_ENDED, {**body, **said}, **about)
+        self._writer.log(Kind.INTERVENTION_ENDED, {**body, **said}, **about)
 
     def _acknowledge(self, args: commands.Acknowledge, given: Given) -> None:
         code = args.code.removeprefix("unacknowledged:")
-        if code == "cell_faulted" and self._desk.state.faulted is not None:
-            self._desk.log(Kind.FAULT_ACKNOWLEDGED, {"reason": self._desk.state.faulted}, **given.by)
-            self._presence.deaths.clear()
-            if self._presence.mode in BAD_MODES:
+        if code == "cell_faulted" and self._writer.state.faulted is not None:
+            self._writer.log(Kind.FAULT_ACKNOWLEDGED, {"reason": self._writer.state.faulted}, **given.by)
+            self._liveness.deaths.clear()
+            if self._liveness.mode in BAD_MODES:
                 self._watch.acknowledged(given.now_ns, given.step)
             return
-        if code not in self._desk.state.holds:
-            raise StateError(f"no hold {code!r} stands; standing: {', '.join(self._desk.state.holds) or 'none'}")
+        if code not in self._writer.state.holds:
+            raise StateError(f"no hold {code!r} stands; standing: {', '.join(self._writer.state.holds) or 'none'}")
         said = args.said(by_hand=code == STOP_BY_HAND)
         body = {"code": code, "acknowledged_by": given.command.who, **said}
-        self._desk.log(Kind.HOLD_CLEARED, body, **given.by)
+        self._writer.log(Kind.HOLD_CLEARED, body, **given.by)
         if code == ARMS_UNREADY:
             self._readiness.again()
         if code == STOPPED:
@@ -176,7 +176,7 @@ class Orders(RecordedOrders):
 
     def permitted(self, args: commands.Arguments, given: Given) -> Trial:
         """The trial at hand, if its verb is allowed to this role now. Raises StateError, StaleCommand."""
-        trial, command, verb = self._desk.current(), given.command, Verb(given.command.verb)
+        trial, command, verb = self._writer.current(), given.command, Verb(given.command.verb)
         check_person(self.people, command.who, command.role)
         if trial is None:
             raise StateError("no trial is left in this campaign")
@@ -185,25 +185,25 @@ class Orders(RecordedOrders):
             raise StaleCommand(f"{verb} refused: the screen showed version {shown}, the trial is at {now}; look again")
         why = args.override if isinstance(args, commands.Commit) else None
         live = self._scene.not_overridden(self._holds(given.now_ns, verb), why)
-        if verb not in allowed(self._desk.state, trial, live, command.role):
+        if verb not in allowed(self._writer.state, trial, live, command.role):
             why_not = "; ".join(hold.text for hold in live) or f"the trial is {trial.state}"
             raise StateError(f"{verb} is not allowed for the {command.role} now: {why_not}")
         return trial
 
     def _stage(self, trial: Trial, args: commands.Nothing, given: Given) -> None:
-        self._desk.log(Kind.TRIAL_STAGING, {"setter": given.command.who}, trial=trial.id, **given.by)
+        self._writer.log(Kind.TRIAL_STAGING, {"setter": given.command.who}, trial=trial.id, **given.by)
         self._staging.ask(self._trial(trial), given.now_ns, given.step)
 
     def _release(self, trial: Trial, args: commands.Give, given: Given) -> None:
-        self._desk.log(Kind.TRIAL_RELEASED, {"reason": args.reason}, trial=trial.id, **given.by)
+        self._writer.log(Kind.TRIAL_RELEASED, {"reason": args.reason}, trial=trial.id, **given.by)
 
     def _skip(self, trial: Trial, args: commands.Give, given: Given) -> None:
-        self._desk.log(Kind.TRIAL_SKIPPED, {"reason": args.reason}, trial=trial.id, **given.by)
-        self._desk.say(f"{trial.id}: not run ({args.reason})")
+        self._writer.log(Kind.TRIAL_SKIPPED, {"reason": args.reason}, trial=trial.id, **given.by)
+        self._writer.say(f"{trial.id}: not run ({args.reason})")
 
     def _start(self, trial: Trial, args: commands.Nothing, given: Given) -> None:
-        assert self._conductor.rollout is not None
-        self._conductor.rollout.operator_starts(given.now_ns)
+        assert self._sequencer.rollout is not None
+        self._sequencer.rollout.operator_starts(given.now_ns)
         self.touches += 1
 
     def _by_itself(self, trial: Trial, args: commands.Nothing, given: Given) -> None:
@@ -212,7 +212,7 @@ class Orders(RecordedOrders):
     def _photograph(self, trial: Trial, args: commands.Commit, given: Given) -> bool:
         """A commit begins with a photo of every camera; it is carried out when they are there."""
         self._check_home(trial)
-        there = [name for name in self._scene.chosen(None) if self._presence.alive(f"camera:{name}")]
+        there = [name for name in self._scene.chosen(None) if self._liveness.alive(f"camera:{name}")]
         self._scene.ask("commit", given.message, trial, there, given.now_ns, given.step)
         return True
 
@@ -227,39 +227,39 @@ class Orders(RecordedOrders):
             raise StateError(f"not committed: {'; '.join(hold.text for hold in live)}")
         why = given.command.arguments(commands.Commit).override
         scene = self._scene.commit_body(request, given.command.who, why)
-        snapshot = {"arm_mode": self._presence.mode, "holds": []}
+        snapshot = {"arm_mode": self._liveness.mode, "holds": []}
         self._staging.forget()  # what happens from here on changes the scene
-        self._desk.log(Kind.SCENE_COMMITTED, {**scene, "snapshot": snapshot}, trial=trial.id, **given.by)
-        there = [f"camera:{name}" for name in request.cameras if self._presence.alive(f"camera:{name}")]
-        self._conductor.reveal(self._trial(trial), given.now_ns, there, given.step)
+        self._writer.log(Kind.SCENE_COMMITTED, {**scene, "snapshot": snapshot}, trial=trial.id, **given.by)
+        there = [f"camera:{name}" for name in request.cameras if self._liveness.alive(f"camera:{name}")]
+        self._sequencer.reveal(self._trial(trial), given.now_ns, there, given.step)
 
     def _end(self, trial: Trial, args: commands.End, given: Given) -> None:
-        rollout, reason = self._conductor.rollout, args.reason
+        rollout, reason = self._sequencer.rollout, args.reason
         if reason not in (EndReason.OPERATOR, EndReason.FUTILITY):
             raise InputError(f"an operator ends an episode as 'operator' or 'futility', not '{reason}'")
-        if self._desk.opened.get("early_end") == "forbidden":
+        if self._writer.opened.get("early_end") == "forbidden":
             raise StateError(
                 "the protocol forbids ending an episode early: it goes on to its budget; stop the robot (SPACE) where "
                 "something is in danger, or void the episode afterwards for a reason of the protocol"
             )
         if rollout is None or not rollout.moving:
             raise StateError("no episode is running")
-        self._conductor.end(reason, given.now_ns, given.now_ns, given.step)
+        self._sequencer.end(reason, given.now_ns, given.now_ns, given.step)
 
     def _void(self, trial: Trial, args: commands.Void, given: Given) -> None:
-        reason, allowed_reasons = args.reason, self._desk.opened["void_reasons"]
+        reason, allowed_reasons = args.reason, self._writer.opened["void_reasons"]
         if reason not in allowed_reasons:
             raise InputError(f"void reason {reason!r} is not in the protocol; allowed: {', '.join(allowed_reasons)}")
         if trial.state == State.ARMED:
-            self._conductor.void_unstarted(reason, given.step, who=given.command.who)
+            self._sequencer.void_unstarted(reason, given.step, who=given.command.who)
             return
         self._check_backing(trial, args)
         body = {"reason": reason, **args.model_dump(include={"evidence", "confirmed_by"})}
         if args.confirmed_by is not None:
             body["confirmed_at"] = SAME_KEYBOARD
         body["after_go"] = trial.go_ns is not None
-        self._desk.log(Kind.EPISODE_VOIDED, body, trial=trial.id, episode=trial.episode, **given.by)
-        self._conductor.rollout = None
+        self._writer.log(Kind.EPISODE_VOIDED, body, trial=trial.id, episode=trial.episode, **given.by)
+        self._sequencer.rollout = None
 
     def _check_backing(self, trial: Trial, args: commands.Void) -> None:
         """That what stands behind a void is a machine's entry of this episode, or a person who is here."""
@@ -272,16 +272,16 @@ class Orders(RecordedOrders):
     def _score(self, trial: Trial, args: commands.Score, given: Given) -> None:
         counted = args.model_dump(exclude_unset=True)
         outcome = self.judged(trial, counted)
-        self._desk.log(
+        self._writer.log(
             Kind.OUTCOME_RECORDED, {"outcome": outcome.body()}, trial=trial.id, episode=trial.episode, **given.by
         )
-        self._conductor.rollout = None
-        done, total = finished(self._desk.state)
+        self._sequencer.rollout = None
+        done, total = finished(self._writer.state)
         where = f"{trial.id}  {trial.condition}  {trial.episode}"
-        self._desk.say(f"{done:>3}/{total}  {where}  sealed and scored  {self._desk.print_head()}")
+        self._writer.say(f"{done:>3}/{total}  {where}  sealed and scored  {self._writer.print_head()}")
 
     def _trial(self, trial: Trial) -> Trial:
-        return self._desk.state.trials[trial.id]
+        return self._writer.state.trials[trial.id]
 
 
 SAME_KEYBOARD = "the same keyboard"

@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
-from labctl.bus import Message, Step
+from labctl.bus import Body, Message, Step
 from labctl.clock import SECOND
-from labctl.core.events import EndReason, Kind, Touch
+from labctl.config.protocol_schema import Arm
+from labctl.core.events import EndReason, InterventionKind, Kind
 from labctl.core.interlock import Hold
-from labctl.core.liveness import Presence
+from labctl.core.liveness import Liveness
 from labctl.core.published_state import Hand
 from labctl.core.rollout import MOVING, VOIDABLE, Phase, Rollout, lost_reason, stream_of, void_reason
 from labctl.core.trial import Trial
@@ -24,7 +25,7 @@ from labctl.messages.pictures import CameraState, FrameGap, Video
 from labctl.messages.processes import Kill, Spawn
 from labctl.messages.recording import Close, Closed, Open, Opened, ProducerLost, Resend
 from labctl.nodes.phase_table import On, OnRaw, by_kind, heard
-from labctl.runtime.campaign_writer import Desk
+from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.recording_seal import looking_over, sealed_body
 from labctl.store.frozen_cards import cameras_wanted
 from labctl.store.sealing import Findings
@@ -32,17 +33,17 @@ from labctl.store.sealing import Findings
 LEASE_RENEWALS = 3  # the lease is renewed this many times per duration
 
 
-class Conductor:
+class EpisodeSequencer:
     """Owns the current rollout. `arms` are the protocol's arms by name; nothing of them leaves but to the controller
     and the seal.
     """
 
     def __init__(
-        self, desk: Desk, presence: Presence, arms: Mapping[str, Any], pins: Mapping[str, Any], lease_ns: int
+        self, writer: CampaignWriter, liveness: Liveness, arms: Mapping[str, Arm], pins: Body, lease_ns: int
     ) -> None:
         self.rollout: Rollout | None = None
-        self._desk = desk
-        self._presence = presence
+        self._writer = writer
+        self._liveness = liveness
         self._arms = arms
         self._pins = pins
         self.lease_ns = lease_ns
@@ -52,18 +53,18 @@ class Conductor:
 
     def reveal(self, trial: Trial, committed_ns: int, cameras: Sequence[str], step: Step) -> None:
         """The committed scene's arm, to the controller alone; the episode begins to exist."""
-        desk, opened = self._desk, self._desk.opened
-        arm = self._arms[desk.ledger.reveal(trial.id)]
+        writer, opened = self._writer, self._writer.opened
+        arm = self._arms[writer.ledger.reveal(trial.id)]
         attempt = len(trial.episodes)
-        episode = "e-" + format(desk.ledger.seed(f"episode:{trial.id}:{attempt}") % 32**8, "x").zfill(10)
-        sealed = desk.ledger.seal_value(episode, "arm", arm.name)
-        desk.log(Kind.ARM_REVEALED, {"sealed": sealed}, trial=trial.id, episode=episode)
+        episode = "e-" + format(writer.ledger.seed(f"episode:{trial.id}:{attempt}") % 32**8, "x").zfill(10)
+        sealed = writer.ledger.seal_value(episode, "arm", arm.name)
+        writer.log(Kind.ARM_REVEALED, {"sealed": sealed}, trial=trial.id, episode=episode)
         task = driving.Prepare(
             driver=arm.controller,
             options=arm.options,
             kind=arm.kind,
-            seed=desk.ledger.seed(f"controller:{trial.id}:{attempt}"),
-            instruction=desk.campaign.protocol.trial.instruction,
+            seed=writer.ledger.seed(f"controller:{trial.id}:{attempt}"),
+            instruction=writer.campaign.protocol.trial.instruction,
             episode=episode,
             hand=self._hand_of(arm),
         )
@@ -96,7 +97,7 @@ class Conductor:
 
     def _hand_of(self, arm: Any) -> dict[str, Any] | None:
         """The device by which a person may take over from a policy; the human's own arm has none beside itself."""
-        allowed = arm.kind == "policy" and self._desk.opened.get("takeover") == "allowed"
+        allowed = arm.kind == "policy" and self._writer.opened.get("takeover") == "allowed"
         return {"driver": "teleop", "options": {}} if allowed else None
 
     def hear(self, message: Message, now_ns: int, step: Step) -> None:
@@ -119,7 +120,7 @@ class Conductor:
     def _ready(self, sent: driving.Ready, now_ns: int, step: Step) -> None:
         rollout, private = self._current, sent.private
         if private and not rollout.ready:
-            self._desk.ledger.seal_value(rollout.episode, "start_up", private)
+            self._writer.ledger.seal_value(rollout.episode, "start_up", private)
         rollout.ready = True
 
     def _go(self, sent: driving.Go, now_ns: int, step: Step) -> None:
@@ -187,10 +188,9 @@ class Conductor:
         if rollout.phase == Phase.ARMING:
             self.void_unstarted(str(reason), step)
         elif rollout.moving:
-            if reason == EndReason.SAFETY_STOP:
-                operation = rollout.take_operation("safety_stop", t_ns, cause)
-                if operation is not None:
-                    self._log(Kind.OPERATION_RECORDED, operation)
+            stopped = rollout.take_operation("safety_stop", t_ns, cause) if reason == EndReason.SAFETY_STOP else None
+            if stopped is not None:
+                self._log(Kind.OPERATION_RECORDED, stopped)
             deadline_ns = rollout.deadline_ns
             if deadline_ns is not None and t_ns >= deadline_ns:
                 self.end(EndReason.BUDGET, deadline_ns, now_ns, step)
@@ -200,12 +200,12 @@ class Conductor:
     def _take_over(self, sent: driving.TouchByDevice, now_ns: int, step: Step) -> None:
         """A hand device has the arm, or gave it back."""
         rollout = self._current
-        told = {"kind": Touch.TAKE_OVER, "t_ns": int(sent.t_ns)}
+        common = {"kind": InterventionKind.TAKE_OVER, "t_ns": int(sent.t_ns)}
         if sent.phase == "begin":
-            rollout.driven = self._desk.state.trials[rollout.trial].touches
-            self._log(Kind.INTERVENTION_BEGAN, {"number": rollout.driven, "by": "device", **told})
+            rollout.driven = self._writer.state.trials[rollout.trial].touches
+            self._log(Kind.INTERVENTION_BEGAN, {"number": rollout.driven, "by": "device", **common})
         elif rollout.driven is not None:
-            self._log(Kind.INTERVENTION_ENDED, {"number": rollout.driven, "note": "", **told})
+            self._log(Kind.INTERVENTION_ENDED, {"number": rollout.driven, "note": "", **common})
             rollout.driven = None
 
     def mark(self, gap: Mapping[str, Any]) -> None:
@@ -229,10 +229,10 @@ class Conductor:
 
     def _camera_gone(self, name: str, why: str, now_ns: int, step: Step) -> None:
         """In a running episode: the protocol says whether that ends it, or is a gap in its recording."""
-        if self._desk.opened.get("camera_lost", "mark") == "end":
+        if self._writer.opened.get("camera_lost", "mark") == "end":
             self.end(EndReason.CAMERA_LOST, now_ns, now_ns, step)
         else:
-            self._desk.say(f"{name} gives no pictures ({why}); the episode goes on, the gap is marked")
+            self._writer.say(f"{name} gives no pictures ({why}); the episode goes on, the gap is marked")
 
     def lose(
         self, name: str, now_ns: int, step: Step, *, why: str = "", private: str | None = None, dying: bool = False
@@ -247,7 +247,7 @@ class Conductor:
         if dying and name in rollout.cameras:  # its video is looked at once nobody can write it any more
             rollout.dying.add(name)
         if private and rollout.phase != Phase.SEALED:  # then no entry would bind it
-            self._desk.ledger.seal_value(rollout.episode, f"failure:{len(rollout.lost)}", private)
+            self._writer.ledger.seal_value(rollout.episode, f"failure:{len(rollout.lost)}", private)
         if name == "recorder":
             rollout.lost.discard(name)  # it is restarted and asked again; only the end reason remembers
         else:
@@ -292,23 +292,23 @@ class Conductor:
         """Everything is there: look at the videos. Without the recorder's word nothing is sealed by guessing."""
         rollout.digest()
         step.out.append(Kill("controller").to("@host"))
-        self._presence.gone("controller")
+        self._liveness.gone("controller")
         if rollout.closed is None:
             why = "the recorder did not deliver; end this run and start it again: it seals what is on disk"
-            self._desk.log(Kind.CELL_FAULTED, {"reason": why})
+            self._writer.log(Kind.CELL_FAULTED, {"reason": why})
             return
-        step.work.append(looking_over(self._desk, rollout))
+        step.work.append(looking_over(self._writer, rollout))
 
     def _start(self, now_ns: int, step: Step) -> None:
-        rollout, desk = self._current, self._desk
+        rollout, writer = self._current, self._writer
         private = {**asdict(rollout.task), "pins": self._pins}
         body = {
             "pins": self._pins,
-            "kind": desk.opened["kind"],
-            "durable": desk.opened["durable"],
-            "budget_s": desk.opened["budget_s"],
+            "kind": writer.opened["kind"],
+            "durable": writer.opened["durable"],
+            "budget_s": writer.opened["budget_s"],
             "items_staged": rollout.items,
-            "sealed": desk.ledger.seal_value(rollout.episode, "controller", private),
+            "sealed": writer.ledger.seal_value(rollout.episode, "controller", private),
         }
         self._log(Kind.EPISODE_STARTED, body)
         rollout.start(now_ns)
@@ -341,41 +341,41 @@ class Conductor:
         """Void an armed episode: no motion has happened; the trial keeps its arm and is planned again."""
         rollout = self._current
         assert rollout.phase == Phase.ARMING
-        body = {"reason": reason, "evidence": self._desk.state.last_seq, "confirmed_by": None, "after_go": False}
-        self._desk.log(Kind.EPISODE_VOIDED, body, trial=rollout.trial, episode=rollout.episode, who=who)
+        body = {"reason": reason, "evidence": self._writer.state.last_seq, "confirmed_by": None, "after_go": False}
+        self._writer.log(Kind.EPISODE_VOIDED, body, trial=rollout.trial, episode=rollout.episode, who=who)
         self._close(step)
         step.out.append(Kill("controller").to("@host"))
-        self._presence.gone("controller")
-        self.rollout, trial = None, self._desk.state.trials[rollout.trial]
-        self._desk.say(f"{trial.id}: voided before go ({reason}); {trial.after_void}")
+        self._liveness.gone("controller")
+        self.rollout, trial = None, self._writer.state.trials[rollout.trial]
+        self._writer.say(f"{trial.id}: voided before go ({reason}); {trial.after_void}")
 
     def _digested(self, message: Message, now_ns: int, step: Step) -> None:
         body = message.body
         if "error" in body:
             why = f"the videos cannot be read: {body['error']}; end this run and start it again: it seals what is there"
-            self._desk.log(Kind.CELL_FAULTED, {"reason": why})
+            self._writer.log(Kind.CELL_FAULTED, {"reason": why})
         else:
             self._seal(body["result"])
 
     def _seal(self, found: Findings) -> None:
-        rollout, desk = self._current, self._desk
-        body = sealed_body(desk, rollout, found, self.mark)
+        rollout, writer = self._current, self._writer
+        body = sealed_body(writer, rollout, found, self.mark)
         self._log(Kind.RECORDING_SEALED, body)
         rollout.seal()
         for name in rollout.cameras:
             if rollout.missing(name):
-                desk.say(f"{rollout.trial}: {rollout.missing(name)} frames of {name} are missing; see its gaps")
+                writer.say(f"{rollout.trial}: {rollout.missing(name)} frames of {name} are missing; see its gaps")
         ended = rollout.reason
-        if ended is not None and ended in VOIDABLE and desk.opened["process_lost"] == "void":
+        if ended is not None and ended in VOIDABLE and writer.opened["process_lost"] == "void":
             reason = str(void_reason(ended))
-            evidence = {"reason": reason, "evidence": desk.state.last_seq, "confirmed_by": None}
+            evidence = {"reason": reason, "evidence": writer.state.last_seq, "confirmed_by": None}
             self._log(Kind.EPISODE_VOIDED, {**evidence, "after_go": rollout.go_ns is not None})
-            desk.say(f"{rollout.trial}: {rollout.reason}, voided by the protocol's rule; its recording is kept")
+            writer.say(f"{rollout.trial}: {rollout.reason}, voided by the protocol's rule; its recording is kept")
             self.rollout = None
 
     def _log(self, kind: Kind, body: Mapping[str, Any]) -> None:
         rollout = self._current
-        self._desk.log(kind, body, trial=rollout.trial, episode=rollout.episode)
+        self._writer.log(kind, body, trial=rollout.trial, episode=rollout.episode)
 
 
 _ALL = frozenset(Phase)
@@ -383,18 +383,18 @@ _ALL = frozenset(Phase)
 # What arrives about the episode in flight: the phases of the rollout in which it counts, and what is done.
 MESSAGES = by_kind(
     (
-        On(Opened, _ALL, Conductor._opened),
-        On(driving.Ready, _ALL, Conductor._ready),
-        On(driving.Go, frozenset({Phase.STARTED}), Conductor._go),
-        On(driving.HandState, _ALL, Conductor._hand),
-        On(driving.Done, MOVING, Conductor._done),
-        On(driving.TouchByDevice, frozenset({Phase.RUNNING}), Conductor._take_over),
-        On(driving.Switched, frozenset({Phase.RUNNING}), Conductor._switched),
-        On(FrameGap, _ALL, Conductor._gap),
-        On(CameraState, _ALL, Conductor._camera),
-        On(driving.Failed, _ALL, Conductor._failed),
-        On(Closed, _ALL, Conductor._closed),
-        On(Video, _ALL, Conductor._video),
-        OnRaw("digested", frozenset({Phase.DIGESTING}), Conductor._digested),
+        On(Opened, _ALL, EpisodeSequencer._opened),
+        On(driving.Ready, _ALL, EpisodeSequencer._ready),
+        On(driving.Go, frozenset({Phase.STARTED}), EpisodeSequencer._go),
+        On(driving.HandState, _ALL, EpisodeSequencer._hand),
+        On(driving.Done, MOVING, EpisodeSequencer._done),
+        On(driving.TouchByDevice, frozenset({Phase.RUNNING}), EpisodeSequencer._take_over),
+        On(driving.Switched, frozenset({Phase.RUNNING}), EpisodeSequencer._switched),
+        On(FrameGap, _ALL, EpisodeSequencer._gap),
+        On(CameraState, _ALL, EpisodeSequencer._camera),
+        On(driving.Failed, _ALL, EpisodeSequencer._failed),
+        On(Closed, _ALL, EpisodeSequencer._closed),
+        On(Video, _ALL, EpisodeSequencer._video),
+        OnRaw("digested", frozenset({Phase.DIGESTING}), EpisodeSequencer._digested),
     )
 )

@@ -14,7 +14,7 @@ from typing import Any
 from labctl.clock import SECOND
 from labctl.core.events import EndReason
 from labctl.core.interlock import CALM_MODES, NO_PICTURE_YET, Limits, Snapshot, overridable
-from labctl.core.liveness import Presence
+from labctl.core.liveness import Liveness
 from labctl.core.published_state import (
     CameraState,
     CampaignPart,
@@ -96,11 +96,11 @@ def campaign_part(view: BlindView) -> CampaignPart:
     }
 
 
-def camera_states(names: Sequence[str], presence: Presence, rollout: Rollout | None) -> list[CameraState]:
+def camera_states(names: Sequence[str], liveness: Liveness, rollout: Rollout | None) -> list[CameraState]:
     """Of each camera node: name, lost (why it gives no pictures, "" when it does), missing (frames of this episode)."""
     states: list[CameraState] = []
     for name in names:
-        lost = presence.unseeing(name) if presence.alive(name) else "its process is not there"
+        lost = liveness.unseeing(name) if liveness.alive(name) else "its process is not there"
         missing = rollout.missing(name) if rollout is not None else 0
         states.append({"name": name.removeprefix("camera:"), "lost": lost, "missing": missing})
     return states

@@ -16,7 +16,7 @@ from labctl.config.protocol_schema import Arm
 from labctl.core.events import ARMS_UNREADY, VOIDS_ALIKE, Kind
 from labctl.core.interlock import Hold
 from labctl.nodes.asking import Said, ask, joints_of
-from labctl.runtime.campaign_writer import Desk
+from labctl.runtime.campaign_writer import CampaignWriter
 
 ASKED = "asked"
 NOTES = "readiness.log"  # beside the seal: which arm did not answer, and why
@@ -34,12 +34,14 @@ BECAUSE = {
 class Readiness:
     """See the module. spec: cell and fixture as plain dicts; here: arms are asked in this process."""
 
-    def __init__(self, desk: Desk, arms: Mapping[str, Arm], spec: Body, *, here: bool, wanted: bool = True) -> None:
-        self._desk, self._arms, self._spec, self._here = desk, arms, spec, here
-        rules = desk.campaign.cell.readiness
+    def __init__(
+        self, writer: CampaignWriter, arms: Mapping[str, Arm], spec: Body, *, here: bool, wanted: bool = True
+    ) -> None:
+        self._writer, self._arms, self._spec, self._here = writer, arms, spec, here
+        rules = writer.campaign.cell.readiness
         self._due = wanted and rules.ask_arms
         self._asking = False
-        most = desk.opened["max_voids"]  # no trial is lost before somebody looked
+        most = writer.opened["max_voids"]  # no trial is lost before somebody looked
         self._alike = min(rules.like_voids, most) if rules.like_voids else 0
 
     def advance(self, step: Step) -> None:
@@ -61,19 +63,19 @@ class Readiness:
         found: Sequence[tuple[str, Said]] = message.body.get("result", ())
         problem: Said = {"problem": message.body.get("error", "it was not asked")}
         found = found or [(name, problem) for name in self._arms]
-        with self._desk.ledger.private_file(NOTES).open("a", encoding="utf-8") as notes:
+        with self._writer.ledger.private_file(NOTES).open("a", encoding="utf-8") as notes:
             for name, said in found:  # in simulated time nothing took any time, and the same run gives the same bytes
                 kept = {key: value for key, value in said.items() if key == "problem" or not self._here}
-                notes.write(json.dumps({"at": self._desk.anchor().wall, "arm": name, **kept}) + "\n")
+                notes.write(json.dumps({"at": self._writer.anchor().wall, "arm": name, **kept}) + "\n")
         asked, answer = len(found), sum("problem" not in said for _, said in found)
-        self._desk.log(Kind.ARMS_ASKED, {"asked": asked, "answer": answer})
-        self._desk.say(f"{answer} of {asked} arms answer")
+        self._writer.log(Kind.ARMS_ASKED, {"asked": asked, "answer": answer})
+        self._writer.say(f"{answer} of {asked} arms answer")
         if answer < asked:
             text = (
                 f"{answer} of {asked} arms answer: nothing moves before all do. Whoever may know the arms finds why in "
                 f"seal/{NOTES}; once it is put right, acknowledge this, and all are asked again"
             )
-            self._desk.log(Kind.HOLD_RAISED, {"code": ARMS_UNREADY, "text": text})
+            self._writer.log(Kind.HOLD_RAISED, {"code": ARMS_UNREADY, "text": text})
 
     def again(self) -> None:
         """Somebody put right what was wrong: all are asked again."""
@@ -89,16 +91,16 @@ class Readiness:
 
     def look(self) -> None:
         """Raise a hold when as many like voids followed each other as the cell allows."""
-        state = self._desk.state
+        state = self._writer.state
         reason, times = state.alike
         if not self._alike or times < self._alike or VOIDS_ALIKE in state.holds:
             return
         many = f"the last {times} episodes are void" if times > 1 else "the last episode is void"
         alike = " for the same reason" if times > 1 else ""
         text = f"{many}{alike}, {reason}: {BECAUSE[reason]}. Find out why; no trial is lost for them once that is done"
-        self._desk.log(Kind.HOLD_RAISED, {"code": VOIDS_ALIKE, "text": text})
+        self._writer.log(Kind.HOLD_RAISED, {"code": VOIDS_ALIKE, "text": text})
 
     def unattended(self) -> str:
         """Why a run that no person attends cannot go on, in words; "" while it can."""
-        standing = [self._desk.state.holds[code] for code in NEEDS_A_LOOK if code in self._desk.state.holds]
+        standing = [self._writer.state.holds[code] for code in NEEDS_A_LOOK if code in self._writer.state.holds]
         return standing[0] if standing else ""

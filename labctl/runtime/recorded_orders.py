@@ -18,7 +18,7 @@ from labctl.core.reviewed import checked
 from labctl.core.session import People, Role, check_person, joined, missing_checks, present, session_from
 from labctl.core.trial import AFTER_BLOCK, AFTER_TRIAL, VERBS, State, Trial, Verb
 from labctl.errors import InputError, StateError
-from labctl.runtime.campaign_writer import Desk
+from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.store.campaign import Campaign
 
 
@@ -33,7 +33,7 @@ class Given:
 
     @property
     def by(self) -> dict[str, str | None]:
-        """Who orders it, and the id by which it is carried out once, as `Desk.log` takes them."""
+        """Who orders it, and the id by which it is carried out once, as `CampaignWriter.log` takes them."""
         return {"who": self.command.who, "command_id": self.command.id}
 
 
@@ -48,13 +48,13 @@ JUDGES: Mapping[str, tuple[Role, ...]] = {
 class RecordedOrders:
     """See the module."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, writer: CampaignWriter) -> None:
+        self._writer = writer
 
     @property
     def people(self) -> People:
         """Whose word counts now."""
-        return present(self._desk.state.session, self._desk.state.people)
+        return present(self._writer.state.session, self._writer.state.people)
 
     def check_role(self, command: Command, *roles: Role) -> None:
         """Whether who orders it is here in the role that is claimed, and this is for that role. Raises StateError."""
@@ -63,58 +63,58 @@ class RecordedOrders:
             raise StateError(f"{command.verb} is for the {' or '.join(roles)}, not for the {command.role}")
 
     def open_session(self, args: commands.OpenSession, given: Given) -> None:
-        session = f"s-{self._desk.state.last_seq + 1}"
+        session = f"s-{self._writer.state.last_seq + 1}"
         body = {"session": session, **args.model_dump(exclude_unset=True)}
         session = session_from(body)
         check_person(joined({}, session), given.command.who)
-        missing = missing_checks(self._desk.campaign.protocol, session)
+        missing = missing_checks(self._writer.campaign.protocol, session)
         if missing:
             raise StateError(f"the protocol asks for opening checks not yet answered: {', '.join(missing)}")
-        self._desk.log(Kind.SESSION_OPENED, body, **given.by)
+        self._writer.log(Kind.SESSION_OPENED, body, **given.by)
 
     def note(self, args: commands.Note, given: Given) -> None:
-        self._desk.log(Kind.NOTE, {"text": words("text", args.text)}, **given.by)
+        self._writer.log(Kind.NOTE, {"text": words("text", args.text)}, **given.by)
 
     def practice(self, args: commands.Practice, given: Given) -> None:
-        body = practice_from(args.model_dump(exclude_unset=True), self._desk.opened)
-        self._desk.log(Kind.PRACTICE_RECORDED, body, **given.by)
+        body = practice_from(args.model_dump(exclude_unset=True), self._writer.opened)
+        self._writer.log(Kind.PRACTICE_RECORDED, body, **given.by)
 
     def wait(self, args: commands.Wait, given: Given) -> None:
         """Hold after this trial, or after this block: nothing is staged beyond it until somebody lets go."""
-        trial = self._desk.current()
+        trial = self._writer.current()
         if trial is None:
             raise StateError("no trial is left in this campaign")
         codes = {"trial": f"{AFTER_TRIAL}{trial.id}", "block": f"{AFTER_BLOCK}{trial.block}"}
         code = codes.get(args.after or "")
         if code is None:
             raise InputError(f"hold after 'trial' or 'block', not {args.after!r}")
-        if code in self._desk.state.holds:
+        if code in self._writer.state.holds:
             raise StateError(f"a hold after this {args.after} is asked for already")
         why = f": {args.why}" if args.why else ""
         text = f"{given.command.who} asked to hold after this {args.after}{why}"
-        self._desk.log(Kind.HOLD_RAISED, {"code": code, "text": text}, **given.by)
+        self._writer.log(Kind.HOLD_RAISED, {"code": code, "text": text}, **given.by)
 
     def scored(self, named: str, given: Given) -> tuple[Trial, dict[str, str | None]]:
         """The trial that a later judgement names, which need not be the one at hand, and whose event it becomes. Raises
         StateError for who may not judge.
         """
         self.check_role(given.command, *JUDGES[given.command.verb])
-        trial = self._desk.state.trials.get(named)
+        trial = self._writer.state.trials.get(named)
         if trial is None:
             raise InputError(f"{given.command.verb} names no trial of this campaign")
         return trial, {"trial": trial.id, "episode": trial.episode, **given.by}
 
     def guess(self, args: commands.Guess, given: Given) -> None:
         _, about = self.scored(args.trial, given)
-        candidates = [arm.name for arm in self._desk.campaign.protocol.arm]
+        candidates = [arm.name for arm in self._writer.campaign.protocol.arm]
         if args.guess is not None and args.guess not in candidates:
             raise InputError(f"{args.guess!r} is no candidate; they are {', '.join(sorted(candidates))}")
-        self._desk.log(Kind.ARM_GUESSED, {"guess": args.guess}, **about)
+        self._writer.log(Kind.ARM_GUESSED, {"guess": args.guess}, **about)
 
     def review(self, args: commands.Review, given: Given) -> None:
         trial, about = self.scored(args.trial, given)
         found = checked(trial, [operation.model_dump() for operation in args.operations])
-        self._desk.log(Kind.OPERATIONS_REVIEWED, {"operations": found, "note": args.note}, **about)
+        self._writer.log(Kind.OPERATIONS_REVIEWED, {"operations": found, "note": args.note}, **about)
 
     def correct(self, args: commands.Correct, given: Given) -> None:
         trial, about = self.scored(args.trial, given)
@@ -124,11 +124,11 @@ class RecordedOrders:
         new = args.model_dump(exclude_unset=True, exclude={"trial", "why"})
         outcome = self.judged(trial, new)
         change = {"old": trial.outcome.body(), "new": outcome.body(), "why": why}
-        self._desk.log(Kind.OUTCOME_CORRECTED, change, **about)
+        self._writer.log(Kind.OUTCOME_CORRECTED, change, **about)
 
     def judged(self, trial: Trial, typed: Body) -> Outcome:
         """The outcome that a person gave this trial, if it can be one of this campaign."""
-        return outcome_of_a_person(self._desk.campaign, trial, typed)
+        return outcome_of_a_person(self._writer.campaign, trial, typed)
 
 
 def outcome_of_a_person(campaign: Campaign, trial: Trial, typed: Body) -> Outcome:

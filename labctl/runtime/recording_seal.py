@@ -11,38 +11,38 @@ from typing import Any
 
 from labctl.bus import Work
 from labctl.core.rollout import Rollout, recording_body, recording_gaps, steady_rates
-from labctl.runtime.campaign_writer import Desk
+from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.store.footage import file_gaps
 from labctl.store.sealing import Findings, layout_of, look_over
 
 
-def looking_over(desk: Desk, rollout: Rollout) -> Work:
+def looking_over(writer: CampaignWriter, rollout: Rollout) -> Work:
     """The call that reads the videos; what it found comes back as `digested`."""
     cameras = [name.removeprefix("camera:") for name in rollout.cameras]
-    campaign, episode = desk.campaign, rollout.episode
+    campaign, episode = writer.campaign, rollout.episode
     where = (campaign.folder, campaign.traces_url, campaign.opened["campaign"])
-    about = desk.state.trials[rollout.trial].condition
-    condition = next(entry for entry in desk.opened["conditions"] if entry["id"] == about)
+    about = writer.state.trials[rollout.trial].condition
+    condition = next(entry for entry in writer.opened["conditions"] if entry["id"] == about)
     layout = layout_of(campaign.fixture, condition)
-    durable = desk.opened["durable"]
+    durable = writer.opened["durable"]
     return Work(lambda: look_over(*where, episode, cameras, layout, durable=durable), "digested", tag=episode)
 
 
 def sealed_body(
-    desk: Desk, rollout: Rollout, found: Findings, mark: Callable[[Mapping[str, Any]], None]
+    writer: CampaignWriter, rollout: Rollout, found: Findings, mark: Callable[[Mapping[str, Any]], None]
 ) -> dict[str, Any]:
     """The body of RecordingSealed for an episode that has ended and whose recorder has delivered. mark: takes each gap
     that is found now.
     """
     assert rollout.end_ns is not None and rollout.closed is not None
     streams: Mapping[str, Any] = rollout.closed["streams"]
-    rates = steady_rates(desk.campaign.cell)
+    rates = steady_rates(writer.campaign.cell)
     for gap in (
         *rollout.closed["gaps"],
         *recording_gaps(streams, rates, rollout.end_ns, marked=rollout.gaps, why=rollout.unseen),
         *file_gaps(found.footage, {body["camera"]: body["frames"] for body in rollout.videos.values()}),
     ):
         mark(gap)
-    seal = partial(desk.ledger.seal_value, rollout.episode, "streams")
+    seal = partial(writer.ledger.seal_value, rollout.episode, "streams")
     videos, private, gaps = found.footage.videos, rollout.closed["private"], len(rollout.gaps)
     return recording_body(streams, private, videos, gaps, seal, clocks=found.clocks, detected=found.detected)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from labctl.bus import Step
 from labctl.clock import SECOND
 from labctl.core.events import STOP_BY_HAND, STOPPED_BY_HAND, EndReason, Kind
-from labctl.core.liveness import Presence
+from labctl.core.liveness import Liveness
 from labctl.core.rollout import ACTION
 from labctl.messages.motion import DeviceReport, Recover, Stop, StopHeard
-from labctl.runtime.campaign_writer import Desk
-from labctl.runtime.episode_sequencer import Conductor
+from labctl.runtime.campaign_writer import CampaignWriter
+from labctl.runtime.episode_sequencer import EpisodeSequencer
 from labctl.runtime.recorded_orders import Given
 from labctl.runtime.staging import Staging
 
@@ -48,27 +48,29 @@ FAULT = Cause(None, EndReason.ROBOT_FAULT)
 class ArmWatch:
     """See the module."""
 
-    def __init__(self, desk: Desk, presence: Presence, conductor: Conductor, staging: Staging) -> None:
-        self._desk = desk
-        self._presence = presence
-        self._conductor = conductor
+    def __init__(
+        self, writer: CampaignWriter, liveness: Liveness, sequencer: EpisodeSequencer, staging: Staging
+    ) -> None:
+        self._writer = writer
+        self._liveness = liveness
+        self._sequencer = sequencer
         self._staging = staging
         self._recovering_until_ns = 0
 
     def look(self, now_ns: int, step: Step) -> None:
         """A robot found stopped: latched before this run began, or stopped without a report of it."""
-        state, mode = self._desk.state, self._presence.mode
+        state, mode = self._writer.state, self._liveness.mode
         if mode not in BAD_MODES:
             self._recovering_until_ns = 0
         elif STOPPED not in state.holds and state.faulted is None and now_ns >= self._recovering_until_ns:
-            self._robot_stopped(mode, self._presence.mode_reason or f"it is in mode {mode}", now_ns, now_ns, step)
+            self._robot_stopped(mode, self._liveness.mode_reason or f"it is in mode {mode}", now_ns, now_ns, step)
 
     def hear(self, sent: DeviceReport, now_ns: int, step: Step) -> None:
         """A report of the robot's node; what stops nothing is the episode's."""
         body, t_ns = sent.body or {}, int(sent.t_ns)
         if sent.kind == "stopped":
             text = f"a stop reached the robot past the run process (from {body['by'] or 'nobody named'})"
-            text = self._desk.state.holds.get(STOP_BY_HAND) or f"{text}; look at the cell, then acknowledge"
+            text = self._writer.state.holds.get(STOP_BY_HAND) or f"{text}; look at the cell, then acknowledge"
             self._stopped(PERSON, text, t_ns, now_ns, step)
             self._heard(body["number"], step)
         elif sent.kind == "suspended":
@@ -79,15 +81,15 @@ class ArmWatch:
         elif sent.kind in ("safety_stop", "fault"):
             self._robot_stopped(sent.kind, body.get("reason", "no reason given"), t_ns, now_ns, step)
         elif sent.kind == "paused":
-            rollout = self._conductor.rollout
+            rollout = self._sequencer.rollout
             if rollout is not None and rollout.moving:
-                self._conductor.mark({"stream": ACTION, **body, "lost": None, "why": PAUSED})
+                self._sequencer.mark({"stream": ACTION, **body, "lost": None, "why": PAUSED})
         else:
-            self._conductor.report(sent, now_ns, step)
+            self._sequencer.report(sent, now_ns, step)
 
     def _heard(self, number: int, step: Step) -> None:
         """A stop that did not come from here is journalled: whatever was granted before is over."""
-        step.out.append(Stop(self._conductor.epoch).to("arm"))
+        step.out.append(Stop(self._sequencer.epoch).to("arm"))
         step.out.append(StopHeard(number).to("arm"))
 
     def suspended(self, for_ns: int, t_ns: int, now_ns: int, step: Step) -> None:
@@ -95,7 +97,7 @@ class ArmWatch:
         and anything may have happened to the cell. Both find it; the first word of it stands.
         """
         text = f"this computer was suspended for {for_ns / SECOND:.0f} s; look at the cell, then acknowledge"
-        text = self._desk.state.holds.get("suspended") or text
+        text = self._writer.state.holds.get("suspended") or text
         self._stopped(ASLEEP, text, t_ns, now_ns, step)
 
     def by_hand(self, given: Given) -> None:
@@ -114,7 +116,7 @@ class ArmWatch:
 
     def _lapsed(self, episode: str | None, until_ns: int, t_ns: int, now_ns: int, step: Step) -> None:
         """No lease goes beyond the budget: the one that ended there says nothing."""
-        rollout = self._conductor.rollout
+        rollout = self._sequencer.rollout
         if rollout is None or episode != rollout.episode or not rollout.moving:
             return
         if rollout.deadline_ns is None or until_ns < rollout.deadline_ns:
@@ -139,15 +141,15 @@ class ArmWatch:
         operation: str | None = None,
     ) -> None:
         """The one path of every stop; text: what a person is to read."""
-        state = self._desk.state
+        state = self._writer.state
         if cause.code is None:
             if state.faulted is None:
-                self._desk.log(Kind.CELL_FAULTED, {"reason": text})
+                self._writer.log(Kind.CELL_FAULTED, {"reason": text})
         elif state.holds.get(cause.code) != text:
             by = {} if given is None else given.by
-            self._desk.log(Kind.HOLD_RAISED, {"code": cause.code, "text": text}, **by)
+            self._writer.log(Kind.HOLD_RAISED, {"code": cause.code, "text": text}, **by)
         self._staging.give_up(cause.code or str(cause.ended), step)
-        self._conductor.stopped(cause.ended, t_ns, now_ns, step, cause=cause.operation or operation)
+        self._sequencer.stopped(cause.ended, t_ns, now_ns, step, cause=cause.operation or operation)
 
     def acknowledged(self, now_ns: int, step: Step) -> None:
         """A named person has looked at the robot and says that it may be recovered; nothing moves by that alone."""

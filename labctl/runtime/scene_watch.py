@@ -17,7 +17,7 @@ from labctl.core.interlock import Hold, Limits, Look, overridable, scene_holds
 from labctl.core.published_state import Scene, SceneCamera
 from labctl.core.trial import State, Trial
 from labctl.errors import InputError, StateError
-from labctl.runtime.campaign_writer import Desk
+from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.store.scene_references import PHOTOS, Held, rules
 
 PHOTO_NS = 5 * SECOND  # how long a commit waits for its photos; the first comparison loads its library
@@ -43,10 +43,10 @@ class Request:
 class SceneWatch:
     """State: what each camera was told to compare with and what it found last; at most one request for photos."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._cameras = {camera.name: camera for camera in desk.campaign.cell.camera}
-        self._rules = rules(desk.opened)
+    def __init__(self, writer: CampaignWriter) -> None:
+        self._writer = writer
+        self._cameras = {camera.name: camera for camera in writer.campaign.cell.camera}
+        self._rules = rules(writer.opened)
         self._told: dict[str, tuple[object, ...]] = {}
         self._rounds: dict[str, int] = {}
         self._found: dict[str, Mapping[str, Any]] = {}
@@ -72,7 +72,7 @@ class SceneWatch:
                 continue
             wanted: tuple[object, ...] = ()
             if staging and trial is not None:
-                wanted = (trial.id, staged == trial.id, self._desk.references.changes)
+                wanted = (trial.id, staged == trial.id, self._writer.references.changes)
             if wanted == self._told.get(name, ()):
                 continue
             self._round += 1
@@ -132,7 +132,7 @@ class SceneWatch:
         self._requests += 1
         until_ns = now_ns + PHOTO_NS
         self.request = Request(self._requests, verb, command, trial.id, tuple(cameras), until_ns)
-        taken = f"{PHOTOS}/{trial.id}/{self._desk.state.last_seq}-{self._requests}"  # no two requests write one file
+        taken = f"{PHOTOS}/{trial.id}/{self._writer.state.last_seq}-{self._requests}"  # no two requests write one file
         for name in cameras:
             after_ns = now_ns + round(self._cameras[name].latency_s * SECOND)
             body = {"request": self._requests, "file": f"{taken}-{name}.png", "after_ns": after_ns}
@@ -171,7 +171,7 @@ class SceneWatch:
             raise StateError(f"not committed: {'; '.join(f'{hold.text}; {hold.clears}' for hold in held)}")
         if held:
             text = f"{request.trial}: {who} committed although {'; '.join(hold.text for hold in held)}: {why}"
-            self._desk.log(Kind.DEVIATION, {"text": text}, trial=request.trial, who=who)
+            self._writer.log(Kind.DEVIATION, {"text": text}, trial=request.trial, who=who)
         return {
             "photo": {name: body["photo"] for name, body in came.items()},
             "match": {name: self._match(name, request.trial, body) for name, body in came.items()},
@@ -186,7 +186,7 @@ class SceneWatch:
             held = self._held(request.trial, name)
             old = held.scene or held.pose
             entry = {"camera": name, "photo": request.came[name]["photo"], "old": old["sha256"] if old else None}
-            self._desk.log(Kind.REFERENCE_SET, {**entry, "reason": reason}, trial=request.trial, who=given["who"])
+            self._writer.log(Kind.REFERENCE_SET, {**entry, "reason": reason}, trial=request.trial, who=given["who"])
 
     def chosen(self, named: object) -> list[str]:
         """The camera a person named, or all of them. Raises InputError."""
@@ -200,7 +200,7 @@ class SceneWatch:
         return str(request.came.get(camera, {}).get("problem") or "none came in time")
 
     def _held(self, trial: str, camera: str) -> Held:
-        return self._desk.references.held(trial, camera)
+        return self._writer.references.held(trial, camera)
 
     def _look(self, name: str, trial: str, found: Mapping[str, Any]) -> Look:
         camera, held = self._cameras[name], self._held(trial, name)

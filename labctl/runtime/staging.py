@@ -10,17 +10,17 @@ from labctl.bus import Step
 from labctl.core.events import Kind
 from labctl.core.trial import State, Trial
 from labctl.messages.motion import Lease, Stage, Stop
-from labctl.runtime.campaign_writer import Desk
-from labctl.runtime.episode_sequencer import LEASE_RENEWALS, Conductor
+from labctl.runtime.campaign_writer import CampaignWriter
+from labctl.runtime.episode_sequencer import LEASE_RENEWALS, EpisodeSequencer
 
 
 class Staging:
     """State: the trial asked for, the one that is staged, the lease of the way home."""
 
-    def __init__(self, desk: Desk, conductor: Conductor) -> None:
-        self._desk = desk
-        self._conductor = conductor
-        self._conditions = {entry["id"]: entry for entry in desk.opened["conditions"]}
+    def __init__(self, writer: CampaignWriter, sequencer: EpisodeSequencer) -> None:
+        self._writer = writer
+        self._sequencer = sequencer
+        self._conditions = {entry["id"]: entry for entry in writer.opened["conditions"]}
         self._asked: str | None = None
         self._epoch = 0
         self.next_lease_ns = 0
@@ -40,11 +40,11 @@ class Staging:
         set by the setter while the arm goes home.
         """
         self.done, self._asked = None, trial.id
-        self._epoch = self._conductor.new_epoch()
-        self.next_lease_ns = now_ns + self._conductor.lease_ns // LEASE_RENEWALS
-        condition = {**self._conditions[trial.condition], "items": self._desk.opened["items_staged"]}
-        seed = self._desk.ledger.seed(f"scene:{trial.block}:0")  # of every attempt what was the first's
-        until_ns = now_ns + self._conductor.lease_ns
+        self._epoch = self._sequencer.new_epoch()
+        self.next_lease_ns = now_ns + self._sequencer.lease_ns // LEASE_RENEWALS
+        condition = {**self._conditions[trial.condition], "items": self._writer.opened["items_staged"]}
+        seed = self._writer.ledger.seed(f"scene:{trial.block}:0")  # of every attempt what was the first's
+        until_ns = now_ns + self._sequencer.lease_ns
         step.out.append(Stage(trial.id, condition, seed, self._epoch, None, until_ns).to("arm"))
         step.out.append(Lease(self._epoch, None, until_ns).to("@lease"))
 
@@ -58,12 +58,12 @@ class Staging:
         """The robot stopped, or its process is gone: the trial that was being staged, or was, is planned again, and
         stays so until somebody orders it.
         """
-        trial = self._desk.current()
+        trial = self._writer.current()
         if self._asked is not None:
             self._let_go(step)
         self.forget()
         if trial is not None and trial.state == State.STAGING:
-            self._desk.log(Kind.TRIAL_RELEASED, {"reason": reason}, trial=trial.id)
+            self._writer.log(Kind.TRIAL_RELEASED, {"reason": reason}, trial=trial.id)
 
     def forget(self) -> None:
         """Whatever was staged no longer holds: the scene has changed, or the trial was released."""
@@ -81,5 +81,5 @@ class Staging:
             self._let_go(step)
             self.forget()
         elif now_ns >= self.next_lease_ns:
-            self.next_lease_ns = now_ns + self._conductor.lease_ns // LEASE_RENEWALS
-            step.out.append(Lease(self._epoch, None, now_ns + self._conductor.lease_ns).to("@lease"))
+            self.next_lease_ns = now_ns + self._sequencer.lease_ns // LEASE_RENEWALS
+            step.out.append(Lease(self._epoch, None, now_ns + self._sequencer.lease_ns).to("@lease"))

@@ -13,27 +13,29 @@ from labctl.core.record_fold import record_of
 from labctl.core.recovery import reconcile
 from labctl.core.rollout import recording_body, recording_gaps, steady_rates
 from labctl.core.trial import State, Trial
-from labctl.runtime.campaign_writer import Desk
+from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.store.footage import file_gaps
 from labctl.store.sealing import layout_of, look_over
 from labctl.store.traces import TraceStore
 
 
-def recover(desk: Desk, traces: TraceStore) -> list[str]:
+def recover(writer: CampaignWriter, traces: TraceStore) -> list[str]:
     """Bring the journal to rest; returns what was concluded, a line each. Doing it twice does nothing more.
 
     Raises BrokenRecord when the journal contradicts itself, StorageError when it cannot be written.
     """
     said: list[str] = []
     while True:
-        events = desk.campaign.journal.events()
-        episodes = [trial.episode for trial in desk.state.trials.values() if trial.episode]
+        events = writer.campaign.journal.events()
+        episodes = [trial.episode for trial in writer.state.trials.values() if trial.episode]
         last = {episode: last_ns for episode in episodes if (last_ns := traces.last_sample_ns(episode)) is not None}
-        pending = reconcile(events, rule=desk.opened["process_lost"], last_sample_ns=last)
+        pending = reconcile(events, rule=writer.opened["process_lost"], last_sample_ns=last)
         for item in pending:
-            desk.log(item.kind, item.body, trial=item.trial, episode=item.episode)
+            writer.log(item.kind, item.body, trial=item.trial, episode=item.episode)
             said.append(item.text)
-        sealed = [seal_what_is_there(desk, traces, trial) for trial in desk.state.trials.values() if _unsealed(trial)]
+        sealed = [
+            seal_what_is_there(writer, traces, trial) for trial in writer.state.trials.values() if _unsealed(trial)
+        ]
         said += sealed
         if not pending and not sealed:
             return said
@@ -43,20 +45,20 @@ def _unsealed(trial: Trial) -> bool:
     return trial.state == State.SCORING and not trial.sealed_recording
 
 
-def seal_what_is_there(desk: Desk, traces: TraceStore, trial: Trial) -> str:
+def seal_what_is_there(writer: CampaignWriter, traces: TraceStore, trial: Trial) -> str:
     """Seal the recording of an ended episode from what reached the disk; what is missing becomes gaps."""
     assert trial.episode is not None and trial.end_ns is not None
     episode = trial.episode
     streams = traces.seal(episode)
-    cell = desk.campaign.cell
-    campaign = desk.campaign
+    cell = writer.campaign.cell
+    campaign = writer.campaign
     cameras = [camera.name for camera in cell.camera]
-    condition = next(entry for entry in desk.opened["conditions"] if entry["id"] == trial.condition)
+    condition = next(entry for entry in writer.opened["conditions"] if entry["id"] == trial.condition)
     layout = layout_of(campaign.fixture, condition)
     traces.sync()
     where = (campaign.folder, campaign.traces_url, campaign.opened["campaign"])
-    found = look_over(*where, episode, cameras, layout, durable=desk.opened["durable"])
-    marked = record_of(desk.campaign.events(), desk.state).episodes[episode].gaps
+    found = look_over(*where, episode, cameras, layout, durable=writer.opened["durable"])
+    marked = record_of(writer.campaign.events(), writer.state).episodes[episode].gaps
     gaps = [*traces.gaps(episode), *recording_gaps(streams, steady_rates(cell), trial.end_ns, marked=marked)]
     gaps += file_gaps(found.footage, {})
     gaps += [
@@ -71,9 +73,9 @@ def seal_what_is_there(desk: Desk, traces: TraceStore, trial: Trial) -> str:
         if entry["n"]
     ]
     for gap in gaps:
-        desk.log(Kind.GAP, gap, trial=trial.id, episode=episode)
+        writer.log(Kind.GAP, gap, trial=trial.id, episode=episode)
     private = [spec.name for spec in traces.streams(episode) if spec.arm_dependent]
-    seal = partial(desk.ledger.seal_value, episode, "streams")
+    seal = partial(writer.ledger.seal_value, episode, "streams")
     body = recording_body(
         streams,
         private,
@@ -83,7 +85,7 @@ def seal_what_is_there(desk: Desk, traces: TraceStore, trial: Trial) -> str:
         clocks=found.clocks,
         detected=found.detected,
     )
-    desk.log(Kind.RECORDING_SEALED, body, trial=trial.id, episode=episode)
+    writer.log(Kind.RECORDING_SEALED, body, trial=trial.id, episode=episode)
     samples = sum(entry["n"] for entry in streams.values())
     said = f"{samples} samples, {len(found.footage.videos)} videos, {len(gaps)} gaps noted"
     return f"trial {trial.id}: sealed what was recorded of {episode}: {said}"

@@ -13,7 +13,7 @@ from labctl.checks.encoding_cost import scene
 from labctl.clock import SECOND, cpu_ns
 from labctl.devices import Frame, load
 from labctl.nodes.preview import Preview
-from labctl.nodes.video_recorder import Film, Terms
+from labctl.nodes.video_recorder import Terms, VideoRecorder
 from labctl.runtime.simulated_host import finish_work
 from labctl.store.video import VideoWriter
 
@@ -83,7 +83,9 @@ def test_print_the_cost_of_a_film(size, preset, tmp_path):
     for name, given in (("colour", None), ("colour and depth", depth)):
         camera = SimpleNamespace(width=width, height=height, rate_hz=30.0, kind="sim")
         video = {"codec": "libx264", "preset": preset, "crf": 23, "keyframe_s": 1.0}
-        film = Film(Terms(tmp_path, "wrist", video, durable=False), name.replace(" ", "-"), camera, {}, ["device"])
+        film = VideoRecorder(
+            Terms(tmp_path, "wrist", video, durable=False), name.replace(" ", "-"), camera, {}, ["device"]
+        )
         start = cpu_ns()
         for number in range(FRAMES):
             now_ns = number * SECOND // 30

@@ -13,7 +13,7 @@ import pytest
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.robotiq.emulator.rtu import RobotiqRtu
 from labctl.drivers.robotiq.emulator.server import RobotiqServer
-from labctl.drivers.sim.plant import Plant
+from labctl.drivers.sim.plant import SimulatedPlant
 from support.robots.emulators import Emulator, address
 
 from labctl.clock import MonotonicClock
@@ -32,7 +32,7 @@ class Ticking:
     """A plant whose time goes on in a thread, as an emulator's loop makes it."""
 
     def __init__(self) -> None:
-        self.plant = Plant(FR3, FIXTURE, 0.01, now_ns=CLOCK.now_ns())
+        self.plant = SimulatedPlant(FR3, FIXTURE, 0.01, now_ns=CLOCK.now_ns())
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()

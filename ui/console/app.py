@@ -155,7 +155,7 @@ class Console(Attached):
         if state is None or self._again():
             return
         if state["unsaid"]:
-            self._ask(asking.AskTouch(state["unsaid"][0]), "touch", any_state=True)
+            self._ask(asking.AskIntervention(state["unsaid"][0]), "touch", any_state=True)
         else:
             phase = "end" if state["touching"] else "begin"
             self.send("touch", "operator", {"phase": phase}, any_state=True)

@@ -102,7 +102,7 @@ def touch_said(form: Form, number: int) -> Answer:
     return {"phase": "end", "number": number, "kind": kind, "note": note}
 
 
-class AskTouch(Form):
+class AskIntervention(Form):
     """What a hand did in an episode that is over."""
 
     def __init__(self, number: int) -> None:

@@ -19,7 +19,7 @@ from labctl.drivers.franka.emulator.hand import FciHand
 from labctl.drivers.franka.emulator.robot import FciRobot
 from labctl.drivers.franka.options import Fr3EmulatorOptions
 from labctl.drivers.sim.control_link import loopback
-from labctl.drivers.sim.plant import Plant
+from labctl.drivers.sim.plant import SimulatedPlant
 
 from labctl.clock import MonotonicClock
 from labctl.errors import InputError
@@ -51,7 +51,7 @@ class Fr3:
     ports: Mapping[str, int] = {"robot": wire.ROBOT_PORT, "gripper": wire.HAND_PORT}
 
     def __init__(self, host: str, fixture: Mapping[str, Any], echo_s: float, paced: bool, ahead: bool) -> None:
-        self.plant = Plant(FR3, fixture, 0.001, now_ns=CLOCK.now_ns())
+        self.plant = SimulatedPlant(FR3, fixture, 0.001, now_ns=CLOCK.now_ns())
         try:
             self._robot = FciRobot(self.plant, host)
             self._hand = FciHand(self.plant, host)

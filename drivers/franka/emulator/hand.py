@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass
 
 from labctl.drivers.franka.emulator import wire as wire
-from labctl.drivers.sim.plant import Plant
+from labctl.drivers.sim.plant import SimulatedPlant
 
 CONNECT, HOMING, GRASP, MOVE, STOP = range(5)
 PAYLOADS = {CONNECT: struct.Struct("<HH"), HOMING: struct.Struct("<"), STOP: struct.Struct("<")}
@@ -37,7 +37,7 @@ class _Job:
 class FciHand:
     """See the module. One client at a time; a new one takes over when the last has gone."""
 
-    def __init__(self, plant: Plant, host: str) -> None:
+    def __init__(self, plant: SimulatedPlant, host: str) -> None:
         self.plant = plant
         self._listener = socket.create_server((host, wire.HAND_PORT), backlog=4)
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

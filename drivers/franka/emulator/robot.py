@@ -16,7 +16,7 @@ from labctl.drivers.franka import state as fci
 from labctl.drivers.franka.emulator import wire as wire
 from labctl.drivers.franka.emulator.motion import Motion
 from labctl.drivers.franka.emulator.urdf import urdf
-from labctl.drivers.sim.plant import Plant
+from labctl.drivers.sim.plant import SimulatedPlant
 
 RECOVERY_MS = 200  # Assumption: how long an automatic error recovery takes
 LINGER_MS = 300  # states still sent after the TCP connection was cut by a fault
@@ -36,7 +36,7 @@ class _Move:
 class FciRobot:
     """See the module. `cycle(now_ns)` makes the next state; `read(sock)` handles what a socket has to say."""
 
-    def __init__(self, plant: Plant, host: str) -> None:
+    def __init__(self, plant: SimulatedPlant, host: str) -> None:
         self.plant = plant
         self.motion = Motion(plant.arm)
         self._listener = socket.create_server((host, wire.ROBOT_PORT), backlog=4)

@@ -12,7 +12,7 @@ import threading
 import tty
 
 from labctl.drivers.robotiq.emulator.server import Fingers
-from labctl.drivers.sim.plant import Plant
+from labctl.drivers.sim.plant import SimulatedPlant
 
 SLAVE = 9
 OUTPUTS, INPUTS = 0x03E8, 0x07D0
@@ -33,7 +33,7 @@ def crc(data: bytes) -> bytes:
 class RobotiqRtu:
     """Serves until closed; a client opens `port`."""
 
-    def __init__(self, plant: Plant) -> None:
+    def __init__(self, plant: SimulatedPlant) -> None:
         self._fingers = Fingers(plant)
         self._ours, theirs = os.openpty()
         tty.setraw(theirs)

@@ -11,7 +11,7 @@ import contextlib
 import socketserver
 import threading
 
-from labctl.drivers.sim.plant import Plant
+from labctl.drivers.sim.plant import SimulatedPlant
 
 from labctl.clock import SECOND, MonotonicClock
 
@@ -32,7 +32,7 @@ def opening_at(position: int) -> float:
 class Fingers:
     """The gripper's registers over a plant, whose fingers open as wide as a 2F-85's. Position 0 is open, 255 closed."""
 
-    def __init__(self, plant: Plant) -> None:
+    def __init__(self, plant: SimulatedPlant) -> None:
         self._plant = plant
         plant.world.fit_fingers(STROKE_M)
         self._lock = threading.Lock()
@@ -79,7 +79,7 @@ class Fingers:
 class RobotiqServer:
     """Answers GET and SET until closed."""
 
-    def __init__(self, host: str, plant: Plant) -> None:
+    def __init__(self, host: str, plant: SimulatedPlant) -> None:
         fingers = Fingers(plant)
 
         class Handler(socketserver.BaseRequestHandler):

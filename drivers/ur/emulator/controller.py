@@ -14,7 +14,7 @@ from typing import Any
 
 from labctl.drivers.common.robot_tables import Arm
 from labctl.drivers.robotiq.emulator.server import RobotiqServer
-from labctl.drivers.sim.plant import Plant
+from labctl.drivers.sim.plant import SimulatedPlant
 from labctl.drivers.ur.emulator.body import PLAYING, POWER_OFF, RUNNING, STOPPED, Body
 from labctl.drivers.ur.emulator.dashboard import Dashboard
 from labctl.drivers.ur.emulator.rtde_server import PORT, RtdeServer
@@ -63,7 +63,7 @@ class UrController:
     ) -> None:
         self.name = arm.name
         period = 1.0 / rate_hz
-        self.plant = Plant(arm, fixture, period, now_ns=CLOCK.now_ns())
+        self.plant = SimulatedPlant(arm, fixture, period, now_ns=CLOCK.now_ns())
         self.body = Body(arm, period)
         if off:
             self.body.robot_mode = POWER_OFF

@@ -8,10 +8,10 @@ from typing import Any
 from labctl.bus import Message, Work
 from labctl.clock import MILLISECOND, SECOND, ManualClock
 from labctl.core.events import Kind
-from labctl.core.liveness import Presence
+from labctl.core.liveness import Liveness
 from labctl.core.trial import State, fold
-from labctl.runtime.campaign_writer import Desk
-from labctl.runtime.episode_sequencer import Conductor
+from labctl.runtime.campaign_writer import CampaignWriter
+from labctl.runtime.episode_sequencer import EpisodeSequencer
 from labctl.runtime.readiness import Readiness
 from labctl.runtime.runner import RunNode
 from labctl.store.campaign import Campaign
@@ -37,18 +37,18 @@ class Bench:
         self.work: list[Work] = []
         self.ids = 0
         self.mode, self.reason, self.clipped = "idle", "", ""
-        desk = Desk(campaign, self.clock.anchor, self.lines.append, "run")
-        desk.log(Kind.RUN_STARTED, {"pins": {}, "recovered": list(recovered or ())})
+        writer = CampaignWriter(campaign, self.clock.anchor, self.lines.append, "run")
+        writer.log(Kind.RUN_STARTED, {"pins": {}, "recovered": list(recovered or ())})
         self.cameras = [f"camera:{camera.name}" for camera in campaign.cell.camera]
         self.taking = set(self.cameras)  # nodes of the cameras that take photos when asked
         self.finds: dict[str, dict[str, Any]] = {}
-        self.presence = Presence(["recorder", "arm", *self.cameras])
+        self.liveness = Liveness(["recorder", "arm", *self.cameras])
         arms = {arm.name: arm for arm in campaign.protocol.arm}
-        conductor = Conductor(desk, self.presence, arms, {}, 300 * MILLISECOND)
+        sequencer = EpisodeSequencer(writer, self.liveness, arms, {}, 300 * MILLISECOND)
         spec = {"cell": campaign.cell.model_dump(mode="json"), "fixture": campaign.fixture.model_dump(mode="json")}
-        readiness = Readiness(desk, arms, spec, here=True, wanted=ask_arms)
+        readiness = Readiness(writer, arms, spec, here=True, wanted=ask_arms)
         self.node = RunNode(
-            desk, conductor, self.presence, run_id=1, free_gb=lambda: 100.0, until_done=True, readiness=readiness
+            writer, sequencer, self.liveness, run_id=1, free_gb=lambda: 100.0, until_done=True, readiness=readiness
         )
 
     @property

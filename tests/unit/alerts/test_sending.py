@@ -201,14 +201,14 @@ def test_a_slow_network_drops_what_waits_beyond_its_queue_and_says_so():
         going.set()
         assert may_go.wait(PATIENCE_S)
 
-    desk = courier.Desk("slow", send, said.append)
-    desk.put(ALERT)
+    way = courier.Way("slow", send, said.append)
+    way.put(ALERT)
     assert going.wait(PATIENCE_S), "one is on its way"
     for _ in range(courier.WAITING + 3):
-        desk.put(ALERT)
+        way.put(ALERT)
     assert said == [f"slow: dropped, {courier.WAITING} wait already: stop"] * 3
     may_go.set()
-    desk.close()
+    way.close()
     assert said.count("slow: sent: stop") == courier.WAITING + 1
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labctl.clock import MILLISECOND, SECOND
-from labctl.nodes.frame_gaps import AGAIN, BACK, BEHIND, DROPPED, JOIN_NS, LONGEST_NS, STILL, Holes
+from labctl.nodes.frame_gaps import AGAIN, BACK, BEHIND, DROPPED, JOIN_NS, LONGEST_NS, STILL, FrameGaps
 
 PERIOD = 33 * MILLISECOND
 START = 1000 * SECOND
@@ -16,7 +16,7 @@ START = 1000 * SECOND
 
 def fed(numbers, *, full=()) -> tuple[list[bool], list[dict]]:
     """Frames of the given counts one period apart; the encoder has no room for those at the places `full`."""
-    holes, kept = Holes("camera/wrist", START), []
+    holes, kept = FrameGaps("camera/wrist", START), []
     for place, number in enumerate(numbers):
         t_ns = START + (place + 1) * PERIOD
         keep = holes.keeps(number, t_ns)
@@ -52,7 +52,7 @@ def test_a_count_that_goes_back_is_told_and_its_frames_are_kept():
 
 
 def test_frames_whose_time_does_not_advance_are_left_out():
-    holes = Holes("camera/wrist", START)
+    holes = FrameGaps("camera/wrist", START)
     for number, t_ns, keeps in ((1, START, True), (2, START, False), (3, START + 999, False), (4, START + 1000, True)):
         assert holes.keeps(number, t_ns) == keeps
         if keeps:
@@ -69,7 +69,7 @@ def test_what_the_encoder_had_no_room_for_is_a_gap_between_the_frames_around_it(
 
 
 def test_a_loss_is_counted_by_the_rate_and_the_count_may_begin_anew():
-    holes = Holes("camera/wrist", START)
+    holes = FrameGaps("camera/wrist", START)
     holes.keeps(50, START + PERIOD)
     holes.kept(START + PERIOD)
     holes.lost(START + PERIOD + 2 * SECOND, 30.0, "the cable is out")
@@ -80,7 +80,7 @@ def test_a_loss_is_counted_by_the_rate_and_the_count_may_begin_anew():
 
 
 def test_an_encoder_that_stays_behind_is_told_in_parts_that_do_not_overlap():
-    holes = Holes("camera/wrist", START)
+    holes = FrameGaps("camera/wrist", START)
     told, t_ns = [], START
     for number in range(900):
         t_ns += PERIOD
@@ -93,7 +93,7 @@ def test_an_encoder_that_stays_behind_is_told_in_parts_that_do_not_overlap():
 
 
 def test_a_gap_is_not_told_while_it_may_still_grow():
-    holes = Holes("camera/wrist", START)
+    holes = FrameGaps("camera/wrist", START)
     for number, t_ns in ((0, START + PERIOD), (2, START + 2 * PERIOD)):
         holes.keeps(number, t_ns)
         holes.kept(t_ns)
@@ -107,7 +107,7 @@ def test_holes_close_together_are_one_gap_and_one_cause_is_not_mixed_with_anothe
 
 
 def test_a_gap_is_told_once_it_is_over_and_one_that_goes_on_now_and_then():
-    holes = Holes("camera/wrist", START)
+    holes = FrameGaps("camera/wrist", START)
     told, t_ns = [], START
     for place in range(600):  # every other frame is missing, for 20 s
         t_ns += PERIOD

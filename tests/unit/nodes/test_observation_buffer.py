@@ -8,7 +8,7 @@ import pytest
 from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Pace
-from labctl.nodes.observation_buffer import Sight
+from labctl.nodes.observation_buffer import ObservationBuffer
 
 
 def obs(t_ns: int) -> Message:
@@ -20,14 +20,14 @@ def frame(t_ns: int, camera: str = "wrist") -> Message:
     return Message("@frames", "frame", {"camera": camera, "t_ns": t_ns}, {"image": image})
 
 
-def sight(**pace) -> Sight:
-    made = Sight({"wrist": 0.02})
+def buffer(**pace) -> ObservationBuffer:
+    made = ObservationBuffer({"wrist": 0.02})
     made.pace = Pace(**{"cameras": ("wrist",), "max_age_s": 0.1, **pace})
     return made
 
 
 def test_a_picture_is_dated_when_its_light_fell_and_not_when_it_came():
-    seen = sight()
+    seen = buffer()
     seen.see(obs(SECOND))
     seen.see(frame(SECOND))
     assert seen.image_ns() == SECOND - 20 * MILLISECOND
@@ -35,7 +35,7 @@ def test_a_picture_is_dated_when_its_light_fell_and_not_when_it_came():
 
 
 def test_it_is_ready_with_a_state_and_a_fresh_picture_of_every_camera():
-    seen = sight(cameras=("wrist", "front"))
+    seen = buffer(cameras=("wrist", "front"))
     assert not seen.ready(SECOND)
     seen.see(obs(SECOND))
     seen.see(frame(SECOND))
@@ -47,7 +47,7 @@ def test_it_is_ready_with_a_state_and_a_fresh_picture_of_every_camera():
 
 
 def test_the_oldest_of_the_newest_pictures_counts():
-    seen = sight(cameras=("wrist", "front"))
+    seen = buffer(cameras=("wrist", "front"))
     seen.see(frame(SECOND, "front"))
     seen.see(frame(2 * SECOND, "front"))
     seen.see(frame(SECOND))
@@ -55,7 +55,7 @@ def test_the_oldest_of_the_newest_pictures_counts():
 
 
 def test_a_controller_without_cameras_needs_none():
-    seen = sight(cameras=())
+    seen = buffer(cameras=())
     seen.see(obs(1))
     seen.see(frame(1))
     assert seen.ready(10 * SECOND) and seen.image_ns() == -1 and seen.observation("").images == {}
@@ -64,7 +64,7 @@ def test_a_controller_without_cameras_needs_none():
 @pytest.mark.parametrize(("history_s", "kept"), [(0.0, 1), (1.0, 26)])
 def test_pictures_are_kept_as_far_back_as_asked_for_and_no_further(history_s: float, kept: int):
     """At 20 Hz: 1 s back, a margin of a quarter second, and the newest."""
-    seen = sight(history_s=history_s)
+    seen = buffer(history_s=history_s)
     seen.see(obs(1))
     for i in range(200):
         seen.see(frame(i * SECOND // 20))
@@ -72,7 +72,7 @@ def test_pictures_are_kept_as_far_back_as_asked_for_and_no_further(history_s: fl
 
 
 def test_an_episode_begins_with_the_newest_picture_alone():
-    seen = sight(history_s=1.0)
+    seen = buffer(history_s=1.0)
     seen.see(obs(1))
     for i in range(20):
         seen.see(frame(i * SECOND // 20))

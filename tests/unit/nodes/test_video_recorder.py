@@ -10,7 +10,7 @@ import pytest
 
 from labctl.clock import SECOND
 from labctl.devices import Frame
-from labctl.nodes.video_recorder import Film, Terms
+from labctl.nodes.video_recorder import Terms, VideoRecorder
 from labctl.store.video import read_frames
 
 VIDEO = {"codec": "libx264", "preset": "ultrafast", "crf": 23, "keyframe_s": 1.0}
@@ -18,15 +18,15 @@ CAMERA = SimpleNamespace(width=32, height=24, rate_hz=10.0, kind="sim")
 PERIOD_NS = SECOND // 10
 
 
-def film_of(folder: Path, gather_s: float) -> Film:
-    return Film(Terms(folder, "wrist", VIDEO, gather_s=gather_s, durable=False), "e-1", CAMERA, {}, ["device"])
+def film_of(folder: Path, gather_s: float) -> VideoRecorder:
+    return VideoRecorder(Terms(folder, "wrist", VIDEO, gather_s=gather_s, durable=False), "e-1", CAMERA, {}, ["device"])
 
 
 def frame(number: int) -> Frame:
     return Frame(np.full((24, 32, 3), 40 + number, np.uint8), number * PERIOD_NS, float(number), number, None)
 
 
-def encode(film: Film, now_ns: int) -> int:
+def encode(film: VideoRecorder, now_ns: int) -> int:
     """Do what is due; how many frames are in the file then."""
     for work in film.work(now_ns):
         film.take(work.call())

@@ -21,7 +21,7 @@ from labctl.config.protocol_schema import Arm, Protocol
 from labctl.core.events import Kind
 from labctl.core.rollout import Rollout
 from labctl.runtime.blind_view import BlindView
-from labctl.runtime.campaign_writer import Desk
+from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.operator_state import campaign_part
 from labctl.store.campaign import Campaign
 from labctl.store.journal import Journal
@@ -30,7 +30,7 @@ from labctl.store.sealing import Findings
 
 ARMS = ("zebra-policy", "quagga-policy")
 TELLING = ("zebra", "quagga", "test-policy", "openpi", "joint_position")  # names, endpoints, words of the policy cards
-FORBIDDEN = (Ledger, Journal, Campaign, Desk, Protocol, Arm, Rollout, PurePath)
+FORBIDDEN = (Ledger, Journal, Campaign, CampaignWriter, Protocol, Arm, Rollout, PurePath)
 CODE = (type, ModuleType, BuiltinFunctionType)  # what leads from a value to the program, not to another value
 
 

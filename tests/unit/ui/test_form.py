@@ -38,7 +38,7 @@ ABOUT: asking.ToScore = {
 LONG = "the robot stopped on its way home: the run process was not heard in time; look at the cell. " * 4
 FORMS: dict[str, Callable[[], Form]] = {
     "session": lambda: asking.AskSession(STATE, "ann"),
-    "touch": lambda: asking.AskTouch(0),
+    "touch": lambda: asking.AskIntervention(0),
     "text": lambda: asking.AskText("A note for the record", "text"),
     "void after go": lambda: asking.AskVoid(STATE),
     "void before go": lambda: asking.AskVoid({**STATE, "trial_state": "armed"}),

@@ -3,15 +3,15 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from labctl.drivers.common.setpoint_queue import Feed
+from labctl.drivers.common.setpoint_queue import SetpointQueue
 
 DELAY_NS = 50
 PERIOD_NS = 10
 
 
-def filled(n: int = 6, tail: int = 4) -> tuple[Feed, np.ndarray, np.ndarray]:
+def filled(n: int = 6, tail: int = 4) -> tuple[SetpointQueue, np.ndarray, np.ndarray]:
     """A feed at rest at 0 with n setpoints from 10 ns on, each a step of 1 further, and a stop behind them."""
-    feed = Feed(1, DELAY_NS)
+    feed = SetpointQueue(1, DELAY_NS)
     feed.reset(np.zeros(2))
     rows = np.column_stack([np.arange(1.0, n + 1), np.zeros(n)])
     steps = np.linspace(0.8, 0.0, tail)

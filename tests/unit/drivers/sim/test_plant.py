@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from labctl.drivers.common.robot_tables import FR3
-from labctl.drivers.sim.plant import Plant
+from labctl.drivers.sim.plant import SimulatedPlant
 
 from labctl.clock import MILLISECOND
 
@@ -18,7 +18,7 @@ class Moved:
 
     def __init__(self, fixture: dict[str, Any]) -> None:
         self.arm = FR3
-        self.plant = Plant(self.arm, fixture, CYCLE_S, now_ns=0)
+        self.plant = SimulatedPlant(self.arm, fixture, CYCLE_S, now_ns=0)
         tote = self.plant.world.source
         self.floor = tote.centre[2]
         self.pose = np.array([*tote.centre[:2], self.floor + 0.1, np.pi, 0.0, 0.0])
