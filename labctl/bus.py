@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
+if TYPE_CHECKING:  # whoever reads a journal sends no arrays, and does not wait for numpy
+    import numpy as np
 
 Body = Mapping[str, Any]
 
@@ -73,6 +74,8 @@ class Node(Protocol):
 
 def encode(message: Message) -> list[bytes]:
     """Frames of a message: a JSON header, then each array's raw little-endian bytes."""
+    import numpy as np
+
     arrays = {name: np.ascontiguousarray(value) for name, value in message.arrays.items()}
     header = {
         "to": message.to,
@@ -107,6 +110,8 @@ def parted(block: bytes | memoryview) -> list[bytes]:
 
 def decode(frames: list[bytes]) -> Message:
     """The message of some frames. Raises ValueError when they are not a message."""
+    import numpy as np
+
     try:
         header = json.loads(frames[0])
         to, kind, body, sender, specs = (header[name] for name in ("to", "kind", "body", "from", "arrays"))

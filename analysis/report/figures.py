@@ -146,6 +146,10 @@ def make(name: str, title: str, size: tuple[float, float], draw: Callable[[Axes]
         figure = Canvas(figsize=size, layout="constrained")
         FigureCanvasAgg(figure)
         draw(figure.add_subplot())
+        engine = figure.get_layout_engine()
+        if engine is not None:  # once for both files: each would lay the figure out again before it is drawn
+            engine.execute(figure)
+            figure.set_layout_engine("none")
         svg, png = io.BytesIO(), io.BytesIO()
         figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
         figure.savefig(png, format="png", dpi=180, metadata={"Software": None})

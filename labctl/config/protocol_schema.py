@@ -23,6 +23,7 @@ from labctl.config.cell_schema import (
     refuse_unknown,
 )
 from labctl.config.interim_analyses import Looks, check_looks
+from labctl.config.reasons import MACHINE_VOID_REASONS
 from labctl.config.switches import Switch, check_switches
 from labctl.config.toml_text import Document, Table, parse
 from labctl.config.values import FileName, Lax, PlainName, Positive, StopCause, Text, Texts
@@ -46,8 +47,6 @@ __all__ = [
     "parse_lab",
     "parse_protocol",
 ]
-
-MACHINE_VOID_REASONS = ("arm_lost", "camera_lost", "controller_lost", "recorder_lost", "process_lost")
 
 
 class ProtocolHead(Table):

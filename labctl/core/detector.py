@@ -15,9 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from labctl.core.body_parts import Detected
-from labctl.core.event_bodies import OperationRecorded
-
 METHOD = "release/1"
 STILL_M = 0.0015  # fingers that stay within this band are holding still
 HOLD_S = 0.25  # for at least so long
@@ -128,14 +125,3 @@ def zone_of(point: np.ndarray, layout: Layout) -> str:
         if inside.all() and point[2] <= centre[2] + OVER_M:
             return name
     return "outside"
-
-
-def as_operations(candidates: Sequence[Detected], go_ns: int, end_ns: int) -> list[OperationRecorded]:
-    """Bodies as of OperationRecorded for what was placed or lost between go and end; what was put back is none."""
-    found: list[OperationRecorded] = []
-    for one in candidates:
-        result = one["result"]
-        if result != "neutral" and go_ns <= one["t_ns"] <= end_ns:
-            cause = "dropped" if result == "lost" else None
-            found.append({"op_index": len(found), "result": result, "t_ns": one["t_ns"], "cause": cause})
-    return found

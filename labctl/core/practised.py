@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from labctl.config.protocol_schema import Protocol
 from labctl.core.body_parts import Plateau
 from labctl.core.event_bodies import PracticeRecorded
 from labctl.core.record import Record
 from labctl.errors import InputError
+
+if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
+    from labctl.config.protocol_schema import Protocol
 
 LAST, WITHIN = 5, 0.1  # the rule where the protocol states none
 

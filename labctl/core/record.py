@@ -6,14 +6,13 @@ Report, review, status, viewing and exports read this and no event; `record_fold
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from labctl.clock import SECOND, Anchor
 from labctl.core import event_bodies as bodies
-from labctl.core.body_parts import Clock, Photo, StreamEntry, VideoEntry
-from labctl.core.detector import as_operations
+from labctl.core.body_parts import Clock, Detected, Photo, StreamEntry, VideoEntry
 from labctl.core.event_bodies import OperationRecorded, RecordingSealed
 from labctl.core.events import Event, InterventionKind
 from labctl.core.interventions import Intervention
@@ -211,3 +210,14 @@ class Record:
         """Every scored trial with the episode that counts, in schedule order."""
         trials = self.state.trials.values()
         return [(t, self.episodes[t.episode]) for t in trials if t.state == State.SCORED and t.episode is not None]
+
+
+def as_operations(candidates: Sequence[Detected], go_ns: int, end_ns: int) -> list[OperationRecorded]:
+    """Bodies as of OperationRecorded for what was placed or lost between go and end; what was put back is none."""
+    found: list[OperationRecorded] = []
+    for one in candidates:
+        result = one["result"]
+        if result != "neutral" and go_ns <= one["t_ns"] <= end_ns:
+            cause = "dropped" if result == "lost" else None
+            found.append({"op_index": len(found), "result": result, "t_ns": one["t_ns"], "cause": cause})
+    return found

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labctl.clock import MILLISECOND, SECOND
-from labctl.config.cell_schema import Cell
 from labctl.core.events import EndReason, digest
 from labctl.core.published_state import Hand, Proposal
 from labctl.core.trial_table import Trial
 from labctl.errors import StateError
-from labctl.messages.driving import Prepare
+
+if TYPE_CHECKING:  # whoever reads a journal waits neither for the schemas nor for what processes say
+    from labctl.config.cell_schema import Cell
+    from labctl.messages.driving import Prepare
 
 GO_PATIENCE_NS = 2 * SECOND  # from start to go
 CLOSE_PATIENCE_NS = 15 * SECOND  # from the end to everything delivered

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from labctl.config.protocol_schema import Protocol
 from labctl.errors import InputError, StateError
+
+if TYPE_CHECKING:  # whoever reads a journal does not wait for the schemas
+    from labctl.config.protocol_schema import Protocol
 
 
 class Role(StrEnum):

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from labctl.clock import SECOND
 from labctl.core.body_parts import Clock
+
+if TYPE_CHECKING:  # whoever says how a sealed fit is does not wait for numpy
+    import numpy as np
 
 DRIFT_LIMIT_PPM = 200.0  # quartz is good for some 100; twice that is 12 ms in a minute
 JITTER_FLOOR_S = 0.005
@@ -57,6 +58,8 @@ def fit_clock(device_ns: np.ndarray, host_ns: np.ndarray, clock: np.ndarray | No
     clock (n,) tells which clock stamped a sample, where there are several. None for too few samples, too short a time,
     or a device that gives no times of its own (they are constant).
     """
+    import numpy as np
+
     device_ns, host_ns = np.asarray(device_ns, dtype=np.int64), np.asarray(host_ns, dtype=np.int64)
     if len(device_ns) < FEWEST or device_ns.min() == device_ns.max():
         return None
@@ -83,6 +86,8 @@ def missing_samples(device_ns: np.ndarray, host_ns: np.ndarray, count: int) -> i
     many samples there are in all. None where the clock was set or its steps are no multiples of one length, as a
     camera's.
     """
+    import numpy as np
+
     steps = np.diff(np.asarray(device_ns, dtype=np.int64)).astype(float)
     if len(steps) < FEWEST or steps.min() <= 0:
         return None
@@ -134,6 +139,8 @@ def campaign_clock(fits: Sequence[Clock]) -> str:
 
 def _resets(apart: np.ndarray, since: np.ndarray, clock: np.ndarray | None) -> list[int]:
     """Where a new stretch begins: indexes of its first sample."""
+    import numpy as np
+
     cuts = set() if clock is None else set((np.flatnonzero(np.diff(clock)) + 1).tolist())
     for at in (np.flatnonzero(np.abs(np.diff(apart)) > JUMP_S) + 1).tolist():
         start = max((cut for cut in cuts if cut <= at), default=0)
@@ -151,6 +158,8 @@ def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
     It starts at the median slope between medians of blocks, which no tenth of late samples moves, and is then fitted
     by least squares to the points near it.
     """
+    import numpy as np
+
     blocks = np.array_split(np.arange(len(x)), min(BLOCKS, len(x) // 4))
     bx = np.array([np.median(x[block]) for block in blocks])
     by = np.array([np.median(y[block]) for block in blocks])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from labctl.config.protocol_schema import MACHINE_VOID_REASONS
+from labctl.config.reasons import MACHINE_VOID_REASONS
 from labctl.core.events import ARMS_UNREADY, GENESIS, STOP_BY_HAND, VOIDS_ALIKE, EndReason, Event, Kind
 from labctl.core.interlock import Hold
 from labctl.core.rollout import VOIDABLE

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,16 +91,20 @@ def report_campaign(
         lab["practice"] = _practice(record, trials)
         analysis = protocol.analysis
     say("2/4 clips are cut")
-    cut = clips(folder, lab["episodes"], without=missing)
-    files = {clip["file"]: clip.pop("data") for clip in cut}
-    lab["clips"] = cut
-    lab["episodes_page"] = PAGE
-    files |= page_of(folder, out, lab.get("linked"), pairing.earlier if pairing else None, missing)
-    sizes = (boot, perm, seed)
-    spared = any(record.spares(episode) for _, episode in record.scored)
-    every = operations(record, labels=labels, all_stops=True) if spared else None
-    asked = asked_of(analysis, lab["alpha"], rows, unblinding["schedule"])
-    return _write(rows, out, lab, folder.name, asked, sizes, files, say, every)
+    with ThreadPoolExecutor(1) as aside:  # coding pictures leaves the interpreter to what is worked out meanwhile
+        cutting = aside.submit(clips, folder, lab["episodes"], without=missing)
+        lab["episodes_page"] = PAGE
+        page = page_of(folder, out, lab.get("linked"), pairing.earlier if pairing else None, missing)
+
+        def files() -> dict[str, bytes]:
+            lab["clips"] = cutting.result()
+            return {**{clip["file"]: clip.pop("data") for clip in lab["clips"]}, **page}
+
+        sizes = (boot, perm, seed)
+        spared = any(record.spares(episode) for _, episode in record.scored)
+        every = operations(record, labels=labels, all_stops=True) if spared else None
+        asked = asked_of(analysis, lab["alpha"], rows, unblinding["schedule"])
+        return _write(rows, out, lab, folder.name, asked, sizes, files, say, every)
 
 
 def report_linked(
@@ -224,11 +229,13 @@ def _write(
     title: str,
     asked: Asked,
     sizes: tuple[int, int, int],
-    files: Mapping[str, bytes] | None = None,
+    files: Callable[[], Mapping[str, bytes]] = dict,
     say: Callable[[str], None] = lambda line: None,
     every: list[Row] | None = None,
 ) -> Path:
-    """every: the rows with each stop by hand counted, where some are not: the verdict is repeated on them."""
+    """files: asked for when all is worked out. every: the rows with each stop by hand counted, where some are not: the
+    verdict is repeated on them.
+    """
     from labctl.analysis.episodes.supplement import supplement
     from labctl.analysis.report.page import build_report
     from labctl.analysis.survival.analyze import analyze
@@ -245,7 +252,7 @@ def _write(
         lab["stops"]["repeated"] = {key: repeated[key] for key in ("arms", "pairs")}
     more = supplement(table, result, perm=perm, design=asked.design)
     say("4/4 figures and pages are written")
-    return build_report(result, rows, out, lab=lab, title=title, files=files, supplement=more).html
+    return build_report(result, rows, out, files=files(), lab=lab, title=title, supplement=more).html
 
 
 def _lab(campaign: Campaign, protocol: Protocol, record: Record, out: Path, lost: Mapping[str, str]) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from labctl.core.detector import as_operations
 from labctl.core.interlock import Hold
 from labctl.core.published_state import Hand, Handover, Proposal, Rules, Scene
+from labctl.core.record import as_operations
 from labctl.core.rollout import Rollout, proposal, typed
 from labctl.core.trial import CampaignState, State, Trial, next_trial
 from labctl.runtime.campaign_writer import CampaignWriter

@@ -12,33 +12,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from labctl.clock import Anchor, MonotonicClock
-from labctl.config.cell_schema import Cell, Fixture
-from labctl.config.conditions import protocol_conditions
-from labctl.config.protocol_schema import Arm, Protocol, parse_protocol
-from labctl.core.design import draw
 from labctl.core.events import Event, Kind
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.core.reviewed import queue
 from labctl.core.trial import TO_UNBLINDED, CampaignState, Phase, State, advance, fold, tally
-from labctl.devices import find_driver
 from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.store.atomic_files import file_errors, replace_file, sync_folder
 from labctl.store.chain_heads import append_head, chain_and_head_problems, head_text
 from labctl.store.database_backend import sqlite_url
-from labctl.store.driver_options import check_arm_options, check_cell_options, check_controllers
-from labctl.store.frozen_cards import check_policies, with_cards
 from labctl.store.journal import Journal, campaigns_in
 from labctl.store.lab_folder import Plan, read_cell, read_fixture, read_plan, read_text
 from labctl.store.ledger import Ledger, check_commitment, check_roots
-from labctl.store.linking import Linked, links_of, sealed_links
 from labctl.store.locks import campaign_lock
-from labctl.store.opened_body import check_format, opened_body
-from labctl.store.opened_list import add_opened
-from labctl.store.scene_references import check_given, given_body, given_pictures, keep_given
+from labctl.store.opened_body import check_format
+
+if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
+    from labctl.config.cell_schema import Cell, Fixture
+    from labctl.config.protocol_schema import Arm, Protocol
+    from labctl.store.linking import Linked
 
 PRIVATE = 0o700
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -58,9 +53,8 @@ class Opened:
 class Campaign:
     """A campaign folder, attached. Use as a context manager; only a writer has `ledger` and `protocol`."""
 
-    def __init__(self, folder: Path, cell: Cell, journal: Journal, ledger: Ledger | None) -> None:
+    def __init__(self, folder: Path, journal: Journal, ledger: Ledger | None) -> None:
         self.folder = folder
-        self.cell = cell
         self.journal = journal
         self._ledger = ledger
         events = journal.events()
@@ -82,11 +76,11 @@ class Campaign:
         folder = folder.resolve()
         url = journal_url(folder)
         name = _only(campaigns_in(url), folder)
-        cell = read_cell(folder / "cell.toml")
-        ledger = Ledger.open(folder, durable=cell.cell.durable) if writer else None
-        journal = Journal.open(url, name, readonly=not writer, durable=cell.cell.durable)
+        durable = writer and read_cell(folder / "cell.toml").cell.durable
+        ledger = Ledger.open(folder, durable=durable) if writer else None
+        journal = Journal.open(url, name, readonly=not writer, durable=durable)
         try:
-            return cls(folder, cell, journal, ledger)
+            return cls(folder, journal, ledger)
         except StateError as error:
             journal.close()
             raise BrokenRecord(f"{folder.name}: its journal contradicts itself: {error}; see: labctl verify") from error
@@ -107,6 +101,11 @@ class Campaign:
         return sqlite_url(self.folder / "traces.db")
 
     @cached_property
+    def cell(self) -> Cell:
+        """The cell as it was frozen. Raises InputError."""
+        return read_cell(self.folder / "cell.toml")
+
+    @cached_property
     def fixture(self) -> Fixture:
         """The fixture as it was frozen."""
         return read_fixture(self.folder / "fixture.toml")
@@ -114,11 +113,15 @@ class Campaign:
     @cached_property
     def protocol(self) -> Protocol:
         """The protocol as it was frozen; it names arms, so only a writer may ask."""
+        from labctl.config.protocol_schema import parse_protocol
+
         return parse_protocol(self.ledger.protocol_text(), "protocol.toml")
 
     @cached_property
     def arms(self) -> dict[str, Arm]:
         """The protocol's arms by name, each with its policy card as a plain dict; only a writer may ask."""
+        from labctl.store.frozen_cards import with_cards
+
         return with_cards(self.protocol, self.ledger.cards())
 
     def events(self) -> list[Event]:
@@ -190,6 +193,14 @@ def open_campaign(
     files alone can tell is in order, and may refuse. Everything is checked first and the folder appears
     whole or not at all. Raises InputError for the files and the name, StorageError, and what `links_of` raises.
     """
+    from labctl.config.conditions import protocol_conditions
+    from labctl.core.design import draw
+    from labctl.store.driver_options import check_arm_options, check_cell_options, check_drivers
+    from labctl.store.frozen_cards import check_policies, with_cards
+    from labctl.store.linking import links_of, sealed_links
+    from labctl.store.opened_body import opened_body
+    from labctl.store.opened_list import add_opened
+    from labctl.store.scene_references import check_given, given_body, given_pictures, keep_given
     from labctl.store.traces import TraceStore
 
     plan = read_plan(protocol_path)
@@ -197,7 +208,7 @@ def open_campaign(
     conditions = protocol_conditions(plan.protocol, plan.fixture)
     pictures = given_pictures(plan)
     check_given(pictures, cell)
-    _check_drivers(plan.protocol, cell)
+    check_drivers(plan.protocol, cell)
     check_cell_options(cell)
     check_arm_options(plan.protocol, with_cards(plan.protocol, plan.cards).values(), cell)
     check_policies(plan, cell)
@@ -233,22 +244,6 @@ def open_campaign(
         about = {"protocol": plan.protocol.protocol.name, "protocol_sha256": body["protocol"]["sha256"]}
         add_opened(lab, MonotonicClock(), campaign=name, commitment=commitment, wall=anchor.wall, **about)
     return Opened(campaigns / name, name, commitment, head_text(event.seq, event.hash), links)
-
-
-def _check_drivers(protocol: Protocol, cell: Cell) -> None:
-    check_controllers(protocol)
-    named = [(cell, ("camera", i, "driver"), camera.driver) for i, camera in enumerate(cell.camera)]
-    named += [(cell, ("robot", "driver"), cell.robot.driver)]
-    if protocol.trial.takeover == "allowed" and cell.teleop is None:
-        raise protocol.refusal(("trial", "takeover"), f"cell {cell.cell.name} has no [teleop] table to take over with")
-    if cell.cell.operator != "console":
-        named += [(cell, ("cell", "operator"), cell.cell.operator)]
-    for document, at, driver in named:
-        if driver.partition(":")[0].isidentifier():
-            try:
-                find_driver(driver)
-            except InputError as error:
-                raise document.refusal(at, str(error)) from None
 
 
 def _free_name(campaigns: Path, wanted: str, *, given: bool) -> str:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 import zlib
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -60,21 +61,42 @@ def encode_chunk(spec: StreamSpec, t_ns: np.ndarray, values: np.ndarray) -> byte
 
 def decode_chunk(payload: bytes) -> tuple[np.ndarray, np.ndarray]:
     """(t_ns (n,) int64, values (n, k)) of a payload. Raises BrokenRecord when it is not one."""
+    n, k, dtype, raw = _unpacked(payload)
+    cut = n * _TIME.itemsize
+    return _unshuffle(raw[:cut], _TIME), _unshuffle(raw[cut:], dtype).reshape(k, n).T
+
+
+def chunk_times(payload: bytes) -> np.ndarray:
+    """The times of a payload alone, (n,) int64 ns; all of it is unpacked and fits its header. Raises BrokenRecord."""
+    n, _, _, raw = _unpacked(payload)
+    return _unshuffle(raw[: n * _TIME.itemsize], _TIME)
+
+
+def _unpacked(payload: bytes) -> tuple[int, int, np.dtype, bytes]:
+    """Rows, columns, type of the values, and the shuffled bytes."""
     try:
         line, body = bytes(payload).split(b"\n", 1)
-        header = json.loads(line)
-        n, k, dtype = int(header["n"]), int(header["k"]), np.dtype(header["dtype"])
-        size = n * (_TIME.itemsize + k * dtype.itemsize)
-        if n < 0 or k < 0 or size > MOST_BYTES:
-            raise ValueError(f"its header announces {size} bytes; {MOST_BYTES} are the most")
+        n, k, dtype, size = _announced(line)
         unpacking = zlib.decompressobj()
         raw = unpacking.decompress(body, size + 1)  # not one byte more is unpacked, whatever is in it
         if len(raw) != size or not unpacking.eof:
             raise ValueError("its length does not fit its header")
-        cut = n * _TIME.itemsize
-        return _unshuffle(raw[:cut], _TIME), _unshuffle(raw[cut:], dtype).reshape(k, n).T
+        return n, k, dtype, raw
     except (ValueError, KeyError, TypeError, zlib.error) as error:
         raise BrokenRecord(f"a trace chunk cannot be decoded: {error}") from error
+
+
+@lru_cache(maxsize=256)  # most chunks of a stream have the same header
+def _announced(line: bytes) -> tuple[int, int, np.dtype, int]:
+    """Rows, columns, type of the values and bytes in all that a header announces."""
+    header = json.loads(line)
+    n, k, dtype = int(header["n"]), int(header["k"]), np.dtype(header["dtype"])
+    if dtype.kind not in "biuf":
+        raise ValueError(f"its values are said to be {header['dtype']!r}, which are no numbers")
+    size = n * (_TIME.itemsize + k * dtype.itemsize)
+    if n < 0 or k < 0 or size > MOST_BYTES:
+        raise ValueError(f"its header announces {size} bytes; {MOST_BYTES} are the most")
+    return n, k, dtype, size
 
 
 def _shuffle(array: np.ndarray) -> bytes:

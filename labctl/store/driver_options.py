@@ -20,6 +20,25 @@ SIMULATED = "labctl.drivers.sim."  # simulations, recordings, wrappers of faults
 HONEST = "name a real one, or say kind sim, replay or emulated, which every report then shows"
 
 
+def check_drivers(protocol: Protocol, cell: Cell) -> None:
+    """Refuse, at its line, the first driver that nobody has, and a takeover that the cell has no device for. Raises
+    InputError.
+    """
+    check_controllers(protocol)
+    named = [(cell, ("camera", i, "driver"), camera.driver) for i, camera in enumerate(cell.camera)]
+    named += [(cell, ("robot", "driver"), cell.robot.driver)]
+    if protocol.trial.takeover == "allowed" and cell.teleop is None:
+        raise protocol.refusal(("trial", "takeover"), f"cell {cell.cell.name} has no [teleop] table to take over with")
+    if cell.cell.operator != "console":
+        named += [(cell, ("cell", "operator"), cell.cell.operator)]
+    for document, at, driver in named:
+        if driver.partition(":")[0].isidentifier():
+            try:
+                find_driver(driver)
+            except InputError as error:
+                raise document.refusal(at, str(error)) from None
+
+
 def check_cell_options(cell: Cell) -> None:
     """Refuse, at its line of the cell file, the first wrong option of robot, gripper, cameras and hand device, and what
     is simulated in a real cell.

@@ -11,11 +11,13 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from labctl.config.cell_schema import Cell, Fixture, Lab, parse_cell, parse_fixture, parse_lab
-from labctl.config.policy_card import parse_card
-from labctl.config.protocol_schema import Protocol, check_against_fixture, parse_protocol
 from labctl.errors import InputError
+
+if TYPE_CHECKING:  # whoever finds a campaign to read does not wait for the schemas
+    from labctl.config.cell_schema import Cell, Fixture, Lab
+    from labctl.config.protocol_schema import Protocol
 
 MARK = "lab.toml"
 JOURNAL = "journal.db"
@@ -71,12 +73,16 @@ def find_lab(
 
 def lab_settings(folder: Path) -> Lab:
     """The settings of the lab that a campaign folder lies in; the defaults when it lies in none. Raises InputError."""
+    from labctl.config.cell_schema import Lab
+
     lab = lab_with(folder)
     return Lab() if lab is None else settings_of(lab)
 
 
 def settings_of(lab: Path) -> Lab:
     """The settings of a lab folder. Raises InputError."""
+    from labctl.config.cell_schema import parse_lab
+
     return parse_lab(read_text(lab / MARK), str(lab / MARK))
 
 
@@ -145,16 +151,22 @@ def read_text(path: Path) -> str:
 
 def read_protocol(path: Path) -> Protocol:
     """A protocol file, validated. Raises InputError."""
+    from labctl.config.protocol_schema import parse_protocol
+
     return parse_protocol(read_text(path), str(path))
 
 
 def read_cell(path: Path) -> Cell:
     """A cell file, validated. Raises InputError."""
+    from labctl.config.cell_schema import parse_cell
+
     return parse_cell(read_text(path), str(path))
 
 
 def read_fixture(path: Path) -> Fixture:
     """A fixture file, validated. Raises InputError."""
+    from labctl.config.cell_schema import parse_fixture
+
     return parse_fixture(read_text(path), str(path))
 
 
@@ -165,6 +177,9 @@ def packaged_fixture() -> Path:
 
 def read_plan(path: Path) -> Plan:
     """A protocol, the fixture and the policy cards it names (relative to its folder), validated. Raises InputError."""
+    from labctl.config.cell_schema import parse_fixture
+    from labctl.config.protocol_schema import check_against_fixture, parse_protocol
+
     admit_modules(lab_with(path))
     text = read_text(path)
     protocol = parse_protocol(text, str(path))
@@ -182,6 +197,8 @@ def read_plan(path: Path) -> Plan:
 
 def _read_cards(folder: Path, protocol: Protocol) -> dict[str, str]:
     """The texts of the policy cards that arms name, each validated and of its controller's dialect."""
+    from labctl.config.policy_card import parse_card
+
     cards: dict[str, str] = {}
     for index, arm in enumerate(protocol.arm):
         at = ("arm", index, "options", "card")

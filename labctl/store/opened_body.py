@@ -8,16 +8,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labctl.bus import Body
-from labctl.config.cell_schema import Cell
-from labctl.config.conditions import protocol_conditions
-from labctl.core.design import deducible_share
 from labctl.core.events import digest
 from labctl.core.practised import rule as plateau_rule
 from labctl.errors import InputError
 from labctl.store.lab_folder import Plan
+
+if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
+    from labctl.config.cell_schema import Cell
 
 FORMAT = 2
 # What is bound from a format on, in words for whoever verifies a campaign of an earlier one.
@@ -32,6 +32,9 @@ _BOUND_SINCE: Mapping[int, tuple[str, ...]] = {
 
 def opened_body(name: str, plan: Plan, cell: Cell, cell_text: str) -> dict[str, Any]:
     """CampaignOpened but for what the seal adds. No arm's name, endpoint or order may stand in it."""
+    from labctl.config.conditions import protocol_conditions
+    from labctl.core.design import deducible_share
+
     protocol, fixture, rules = plan.protocol, plan.fixture, plan.protocol.trial
     layouts = {layout.name: layout for layout in fixture.layout}
     kinds = [arm.kind for arm in protocol.arm]

@@ -19,7 +19,7 @@ from labctl.core.events import digest
 from labctl.devices import StreamSpec, spec_of
 from labctl.errors import BrokenRecord, StorageError
 from labctl.store import database_backend
-from labctl.store.chunks import Chunk, decode_chunk, encode_chunk
+from labctl.store.chunks import Chunk, chunk_times, decode_chunk, encode_chunk
 from labctl.store.problem import Problem
 
 
@@ -208,7 +208,7 @@ class TraceStore:
             if sha256 != row.sha256:
                 found.append(Problem("changed trace chunk", where, "its bytes do not match its digest"))
                 continue
-            t_ns, _ = decode_chunk(row.payload)
+            t_ns = chunk_times(row.payload)
             if (int(t_ns[0]), int(t_ns[-1]), len(t_ns)) != (row.t0_ns, row.t1_ns, row.n):
                 found.append(Problem("changed trace index", where, "its times or count are not those of its samples"))
         damaged = {problem.where.rsplit(" chunk ", 1)[0] for problem in found}

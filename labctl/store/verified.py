@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labctl.config.protocol_schema import Arm, Protocol, parse_protocol
 from labctl.core.body_parts import VideoEntry
 from labctl.core.events import Event
 from labctl.core.trial import Phase
@@ -21,7 +20,6 @@ from labctl.errors import BrokenRecord, StateError
 from labctl.store.atomic_files import file_errors
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
-from labctl.store.frozen_cards import with_cards
 from labctl.store.ledger import Ledger
 from labctl.store.problem import Problem
 from labctl.store.verify import NOTHING, read_all_but, recording_problems, verify_campaign
@@ -29,7 +27,8 @@ from labctl.store.verify import NOTHING, read_all_but, recording_problems, verif
 JOURNAL_ALONE: Collection[str] = ()
 WITH_PHOTOS: Collection[str] = ("",)  # and no recording: no episode is named so
 
-if TYPE_CHECKING:  # whoever looks at no recording does not wait for its import
+if TYPE_CHECKING:  # whoever looks at no recording, and at no arm, does not wait for the import
+    from labctl.config.protocol_schema import Arm, Protocol
     from labctl.store.traces import TraceStore
 
 
@@ -106,6 +105,8 @@ def samples_of(campaign: Campaign) -> TraceStore:
 
 def protocol_of(campaign: Campaign) -> Protocol:
     """The protocol of an unblinded campaign as it was frozen; it names arms. Raises StateError before."""
+    from labctl.config.protocol_schema import parse_protocol
+
     if campaign.state.phase != Phase.UNBLINDED:
         raise StateError(f"campaign {campaign.folder.name} is {campaign.state.phase}; its protocol names arms")
     return parse_protocol(Ledger.open(campaign.folder).protocol_text(), "protocol.toml")
@@ -113,6 +114,8 @@ def protocol_of(campaign: Campaign) -> Protocol:
 
 def arms_of(campaign: Campaign) -> dict[str, Arm]:
     """The arms of an unblinded campaign by name, each with its policy card. Raises StateError before."""
+    from labctl.store.frozen_cards import with_cards
+
     return with_cards(protocol_of(campaign), Ledger.open(campaign.folder).cards())
 
 

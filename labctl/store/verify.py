@@ -42,7 +42,6 @@ from labctl.store.ledger import (
 from labctl.store.opened_body import check_format, format_of, not_bound
 from labctl.store.opened_list import OPENED, said_of
 from labctl.store.problem import Problem
-from labctl.store.scene_references import journalled_photos
 
 if TYPE_CHECKING:  # whoever looks at no recording does not wait for its import
     from labctl.store.traces import TraceStore
@@ -125,8 +124,7 @@ def verify_campaign(
     """
     if not (folder / "journal.db").is_file():
         raise InputError(f"{folder} is no campaign")
-    found = _Found()
-    events: list[Event] = []
+    found, events = _Found(), list[Event]()
     heads: list[Head] = []
     found.guard("damaged heads.log", HEADS, lambda: heads.extend(read_heads(folder)))
     found.guard("unreadable journal", "journal.db", lambda: events.extend(events_of(folder)))
@@ -302,6 +300,8 @@ def _check_recordings(folder: Path, events: Sequence[Event], found: _Found, chos
 
 
 def _check_photos(folder: Path, events: Sequence[Event], found: _Found) -> None:
+    from labctl.store.scene_references import journalled_photos
+
     for seq, photo in journalled_photos(events):
         whose = f"journal seq {seq}"
         found.photos += 1

@@ -7,7 +7,7 @@ May not: know cameras, episodes or clocks; a frame's time is the caller's, in mi
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -194,12 +194,13 @@ class DepthWriter(_Writer):
         return self._last_ms
 
 
-def read_frames(path: Path) -> Iterator[tuple[int, np.ndarray]]:
+def read_frames(path: Path, only: Container[int] | None = None) -> Iterator[tuple[int, np.ndarray]]:
     """Each frame in order: (pts in microseconds, image (height, width, 3) uint8 RGB). Ends where a cut file does.
+    only: the pts of those that are wanted.
 
     Raises StorageError when the file cannot be opened as a video.
     """
-    return _decoded(path, "rgb24")
+    return _decoded(path, "rgb24", only)
 
 
 def read_depth(path: Path) -> Iterator[tuple[int, np.ndarray]]:
@@ -265,13 +266,15 @@ def mend(path: Path) -> int:
         raise StorageError(f"the video {path} cannot be mended: {error.strerror}") from error
 
 
-def _decoded(path: Path, pixels: str) -> Iterator[tuple[int, np.ndarray]]:
+def _decoded(path: Path, pixels: str, only: Container[int] | None = None) -> Iterator[tuple[int, np.ndarray]]:
     import av.error
 
     with open_video(path) as container:
         try:
             for frame in container.decode(video=0):
-                yield round(frame.pts * frame.time_base / TIME_BASE), frame.to_ndarray(format=pixels)
+                pts_us = round(frame.pts * frame.time_base / TIME_BASE)
+                if only is None or pts_us in only:
+                    yield pts_us, frame.to_ndarray(format=pixels)
         except av.error.InvalidDataError:  # the fragment that was being written when its writer died
             return
 
