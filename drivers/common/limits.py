@@ -18,12 +18,16 @@ from typing import Any
 
 import numpy as np
 from labctl.drivers.common import kinematics
+from labctl.drivers.common.joint_ends import JointEnds
 from labctl.drivers.common.robot_tables import Arm
 from labctl.drivers.common.sweep import Sweep, levers
 
 from labctl.errors import InputError
 
 SMOOTHING_S = 0.1
+AHEAD_S = (
+    0.15  # a joint's speed fits what is left of its way so much later too: the arm lags, and a driver holds speeds
+)
 _REST = 1e-9  # rad: nearer than any encoder sees, and far more than the rounding of the average
 _MARGIN = 1.0 - 1e-9  # differences of rounded positions must not exceed a limit in the last bit
 _TOOL_MARGIN = 0.95  # of the tool's speed: what the bent path of a stop may add to the speed it began with
@@ -32,7 +36,7 @@ _TOOL_MARGIN = 0.95  # of the tool's speed: what the bent path of a stop may add
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Joint limits (dof,) in rad, rad/s, rad/s2, the box the tool centre point stays in, base frame, m, and its speed,
-    m/s.
+    m/s. `ends` says how speeds fall near the ends of the joints, None where they do not.
     """
 
     lower: np.ndarray
@@ -42,6 +46,7 @@ class Limits:
     box_min: np.ndarray
     box_max: np.ndarray
     tool_speed: float = math.inf
+    ends: JointEnds | None = None
 
 
 def limits_of(arm: Arm, wanted: Mapping[str, Any]) -> Limits:
@@ -64,9 +69,12 @@ def limits_of(arm: Arm, wanted: Mapping[str, Any]) -> Limits:
     if (home <= low).any() or (home >= high).any():
         raise InputError(f"robot.limits: the box must hold the home of the {arm.name} at {home.round(2).tolist()} m")
     tool_speed = wanted.get("tool_speed_m_s")
-    return Limits(
-        arm.lower, arm.upper, velocity, acceleration, low, high, math.inf if tool_speed is None else float(tool_speed)
-    )
+    fastest = math.inf if tool_speed is None else float(tool_speed)
+    lower, upper = arm.lower, arm.upper
+    if arm.ends is not None:  # a joint at rest beyond this could not even move
+        outermost = arm.ends.reachable()
+        lower, upper = np.maximum(lower, outermost[0]), np.minimum(upper, outermost[1])
+    return Limits(lower, upper, velocity, acceleration, low, high, fastest, arm.ends)
 
 
 def slowed(speed: np.ndarray, most: np.ndarray | float) -> np.ndarray:
@@ -94,13 +102,17 @@ class Limiter:
         self._step = limits.velocity * (period_s * _MARGIN)
         self._kick = limits.acceleration * (period_s * period_s * _MARGIN)
         self._middle, self._half = _span(limits.lower, limits.upper)
+        self._ends, self._period_s, self._free = limits.ends, period_s, self._half
+        if limits.ends is not None:  # within `free` of the middle the ends slow nothing down
+            low, high = limits.ends.free(limits.velocity, AHEAD_S)
+            self._free = np.minimum(self._half, np.minimum(high - self._middle, self._middle - low))
         self._box_middle, self._box_half = _span(limits.box_min, limits.box_max)
         self._box = list(zip(limits.box_min.tolist(), limits.box_max.tolist(), strict=True))
         self._lever = levers(arm.chain)
         self._tool_step = limits.tool_speed * period_s * _TOOL_MARGIN
         self.clipped = ""  # the limit that shaped the last tick, in words; the smoothing alone is none
         self._joints = list(
-            zip(*(row.tolist() for row in (self._kick, self._middle, self._half, self._lever)), strict=True)
+            zip(*(row.tolist() for row in (self._kick, self._middle, self._free, self._lever)), strict=True)
         )
         self._width = max(1, round(SMOOTHING_S / period_s))
         self._filters: dict[int, tuple[np.ndarray, np.ndarray]] = {}
@@ -190,6 +202,8 @@ class Limiter:
         if not (sizes <= self._filter(n)[1]).all():
             return None
         q = rows[:n] + self._middle
+        if (sizes[:n] > self._free).any() and not self._slow_at_ends(q, rows[n : 2 * n]):
+            return None
         end = kinematics.pose(self.arm.chain, q[-1].tolist())
         sweep = Sweep(self.arm.chain, q, end, float((sizes[n : 2 * n] @ self._lever).sum()))
         if self._room(end) <= sweep.travel and not self._in_box(sweep.positions):
@@ -202,6 +216,14 @@ class Limiter:
             return None
         self._take(q[-1], move, end)
         return sweep
+
+    def _slow_at_ends(self, q: np.ndarray, moves: np.ndarray) -> bool:
+        """Do the steps (n, dof) that led to q (n, dof) keep to what the ends of the joints allow there?"""
+        if self._ends is None:
+            return True
+        low, high = self._ends.most(q, AHEAD_S)
+        share = self._period_s * _MARGIN
+        return bool(((moves >= low * share) & (moves <= high * share)).all())
 
     def _slow_enough(self, sweep: Sweep) -> bool:
         steps = np.diff(sweep.positions, axis=1, prepend=np.array(self.pose[:3])[:, None])
@@ -217,8 +239,12 @@ class Limiter:
         sweep = Sweep(self.arm.chain, rows[:n] + self._middle, self.pose, math.inf)
         if not self._slow_enough(sweep):
             return "tool speed"
-        stop = sweep.q[-1] + np.cumsum(_ramp(rows[2 * n - 1], self._kick), axis=0)  # where it would have come to rest
-        path = np.concatenate([sweep.q, stop])
+        ramp = _ramp(rows[2 * n - 1], self._kick)
+        path = np.concatenate([sweep.q, sweep.q[-1] + np.cumsum(ramp, axis=0)])  # and where it would have come to rest
+        moves = np.concatenate([rows[n : 2 * n], ramp])
+        for joint in range(self.arm.dof):
+            if not self._slow_at_ends(*(np.where(np.arange(self.arm.dof) == joint, row, 0.0) for row in (path, moves))):
+                return f"joint {joint + 1} speed near its end"
         far = np.abs(path - self._middle) > self._half
         if far.any():
             return f"joint {int(np.argmax(far.any(axis=0))) + 1} position"
@@ -262,14 +288,15 @@ class Limiter:
         steps = move.tolist()
         cycles = max(abs(step) / joint[0] for step, joint in zip(steps, self._joints, strict=True))
         share, travel, near = cycles / 2 + 1, 0.0, False
-        for at, step, (_, middle, half, lever) in zip(q.tolist(), steps, self._joints, strict=True):
+        for at, step, (_, middle, free, lever) in zip(q.tolist(), steps, self._joints, strict=True):
             far = abs(step) * share
             travel += lever * far
-            near = near or abs(at - middle) + far > half
+            near = near or abs(at - middle) + far > free
         if not near and self._room(pose) > travel:
             return True
-        path = q + np.cumsum(_ramp(move, self._kick), axis=0)
-        return self._inside(path)
+        ramp = _ramp(move, self._kick)
+        path = q + np.cumsum(ramp, axis=0)
+        return self._inside(path) and self._slow_at_ends(path, ramp)
 
     def _inside(self, q: np.ndarray) -> bool:
         return bool((np.abs(q - self._middle) <= self._half).all()) and self._in_box(
@@ -281,7 +308,11 @@ class Limiter:
         gap = wanted - self.q
         kick = self._kick  # the largest step v from which v, v - kick, v - 2 kick ... ends within the gap
         speed = np.minimum(np.sqrt(kick * (kick / 4 + 2 * np.abs(gap))) - kick / 2, self._step)
-        move = np.clip(np.copysign(speed, gap), self.move - self._kick, self.move + self._kick)
+        move = np.copysign(speed, gap)
+        if self._ends is not None:  # asked one step ahead, as the step ends there
+            share = self._period_s * _MARGIN
+            move = self._ends.within(move / share, self.q, AHEAD_S + self._period_s) * share
+        move = np.clip(move, self.move - self._kick, self.move + self._kick)
         q = self.q + move
         pose = kinematics.pose(self.arm.chain, q.tolist())
         far = math.dist(pose[:3], self.pose[:3])
@@ -290,7 +321,8 @@ class Limiter:
             q = self.q + move
             pose = kinematics.pose(self.arm.chain, q.tolist())
         too_fast = math.dist(pose[:3], self.pose[:3]) > self._tool_step
-        if too_fast or not (self._inside(q[None, :]) and self._can_brake(q, move, pose)):
+        inside = self._inside(q[None, :]) and self._slow_at_ends(q, move)
+        if too_fast or not (inside and self._can_brake(q, move, pose)):
             ramp = _ramp(self.move, self._kick)
             move = ramp[0] if len(ramp) else np.zeros_like(move)
             q = self.q + move

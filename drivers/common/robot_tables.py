@@ -17,6 +17,7 @@ from functools import partial
 
 import numpy as np
 from labctl.drivers.common import kinematics
+from labctl.drivers.common.joint_ends import JointEnds
 from labctl.drivers.common.kinematics import Chain
 
 HAND_M = 0.1034  # flange to TCP of the Franka hand
@@ -31,7 +32,7 @@ class Arm:
 
     `inverse(poses (n, 7), q_seed (dof,))` gives joint angles (n, dof): exact where the pose can be reached, else the
     nearest configuration the method finds. The caller compares with `kinematics.positions`. `method` is that inverse
-    for any tool.
+    for any tool. `ends` says how a speed falls near the ends of the joints, None where it does not.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Arm:
     acceleration: np.ndarray
     home: np.ndarray
     method: Inverse
+    ends: JointEnds | None = None
 
     @property
     def dof(self) -> int:
@@ -79,6 +81,14 @@ FR3_LOWER = np.array([-2.7437, -1.7837, -2.9007, -3.0421, -2.8065, 0.5445, -3.01
 FR3_UPPER = np.array([2.7437, 1.7837, 2.9007, -0.1518, 2.8065, 4.5169, 3.0159])
 FR3_VELOCITY = np.array([2.62, 2.62, 2.62, 2.62, 5.26, 4.18, 5.26])
 FR3_ACCELERATION = np.full(7, 10.0)
+# `limit` and `position_based_velocity_limits` of libfranka's test/fr3.urdf, the description a robot gives its clients;
+# its joints end some millirad outside the documentation's.
+FR3_ENDS = JointEnds(
+    lower=np.array([-2.7501, -1.7918, -2.9065, -3.0481, -2.8101, 0.54092, -3.0196]),
+    upper=np.array([2.7501, 1.7918, 2.9065, -0.1458, 2.8101, 4.5205, 3.0196]),
+    offset=np.array([0.30, 0.20, 0.20, 0.30, 0.35, 0.35, 0.35]),
+    deceleration=np.array([6.0, 2.585, 3.5, 4.0, 17.0, 5.5, 17.0]),
+)
 
 _UPPER_ARM, _FOREARM = math.hypot(_D3, _A4), math.hypot(_D5, _A4)
 _BEND_1, _BEND_2 = math.atan2(_A4, _D3), math.atan2(_A4, _D5)
@@ -201,6 +211,7 @@ FR3 = Arm(
     acceleration=FR3_ACCELERATION,
     home=fr3_downward(FR3_CHAIN, _downward_home(0.42, 0.35))[0],
     method=_fr3_inverse,
+    ends=FR3_ENDS,
 )
 _UR_JOINTS = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
 _UR_SEED = np.array([math.pi, -1.6, 1.8, -1.7, -1.6, 0.0])

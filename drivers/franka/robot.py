@@ -32,9 +32,11 @@ from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 from labctl.realtime import apart, kept, together
 
-TOOL_M_S2, TOOL_RAD_S2, JOINT_RAD_S2 = 9.0, 17.0, 10.0  # FCI documentation, limits of the FR3
+TOOL_M_S2, TOOL_RAD_S2, TOOL_M_S3, TOOL_RAD_S3 = 9.0, 17.0, 4500.0, 8500.0  # FCI documentation, limits of the FR3
+JOINT_RAD_S2, JOINT_RAD_S3 = 10.0, 5000.0  # likewise
 JOINT_SHARE, LEAST_SHARE = 0.9, 0.01  # the least is franky's own
 HOLD_MS = 100  # a velocity is held this long before the stop behind it begins
+ENDS_S = 0.12  # so long after it was asked for a speed still fits the joints' ends: held, and taken up a moment later
 CORRECT_PER_S = 8.0  # share of the position error that is corrected in a second
 TOOL_TOLERANCE_M, HOME_TOLERANCE_RAD = 1e-3, 5e-3
 SETTLED_RAD, SETTLE_CYCLES = 2e-5, 150
@@ -106,11 +108,21 @@ class FrankaLink:
             if given.load_kg:
                 robot.set_load(given.load_kg, list(given.load_com_m), [0.0] * 9)
             self._robot = robot
+            self._bound(robot)
             self._fastest = np.minimum(self._limits.velocity, robot.joint_velocity_limit.get())
             self._compare_tool(robot.state)
             self._reading.open(robot, states)
         except VENDOR as error:
             raise mapped(error) from error
+
+    def _bound(self, robot: Any) -> None:
+        """franky 2.0.0 has a Panda's limits for every robot: no motion of it, and no stop, beyond an FR3's."""
+        for limit, most in ((robot.joint_acceleration_limit, JOINT_RAD_S2), (robot.joint_jerk_limit, JOINT_RAD_S3)):
+            limit.set(np.minimum(limit.max, JOINT_SHARE * most / self._options.dynamics_factor))
+        of_the_tool = ((robot.translation_acceleration_limit, TOOL_M_S2), (robot.translation_jerk_limit, TOOL_M_S3))
+        turning = ((robot.rotation_acceleration_limit, TOOL_RAD_S2), (robot.rotation_jerk_limit, TOOL_RAD_S3))
+        for limit, most in (*of_the_tool, *turning):
+            limit.set(min(limit.max, most))
 
     def _compare_tool(self, state: Any) -> None:
         tool = float(state.F_T_EE.translation[2])
@@ -133,8 +145,8 @@ class FrankaLink:
 
     def _motion(self, q: np.ndarray, dq: np.ndarray) -> Any:
         hold = franky.Duration(HOLD_MS)
+        speed = self._speed(q, dq)
         if self._options.servo == "velocity":
-            speed = slowed(dq + CORRECT_PER_S * (q - self._reading.newest().q_d), self._fastest)
             points = [franky.JointVelocityWaypoint(speed, hold_target_duration=hold)]
             return franky.JointVelocityWaypointMotion([*points, franky.JointVelocityWaypoint(np.zeros(7))])
         jacobian, tip, turn = kinematics.jacobian(self._arm.chain, q[None, :])
@@ -144,6 +156,12 @@ class FrankaLink:
             [*points, franky.CartesianVelocityWaypoint(franky.Twist(np.zeros(3), np.zeros(3)))],
             relative_dynamics_factor=self._share(jacobian[0]),
         )
+
+    def _speed(self, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
+        """The joints' speeds (7,) that lead through q with dq: none beyond its limit, or what is left near its end."""
+        at = self._reading.newest().q_d
+        speed = slowed(dq + CORRECT_PER_S * (q - at), self._fastest)
+        return speed if self._arm.ends is None else self._arm.ends.within(speed, at, ENDS_S)
 
     def _share(self, jacobian: np.ndarray) -> Any:
         """`tool_share` as a part of the robot's own factor."""

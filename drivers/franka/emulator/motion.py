@@ -17,7 +17,6 @@ DT = 0.001
 ACCELERATION, JERK = 10.0, 5000.0
 TOOL = {"velocity": (3.0, 2.5), "acceleration": (9.0, 17.0), "jerk": (4500.0, 8500.0)}  # translation, rotation
 TOOL_GENERATORS = (wire.CARTESIAN_POSE, wire.CARTESIAN_VELOCITY)
-SLACK = 1.0 + 1e-3
 MOST_LOST = 20  # commands missing in a row; then the robot stops itself (FCI documentation)
 FRICTION = 0.5  # N m s/rad, a stand-in
 REST_RAD_S = 0.05  # Assumption: slower than this is at rest when a motion is finished
@@ -110,16 +109,22 @@ class Motion:
         joint = "" if prefix.startswith("joint") else "joint_"
         ddq = (dq - self.dq) / DT
         jerk = (ddq - self.ddq) / DT
-        if (np.abs(dq) > self.arm.velocity * SLACK).any():
+        if self._too_fast(dq):
             return f"{prefix}_{joint}velocity_limits_violation"
-        if (np.abs(ddq) > ACCELERATION * SLACK).any():
+        if (np.abs(ddq) > ACCELERATION).any():
             return f"{prefix}_{joint}velocity_discontinuity"
-        if (np.abs(jerk) > JERK * SLACK).any():
+        if (np.abs(jerk) > JERK).any():
             return f"{prefix}_{joint}acceleration_discontinuity"
         if ((q < self.arm.lower) | (q > self.arm.upper)).any():
             return f"{prefix}_{joint}position_limits_violation"
         self.q, self.dq, self.ddq = np.array(q), np.array(dq), ddq
         return ""
+
+    def _too_fast(self, dq: np.ndarray) -> bool:
+        """Beyond a joint's limit, or what is left of it near its end?"""
+        assert self.arm.ends is not None
+        low, high = self.arm.ends.most(self.q)
+        return bool(((np.abs(dq) > self.arm.velocity) | (dq < low) | (dq > high)).any())
 
     def _pose(self, command: RobotCommand) -> str:
         wanted = command.pose.reshape(4, 4).T
@@ -137,7 +142,7 @@ class Motion:
         jerk = (rate - self.twist_rate) / DT
         named = ("velocity_limits_violation", "velocity_discontinuity", "acceleration_discontinuity")
         for value, limit, name in zip((twist, rate, jerk), TOOL.values(), named, strict=True):
-            if np.linalg.norm(value[:3]) > limit[0] * SLACK or np.linalg.norm(value[3:]) > limit[1] * SLACK:
+            if np.linalg.norm(value[:3]) > limit[0] or np.linalg.norm(value[3:]) > limit[1]:
                 return f"cartesian_motion_generator_{name}"
         jacobian, tip, turn = kinematics.jacobian(self.arm.chain, self.q[None, :])
         step = twist * DT
@@ -154,13 +159,13 @@ class Motion:
         return problem
 
     def _push(self, tau: np.ndarray) -> str:
-        if (np.abs(tau - self.tau) > 1.0 * SLACK + 1e-6).any() and self.missed == 0 and self.tau.any():
+        if (np.abs(tau - self.tau) > 1.0 + 1e-6).any() and self.missed == 0 and self.tau.any():
             return "controller_torque_discontinuity"  # 1000 N m/s
         self.tau = np.array(tau)
         ddq = tau - FRICTION * self.dq
         dq = self.dq + ddq * DT
         q = self.q + dq * DT
-        if (np.abs(dq) > self.arm.velocity * SLACK).any():
+        if self._too_fast(dq):
             return "joint_velocity_violation"
         if ((q < self.arm.lower) | (q > self.arm.upper)).any():
             return "joint_position_limits_violation"

@@ -1,0 +1,87 @@
+"""An emulated FR3 that checks as its maker's source says, without slack: near every joint's end and in every stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from labctl.drivers.common import kinematics
+from labctl.drivers.common.robot_tables import FR3
+from support.robots.cells import cell_named
+from support.robots.emulators import Emulator
+
+from labctl.testing.robot import RobotRig
+
+pytestmark = [pytest.mark.real_time, pytest.mark.alone, pytest.mark.thorough]
+
+HIGH = np.array([0.0, -0.4, 0.0, -1.4, 0.0, 1.9, 0.8])  # the tool above all that stands there, whichever joint turns
+LOW_M = 0.1
+
+
+@pytest.fixture(scope="module")
+def emulator() -> Iterator[Emulator]:
+    running = Emulator("fr3", "ahead=true")
+    yield running
+    running.end()
+
+
+@pytest.fixture
+def rig(emulator: Emulator) -> Iterator[RobotRig]:
+    """The emulated cell's robot at HIGH, its box wide enough for every joint's end, as fast as franky goes."""
+    cell = cell_named("emulated_fr3")
+    cell["robot"]["limits"] |= {"box_min_m": [-1.2, -1.2, -0.6], "box_max_m": [1.2, 1.2, 1.5], "tool_speed_m_s": 3.0}
+    cell["robot"]["limits"]["velocity_rad_s"] = [1.0, 1.0, 1.0, 1.0, 1.3, 1.3, 1.3]
+    options = cell["robot"]["options"]
+    options["driver_options"] |= {"host": emulator.host, "home_rad": HIGH.tolist(), "home_speed_rad_s": 0.8}
+    made = RobotRig("emulated", options, cell, live=True)
+    try:
+        made.connect()
+        yield made
+    finally:
+        made.robot.close()
+
+
+def outermost(joint: int, end: int) -> np.ndarray:
+    """HIGH with one joint 0.3 rad beyond an end, or as far as the tool stays above the table."""
+    far = (FR3.upper if end > 0 else FR3.lower)[joint] - HIGH[joint]
+    way = HIGH + np.linspace(0.0, 1.0, 200)[:, None] * far * np.eye(7)[joint]
+    high = kinematics.positions(FR3.chain, way)[2] > LOW_M
+    last = way[-1 if high.all() else int(np.argmin(high)) - 1]
+    return last + 0.3 * end * high.all() * np.eye(7)[joint]
+
+
+def led(rig: RobotRig, goal: np.ndarray, n: int) -> None:
+    rig.follow(np.repeat(goal[None, :], n, axis=0))
+
+
+def test_no_joint_is_too_fast_for_what_is_left_of_its_way(rig: RobotRig, emulator: Emulator) -> None:
+    reached = {}
+    for joint in range(7):
+        for end in (1, -1):
+            goal = outermost(joint, end)
+            led(rig, goal, 40 + round(110 * abs(goal[joint] - rig.robot.observe()["q"][joint])))
+            status, stats = rig.robot.status(), emulator.stats()
+            assert status.mode in ("idle", "moving") and not stats["reflexes"], (
+                joint + 1,
+                end,
+                status,
+                stats["errors"],
+            )
+            reached[joint + 1, end] = round(float(goal[joint] - rig.robot.observe()["q"][joint]), 3)
+        led(rig, HIGH, 40 + round(110 * abs(goal[joint] - HIGH[joint])))
+    print(reached)
+    assert max(abs(short) for short in reached.values()) < 0.35, reached
+
+
+@pytest.mark.parametrize("joint", range(7))
+def test_a_stop_at_full_speed_is_none_of_the_robots_own(rig: RobotRig, emulator: Emulator, joint: int) -> None:
+    before = emulator.stats()["reflexes"]
+    for end in (1, -1):
+        goal = HIGH + end * np.eye(7)[joint]
+        rig.follow(HIGH + np.linspace(0.0, 1.0, 120)[:, None] * (goal - HIGH))
+        rig.robot.stop()
+        rig.at_rest()
+        assert rig.robot.status().mode == "stopped" and emulator.stats()["reflexes"] == before, emulator.stats()
+        rig.recover()
+        rig.stage()
