@@ -115,7 +115,7 @@ class FrankaLink:
         except VENDOR as error:
             raise mapped(error) from error
 
-    def _bound(self, robot: Any) -> None:
+    def _bound(self, robot: franky.Robot) -> None:
         """franky 2.0.0 has a Panda's limits for every robot: no motion of it, and no stop, beyond an FR3's."""
         for limit, most in ((robot.joint_acceleration_limit, JOINT_RAD_S2), (robot.joint_jerk_limit, JOINT_RAD_S3)):
             limit.set(np.minimum(limit.max, JOINT_SHARE * most / self._options.dynamics_factor))
