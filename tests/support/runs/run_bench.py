@@ -15,6 +15,7 @@ from labctl.runtime.episode_sequencer import EpisodeSequencer
 from labctl.runtime.readiness import Readiness
 from labctl.runtime.runner import RunNode
 from labctl.store.campaign import Campaign
+from labctl.store.sealing import Findings
 
 
 class Bench:
@@ -147,6 +148,22 @@ class Bench:
         assert self.command("start")["ok"]
         self.wait(4 * SECOND)
         return episode
+
+    def go(self, episode: str) -> None:
+        """The controller's clock starts."""
+        self.hear(Message("run", "go", {"episode": episode, "go_ns": self.now_ns}, sender="controller"))
+
+    def running(self, **others: Sequence[str]) -> str:
+        """The first episode, under way."""
+        self.begin(**others)
+        episode = self.start()
+        self.go(episode)
+        return episode
+
+    def seal(self, episode: str) -> None:
+        """The recording of an episode that ended is delivered and sealed."""
+        self.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}))
+        self.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"))
 
     def events(self, kind: Kind | None = None) -> list:
         return [event for event in self.campaign.events() if kind is None or event.kind == kind]

@@ -21,14 +21,12 @@ from support.runs.forging import cut_heads, forge, rewrite_heads
 from support.runs.recordings import Recordings
 from support.runs.run_bench import Bench
 
-from labctl.bus import Message
 from labctl.cli import call
 from labctl.core.trial import fold
 from labctl.runtime.command_handler import OF_ANYBODY
 from labctl.runtime.command_handler import ORDERS as KNOWN
 from labctl.store.campaign import Campaign
 from labctl.store.ledger import Ledger
-from labctl.store.sealing import Findings
 
 Attack = Callable[[Path], object]
 
@@ -281,12 +279,11 @@ def run_up_to(bench: Bench, state: str) -> None:
     if state == "staged":
         return
     episode = bench.start()
-    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    bench.go(episode)
     if state == "running":
         return
     assert bench.command("end")["ok"]
-    bench.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}))
-    bench.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"))
+    bench.seal(episode)
     if state == "scored":
         assert bench.command("score", who="bea", role="assessor", **SCORE)["ok"]
 

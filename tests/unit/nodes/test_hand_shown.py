@@ -30,7 +30,7 @@ def test_a_hand_is_shown_from_commit_to_the_end_and_is_not_journalled(tmp_path: 
         bench.hear(Message("run", "ready", {"episode": episode}, sender="controller"))
         assert bench.command("start")["ok"]
         bench.wait(4 * SECOND)
-        bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+        bench.go(episode)
         bench.hear(Message("run", "hand", {"episode": episode, "hand": HAND}, sender="controller"))
         bench.wait(SECOND)
         assert bench.shown()["hand"] == HAND

@@ -96,7 +96,7 @@ def test_nothing_that_the_screen_is_drawn_from_leads_to_an_arm(bench: Bench, vie
         bench.hear(Message("run", "staged", {"trial": trial}, sender="arm"))
         episode = bench.start()
         revealed.add(bench.campaign.ledger.reveal(trial))
-        bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+        bench.go(episode)
         done = {"kind": "success", "t_ns": bench.now_ns, "body": {}, "episode": episode}
         bench.hear(Message("run", "event", done, sender="arm"))
         assert bench.command("end")["ok"]

@@ -11,7 +11,6 @@ from labctl.bus import Message
 from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.store.campaign import Campaign
-from labctl.store.sealing import Findings
 
 
 @pytest.fixture
@@ -21,30 +20,20 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         yield Bench(campaign)
 
 
-def running(bench: Bench) -> str:
-    """An episode that has gone."""
-    bench.begin()
-    episode = bench.start()
-    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
-    return episode
-
-
 def ended(bench: Bench, episode: str) -> None:
     """The recording is delivered and sealed."""
-    bench.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}))
-    bench.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"))
+    bench.seal(episode)
     assert bench.state() == "scoring"
 
 
 def ended_as_void(bench: Bench, episode: str) -> None:
     """The recording is sealed, and the protocol voids what a lost process ended."""
-    bench.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}))
-    bench.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"))
+    bench.seal(episode)
     assert bench.state() == "planned"
 
 
 def scored(bench: Bench) -> str:
-    episode = running(bench)
+    episode = bench.running()
     assert bench.command("end")["ok"]
     ended(bench, episode)
     reply = bench.command("score", items_staged=2, moved=1, lost=0, remaining=1)
@@ -59,13 +48,13 @@ def shown(bench: Bench) -> dict:
 
 def stopped_by_hand(bench: Bench) -> None:
     """An episode that a person stopped, not acknowledged yet."""
-    episode = running(bench)
+    episode = bench.running()
     assert bench.command("stop")["ok"]
     ended(bench, episode)
 
 
 def test_a_stop_by_hand_ends_the_episode_as_a_safety_stop_and_asks_why(bench):
-    episode = running(bench)
+    episode = bench.running()
     assert bench.command("stop")["ok"]
     assert any(m.to == "arm" and m.kind == "stop" for m in bench.sent)
     assert bench.events(Kind.OPERATION_RECORDED)[-1].body["result"] == "safety_stop"
@@ -120,7 +109,7 @@ def test_a_cause_is_of_a_stop_by_hand_and_of_no_other_hold(bench):
 
 
 def test_items_are_counted_up_and_down_but_not_beyond_what_was_staged(bench):
-    running(bench)
+    bench.running()
     assert bench.command("count")["ok"] and bench.command("count", by=1)["ok"] and bench.command("count", by=-1)["ok"]
     assert [event.body["moved"] for event in bench.events(Kind.ITEM_COUNTED)] == [1, 2, 1]
     assert shown(bench)["counted"] == 1
@@ -137,7 +126,7 @@ def test_a_hold_after_this_trial_lets_the_trial_finish_and_the_next_one_wait(ben
     assert bench.command("wait", after="trial", why="batteries are low")["ok"]
     assert len(shown(bench)["waiting"]) == 1
     episode = bench.start()
-    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    bench.go(episode)
     assert bench.command("end")["ok"]
     ended(bench, episode)
     assert bench.command("score", items_staged=2, moved=1, lost=0, remaining=1)["ok"]
@@ -173,7 +162,7 @@ def test_a_guess_names_a_candidate_or_nobody(bench):
 
 
 def test_tags_and_stages_are_the_protocols(bench):
-    episode = running(bench)
+    episode = bench.running()
     assert bench.command("end")["ok"]
     ended(bench, episode)
     counts = {"items_staged": 2, "moved": 1, "lost": 0, "remaining": 1}
@@ -211,7 +200,7 @@ def test_the_board_shows_a_console_what_it_draws_and_no_outcome(bench):
 
 
 def test_a_hand_in_a_running_episode_is_an_interval_with_a_kind(bench):
-    episode = running(bench)
+    episode = bench.running()
     version = shown(bench)["version"]
     assert bench.command("touch", phase="begin")["ok"]
     assert shown(bench)["touching"] and shown(bench)["version"] == version, "an end from before the touch is not stale"
@@ -227,7 +216,7 @@ def test_a_hand_in_a_running_episode_is_an_interval_with_a_kind(bench):
 
 
 def test_what_a_hand_did_may_be_said_until_the_score(bench):
-    episode = running(bench)
+    episode = bench.running()
     assert bench.command("touch", phase="begin")["ok"]
     assert bench.command("end")["ok"]
     ended(bench, episode)
@@ -239,7 +228,7 @@ def test_what_a_hand_did_may_be_said_until_the_score(bench):
 
 def test_a_hand_that_is_out_is_an_end_at_once_and_what_it_did_is_said_until_the_score(bench):
     """In a running episode a person has time for a key and not for words."""
-    episode = running(bench)
+    episode = bench.running()
     for _ in range(2):
         assert bench.command("touch", phase="begin")["ok"]
         bench.wait(SECOND)
@@ -277,7 +266,7 @@ def test_practice_is_written_down_beside_the_trials(bench):
 
 
 def test_a_touch_that_goes_on_is_over_with_a_void(bench):
-    episode = running(bench)
+    episode = bench.running()
     assert bench.command("touch", phase="begin")["ok"]
     bench.hear(
         Message("run", "failed", {"name": "controller", "episode": episode, "private": "x"}, sender="controller")

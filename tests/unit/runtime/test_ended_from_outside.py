@@ -18,7 +18,6 @@ from labctl.core.trial import State
 from labctl.messages.processes import EndRun
 from labctl.runtime.runner import SEALING_NS
 from labctl.store.campaign import Campaign
-from labctl.store.sealing import Findings
 
 OUTCOME = {"items_staged": 1, "moved": 1, "lost": 0, "remaining": 0}
 
@@ -42,13 +41,8 @@ def running(bench: Bench) -> str:
     bench.begin_session(bob=["setter"])
     bench.stage()
     episode = bench.start()
-    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    bench.go(episode)
     return episode
-
-
-def seal(bench: Bench, episode: str) -> None:
-    bench.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}))
-    bench.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"))
 
 
 def left(bench: Bench) -> tuple[str, str]:
@@ -90,7 +84,7 @@ def test_a_trial_that_runs_is_finished_and_scored_first(bench):
     assert not bench.node.finished and not bench.events(Kind.EPISODE_ENDED)
     assert "lea ends this run after this trial" in [hold["text"] for hold in bench.shown()["holds"]]
     assert bench.command("end")["ok"]
-    seal(bench, episode)
+    bench.seal(episode)
     bench.wait(SECOND)
     assert not bench.node.finished, "it waits for the score"
     assert bench.command("score", role="assessor", **OUTCOME)["ok"]
@@ -102,7 +96,7 @@ def test_a_void_instead_of_the_score_ends_it_too(bench):
     episode = running(bench)
     ask(bench)
     assert bench.command("end")["ok"]
-    seal(bench, episode)
+    bench.seal(episode)
     reason = bench.campaign.opened["void_reasons"][0]
     assert bench.command("void", reason=reason, confirmed_by="bob")["ok"]
     assert bench.node.finished and bench.state() == State.PLANNED
@@ -116,7 +110,7 @@ def test_at_once_the_motion_ends_and_what_was_recorded_is_sealed_and_scored_anot
     assert ended.body["reason"] == "shutdown"
     assert ("stop", "arm") in [(message.kind, message.to) for message in bench.sent]
     assert not bench.node.finished, "its recording is not sealed yet"
-    seal(bench, episode)
+    bench.seal(episode)
     assert bench.node.finished and bench.state() == State.SCORING and left(bench) == ("lea", "asked")
 
 

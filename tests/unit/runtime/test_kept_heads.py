@@ -17,7 +17,6 @@ from labctl.runtime.campaign_run import run_campaign
 from labctl.runtime.review_writer import correct, finish, register, review
 from labctl.store.campaign import Campaign, close_campaign
 from labctl.store.chain_heads import HEADS, head_text, read_heads
-from labctl.store.sealing import Findings
 
 NONE_MOVED = {"items_staged": 2, "moved": 0, "lost": 0, "remaining": 2}
 
@@ -29,11 +28,6 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         yield Bench(campaign)
 
 
-def sealed(bench: Bench, episode: str) -> None:
-    bench.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}))
-    bench.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"))
-
-
 def voided_before_go(bench: Bench) -> None:
     bench.begin()
     bench.commit()
@@ -41,19 +35,15 @@ def voided_before_go(bench: Bench) -> None:
 
 
 def voided_by_the_protocol(bench: Bench) -> None:
-    bench.begin()
-    episode = bench.start()
-    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    episode = bench.running()
     bench.hear(Message("run", "exited", {"name": "controller", "reason": "killed"}, sender="@host"))
-    sealed(bench, episode)
+    bench.seal(episode)
 
 
 def scored(bench: Bench) -> str:
-    bench.begin()
-    episode = bench.start()
-    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    episode = bench.running()
     assert bench.command("end")["ok"]
-    sealed(bench, episode)
+    bench.seal(episode)
     assert bench.command("score", **{**NONE_MOVED, "moved": 1, "remaining": 1})["ok"]
     return str(bench.events(Kind.OUTCOME_RECORDED)[-1].trial)
 

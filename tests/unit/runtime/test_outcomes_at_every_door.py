@@ -12,12 +12,10 @@ import pytest
 from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
 
-from labctl.bus import Message
 from labctl.core.events import Kind
 from labctl.errors import InputError
 from labctl.runtime.review_writer import correct
 from labctl.store.campaign import Campaign
-from labctl.store.sealing import Findings
 
 ARMS = [HUMAN, policy("zebra", endpoint="sim://zebra")]
 GOOD = {"items_staged": 4, "moved": 3, "lost": 0, "remaining": 1}
@@ -34,26 +32,14 @@ def made(folder: Path, **protocol: str) -> Path:
     return make_campaign(folder, ARMS, items=4, protocol=protocol).folder
 
 
-def running(bench: Bench) -> str:
-    bench.begin()
-    episode = bench.start()
-    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
-    return episode
-
-
-def sealed(bench: Bench, episode: str) -> None:
-    bench.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}))
-    bench.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"))
-
-
 @pytest.fixture
 def scoring(tmp_path: Path) -> Iterator[Bench]:
     """An episode that waits for its score."""
     with Campaign.open(made(tmp_path), writer=True) as campaign:
         bench = Bench(campaign)
-        episode = running(bench)
+        episode = bench.running()
         assert bench.command("end")["ok"]
-        sealed(bench, episode)
+        bench.seal(episode)
         yield bench
 
 
@@ -99,7 +85,7 @@ def test_a_protocol_that_forbids_early_ends_forbids_each(tmp_path: Path, reason:
     folder = made(tmp_path, **{"[design]": f'early_end = "{rule}"\n[design]'})
     with Campaign.open(folder, writer=True) as campaign:
         bench = Bench(campaign)
-        running(bench)
+        bench.running()
         reply = bench.command("end", reason=reason)
         assert reply["ok"] is ends and bool(bench.events(Kind.EPISODE_ENDED)) is ends
         assert ends or ("stop" in reply["error"] and "void" in reply["error"])

@@ -17,7 +17,6 @@ from labctl.core.events import Kind
 from labctl.core.trial import fold
 from labctl.messages.processes import Suspended
 from labctl.store.campaign import Campaign
-from labctl.store.sealing import Findings
 
 
 @pytest.fixture
@@ -61,9 +60,7 @@ def started(bench: Bench) -> None:
 
 
 def running(bench: Bench) -> None:
-    bench.begin()
-    episode = bench.start()
-    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    bench.running()
     bench.wait(SECOND // 10)
 
 
@@ -75,8 +72,7 @@ def scoring(bench: Bench) -> None:
 
 def sealed(bench: Bench) -> None:
     episode = bench.events(Kind.EPISODE_STARTED)[-1].episode
-    bench.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}))
-    bench.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"))
+    bench.seal(episode)
 
 
 STATES = (planned, on_the_way_home, home, armed, about_to_start, started, running, scoring)

@@ -87,9 +87,7 @@ def test_a_controller_not_ready_at_start_voids_before_go_and_the_trial_is_planne
 
 
 def test_an_end_takes_the_lease_back_and_stops_the_arm(bench):
-    bench.begin()
-    episode = bench.start()
-    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    bench.running()
     bench.sent.clear()
     assert bench.command("end", reason="operator")["ok"]
     assert [m.body["until_ns"] for m in bench.sent if m.kind == "lease"] == [0]
@@ -99,9 +97,7 @@ def test_an_end_takes_the_lease_back_and_stops_the_arm(bench):
 
 
 def test_a_silent_node_is_killed_and_ends_the_episode(bench):
-    bench.begin()
-    episode = bench.start()
-    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    bench.running()
     bench.wait(BEAT_LIMIT_NS + SECOND // 10, beating=("arm", "recorder"))
     assert ("kill", "controller") in [(m.kind, m.body.get("name")) for m in bench.sent]
     (ended,) = bench.events(Kind.EPISODE_ENDED)
@@ -110,9 +106,7 @@ def test_a_silent_node_is_killed_and_ends_the_episode(bench):
 
 def test_a_run_that_stood_still_itself_takes_nobody_for_silent(bench):
     """After seconds of SIGSTOP it took the controller for lost, before it had read its mail."""
-    bench.begin()
-    episode = bench.start()
-    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    bench.running()
     bench.clock.sleep_until(bench.now_ns + 2 * SECOND)
     bench.hear()
     assert not [m for m in bench.sent if m.kind == "kill"] and not bench.events(Kind.EPISODE_ENDED)
@@ -179,9 +173,7 @@ def test_what_a_dying_controller_says_is_kept_in_the_seal_alone(bench):
 
 
 def test_a_shutdown_ends_and_seals_what_runs(bench):
-    bench.begin()
-    episode = bench.start()
-    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    bench.running()
     bench.hear(Message("run", "shutdown"))
     assert [event.body["reason"] for event in bench.events(Kind.EPISODE_ENDED)] == ["shutdown"]
     assert not bench.node.finished, "it waits for the recording"

@@ -40,9 +40,7 @@ def strict(tmp_path: Path) -> Iterator[Bench]:
 
 
 def go(bench: Bench) -> str:
-    bench.begin()
-    episode = bench.start()
-    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    episode = bench.running()
     return episode
 
 

@@ -20,7 +20,6 @@ from labctl.errors import StateError
 from labctl.runtime.command_handler import OF_ANYBODY, ORDERS
 from labctl.runtime.review_writer import correct, finish, register, review
 from labctl.store.campaign import Campaign
-from labctl.store.sealing import Findings
 
 BEA, CAL = {"bea": ["assessor"]}, {"cal": ["setter"]}
 COUNTS = {"items_staged": 2, "moved": 1, "lost": 0, "remaining": 1}
@@ -36,16 +35,8 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         yield Bench(campaign)
 
 
-def running(bench: Bench) -> str:
-    bench.begin(**BEA, **CAL)
-    episode = bench.start()
-    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
-    return episode
-
-
 def sealed(bench: Bench, episode: str) -> None:
-    bench.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}))
-    bench.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"))
+    bench.seal(episode)
     assert bench.state() == "scoring"
 
 
@@ -68,7 +59,7 @@ def by_the_robot(bench: Bench) -> None:
 
 def scoring(bench: Bench, end: Callable[[Bench], None]) -> int:
     """An episode that ended so, ready for its score; the seq of its end."""
-    episode = running(bench)
+    episode = bench.running(**BEA, **CAL)
     end(bench)
     sealed(bench, episode)
     return bench.events(Kind.EPISODE_ENDED)[-1].seq
@@ -106,7 +97,7 @@ def test_the_end_of_an_earlier_episode_of_the_trial_does_not(bench: Bench) -> No
     assert not void(bench, evidence=first)
     bench.stage()
     episode = bench.start()
-    bench.hear(Message("run", "go", {"episode": episode, "go_ns": bench.now_ns}, sender="controller"))
+    bench.go(episode)
     by_a_person(bench)
     sealed(bench, episode)
     assert f"entry {first} is no machine's" in void(bench, evidence=first)
@@ -137,7 +128,7 @@ def test_a_stranger_orders_nothing(bench: Bench, verb: str) -> None:
 
 
 def test_anybody_stops_and_looks(bench: Bench) -> None:
-    running(bench)
+    bench.running(**BEA, **CAL)
     assert bench.command("look", who="mallory")["ok"] and bench.command("stop", who="mallory")["ok"]
     assert bench.events(Kind.HOLD_RAISED)[-1].who == "mallory"
 
