@@ -24,7 +24,7 @@ from labctl.cli.options import (
     print_json,
     who_option,
 )
-from labctl.cli.stamp import stamp_if_asked
+from labctl.cli.verify import stamp_if_asked
 
 if TYPE_CHECKING:
     from labctl.config.cell_schema import Cell

@@ -1,6 +1,6 @@
-"""`labctl verify`: re-hash everything recorded and name what is broken.
+"""`labctl verify`: re-hash everything recorded and name what is broken; `labctl stamp`: have its newest head dated.
 
-May not: mend anything.
+May not: mend anything, or change a record: a timestamp lies beside it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from labctl.store.chain_heads import Outside
 
 EPILOG = example("labctl verify first", "labctl verify first --head 120:3f9a...  # as printed after an episode")
+STAMP = example("labctl stamp first", "labctl verify first  # says what the timestamps bind")
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
@@ -85,3 +86,33 @@ def verify(campaign: str | None, head: str | None, commitment: str | None, lab: 
 def _outside(bound: Outside | None) -> dict[str, str | int | None] | None:
     """What of the record something outside its folder binds; None where the record is broken."""
     return None if bound is None else {"head": bound.head, "entries": bound.covered, "commitment": bound.commitment}
+
+
+@click.command(epilog=STAMP, context_settings=CONTEXT)
+@campaign_argument(required=False)
+@lab_option
+def stamp(campaign: str | None, lab: Path | None) -> None:
+    """Ask the authority that lab.toml names under [timestamps] to stamp the newest head (RFC 3161).
+
+    A run asks by itself after each head, in a process of its own, and so do open, close, freeze and unblind; this is
+    for later, when there was no network. The answer is kept in the campaign's timestamps/ and checked by verify.
+    """
+    from labctl.clock import MonotonicClock
+    from labctl.store.lab_folder import campaign_folder
+    from labctl.store.timestamps import stamp as ask
+
+    click.echo(ask(campaign_folder(campaign, lab), MonotonicClock()))
+
+
+def stamp_if_asked(folder: Path) -> None:
+    """After a verb wrote: a timestamp where the lab names an authority; one that does not come is said, no more."""
+    from labctl.clock import MonotonicClock
+    from labctl.errors import LabctlError
+    from labctl.store.timestamps import authority_of
+    from labctl.store.timestamps import stamp as ask
+
+    try:
+        if authority_of(folder) is not None:
+            click.echo(ask(folder, MonotonicClock()), err=True)
+    except LabctlError as error:
+        click.echo(f"warning: {error}", err=True)

@@ -15,6 +15,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     JsonValue,
+    SecretStr,
     StrictBool,
     StrictFloat,
     StrictInt,
@@ -39,7 +40,13 @@ def _utf8(text: str) -> str:
     return text
 
 
+def _secret(code: SecretStr) -> SecretStr:
+    _utf8(code.get_secret_value())
+    return code
+
+
 Text = Annotated[StrictStr, AfterValidator(_utf8)]
+Secret = Annotated[SecretStr, AfterValidator(_secret)]
 _TEXT: TypeAdapter[str] = TypeAdapter(Text)
 STOP = "stop"
 LONGEST = 80  # characters of what was found, in a refusal
@@ -180,11 +187,21 @@ class End(Arguments):
 
 
 class Void(Arguments):
-    """void: the protocol's reason, and what stands behind it: an event's number or a second person's id."""
+    """void: the protocol's reason, and what stands behind it: an event's number or a second person's id, with
+    that person's personal code where it is typed at this very console.
+    """
 
     reason: Text = ""
     evidence: StrictInt | None = None
     confirmed_by: Text | None = None
+    personal_code: Secret | None = None
+
+
+class Confirm(Arguments):
+    """confirm: this person too says that the episode is to be void, for this reason of the protocol."""
+
+    episode: Text = ""
+    reason: Text = ""
 
 
 class Score(Kept):
@@ -290,6 +307,8 @@ def _complaint(error: ValidationError) -> str:
         return f"{name} is missing"
     if found["type"] == "extra_forbidden":
         return f"{name} is unknown"
+    if name == "personal_code":
+        return f"{name} must be text that UTF-8 can write"  # and not what it is
     shown = ascii(found["input"])
     shown = shown if len(shown) <= LONGEST else f"{shown[:LONGEST]} ..."
     return f"{name} is {shown}; {found['msg'].removeprefix('Value error, ').replace('Input should be', 'it must be')}"

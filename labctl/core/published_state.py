@@ -143,6 +143,13 @@ class Proposal(TypedDict):
     remaining: int
 
 
+class Confirmed(TypedDict):
+    """Who confirmed at a console that the episode is void, and for what reason."""
+
+    by: str
+    reason: str
+
+
 class EarlierTrial(TypedDict):
     """A trial that is done, without its outcome."""
 
@@ -191,6 +198,8 @@ class CampaignPart(TypedDict):
     unsaid: list[int]  # while scoring: interventions of which nobody has said yet what they were
     proposal: Proposal | None
     evidence: int | None  # seq of the machine's event that may stand behind a void after go
+    with_code: list[str]  # while a void needs a second person: those of the session who have a personal code
+    confirmed: list[Confirmed]  # and who has confirmed it at a console
     ended: str | None
     exhausted: bool  # voided so often that it may only be skipped
     last_void: bool  # one more void that counts, and it may only be skipped

@@ -267,7 +267,8 @@ def _deviations(event: Event) -> list[str]:
         case Kind.OUTCOME_CORRECTED:
             return [f"{event.wall}: outcome of {event.episode} corrected by {event.who}: {body['why']}"]
         case Kind.EPISODE_VOIDED if body.get("confirmed_by"):
-            where = f" at {body['confirmed_at']}" if body.get("confirmed_at") else ""
+            how = body.get("confirmed_at") or ""
+            where = f" {'by' if how.startswith('personal code') else 'at'} {how}" if how else ""
             confirmed = f"confirmed by {body['confirmed_by']}{where}"
             return [f"{event.wall}: episode {event.episode} voided ({body['reason']}) by {event.who}, {confirmed}"]
         case Kind.DEVIATION:

@@ -107,6 +107,11 @@ class Trial:
         return self.voids - self.left >= self.max_voids
 
     @property
+    def needs_second(self) -> bool:
+        """A void of its episode takes a second person: it is after go, and no machine's report stands behind it."""
+        return self.state == State.SCORING and self.go_ns is not None and not self.backing
+
+    @property
     def next_void_is_last(self) -> bool:
         """After one more void that counts it may only be skipped."""
         return self.voids - self.left + 1 >= self.max_voids

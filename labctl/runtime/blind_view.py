@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from labctl.core.interlock import Hold
-from labctl.core.published_state import Hand, Handover, Proposal, Rules, Scene
+from labctl.core.published_state import Confirmed, Hand, Handover, Proposal, Rules, Scene
 from labctl.core.record import as_operations
 from labctl.core.rollout import Rollout, proposal, typed
 from labctl.core.trial import CampaignState, State, Trial, next_trial
+from labctl.people.second_person import SecondPerson
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.store.scene_references import rules as scene_rules
 
@@ -57,13 +58,25 @@ class BlindView:
     counted: int
     proposal: Proposal | None
     evidence: int | None
+    with_code: Sequence[str]
+    confirmed: Sequence[Confirmed]
     scored_ns: Sequence[int]
 
 
-def blind_view(writer: CampaignWriter, rollout: Rollout | None, live: Sequence[Hold], scene: Scene) -> BlindView:
-    """The view of a campaign that is being run. live: the holds that stand; scene: as `SceneWatch.shown`."""
+def blind_view(
+    writer: CampaignWriter,
+    rollout: Rollout | None,
+    live: Sequence[Hold],
+    scene: Scene,
+    second: SecondPerson | None = None,
+) -> BlindView:
+    """The view of a campaign that is being run. live: the holds that stand; scene: as `SceneWatch.shown`; second: who
+    may confirm a void.
+    """
     state = _without_outcomes(writer.state)
     turn = next_trial(state)
+    needed = second if turn and turn.needs_second else None
+    people = [person.id for person in state.session.people] if state.session else []
     return BlindView(
         cell=writer.campaign.cell.cell.name,
         state=state,
@@ -82,6 +95,8 @@ def blind_view(writer: CampaignWriter, rollout: Rollout | None, live: Sequence[H
         counted=writer.counted.get(turn.episode or "", 0) if turn else 0,
         proposal=_proposal(writer, turn),
         evidence=_evidence(turn),
+        with_code=needed.with_code(people) if needed else (),
+        confirmed=needed.shown((turn.episode if turn else None) or "") if needed else (),
         scored_ns=tuple(writer.scored_ns[-20:]),
     )
 

@@ -19,6 +19,8 @@ from labctl.core.rollout import typed
 from labctl.core.session import Role, check_person
 from labctl.core.trial import State, Trial, Verb, allowed
 from labctl.errors import InputError, StaleCommand, StateError
+from labctl.people.personal_codes import codes_of
+from labctl.people.second_person import SecondPerson, WrongCode
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.episode_sequencer import EpisodeSequencer
 from labctl.runtime.operator_state import finished
@@ -27,6 +29,7 @@ from labctl.runtime.recorded_orders import Given, RecordedOrders, words
 from labctl.runtime.robot_watch import BAD_MODES, STOPPED, ArmWatch
 from labctl.runtime.scene_watch import Request, SceneWatch
 from labctl.runtime.staging import Staging
+from labctl.store.lab_folder import lab_with
 
 
 class Orders(RecordedOrders):
@@ -53,6 +56,7 @@ class Orders(RecordedOrders):
         self._scene = scene
         self._readiness = readiness
         self._holds = holds
+        self.second = SecondPerson(lambda: codes_of(lab_with(writer.campaign.folder)))
         self.touches = 0
         self.over = False  # the last session was closed with no trial left
 
@@ -74,6 +78,7 @@ class Orders(RecordedOrders):
             raise InputError(f"no verb {command.verb!r}; there are {', '.join(ORDERS)}")
         if command.verb not in OF_ANYBODY:
             check_person(self.people, command.who)
+            self.second.heard(message.sender, command.who)
         return order.carry_out(self, Given(message, command, now_ns, step))
 
     def settle(self, request: Request, now_ns: int, step: Step) -> bool:
@@ -253,21 +258,49 @@ class Orders(RecordedOrders):
         if trial.state == State.ARMED:
             self._sequencer.void_unstarted(reason, given.step, who=given.command.who)
             return
-        self._check_backing(trial, args)
+        confirmed_at = self._backing(trial, args, given)
         body = {"reason": reason, **args.model_dump(include={"evidence", "confirmed_by"})}
-        if args.confirmed_by is not None:
-            body["confirmed_at"] = SAME_KEYBOARD
+        if confirmed_at:
+            body["confirmed_at"] = confirmed_at
         body["after_go"] = trial.go_ns is not None
         self._writer.log(Kind.EPISODE_VOIDED, body, trial=trial.id, episode=trial.episode, **given.by)
         self._sequencer.rollout = None
 
-    def _check_backing(self, trial: Trial, args: commands.Void) -> None:
-        """That what stands behind a void is a machine's entry of this episode, or a person who is here."""
+    def _confirm(self, args: commands.Confirm, given: Given) -> None:
+        """A second person says, at a console of their own, that the episode at hand is to be void."""
+        trial, reasons = self._writer.current(), self._writer.opened["void_reasons"]
+        check_person(self.people, given.command.who, given.command.role)
+        if trial is None or not trial.needs_second:
+            raise StateError("nothing to confirm: no episode waits for its score that a second person may void")
+        if args.episode != trial.episode:
+            raise StaleCommand(f"the episode at hand is {trial.episode}, not {args.episode!r}; look again")
+        if args.reason not in reasons:
+            raise InputError(f"void reason {args.reason!r} is not in the protocol; allowed: {', '.join(reasons)}")
+        self.second.confirm(trial.episode or "", args.reason, given.command.who, given.message.sender)
+        self.touches += 1
+
+    def _backing(self, trial: Trial, args: commands.Void, given: Given) -> str:
+        """How a second person confirmed a void, "" where nobody is named. What stands behind a void is a machine's
+        entry of this episode, or a person who is here: raises InputError, StateError.
+        """
         if args.evidence is not None and args.evidence not in trial.backing:
             there = ", ".join(map(str, trial.backing)) or "none"
             raise InputError(f"entry {args.evidence} is no machine's report that ended this episode; there: {there}")
-        if args.confirmed_by is not None:
-            check_person(self.people, args.confirmed_by)
+        if args.confirmed_by is None:
+            return ""
+        check_person(self.people, args.confirmed_by)
+        if args.confirmed_by == given.command.who:
+            raise StateError("the second person must be another one")
+        code = args.personal_code.get_secret_value() if args.personal_code else None
+        at = {"episode": trial.episode or "", "reason": args.reason, "console": given.message.sender}
+        try:
+            return self.second.how(args.confirmed_by, code, now_ns=given.now_ns, **at)
+        except WrongCode as wrong:
+            if wrong.wait_s:
+                text = f"{wrong.in_a_row} wrong personal codes of {args.confirmed_by} in a row, at a void"
+                about = {"trial": trial.id, "episode": trial.episode, "who": given.command.who}
+                self._writer.log(Kind.DEVIATION, {"text": f"{text} that {given.command.who} ordered"}, **about)
+            raise
 
     def _score(self, trial: Trial, args: commands.Score, given: Given) -> None:
         counted = args.model_dump(exclude_unset=True)
@@ -284,7 +317,6 @@ class Orders(RecordedOrders):
         return self._writer.state.trials[trial.id]
 
 
-SAME_KEYBOARD = "the same keyboard"
 OF_ANYBODY = (commands.STOP, "look", "session", "session_close")  # those of a session that was left open are gone
 A = TypeVar("A", bound=commands.Arguments)
 
@@ -320,6 +352,7 @@ ORDERS: Mapping[str, Order[Any] | TrialOrder[Any]] = {
     commands.STOP: Order(commands.Nothing, Orders._stop),
     "note": Order(commands.Note, Orders.note),
     "wait": Order(commands.Wait, Orders.wait),
+    "confirm": Order(commands.Confirm, Orders._confirm),
     "count": Order(commands.Count, Orders._count),
     "touch": Order(commands.TouchScene, Orders._touch),
     "practice": Order(commands.Practice, Orders.practice),

@@ -87,6 +87,8 @@ def campaign_part(view: BlindView) -> CampaignPart:
         "unsaid": list(view.unsaid),
         "proposal": view.proposal,
         "evidence": view.evidence,
+        "with_code": list(view.with_code),
+        "confirmed": list(view.confirmed),
         "ended": str(turn.ended) if turn and turn.ended else None,
         "exhausted": bool(turn and turn.exhausted),
         "last_void": bool(turn and turn.next_void_is_last),

@@ -318,7 +318,7 @@ class RunNode:
             return
         self._moment += key != self._published
         self._published, self._next_publish_ns = key, now_ns + PUBLISH_NS
-        view = blind_view(writer, rollout, live, self._scene.shown(trial))
+        view = blind_view(writer, rollout, live, self._scene.shown(trial), self._orders.second)
         shown: PublishedState = {
             "run": self._run_id,
             "version": self._orders.version(trial),

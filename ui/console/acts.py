@@ -326,6 +326,9 @@ def offers(action: str, state: State | None, who: str, *, read_only: bool, may_u
             if needs == "end" and state is not None and state["rules"]["early_end"] == "forbidden":
                 return False
             return state is not None and not read_only and bool(role_for(state, who, needs))
+        case "confirm":
+            waits = state is not None and trial == "scoring" and state["evidence"] is None
+            return not read_only and waits and state is not None and bool(roles_of(state, who))
         case "override":
             return not read_only and may_override(state, who) is not None
         case "reference":

@@ -206,6 +206,19 @@ class Console(Attached):
 
         self._open(asking.AskVoid(state), answered)
 
+    def action_confirm(self) -> None:
+        """As the second person: the console that voids the episode names who confirmed it here."""
+        state = self._state
+        if state is None or not self.may_act("confirm"):
+            return
+        role = acts.roles_of(state, self._who)[0]
+        told = "confirmed; now the other console voids it and names you"
+
+        def answered(answer: Answer) -> None:
+            self.send("confirm", role, answer, any_state=True, done=lambda reply: self.tell(told))
+
+        self._open(asking.AskConfirm(state, self._who), answered)
+
     def action_release(self) -> None:
         if role := self._may("release"):
             self._ask(asking.AskText("Give this trial back: why?", "reason", ok="Give back"), "release", role)

@@ -145,6 +145,7 @@ class AskVoid(Form):
         self._after_go = state["trial_state"] == "scoring"
         self._evidence = state["evidence"]
         self.words = self._after_go and self._evidence is None
+        self._with_code, self._confirmed = state["with_code"], state["confirmed"]
 
     def fields(self) -> Iterator[Widget]:
         yield Label("reason (the protocol's)")
@@ -152,6 +153,11 @@ class AskVoid(Form):
         if self.words:
             yield Label("no machine event stands behind it: a second person confirms (id)")
             yield Line(id="second")
+            for said in self._confirmed:
+                yield Label(f"{said['by']} confirmed {said['reason']} at a console", markup=False)
+            if self._with_code:
+                yield Label(f"personal code, typed by that person ({', '.join(self._with_code)})", markup=False)
+                yield Line(id="code", password=True)
 
     def answer(self) -> Answer:
         reason = self.chosen("reason")
@@ -159,10 +165,44 @@ class AskVoid(Form):
             raise Unfit("reason", "choose a reason: its number, or x on its line")
         answer: Answer = {"reason": reason}
         if self.words:
-            answer["confirmed_by"] = self.needed("second", "the second person's id")
+            second = self.needed("second", "the second person's id")
+            answer["confirmed_by"] = second
+            if second in self._with_code:
+                answer |= self._code(second, reason)
         elif self._after_go:
             answer["evidence"] = self._evidence
         return answer
+
+    def _code(self, second: str, reason: str) -> Answer:
+        """The code of whoever has one; none where that person confirmed this reason at a console."""
+        code = self.text("code")
+        if code:
+            return {"personal_code": code}
+        if {"by": second, "reason": reason} not in self._confirmed:
+            raise Unfit("code", f"{second} types the personal code here, or confirms at another console (y)")
+        return {}
+
+
+class AskConfirm(Form):
+    """A second person's word, at a console of their own, that an episode is to be void."""
+
+    ok_text = "Confirm"
+    words = False
+
+    def __init__(self, state: PublishedState, who: str) -> None:
+        super().__init__()
+        self.title_text = f"{who} confirms, as the second person, that this episode is void"
+        self._reasons, self._episode = state["rules"]["void_reasons"], state["episode"]
+
+    def fields(self) -> Iterator[Widget]:
+        yield Label("reason (the protocol's; the same as at the console that voids it)")
+        yield Options([(reason, reason) for reason in self._reasons], id="reason")
+
+    def answer(self) -> Answer:
+        reason = self.chosen("reason")
+        if reason is None:
+            raise Unfit("reason", "choose a reason: its number, or x on its line")
+        return {"episode": self._episode, "reason": reason}
 
 
 class AskStop(Form):

@@ -188,8 +188,8 @@ class Form(ModalScreen[Answer | None]):
 
     @property
     def typed(self) -> dict[str, str]:
-        """What stands in the lines, by field."""
-        return {line.id or "": line.value for line in self.query(Line)}
+        """What stands in the lines, by field; a secret is not kept."""
+        return {line.id or "": line.value for line in self.query(Line) if not line.password}
 
     def on_descendant_focus(self) -> None:
         self.tell_keys()

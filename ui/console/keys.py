@@ -24,6 +24,7 @@ KEYS = [
     Binding("e", "end", "end", id="end"),
     Binding("f", "futility", "no progress", id="futility"),
     Binding("v", "void", "void", id="void"),
+    Binding("y", "confirm", "confirm a void", id="confirm", show=False),
     Binding("u", "undo", "undo", id="undo"),
     Binding("r", "release", "give back", id="release"),
     Binding("k", "skip", "skip", id="skip", show=False),

@@ -43,6 +43,8 @@ def refusal(action: str, state: State | None, who: str, *, read_only: bool) -> s
     match action:
         case "void":
             return _VOID.get(trial or "") or _role(state, who, "void", "there is no episode to void")
+        case "confirm":
+            return "there is nothing to confirm: no episode waits here that a second person would have to void"
         case "end" | "futility":
             if state["rules"]["early_end"] == "forbidden" and trial == "running":
                 return "the protocol lets no episode end early: it goes on to its budget; SPACE stops the robot"

@@ -107,11 +107,12 @@ class Bench:
         role: str = "operator",
         id_: str = "",
         who: str = "ann",
+        console: str = "console",
         **args: Any,
     ) -> dict:
         self.ids += 1
         body = {"id": id_ or f"c{self.ids}", "verb": verb, "role": role, "who": who, "args": args, "version": version}
-        out = self.hear(Message("run", "command", body, sender="console"))
+        out = self.hear(Message("run", "command", body, sender=console))
         return dict(next(message.body for message in out if message.kind == "reply"))
 
     def begin(self, **others: Sequence[str]) -> None:

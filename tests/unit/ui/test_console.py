@@ -13,6 +13,7 @@ from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_s
 
 from labctl.bus import Message
 from labctl.core.events import Kind
+from labctl.people.personal_codes import set_code
 from labctl.store.campaign import Campaign
 
 SECRETS = ("zebra", "sim://", "swift")
@@ -128,6 +129,48 @@ def test_a_void_after_go_needs_a_second_person_when_no_machine_stands_behind_it(
         voided = bench.events(Kind.EPISODE_VOIDED)[-1].body
         assert voided["confirmed_by"] == "bob" and voided["after_go"]
         assert "NEXT" in desk.text()
+
+    at_console(bench, play)
+
+
+def test_a_second_person_with_a_code_types_it_unseen_or_confirms_at_another_console(bench):
+    bench.begin_session(bob=["setter"])
+    lab = bench.campaign.folder.parent
+    (lab / "lab.toml").write_text("")
+    set_code(lab, "bob", "blue-9513", bench.clock)
+
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        await desk.press("e", "e")
+        await desk.sealed(episode)
+        await desk.press("v", "2")
+        assert "personal code, typed by that person (bob)" in desk.text()
+        await desk.press("tab")
+        await desk.type("bob")
+        await desk.press("ctrl+s")
+        assert "bob types the personal code here, or confirms at another console (y)" in desk.text()
+        await desk.type("blue-9513")
+        assert "blue-9513" not in desk.text() and "•" in desk.text()
+        await desk.press("ctrl+s")
+        assert bench.events(Kind.EPISODE_VOIDED)[-1].body["confirmed_at"].startswith("personal code")
+
+    at_console(bench, play)
+
+
+def test_y_confirms_a_void_for_another_console_and_says_when_there_is_nothing_to_confirm(bench):
+    bench.begin_session(bob=["operator"])
+
+    async def play(desk: Desk) -> None:
+        await desk.press("y")
+        assert "nothing to confirm" in desk.text()
+        episode = await desk.running()
+        await desk.press("e", "e")
+        await desk.sealed(episode)
+        await desk.press("y", "1", "ctrl+s")
+        assert "confirmed; now the other console voids it and names you" in desk.text()
+        reason = bench.campaign.opened["void_reasons"][0]
+        assert bench.command("void", who="bob", reason=reason, confirmed_by="ann", console="of-bob")["ok"]
+        assert bench.events(Kind.EPISODE_VOIDED)[-1].body["confirmed_at"] == "another console"
 
     at_console(bench, play)
 

@@ -23,6 +23,9 @@ STATE: Any = {
     "rules": {"void_reasons": ["dropped frame", "operator error", "power", "network", "wrong scene"]},
     "trial_state": "scoring",
     "evidence": None,
+    "episode": "e-1",
+    "with_code": ["bob"],
+    "confirmed": [{"by": "dora", "reason": "power"}],
     "last_void": False,
 }
 ABOUT: asking.ToScore = {
@@ -41,6 +44,7 @@ FORMS: dict[str, Callable[[], Form]] = {
     "touch": lambda: asking.AskIntervention(0),
     "text": lambda: asking.AskText("A note for the record", "text"),
     "void after go": lambda: asking.AskVoid(STATE),
+    "second person": lambda: asking.AskConfirm(STATE, "dora"),
     "void before go": lambda: asking.AskVoid({**STATE, "trial_state": "armed"}),
     "stop by hand": lambda: asking.AskStop("operator_stop", LONG),
     "stop": lambda: asking.AskStop("safety_stop", LONG),

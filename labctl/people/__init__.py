@@ -1,0 +1,1 @@
+"""Telling two people apart: personal codes, and who spoke from which console."""
