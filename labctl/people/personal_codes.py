@@ -56,9 +56,8 @@ def codes_of(lab: Path | None) -> Mapping[str, Kept]:
         return {}
     path = lab / FILE
     try:
-        with path.open("rb") as file:
-            others = os.fstat(file.fileno()).st_mode & 0o077
-            text = file.read()
+        others = path.stat().st_mode & 0o077
+        text = path.read_bytes()
     except FileNotFoundError:
         return {}
     except OSError as error:
