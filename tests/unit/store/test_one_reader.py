@@ -111,6 +111,7 @@ LISTED: dict[str, dict[str, str]] = {
         "description_of: read_text": "a file of the wheel",
     },
     # files that are no campaign's
+    "labctl/people/personal_codes.py": {"codes_of: read_bytes": "the lab's, of hashes; shows nothing"},
     "labctl/reporting/file_drawer.py": {"drawer: opened_in": "the lab's list, a chain that is checked line by line"},
     "labctl/exports/destination.py": {
         "_to_disk: open": "what was written, to have it on the disk",
