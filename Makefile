@@ -48,6 +48,7 @@ claims: $(VENV)/bin/python
 docs: $(VENV)/.installed-test
 	$(VENV)/bin/python -P tests/unit/test_help.py > docs/cli.md
 	$(VENV)/bin/python -P tests/unit/test_drivers_page.py > docs/drivers.md
+	$(VENV)/bin/python -P tests/unit/config/test_configuration_page.py > docs/configuration.md
 	$(VENV)/bin/python -P tests/unit/core/test_event_bodies.py > docs/journal.md
 	$(VENV)/bin/python -P tests/unit/test_planning_page.py
 	$(VENV)/bin/python -P tests/unit/messages/test_messages.py

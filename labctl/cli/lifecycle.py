@@ -1,4 +1,4 @@
-"""The life of a campaign: `labctl new`, `open`, `extend`, `close`, `freeze` and `unblind`.
+"""The life of a campaign: `labctl new`, `schema`, `open`, `extend`, `close`, `freeze` and `unblind`.
 
 May not: write over anything, print anything of the schedule but its commitment, or reveal anything by its own hand:
 `labctl.store.campaign` journals what it does.
@@ -6,6 +6,7 @@ May not: write over anything, print anything of the schedule but its commitment,
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -56,7 +57,29 @@ def new(folder: Path) -> None:
     written = new_lab(folder)
     for path in written:
         click.echo(f"wrote {path}")
-    click.echo(f"next: cd {folder} && labctl plan protocols/first.toml")
+    click.echo(f"next: cd {shlex.quote(str(folder))} && labctl plan protocols/first.toml")
+
+
+@click.command(
+    epilog=example("labctl schema cell", "labctl schema card --out schemas/card.json"), context_settings=CONTEXT
+)
+@click.argument("kind", type=click.Choice(["protocol", "cell", "fixture", "lab", "card"]))
+@click.option("--out", type=PATH, default=None, metavar="FILE", help="Write it to this file; an older one is replaced.")
+def schema(kind: str, out: Path | None) -> None:
+    """What a kind of file may say, as a JSON Schema (draft 2020-12): editors complete and check TOML by it.
+
+    A TOML file names its schema in its first line, `#:schema` and the schema's path from there; `labctl new` writes
+    both. docs/configuration.md has the same for people.
+    """
+    from labctl.config.reference import schema_text
+    from labctl.store.atomic_files import file_errors, replace_file
+
+    if out is None:
+        click.echo(schema_text(kind), nl=False)
+        return
+    with file_errors(str(out)):
+        replace_file(out, schema_text(kind).encode())
+    click.echo(f"wrote {out}; the first line of a {kind} file in the same folder: #:schema {out.name}")
 
 
 @click.command("open", epilog=OPEN, context_settings=CONTEXT)

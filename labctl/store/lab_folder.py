@@ -23,12 +23,14 @@ MARK = "lab.toml"
 JOURNAL = "journal.db"
 MODULES = "LABCTL_MODULES"  # read by `labctl.drivers`: PYTHONPATH would go before the standard library
 
-# file in a new lab -> the packaged file it is copied from
+SCHEMAS = "schemas"  # in a lab: what editors read
+
+# file in a new lab -> the packaged file it is copied from, and what kind of file it is
 STARTER = {
-    MARK: ("labctl", "templates/lab.toml"),
-    "cells/sim_fr3.toml": ("labctl", "templates/sim_fr3.toml"),
-    "fixtures/two_totes.toml": ("labctl.fixtures", "two_totes.toml"),
-    "protocols/first.toml": ("labctl", "templates/first.toml"),
+    MARK: ("labctl", "templates/lab.toml", "lab"),
+    "cells/sim_fr3.toml": ("labctl", "templates/sim_fr3.toml", "cell"),
+    "fixtures/two_totes.toml": ("labctl.fixtures", "two_totes.toml", "fixture"),
+    "protocols/first.toml": ("labctl", "templates/first.toml", "protocol"),
 }
 
 
@@ -222,16 +224,22 @@ def _read_cards(folder: Path, protocol: Protocol) -> dict[str, str]:
 
 
 def new_lab(folder: Path) -> list[Path]:
-    """Make a lab folder with a cell, a fixture and a protocol, all commented; return the files written.
+    """Make a lab folder with a cell, a fixture and a protocol, all commented, and the schemas by which an editor
+    completes and checks them (their first line says so); return the files written.
 
     Raises InputError when a file to be written is there already: nothing is overwritten, nothing is half made.
     """
-    present = [name for name in STARTER if (folder / name).exists()]
+    from labctl.config.reference import FILES, schema_text
+
+    texts = {f"{SCHEMAS}/{kind}.json": schema_text(kind) for kind in FILES}
+    for name, (package, resource, kind) in STARTER.items():
+        said = f"#:schema {'../' * name.count('/')}{SCHEMAS}/{kind}.json\n"
+        texts[name] = said + importlib.resources.files(package).joinpath(resource).read_text(encoding="utf-8")
+    present = [name for name in texts if (folder / name).exists()]
     if present:
         raise InputError(f"{folder / present[0]} is there already; choose another folder, nothing was written")
     written = []
-    for name, (package, resource) in STARTER.items():
-        text = importlib.resources.files(package).joinpath(resource).read_text(encoding="utf-8")
+    for name, text in texts.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

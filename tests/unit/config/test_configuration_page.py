@@ -1,0 +1,180 @@
+"""docs/configuration.md lists every key of a lab's files, and `labctl schema` prints them for editors: run this file to
+write the page, run the tests to hold it current and the schemas true.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+from labctl.cli.lifecycle import schema as schema_verb
+from labctl.config import reference
+from labctl.config.cell_schema import parse_cell, parse_fixture, parse_lab
+from labctl.config.meanings import MEANINGS
+from labctl.config.policy_card import parse_card
+from labctl.config.protocol_schema import parse_protocol
+from labctl.config.reference import FILES, TableOf, schema_of_file, tables_of_file
+from labctl.errors import InputError
+from labctl.store.lab_folder import new_lab
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = ROOT / "docs" / "configuration.md"
+HEAD = (
+    "# What the files of a lab may say\n\n"
+    "Every key of a protocol, a cell, a fixture, `lab.toml` and a policy card. An unknown key is refused with the "
+    "file, the line and the known ones. A unit is the end of a name. A key without a default that is not *must be "
+    "there* is nothing when it is left out. What `options` tables hold is each driver's own: [drivers](drivers.md).\n\n"
+    "`labctl schema protocol` (or `cell`, `fixture`, `lab`, `card`) prints the same as a JSON Schema, by which an "
+    "editor completes keys, explains them and marks what is wrong. `labctl new` writes the schemas into the lab's "
+    "folder `schemas/` and a first line `#:schema ...` into its files; taplo and VS Code's Even Better TOML read that "
+    "line. Rules across keys (a tau beyond the budget, an unknown object) are `labctl plan`'s and `labctl doctor`'s.\n\n"
+    "Written by `make docs` from the schemas that read the files.\n"
+)
+TITLES = {
+    "protocol": "A protocol",
+    "cell": "A cell",
+    "fixture": "A fixture",
+    "lab": "lab.toml",
+    "card": "A policy card",
+}
+PARSERS = {
+    "protocol": parse_protocol,
+    "cell": parse_cell,
+    "fixture": parse_fixture,
+    "lab": parse_lab,
+    "card": parse_card,
+}
+SHIPPED: list[tuple[str, Path]] = [
+    *(("cell", path) for path in sorted((ROOT / "hw_configs").glob("*.toml"))),
+    *(("cell", ROOT / "labctl/templates" / name) for name in ("demo_cell.toml", "sim_fr3.toml")),
+    *(("protocol", path) for path in sorted((ROOT / "protocols").glob("*.toml"))),
+    ("protocol", ROOT / "labctl/templates/first.toml"),
+    *(("fixture", path) for path in sorted((ROOT / "fixtures").glob("*.toml"))),
+    ("lab", ROOT / "labctl/templates/lab.toml"),
+    *(("card", path) for path in sorted((ROOT / "protocols/cards").glob("*.toml"))),
+]
+# A broken line instead of a good one: of which file, what stood there, what stands there now.
+BROKEN = [
+    ("cell", "hw_configs/sim_fr3.toml", "state_hz =", "state_rate ="),
+    ("cell", "hw_configs/sim_fr3.toml", 'kind = "sim"', 'kind = "toy"'),
+    ("cell", "hw_configs/sim_fr3.toml", "rate_hz = 10.0", "rate_hz = 0.0"),
+    ("cell", "hw_configs/sim_fr3.toml", "box_min_m = [0.15, -0.60, 0.00]", "box_min_m = [0.15, -0.60]"),
+    ("protocol", "protocols/demo.toml", "items_staged = 4", 'items_staged = "4"'),
+    ("protocol", "protocols/demo.toml", "items_staged = 4", ""),
+    ("protocol", "protocols/demo.toml", "alpha = 0.05", "alpha = 1.0"),
+    ("fixture", "fixtures/two_totes.toml", 'camera_side = "', 'camera_side = "up'),
+    ("card", "protocols/cards/pi05_droid.toml", 'space = "', 'space = "un'),
+    ("card", "protocols/cards/pi05_droid.toml", "deadline_s =", "deadline ="),
+]
+
+
+def page() -> str:
+    """The page as the schemas have it now."""
+    return HEAD + "".join(f"\n## {TITLES[kind]}\n" + "".join(map(section, tables_of_file(kind))) for kind in FILES)
+
+
+def section(table: TableOf) -> str:
+    needed = " Must be there." if table.needed else ""
+    rows = [
+        f"| `{one.name}` | {one.kind} | {one.unit} | {_default(one)} | {_cell(one.allowed)} | {_cell(one.meaning)} |"
+        for one in table.keys
+    ]
+    head = "| key | is | unit | default | allowed | means |\n|---|---|---|---|---|---|\n" if rows else ""
+    return f"\n### `{table.heading}`\n{table.meaning}{needed}\n\n{head}" + "".join(f"{row}\n" for row in rows)
+
+
+def _default(one: reference.Key) -> str:
+    return "must be there" if one.needed else f"`{one.default}`" if one.default else ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def keys_of(schema: Any, at: str = "") -> Iterator[str]:
+    for name, part in schema.get("properties", {}).items():
+        yield at + name
+        yield from keys_of(part.get("items", part), f"{at}{name}.")
+
+
+def problems(kind: str, text: str) -> list[str]:
+    """What a validator that nobody here wrote has against a file's text."""
+    validator = jsonschema.Draft202012Validator(schema_of_file(kind))
+    return [error.message for error in validator.iter_errors(tomllib.loads(text))]
+
+
+def test_the_page_lists_every_key_as_the_schemas_have_it():
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: make docs"
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_every_key_has_one_sentence_and_no_sentence_is_of_another_key(kind: str):
+    assert sorted(keys_of(schema_of_file(kind))) == sorted(MEANINGS[kind])
+    assert [text for text in MEANINGS[kind].values() if not text.endswith(".") or "\n" in text] == []
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_schema_is_one_of_its_draft(kind: str):
+    jsonschema.Draft202012Validator.check_schema(schema_of_file(kind))
+
+
+@pytest.mark.parametrize(("kind", "path"), SHIPPED, ids=[path.stem for _, path in SHIPPED])
+def test_what_is_shipped_keeps_to_its_schema(kind: str, path: Path):
+    assert problems(kind, path.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(("kind", "name", "good", "bad"), BROKEN, ids=[f"{one[0]}: {one[3]}" for one in BROKEN])
+def test_what_labctl_refuses_an_editor_marks(kind: str, name: str, good: str, bad: str):
+    text = (ROOT / name).read_text("utf-8")
+    assert good in text
+    broken = text.replace(good, bad, 1)
+    with pytest.raises(InputError):
+        PARSERS[kind](broken, name)
+    assert problems(kind, broken)
+
+
+@pytest.mark.parametrize(
+    "alerts",
+    ["[alerts]\n", "[alerts.ntfy]\n", '[alerts.email]\nserver = "m"\nsender = "a"\nto = ["b"]\nuser = "u"\n'],
+    ids=["no way", "no address", "half a login"],
+)
+def test_a_rule_of_several_keys_that_a_schema_can_say_is_in_it(alerts: str):
+    with pytest.raises(InputError):
+        parse_lab(alerts, "lab.toml")
+    assert problems("lab", alerts)
+
+
+def test_a_new_lab_has_the_schemas_that_its_files_name(tmp_path: Path):
+    written = [path.relative_to(tmp_path) for path in new_lab(tmp_path)]
+    named = set()
+    for path in written:
+        if path.suffix == ".toml":
+            first = (tmp_path / path).read_text("utf-8").splitlines()[0]
+            assert first.startswith("#:schema "), path
+            schema = (tmp_path / path.parent / first.removeprefix("#:schema ")).resolve()
+            validator = jsonschema.Draft202012Validator(json.loads(schema.read_text("utf-8")))
+            assert not list(validator.iter_errors(tomllib.loads((tmp_path / path).read_text("utf-8"))))
+            named.add(schema.name)
+    assert named == {"lab.json", "cell.json", "fixture.json", "protocol.json"}
+    assert (tmp_path / "schemas/card.json").is_file(), "a card names it when somebody writes one"
+
+
+def test_labctl_schema_prints_one_or_writes_it(tmp_path: Path):
+    printed = CliRunner().invoke(schema_verb, ["cell"])
+    assert json.loads(printed.output) == schema_of_file("cell")
+    said = CliRunner().invoke(schema_verb, ["card", "--out", str(tmp_path / "card.json")])
+    assert "#:schema card.json" in said.output
+    assert json.loads((tmp_path / "card.json").read_text("utf-8")) == schema_of_file("card")
+    assert CliRunner().invoke(schema_verb, ["robot"]).exit_code == 2
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
