@@ -35,7 +35,7 @@ HEAD = (
     "`labctl schema protocol` (or `cell`, `fixture`, `lab`, `card`) prints the same as a JSON Schema, by which an "
     "editor completes keys, explains them and marks what is wrong. `labctl new` writes the schemas into the lab's "
     "folder `schemas/` and a first line `#:schema ...` into its files; taplo and VS Code's Even Better TOML read that "
-    "line. Rules across keys (a tau beyond the budget, an unknown object) are `labctl plan`'s and `labctl doctor`'s.\n\n"
+    "line. Rules across keys (tau beyond the budget, an unknown object) are for `labctl plan` and `labctl doctor`.\n\n"
     "Written by `make docs` from the schemas that read the files.\n"
 )
 TITLES = {
