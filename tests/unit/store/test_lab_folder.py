@@ -102,7 +102,7 @@ def test_a_missing_file_names_its_neighbours(lab: Path):
 def test_a_missing_fixture_is_named_with_the_line_that_asks_for_it(lab: Path):
     path = lab / "protocols" / "first.toml"
     path.write_text(path.read_text().replace("two_totes.toml", "three_totes.toml"))
-    with pytest.raises(InputError, match=r"first\.toml:6: fixture '\.\./fixtures/three_totes\.toml'.*two_totes\.toml"):
+    with pytest.raises(InputError, match=r"first\.toml:7: fixture '\.\./fixtures/three_totes\.toml'.*two_totes\.toml"):
         read_plan(path)
 
 
