@@ -84,11 +84,11 @@ def change(path: Path, old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "parts"),
     [
-        ("arming_s", "armming_s", ("first.toml:12", "armming_s", "arming_s")),
-        ("two_totes.toml", "no_totes.toml", ("first.toml:6", "no_totes.toml", "two_totes.toml")),
-        ("budget_s_per_item = 30.0", "budget_s_per_item = 0.0", ("first.toml:11", "budget_s_per_item")),
-        ("arming_s = 6.0", "arming_s = -6.0", ("first.toml:12", "arming_s", "-6")),
-        ("items_staged = 4", 'items_staged = "four"', ("first.toml:10", "items_staged")),
+        ("arming_s", "armming_s", ("first.toml:13", "armming_s", "arming_s")),
+        ("two_totes.toml", "no_totes.toml", ("first.toml:7", "no_totes.toml", "two_totes.toml")),
+        ("budget_s_per_item = 30.0", "budget_s_per_item = 0.0", ("first.toml:12", "budget_s_per_item")),
+        ("arming_s = 6.0", "arming_s = -6.0", ("first.toml:13", "arming_s", "-6")),
+        ("items_staged = 4", 'items_staged = "four"', ("first.toml:11", "items_staged")),
         ('"towels"]', '"towls"]', ("first.toml", "towls", "towels")),
         ("tau_s = 120.0", "tau_s = 500.0", ("first.toml", "tau_s")),
         ('controller = "sim_person"', 'controller = "sim_persom"', ("first.toml", "sim_persom", "sim_person")),
@@ -115,13 +115,13 @@ def test_a_wrong_protocol_is_refused_with_file_and_line_and_opens_nothing(
 
 def test_a_wrong_protocol_is_refused_by_plan_too(lab: Path):
     change(lab / "protocols" / "first.toml", "arming_s", "armming_s")
-    is_one_line(labctl("plan", "protocols/first.toml", cwd=lab), "first.toml:12", "armming_s", code=2)
+    is_one_line(labctl("plan", "protocols/first.toml", cwd=lab), "first.toml:13", "armming_s", code=2)
 
 
 def test_broken_toml_is_refused_with_its_line(lab: Path):
     change(lab / "cells" / "sim_fr3.toml", 'name = "sim-fr3"', 'name = "sim-fr3')
     answer = labctl("open", "protocols/first.toml", "--cell", "cells/sim_fr3.toml", cwd=lab)
-    is_one_line(answer, "sim_fr3.toml:3", code=2)
+    is_one_line(answer, "sim_fr3.toml:4", code=2)
 
 
 @pytest.mark.parametrize(
