@@ -19,17 +19,17 @@ from pathlib import Path
 from support.runs.campaigns import make_campaign, policy
 from labctl.core.events import Kind
 from labctl.runtime.campaign_run import run_campaign
-from labctl.runtime.campaign_writer import Desk
+from labctl.runtime.campaign_writer import CampaignWriter
 
-log = Desk.log
+log = CampaignWriter.log
 
-def until_sealed(desk, kind, *given, **named):
-    event = log(desk, kind, *given, **named)
+def until_sealed(writer, kind, *given, **named):
+    event = log(writer, kind, *given, **named)
     if kind == Kind.RECORDING_SEALED:
         os._exit(9)
     return event
 
-Desk.log = until_sealed
+CampaignWriter.log = until_sealed
 arms = [policy("policy-a"), policy("policy-b")]
 opened = make_campaign(Path(sys.argv[1]), arms, cameras=True, durable=True, budget=3.0)
 run_campaign(opened.folder, lambda line: None, manual=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +20,10 @@ from support.runs.live_campaign import of_kind, running
 from labctl.cli import call
 from labctl.clock import SECOND
 from labctl.core.events import Kind
+from labctl.errors import BrokenRecord
 from labctl.runtime.campaign_run import run_campaign
-from labctl.store.chain_heads import read_heads
+from labctl.store import timestamps
+from labctl.store.chain_heads import head_text, read_heads
 from labctl.store.timestamps import FOLDER, kept, query
 
 pytest.importorskip("rfc3161_client")
@@ -175,6 +178,36 @@ def test_what_an_authority_learns_is_a_digest_of_the_head_under_a_nonce_of_its_o
     assert one != other
     assert hashlib.sha256(f"{head.seq}:{head.hash}".encode()).digest() in one
     assert head.hash.encode() not in one and bytes.fromhex(head.hash) not in one
+
+
+def test_openssl_stamps_what_we_ask_and_its_check_and_ours_agree_on_head_digest_and_authority(
+    keys: Path, tmp_path: Path
+) -> None:
+    """RFC 3161 by an implementation that nobody here wrote, as authority and as second opinion."""
+    ours, stranger = Authority(keys), time_authority.made(tmp_path / "stranger")
+    hash, other = "ab" * 32, "cd" * 32
+    asked = query(7, hash)
+    (tmp_path / "asked").write_bytes(asked)
+    read = subprocess.run(
+        ["openssl", "ts", "-query", "-in", tmp_path / "asked", "-text"], capture_output=True, text=True
+    )
+    assert (
+        read.returncode == 0 and "Hash Algorithm: sha256" in read.stdout and "Certificate required: yes" in read.stdout
+    )
+    answers = {authority.root: authority.answer(asked) for authority in (ours, stranger)}
+    for root, answer in answers.items():
+        (tmp_path / "answer").write_bytes(answer)
+        for by in answers:
+            for said in (hash, other):
+                digest = hashlib.sha256(head_text(7, said).encode()).hexdigest()
+                words = ["openssl", "ts", "-verify", "-in", tmp_path / "answer", "-digest", digest, "-CAfile", by]
+                theirs = subprocess.run(words, capture_output=True).returncode == 0
+                named = timestamps.Authority("http://127.0.0.1/", by.read_bytes(), 1.0)
+                try:
+                    found = bool(timestamps.stamped_at(answer, 7, said, named))
+                except BrokenRecord:
+                    found = False
+                assert found is theirs is (by == root and said == hash)
 
 
 def test_opening_and_closing_go_on_without_a_network(

@@ -65,7 +65,7 @@ def played(folder: Path, size: tuple[int, int], *, pages: bool) -> tuple[dict[st
     with Campaign.open(folder, writer=True) as campaign:
         bench = Bench(campaign)
         at_console(bench, play, size=size)
-        order = [campaign.ledger.reveal(trial) for trial in bench.node._desk.state.trials]
+        order = [campaign.ledger.reveal(trial) for trial in bench.node._writer.state.trials]
     return seen, order
 
 
