@@ -49,11 +49,11 @@ class Limits:
     ends: JointEnds | None = None
 
 
-def limits_of(arm: Arm, wanted: Mapping[str, Any]) -> Limits:
-    """The cell's `[robot.limits]` narrowed onto the arm's published ones.
+def limits_of(arm: Arm, wanted: Mapping[str, Any], home: np.ndarray | None) -> Limits:
+    """The cell's `[robot.limits]` narrowed onto the arm's published ones; home (dof,) rad is the cell's own, if any.
 
     Raises InputError for a missing list, a wrong length, a limit that is not positive or is wider than published, or
-    a box that does not hold the arm's home.
+    a home that is outside the box or beyond the joints' ends.
     """
     velocity = _row(wanted, "velocity_rad_s", arm.dof)
     acceleration = _row(wanted, "acceleration_rad_s2", arm.dof)
@@ -65,15 +65,22 @@ def limits_of(arm: Arm, wanted: Mapping[str, Any]) -> Limits:
             allowed = ", ".join(f"{value:g}" for value in most)
             raise InputError(f"robot.limits.{name} must be above 0 and at most what the {arm.name} allows: {allowed}")
     low, high = _row(wanted, "box_min_m", 3), _row(wanted, "box_max_m", 3)
-    home = kinematics.positions(arm.chain, arm.home[None, :])[:, 0]
-    if (home <= low).any() or (home >= high).any():
-        raise InputError(f"robot.limits: the box must hold the home of the {arm.name} at {home.round(2).tolist()} m")
     tool_speed = wanted.get("tool_speed_m_s")
     fastest = math.inf if tool_speed is None else float(tool_speed)
     lower, upper = arm.lower, arm.upper
     if arm.ends is not None:  # a joint at rest beyond this could not even move
         outermost = arm.ends.reachable()
         lower, upper = np.maximum(lower, outermost[0]), np.minimum(upper, outermost[1])
+    if home is not None:
+        tool = kinematics.positions(arm.chain, home[None, :])[:, 0]
+        if (tool <= low).any() or (tool >= high).any():
+            at = tool.round(2).tolist()
+            raise InputError(f"robot.limits: the box must hold the home of the {arm.name}, where the tool is at {at} m")
+        far = np.flatnonzero((home < lower) | (home > upper))
+        if len(far):
+            i = int(far[0])
+            ends = f"{lower[i]:.3f} to {upper[i]:.3f} rad"
+            raise InputError(f"home_rad: joint {i + 1} of the {arm.name} goes from {ends}, found {home[i]:g}")
     return Limits(lower, upper, velocity, acceleration, low, high, fastest, arm.ends)
 
 

@@ -11,14 +11,17 @@ import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
+from labctl.drivers.common.following import Following
 from labctl.drivers.common.limits import Limiter, limits_of
 from labctl.drivers.common.robot_tables import Arm
 from labctl.drivers.common.setpoint_queue import SetpointQueue
 from labctl.drivers.common.states import States, state_spec
+from labctl.drivers.common.vendor_link import Link
+from labctl.drivers.common.way_home import WayHome
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.devices import Actions, Batch, DeviceEvent, Gripper, Kind, RobotStatus, Setpoints
@@ -28,7 +31,8 @@ from labctl.realtime import LOOP, ordinary, urgent
 DELAY_S = 0.05  # a setpoint is given this long after its time: two late visits of the arm process do not show
 QUEUED_S = 0.15  # more than this waiting: the thread was held up; what is older is left out
 LOOK_NS = 20 * MILLISECOND
-REST_RAD_S = 0.02
+RESTLESS_NS = 5_000 * MILLISECOND  # an arm that should stand and has not for so long is a person's matter
+HOME_RAD = 0.01  # nearer than this it is home
 JUMP_RAD = 0.05
 SWITCH_S = 0.0005  # a thread that computes lets the reading and the servo thread in after this time, not after 5 ms
 EXPLAIN_NS = 60 * MILLISECOND
@@ -37,54 +41,33 @@ RECOVER_NS = 300 * MILLISECOND  # between two steps of a recovery
 JOIN_S = 3.0
 
 
-class Link(Protocol):
-    """One vendor's client. `start_q`, `lost` and `health` may be called from any thread, all others only from the servo
-    thread (but `open`, before it runs, and `close`, after it ended).
-
-    `open` connects and begins to add states to the ring; it moves nothing. `give` hands over one setpoint: joints
-    (dof,) rad and their speed (dof,) rad/s. `rest`: nothing to give for now, the last was q; True once the arm is held
-    there. `idle`: nothing at all to do. `halt`: slow down now and stay. `home`
-    begins a slow motion to joints (dof,); `homing` is true until it has ended. `recover` does one step towards a robot
-    that may move and returns True when it is there. `start_q` is where the next motion begins. `lost` says why the
-    robot is, "" while it is not; `health` says that too, and all else that is wrong. All raise DeviceLost or
-    DeviceRefused, nothing else.
-    """
-
-    def open(self, states: States) -> None: ...
-    def start_q(self) -> np.ndarray: ...
-    def give(self, q: np.ndarray, dq: np.ndarray) -> None: ...
-    def rest(self, q: np.ndarray) -> bool: ...
-    def idle(self) -> None: ...
-    def halt(self) -> None: ...
-    def home(self, q: np.ndarray) -> None: ...
-    def homing(self) -> bool: ...
-    def recover(self) -> bool: ...
-    def lost(self) -> str: ...
-    def health(self) -> RobotStatus: ...
-    def close(self) -> None: ...
-
-
 @dataclass(slots=True)
 class _Asked:
     """What the loop wants of the servo thread."""
 
     home: bool = False
     recover: bool = False
+    staging: bool = False  # until it is there
 
 
 class StreamedArm:
-    """See `labctl.devices.Robot` for the verbs. `home` is where episodes begin, None to leave the arm where it is."""
+    """See `labctl.devices.Robot` for the verbs. `home` is where episodes begin, None to leave the arm where it is; it
+    goes there at up to `home_rad_s`.
+    """
 
     kind: Kind = "real"
 
+    # fmt: off
     def __init__(
-        self, arm: Arm, link: Link, gripper: Gripper, cell: Mapping[str, Any], home: np.ndarray | None
+        self, arm: Arm, link: Link, gripper: Gripper, cell: Mapping[str, Any], home: np.ndarray | None,
+        home_rad_s: float = 0.3,
     ) -> None:
+        # fmt: on
         robot = cell["robot"]
         self.arm, self.dof, self.joint_names = arm, arm.dof, arm.joint_names
         self.control_hz = float(robot["control_hz"])
         self.streams = (state_spec(arm, float(robot["state_hz"])),)
-        limits = limits_of(arm, robot["limits"])
+        self._limits = limits = limits_of(arm, robot["limits"], home)
         self._period_ns = round(SECOND / self.control_hz)
         self._limiter = Limiter(arm, limits, 1.0 / self.control_hz)
         self._ik = BoxLimitedIk(arm, limits)
@@ -102,7 +85,10 @@ class StreamedArm:
         self._latched: RobotStatus | None = None
         self._sound = RobotStatus("idle")
         self._based = False  # does the limiter stand where the arm stands?
-        self._homing = self._moving = self._halted = False
+        self._homing = self._moving = self._halted = self._rested = False
+        self._home_rad_s, self._following = home_rad_s, Following()
+        self._way: WayHome | None = None
+        self._still_ns = 0  # when the arm was last seen to stand, or began to have to
         self._news: list[DeviceEvent] = []
         self.clipped = ""
 
@@ -166,9 +152,11 @@ class StreamedArm:
         if self._stop.is_set() or self._homing or self._asked.home or self._sound.mode != "idle":
             self._based, self.clipped = False, ""
             return False
+        if self._rested and not self._moving and not len(self._setpoints):
+            self._based = False  # after a pause the arm may stand elsewhere than where it was sent last
+        self._rested = False
         if not self._based:
-            newest = self._states.newest
-            if newest is None or np.abs(newest.dq).max() > REST_RAD_S:
+            if self._states.restless():
                 return False
             start = self._link.start_q()
             self._limiter.reset(start)
@@ -208,30 +196,32 @@ class StreamedArm:
         self._raise_if_lost()
         if self._sound.mode != "idle":
             raise DeviceRefused(self._sound.reason)
-        self._based = False
+        self._based, self._asked.recover = False, False
         self._stop.clear()
-        if self._home is not None:
-            self._asked.home = True
+        self._still_ns, self._asked.staging = self._clock.now_ns(), True
+        self._asked.home = self._home is not None
 
     def staged(self) -> bool:
-        """Is the arm at rest where episodes begin?"""
+        """Is the arm at rest where episodes begin, and nothing wrong with it?"""
         self._raise_if_lost()
+        if self._homing or self._asked.home or self._stop.is_set() or self._sound.mode != "idle":
+            return False
         newest = self._states.newest
-        still = newest is not None and bool(np.abs(newest.dq).max() < REST_RAD_S)
-        return still and not (self._homing or self._asked.home or self._stop.is_set())
+        far = newest is not None and self._home is not None and bool(np.abs(newest.q - self._home).max() > HOME_RAD)
+        self._asked.staging = far or bool(self._states.restless())
+        return not self._asked.staging
 
     def stop(self) -> None:
         """The servo thread slows the arm down at its next cycle. Any thread; any number of times."""
-        self._asked.home = False
+        self._asked.home = self._asked.staging = False
         self._stop.set()
         self._gripper.stop()
 
     def recover(self) -> None:
         """Allow motion again, on an operator's word. Raises DeviceRefused while the robot is not there yet."""
         self._raise_if_lost()
-        newest = self._states.newest
-        if newest is None or np.abs(newest.dq).max() > REST_RAD_S:
-            raise DeviceRefused("the arm is still moving: wait until it stands, then recover")
+        if restless := self._states.restless():
+            raise DeviceRefused(f"the arm is still moving ({restless}): wait until it stands, then recover")
         if self._gripper.status().mode in ("fault", "lost"):
             self._gripper.recover()
         if self._sound.mode != "idle":
@@ -287,7 +277,8 @@ class StreamedArm:
     def _fail(self, reason: str, now_ns: int) -> None:
         """The client refused. A stop of the robot's own explains it; else the refusal is one, until a person's word."""
         reason = f"the arm did not reach home: {reason}" if self._homing else reason
-        self._moving = self._homing = False
+        self._following.reset()
+        self._moving = self._homing = self._asked.staging = False
         until = now_ns + EXPLAIN_NS  # the robot's own state may come a moment after its refusal
         self._look(now_ns)
         while self._sound.mode == "idle" and (now_ns := self._clock.now_ns()) < until:
@@ -307,16 +298,19 @@ class StreamedArm:
             if self._sound.mode != "idle":
                 self._asked.home = False
         elif self._asked.home:
-            assert self._home is not None
-            self._halted = self._moving = False
+            self._halted = False
             self._setpoints.discard()
+            if self._moving:
+                self._link.halt()
+            self._moving, self._way = False, None
             self._homing, self._asked.home = True, False
-            self._link.home(self._home)
         elif self._homing:
-            self._homing = self._link.homing()
+            self._go_home(now_ns)
         else:
             self._halted = False
             self._play(now_ns)
+        if self._asked.recover and (self._sound.mode == "idle" or self._moving or self._homing):
+            self._asked.recover = False  # of a hold that is over: nothing is recovered in the middle of a motion
         if self._asked.recover and now_ns >= self._recover_after_ns:
             self._recover_after_ns = now_ns + RECOVER_NS
             self._asked.recover = False
@@ -328,6 +322,39 @@ class StreamedArm:
                 self._refusal = str(error)
             self._look(now_ns)
 
+    def _go_home(self, now_ns: int) -> None:
+        assert self._home is not None
+        if self._way is None:
+            if restless := self._states.restless():
+                self._link.idle()
+                if now_ns - self._still_ns > RESTLESS_NS:
+                    raise DeviceRefused(f"it does not come to rest: {restless}")
+                return
+            start, speed = self._link.start_q(), self._home_rad_s
+            self._way = WayHome(self.arm, self._limits, start, self._home, speed, self.control_hz)
+        if not self._way.ready():
+            self._link.idle()
+        elif (step := self._way.step()) is not None:
+            self._lead(*step)
+        elif self._link.rest(self._home):
+            far = float(np.abs(self._home - self._link.start_q()).max())
+            if far > HOME_RAD:
+                raise DeviceRefused(f"it stopped {far:.2f} rad from there")
+            self._following.reset()
+            self._homing, self._still_ns = False, now_ns
+
+    def _lead(self, q: np.ndarray, before: np.ndarray) -> None:
+        """Give the setpoint after `before`; raises DeviceRefused for an arm that has gone elsewhere."""
+        self._link.give(q, (q - before) * self.control_hz, by_joints=self._homing)
+        newest = self._states.newest
+        if newest is None:
+            return
+        self._following.give(float(newest.device_s), q)
+        if wrong := self._following.wrong(newest.q):
+            self._halted = True
+            self._link.halt()
+            raise DeviceRefused(wrong)
+
     def _play(self, now_ns: int) -> None:
         before = self._setpoints.last
         row = self._setpoints.take(now_ns)
@@ -335,11 +362,13 @@ class StreamedArm:
             if not self._moving:
                 self._check_start(row[:-1])
             self._moving = True
-            self._link.give(row[:-1], (row[:-1] - before[:-1]) * self.control_hz)
+            self._lead(row[:-1], before[:-1])
             self._gripper.target(float(row[-1]))
         elif self._moving:
             self._moving = not self._link.rest(before[:-1])
+            self._rested = not self._moving
         else:
+            self._following.reset()
             self._link.idle()
 
     def _check_start(self, q: np.ndarray) -> None:
@@ -355,7 +384,11 @@ class StreamedArm:
         held = self._gripper.status()
         if now.mode == "idle" and held.mode in ("fault", "lost"):
             now = RobotStatus("fault", f"gripper: {held.reason}")
-        elif now.mode == "idle" and self._latched is not None:
+        if self._asked.staging and not (self._homing or self._asked.home) and now_ns - self._still_ns > RESTLESS_NS:
+            if restless := self._states.restless():
+                self._latched = RobotStatus("safety_stop", f"the arm is home, and does not come to rest: {restless}")
+            self._asked.staging = False
+        if now.mode == "idle" and self._latched is not None:
             now = self._latched
         self._sound = now
         if now.mode == "lost":

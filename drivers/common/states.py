@@ -17,6 +17,7 @@ from labctl.drivers.common.robot_tables import Arm
 from labctl.devices import Batch, StreamSpec, telling_columns
 
 STATE = "arm/state"
+REST_RAD_S = 0.02  # slower than this an arm stands
 MOST = 20_000  # samples kept while nobody drains; then the oldest go, and are counted
 
 
@@ -85,6 +86,15 @@ class States:
                 tcp = self._one_side(one.tcp)
                 self._made = (state, Sample(one.q[0], one.dq[0], one.tau[0], tcp[0], np.ravel(one.device_s)[0]))
             return self._made[1]
+
+    def restless(self) -> str:
+        """Which joint turns how fast, while the arm does not stand; "" when it does."""
+        newest = self.newest
+        if newest is None:
+            return "no state has come yet"
+        joint = int(np.argmax(np.abs(newest.dq)))
+        speed = abs(float(newest.dq[joint]))
+        return f"joint {joint + 1} at {speed:.2f} rad/s" if speed > REST_RAD_S else ""
 
     def drain(self) -> list[Batch]:
         """All samples since the last call as one batch of the declared columns."""

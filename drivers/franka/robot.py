@@ -38,7 +38,7 @@ JOINT_SHARE, LEAST_SHARE = 0.9, 0.01  # the least is franky's own
 HOLD_MS = 100  # a velocity is held this long before the stop behind it begins
 ENDS_S = 0.12  # so long after it was asked for a speed still fits the joints' ends: held, and taken up a moment later
 CORRECT_PER_S = 8.0  # share of the position error that is corrected in a second
-TOOL_TOLERANCE_M, HOME_TOLERANCE_RAD = 1e-3, 5e-3
+TOOL_TOLERANCE_M = 1e-3
 SETTLED_RAD, SETTLE_CYCLES = 2e-5, 150
 JOIN_S = 3.0
 
@@ -79,7 +79,7 @@ class FrankaLink:
     def __init__(self, arm: Arm, options: FrankaOptions, robot: Mapping[str, Any]) -> None:
         """robot: the cell's table of that name."""
         self._arm, self._options = arm, options
-        self._limits = limits_of(arm, robot["limits"])
+        self._limits = limits_of(arm, robot["limits"], None)
         self._fastest = self._limits.velocity
         state_hz, control_hz = float(robot["state_hz"]), float(robot["control_hz"])
         if state_hz < 1 or 1000 % state_hz:
@@ -91,8 +91,8 @@ class FrankaLink:
         self._clock = MonotonicClock()
         self._silence = Silence()
         self._silence_ns = round(options.silence_s * SECOND)
-        self._settling = 0
-        self._home_q = arm.home
+        self._settling, self._ending = 0, False
+        self._by_joints = options.servo == "velocity"
 
     def open(self, states: States) -> None:
         """Connect, set thresholds and load, compare the tool, begin to read. Raises DeviceLost or DeviceRefused."""
@@ -139,14 +139,23 @@ class FrankaLink:
     def start_q(self) -> np.ndarray:
         return self._reading.newest().q_d
 
-    def give(self, q: np.ndarray, dq: np.ndarray) -> None:
-        self._settling = 0
-        self._move(self._motion(q, dq))
+    def give(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> None:
+        self._settling, self._ending = 0, False
+        self._by_joints = by_joints or self._options.servo == "velocity"
+        kind = (
+            franky.ControlSignalType.JointVelocities
+            if self._by_joints
+            else franky.ControlSignalType.CartesianVelocities
+        )
+        if self._robot.is_in_control and self._robot.current_control_signal_type != kind:
+            self.halt()  # a motion of one kind has to end before one of the other begins
+        else:
+            self._move(self._motion(q, dq))
 
     def _motion(self, q: np.ndarray, dq: np.ndarray) -> Any:
         hold = franky.Duration(HOLD_MS)
         speed = self._speed(q, dq)
-        if self._options.servo == "velocity":
+        if self._by_joints:
             points = [franky.JointVelocityWaypoint(speed, hold_target_duration=hold)]
             return franky.JointVelocityWaypointMotion([*points, franky.JointVelocityWaypoint(np.zeros(7))])
         jacobian, tip, turn = kinematics.jacobian(self._arm.chain, q[None, :])
@@ -195,8 +204,10 @@ class FrankaLink:
         if float(np.abs(q - self._reading.newest().q_d).max()) > SETTLED_RAD and self._settling <= SETTLE_CYCLES:
             self._move(self._motion(q, np.zeros(7)))
             return False
-        self.halt()
-        return True
+        if not self._ending:
+            self._ending = True
+            self.halt()
+        return not self._robot.is_in_control or self._settling > 2 * SETTLE_CYCLES
 
     def idle(self) -> None:
         """Nothing: the FCI asks for nothing while no motion runs."""
@@ -208,41 +219,15 @@ class FrankaLink:
         types = franky.ControlSignalType
         if kind == types.JointVelocities:
             self._move(franky.JointVelocityStopMotion())
-        elif kind == types.JointPositions:
-            self._move(franky.JointStopMotion())
         elif kind == types.CartesianVelocities:
             share = self._share(kinematics.jacobian(self._arm.chain, self.start_q()[None, :])[0][0])
             self._move(franky.CartesianVelocityStopMotion(share))
 
-    def home(self, q: np.ndarray) -> None:
-        try:
-            self.halt()
-            self._robot.join_motion(JOIN_S)
-            fastest = float(np.min(self._robot.joint_velocity_limit.get()))
-            share = min(1.0, self._options.home_speed_rad_s / (fastest * self._options.dynamics_factor))
-            factor = franky.RelativeDynamicsFactor(share, 0.5, 0.5)
-            self._move(franky.JointMotion(franky.JointState(q), relative_dynamics_factor=factor))
-            self._home_q, self._settling = q, 0
-        except VENDOR as error:
-            raise mapped(error) from error
-
-    def homing(self) -> bool:
-        try:
-            moves = bool(self._robot.is_in_control)
-            self._robot.poll_motion()  # raises what ended it; what it returns is the contrary of what its help says
-            if moves:
-                return True
-        except VENDOR as error:
-            raise mapped(error) from error
-        far = float(np.abs(self._home_q - self._reading.newest().q_d).max())
-        self._settling += 1
-        if far > HOME_TOLERANCE_RAD and self._settling > SETTLE_CYCLES:  # the newest state may come a moment later
-            raise DeviceRefused(f"it stopped {far:.2f} rad from there")
-        return far > HOME_TOLERANCE_RAD
-
     def recover(self) -> bool:
         with contextlib.suppress(*REFUSED):  # what ended the last motion is known; franky tells it once more
-            self._robot.join_motion(JOIN_S)
+            self._robot.poll_motion()
+        if self._robot.is_in_control:
+            raise DeviceRefused("a motion has not ended yet")
         try:
             return bool(self._robot.recover_from_errors())
         except VENDOR as error:
@@ -283,4 +268,5 @@ def build(options: FrankaOptions, *, cell: Mapping[str, Any], fixture: Mapping[s
     gripper: Gripper = no_stand_in(
         load(held.driver, held.options, host=options.host), held.driver, cell["cell"]["kind"]
     )
-    return StreamedArm(arm, FrankaLink(arm, options, cell["robot"]), gripper, cell, options.home(arm.home))
+    link = FrankaLink(arm, options, cell["robot"])
+    return StreamedArm(arm, link, gripper, cell, options.home(arm.home), options.home_speed_rad_s)

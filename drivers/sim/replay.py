@@ -37,7 +37,7 @@ class ReplayArm:
         self.arm, self.dof, self.joint_names = arm, arm.dof, arm.joint_names
         self.control_hz = float(robot["control_hz"])
         self.streams = (state_spec(arm, float(robot["state_hz"])),)
-        self._ik = BoxLimitedIk(arm, limits_of(arm, robot["limits"]))
+        self._ik = BoxLimitedIk(arm, limits_of(arm, robot["limits"], None))
         self._seconds, self._rows = seconds, rows
         self._state_ns = round(SECOND / float(robot["state_hz"]))
         self._head = 0.0

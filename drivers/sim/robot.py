@@ -52,7 +52,7 @@ class SimArm:
         self.control_hz = float(robot["control_hz"])
         self.world = World(fixture)
         self._period_ns = round(SECOND / self.control_hz)
-        limits = limits_of(arm, robot["limits"])
+        limits = limits_of(arm, robot["limits"], arm.home)
         self._limiter = Limiter(arm, limits, 1.0 / self.control_hz)
         self._ik = BoxLimitedIk(arm, limits)
         self._state_period_ns = round(SECOND / float(robot["state_hz"]))

@@ -43,8 +43,6 @@ POLL_NS = MILLISECOND // 4
 KICK_NS = 50 * MILLISECOND
 NEXT = {POWER_OFF: "power on", IDLE: "brake release"}  # by robot mode; all others pass by themselves
 STOP_RAD_S2 = 4.0
-HOME_RAD_S2 = 1.2
-ARRIVED_RAD = 1e-3
 SETTLED_RAD, SETTLE_CYCLES_S = 1e-4, 1.0
 CORRECT_PER_S = 5.0
 JOIN_S = 3.0
@@ -81,10 +79,8 @@ class UrLink:
         self._lost = ""
         self._silence = Silence()
         self._silence_ns = round(options.silence_s * SECOND)
-        self._doing = ""  # servo, speed or move: what a halt has to end
-        self._settling = 0.0
-        self._goal = arm.home
-        self._homed_ns = 0
+        self._doing = ""  # servo or speed: what a halt has to end
+        self._settling, self._by_joints = 0.0, False
 
     def open(self, states: States) -> None:
         """Connect for reading, and for control if the robot is ready. Raises DeviceLost or DeviceRefused."""
@@ -195,14 +191,14 @@ class UrLink:
             raise DeviceRefused("the robot's program does not run")
         self._doing, self._kicked_ns = doing, self._clock.now_ns()
 
-    def give(self, q: np.ndarray, dq: np.ndarray) -> None:
-        self._settling = 0.0
+    def give(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> None:
+        self._settling, self._by_joints = 0.0, by_joints
         control = self._control
         if control is None:
             raise DeviceRefused("labctl's program is not on the robot")
         given = self._options
         args = (0.0, 0.0, self._period_s, given.lookahead_s, given.gain)
-        if given.servo == "joint":
+        if by_joints or given.servo == "joint":
             self._do(self._ask(lambda: control.servoJ(q.tolist(), *args)), "servo")
         elif given.servo == "cartesian":
             pose = to_ur(kinematics.pose(self._arm.chain, q.tolist()))
@@ -218,7 +214,7 @@ class UrLink:
         newest = self._states.newest if self._states else None
         far = newest is not None and float(np.abs(newest.q - q).max()) > SETTLED_RAD
         if far and self._settling < SETTLE_CYCLES_S:
-            if self._options.servo == "velocity":
+            if self._options.servo == "velocity" and not self._by_joints:
                 settling = self._settling
                 self.give(q, np.zeros(6))
                 self._settling = settling
@@ -240,28 +236,8 @@ class UrLink:
         control, doing, self._doing = self._control, self._doing, ""
         if control is None or not doing:
             return
-        stop = {"servo": control.servoStop, "speed": control.speedStop, "move": control.stopJ}[doing]
+        stop = {"servo": control.servoStop, "speed": control.speedStop}[doing]
         self._ask(lambda: stop(STOP_RAD_S2))
-
-    def home(self, q: np.ndarray) -> None:
-        if self._control is None:
-            raise DeviceRefused("labctl's program is not on the robot")
-        self.halt()
-        self._goal, self._homed_ns = q, self._clock.now_ns()
-        speed = self._options.home_speed_rad_s
-        self._do(self._ask(lambda: self._control.moveJ(q.tolist(), speed, HOME_RAD_S2, True)), "move")
-
-    def homing(self) -> bool:
-        self.idle()
-        newest = self._states.newest if self._states else None
-        if newest is None or np.abs(newest.dq).max() > ARRIVED_RAD:
-            return True
-        if np.abs(newest.q - self._goal).max() < ARRIVED_RAD:
-            self._doing = ""
-            return False
-        if self._clock.now_ns() - self._homed_ns > SECOND and self._ask(self._control.getAsyncOperationProgress) < 0:
-            raise DeviceRefused("the arm did not arrive at home")
-        return True
 
     def recover(self) -> bool:
         """One step towards a running robot with our program on it."""
@@ -337,4 +313,4 @@ def build(options: UrOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, 
         load(held.driver, held.options, host=options.host), held.driver, cell["cell"]["kind"]
     )
     link = UrLink(arm, options, float(robot["state_hz"]), float(robot["control_hz"]))
-    return StreamedArm(arm, link, gripper, cell, options.home(arm.home))
+    return StreamedArm(arm, link, gripper, cell, options.home(arm.home), options.home_speed_rad_s)

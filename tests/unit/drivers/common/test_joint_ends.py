@@ -72,7 +72,7 @@ def test_the_shipped_cells_slow_down_before_every_end(name: str, joint: int, end
     """From the middle of the other joints' range straight at an end, as fast as the cell allows, and there again."""
     robot = cell_named(name)["robot"]
     wide = {**robot["limits"], "box_min_m": [-2.0, -2.0, -2.0], "box_max_m": [2.0, 2.0, 2.0], "tool_speed_m_s": 9.0}
-    limiter = Limiter(FR3, limits_of(FR3, wide), 1 / robot["control_hz"])
+    limiter = Limiter(FR3, limits_of(FR3, wide, None), 1 / robot["control_hz"])
     far = 0.3 + 0.5 * np.random.default_rng(seed).random()
     goal = FR3.home.copy()
     goal[joint] = (FR3.upper if end > 0 else FR3.lower)[joint]

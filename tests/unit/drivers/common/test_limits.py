@@ -29,12 +29,12 @@ def _wanted(arm: Arm, tool_speed: float | None = 0.5) -> dict[str, Any]:
 
 
 def _limiter(arm: Arm, tool_speed: float | None = 0.5) -> Limiter:
-    return Limiter(arm, limits_of(arm, _wanted(arm, tool_speed)), PERIOD_S)
+    return Limiter(arm, limits_of(arm, _wanted(arm, tool_speed), arm.home), PERIOD_S)
 
 
 def _breaks(arm: Arm, q: np.ndarray) -> list[str]:
     """Names of the limits that setpoints q (n, dof), the first two at rest, break: no tolerance at all."""
-    limits = limits_of(arm, _wanted(arm))
+    limits = limits_of(arm, _wanted(arm), arm.home)
     speed = np.diff(q, axis=0) / PERIOD_S
     kick = np.diff(speed, axis=0) / PERIOD_S
     at = kinematics.positions(arm.chain, q).T
@@ -168,4 +168,4 @@ def test_limits_the_arm_does_not_have_are_refused(key, value, says):
     wanted = copy.deepcopy(_wanted(FR3))
     wanted[key] = value
     with pytest.raises(InputError, match=says):
-        limits_of(FR3, wanted)
+        limits_of(FR3, wanted, FR3.home)

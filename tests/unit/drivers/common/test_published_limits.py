@@ -25,7 +25,7 @@ def as_published(arm: Arm) -> dict[str, Any]:
 
 @pytest.mark.parametrize("arm", [FR3, UR5, UR5E], ids=lambda arm: arm.name)
 def test_what_the_maker_allows_is_taken(arm: Arm) -> None:
-    found = limits_of(arm, as_published(arm))
+    found = limits_of(arm, as_published(arm), arm.home)
     assert (found.velocity == arm.velocity).all() and (found.acceleration == arm.acceleration).all()
 
 
@@ -35,4 +35,4 @@ def test_one_joint_beyond_it_is_refused(arm: Arm, joint: int, name: str) -> None
     wanted = as_published(arm)
     wanted[name] = [np.nextafter(most, np.inf) if i == joint else most for i, most in enumerate(wanted[name])]
     with pytest.raises(InputError, match=f"{name} must be above 0 and at most what the {arm.name} allows"):
-        limits_of(arm, wanted)
+        limits_of(arm, wanted, arm.home)

@@ -14,8 +14,6 @@ from labctl.drivers.common.limits import slowed
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.franka.options import FrankaOptions
 
-from labctl.errors import DeviceRefused
-
 SPEEDS = st.lists(st.floats(-1.0, 1.0), min_size=7, max_size=7).map(np.array)
 LAGS = st.lists(st.floats(-0.5, 0.5), min_size=7, max_size=7).map(np.array)
 
@@ -67,21 +65,6 @@ def test_a_velocity_that_is_slowed_keeps_its_direction(speed, most) -> None:
     assert (np.abs(out) <= most * (1 + 1e-12)).all()
     share = 1.0 if not speed.any() else np.abs(out).max() / np.abs(speed).max()
     assert np.allclose(out, share * speed, atol=1e-15)
-
-
-def test_a_way_home_ends_when_the_robot_left_control_and_only_at_home() -> None:
-    link = _link("velocity", _table())
-    link._home_q = FR3.home
-    for polled in (False, True):
-        link._robot = SimpleNamespace(poll_motion=lambda polled=polled: polled, is_in_control=True)
-        assert link.homing()
-        link._robot.is_in_control = False
-        assert not link.homing()
-    link._home_q = FR3.home + 0.05
-    assert link.homing(), "the state that says so may be on its way"
-    with pytest.raises(DeviceRefused, match=r"0\.05 rad from"):
-        while link.homing():
-            pass
 
 
 def _table() -> dict[str, Any]:

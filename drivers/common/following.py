@@ -1,0 +1,44 @@
+"""Does an arm go where it is sent? Whichever way setpoints are handed over, its joints stay near what was given.
+
+May not: stop anything, or know a client. Time is the device's own: an emulator on a busy machine lags by the host's.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+OFF_RAD = 0.15  # beyond all that was given within WINDOW_S
+WINDOW_S = 2.0  # a servo may lag; one that has gone elsewhere lies outside of where it was led for so long
+MOST = 4000
+
+
+class Following:
+    """The setpoints of the motion under way, and how far from all of them the arm is."""
+
+    def __init__(self) -> None:
+        self._given: deque[tuple[float, np.ndarray]] = deque(maxlen=MOST)
+
+    def reset(self) -> None:
+        """The arm stands; the next setpoint begins a motion."""
+        self._given.clear()
+
+    def give(self, device_s: float, q: np.ndarray) -> None:
+        """Setpoint q (dof,) rad was given when the device's clock showed device_s."""
+        while self._given and device_s - self._given[0][0] > WINDOW_S:
+            self._given.popleft()
+        self._given.append((device_s, q))
+
+    def wrong(self, q: np.ndarray) -> str:
+        """What is wrong with joints measured at q (dof,) rad, in words; nothing mostly."""
+        if not self._given:
+            return ""
+        rows = np.array([row for _, row in self._given])
+        off = np.maximum(rows.min(axis=0) - q, q - rows.max(axis=0))
+        joint = int(np.argmax(off))
+        if off[joint] <= OFF_RAD:
+            return ""
+        return (
+            f"joint {joint + 1} is {off[joint]:.2f} rad from where it was sent; the arm does not follow and was stopped"
+        )

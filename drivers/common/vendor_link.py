@@ -1,0 +1,39 @@
+"""What a real arm asks of a vendor's client: connect, give one setpoint, come to rest, recover.
+
+May not: be more than that; a driver implements it, `servoed_robot` calls it.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from labctl.drivers.common.states import States
+
+from labctl.devices import RobotStatus
+
+
+class Link(Protocol):
+    """One vendor's client, as the servo thread of a `StreamedArm` drives it. `start_q`, `lost` and `health` may be
+    called from any thread, all others only from the servo thread (but `open`, before it runs, and `close`, after it
+    ended).
+
+    `open` connects and begins to add states to the ring; it moves nothing. `give` hands over one setpoint: joints
+    (dof,) rad and their speed (dof,) rad/s, `by_joints` whatever the servo drives otherwise. `rest`: nothing to
+    give for now, the last was q; True once the arm is held there. `idle`: nothing at all to do. `halt`: slow down
+    now and stay. `recover` does one step towards a robot that may move and returns True when it is there; it is
+    asked for at rest alone, and waits for nothing. `start_q` is where the next motion begins. `lost` says why the
+    robot is, "" while it is not; `health` says that too, and all else that is wrong. All raise DeviceLost or
+    DeviceRefused, nothing else.
+    """
+
+    def open(self, states: States) -> None: ...
+    def start_q(self) -> np.ndarray: ...
+    def give(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> None: ...
+    def rest(self, q: np.ndarray) -> bool: ...
+    def idle(self) -> None: ...
+    def halt(self) -> None: ...
+    def recover(self) -> bool: ...
+    def lost(self) -> str: ...
+    def health(self) -> RobotStatus: ...
+    def close(self) -> None: ...
