@@ -21,6 +21,7 @@ from labctl.errors import DeviceRefused
 NEAR_RAD = 0.02  # nearer to home than this nothing is lifted
 LIFT_M = 0.005  # nor for less than this
 OFF_M = 2e-3  # the lifted tool stays this close to its line
+ENOUGH_M = 0.15  # clears the rim of a tote
 LOOK = 120  # rows at which a part of the way is looked at before its time is known
 SHARE = 0.9  # of the cell's accelerations and of what the ends of the joints allow
 INSIDE_M = 1e-3
@@ -42,10 +43,23 @@ def way_home(
     high = kinematics.positions(arm.chain, home[None, :])[2, 0]
     at = start
     if high - low > LIFT_M and float(np.abs(home - start).max()) > NEAR_RAD:
-        parts.append(_lift(arm, limits, start, min(high, float(limits.box_max[2]) - INSIDE_M) - low))
-        at = parts[0](np.ones(1))[0]
+        lift, at = _highest(arm, limits, start, min(high, float(limits.box_max[2]) - INSIDE_M) - low)
+        parts.append(lift)
     parts.append(lambda s, at=at: at + s[:, None] * (home - at))
     return np.concatenate([_timed(arm, limits, part, start, speed, period_s) for part in parts])
+
+
+def _highest(arm: Arm, limits: Limits, start: np.ndarray, by_m: float) -> tuple[Part, np.ndarray]:
+    """The lift by by_m, or by as much of it as the arm can, ENOUGH_M at least; and the joints (dof,) at its end."""
+    for share in (1.0, 0.75, 0.5, 0.25):
+        if share < 1.0 and share * by_m < ENOUGH_M:
+            break
+        part = _lift(arm, limits, start, share * by_m)
+        try:
+            return part, part(np.linspace(0.0, 1.0, 20))[-1]
+        except DeviceRefused:
+            continue
+    raise DeviceRefused(f"the tool cannot be lifted straight up by {by_m:.2f} m, to the height of home; {GUIDE}")
 
 
 def _lift(arm: Arm, limits: Limits, start: np.ndarray, by_m: float) -> Part:
@@ -58,9 +72,7 @@ def _lift(arm: Arm, limits: Limits, start: np.ndarray, by_m: float) -> Part:
         missed = float(np.abs(kinematics.positions(arm.chain, q) - poses[:, :3].T).max())
         steps = np.abs(np.diff(q, axis=0, prepend=start[None, :])).max(axis=1)
         if missed > OFF_M or (steps > JUMP_RAD + TURN_RAD * np.diff(s, prepend=0.0)).any():
-            raise DeviceRefused(
-                f"the tool cannot be lifted straight up by {by_m:.2f} m, to the height of home; {GUIDE}"
-            )
+            raise DeviceRefused(f"the tool cannot be lifted straight up by {by_m:.2f} m; {GUIDE}")
         return q
 
     return rows

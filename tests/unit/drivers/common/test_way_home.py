@@ -57,6 +57,20 @@ def test_from_anywhere_in_the_box_no_limit_is_broken_on_the_way(arm: Arm, seed: 
     assert np.linalg.norm(np.diff(at, axis=0), axis=1).max() / PERIOD_S <= limits.tool_speed
 
 
+def test_a_lift_goes_as_high_as_the_arm_can_and_is_refused_where_that_is_too_low() -> None:
+    start = FR3.inverse(np.array([[0.72, 0.0, 0.05, 1.0, 0.0, 0.0, 0.0]]), FR3.home)[0]
+    wide = replace(_limits(FR3), box_max=np.array([0.9, 0.6, 1.2]))
+    up = FR3.home.copy()
+    up[1], up[3], up[5] = -0.6, -0.9, 1.6  # a home that far out the tool cannot be lifted to
+    assert _places(FR3, up[None, :])[0, 2] > 0.6
+    at = _places(FR3, way_home(FR3, wide, start, up, 0.5, PERIOD_S))
+    straight = at[np.abs(at[:, 0] - 0.72) < 2e-3]
+    assert 0.05 + 0.15 < straight[:, 2].max() < 0.6
+    short = replace(wide, upper=np.minimum(FR3.upper, start + 0.05), lower=np.maximum(FR3.lower, start - 0.05))
+    with pytest.raises(DeviceRefused, match=r"cannot be lifted straight up by 1\.01 m, to the height of home"):
+        way_home(FR3, short, start, up, 0.5, PERIOD_S)
+
+
 def test_a_way_that_leaves_the_box_is_refused_in_words() -> None:
     start, home = FR3.home.copy(), FR3.home.copy()
     start[0], home[0] = -0.9, 0.9  # swings out beyond x = 0.4 in between
