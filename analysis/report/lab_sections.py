@@ -58,13 +58,17 @@ def _hours(lab: Lab) -> Section | None:
         ("By block", "Block", [*found["blocks"], total]),
         ("By operator", "Operator", found["operators"]),
     ):
-        columns = (Column(of, "text"), Column("Trials scored"), Column("Minutes in all"), Column("Minutes per trial"))
+        columns = (
+            *(Column(of, "text"), Column("Trials scored"), Column("Minutes in all"), Column("Minutes per trial")),
+            *(Column("Keys per trial"), Column("Operator per trial"), Column("Robot per trial")),
+        )
         rows = tuple(
             (
                 str(line["of"]),
                 count(line["trials"]),
                 number(line["total_s"] / 60),
                 number(line["total_s"] / 60 / line["trials"]) if line["trials"] else MISSING,
+                *_of_a_trial(line.get("console") or {}),
                 *(number(line["by"][part] / 60) for part in parts),
             )
             for line in lines
@@ -77,6 +81,18 @@ def _hours(lab: Lab) -> Section | None:
         "one session have its time each."
     )
     return Section("hours", "Where the hours went", (), tuple(tables), note)
+
+
+def _of_a_trial(found: Mapping[str, float]) -> tuple[str, str, str]:
+    """Keys, and minutes of operator and robot, of a mean trial that people ran at a console."""
+    trials = found.get("trials")
+    if not trials:
+        return MISSING, MISSING, MISSING
+    return (
+        number(found["keys"] / trials),
+        number(found["waited_s"] / 60 / trials),
+        number(found["robot_s"] / 60 / trials),
+    )
 
 
 def _stress(lab: Lab) -> Section | None:

@@ -9,6 +9,18 @@ from collections.abc import Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
 
+class Reason(TypedDict):
+    """Why."""
+
+    reason: str
+
+
+class Text(TypedDict):
+    """What a person wrote."""
+
+    text: str
+
+
 class Photo(TypedDict):
     """A picture in the campaign's folder. t_ns: when it was taken; a picture given in the fixture has none."""
 
@@ -98,6 +110,15 @@ class OutcomeBody(TypedDict):
     stage_reached: NotRequired[str | None]
     tags: NotRequired[Sequence[str]]
     wrong_end: NotRequired[bool]
+
+
+class Hands(TypedDict):
+    """What a trial took of people at consoles since the one before was scored: how many keys they pressed, and the
+    seconds in which it waited for one of them, be it before staging, with the arm home or with its recording sealed.
+    """
+
+    keys: int
+    waited_s: float
 
 
 class Detected(TypedDict):

@@ -14,6 +14,7 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Field,
     JsonValue,
     SecretStr,
     StrictBool,
@@ -78,6 +79,12 @@ class OpenSession(Kept):
 
     people: list[Member]
     checks: dict[Text, StrictBool | Text] = {}
+
+
+class People(Kept):
+    """people: everyone who is there from now on, in which roles."""
+
+    people: list[Member]
 
 
 class CloseSession(Arguments):
@@ -252,7 +259,8 @@ A = TypeVar("A", bound=Arguments)
 @dataclass(frozen=True, slots=True)
 class Command:
     """A command whose frame is sound; `arguments` reads what its verb needs. version: of the state that the screen
-    showed, None where any will do.
+    showed, None where any will do. keys: how many were pressed at this console since its last command, None for
+    what has no keys.
     """
 
     verb: str
@@ -261,6 +269,7 @@ class Command:
     id: str | None
     version: int | None
     args: Mapping[str, JsonValue]
+    keys: int | None = None
 
     def arguments(self, schema: type[A]) -> A:
         """Raises InputError that names the verb and the first argument that does not fit."""
@@ -278,6 +287,7 @@ class _Frame(BaseModel):
     id: Text | None = None
     version: StrictInt | None = None
     args: dict[Text, JsonValue] = {}
+    keys: Annotated[StrictInt, Field(ge=0, le=100_000)] | None = None
 
 
 def command_from(body: Body) -> Command:
@@ -290,7 +300,7 @@ def command_from(body: Body) -> Command:
         if body.get("verb") == STOP:
             return Command(STOP, _text(body.get("who")) or "unknown", Role.OPERATOR, _text(body.get("id")), None, {})
         raise InputError(f"a command's {_complaint(error)}") from None
-    return Command(frame.verb, frame.who, frame.role, frame.id, frame.version, frame.args)
+    return Command(frame.verb, frame.who, frame.role, frame.id, frame.version, frame.args, frame.keys)
 
 
 def _text(value: JsonValue) -> str | None:

@@ -13,16 +13,19 @@ from typing import Any, Literal, NotRequired, TypedDict, TypeVar
 from labctl.core.body_parts import (
     Clock,
     Detected,
+    Hands,
     Link,
     Opening,
     OutcomeBody,
     PersonEntry,
     Photo,
     Plateau,
+    Reason,
     Slot,
     SlotWithArm,
     StreamEntry,
     SwitchEntry,
+    Text,
     VideoEntry,
 )
 from labctl.core.events import Event, Kind
@@ -78,6 +81,13 @@ class SessionOpened(TypedDict):
     checks: NotRequired[Mapping[str, bool | str]]
 
 
+class SessionChanged(TypedDict):
+    """Somebody came, left or changed role while it went on. people: all who are there from now on."""
+
+    session: str
+    people: Sequence[PersonEntry]
+
+
 class SessionClosed(TypedDict):
     """An evening ends, with a note for the next one."""
 
@@ -127,12 +137,6 @@ class ReferenceSet(TypedDict):
     camera: str
     photo: Photo
     old: str | None
-    reason: str
-
-
-class Reason(TypedDict):
-    """Why."""
-
     reason: str
 
 
@@ -241,9 +245,10 @@ class RecordingSealed(TypedDict):
 
 
 class OutcomeRecorded(TypedDict):
-    """The assessor's outcome."""
+    """The assessor's outcome. hands: what the trial took of people at consoles; missing where nobody pressed a key."""
 
     outcome: OutcomeBody
+    hands: NotRequired[Hands]
 
 
 class OutcomeCorrected(TypedDict):
@@ -294,12 +299,6 @@ class HoldCleared(TypedDict):
     why: NotRequired[str]
     contact: NotRequired[bool]
     cause: NotRequired[str]
-
-
-class Text(TypedDict):
-    """What a person wrote."""
-
-    text: str
 
 
 class PracticeRecorded(TypedDict):
@@ -353,6 +352,7 @@ class CampaignUnblinded(TypedDict):
 FORMS: Mapping[Kind, type] = {
     Kind.CAMPAIGN_OPENED: CampaignOpened,
     Kind.SESSION_OPENED: SessionOpened,
+    Kind.SESSION_CHANGED: SessionChanged,
     Kind.SESSION_CLOSED: SessionClosed,
     Kind.RUN_STARTED: RunStarted,
     Kind.RUN_STOPPED: RunStopped,

@@ -25,6 +25,7 @@ class Kind(StrEnum):
 
     CAMPAIGN_OPENED = "CampaignOpened"
     SESSION_OPENED = "SessionOpened"
+    SESSION_CHANGED = "SessionChanged"
     SESSION_CLOSED = "SessionClosed"
     RUN_STARTED = "RunStarted"
     RUN_STOPPED = "RunStopped"

@@ -12,7 +12,7 @@ from typing import Any
 
 from labctl.clock import SECOND, Anchor
 from labctl.core import event_bodies as bodies
-from labctl.core.body_parts import Clock, Detected, Photo, StreamEntry, VideoEntry
+from labctl.core.body_parts import Clock, Detected, Hands, Photo, StreamEntry, VideoEntry
 from labctl.core.event_bodies import OperationRecorded, RecordingSealed
 from labctl.core.events import Event, InterventionKind
 from labctl.core.interventions import Intervention
@@ -66,8 +66,8 @@ class Episode:
     """One attempt at a trial, from the reveal of its arm. Times are host ns; an `Anchor` is when an entry was written.
 
     operators: of the session open at its start; counts: the operator's tally (moved so far, t_ns) in order; reviewed:
-    the operations as an assessor left them; scored_by: who counted last; guesses: (who, which arm they took it for) in
-    order; events: its own entries, as journalled.
+    the operations as an assessor left them; scored_by: who counted last; hands: what it took of people at consoles;
+    guesses: (who, which arm they took it for) in order; events: its own entries, as journalled.
     """
 
     id: str
@@ -93,6 +93,7 @@ class Episode:
     sealed: RecordingSealed | None = None
     scored: Anchor | None = None
     scored_by: str | None = None
+    hands: Hands | None = None
     void: Void | None = None
     guesses: tuple[tuple[str, str | None], ...] = ()
     events: tuple[Event, ...] = ()

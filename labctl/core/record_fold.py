@@ -14,7 +14,7 @@ from labctl.core.event_bodies import body_of
 from labctl.core.events import STOP_BY_HAND, EndReason, Event, Kind
 from labctl.core.interventions import Intervention
 from labctl.core.record import Episode, HandStop, Practice, Record, Scene, Spent, Switch, Void
-from labctl.core.session import Session, session_from
+from labctl.core.session import Session, everyone, session_from
 from labctl.core.skew import clock_warnings
 from labctl.core.trial import CampaignState, fold
 
@@ -85,6 +85,11 @@ class _Fold:
             case Kind.SESSION_OPENED:
                 self._open = session_from(event.body)
                 self._sessions[self._open.id] = self._open
+                self._present = self._open.operators
+            case Kind.SESSION_CHANGED if self._open is not None:
+                self._open = replace(self._open, people=session_from(event.body).people)
+                before = self._sessions[self._open.id]
+                self._sessions[self._open.id] = replace(before, people=everyone(before.people, self._open.people))
                 self._present = self._open.operators
             case Kind.SESSION_CLOSED:
                 closed = body_of(event, bodies.SessionClosed)
@@ -239,7 +244,8 @@ def _episode(before: Episode, event: Event, session: Session | None) -> Episode:
         case Kind.RECORDING_SEALED:
             return replace(before, sealed=body_of(event, bodies.RecordingSealed))
         case Kind.OUTCOME_RECORDED:
-            return replace(before, scored=_at(event), scored_by=event.who)
+            told = body_of(event, bodies.OutcomeRecorded)
+            return replace(before, scored=_at(event), scored_by=event.who, hands=told.get("hands"))
         case Kind.OUTCOME_CORRECTED:
             return replace(before, scored_by=event.who)
         case Kind.OPERATIONS_REVIEWED:

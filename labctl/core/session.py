@@ -36,12 +36,16 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """An evening: who was there in which role, what the opening checks said, and the note left at closing."""
+    """An evening: who was there in which role, what the opening checks said, and the note left at closing.
+
+    late: who came when an episode was over and not scored yet, and which.
+    """
 
     id: str
     people: tuple[Person, ...]
     checks: Mapping[str, bool | str] = field(default_factory=dict)
     handover: str | None = None
+    late: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -72,6 +76,15 @@ def _person(entry: Mapping[str, Any]) -> Person:
         found = f"role {wrong[0]!r}" if wrong else "no role or no id"
         raise InputError(f"person {entry['id']!r} has {found}; roles are {', '.join(known)}")
     return Person(entry["id"], tuple(Role(role) for role in entry["roles"]))
+
+
+def everyone(before: tuple[Person, ...], now: tuple[Person, ...]) -> tuple[Person, ...]:
+    """All who were there at some time, each with every role that they took."""
+    roles: dict[str, list[Role]] = {}
+    for person in (*before, *now):
+        taken = roles.setdefault(person.id, [])
+        taken += [role for role in person.roles if role not in taken]
+    return tuple(Person(name, tuple(taken)) for name, taken in roles.items())
 
 
 def missing_checks(protocol: Protocol, session: Session) -> tuple[str, ...]:

@@ -319,6 +319,18 @@ def _session_opened(state: CampaignState, event: Event) -> CampaignState:
     return replace(state, session=session, people=joined(state.people, session))
 
 
+def _session_changed(state: CampaignState, event: Event) -> CampaignState:
+    open_id = state.session.id if state.session else None
+    _need(event, open_id == event.body["session"], f"the open session is {open_id}")
+    assert state.session is not None
+    people, turn = session_from(event.body).people, next_trial(state)
+    over = turn.episode if turn is not None and turn.state == State.SCORING else None
+    new = {person.id for person in people} - {person.id for person in state.session.people}
+    late = {**state.session.late, **(dict.fromkeys(new, over) if over is not None else {})}
+    session = replace(state.session, people=people, late=late)
+    return replace(state, session=session, people=joined(state.people, session))
+
+
 def _session_closed(state: CampaignState, event: Event) -> CampaignState:
     open_id = state.session.id if state.session else None
     _need(event, open_id == event.body["session"], f"the open session is {open_id}")
@@ -357,6 +369,7 @@ _CAMPAIGN_WIDE: Mapping[str, Callable[[CampaignState, Event], CampaignState]] = 
     Kind.PRACTICE_RECORDED: _noted,
     Kind.REFERENCE_SET: _noted,
     Kind.SESSION_OPENED: _session_opened,
+    Kind.SESSION_CHANGED: _session_changed,
     Kind.SESSION_CLOSED: _session_closed,
     Kind.HOLD_RAISED: _hold_raised,
     Kind.HOLD_CLEARED: _hold_cleared,

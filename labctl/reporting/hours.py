@@ -21,7 +21,23 @@ WORDS = {
     "scoring": "from the end until it was scored or void",
     "hold": "reset and staging while a hold stood",
 }
+OF_A_TRIAL = {
+    "keys": "pressed at consoles for a scored trial, from the score before until its own",
+    "operator": "time in which a scored trial waited for a person: to be ordered, for its scene, for its score",
+    "robot": "time from go to the end of a scored trial",
+}
 NOBODY, AFTER, UNDER_WAY = "nobody entered", "after the last trial", "blocks under way"
+
+
+class AtConsole(TypedDict):
+    """Of scored trials that people ran at a console: how many, the keys pressed, the seconds in which they waited for a
+    person, and the robot's from go to the end; sums.
+    """
+
+    trials: int
+    keys: int
+    waited_s: float
+    robot_s: float
 
 
 class Line(TypedDict):
@@ -32,6 +48,7 @@ class Line(TypedDict):
     total_s: float
     by: dict[str, float]
     holds: dict[str, float]
+    console: AtConsole
 
 
 class Hours(TypedDict):
@@ -63,11 +80,11 @@ def hours(record: Record) -> Hours:
         "total": _line("all", record.spent, record),
         "blocks": [_line(name, blocks[name], record) for name in in_order],
         "operators": [_line(person, spent, record) for person, spent in people.items()],
-        "what": WORDS,
+        "what": {**WORDS, **OF_A_TRIAL},
     }
 
 
-COLUMNS = ("total", "per trial", *DOING)
+COLUMNS = ("total", "per trial", *OF_A_TRIAL, *DOING)
 
 
 def clock(seconds: float) -> str:
@@ -82,7 +99,15 @@ def cells(line: Line) -> list[str]:
     """A row under of, trials and COLUMNS, the same on every surface."""
     each = clock(line["total_s"] / line["trials"]) if line["trials"] else "-"
     shares = [f"{clock(line['by'][doing])}{_share(line['by'][doing], line['total_s'])}" for doing in DOING]
-    return [line["of"], str(line["trials"]), clock(line["total_s"]), each, *shares]
+    return [line["of"], str(line["trials"]), clock(line["total_s"]), each, *_at_console(line["console"]), *shares]
+
+
+def _at_console(found: AtConsole) -> list[str]:
+    """Keys, operator and robot of a mean trial."""
+    trials = found["trials"]
+    if not trials:
+        return ["-"] * len(OF_A_TRIAL)
+    return [f"{found['keys'] / trials:.1f}", clock(found["waited_s"] / trials), clock(found["robot_s"] / trials)]
 
 
 def _share(part: float, whole: float) -> str:
@@ -129,7 +154,21 @@ def _line(of: str, spent: Iterable[Spent], record: Record) -> Line:
         "total_s": sum(found.values()),
         "by": found,
         "holds": dict(sorted(holds.items())),
+        "console": _console(of_trials, record),
     }
+
+
+def _console(trials: Iterable[str], record: Record) -> AtConsole:
+    found: AtConsole = {"trials": 0, "keys": 0, "waited_s": 0.0, "robot_s": 0.0}
+    for name in trials:
+        trial = record.state.trials[name]
+        episode = record.episodes.get(trial.episode or "")
+        if trial.state == State.SCORED and episode is not None and episode.hands is not None:
+            found["trials"] += 1
+            found["keys"] += episode.hands["keys"]
+            found["waited_s"] += episode.hands["waited_s"]
+            found["robot_s"] += episode.duration_s or 0.0
+    return found
 
 
 def _standing(one: Spent, record: Record) -> list[str]:

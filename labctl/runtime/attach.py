@@ -103,9 +103,17 @@ class Attachment:
         return [*replies, *latest.values()]
 
     def command(
-        self, verb: str, *, who: str, role: str, version: int | None = None, args: Mapping[str, Any] | None = None
+        self,
+        verb: str,
+        *,
+        who: str,
+        role: str,
+        version: int | None = None,
+        args: Mapping[str, Any] | None = None,
+        keys: int | None = None,
     ) -> str:
-        """Send a command; returns its id. The reply comes by `poll` (kind "reply", the same id).
+        """Send a command; returns its id. The reply comes by `poll` (kind "reply", the same id). keys: pressed since
+        the last command, where a person presses some.
 
         Raises StateError on a read-only console.
         """
@@ -114,6 +122,8 @@ class Attachment:
         body: dict[str, Any] = {"id": self._next_id(), "verb": verb, "who": who, "role": role, "args": dict(args or {})}
         if version is not None:
             body["version"] = version
+        if keys is not None:
+            body["keys"] = keys
         return self._ask(Message("run", "command", body, sender=self._name))
 
     def _next_id(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from labctl.clock import Anchor
+from labctl.clock import SECOND, Anchor
 from labctl.core.body_parts import Detected
 from labctl.core.events import Event, Kind
 from labctl.core.published_state import Handover
@@ -30,6 +30,48 @@ HEADED = {
     Kind.SESSION_CLOSED: "a session",
     Kind.RUN_STOPPED: "",
 }
+
+
+class Hands:
+    """What the trial at hand takes of people at consoles, since the one before was scored or skipped. A trial that this
+    run did not see from its beginning has none.
+    """
+
+    def __init__(self) -> None:
+        self._whole = False
+        self._keys: int | None = None
+        self._waited_ns = 0
+        self._since_ns: int | None = None  # since when it waits for a person
+
+    def pressed(self, keys: int | None) -> None:
+        """A console sent a command; None: from what has no keys."""
+        if keys is not None:
+            self._keys = (self._keys or 0) + keys
+
+    def waits(self, now_ns: int) -> None:
+        """From now on nothing goes on before a person does something."""
+        self._since_ns = now_ns
+
+    def note(self, kind: str, now_ns: int, *, begun: bool) -> None:
+        """An entry of this run. begun: the trial at hand had an episode before."""
+        if kind in _BEGINS:
+            self._whole, self._keys, self._waited_ns = not begun, None, 0
+        if kind in _WAITS or kind in _BEGINS:
+            self.waits(now_ns)
+        elif kind in _GOES_ON and self._since_ns is not None:
+            self._waited_ns, self._since_ns = self._waited_ns + now_ns - self._since_ns, None
+
+    def body(self, now_ns: int) -> dict[str, Any]:
+        """What OutcomeRecorded keeps of it."""
+        if self._keys is None or not self._whole:
+            return {}
+        waited_ns = self._waited_ns + (0 if self._since_ns is None else now_ns - self._since_ns)
+        return {"hands": {"keys": self._keys, "waited_s": round(waited_ns / SECOND, 3)}}
+
+
+_BEGINS = frozenset({Kind.RUN_STARTED, Kind.SESSION_OPENED, Kind.OUTCOME_RECORDED, Kind.TRIAL_SKIPPED})
+_WAITS = frozenset({Kind.TRIAL_RELEASED, Kind.EPISODE_VOIDED, Kind.RECORDING_SEALED})
+_GOES_ON = frozenset({Kind.TRIAL_STAGING, Kind.SCENE_COMMITTED})
 
 
 class CampaignWriter:
@@ -58,6 +100,7 @@ class CampaignWriter:
         self.handover: Handover | None = None
         self._boot = ""
         self.references = References()
+        self.hands = Hands()
         for event in campaign.events():
             self._note(event)
         self.anchor = anchor
@@ -94,6 +137,8 @@ class CampaignWriter:
         )
         self.state = advance(self.state, event)
         self._note(event)
+        turn = self.current()
+        self.hands.note(kind, event.at_ns, begun=bool(turn and turn.episodes))
         if kind in HEADED:
             self._keep_head(HEADED[kind])
         return event

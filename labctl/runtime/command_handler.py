@@ -73,6 +73,7 @@ class Orders(RecordedOrders):
         command = command_from(message.body)
         if self._scene.request is not None and self._scene.request.command.body.get("id") == command.id:
             return True  # asked again for what is under way
+        self._writer.hands.pressed(command.keys)
         order = ORDERS.get(command.verb)
         if order is None:
             raise InputError(f"no verb {command.verb!r}; there are {', '.join(ORDERS)}")
@@ -291,6 +292,8 @@ class Orders(RecordedOrders):
         check_person(self.people, args.confirmed_by)
         if args.confirmed_by == given.command.who:
             raise StateError("the second person must be another one")
+        if self.came_after(args.confirmed_by, trial.episode):
+            raise StateError(f"{args.confirmed_by} came after this episode was over; one who was here confirms it")
         code = args.personal_code.get_secret_value() if args.personal_code else None
         at = {"episode": trial.episode or "", "reason": args.reason, "console": given.message.sender}
         try:
@@ -306,7 +309,11 @@ class Orders(RecordedOrders):
         counted = args.model_dump(exclude_unset=True)
         outcome = self.judged(trial, counted)
         self._writer.log(
-            Kind.OUTCOME_RECORDED, {"outcome": outcome.body()}, trial=trial.id, episode=trial.episode, **given.by
+            Kind.OUTCOME_RECORDED,
+            {"outcome": outcome.body(), **self._writer.hands.body(given.now_ns)},
+            trial=trial.id,
+            episode=trial.episode,
+            **given.by,
         )
         self._sequencer.rollout = None
         done, total = finished(self._writer.state)
@@ -346,6 +353,7 @@ class TrialOrder(Generic[A]):
 
 ORDERS: Mapping[str, Order[Any] | TrialOrder[Any]] = {
     "session": Order(commands.OpenSession, Orders.open_session),
+    "people": Order(commands.People, Orders.change_people),
     "session_close": Order(commands.CloseSession, Orders._close_session),
     "acknowledge": Order(commands.Acknowledge, Orders._acknowledge),
     "look": Order(commands.Nothing, Orders._look),

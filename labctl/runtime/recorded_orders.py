@@ -72,6 +72,26 @@ class RecordedOrders:
             raise StateError(f"the protocol asks for opening checks not yet answered: {', '.join(missing)}")
         self._writer.log(Kind.SESSION_OPENED, body, **given.by)
 
+    def change_people(self, args: commands.People, given: Given) -> None:
+        """Somebody comes, leaves or changes role while the session goes on."""
+        session = self._writer.state.session
+        if session is None:
+            raise StateError("no session is open; who is here is said when one is opened")
+        body = {"session": session.id, "people": [person.model_dump() for person in args.people]}
+        changed = session_from(body)
+        if not changed.operators:
+            raise StateError("nobody would be the operator; close the session if everybody leaves")
+        if joined({}, changed) == joined({}, session):
+            raise StateError("the same people are here in the same roles already")
+        self._writer.log(Kind.SESSION_CHANGED, body, **given.by)
+
+    def came_after(self, who: str, episode: str | None) -> bool:
+        """Whether this person was entered in the open session only once this episode was over: who did not see it
+        confirms nothing about it.
+        """
+        session = self._writer.state.session
+        return session is not None and episode is not None and session.late.get(who) == episode
+
     def note(self, args: commands.Note, given: Given) -> None:
         self._writer.log(Kind.NOTE, {"text": words("text", args.text)}, **given.by)
 

@@ -158,7 +158,7 @@ class RunNode:
             self._liveness.hear(message, now_ns)
             self._sequencer.hear(message, now_ns, step)
         elif kind == "staged":
-            self._staging.hear(read(Staged, message).trial, step)
+            self._staging.hear(read(Staged, message).trial, now_ns, step)
         elif kind == "unstaged":
             self._watch.way_home_lapsed(read(Unstaged, message).trial, now_ns, step)
         elif kind in ("compared", "photographed"):

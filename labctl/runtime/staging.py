@@ -48,10 +48,11 @@ class Staging:
         step.out.append(Stage(trial.id, condition, seed, self._epoch, None, until_ns).to("arm"))
         step.out.append(Lease(self._epoch, None, until_ns).to("@lease"))
 
-    def hear(self, trial: str, step: Step) -> None:
+    def hear(self, trial: str, now_ns: int, step: Step) -> None:
         """The robot is home for this trial, and needs no lease any more."""
         if trial == self._asked:
             self.done, self._asked = trial, None
+            self._writer.hands.waits(now_ns)
             step.out.append(Lease(self._epoch, None, 0).to("@lease"))
 
     def give_up(self, reason: str, step: Step) -> None:

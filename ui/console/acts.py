@@ -341,7 +341,7 @@ def offers(action: str, state: State | None, who: str, *, read_only: bool, may_u
             return may_undo
         case "acknowledge":
             return state is not None and bool(state["waiting"] or any(hold["needs_person"] for hold in state["holds"]))
-        case "wait" | "note" | "leave_session":
+        case "wait" | "note" | "people" | "leave_session":
             return bool(state and state["session"]) and not read_only
         case "stop" | "primary":
             return not read_only

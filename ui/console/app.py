@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from labctl.ui.console import acts, asking, pages, refusals
+from labctl.ui.console import acts, asking, pages, people, refusals
 from labctl.ui.console.amounts import clock as minutes
 from labctl.ui.console.attached import Attached, Reply
 from labctl.ui.console.form import Answer, Form
@@ -89,7 +89,7 @@ class Console(Attached):
             return
         seen = state["version"]
         if act.verb == "session":
-            self._ask(asking.AskSession(state, self._who), "session")
+            self._ask(people.AskSession(state, self._who), "session")
         elif act.verb == "session_close":
             self.action_leave_session()
         elif act.verb == "acknowledge":
@@ -285,6 +285,27 @@ class Console(Attached):
         else:
             title = f"{text}\n\nHave you looked, and is the cause gone?"
             self._ask_always(asking.Confirm(title, "Acknowledge"), "acknowledge", code=code)
+
+    def action_people(self) -> None:
+        """Somebody comes, leaves or changes role; the session goes on."""
+        state = self._state
+        if state is None:
+            return
+
+        def answered(answer: Answer) -> None:
+            who = str(answer.pop("who"))
+
+            def changed(reply: Reply) -> None:
+                self._who = who
+                self.tell(f"changed; {who} sits at this console")
+
+            if answer["people"] == [dict(person) for person in state["people"]]:
+                changed({})
+            else:
+                self.send("people", roles[0], answer, any_state=True, done=changed)
+
+        roles = acts.roles_of(state, self._who) or ("operator",)
+        self._open(people.AskPeople(state, self._who), answered)
 
     def action_leave_session(self) -> None:
         form = asking.AskText("Close the session: what must the next ones know?", "handover", ok="Close", needed=False)

@@ -1,4 +1,4 @@
-"""Questions over the screen: people and roles, why, how many. Each answers with the arguments of a command, or None.
+"""Questions over the screen: why, how many. Each answers with the arguments of a command, or None.
 
 May not: send anything, or let an answer through that contradicts itself: the form says what is wrong and stays.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, TypedDict
 
-from labctl.ui.console.acts import ROLES
 from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
 from labctl.ui.console.link import Json
 from textual import on
@@ -55,39 +54,6 @@ def to_score(state: PublishedState, marks: Sequence[str] = ()) -> ToScore:
         "marks": marks,
         "unsaid": state["unsaid"],
     }
-
-
-class AskSession(Form):
-    """Who is here in which role, and the checks of an evening's opening."""
-
-    title_text = "Open the session: who is here, and is the cell as it should be?"
-    ok_text = "Open"
-
-    def __init__(self, state: PublishedState, who: str) -> None:
-        super().__init__()
-        self._checks: Sequence[str] = state["checks"]
-        self._who = who
-
-    def fields(self) -> Iterator[Widget]:
-        for role in ROLES:
-            yield Label(f"{role} (opaque ids, several with commas)")
-            yield Line(self._who, id=f"role-{role}", placeholder="an id such as p07")
-        if self._checks:
-            yield Label("checked and in order")
-            yield Options([(check, check) for check in self._checks], id="checks", many=True)
-
-    def answer(self) -> Answer:
-        roles: dict[str, list[str]] = {}
-        for role in ROLES:
-            for person in filter(None, (part.strip() for part in self.text(f"role-{role}").split(","))):
-                roles.setdefault(person, []).append(role)
-        if not any("operator" in taken for taken in roles.values()):
-            raise Unfit("role-operator", "nobody is the operator; give at least one id")
-        missing = [check for check in self._checks if check not in self.ticked("checks")]
-        if missing:
-            raise Unfit("checks", f"not yet answered: {', '.join(missing)}")
-        people = [{"id": person, "roles": taken} for person, taken in roles.items()]
-        return {"people": people, "checks": {check: True for check in self._checks}}
 
 
 def touch_fields(number: int) -> Iterator[Widget]:
@@ -261,6 +227,7 @@ class AskScore(Form):
         self._done_by_device = about["ended"] == "all_done"
         self.title_text = "Correct the outcome" if why else "Score this episode: count what lies where"
         self.ok_text = "Correct" if why else "Record"
+        self.keys_text = "A: all moved"
 
     def fields(self) -> Iterator[Widget]:
         found = self._proposal
@@ -289,6 +256,15 @@ class AskScore(Form):
         if self._why:
             yield Label("why is it corrected?")
             yield Line(id="why")
+
+    def key_of(self, key: str) -> str:
+        """A: every item was moved, and with that the last stage was reached."""
+        if key != "a":
+            return ""
+        self.query_one("#moved", Line).value, self.query_one("#lost", Line).value = str(self._about["items"]), "0"
+        if self._about["stages"]:
+            self.query_one("#stage", Options).put([self._about["stages"][-1]])
+        return f"all {self._about['items']} items moved"
 
     @on(Input.Changed, "#moved, #lost")
     def tell_remaining(self) -> None:

@@ -64,6 +64,7 @@ class Attached(Front):
 
     def stop_now(self) -> None:
         """Tell the arm at once, and the run process with the next drawing."""
+        self.keys_pressed += 1
         reached = self._link.stop_arm()
         self._stopping = "the robot was told to stop" if reached else "no process of the robot is there to be stopped"
 
@@ -179,10 +180,13 @@ class Attached(Front):
         """
         version = None if any_state or self._state is None else self._state["version"] if seen is None else seen
         try:
-            sent = self._link.command(verb, who=self._who, role=role, version=version, args=args)
+            sent = self._link.command(
+                verb, who=self._who, role=role, version=version, args=args, keys=self.keys_pressed
+            )
         except LabctlError as error:
             self.tell(str(error), wrong=True)
             return
+        self.keys_pressed = 0
         self._asked[sent] = done or (lambda reply: self.tell(""))
         self._look_soon()
 

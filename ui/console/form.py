@@ -86,6 +86,11 @@ class Options(Static, can_focus=True):
         """What is taken, in the order of the choices."""
         return [value for _, value in self._options if value in self._taken]
 
+    def put(self, values: Sequence[str]) -> None:
+        """Take these and no others."""
+        self._taken = list(values)
+        self._draw()
+
     def on_mount(self) -> None:
         self._draw()
 
@@ -146,6 +151,7 @@ class Form(ModalScreen[Answer | None]):
     BINDINGS: ClassVar = [("escape", "leave", "back"), ("ctrl+s", "accept", "ok")]
     title_text = ""
     ok_text = "OK"
+    keys_text = ""  # its own keys
     words = True
     stops = False
     draft: Mapping[str, str] = {}
@@ -181,6 +187,10 @@ class Form(ModalScreen[Answer | None]):
         (first.first() if first else self.query_one("#ok")).focus()
         self.tell_keys()
 
+    def key_of(self, key: str) -> str:
+        """Do what a key of this form's own does where no text is typed, and say what; "" for a key that is none."""
+        return ""
+
     @property
     def typing(self) -> bool:
         """Is a text being typed, in which SPACE is a blank?"""
@@ -201,6 +211,8 @@ class Form(ModalScreen[Answer | None]):
             parts.append("SPACE types a blank here, F12 stops" if self.typing else "SPACE or F12 stops the robot")
         if isinstance(self.focused, Options):
             parts.append("ENTER, x or a number ticks")
+        if self.keys_text and not self.typing:
+            parts.append(self.keys_text)
         self.query_one("#form-keys", Label).update(" · ".join(parts))
 
     @on(Input.Changed)

@@ -29,6 +29,7 @@ class Front(App[str]):
         self._actions = console_keys.actions(rebound)
         self._ordered: tuple[int, Callable[[], None]] | None = None
         self.presses, self.press = Presses(), Press()
+        self.keys_pressed = 0  # since the last command was sent
         super().__init__(driver_class=with_stop_key(self.get_driver_class(), self.is_stop, self.stop_now, hands))
 
     # -- the stop
@@ -71,6 +72,7 @@ class Front(App[str]):
         if self.is_stop(key):
             self.stop_now()
             return True
+        self.keys_pressed += 1
         self.press = self.presses.take(key, arrived_ns(event) or self.hands.now_ns())
         if key == "ctrl+c":
             self.tell(refusals.CTRL_C, wrong=True)
@@ -100,6 +102,9 @@ class Front(App[str]):
         key, focused = event.key, form.focused
         accepts = key == "ctrl+s" or (key == "enter" and isinstance(focused, (Line, Button)))
         why = self.press.refusal(order=True) if accepts else ""
+        if not why and event.is_printable and not form.typing and (done := form.key_of(key)):
+            form.say(done, wrong=False)
+            return True
         if not why and event.is_printable and not form.typing:
             if isinstance(focused, Line):
                 why = "" if event.character and event.character in "0123456789+-." else "this field takes a number"

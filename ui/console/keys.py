@@ -34,6 +34,7 @@ KEYS = [
     Binding("o", "override", "commit all the same", id="override"),
     Binding("R", "reference", "new reference", id="reference", show=False),
     Binding("n", "note", "note", id="note"),
+    Binding("j", "people", "who is here", id="people", show=False),
     Binding("x", "leave_session", "close the session", id="close_session", show=False),
     Binding("w", "page('holds')", "what is wrong", id="holds", show=False),
     Binding("s", "page('session')", "session", id="session", show=False),

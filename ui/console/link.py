@@ -22,7 +22,14 @@ class Link(Protocol):
 
     def poll(self) -> list[Message]: ...
     def command(
-        self, verb: str, *, who: str, role: str, version: int | None = None, args: Mapping[str, Json] | None = None
+        self,
+        verb: str,
+        *,
+        who: str,
+        role: str,
+        version: int | None = None,
+        args: Mapping[str, Json] | None = None,
+        keys: int | None = None,
     ) -> str: ...
     def stop_arm(self) -> bool: ...
     def alive(self) -> bool: ...

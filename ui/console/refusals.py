@@ -65,7 +65,7 @@ def refusal(action: str, state: State | None, who: str, *, read_only: bool) -> s
             return UNDO
         case "acknowledge":
             return "nothing waits for an acknowledgement"
-        case "wait" | "note" | "leave_session":
+        case "wait" | "note" | "people" | "leave_session":
             return "no session is open; ENTER on the first screen opens one"
     return "that key does nothing now"
 

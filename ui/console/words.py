@@ -54,6 +54,7 @@ def session(state: PublishedState | None) -> list[str]:
     else:
         lines.append(f"session   {state['session']}")
         lines += [f"  {person['id']}: {', '.join(person['roles'])}" for person in state["people"]]
+        lines.append("  j on the first screen: somebody comes, leaves or changes role")
     if state["checks"]:
         lines += ["", "checks at every opening", *(f"  {check}" for check in state["checks"])]
     note = state["handover"]

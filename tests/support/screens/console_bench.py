@@ -60,7 +60,14 @@ class BenchLink:
         return [message for message in new if message.kind in ("state", "reply")]
 
     def command(
-        self, verb: str, *, who: str, role: str, version: int | None = None, args: Mapping[str, Any] | None = None
+        self,
+        verb: str,
+        *,
+        who: str,
+        role: str,
+        version: int | None = None,
+        args: Mapping[str, Any] | None = None,
+        keys: int | None = None,
     ) -> str:
         if self.read_only:
             raise StateError("this console is read-only; open one without --read-only to act")
@@ -68,6 +75,8 @@ class BenchLink:
         body = {"id": f"k{self._ids}", "verb": verb, "who": who, "role": role, "args": dict(args or {})}
         if version is not None:
             body["version"] = version
+        if keys is not None:
+            body["keys"] = keys
         self.commands.append(body)
         if self.there:
             self.bench.hear(Message("run", "command", body, sender="console"))

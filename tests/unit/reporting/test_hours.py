@@ -10,7 +10,7 @@ from labctl.clock import SECOND
 from labctl.core.events import Event, Kind
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
-from labctl.reporting.hours import DOING, NOBODY, UNDER_WAY, cells, clock, hold_lines, hours
+from labctl.reporting.hours import COLUMNS, DOING, NOBODY, UNDER_WAY, cells, clock, hold_lines, hours
 from labctl.reporting.hours_page import html_of
 
 SCHEDULE = [{"trial": f"t-{n}", "block": n // 2, "position": n % 2, "condition": "towels/layout-1"} for n in range(4)]
@@ -62,9 +62,9 @@ class Night:
         about = {"streams": {}, "root": "0" * 64, "videos": {}, "gaps": 0}
         self.tell(0, Kind.RECORDING_SEALED, trial, f"e-{trial}", **about)
 
-    def score(self, trial: str, *, scoring_s: float = 20) -> None:
+    def score(self, trial: str, *, scoring_s: float = 20, **more: Any) -> None:
         counts = {"items_staged": 4, "moved": 4, "lost": 0, "remaining": 0, "end_reason": "budget"}
-        self.tell(scoring_s, Kind.OUTCOME_RECORDED, trial, f"e-{trial}", outcome=counts)
+        self.tell(scoring_s, Kind.OUTCOME_RECORDED, trial, f"e-{trial}", outcome=counts, **more)
 
     def whole(self, trial: str, **seconds: float) -> None:
         self.begin(trial, reset_s=seconds.get("reset_s", 60))
@@ -170,7 +170,21 @@ def test_the_page_and_the_table_say_the_same(night: Night):
     for line in (*found["blocks"], *found["operators"], found["total"]):
         assert all(f"<td>{cell}</td>" in page for cell in cells(line))
     assert "<script" not in page and "http" not in page
-    assert len(cells(found["total"])) == 4 + len(DOING)
+    assert len(cells(found["total"])) == 2 + len(COLUMNS) == 4 + 3 + len(DOING)
+
+
+def test_keys_and_the_operators_time_stand_beside_the_robots_for_a_mean_trial(night: Night):
+    for trial, keys, waited_s, running_s in (("t-0", 6, 90.0, 100), ("t-1", 9, 30.0, 50)):
+        night.begin(trial)
+        night.end(trial, running_s=running_s)
+        night.score(trial, hands={"keys": keys, "waited_s": waited_s})
+    night.whole("t-2")  # in a campaign from before it was journalled
+    found = hours(night.record)
+    assert found["blocks"][0]["console"] == {"trials": 2, "keys": 15, "waited_s": 120.0, "robot_s": 150.0}
+    row = dict(zip(("block", "trials", *COLUMNS), cells(found["blocks"][0]), strict=True))
+    assert (row["keys"], row["operator"], row["robot"]) == ("7.5", "1 min 00 s", "1 min 15 s")
+    assert set(cells(found["blocks"][1])[4:7]) == {"-"}, "of these nothing is known"
+    assert {"keys", "operator", "robot"} < set(found["what"])
 
 
 def test_times_are_told_as_people_tell_them():

@@ -111,6 +111,17 @@ def test_who_confirms_a_void_is_of_the_session_and_another_person(bench: Bench) 
     assert not void(bench, confirmed_by="bea")
 
 
+def test_who_came_after_the_episode_was_over_confirms_no_void_of_it(bench: Bench) -> None:
+    scoring(bench, by_a_person)
+    people = [
+        {"id": "ann", "roles": ["operator", "assessor"]},
+        *({"id": p, "roles": ["setter"]} for p in ("bea", "eve")),
+    ]
+    assert bench.command("people", people=people)["ok"]
+    assert "eve came after this episode was over" in void(bench, confirmed_by="eve")
+    assert not void(bench, confirmed_by="bea"), "a change of role is no coming"
+
+
 def test_a_void_that_was_confirmed_at_the_same_keyboard_says_so_in_journal_and_report(bench: Bench) -> None:
     scoring(bench, by_a_person)
     assert not void(bench, confirmed_by="bea")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labctl.ui.console import app, asking
+from labctl.ui.console import app, asking, people
 from labctl.ui.console.form import Form, Line, Options
 from labctl.ui.console.review import AskOperation
 from textual.app import App
@@ -19,6 +19,7 @@ from textual.widget import Widget
 
 CHECKS = ["the e-stop was tried", "both totes are empty", "the cameras are clean", "nobody stands in the cell"]
 STATE: Any = {
+    "people": [{"id": "ann", "roles": ["operator", "setter", "assessor"]}],
     "checks": CHECKS,
     "rules": {"void_reasons": ["dropped frame", "operator error", "power", "network", "wrong scene"]},
     "trial_state": "scoring",
@@ -40,7 +41,8 @@ ABOUT: asking.ToScore = {
 }
 LONG = "the robot stopped on its way home: the run process was not heard in time; look at the cell. " * 4
 FORMS: dict[str, Callable[[], Form]] = {
-    "session": lambda: asking.AskSession(STATE, "ann"),
+    "session": lambda: people.AskSession(STATE, "ann"),
+    "people": lambda: people.AskPeople(STATE, "ann"),
     "touch": lambda: asking.AskIntervention(0),
     "text": lambda: asking.AskText("A note for the record", "text"),
     "void after go": lambda: asking.AskVoid(STATE),

@@ -1,0 +1,126 @@
+"""What a trial asks of a person's hands: six keys and no typing for a clean one, and the record of keys and seconds."""
+
+from __future__ import annotations
+
+from support.runs.run_bench import Bench
+from support.screens.console_bench import NARROW, Desk, at_console, both_sizes, evening
+
+from labctl.clock import SECOND
+from labctl.core.events import Kind
+from labctl.core.record_fold import record_of
+from labctl.reporting.hours import hours
+from labctl.runtime.campaign_writer import Hands
+
+MOST_KEYS = 6  # issue 18, point 16
+STAGES = {"arming_s": 'stages = ["reached", "placed"]\nfailure_tags = ["missed"]\narming_s'}
+CLEAN = ("enter", "a", "ctrl+s")  # the score of an episode in which every item was moved
+
+
+async def opened(desk: Desk) -> None:
+    await desk.press("enter", "enter")
+
+
+async def clean_trial(desk: Desk, *, moved: int = 2) -> list[str]:
+    """One trial without a hitch, from its order to its score; the keys that it took."""
+    pressed: list[str] = []
+
+    async def press(*keys: str) -> None:
+        pressed.extend(keys)
+        await desk.press(*keys)
+
+    await press("enter")
+    await desk.home()
+    await press("enter")
+    episode = await desk.ready()
+    await press("enter")
+    await desk.wait(4.0)
+    await desk.go(episode)
+    for _ in range(moved):
+        await desk.event("success", episode)
+    await desk.wait(0.2)
+    await desk.sealed(episode)
+    await press(*CLEAN)
+    return pressed
+
+
+@both_sizes
+def test_a_clean_trial_takes_at_most_six_keys_and_no_typing(tmp_path, size):
+    async def play(desk: Desk) -> None:
+        await opened(desk)
+        pressed = await clean_trial(desk)
+        assert "1/2 trials" in desk.text(), "it is scored, and the next one offered"
+        assert len(pressed) <= MOST_KEYS
+        assert set(pressed) <= {"enter", "a", "ctrl+s"}, "nothing is typed"
+
+    with evening(tmp_path, protocol=STAGES) as bench:
+        at_console(bench, play, size=size)
+        body = bench.events(Kind.OUTCOME_RECORDED)[-1].body
+    assert (body["outcome"]["moved"], body["outcome"]["lost"]) == (2, 0)
+    assert body["outcome"]["stage_reached"] == "placed", "where all is done, the last stage is reached"
+    assert body["hands"]["keys"] == len(CLEAN) + 3
+
+
+def test_in_a_text_a_is_a_letter(tmp_path):
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        await desk.press("e", "e")
+        await desk.sealed(episode)
+        await desk.press("enter", "tab", "tab")
+        await desk.type("a jam")
+        await desk.press("ctrl+s")
+
+    with evening(tmp_path) as bench:
+        at_console(bench, play)
+        outcome = bench.events(Kind.OUTCOME_RECORDED)[-1].body["outcome"]
+    assert (outcome["moved"], outcome["notes"]) == (0, "a jam")
+
+
+def test_keys_and_seconds_of_a_trial_are_journalled_and_stand_beside_the_robots(tmp_path):
+    async def play(desk: Desk) -> None:
+        await opened(desk)
+        await desk.wait(30.0)  # nobody orders the trial
+        await desk.press("enter")
+        await desk.wait(5.0)  # the robot is on its way
+        await desk.home()
+        await desk.wait(20.0)  # the scene is being set
+        await desk.press("w", "escape", "enter")
+        episode = await desk.ready()
+        await desk.press("enter")
+        await desk.wait(4.0)
+        await desk.go(episode)
+        await desk.wait(10.0)
+        await desk.press("e", "e")
+        await desk.sealed(episode)
+        await desk.wait(7.0)
+        await desk.press("enter", "a", "ctrl+s")
+        await clean_trial(desk)
+
+    with evening(tmp_path) as bench:
+        at_console(bench, play, size=NARROW)
+        first, second = (event.body["hands"] for event in bench.events(Kind.OUTCOME_RECORDED))
+        record = record_of(bench.events())
+    assert first["keys"] == 1 + 3 + 1 + 2 + 3
+    # 30 s + 20 s + 7 s of waiting, and what the bench lets pass around them: less than 2 s
+    assert 57.0 <= first["waited_s"] < 59.0
+    assert second["keys"] == len(CLEAN) + 3 and second["waited_s"] < 2.0
+    found = hours(record)
+    console = found["total"]["console"]
+    assert (console["trials"], console["keys"]) == (2, first["keys"] + second["keys"])
+    assert console["waited_s"] == first["waited_s"] + second["waited_s"]
+    assert 10.0 <= console["robot_s"] < 13.0
+
+
+def test_a_trial_whose_beginning_another_run_saw_has_no_hands():
+    hands = Hands()
+    hands.note(Kind.RUN_STARTED, 0, begun=True)
+    hands.pressed(3)
+    assert hands.body(5 * SECOND) == {}
+    hands.note(Kind.OUTCOME_RECORDED, 5 * SECOND, begun=False)
+    hands.pressed(2)
+    assert hands.body(6 * SECOND) == {"hands": {"keys": 2, "waited_s": 1.0}}
+
+
+def test_what_no_console_ordered_has_no_hands(bench: Bench):
+    bench.begin()
+    episode = bench.start()
+    assert episode and not any("hands" in event.body for event in bench.events())

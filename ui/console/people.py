@@ -1,0 +1,96 @@
+"""Questions about people: who opens a session in which role, and who comes, leaves or changes role while it goes on.
+
+May not: send anything, or tell whether people are who they say they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypedDict
+
+from labctl.ui.console.acts import ROLES
+from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
+from textual.widget import Widget
+from textual.widgets import Label
+
+from labctl.core.published_state import PublishedState
+
+
+class AskSession(Form):
+    """Who is here in which role, and the checks of an evening's opening."""
+
+    title_text = "Open the session: who is here, and is the cell as it should be?"
+    ok_text = "Open"
+
+    def __init__(self, state: PublishedState, who: str) -> None:
+        super().__init__()
+        self._checks: Sequence[str] = state["checks"]
+        self._who = who
+
+    def fields(self) -> Iterator[Widget]:
+        yield from role_fields(dict.fromkeys(ROLES, self._who))
+        if self._checks:
+            yield Label("checked and in order")
+            yield Options([(check, check) for check in self._checks], id="checks", many=True)
+
+    def answer(self) -> Answer:
+        people = people_of(self)
+        missing = [check for check in self._checks if check not in self.ticked("checks")]
+        if missing:
+            raise Unfit("checks", f"not yet answered: {', '.join(missing)}")
+        return {"people": people, "checks": {check: True for check in self._checks}}
+
+
+class AskPeople(Form):
+    """Who is here from now on, in which role, and who sits at this console; the session goes on."""
+
+    title_text = "Who is here from now on? (the session goes on)"
+    ok_text = "Change"
+
+    def __init__(self, state: PublishedState, who: str) -> None:
+        super().__init__()
+        self._people = {person["id"]: list(person["roles"]) for person in state["people"]}
+        self._who = who
+
+    def fields(self) -> Iterator[Widget]:
+        yield from role_fields({role: self._taken(role) for role in ROLES})
+        yield Label("who sits at this console (one of these ids)")
+        yield Line(self._who, id="who")
+
+    def _taken(self, role: str) -> str:
+        return ", ".join(person for person, roles in self._people.items() if role in roles)
+
+    def answer(self) -> Answer:
+        """`people` as the order has them, and `who` acts at this console."""
+        people, who = people_of(self), self.needed("who", "who sits here")
+        there = [str(person["id"]) for person in people]
+        if who not in there:
+            raise Unfit("who", f"{who} is in no role above; here are {', '.join(there)}")
+        for person in people:  # roles that this form does not ask for stay
+            kept = [role for role in self._people.get(str(person["id"]), ()) if role not in ROLES]
+            person["roles"] = [*person["roles"], *kept]
+        return {"people": people, "who": who}
+
+
+class _Member(TypedDict):
+    id: str
+    roles: list[str]
+
+
+def role_fields(taken: Mapping[str, str]) -> Iterator[Widget]:
+    """A line for each role, filled with ids; the answer is `people_of`."""
+    for role in ROLES:
+        yield Label(f"{role} (ids that are no names, several with commas)")
+        yield Line(taken[role], id=f"role-{role}", placeholder="an id such as p07")
+
+
+def people_of(form: Form) -> list[_Member]:
+    """Who is here in which roles. Raises Unfit without an operator."""
+    roles: dict[str, list[str]] = {}
+    for role in ROLES:
+        for person in filter(None, (part.strip() for part in form.text(f"role-{role}").split(","))):
+            taken = roles.setdefault(person, [])
+            taken += [role] if role not in taken else []
+    if not any("operator" in taken for taken in roles.values()):
+        raise Unfit("role-operator", "nobody is the operator; give at least one id")
+    return [{"id": person, "roles": taken} for person, taken in roles.items()]
