@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from support.runs.campaigns import make_campaign, policy
 
+import labctl.core.design
 import labctl.runtime.campaign_run
-import labctl.store.campaign
 from labctl.core.design import Schedule, draw
 from labctl.core.reviewed import queue
 from labctl.pages.episodes import page_files
@@ -69,7 +69,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     monkeypatch.setattr(labctl.runtime.campaign_run, "free_gb", lambda folder: 100.0)
     first = run(tmp_path / "lab")
     first = (tmp_path / "lab").rename(tmp_path / "before") / "campaigns" / first.name
-    monkeypatch.setattr(labctl.store.campaign, "draw", exchanged)
+    monkeypatch.setattr(labctl.core.design, "draw", exchanged)
     return first, run(tmp_path / "lab")
 
 

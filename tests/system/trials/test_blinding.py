@@ -15,6 +15,7 @@ from support.runs.blind_surfaces import ENTROPY, see_all
 from support.runs.campaigns import HUMAN, NEVER_HELD, events_of, make_campaign, policy
 
 import labctl.clock
+import labctl.core.design
 import labctl.runtime.campaign_run
 import labctl.store.campaign
 from labctl.cli import call
@@ -91,7 +92,7 @@ def run_twice(
     first = run_and_look(lab, arms, capsys, **given)
     lab.rename(tmp_path / "before")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(labctl.store.campaign, "draw", exchanged(arms[0]["name"], arms[1]["name"]))
+        patched.setattr(labctl.core.design, "draw", exchanged(arms[0]["name"], arms[1]["name"]))
         second = run_and_look(lab, arms, capsys, **given)
     assert (tmp_path / "before/campaigns/trial-run/seal/schedule.json").read_bytes() != (
         lab / "campaigns/trial-run/seal/schedule.json"
@@ -160,7 +161,7 @@ def test_what_open_prints_does_not_depend_on_the_draw(
     monkeypatch.setattr(labctl.clock, "MonotonicClock", lambda: ManualClock(0))
     monkeypatch.setattr(os, "urandom", lambda n: ENTROPY[:n])
     for drawn in (draw, exchanged("first", "second")):
-        monkeypatch.setattr(labctl.store.campaign, "draw", drawn)
+        monkeypatch.setattr(labctl.core.design, "draw", drawn)
         out = []
         for words in ([], ["--json"]):
             assert (

@@ -20,8 +20,8 @@ from support.runs.campaigns import events_of, make_campaign, policy, unblind
 from support.runs.live_campaign import wait_for
 from support.screens.rerun_files import decoded, family, listening
 
+import labctl.core.design
 import labctl.runtime.campaign_run
-import labctl.store.campaign
 from labctl.cli import call
 from labctl.core.design import Schedule, draw
 from labctl.core.events import Kind
@@ -105,7 +105,7 @@ def test_exchanging_two_arms_that_behave_alike_changes_nothing_a_masked_view_say
     monkeypatch.setattr(labctl.runtime.campaign_run, "free_gb", lambda folder: 100.0)
     seen: list[list[str]] = []
     for name, drawn in (("first", draw), ("second", exchanged)):
-        monkeypatch.setattr(labctl.store.campaign, "draw", drawn)
+        monkeypatch.setattr(labctl.core.design, "draw", drawn)
         lab = tmp_path / name
         lab.mkdir()
         entropy = hashlib.sha256(b"show").digest()
