@@ -6,10 +6,10 @@ May not: send anything, or tell whether people are who they say they are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypedDict
 
 from labctl.ui.console.acts import ROLES
 from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
+from labctl.ui.console.link import Json
 from textual.widget import Widget
 from textual.widgets import Label
 
@@ -34,11 +34,11 @@ class AskSession(Form):
             yield Options([(check, check) for check in self._checks], id="checks", many=True)
 
     def answer(self) -> Answer:
-        people = people_of(self)
+        roles = roles_of(self)
         missing = [check for check in self._checks if check not in self.ticked("checks")]
         if missing:
             raise Unfit("checks", f"not yet answered: {', '.join(missing)}")
-        return {"people": people, "checks": {check: True for check in self._checks}}
+        return {"people": entries(roles), "checks": {check: True for check in self._checks}}
 
 
 class AskPeople(Form):
@@ -62,29 +62,22 @@ class AskPeople(Form):
 
     def answer(self) -> Answer:
         """`people` as the order has them, and `who` acts at this console."""
-        people, who = people_of(self), self.needed("who", "who sits here")
-        there = [str(person["id"]) for person in people]
-        if who not in there:
-            raise Unfit("who", f"{who} is in no role above; here are {', '.join(there)}")
-        for person in people:  # roles that this form does not ask for stay
-            kept = [role for role in self._people.get(str(person["id"]), ()) if role not in ROLES]
-            person["roles"] = [*person["roles"], *kept]
-        return {"people": people, "who": who}
-
-
-class _Member(TypedDict):
-    id: str
-    roles: list[str]
+        roles, who = roles_of(self), self.needed("who", "the id of who sits here")
+        if who not in roles:
+            raise Unfit("who", f"{who} is in no role above; here are {', '.join(roles)}")
+        for person, taken in roles.items():  # roles that this form does not ask for stay
+            taken += [role for role in self._people.get(person, ()) if role not in ROLES]
+        return {"people": entries(roles), "who": who}
 
 
 def role_fields(taken: Mapping[str, str]) -> Iterator[Widget]:
-    """A line for each role, filled with ids; the answer is `people_of`."""
+    """A line for each role, filled with ids; the answer is `roles_of`."""
     for role in ROLES:
         yield Label(f"{role} (ids that are no names, several with commas)")
         yield Line(taken[role], id=f"role-{role}", placeholder="an id such as p07")
 
 
-def people_of(form: Form) -> list[_Member]:
+def roles_of(form: Form) -> dict[str, list[str]]:
     """Who is here in which roles. Raises Unfit without an operator."""
     roles: dict[str, list[str]] = {}
     for role in ROLES:
@@ -93,4 +86,9 @@ def people_of(form: Form) -> list[_Member]:
             taken += [role] if role not in taken else []
     if not any("operator" in taken for taken in roles.values()):
         raise Unfit("role-operator", "nobody is the operator; give at least one id")
-    return [{"id": person, "roles": taken} for person, taken in roles.items()]
+    return roles
+
+
+def entries(roles: Mapping[str, Sequence[str]]) -> list[Json]:
+    """As an order names people."""
+    return [{"id": person, "roles": list(taken)} for person, taken in roles.items()]
