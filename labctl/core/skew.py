@@ -5,6 +5,7 @@ May not: correct anything. Both times are kept as they were measured; this only 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ AROUND_S = 2.0  # so long before and after a step, and 15 samples, decide whethe
 AROUND = 15
 UNEVEN = 0.05  # of a step between samples: a device whose steps lie further from whole ones does not count evenly
 AHEAD_S = 0.5  # more than drift and a first sample that was heard late can make of an episode
+ODD = 0.01  # of the steps: no more of them may be of another length
 LOST = 0.01  # of a stream: more that never came is said
 BLOCKS = 40
 TRIM = 3.5  # standard deviations, by the median absolute deviation; in 4 rounds
@@ -94,9 +96,12 @@ def missing_samples(device_ns: np.ndarray, host_ns: np.ndarray, count: int) -> i
     ahead_s = float((device_ns[-1] - device_ns[0]) - (host_ns[-1] - host_ns[0])) / SECOND
     if ahead_s > AHEAD_S:
         return None  # set forward; one that falls behind was waited for, as an emulated controller's is
-    near = steps[steps < 1.5 * steps.min()]
+    few = max(1, math.ceil(ODD * len(steps)))  # a stamp that came early makes a short step and a long one
+    least = np.sort(steps)[few]
+    near = steps[(steps > least / 1.5) & (steps < 1.5 * least)]
     step = float(near.mean())  # single ones may be rounded, as seconds in floating point are
-    if (np.abs(near / step - 1) > UNEVEN).any() or (np.abs(steps / step - np.rint(steps / step)) > UNEVEN).any():
+    odd = np.abs(steps / step - np.rint(steps / step)) > UNEVEN
+    if int((np.abs(near / step - 1) > UNEVEN).sum()) > few or int(odd.sum()) > 2 * few:
         return None
     return max(0, round(float(device_ns[-1] - device_ns[0]) / step) + 1 - count)
 
