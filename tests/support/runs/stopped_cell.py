@@ -23,6 +23,18 @@ from support.runs.run_bench import Bench
 TICK = 20 * MILLISECOND  # of the robot's node
 TURN = 60 * MILLISECOND  # of the run's loop and of who drives
 WAY_NS, MOST_NS = 8 * SECOND, 100 * MILLISECOND
+STOPS = (  # what each state and each robot is tried with; the tables of both tests have to have each
+    "stop key",
+    "stop socket",
+    "run stopped 0.05 s",
+    "run stopped 0.3 s",
+    "run stopped 0.6 s",
+    "run stopped 5 s",
+    "fsync of 1 s",
+    "fsync of 2 s",
+    "run's loop blocked 5 s",
+    "cpu theft",
+)
 MOVED_RAD = 1e-3
 SWING_RAD, SWING_HZ = 0.1, 0.5
 

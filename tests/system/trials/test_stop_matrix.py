@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from support.runs.campaigns import HUMAN, make_campaign, policy
-from support.runs.stopped_cell import StoppedCell, trial_state
+from support.runs.stopped_cell import STOPS, StoppedCell, trial_state
 
 from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND
@@ -238,7 +238,7 @@ def goes_on(cell: StoppedCell, state: str, new: Sequence[Event]) -> None:
 def test_each_state_and_each_fault_has_its_cell() -> None:
     """Printed with -s: which cells there are."""
     assert {*STATES.values()} | {*NO_COLUMN} == {*State} and not {*STATES.values()} & {*NO_COLUMN}
-    assert {*CELLS} == {*FAULTS}, "a fault without a row, or a row without a fault"
+    assert {*CELLS} == {*FAULTS} == {*STOPS}, "a fault without a row, or a row without a fault"
     names = [state.__name__ for state in STATES]
     assert all({*row} == {*names} for row in CELLS.values())
     print(f"{'':24}{''.join(f'{name:17}' for name in names)}")

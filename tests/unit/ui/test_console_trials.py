@@ -11,7 +11,7 @@ from support.screens.console_bench import NARROW, WIDE, BenchLink, Desk, at_cons
 from labctl.bus import Message
 from labctl.clock import SECOND
 from labctl.core.events import Kind
-from labctl.runtime.campaign_writer import Desk as WritersDesk
+from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.startup_recovery import recover
 from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
@@ -89,7 +89,7 @@ def resume(old: Bench, folder: Path) -> Bench:
     """The run process was killed; another one reads the journal, concludes, and begins."""
     with Campaign.open(folder, writer=True) as campaign:
         traces = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], durable=False)
-        concluded = recover(WritersDesk(campaign, old.clock.anchor, old.lines.append, "run"), traces)
+        concluded = recover(CampaignWriter(campaign, old.clock.anchor, old.lines.append, "run"), traces)
         traces.close()
     campaign = Campaign.open(folder, writer=True).__enter__()
     bench = Bench(campaign, clock=old.clock, recovered=concluded)
