@@ -100,8 +100,11 @@ def review(
     def correct(trial: str, outcome: Mapping[str, object], why: str) -> None:
         review_writer.correct(folder, trial, outcome, who=who or login(), why=why)
 
+    def end() -> str:
+        return review_writer.finish(folder, who=who or login())
+
     if page:
-        _serve(folder, load, save, correct, port)
+        _serve(folder, load, save, correct, end, port)
         return
     from labctl.pages.films import Films
     from labctl.ui.console.review import Review
@@ -122,9 +125,10 @@ def review(
                 start_new_session=True,
             )
 
-    Review(load, save, correct, watch, Films(folder).strip).run()
+    said = Review(load, save, correct, watch, Films(folder).strip, end).run()
     left = sum(item.reviewed is None for item in load())
-    click.echo(f"{left} episodes are left to review" if left else f"next: labctl review {folder.name} --finish")
+    whole = f"next: labctl review {folder.name} --finish (F in the review), once the campaign is closed"
+    click.echo(said or (f"{left} episodes are left to review" if left else whole))
 
 
 def _serve(
@@ -132,6 +136,7 @@ def _serve(
     load: Callable[[], list[Item]],
     save: Callable[[str, list[OperationRecorded]], None],
     correct: Callable[[str, Mapping[str, Json], str], None],
+    end: Callable[[], str],
     port: int | None,
 ) -> None:
     """The review as a page until Ctrl-C; ENTER prints an address for another browser."""
@@ -144,7 +149,7 @@ def _serve(
         raise MissingExtra("web", "the review in a browser") from error
     from labctl.pages.reviewing import ReviewPage
 
-    site = Site(ReviewPage(folder.name, Films(folder), load, save, correct).routes())
+    site = Site(ReviewPage(folder.name, Films(folder), load, save, correct, end).routes())
     with served(site, port or 0):
         click.echo(f"open {site.invite()}")
         click.echo("it opens once, and whoever opens it reviews as you; ENTER prints another, Ctrl-C ends the page")

@@ -136,12 +136,13 @@ class HumanRules(Table):
 
 class SceneRules(Table):
     """[scene]: how a scene is put back and what a commit asks of it. `restore`: every trial is put back to the first
-    scene of its block, or of its condition. Without `min_score` scores are recorded and hold nothing.
+    scene of its block, or of its condition. Without `min_score` scores are recorded and hold nothing; "measured": 10
+    points below what the frames of the reference's own photo score against each other.
     """
 
     restore: Literal["block", "condition"] = "block"
     require_photo: bool = True
-    min_score: Annotated[float, Field(ge=0, le=100)] | None = None
+    min_score: Annotated[float, Field(ge=0, le=100)] | Literal["measured"] | None = None
     max_camera_shift_px: Positive = 4.0
     override: Literal["forbidden", "allowed"] = "forbidden"
 

@@ -22,11 +22,15 @@ class Text(TypedDict):
 
 
 class Photo(TypedDict):
-    """A picture in the campaign's folder. t_ns: when it was taken; a picture given in the fixture has none."""
+    """A picture in the campaign's folder. t_ns: when it was taken; a picture given in the fixture has none. frames: of
+    how many it is the mean, from t_ns on; self_score: how well one half of them matches the other.
+    """
 
     file: str
     sha256: str
     t_ns: NotRequired[int]
+    frames: NotRequired[int]
+    self_score: NotRequired[float]
 
 
 class PersonEntry(TypedDict):

@@ -38,6 +38,7 @@ class Look:
     """What one camera's last picture of a staged scene was found to be: `scene` against the scene's reference (the
     body of a `matching.Match`), `pose` against where the camera stood (of a `Move`); None where nothing was
     compared, `problem` says why not. `counts`: a low score is a reason against commit. `size`: width, height in pixels.
+    `needed`: the score that is asked (None: that of `Limits`), `slack`: how far below it is no hold yet.
     """
 
     scene: Mapping[str, Any] | None = None
@@ -45,6 +46,8 @@ class Look:
     counts: bool = False
     problem: str | None = None
     size: tuple[int, int] = (1, 1)
+    needed: float | None = None
+    slack: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +120,15 @@ def scene_holds(looks: Mapping[str, Look], limits: Limits) -> Iterator[Hold]:
                 text += f"; {look.pose['moved_px']:.1f} px at most, {limits.max_camera_shift_px:g} are allowed"
             clears = "put the camera back, or accept its view by name as the new reference"
             yield Hold(f"{CAMERA_MOVED}{name}", text, clears)
-        elif limits.min_score is None or not look.counts:
             continue
-        elif look.scene is None:
+        needed = limits.min_score if look.needed is None else look.needed
+        if needed is None or not look.counts:
+            continue
+        if look.scene is None:
             text = f"the scene of camera {name} has no score: {look.problem or 'it was not compared'}"
             yield Hold(f"{SCENE_UNKNOWN}{name}", text, "make its picture comparable again")
-        elif look.scene["score"] < limits.min_score:
-            text = f"the scene of camera {name} scores {look.scene['score']:g}, {limits.min_score:g} are needed"
+        elif look.scene["score"] < needed - look.slack:
+            text = f"the scene of camera {name} scores {look.scene['score']:g}, {needed:g} are needed"
             clears = "put the scene back as in its reference picture"
             yield Hold(f"{SCENE_DIFFERS}{name}", f"{text}: {change(look.scene, look.size)}", clears)
 

@@ -90,13 +90,16 @@ class MatchBody(TypedDict):
 
 
 class SceneCamera(TypedDict):
-    """What one camera found of a staged scene. `counts`: a low score is a reason against commit."""
+    """What one camera found of a staged scene. `counts`: a low score is a reason against commit; needed: the score that
+    is asked.
+    """
 
     reference: str | None
     counts: bool
     scene: MatchBody | None
     pose: Mapping[str, Any] | None
     problem: str | None
+    needed: float | None
 
 
 class Scene(TypedDict):

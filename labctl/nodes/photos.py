@@ -7,6 +7,7 @@ reveal and the next staging.
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ COMPARE_NS = SECOND
 UNSEEN_NS = (
     5 * SECOND
 )  # between both in simulated time, where nobody looks; the photo of a commit is compared all the same
+AVERAGED = 8  # frames in one look: noise is a third of a frame's, and lamps that flicker are evened out
+AVERAGE_NS = SECOND  # a slow camera gives fewer
 MODELLED_NS = 50 * MILLISECOND  # a comparison, on a simulated clock; measured 40 ms for 640 x 480
 KINDS = frozenset({"compare", "photo", "looked", "photo_done"})
 
@@ -43,7 +46,9 @@ class ScenePhotos:
         tolerance_px: float = TOLERANCE_PX,
         durable: bool = True,
         real_time: bool = True,
+        frames: int = AVERAGED,
     ) -> None:
+        """frames: so many are one look, in real time."""
         self._camera = camera
         self._folder = folder
         self._durable = durable
@@ -52,6 +57,9 @@ class ScenePhotos:
         self._eye = _Eye(folder, tuple(ignore), tolerance_px)
         self._task: Mapping[str, Any] | None = None
         self._photo: Mapping[str, Any] | None = None
+        self._most = frames if real_time else 1  # simulated cameras have no noise
+        self._frames: deque[Frame] = deque(maxlen=self._most)
+        self._taken: list[Frame] = []
         self._busy = False
         self._ghost_ns = self._compare_ns = 0
         self._found: Mapping[str, Any] = {}
@@ -61,14 +69,20 @@ class ScenePhotos:
         """A photo was asked for: the next frames are wanted as soon as there are any."""
         return self._photo is not None
 
+    @property
+    def averaged(self) -> int:
+        """How many frames the next look is the mean of."""
+        return len(self._frames)
+
     def read(self, message: Message, step: Step) -> None:
         """Mail of one of KINDS."""
         body = message.body
         if message.kind == "compare":
             self._task = body if body["trial"] is not None else None
             self._found, self._ghost_ns, self._compare_ns = {}, 0, 0
+            self._frames.clear()
         elif message.kind == "photo":
-            self._photo = body
+            self._photo, self._taken = body, []
         elif message.kind == "looked":
             self._busy = False
             self._tell(body, step)
@@ -80,37 +94,45 @@ class ScenePhotos:
     def see(self, frame: Frame, step: Step) -> None:
         """A frame of this camera: the photo waited for, or one to show with its ghost."""
         photo, task = self._photo, self._task
-        if photo is not None and frame.host_ns < photo["after_ns"]:
-            return  # its light fell too early, and nothing else is worth a delay now
+        if task is not None:
+            self._frames.append(frame)
         if photo is not None:
-            self._photo = None
+            if frame.host_ns < photo["after_ns"]:
+                return  # its light fell too early, and nothing else is worth a delay now
+            self._taken.append(frame)
+            if len(self._taken) < self._most and frame.host_ns - self._taken[0].host_ns < AVERAGE_NS:
+                return
+            frames, self._photo, self._taken = self._taken, None, []
             tag = str(photo["request"])
-            step.work.append(Work(lambda: self._keep(frame, photo), "photo_done", lambda result: MODELLED_NS, tag))
+            step.work.append(Work(lambda: self._keep(frames, photo), "photo_done", lambda result: MODELLED_NS, tag))
         elif task is not None and not self._busy and frame.host_ns >= self._ghost_ns:
-            due = bool(task["compare"]) and frame.host_ns >= self._compare_ns
+            enough = len(self._frames) == self._most or frame.host_ns - self._frames[0].host_ns >= AVERAGE_NS
+            due = bool(task["compare"]) and enough and frame.host_ns >= self._compare_ns
             self._busy, self._ghost_ns = True, frame.host_ns + self._ghost_every_ns
             if due:
                 self._compare_ns = frame.host_ns + self._compare_every_ns
             took = MODELLED_NS if due else 0
-            step.work.append(Work(lambda: self._show(frame, task, due), "looked", lambda result: took))
+            frames = [one for one in self._frames if frame.host_ns - one.host_ns <= AVERAGE_NS]
+            step.work.append(Work(lambda: self._show(frames, task, due), "looked", lambda result: took))
 
-    def _keep(self, frame: Frame, photo: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the photo and compare it; beside the node."""
-        content = encode_png(frame.image)
+    def _keep(self, frames: Sequence[Frame], photo: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the photo, the mean of these frames, and compare it; beside the node."""
+        picture = mean(frames)
+        content = encode_png(picture)
         path = self._folder / photo["file"]
         with file_errors(str(path.parent)):
             path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, content, durable=self._durable)
         if self._durable:
             sync_names(path.parent, self._folder)
-        kept = {"file": photo["file"], "sha256": hashlib.sha256(content).hexdigest(), "t_ns": frame.host_ns}
-        return {"photo": kept, **self._eye.compare(frame.image, photo)}
+        kept = {"file": photo["file"], "sha256": hashlib.sha256(content).hexdigest(), "t_ns": frames[0].host_ns}
+        return {"photo": {**kept, **self._eye.noise(frames)}, **self._eye.compare(picture, photo)}
 
-    def _show(self, frame: Frame, task: Mapping[str, Any], due: bool) -> dict[str, Any]:
-        """A ghost of this frame, and a comparison where one is due; beside the node."""
-        found = self._eye.compare(frame.image, task) if due else None
-        pictures = self._eye.ghost(frame.image, task)
-        return {"t_ns": frame.host_ns, "round": task["round"], "found": found, "pictures": pictures}
+    def _show(self, frames: Sequence[Frame], task: Mapping[str, Any], due: bool) -> dict[str, Any]:
+        """A ghost of the last of these frames, and a comparison of their mean where one is due; beside the node."""
+        found = self._eye.compare(mean(frames), task) if due else None
+        pictures = self._eye.ghost(frames[-1].image, task)
+        return {"t_ns": frames[-1].host_ns, "round": task["round"], "found": found, "pictures": pictures}
 
     def _tell(self, body: Mapping[str, Any], step: Step) -> None:
         task, result = self._task, body.get("result")
@@ -123,6 +145,16 @@ class ScenePhotos:
         if result["pictures"]:
             shown = {**said, "counts": task["counts"], **self._found}
             step.out.append(Message("@preview", "ghost", shown, result["pictures"]))
+
+
+def mean(frames: Sequence[Frame]) -> np.ndarray:
+    """The mean picture (height, width, 3) uint8 of at most 256 frames of one size."""
+    if len(frames) == 1:
+        return frames[0].image
+    total = np.zeros(frames[0].image.shape, np.uint16)
+    for frame in frames:
+        total += frame.image
+    return ((total + len(frames) // 2) // len(frames)).astype(np.uint8)
 
 
 class _Eye:
@@ -157,6 +189,19 @@ class _Eye:
     def _match(self, image: np.ndarray, photo: Mapping[str, Any]) -> dict[str, Any]:
         reference = self._load(photo)
         return compare(reference, image, ignore=self._ignore, tolerance_px=self._tolerance_px).body()
+
+    def noise(self, frames: Sequence[Frame]) -> dict[str, Any]:
+        """Of how many frames a photo is the mean, and the score of one half of them against the other: what a scene
+        has that nobody touched. {} for a single frame.
+        """
+        if len(frames) < 2:
+            return {}
+        halves = mean(frames[::2]), mean(frames[1::2])
+        try:
+            found = compare(*halves, ignore=self._ignore, tolerance_px=self._tolerance_px)
+        except (LabctlError, ValueError):
+            return {"frames": len(frames)}
+        return {"frames": len(frames), "self_score": round(found.score, 1)}
 
     def ghost(self, image: np.ndarray, task: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """The live picture over its reference, and the reference, both small; {} without one."""

@@ -22,7 +22,8 @@ FILES = {"review.js": "text/javascript", "review.css": "text/css"}
 
 
 class ReviewPage:
-    """`load` gives the queue anew; `save(trial, operations)` and `correct(trial, outcome, why)` write. Each may raise
+    """`load` gives the queue anew; `save(trial, operations)`, `correct(trial, outcome, why)` and `finish()`, which
+    says what comes next, write. Each may raise
     LabctlError, whose line the page shows.
     """
 
@@ -33,9 +34,10 @@ class ReviewPage:
         load: Callable[[], Sequence[Item]],
         save: Callable[[str, list[OperationRecorded]], None],
         correct: Callable[[str, Mapping[str, Json], str], None],
+        finish: Callable[[], str],
     ) -> None:
         self._campaign, self._films = campaign, films
-        self._load, self._save, self._correct = load, save, correct
+        self._load, self._save, self._correct, self._finish = load, save, correct, finish
 
     def routes(self) -> Routes:
         """What the page asks for."""
@@ -47,6 +49,7 @@ class ReviewPage:
             "GET /video/{episode}/{camera}": self._video,
             "POST /differences": lambda asked: as_json(self.differences(asked.body)),
             "POST /review": lambda asked: as_json(self.review(asked.body)),
+            "POST /finish": lambda _: as_json({"said": self._finish()}),
             "POST /correct": lambda asked: as_json(self.correct(asked.body)),
         }
 

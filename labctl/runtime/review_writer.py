@@ -64,13 +64,17 @@ def finish(folder: Path, *, who: str, anchor: Anchor | None = None) -> str:
     """No more review of a closed campaign. Raises StateError while an episode is not reviewed."""
     with writing(folder, "review", anchor) as (campaign, now):
         check_assessor(campaign, who)
+        name, phase = folder.name, campaign.state.phase
         left = [item for item in queue(campaign.record()) if item.reviewed is None]
         if left:
-            name = folder.name
             raise StateError(
                 f"{len(left)} episodes are not reviewed yet: labctl review {name}; "
                 f"or freeze without a review: labctl freeze {name} --unreviewed"
             )
+        if phase == "open":
+            raise StateError(f"{name} is open; its review is finished once it is closed: labctl close {name}")
+        if phase != "closed":
+            raise StateError(f"the review of {name} is over: it is {phase}")
         campaign.log(Kind.CAMPAIGN_REVIEWED, {"by": who}, anchor=now, who=who)
     return f"reviewed; next: labctl freeze {folder.name}"
 

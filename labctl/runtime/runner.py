@@ -241,7 +241,8 @@ class RunNode:
         if name == "recorder" and rollout is not None:
             self._ask_for(name, now_ns, step)
         if self._liveness.deaths[name] >= MOST_DEATHS and self._writer.state.faulted is None:
-            self._writer.log(Kind.CELL_FAULTED, {"reason": f"{name} ended {MOST_DEATHS} times in a row; see its log"})
+            where = "logs/processes.log of the campaign says why"
+            self._writer.log(Kind.CELL_FAULTED, {"reason": f"{name} ended {MOST_DEATHS} times in a row; {where}"})
 
     def _respawn(self, now_ns: int, step: Step, names: Sequence[str]) -> None:
         if self._writer.state.faulted is None and not self._shutting_down:

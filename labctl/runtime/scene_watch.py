@@ -18,8 +18,10 @@ from labctl.core.published_state import Scene, SceneCamera
 from labctl.core.trial import State, Trial
 from labctl.errors import InputError, StateError
 from labctl.runtime.campaign_writer import CampaignWriter
-from labctl.store.scene_references import PHOTOS, Held, rules
+from labctl.store.scene_references import MEASURED, PHOTOS, Held, rules
 
+MARGIN = 10.0  # points below what a reference gives against itself that "measured" asks for
+SLACK = 3.0  # a scene that fits is one until its score is so far below
 PHOTO_NS = 5 * SECOND  # how long a commit waits for its photos; the first comparison loads its library
 
 
@@ -50,13 +52,21 @@ class SceneWatch:
         self._told: dict[str, tuple[object, ...]] = {}
         self._rounds: dict[str, int] = {}
         self._found: dict[str, Mapping[str, Any]] = {}
+        self._fits: set[str] = set()  # cameras whose scene did when they looked last
         self._round = 0
         self._requests = 0
         self.request: Request | None = None
 
     def limits(self) -> dict[str, Any]:
         """What the protocol asks of a scene, as fields of `interlock.Limits`."""
-        return {name: self._rules[name] for name in ("min_score", "max_camera_shift_px")}
+        return {"min_score": None, "max_camera_shift_px": self._rules["max_camera_shift_px"]}
+
+    def needed(self, reference: Mapping[str, Any] | None) -> float | None:
+        """The score that a scene is to have against this photo; None: any will do."""
+        rule = self._rules["min_score"]
+        if rule != MEASURED:
+            return None if rule is None else float(rule)
+        return max(0.0, float((reference or {}).get("self_score", 100.0)) - MARGIN)
 
     def advance(self, trial: Trial | None, staged: str | None, alive: Callable[[str], bool], step: Step) -> None:
         """Tell each camera that is there (by its node's name) what to compare with while a scene is being staged.
@@ -68,7 +78,7 @@ class SceneWatch:
             node = f"camera:{name}"
             if not alive(node):
                 self._told.pop(name, None)
-                self._found.pop(name, None)
+                self._forget(name)
                 continue
             wanted: tuple[object, ...] = ()
             if staging and trial is not None:
@@ -77,7 +87,7 @@ class SceneWatch:
                 continue
             self._round += 1
             self._told[name], self._rounds[name] = wanted, self._round
-            self._found.pop(name, None)
+            self._forget(name)
             body: dict[str, Any] = {"trial": None, "round": self._round}
             if staging and trial is not None:
                 body |= {"trial": trial.id, "compare": staged == trial.id, **_task(self._held(trial.id, name))}
@@ -90,8 +100,22 @@ class SceneWatch:
         if message.kind == "compared":
             if body["round"] == self._rounds.get(name):
                 self._found[name] = body
+                self._judge(name, body)
         elif request is not None and body["request"] == request.number:
             request.came[name] = body
+
+    def _forget(self, name: str) -> None:
+        self._found.pop(name, None)
+        self._fits.discard(name)
+
+    def _judge(self, name: str, found: Mapping[str, Any]) -> None:
+        """A scene fits from what is asked on, and does no more once it is clearly less: no flapping in between."""
+        trial, scene = self._writer.current(), found.get("scene")
+        needed = None if trial is None else self.needed(self._held(trial.id, name).scene)
+        if needed is None or scene is None or scene["score"] < needed - SLACK:
+            self._fits.discard(name)
+        elif scene["score"] >= needed:
+            self._fits.add(name)
 
     def forget(self, node: str) -> None:
         """A camera's process is new: it knows of nothing."""
@@ -115,6 +139,7 @@ class SceneWatch:
                     "scene": found.get("scene"),
                     "pose": found.get("pose"),
                     "problem": found.get("problem"),
+                    "needed": self.needed(held.scene) if held.counts else None,
                 }
         return {"rules": dict(self._rules), "photographing": self.request is not None, "cameras": cameras}
 
@@ -205,7 +230,9 @@ class SceneWatch:
     def _look(self, name: str, trial: str, found: Mapping[str, Any]) -> Look:
         camera, held = self._cameras[name], self._held(trial, name)
         size = (camera.width, camera.height)
-        return Look(found.get("scene"), found.get("pose"), held.counts, found.get("problem"), size)
+        needed, slack = self.needed(held.scene), SLACK if name in self._fits else 0.0
+        plain = (found.get("scene"), found.get("pose"), held.counts, found.get("problem"))
+        return Look(*plain, size, needed=needed, slack=slack)
 
     def _match(self, name: str, trial: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """What SceneCommitted keeps of a comparison: the match, what it was with and whether it counted, the camera's

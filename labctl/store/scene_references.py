@@ -28,6 +28,7 @@ from labctl.store.lab_folder import Plan
 from labctl.store.pictures import decode_png
 
 PHOTOS = "photos"
+MEASURED = "measured"  # [scene] min_score: what the reference gives against itself, less a margin
 RULES: Mapping[str, Any] = {
     "restore": "block",
     "require_photo": True,

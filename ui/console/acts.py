@@ -150,7 +150,8 @@ def _matches(state: State) -> list[str]:
             lines.append(f"{name}: {seen['problem']}")
         elif found:
             only = "" if seen["counts"] else " (an earlier block's picture; it only informs)"
-            lines.append(f"{name}: match {found['score']:.0f} of 100, {verdict(found, limit_px)}{only}")
+            asked = f" ({seen['needed']:.0f} needed)" if seen.get("needed") is not None else ""
+            lines.append(f"{name}: match {found['score']:.0f} of 100{asked}, {verdict(found, limit_px)}{only}")
         elif seen["reference"] is None:
             lines.append(f"{name}: no picture yet to compare with; this one will be it")
     return lines

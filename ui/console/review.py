@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from labctl.ui.console.asking import AskScore, ToScore
+from labctl.ui.console.asking import AskScore, Confirm, ToScore
 from labctl.ui.console.filmstrip import Filmstrip, Look
 from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
 from labctl.ui.console.keyrow import KeyRow
@@ -58,7 +58,8 @@ class AskOperation(Form):
 
 class Review(App[str]):
     """See the module. `load` gives the queue anew; `save(trial, operations)` and `correct(trial, outcome, why)` write;
-    `watch(episode)` opens an episode; `look` gives the strip's pictures. Each may raise LabctlError; its line is shown.
+    `watch(episode)` opens an episode; `look` gives the strip's pictures; `finish()` ends the review and says
+    what comes next. Each may raise LabctlError; its line is shown.
     """
 
     CSS_PATH = "console.tcss"
@@ -71,6 +72,7 @@ class Review(App[str]):
         Binding("z", "undo", "undo"),
         Binding("w", "outcome", "outcome"),
         Binding("n", "skip", "next"),
+        Binding("f", "finish", "finish"),
         Binding("q", "quit", "leave"),
         Binding("o", "watch", "in Rerun"),
         Binding("left", "shift(-1)", show=False, priority=True),
@@ -85,9 +87,11 @@ class Review(App[str]):
         correct: Callable[[str, Mapping[str, Json], str], None],
         watch: Callable[[str], None],
         look: Look | None = None,
+        finish: Callable[[], str] | None = None,
     ) -> None:
         super().__init__()
         self._load, self._save, self._correct, self._watch, self._look = load, save, correct, watch, look
+        self._finish = finish
         self._items: Sequence[Item] = ()
         self._trial = ""  # the trial under review: its place in the queue changes with each correction
         self._operations: list[OperationRecorded] = []
@@ -195,8 +199,10 @@ class Review(App[str]):
         except LabctlError as error:
             self._say(str(error), wrong=True)
             return
-        self._say(f"{self.item.trial.episode} reviewed")
+        reviewed = self.item.trial.episode
         self._reload()
+        whole = not sum(item.reviewed is None for item in self._items)
+        self._say(f"{reviewed} reviewed{'; all are: f finishes the review' if whole else ''}")
 
     def action_watch(self) -> None:
         if self.item is not None and self.item.trial.episode is not None:
@@ -237,6 +243,25 @@ class Review(App[str]):
     def action_skip(self) -> None:
         if self.item is not None:
             self._take(self._items[(self._items.index(self.item) + 1) % len(self._items)])
+
+    def action_finish(self) -> None:
+        """No more review of this campaign: asked once more, since nobody reviews it afterwards."""
+        left = sum(item.reviewed is None for item in self._items)
+        if left or self._finish is None:
+            self._say(f"{left} episodes are not reviewed yet; ENTER confirms one" if left else "no review is open here")
+            return
+        finish = self._finish
+
+        def answered(answer: Answer | None) -> None:
+            if answer is None:
+                return
+            try:
+                self.exit(finish())
+            except LabctlError as error:
+                self._say(str(error), wrong=True)
+
+        title = "Finish the review? All episodes are reviewed; afterwards nobody changes an operation or an outcome."
+        self.push_screen(Confirm(title, "Finish"), answered)
 
     def action_outcome(self) -> None:
         item = self.item

@@ -272,7 +272,7 @@ async function confirm() {
   kept.removeItem(drafted(episode.trial));
   episode = null;
   await tried(() => load());
-  say(queue.left ? told.said : `${told.said}; all ${queue.episodes.length} are reviewed, next: labctl review ${queue.campaign} --finish`);
+  say(queue.left ? told.said : `${told.said}; all ${queue.episodes.length} are reviewed: F finishes the review`);
 }
 
 function add() {
@@ -349,9 +349,25 @@ async function correct(event) {
   } catch (error) { $("unfit").textContent = error.message; }
 }
 
+function finish() {
+  if (queue.left) { say(`${queue.left} episodes are not reviewed yet; ENTER confirms one`, true); return; }
+  halt();
+  $("unfinished").textContent = "";
+  $("finishing").showModal();
+}
+
+async function finished(event) {
+  event.preventDefault();
+  try {
+    const told = await ask("finish", {});
+    $("finishing").close();
+    say(told.said);
+  } catch (error) { $("unfinished").textContent = error.message; }
+}
+
 const KEYS = {
   Enter: confirm, " ": () => (playing ? halt() : play()), ArrowUp: () => jump(chosen - 1), ArrowDown: () => jump(chosen + 1),
-  i: add, "+": add, x: turn, t: here, d: remove, Delete: remove, z: again, w: outcome, n: () => go(1), b: () => go(-1),
+  i: add, "+": add, x: turn, t: here, d: remove, Delete: remove, z: again, w: outcome, n: () => go(1), b: () => go(-1), f: finish,
   Home: () => { halt(); seek(0); }, End: () => { halt(); seek(episode.length_s); },
   s: () => { speed = (speed + 1) % SPEEDS.length; $("speed").textContent = `${SPEEDS[speed]}× real time`; for (const { video } of films) video.playbackRate = SPEEDS[speed]; },
 };
@@ -365,7 +381,7 @@ function pressed(key, shift = false) {
 }
 
 document.addEventListener("keydown", (event) => {
-  if ($("outcome").open || event.ctrlKey || event.metaKey || event.altKey) return;
+  if ($("outcome").open || $("finishing").open || event.ctrlKey || event.metaKey || event.altKey) return;
   const known = event.key.startsWith("Arrow") || KEYS[event.key] || KEYS[event.key.toLowerCase()];
   if (!known || (event.repeat && ["Enter", "d", "i", "x", "+"].includes(event.key))) return;
   event.preventDefault();
@@ -377,6 +393,8 @@ for (const button of document.querySelectorAll("[data-key]")) {
 $("scrub").addEventListener("input", () => { halt(); seek(Number($("scrub").value)); });
 $("outcome").querySelector("form").addEventListener("submit", correct);
 $("leave").addEventListener("click", () => $("outcome").close());
+$("finishing").querySelector("form").addEventListener("submit", finished);
+$("unready").addEventListener("click", () => $("finishing").close());
 for (const id of ["moved", "lost"]) $(id).addEventListener("input", remain);
 
 tried(async () => {

@@ -30,7 +30,7 @@ class Camera:
 
     def __init__(self, folder: Path, **given: Any) -> None:
         self.folder = folder
-        self.photos = ScenePhotos("shoulder", folder, durable=False, **given)
+        self.photos = ScenePhotos("shoulder", folder, durable=False, **{"frames": 1, **given})
         self.now_ns = 10 * SECOND
         self.sent: list[Message] = []
 

@@ -49,6 +49,7 @@ def page_of(folder: Path, who: str = "bea") -> ReviewPage:
         lambda: items(folder),
         lambda trial, operations: review_writer.review(folder, trial, operations, who=who),
         lambda trial, outcome, why: review_writer.correct(folder, trial, outcome, who=who, why=why),
+        lambda: review_writer.finish(folder, who=who),
     )
 
 
@@ -149,3 +150,18 @@ def test_nothing_that_a_page_is_told_names_an_arm(folder: Path) -> None:
     told = [ask(page, "GET /queue"), *(ask(page, "GET /episode/{trial}", trial=one.trial.id) for one in items(folder))]
     assert "zebra" not in json.dumps(told) and "human" not in json.dumps(told) and "swift" not in json.dumps(told)
     assert all(one["missing"] == "no camera filmed this episode" for one in told[1:])
+
+
+def test_the_review_is_finished_from_the_page_once_all_is_reviewed_and_the_campaign_closed(folder: Path) -> None:
+    page = page_of(folder)
+    with pytest.raises(StateError, match="episodes are not reviewed yet"):
+        ask(page, "POST /finish")
+    for entry in ask(page, "GET /queue")["episodes"]:
+        told = ask(page, "GET /episode/{trial}", trial=entry["trial"])
+        ask(page, "POST /review", {"trial": entry["trial"], "operations": stands(told)})
+    with pytest.raises(StateError, match="is open; its review is finished once it is closed: labctl close"):
+        ask(page, "POST /finish")
+    close_campaign(folder, who="bea")
+    assert ask(page, "POST /finish")["said"] == f"reviewed; next: labctl freeze {folder.name}"
+    event = events_of(folder)[-1]
+    assert (event.kind, event.who) == (Kind.CAMPAIGN_REVIEWED, "bea")

@@ -18,7 +18,7 @@ from labctl.core.events import EndReason
 from labctl.core.outcome import Outcome
 from labctl.core.reviewed import Item, checked
 from labctl.core.trial import State, Trial
-from labctl.errors import InputError
+from labctl.errors import InputError, StateError
 
 
 def trial(name: str, moved: int = 2) -> Trial:
@@ -54,6 +54,7 @@ class Book:
         self.watched: list[str] = []
         self.corrected: list[tuple[str, dict[str, Any], str]] = []
         self.looked: list[tuple[str, int, float]] = []
+        self.finished = 0
 
     def load(self) -> list[Item]:
         return sorted(self.items, key=lambda item: item.reviewed is not None)
@@ -66,6 +67,12 @@ class Book:
         item = next(item for item in self.items if item.trial.id == name)
         item.reviewed = checked(item.trial, operations)
         self.saved.append((name, item.reviewed))
+
+    def finish(self) -> str:
+        self.finished += 1
+        if self.finished == 1:
+            raise StateError("it is open; its review is finished once it is closed")
+        return "reviewed; next: freeze"
 
     def correct(self, name: str, outcome: Any, why: str) -> None:
         if outcome["moved"] > 2:
@@ -91,7 +98,7 @@ def reviewing(play: Callable[[Pilot[Any], Callable[[], str]], Awaitable[None]], 
     book = book or Book()
 
     async def session() -> None:
-        app = Review(book.load, book.save, book.correct, book.watched.append, book.look)
+        app = Review(book.load, book.save, book.correct, book.watched.append, book.look, book.finish)
         async with app.run_test(size=(110, 30)) as pilot:
 
             def text() -> str:
@@ -270,3 +277,25 @@ def test_a_strip_keeps_to_its_rows_and_each_picture_to_its_shape(each, rows, sha
     lit = (made[0] > 0).all(axis=1)
     high, across = made.shape[0], int(lit.sum()) // 3
     assert across == pytest.approx(high * 4 / 3, abs=2) or across == each - 1
+
+
+def test_the_review_is_finished_by_a_key_once_all_is_reviewed():
+    async def play(pilot, text):
+        await pilot.press("f")
+        await pilot.pause()
+        assert "2 episodes are not reviewed yet" in text()
+        for item in book.items:
+            item.reviewed = item.operations
+        await pilot.press("z", "f")
+        await pilot.pause()
+        assert "Finish the review? All episodes are reviewed" in text()
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert "its review is finished once it is closed" in text()
+        await pilot.press("f")
+        await pilot.pause()
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+
+    book = Book()
+    assert reviewing(play, book).finished == 2
