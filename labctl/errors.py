@@ -26,6 +26,13 @@ from typing import TypeAlias
 _Again: TypeAlias = "tuple[Callable[..., LabctlError], tuple[type[LabctlError], *tuple[str, ...]], dict[str, str]]"
 
 
+def in_words(error: BaseException) -> str:
+    """An error of reading a form, for people: which key it lacks, or what its library says."""
+    if isinstance(error, KeyError):
+        return f"it lacks {error.args[0]!r}" if error.args else "it lacks a key"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 class LabctlError(Exception):
     """Base of all deliberate errors; `str(error)` is one line that says what to do."""
 

@@ -96,7 +96,7 @@ def episode_table(lab: Lab) -> Table | None:
             str(e["episode"]),
             str(e["arm"]),
             str(e.get("object") or MISSING),
-            str(e.get("block") if e.get("block") is not None else MISSING),
+            str(e["block"] + 1 if isinstance(e.get("block"), int) else e.get("block") or MISSING),
             f"{count(e.get('moved'))} / {count(e.get('staged'))}",
             words(str(e.get("outcome") or MISSING)),
             _ended(e),

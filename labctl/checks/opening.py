@@ -6,6 +6,7 @@ it is not there today.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,7 +38,11 @@ def refuse_what_cannot_run(plan: Plan, cell: Cell, cell_path: Path, lab: Path, *
     if found:
         (check, where), more = found[0], len(found) - 1
         told = f"{check.name}: {check.text}" + (f"; {check.remedy}" if check.remedy else "")
-        others = f" ({more} more: labctl doctor {cell_path} --protocol {plan.path})" if more else ""
+        others = (
+            f" ({more} more: labctl doctor {shlex.quote(str(cell_path))} --protocol {shlex.quote(str(plan.path))})"
+            if more
+            else ""
+        )
         away = "" if offline else "; with --offline nothing is asked that is not on this machine"
         raise InputError(f"not opened, it could not run: {told}{others}{away}", where=where)
     return len(plan.protocol.arm)

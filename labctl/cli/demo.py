@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import shutil
 from functools import partial
 from pathlib import Path
@@ -94,13 +95,13 @@ def _say_what_next(campaign: Path, page: Path) -> None:
         for row in arms
     ]
     print_table(("arm", "RMST", "HRT", "episodes"), rows)
-    first = next((campaign / "video").iterdir())
+    first, lab = next((campaign / "video").iterdir()), shlex.quote(str(campaign.parent.parent))
     for what, line in {
         "report": page,
-        "all arms": f"labctl episodes {campaign.name} --lab {campaign.parent.parent}",
-        "an episode": f"labctl show {first.name} --lab {campaign.parent.parent} --save {first.name}.rrd",
+        "all arms": f"labctl episodes {campaign.name} --lab {lab}",
+        "an episode": f"labctl show {first.name} --lab {lab} --save {first.name}.rrd",
         "its video": first / "over_shoulder.mp4",
-        "the record": f"labctl verify {campaign.name} --lab {campaign.parent.parent}",
+        "the record": f"labctl verify {campaign.name} --lab {lab}",
     }.items():
         click.echo(f"  {what:<11} {line}")
 

@@ -109,7 +109,7 @@ def _print_standing(entry: dict[str, Any]) -> None:
         click.echo(f"voided attempts: {entry['voids']}")
     current = entry["current"]
     if current and entry["phase"] == "open":
-        place = f"block {current['block']}, {current['condition']}"
+        place = f"block {current['block'] + 1}, {current['condition']}"
         click.echo(f"next: trial {current['trial']}, {place}: {current['state']}")
     for hold in entry["holds"]:
         click.echo(f"hold {hold['code']}: {hold['text']}")
@@ -185,7 +185,8 @@ def episodes(
         return
     columns = ["episode", "trial", "block", "condition", "state", "ended", "void", "sealed", "gaps"]
     columns += [name for name in ("switched", "arm") if name in found[0]]
-    print_table(columns, [[_cell(entry[column]) for column in columns] for entry in found])
+    shown = [{**entry, "block": entry["block"] + 1} for entry in found]  # JSON and tables count from 0
+    print_table(columns, [[_cell(entry[column]) for column in columns] for entry in shown])
     if clocks:
         for entry in found:
             for stream, fit in entry["clocks"].items():

@@ -5,6 +5,7 @@ May not: draw a schedule, name an arm beside a trial, or compute a statistic (`l
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -206,7 +207,7 @@ def _print(seen: Preview, resolved: dict[str, Any], path: Path, source: str, siz
     for warning in resolved["warnings"]:
         click.echo(f"warning: {warning}")
     click.echo(f"next: labctl power --protocol {path} --rmst SECONDS,SECONDS   (what N an effect takes)")
-    click.echo(f"      labctl open {path} --cell CELL.toml")
+    click.echo(f"      labctl open {shlex.quote(str(path))} --cell CELL.toml")
 
 
 def _print_facts(facts: dict[str, str]) -> None:

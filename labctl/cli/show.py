@@ -5,6 +5,7 @@ May not: show an arm or its timing before unblinding (`labctl.viewing.episode` d
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,11 +94,13 @@ def show(
                 click.echo("there is no ffmpeg here, which the window needs to show videos; --web needs none")
         for file in files:
             if not file.is_file():
-                raise InputError(f"no recording {file}; write one with: labctl show EPISODE --save {file}")
+                raise InputError(
+                    f"no recording {file}; write one with: labctl show EPISODE --save {shlex.quote(str(file))}"
+                )
         if web:
             showing.show_page(files, folder, port, click.echo)
         elif save:
-            click.echo(f"look at it with: labctl show {save}")
+            click.echo(f"look at it with: labctl show {shlex.quote(str(save))}")
         else:
             showing.show_window(files, folder)
 

@@ -14,7 +14,7 @@ from labctl.config.cell_schema import AXIS_CODES, Cell, Fixture, Lab
 from labctl.config.meanings import MEANINGS
 from labctl.config.policy_card import GRIPPERS, ROTATIONS, SPACES, STATES, Card
 from labctl.config.protocol_schema import Protocol
-from labctl.config.toml_text import Document
+from labctl.config.toml_text import PATTERNS, Document
 
 Schema = dict[str, Any]
 
@@ -43,14 +43,6 @@ _ALSO: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("card", "gripper.action"): {"enum": list(GRIPPERS)},
     ("card", "action.space"): {"enum": list(SPACES)},
     ("card", "action.rotation"): {"enum": list(ROTATIONS)},
-}
-_PATTERNS: Mapping[str, str] = {
-    "^[A-Za-z0-9][A-Za-z0-9._-]*$": "letters, digits, `.`, `_` and `-`, first a letter or digit",
-    r"^[^/\s]([^/]*[^/\s])?$": "no slash, no blank at either end",
-    "^[0-9a-f]{64}$": "64 digits of a SHA-256",
-    r"^https?://[^\s/]+\S*$": "an address that begins with http:// or https://",
-    "^[A-Za-z_][A-Za-z0-9_]*$": "the name of an environment variable",
-    "^[a-z][a-z0-9_]*$": "small letters, digits and `_`",
 }
 _UNITS: Mapping[str, str] = {
     "_rad_s2": "rad/s²",
@@ -196,7 +188,7 @@ def _allowed(schema: Schema) -> str:
     if "enum" in schema or "const" in schema:
         found.append(", ".join(f"`{_toml(one)}`" for one in schema.get("enum", [schema.get("const")])))
     if "pattern" in schema:
-        found.append(_PATTERNS[schema["pattern"]])
+        found.append(PATTERNS[schema["pattern"]])
     found += _range(schema)
     if schema.get("type") == "array":
         found += _counted(schema)

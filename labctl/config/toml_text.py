@@ -9,7 +9,7 @@ import difflib
 import re
 import tomllib
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
@@ -20,6 +20,30 @@ from labctl.errors import InputError
 Location = tuple[str | int, ...]
 _UNIT = re.compile(r"_(ns|us|ms|s|sec|seconds|min|mm|cm|m|hz|khz|rad|deg|n|gb|mb)(?=_|$)")
 _SYNTAX_LINE = re.compile(r"^(?P<what>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
+
+
+# What a pattern of a schema allows, in words.
+PATTERNS: Mapping[str, str] = {
+    "^[A-Za-z0-9][A-Za-z0-9._-]*$": "letters, digits, `.`, `_` and `-`, first a letter or digit",
+    r"^[^/\s]([^/]*[^/\s])?$": "no slash, no blank at either end",
+    "^[0-9a-f]{64}$": "64 digits of a SHA-256",
+    r"^https?://[^\s/]+\S*$": "an address that begins with http:// or https://",
+    "^[A-Za-z_][A-Za-z0-9_]*$": "the name of an environment variable",
+    "^[a-z][a-z0-9_]*$": "small letters, digits and `_`",
+}
+# What pydantic finds wrong, in words of TOML; what is not here it says well enough itself.
+_MUST: Mapping[str, str] = {
+    "string_type": "it must be a text, in quotes",
+    "string_too_short": "it is empty; write something",
+    "int_type": "it must be a whole number",
+    "int_from_float": "it must be a whole number",
+    "float_type": "it must be a number",
+    "bool_type": "it must be true or false",
+    "tuple_type": "it must be a list, in brackets",
+    "list_type": "it must be a list, in brackets",
+    "dict_type": "it must be a table",
+    "model_type": "it must be a table, with one pair of brackets",
+}
 
 
 class Table(BaseModel):
@@ -79,17 +103,33 @@ def _complaint(schema: type[BaseModel], found: ErrorDetails) -> str:
     if found["type"] == "extra_forbidden":
         known = _known_keys(schema, at[:-1])
         return f"unknown key {name!r} in {table}{suggestion(name, known)}; known keys: {', '.join(known)}"
+    if found["type"] == "missing" and isinstance(at[-1], int):
+        return f"{_dotted(at[:-1])} has {at[-1]} values; it needs more"
     if found["type"] == "missing":
         return f"{table} needs the key {name!r}; add it"
-    said = (
+    if found["type"] in ("too_short", "too_long"):
+        limits = found.get("ctx", {})
+        least, most, has = limits.get("min_length"), limits.get("max_length"), limits.get("actual_length")
+        allowed = f"at least {least}" if least is not None else f"at most {most}"
+        return f"{_dotted(at)} has {has} values; it must have {allowed}"
+    said = _MUST.get(found["type"]) or (
         found["msg"]
         .removeprefix("Value error, ")
         .replace("Input should be", "it must be")
         .replace("Input should", "it should")
     )
-    if found["type"] in ("value_error", "too_short", "too_long"):
+    if found["type"] == "string_pattern_mismatch":
+        pattern = found.get("ctx", {}).get("pattern", "")
+        said = f"allowed: {PATTERNS.get(pattern, pattern)}"
+    if found["type"] == "value_error":
         return f"{_dotted(at)}: {said}"
-    return f"{_dotted(at)} is {found['input']!r}; {said}"
+    value = found["input"]
+    shown = str(value).lower() if isinstance(value, bool) else repr(value)
+    if isinstance(value, dict):
+        shown = "a table"
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        shown = "a list of tables"
+    return f"{_dotted(at)} is {shown}; {said}"
 
 
 def _known_keys(schema: type[BaseModel], at: Location) -> list[str]:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from labctl.config.reasons import MACHINE_VOID_REASONS
-from labctl.core.events import ARMS_UNREADY, GENESIS, STOP_BY_HAND, VOIDS_ALIKE, EndReason, Event, Kind
+from labctl.core.events import ARMS_UNREADY, GENESIS, STOP_BY_HAND, VOIDS_ALIKE, EndReason, Event, Kind, cannot
 from labctl.core.interlock import Hold
 from labctl.core.rollout import VOIDABLE
 from labctl.core.session import People, Role, Session, joined, session_from
@@ -193,11 +193,9 @@ def standing(state: CampaignState, trial: Trial | None) -> dict[str, str]:
 def _step(state: CampaignState, trials: dict[str, Trial], event: Event) -> CampaignState:
     """One event. Writes into `trials`, which is the new state's; writes nothing when it raises."""
     if event.seq <= state.last_seq:
-        raise BrokenRecord(
-            f"event {event.seq} ({event.kind}) comes after event {state.last_seq}; the journal is out of order"
-        )
+        raise BrokenRecord(f"entry {event.seq} comes after entry {state.last_seq}; the journal is out of order")
     if (state.phase == Phase.DRAFT) != (event.kind == Kind.CAMPAIGN_OPENED):
-        raise StateError(f"{event.kind} refused: the campaign is {state.phase}; CampaignOpened comes first, and once")
+        raise StateError(f"{cannot(event.kind)}: the campaign is {state.phase}; it is opened first, and once")
     if event.kind == Kind.CAMPAIGN_OPENED:
         trials.update(_planned(event))
         state = replace(state, phase=Phase.OPEN, opened=event.body, order=tuple(trials))
@@ -282,7 +280,7 @@ def _finished(state: CampaignState, trials: Mapping[str, Trial]) -> int:
 def _about_a_trial(state: CampaignState, trials: dict[str, Trial], event: Event) -> None:
     trial = state.trials.get(event.trial or "")
     if trial is None:
-        raise StateError(f"{event.kind} refused: there is no trial {event.trial!r} in this campaign")
+        raise StateError(f"{cannot(event.kind)}: there is no trial {event.trial!r} in this campaign")
     by_recovery = event.kind == Kind.EPISODE_VOIDED and bool(event.body.get("by_recovery"))
     open_to = state.phase == Phase.OPEN or (state.phase == Phase.CLOSED and (event.kind in _WHEN_CLOSED or by_recovery))
     _need(event, open_to, f"the campaign is {state.phase}")
@@ -295,7 +293,7 @@ def _about_a_trial(state: CampaignState, trials: dict[str, Trial], event: Event)
     changed = apply(trial, event)
     turn = next_trial(state)
     if event.kind == Kind.TRIAL_STAGING and turn is not None and turn.id != trial.id:
-        raise StateError(f"{event.kind} refused: trial {turn.id} comes before {trial.id}")
+        raise StateError(f"{cannot(event.kind)}: trial {turn.id} comes before {trial.id}")
     if _backs_a_void(event, state.holds):
         changed = replace(changed, backing=(*changed.backing, event.seq))
     trials[trial.id] = changed
@@ -380,4 +378,4 @@ _CAMPAIGN_WIDE: Mapping[str, Callable[[CampaignState, Event], CampaignState]] = 
 
 def _need(event: Event, fits: bool, why: str) -> None:
     if not fits:
-        raise StateError(f"{event.kind} refused: {why}")
+        raise StateError(f"{cannot(event.kind)}: {why}")

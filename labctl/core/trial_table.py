@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from labctl.core.events import EndReason, Event, InterventionKind, Kind
+from labctl.core.events import EndReason, Event, InterventionKind, Kind, cannot
 from labctl.core.outcome import Outcome, outcome_from
 from labctl.errors import StateError
 
@@ -161,14 +161,14 @@ def apply(trial: Trial, event: Event) -> Trial:
     if event.kind == Kind.GAP:
         _need(trial, event, event.episode in trial.episodes, "a gap belongs to one of the trial's episodes")
         return trial
-    raise StateError(f"{event.kind} is no event of a trial")
+    raise StateError(f"{cannot(event.kind)}: such an entry is not about a trial")
 
 
 def _transition(trial: Trial, event: Event) -> Trial:
     allowed_from, to = TRANSITIONS[event.kind]
     again = trial.voids > 0 and trial.state == State.PLANNED and event.kind in _STAGED_BY_A_VOID
     may = trial.state in allowed_from or again
-    _need(trial, event, may, f"it may only come from {' or '.join(sorted(allowed_from))}")
+    _need(trial, event, may, f"it must be {' or '.join(sorted(allowed_from))}")
     changes: dict[str, Any] = {"version": event.seq}
     match event.kind:
         case Kind.TRIAL_STAGING:
@@ -292,4 +292,4 @@ def _need_current(trial: Trial, event: Event) -> None:
 
 def _need(trial: Trial, event: Event, fits: bool, why: str) -> None:
     if not fits:
-        raise StateError(f"{event.kind} refused: trial {trial.id} is {trial.state}; {why}")
+        raise StateError(f"{cannot(event.kind)}: trial {trial.id} is {trial.state}; {why}")

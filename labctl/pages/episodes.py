@@ -163,6 +163,7 @@ def _rows(record: Record, masked: bool) -> Iterator[Mapping[str, Value]]:
         episode = record.episodes[entry["episode"]]
         trial = record.state.trials[episode.trial]
         row: dict[str, Value] = {key: entry[key] for key in ("episode", "block", "condition", "void", "gaps")}
+        row["block"] = entry["block"] + 1
         row |= {"state": str(entry["state"]), "ended": str(entry["ended"] or "").replace("_", " ")}
         if not masked:
             outcome = trial.outcome if trial.episode == episode.id else None

@@ -131,7 +131,7 @@ class ReviewPage:
         if not isinstance(moved, int) or not isinstance(lost, int):
             raise InputError("moved and lost are whole numbers, 0 or more")
         if not isinstance(why, str) or not why.strip():
-            raise InputError("why is empty; write a few words")
+            raise InputError("the reason for the correction is empty; say it in a few words")
         remaining = outcome.items_staged - moved - lost
         said: dict[str, Json] = {
             "items_staged": outcome.items_staged,

@@ -134,7 +134,9 @@ class Attachment:
         try:
             self._hub.send_multipart(encode(message), zmq.NOBLOCK)
         except zmq.Again:
-            raise StateError("the run takes no more commands: it has read none for a long time") from None
+            raise StateError(
+                "the run takes no more commands: it has read none for a long time; labctl stop ends it"
+            ) from None
         return message.body["id"]
 
     def end_run(self, *, who: str, now: bool = False) -> str:

@@ -188,7 +188,10 @@ class Orders(RecordedOrders):
             raise StateError("no trial is left in this campaign")
         if command.version is not None and command.version < self.version(trial):
             shown, now = command.version, self.version(trial)
-            raise StaleCommand(f"{verb} refused: the screen showed version {shown}, the trial is at {now}; look again")
+            raise StaleCommand(
+                f"{verb} was not done: the trial has changed since this screen was drawn (step {shown}, now {now}); "
+                "look at it again, then repeat it"
+            )
         why = args.override if isinstance(args, commands.Commit) else None
         live = self._scene.not_overridden(self._holds(given.now_ns, verb), why)
         if verb not in allowed(self._writer.state, trial, live, command.role):

@@ -93,7 +93,7 @@ class RecordedOrders:
         return session is not None and episode is not None and session.late.get(who) == episode
 
     def note(self, args: commands.Note, given: Given) -> None:
-        self._writer.log(Kind.NOTE, {"text": words("text", args.text)}, **given.by)
+        self._writer.log(Kind.NOTE, {"text": words("note", args.text)}, **given.by)
 
     def practice(self, args: commands.Practice, given: Given) -> None:
         body = practice_from(args.model_dump(exclude_unset=True), self._writer.opened)
@@ -121,7 +121,9 @@ class RecordedOrders:
         self.check_role(given.command, *JUDGES[given.command.verb])
         trial = self._writer.state.trials.get(named)
         if trial is None:
-            raise InputError(f"{given.command.verb} names no trial of this campaign")
+            raise InputError(
+                f"{given.command.verb}: there is no trial {named!r} in this campaign; labctl episodes lists them"
+            )
         return trial, {"trial": trial.id, "episode": trial.episode, **given.by}
 
     def guess(self, args: commands.Guess, given: Given) -> None:
@@ -140,7 +142,7 @@ class RecordedOrders:
         trial, about = self.scored(args.trial, given)
         if trial.outcome is None:
             raise StateError(f"trial {trial.id} is {trial.state}; only a scored one is corrected")
-        why = words("why", args.why)
+        why = words("reason for the correction", args.why)
         new = args.model_dump(exclude_unset=True, exclude={"trial", "why"})
         outcome = self.judged(trial, new)
         change = {"old": trial.outcome.body(), "new": outcome.body(), "why": why}
@@ -161,5 +163,5 @@ def outcome_of_a_person(campaign: Campaign, trial: Trial, typed: Body) -> Outcom
 def words(name: str, text: str) -> str:
     """A non-empty text of a command. Raises InputError."""
     if not text.strip():
-        raise InputError(f"{name} is empty; write a few words")
+        raise InputError(f"the {name} is empty; say it in a few words")
     return text.strip()

@@ -368,7 +368,7 @@ def writing(folder: Path, verb: str, anchor: Anchor | None) -> Iterator[tuple[Ca
     it is done. Raises StateError naming whoever holds it.
     """
     if not (folder / "journal.db").is_file():
-        raise InputError(f"{folder} is no campaign")
+        raise InputError(f"{folder} is no campaign: it holds no journal.db")
     with campaign_lock(folder, verb), Campaign.open(folder, writer=True) as campaign:
         now, before = anchor or MonotonicClock().anchor(), campaign.journal.head()
         yield campaign, now
@@ -377,9 +377,10 @@ def writing(folder: Path, verb: str, anchor: Anchor | None) -> Iterator[tuple[Ca
 
 
 def _check_phase(campaign: Campaign, phase: Phase, verb: str) -> None:
-    found = campaign.state.phase
+    found, name = campaign.state.phase, campaign.folder.name
     if found != phase:
-        raise StateError(f"campaign {campaign.folder.name} is {found}; only one that is {phase} can be told to {verb}")
+        first = f": labctl close {name}, then labctl {verb} {name}" if found == Phase.OPEN else ""
+        raise StateError(f"campaign {name} is {found}; {verb} is for one that is {phase}{first}")
 
 
 def _head_line(campaign: Campaign) -> str:

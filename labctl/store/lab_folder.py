@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.resources
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -61,7 +62,9 @@ def find_lab(
     if named is not None:
         if not (named / MARK).is_file():
             source = "--lab" if given else "$LABCTL_LAB"
-            raise InputError(f"{source} is {named}, which holds no {MARK}; make a lab with: labctl new {named}")
+            raise InputError(
+                f"{source} is {named}, which holds no {MARK}; make a lab with: labctl new {shlex.quote(str(named))}"
+            )
         return named.resolve()
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):

@@ -17,7 +17,7 @@ from sqlmodel import Field, SQLModel
 
 from labctl.core.events import digest
 from labctl.devices import StreamSpec, spec_of
-from labctl.errors import BrokenRecord, StorageError
+from labctl.errors import BrokenRecord, StorageError, in_words
 from labctl.store import database_backend
 from labctl.store.chunks import Chunk, chunk_times, decode_chunk, encode_chunk
 from labctl.store.problem import Problem
@@ -272,7 +272,7 @@ class TraceStore:
             return spec_of(json.loads(text))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             where = f"{self._where} episode {episode} stream {name}"
-            raise BrokenRecord(f"changed stream declaration: {where}: it cannot be read: {error!r}") from error
+            raise BrokenRecord(f"changed stream declaration: {where}: it cannot be read: {in_words(error)}") from error
 
     def _spec_digests(self, episode: str) -> dict[str, str]:
         """By stream, as it is stored; what is no JSON has the digest of its text."""

@@ -15,7 +15,7 @@ from labctl.bus import Body
 from labctl.core.events import Event, Kind, digest
 from labctl.core.skew import clock_warnings
 from labctl.core.trial import fold
-from labctl.errors import BrokenRecord, InputError, LabctlError
+from labctl.errors import BrokenRecord, InputError, LabctlError, in_words
 from labctl.store.atomic_files import file_errors
 from labctl.store.chain_heads import (
     HEADS,
@@ -104,7 +104,7 @@ class _Found:
         except LabctlError as error:
             self.problems.append(Problem(what, where, str(error), episode))
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:  # a form that was tampered with
-            self.problems.append(Problem(what, where, f"it cannot be read: {error!r}", episode))
+            self.problems.append(Problem(what, where, f"it cannot be read: {in_words(error)}", episode))
 
     def of_recording(self, episode: str, problems: Sequence[Problem]) -> None:
         """Problems of one episode's recording."""
@@ -123,7 +123,7 @@ def verify_campaign(
     Raises InputError when the folder is no campaign.
     """
     if not (folder / "journal.db").is_file():
-        raise InputError(f"{folder} is no campaign")
+        raise InputError(f"{folder} is no campaign: it holds no journal.db")
     found, events = _Found(), list[Event]()
     heads: list[Head] = []
     found.guard("damaged heads.log", HEADS, lambda: heads.extend(read_heads(folder)))
@@ -207,7 +207,7 @@ def _check_history(events: Sequence[Event]) -> None:
     try:
         fold(events)
     except (KeyError, TypeError, ValueError) as error:
-        raise BrokenRecord(f"an entry lacks what its kind must say: {error!r}") from error
+        raise BrokenRecord(f"an entry lacks what its kind must say: {in_words(error)}") from error
 
 
 def _check_files(folder: Path, opened: Mapping[str, Any], found: _Found) -> None:
@@ -251,7 +251,7 @@ def _check_seal(folder: Path, events: Sequence[Event], found: _Found) -> None:
             found.problems.append(Problem("unopened seal", f"journal seq {unblinded.seq}", text))
     except (KeyError, TypeError, ValueError) as error:
         where = f"journal seq {unblinded.seq} ({unblinded.kind})"
-        found.problems.append(Problem("broken commitment", where, f"the opened seal cannot be read: {error!r}"))
+        found.problems.append(Problem("broken commitment", where, f"the opened seal cannot be read: {in_words(error)}"))
 
 
 def _check_closed_seal(folder: Path, events: Sequence[Event], found: _Found) -> None:
@@ -262,7 +262,7 @@ def _check_closed_seal(folder: Path, events: Sequence[Event], found: _Found) -> 
         there = {opening["sha256"] for opening in seal["openings"]}
         texts = [*check_digests(seal), *check_roots(events, seal)]
     except (KeyError, TypeError, ValueError) as error:
-        raise BrokenRecord(f"its sealed values cannot be read: {error!r}") from error
+        raise BrokenRecord(f"its sealed values cannot be read: {in_words(error)}") from error
     sealing = [event for event in events if event.kind in SEALING and "sealed" in event.body]
     missing = [event for event in sealing if event.body["sealed"] not in there]
     texts += [f"journal seq {event.seq} ({event.kind}): its sealed value is missing" for event in missing]

@@ -133,7 +133,7 @@ def _facts(campaign: Campaign, trial: Trial, episode: Episode, arm: str | None) 
         "cell": campaign.cell.cell.name,
         "campaign": campaign.opened["campaign"],
         "trial": trial.id,
-        "block": trial.block,
+        "block": trial.block + 1,  # as everywhere that people read
         "sealed": episode.sealed is not None,
         "gaps": episode.sealed["gaps"] if episode.sealed else None,
         "clocks": "; ".join(clock_line(name, fit) for name, fit in episode.clocks.items()) or None,

@@ -135,7 +135,7 @@ class LiveView:
             ("state", body.get("trial_state")),
             ("condition", body.get("condition")),
             ("trial", body.get("trial")),
-            ("block", body.get("block")),
+            ("block", None if body.get("block") is None else body["block"] + 1),
             ("finished", f"{done} of {total} trials"),
             ("holds", "; ".join(hold["text"] for hold in body.get("holds", ())) or "none"),
         ]

@@ -349,12 +349,12 @@ def test_early_unblinding_says_so_and_why(body):
 
 @pytest.mark.parametrize("kind", [k for k in Kind if k != Kind.CAMPAIGN_OPENED])
 def test_before_it_is_opened_a_campaign_takes_no_event(kind):
-    with pytest.raises(StateError, match="CampaignOpened comes first, and once"):
+    with pytest.raises(StateError, match="it is opened first, and once"):
         fold([Event(1, kind, 0, "boot", "", "p-1", "t-0", "e-0", {})])
 
 
 def test_a_campaign_is_opened_once_and_with_distinct_trials():
-    with pytest.raises(StateError, match="comes first, and once"):
+    with pytest.raises(StateError, match="it is opened first, and once"):
         Book().add(Kind.CAMPAIGN_OPENED, **OPENED)
     with pytest.raises(StateError, match="twice in the schedule"):
         fold([Event(1, Kind.CAMPAIGN_OPENED, 0, "boot", "", "p-1", body={**OPENED, "schedule": [SCHEDULE[0]] * 2})])

@@ -110,7 +110,7 @@ def test_a_body_of_another_form_is_refused_in_a_line(folder: Path, body: dict[st
 def test_an_outcome_is_corrected_with_a_why_and_the_rest_of_it_stays(folder: Path) -> None:
     page = page_of(folder)
     trial = ask(page, "GET /queue")["episodes"][0]["trial"]
-    with pytest.raises(InputError, match="why is empty"):
+    with pytest.raises(InputError, match="reason for the correction is empty"):
         ask(page, "POST /correct", {"trial": trial, "moved": 1, "lost": 1, "why": " "})
     with pytest.raises(InputError, match="whole numbers"):
         ask(page, "POST /correct", {"trial": trial, "moved": "1", "lost": 1, "why": "fell"})

@@ -147,7 +147,10 @@ def test_a_hold_after_this_block_does_not_hold_the_rest_of_the_block(bench):
 def test_a_scored_trial_is_corrected_with_a_why(bench):
     trial = scored(bench)
     outcome = {"items_staged": 2, "moved": 2, "lost": 0, "remaining": 0}
-    assert "why" in bench.command("correct", trial=trial, role="assessor", **outcome)["error"]
+    assert (
+        "the reason for the correction is empty"
+        in bench.command("correct", trial=trial, role="assessor", **outcome)["error"]
+    )
     assert bench.command("correct", trial=trial, role="assessor", why="undo", **outcome)["ok"]
     change = bench.events(Kind.OUTCOME_CORRECTED)[-1].body
     assert (change["old"]["moved"], change["new"]["moved"], change["why"]) == (1, 2, "undo")
@@ -177,7 +180,7 @@ def test_notes_are_kept_and_empty_ones_refused(bench):
     bench.begin_session()
     assert bench.command("note", text="lamp replaced")["ok"]
     assert bench.events(Kind.NOTE)[-1].body == {"text": "lamp replaced"}
-    assert "text is empty" in bench.command("note", text=" ")["error"]
+    assert "the note is empty" in bench.command("note", text=" ")["error"]
 
 
 def test_an_unknown_verb_is_one_line_with_the_known_ones(bench):
