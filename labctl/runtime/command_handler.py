@@ -190,7 +190,7 @@ class Orders(RecordedOrders):
             shown, now = command.version, self.version(trial)
             raise StaleCommand(
                 f"{verb} was not done: the trial has changed since this screen was drawn (step {shown}, now {now}); "
-                "look at it again, then repeat it"
+                "look again, then repeat it"
             )
         why = args.override if isinstance(args, commands.Commit) else None
         live = self._scene.not_overridden(self._holds(given.now_ns, verb), why)
