@@ -64,54 +64,6 @@ class Kind(StrEnum):
     CAMPAIGN_UNBLINDED = "CampaignUnblinded"
 
 
-# What cannot be done when an entry of a kind may not follow, in words for whoever ordered it.
-CANNOT: Mapping[Kind, str] = {
-    Kind.CAMPAIGN_OPENED: "a campaign cannot be opened here",
-    Kind.SESSION_OPENED: "the session cannot be opened",
-    Kind.SESSION_CLOSED: "the session cannot be closed",
-    Kind.RUN_STARTED: "the run cannot be started",
-    Kind.RUN_STOPPED: "the run cannot be ended",
-    Kind.ARMS_ASKED: "the arms cannot be asked whether they answer",
-    Kind.TRIAL_STAGING: "the trial cannot be staged",
-    Kind.SCENE_COMMITTED: "the scene cannot be committed",
-    Kind.REFERENCE_SET: "a scene's reference cannot be set",
-    Kind.TRIAL_RELEASED: "the trial cannot be given back",
-    Kind.TRIAL_SKIPPED: "the trial cannot be skipped",
-    Kind.ARM_REVEALED: "no arm can be handed to the controller",
-    Kind.EPISODE_STARTED: "the episode cannot be started",
-    Kind.GO: "the clock cannot be started",
-    Kind.OPERATION_RECORDED: "no operation can be recorded",
-    Kind.ITEM_COUNTED: "no item can be counted",
-    Kind.INTERVENTION_BEGAN: "no intervention can begin",
-    Kind.INTERVENTION_ENDED: "no intervention can end",
-    Kind.INSTRUCTION_SWITCHED: "the instruction cannot be switched",
-    Kind.EPISODE_ENDED: "the episode cannot be ended",
-    Kind.GAP: "no gap can be noted",
-    Kind.RECORDING_SEALED: "the recording cannot be sealed",
-    Kind.OUTCOME_RECORDED: "the episode cannot be scored",
-    Kind.OUTCOME_CORRECTED: "the outcome cannot be corrected",
-    Kind.OPERATIONS_REVIEWED: "the episode cannot be reviewed",
-    Kind.EPISODE_VOIDED: "the episode cannot be voided",
-    Kind.HOLD_RAISED: "no hold can be raised",
-    Kind.HOLD_CLEARED: "the hold cannot be cleared",
-    Kind.CELL_FAULTED: "the cell cannot be called faulted",
-    Kind.FAULT_ACKNOWLEDGED: "the fault cannot be acknowledged",
-    Kind.DEVIATION: "no deviation can be noted",
-    Kind.NOTE: "no note can be written",
-    Kind.PRACTICE_RECORDED: "no practice can be recorded",
-    Kind.ARM_GUESSED: "no guess can be recorded",
-    Kind.CAMPAIGN_CLOSED: "the campaign cannot be closed",
-    Kind.CAMPAIGN_REVIEWED: "the review cannot be finished",
-    Kind.CAMPAIGN_FROZEN: "the campaign cannot be frozen",
-    Kind.CAMPAIGN_UNBLINDED: "the campaign cannot be unblinded",
-}
-
-
-def cannot(kind: str) -> str:
-    """What cannot be done now, of an entry's kind. A kind of a later version is called by its name."""
-    return CANNOT[Kind(kind)] if kind in set(Kind) else f"an entry {kind} cannot be written"
-
-
 class EndReason(StrEnum):
     """Why an episode's motion ended."""
 

@@ -12,11 +12,11 @@ from enum import StrEnum
 from typing import Any
 
 from labctl.config.reasons import MACHINE_VOID_REASONS
-from labctl.core.events import ARMS_UNREADY, GENESIS, STOP_BY_HAND, VOIDS_ALIKE, EndReason, Event, Kind, cannot
+from labctl.core.events import ARMS_UNREADY, GENESIS, STOP_BY_HAND, VOIDS_ALIKE, EndReason, Event, Kind
 from labctl.core.interlock import Hold
 from labctl.core.rollout import VOIDABLE
 from labctl.core.session import People, Role, Session, joined, session_from
-from labctl.core.trial_table import FINISHED, LIVE, RUN_LEFT, State, Trial, Verb, apply
+from labctl.core.trial_table import FINISHED, LIVE, RUN_LEFT, State, Trial, Verb, apply, cannot
 from labctl.errors import BrokenRecord, StateError
 
 __all__ = [

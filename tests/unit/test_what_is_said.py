@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from labctl.core.events import CANNOT, Kind, cannot
+from labctl.core.events import Kind
+from labctl.core.trial_table import CANNOT, cannot
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("labctl", "drivers", "analysis")
