@@ -168,8 +168,9 @@ def _place(where: str, text: str, at: Location) -> str:
     """`file:line` of the longest known prefix of a location, or just the file."""
     lines = key_lines(text)
     for length in range(len(at), 0, -1):
-        if at[:length] in lines:
-            return f"{where}:{lines[at[:length]]}"
+        for known in (at[:length], (*at[:length], 0)):  # the second: written as [[several]]
+            if known in lines:
+                return f"{where}:{lines[known]}"
     return where
 
 
