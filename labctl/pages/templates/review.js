@@ -62,6 +62,7 @@ async function load(trial) {
   queue = await ask("queue");
   $("title").textContent = `review · ${queue.campaign}`;
   $("left").textContent = `${queue.left} of ${queue.episodes.length} episodes left`;
+  $("finish").hidden = queue.left > 0 || !queue.episodes.length;
   const there = queue.episodes.find((one) => one.trial === trial) || queue.episodes[0];
   if (!there) { $("line").textContent = "nothing to review"; return; }
   if (episode && episode.trial === there.trial) return;
