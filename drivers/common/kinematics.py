@@ -148,26 +148,37 @@ def jacobian(chain: Chain, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
 def solve(chain: Chain, wanted: np.ndarray, q_seed: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """Joint angles (n, dof) within lower..upper whose tool poses approach `wanted` (n, 7), all from q_seed (dof,).
 
+    `wanted` (n, 3) asks for positions alone and leaves the orientation free.
+
     Damped least squares with Levenberg's damping that shrinks with the error (Nakamura and Hanafusa 1986), all poses at
     once; 60 iterations at most. The caller checks the residual: an unreachable pose ends at the nearest configuration
     found.
     """
-    goal = rotation(wanted[:, 3:] / np.linalg.norm(wanted[:, 3:], axis=1, keepdims=True))
+    goal = (
+        rotation(wanted[:, 3:] / np.linalg.norm(wanted[:, 3:], axis=1, keepdims=True)) if wanted.shape[1] > 3 else None
+    )
     q = np.repeat(np.clip(q_seed, lower, upper)[None, :], wanted.shape[0], axis=0)
     for _ in range(60):
         jac, tip, turn = jacobian(chain, q)
-        delta = goal @ np.swapaxes(turn, 1, 2)
-        axis = np.stack(
-            [delta[:, 2, 1] - delta[:, 1, 2], delta[:, 0, 2] - delta[:, 2, 0], delta[:, 1, 0] - delta[:, 0, 1]], axis=1
-        )
-        sine = np.linalg.norm(axis, axis=1) / 2
-        angle = np.arctan2(sine, (np.trace(delta, axis1=1, axis2=2) - 1) / 2)
-        spin = axis * (np.where(sine > 1e-9, angle / np.maximum(2 * sine, 1e-18), 0.5))[:, None]
-        error = np.concatenate([wanted[:, :3] - tip, spin], axis=1)
+        error = wanted[:, :3] - tip
+        if goal is None:
+            jac = jac[:, :3]
+        else:
+            error = np.concatenate([error, _rotation_vector(goal @ np.swapaxes(turn, 1, 2))], axis=1)
         size = np.linalg.norm(error, axis=1)
         if float(size.max()) < 1e-7:
             break
-        damping = np.minimum(1e-2, 0.1 * size * size)[:, None, None] * np.eye(6) + 1e-10 * np.eye(6)
+        damping = (np.minimum(1e-2, 0.1 * size * size) + 1e-10)[:, None, None] * np.eye(error.shape[1])
         step = np.swapaxes(jac, 1, 2) @ np.linalg.solve(jac @ np.swapaxes(jac, 1, 2) + damping, error[:, :, None])
         q = np.clip(q + np.clip(step[:, :, 0], -0.3, 0.3), lower, upper)
     return q
+
+
+def _rotation_vector(turn: np.ndarray) -> np.ndarray:
+    """Axis times angle (n, 3), rad, of rotation matrices (n, 3, 3)."""
+    axis = np.stack(
+        [turn[:, 2, 1] - turn[:, 1, 2], turn[:, 0, 2] - turn[:, 2, 0], turn[:, 1, 0] - turn[:, 0, 1]], axis=1
+    )
+    sine = np.linalg.norm(axis, axis=1) / 2
+    angle = np.arctan2(sine, (np.trace(turn, axis1=1, axis2=2) - 1) / 2)
+    return axis * (np.where(sine > 1e-9, angle / np.maximum(2 * sine, 1e-18), 0.5))[:, None]

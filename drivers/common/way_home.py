@@ -1,5 +1,8 @@
 """The way of an arm to where episodes begin: the tool straight up first, then over, inside the box or not at all.
 
+Where the tool cannot be lifted with the hand as it is, the hand may turn; where it cannot be lifted at all, the joints
+go straight home.
+
 May not: move anything, or know a client. The way is rows of joints one control period apart, from rest to rest; no row
 is faster than asked for, beyond the cell's limits, or outside its box. An arm that stands outside the box may come
 back: on its way it never lies further outside than where it began.
@@ -10,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 from labctl.drivers.common import kinematics
@@ -25,7 +29,10 @@ ENOUGH_M = 0.15  # clears the rim of a tote
 LOOK = 120  # rows at which a part of the way is looked at before its time is known
 SHARE = 0.9  # of the cell's accelerations and of what the ends of the joints allow
 INSIDE_M = 1e-3
-JUMP_RAD, TURN_RAD = 0.05, 5.0  # between two rows of a lift, and over all of it
+SHARES = (1.0, 0.75, 0.5, 0.25, 0.1)  # of the way up to the height of home
+TURN_RAD = 15.0  # no joint turns faster, for each unit of a lift
+SOLVED, DEGREE = 40, 8  # joints found along a lift, and the polynomial through them
+END_RAD = 0.01  # a lift keeps this far from the ends of the joints, so that the polynomial stays inside
 GUIDE = "lead it by hand to where its way home is free, or change home_rad or the box"
 
 Part = Callable[[np.ndarray], np.ndarray]
@@ -36,46 +43,73 @@ def way_home(
 ) -> np.ndarray:
     """Joints (n, dof) rad that lead from start (dof,) to home (dof,) at up to `speed` rad/s, n at least 1.
 
-    Raises DeviceRefused, in words for a person, for a way that leaves the box or that the arm cannot go.
+    Raises DeviceRefused, in words for a person, where even the way straight by the joints leaves the box.
     """
-    parts: list[Part] = []
+    points = [*_links(arm), arm.chain]
+    for lift in _lifts(arm, limits, start, home):
+        at = start if lift is None else lift(np.ones(1))[0]
+        over: Part = lambda s, at=at: at + s[:, None] * (home - at)  # noqa: E731
+        try:
+            parts = [over] if lift is None else [lift, over]
+            return np.concatenate([_timed(points, limits, part, start, speed, period_s) for part in parts])
+        except DeviceRefused:
+            if lift is None:
+                raise
+    raise AssertionError("the last way has no lift")
+
+
+def _lifts(arm: Arm, limits: Limits, start: np.ndarray, home: np.ndarray) -> Iterator[Part | None]:
+    """The lifts that the arm can do, the best first: the hand kept as it is, then free to turn; at last none.
+
+    A lift of ENOUGH_M clears a tote, so any of these comes before any lower one.
+    """
     low = kinematics.positions(arm.chain, start[None, :])[2, 0]
     high = kinematics.positions(arm.chain, home[None, :])[2, 0]
-    at = start
-    if high - low > LIFT_M and float(np.abs(home - start).max()) > NEAR_RAD:
-        lift, at = _highest(arm, limits, start, min(high, float(limits.box_max[2]) - INSIDE_M) - low)
-        parts.append(lift)
-    parts.append(lambda s, at=at: at + s[:, None] * (home - at))
-    return np.concatenate([_timed(arm, limits, part, start, speed, period_s) for part in parts])
+    by_m = min(high, float(limits.box_max[2]) - INSIDE_M) - low
+    if by_m > LIFT_M and float(np.abs(home - start).max()) > NEAR_RAD:
+        heights = [share * by_m for share in SHARES if share == 1.0 or share * by_m > LIFT_M]
+        for group in ([h for h in heights if h >= ENOUGH_M], [h for h in heights if h < ENOUGH_M]):
+            for turns in (False, True):
+                yield from filter(None, (_lift(arm, limits, start, height, turns) for height in group))
+    yield None
 
 
-def _highest(arm: Arm, limits: Limits, start: np.ndarray, by_m: float) -> tuple[Part, np.ndarray]:
-    """The lift by by_m, or by as much of it as the arm can, ENOUGH_M at least; and the joints (dof,) at its end."""
-    for share in (1.0, 0.75, 0.5, 0.25):
-        if share < 1.0 and share * by_m < ENOUGH_M:
-            break
-        part = _lift(arm, limits, start, share * by_m)
-        try:
-            return part, part(np.linspace(0.0, 1.0, 20))[-1]
-        except DeviceRefused:
-            continue
-    raise DeviceRefused(f"the tool cannot be lifted straight up by {by_m:.2f} m, to the height of home; {GUIDE}")
+def _lift(arm: Arm, limits: Limits, start: np.ndarray, by_m: float, turns: bool) -> Part | None:
+    """The tool straight up by by_m, its orientation kept unless it turns; None where the arm cannot.
 
-
-def _lift(arm: Arm, limits: Limits, start: np.ndarray, by_m: float) -> Part:
-    pose = np.array(kinematics.pose(arm.chain, start.tolist()))
+    A polynomial through the joints found on the line: rows that are solved one by one have bends in them, which an arm
+    can only follow beyond its accelerations.
+    """
+    s = np.linspace(0.0, 1.0, SOLVED)
+    pose = np.array(kinematics.pose(arm.chain, start.tolist()))[: 3 if turns else 7]
+    poses = np.repeat(pose[None, :], SOLVED, axis=0)
+    poses[:, 2] += s * by_m
+    lower, upper = np.minimum(limits.lower, start), np.maximum(limits.upper, start)
+    inset = np.minimum(END_RAD, (upper - lower) / 4)
+    found = kinematics.solve(
+        arm.chain, poses, start, np.minimum(lower + inset, start), np.maximum(upper - inset, start)
+    )
+    powers = np.arange(1, DEGREE + 1)
+    factors = np.linalg.lstsq(s[:, None] ** powers, found - start, rcond=None)[0]
 
     def rows(s: np.ndarray) -> np.ndarray:
-        poses = np.repeat(pose[None, :], len(s), axis=0)
-        poses[:, 2] += s * by_m
-        q = kinematics.solve(arm.chain, poses, start, np.minimum(limits.lower, start), np.maximum(limits.upper, start))
-        missed = float(np.abs(kinematics.positions(arm.chain, q) - poses[:, :3].T).max())
-        steps = np.abs(np.diff(q, axis=0, prepend=start[None, :])).max(axis=1)
-        if missed > OFF_M or (steps > JUMP_RAD + TURN_RAD * np.diff(s, prepend=0.0)).any():
-            raise DeviceRefused(f"the tool cannot be lifted straight up by {by_m:.2f} m; {GUIDE}")
-        return q
+        return start + s[:, None] ** powers @ factors
 
+    s = np.linspace(0.0, 1.0, LOOK + 1)
+    q = rows(s)
+    line = np.repeat(pose[:3, None], LOOK + 1, axis=1)
+    line[2] += s * by_m
+    missed = float(np.abs(kinematics.positions(arm.chain, q) - line).max())
+    fast = float(np.abs(np.diff(q, axis=0)).max()) * LOOK
+    if missed > OFF_M or fast > TURN_RAD or (q < lower - 1e-9).any() or (q > upper + 1e-9).any():
+        return None
     return rows
+
+
+def _links(arm: Arm) -> list[kinematics.Chain]:
+    """Chains that end where a link does: the elbow, the wrist, the flange."""
+    rows = arm.chain.rows
+    return [replace(arm.chain, rows=rows[:k], tool_z=0.0) for k in range(2, len(rows) + 1)]
 
 
 def _gentle(s: np.ndarray) -> np.ndarray:
@@ -83,11 +117,15 @@ def _gentle(s: np.ndarray) -> np.ndarray:
     return s**3 * (10 - 15 * s + 6 * s * s)
 
 
-def _timed(arm: Arm, limits: Limits, part: Part, start: np.ndarray, speed: float, period_s: float) -> np.ndarray:
-    """The rows of one part, as soon after each other as the limits allow."""
+def _timed(
+    points: list[kinematics.Chain], limits: Limits, part: Part, start: np.ndarray, speed: float, period_s: float
+) -> np.ndarray:
+    """The rows of one part, as soon after each other as the limits allow. The last of the points is the tool."""
     q = part(_gentle(np.linspace(0.0, 1.0, LOOK + 1)))
-    step, places = np.diff(q, axis=0) * LOOK, kinematics.positions(arm.chain, q)
-    _check_box(limits, places, kinematics.positions(arm.chain, start[None, :])[:, 0])
+    step, places = np.diff(q, axis=0) * LOOK, kinematics.positions(points[-1], q)
+    _check_box(limits, places, kinematics.positions(points[-1], start[None, :])[:, 0])
+    for link in points[:-1]:
+        _check_floor(limits, kinematics.positions(link, q)[2], kinematics.positions(link, start[None, :])[2, 0])
     tool = np.linalg.norm(np.diff(places, axis=1), axis=0) * LOOK
     needs = [float((np.abs(step) / np.minimum(limits.velocity, speed)).max()), float(tool.max()) / limits.tool_speed]
     kick = np.abs(np.diff(step, axis=0, prepend=step[:1] * 0)) * LOOK
@@ -108,6 +146,13 @@ def _check_box(limits: Limits, places: np.ndarray, first: np.ndarray) -> None:
             worst = at.min() if at.min() < lowest else at.max()
             where = f"at {axis} = {worst:.2f} m (the box: {low:g} to {high:g})"
             raise DeviceRefused(f"the way home leaves the workspace box {where}; {GUIDE}")
+
+
+def _check_floor(limits: Limits, z: np.ndarray, began: float) -> None:
+    """Raises DeviceRefused where a link's heights z (n,), m, fall below the box, and below where it began."""
+    if (lowest := float(z.min())) < min(float(limits.box_min[2]), began) - INSIDE_M:
+        where = f"at z = {lowest:.2f} m (the box begins at {limits.box_min[2]:g})"
+        raise DeviceRefused(f"on the way home the arm itself comes below the workspace box {where}; {GUIDE}")
 
 
 class WayHome:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import Limits, limits_of
-from labctl.drivers.common.robot_tables import FR3, UR5E, Arm
+from labctl.drivers.common.robot_tables import FR3, HAND_M, UR5E, Arm, with_tool
 from labctl.drivers.common.way_home import way_home
 from support.robots.cells import cell_named
 
@@ -25,6 +25,22 @@ def _limits(arm: Arm, **changed: Any) -> Limits:
 
 def _places(arm: Arm, q: np.ndarray) -> np.ndarray:
     return kinematics.positions(arm.chain, q).T
+
+
+def _cut(arm: Arm) -> list[kinematics.Chain]:
+    """The arm up to each of its links."""
+    return [replace(arm.chain, rows=arm.chain.rows[:k], tool_z=0.0) for k in range(2, arm.dof + 1)]
+
+
+def _kept(arm: Arm, limits: Limits, start: np.ndarray, q: np.ndarray) -> None:
+    """No limit of joints, tool or box is broken from rest at start to rest at the end of q."""
+    path = np.concatenate([start[None, :], start[None, :], q, q[-1:]])
+    speed = np.diff(path, axis=0) / PERIOD_S
+    assert np.abs(speed).max() <= 0.5 + 1e-9
+    assert (np.abs(np.diff(speed, axis=0)) / PERIOD_S <= limits.acceleration).all()
+    at = _places(arm, path)
+    assert ((at >= limits.box_min - 1e-3) & (at <= limits.box_max + 1e-3)).all()
+    assert np.linalg.norm(np.diff(at, axis=0), axis=1).max() / PERIOD_S <= limits.tool_speed
 
 
 def _in_tote(arm: Arm) -> np.ndarray:
@@ -48,16 +64,10 @@ def test_from_anywhere_in_the_box_no_limit_is_broken_on_the_way(arm: Arm, seed: 
     place = rng.uniform([0.35, -0.3, 0.03], [0.6, 0.3, 0.3])
     start = arm.inverse(np.array([[*place, 1.0, 0.0, 0.0, 0.0]]), arm.home)[0]
     q = way_home(arm, limits, start, arm.home, 0.5, PERIOD_S)
-    path = np.concatenate([start[None, :], start[None, :], q, q[-1:]])
-    speed = np.diff(path, axis=0) / PERIOD_S
-    assert np.abs(speed).max() <= 0.5 + 1e-9
-    assert (np.abs(np.diff(speed, axis=0)) / PERIOD_S <= limits.acceleration).all()
-    at = _places(arm, path)
-    assert ((at >= limits.box_min - 1e-3) & (at <= limits.box_max + 1e-3)).all()
-    assert np.linalg.norm(np.diff(at, axis=0), axis=1).max() / PERIOD_S <= limits.tool_speed
+    _kept(arm, limits, start, q)
 
 
-def test_a_lift_goes_as_high_as_the_arm_can_and_is_refused_where_that_is_too_low() -> None:
+def test_a_lift_goes_as_high_as_the_arm_can() -> None:
     start = FR3.inverse(np.array([[0.72, 0.0, 0.05, 1.0, 0.0, 0.0, 0.0]]), FR3.home)[0]
     wide = replace(_limits(FR3), box_max=np.array([0.9, 0.6, 1.2]))
     up = FR3.home.copy()
@@ -66,9 +76,75 @@ def test_a_lift_goes_as_high_as_the_arm_can_and_is_refused_where_that_is_too_low
     at = _places(FR3, way_home(FR3, wide, start, up, 0.5, PERIOD_S))
     straight = at[np.abs(at[:, 0] - 0.72) < 2e-3]
     assert 0.05 + 0.15 < straight[:, 2].max() < 0.6
-    short = replace(wide, upper=np.minimum(FR3.upper, start + 0.05), lower=np.maximum(FR3.lower, start - 0.05))
-    with pytest.raises(DeviceRefused, match=r"cannot be lifted straight up by 1\.01 m, to the height of home"):
-        way_home(FR3, short, start, up, 0.5, PERIOD_S)
+
+
+HIGH = np.array([0.0, -0.4, 0.0, -1.4, 0.0, 1.9, 0.8])  # the FR3's tool above all that stands there
+TILTS = {FR3.name: ((1, 0.5), (1, 0.9), (2, 0.9), (2, -0.9), (5, -0.5), (5, -1.0)), UR5E.name: ((1, -0.9), (3, 1.0))}
+TILTED = [(arm, *tilt) for arm in (FR3, UR5E) for tilt in TILTS[arm.name]]
+
+
+@pytest.mark.parametrize(("arm", "joint", "by"), TILTED, ids=lambda value: getattr(value, "name", str(value)))
+def test_a_hand_that_cannot_be_kept_as_it_is_turns_while_it_is_lifted(arm: Arm, joint: int, by: float) -> None:
+    home = HIGH if arm is FR3 else arm.home
+    limits = replace(_limits(arm), box_min=np.full(3, -1.5), box_max=np.full(3, 1.5))
+    start = home + by * np.eye(arm.dof)[joint]
+    q = way_home(arm, limits, start, home, 0.5, PERIOD_S)
+    _kept(arm, limits, start, q)
+    assert np.abs(q[-1] - home).max() < 1e-9
+    at = _places(arm, np.concatenate([start[None, :], q]))
+    if at[-1, 2] > at[0, 2] + 0.15:
+        risen = at[at[:, 2] < at[0, 2] + 0.1]
+        assert np.abs(risen[:, :2] - at[0, :2]).max() < 2e-3, "sideways before it was up"
+
+
+@pytest.mark.parametrize("name", ["emulated_fr3", "emulated_ur5e", "fr3_droid_cell", "ur5e_cell"])
+def test_only_where_the_joints_straight_way_leaves_the_box_is_an_arm_refused(name: str) -> None:
+    """Seeded starts all over the box, the hand at any angle, no limit broken on the ways that are found."""
+    robot = cell_named(name)["robot"]
+    options = robot["options"].get("driver_options", robot["options"])
+    arm = with_tool(FR3 if "fr3" in name else UR5E, options.get("tool_z_m", HAND_M))
+    home = arm.home if options["home_rad"] == "default" else np.array(options["home_rad"])
+    limits, rng = limits_of(arm, robot["limits"], home), np.random.default_rng(3)
+    q = rng.uniform(np.maximum(limits.lower, home - 1.5), np.minimum(limits.upper, home + 1.5), (400, arm.dof))
+    at = _places(arm, q)
+    starts = q[((at > limits.box_min) & (at < limits.box_max)).all(axis=1)][:12]
+    assert len(starts) == 12
+    refused = 0
+    for start in starts:
+        try:
+            _kept(arm, limits, start, way_home(arm, limits, start, home, 0.5, PERIOD_S))
+        except DeviceRefused:
+            refused += 1
+            straight = start + np.linspace(0.0, 1.0, 200)[:, None] * (home - start)
+            heights = [kinematics.positions(chain, straight)[2].min() for chain in _cut(arm)]
+            at = _places(arm, straight)
+            outside = (at < limits.box_min).any() or (at > limits.box_max).any()
+            assert outside or min(heights) < limits.box_min[2]
+    assert refused < 4
+
+
+def test_an_arm_that_cannot_be_lifted_at_all_goes_straight_by_its_joints_where_that_stays_in_the_box() -> None:
+    start = FR3.inverse(np.array([[0.6, 0.0, 0.3, 1.0, 0.0, 0.0, 0.0]]), FR3.home)[0]
+    limits = _limits(FR3)
+    stuck = replace(limits, upper=np.minimum(FR3.upper, start + 1e-6), lower=np.maximum(FR3.lower, start - 1e-6))
+    home = start + 0.3 * np.array([1.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    q = way_home(FR3, stuck, start, home, 0.5, PERIOD_S)
+    along = (q - start) @ (home - start) / ((home - start) @ (home - start))
+    assert np.abs(q - start - along[:, None] * (home - start)).max() < 1e-9
+    narrow = replace(stuck, box_max=np.array([0.8, 0.6, float(_places(FR3, home[None, :])[0, 2]) - 0.02]))
+    with pytest.raises(DeviceRefused, match=r"the way home leaves the workspace box at z"):
+        way_home(FR3, narrow, start, home, 0.5, PERIOD_S)
+
+
+def test_a_way_on_which_a_link_comes_below_the_box_is_refused_though_the_tool_stays_inside() -> None:
+    robot = cell_named("ur5e_cell")["robot"]
+    arm, home = with_tool(UR5E, robot["options"]["tool_z_m"]), np.array(robot["options"]["home_rad"])
+    limits = limits_of(arm, robot["limits"], home)
+    start = np.array([1.69, 0.14, 3.03, 0.08, 0.29, 1.17])
+    at = _places(arm, start + np.linspace(0.0, 1.0, 200)[:, None] * (home - start))
+    assert ((at >= limits.box_min) & (at <= limits.box_max)).all()
+    with pytest.raises(DeviceRefused, match=r"the arm itself comes below the workspace box at z = 0\.00 m"):
+        way_home(arm, limits, start, home, 0.5, PERIOD_S)
 
 
 def test_a_way_that_leaves_the_box_is_refused_in_words() -> None:
