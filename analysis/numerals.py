@@ -55,13 +55,17 @@ def estimate(value: Number | None, bounds: Bounds, *, digits: int = 1, scale: fl
     return text if span == MISSING else f"{text} {span}"
 
 
-def p_value(p: float | None) -> str:
-    """Two decimals from 0.1 on, three below, four below 0.001, then "< 0.0001"; 0 stays "0" (the paper's b / B)."""
+def p_value(p: float | None, least: float = 0.0) -> str:
+    """Two decimals from 0.1 on, three below, four below 0.001, then "< 0.0001". least: what a test could at most say by
+    its resamples, such as 1 / (B + 1) of the paper's b / B; below it stands "< " and that. Never "0".
+    """
     if p is None:
         return MISSING
     x = float(p)
+    if x < least:
+        return f"< {p_value(least).removeprefix('< ')}"
     if x < 0.0001:
-        return "< 0.0001" if x > 0 else "0"
+        return "< 0.0001"
     return f"{x:.{2 if x >= 0.1 else 3 if x >= 0.001 else 4}f}"
 
 

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from labctl.analysis.episodes.repeated import Counting
 from labctl.analysis.report import (
+    counting_section,
     diagrams,
     figures,
     headlines,
@@ -64,19 +66,22 @@ def build_report(
     title: str,
     files: Mapping[str, bytes] | None = None,
     supplement: Mapping[str, Any] | None = None,
+    counting: Counting | None = None,
 ) -> Paths:
     """Write the report of an analysis `result` into folder `out`, all of it or nothing; the same input, the same bytes.
 
     `table_rows` are the rows of the operations table behind `result`; `lab` is what only a campaign knows, None for
     a bare table; `files` holds the content of the files it names (its clips); `supplement` is what stands beside the
-    headline numbers, of the same table. An earlier report at `out` is replaced.
+    headline numbers, of the same table; `counting` what counts as what, and every other way. An earlier report at
+    `out` is replaced.
     Raises `ReportError` if `out` is a file or holds anything that no report wrote, and `TableError` on a row that
     breaks a rule of the table.
     """
     out = Path(out).resolve()
     check_folder(out)
-    page, drawn = build_page(result, table_rows, lab=lab, title=title, files=files, supplement=supplement)
-    body = {"schema": SCHEMA, "title": title, "result": result, "lab": lab, "supplement": supplement}
+    beside = {"lab": lab, "supplement": supplement, "counting": counting}
+    page, drawn = build_page(result, table_rows, title=title, files=files, **beside)
+    body = {"schema": SCHEMA, "title": title, "result": result, **beside}
     made: dict[str, bytes] = {
         **(files or {}),
         **lab_sections.files(lab or {}),
@@ -100,6 +105,7 @@ def build_page(
     title: str,
     files: Mapping[str, bytes] | None = None,
     supplement: Mapping[str, Any] | None = None,
+    counting: Counting | None = None,
 ) -> tuple[dict[str, Any], list[figures.Figure]]:
     """Everything the HTML and the Markdown print, as text, tables and drawings; and the figures to be saved."""
     order = tables.arm_order(result)
@@ -112,12 +118,16 @@ def build_page(
     arms = tables.arms_of(result)
     facts: Mapping[str, Any] = lab or {}
     cautions = [wording.floor_caution(arm, reference=reference) for arm in arms]
+    cautions.append(counting_section.sentence(counting, result))
     cautions.append(wording.stops(facts.get("stops"), result))
+    cautions.append(wording.disputed(facts.get("disputed")))
     missing = headlines.unscored(facts, order)
     more = supplementary_sections.sections(supplement, result, looks) if supplement else []
     people = operator_sections.section((supplement or {}).get("people"), facts.get("practice"))
     stops = stop_sections.section(facts.get("stops"), result)
-    more = [*more, *([people] if people else []), *lab_sections.sections(facts, result), *([stops] if stops else [])]
+    ways = counting_section.section(counting, result)
+    told = lab_sections.sections(facts, result)
+    more = [*filter(None, (ways, *more, people)), *told, *filter(None, (stops,))]
     page: dict[str, Any] = {
         "title": title,
         "head": {**page_words.HEADINGS, "hrt": f"Compared with {reference or 'a reference'}"},
@@ -145,7 +155,7 @@ def build_page(
         "reference": reference,
         "curves": curves,
         "band_note": success_curves.band_sentence(bands, band_note),
-        "hrt_table": tables.hrt_table(result),
+        "hrt_table": tables.hrt_table(result, facts.get("reviewed")),
         "hrt_figure": hrt,
         "pp": pp,
         "pair_matrix": tables.pair_matrix(result),

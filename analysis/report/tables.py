@@ -119,7 +119,11 @@ def main_table(result: AnalysisResult, rows: Sequence[Mapping[str, Any]], lab: M
     reference, causes = result.get("reference"), failures(rows, lab)
     buckets = ["lost", "safety stop", "timed out"]
     buckets += ["other"] if any(n.get("other") for n in causes.values()) else []
-    columns = [ARM, Column("Items moved / staged"), Column("Items per robot-hour"), Column("RMST s [95 %]")]
+    spent = any(arm.get("seconds_per_item") is not None for arm in result.get("arms") or [])
+    full = any(arm.get("succeeded") is not None for arm in result.get("arms") or [])
+    columns = [ARM, Column("Items moved / staged"), *([Column("All items moved")] if full else [])]
+    columns += [Column("Items per robot-hour"), *([Column("Robot s per item moved")] if spent else [])]
+    columns += [Column("RMST s [95 %]")]
     columns += [Column("HRT % [95 %]")] if reference else []
     columns += [Column(bucket.capitalize()) for bucket in buckets] + [Column("Episodes")]
     out = []
@@ -127,12 +131,24 @@ def main_table(result: AnalysisResult, rows: Sequence[Mapping[str, Any]], lab: M
         name = arm["arm"]
         staged = items(result, name)
         moved = moved_of_staged(*staged) if staged[0] is not None and staged[1] else _share(arm)
-        line = [name, moved, number(per_robot_hour(result, name)), estimate(arm.get("rmst"), arm.get("rmst_ci"))]
+        line = [name, f"{moved}{_standardised(arm)}"]
+        line += [f"{count(arm.get('succeeded'))} / {count(arm.get('episodes'))}"] if full else []
+        line.append(number(per_robot_hour(result, name)))
+        line += [number(arm.get("seconds_per_item"))] if spent else []
+        line.append(estimate(arm.get("rmst"), arm.get("rmst_ci")))
         if reference:
             line.append(_hrt(arm, arm.get("hrt_ci"), reference))
         line += [count(causes[name].get(b, 0)) if name in causes else MISSING for b in buckets]
         out.append((*line, count(arm.get("episodes"))))
     return Table(tuple(columns), tuple(out), _main_note(result))
+
+
+def _standardised(arm: ArmResult) -> str:
+    """The share of items moved with equal weights for objects, where pooling them says another."""
+    pooled, macro = arm.get("moved"), arm.get("moved_macro")
+    if pooled is None or macro is None or abs(pooled - macro) < 0.005:
+        return ""
+    return f"; {percent(macro)} % with objects weighted equally"
 
 
 def _share(arm: ArmResult) -> str:
@@ -155,15 +171,21 @@ def _main_note(result: AnalysisResult) -> str:
     else:
         text += "No reference arm, so no HRT. "
     return (
-        text + "Items per robot-hour: moved items per hour from go to the end of the episode. Brackets: 95 % intervals."
+        f"{text}All items moved: episodes in which every item staged was. Items per robot-hour: moved items per hour "
+        "from go to the end of the episode, mean over objects. Robot s per item moved: all seconds from go to end over "
+        "all items moved, time without success included. Brackets: 95 % intervals."
     )
 
 
-def hrt_table(result: AnalysisResult) -> Table:
-    """HRT with both intervals, its floor and the area under the P-P curve."""
+def hrt_table(result: AnalysisResult, reviewed: Mapping[str, Any] | None = None) -> Table:
+    """HRT with both intervals, its floor and the area under the P-P curve. reviewed: `arms`, the same of the reviewed
+    episodes alone, where some were and some were not.
+    """
+    alone = {arm["arm"]: arm for arm in reviewed["arms"]} if reviewed else {}
     columns = (
         ARM, Column("HRT %"), Column("95 % recommended"), Column("95 % percentile"), Column("Floor %"),
         Column("P-P area [95 %]"), Column("RMST s [95 %]"), Column("Items moved % [95 %]"),
+        *([Column("HRT %, reviewed episodes alone"), Column("Reviewed")] if reviewed else []),
     )  # fmt: skip
     rows = tuple(
         (
@@ -175,6 +197,7 @@ def hrt_table(result: AnalysisResult) -> Table:
             estimate(arm.get("auc"), arm.get("auc_ci"), digits=3),
             estimate(arm.get("rmst"), arm.get("rmst_ci")),
             estimate(arm.get("moved"), arm.get("moved_ci"), scale=100),
+            *(_of_reviewed(arm, alone.get(arm["arm"]), result.get("reference")) if reviewed else []),
         )
         for arm in arms_of(result)
     )
@@ -183,7 +206,15 @@ def hrt_table(result: AnalysisResult) -> Table:
         "paper's bootstrap, which under-covers at small N. P-P area: the chance that an item takes the arm less time "
         "than the reference."
     )
+    if reviewed:
+        note += " Reviewed: episodes whose operations an assessor went through, of all scored ones."
     return Table(columns, rows, note)
+
+
+def _of_reviewed(arm: ArmResult, alone: ArmResult | None, reference: str | None) -> list[str]:
+    if alone is None:
+        return [MISSING, f"0 / {count(arm['episodes'])}"]
+    return [_hrt(alone, alone.get("hrt_ci"), reference), f"{count(alone['episodes'])} / {count(arm['episodes'])}"]
 
 
 def rmst_table(result: AnalysisResult) -> Table:
@@ -283,7 +314,9 @@ def test_table(result: AnalysisResult) -> Table:
     rows = []
     for pair in result.get("pairs") or []:
         p = pair.get("p") or {}
-        tested = [_computed(p.get(key)) for key in ("family", *(key for _, key in (*tests, *others)))]
+        least = {"ks_macro_bootstrap": 1 / (result.get("boot", 0) + 1)} if result.get("boot") else {}
+        keys = ("family", *(key for _, key in (*tests, *others)))
+        tested = [_computed(p.get(key), least.get(key, 0.0)) for key in keys]
         by, ways = pair.get("relabelled_by"), count(pair.get("relabellings"))
         by = MISSING if by is None else f"{by} ({ways})"
         effects = [number(pair.get(key), 3) for key in ("ks_macro", "ks_sup_mean")]
@@ -299,8 +332,8 @@ def test_table(result: AnalysisResult) -> Table:
     return _without_empty(Table(columns, tuple(rows), note), _computed(None))
 
 
-def _computed(p: float | None) -> str:
-    return "not computed" if p is None else p_value(p)
+def _computed(p: float | None, least: float = 0.0) -> str:
+    return "not computed" if p is None else p_value(p, least)
 
 
 def pair_matrix(result: AnalysisResult) -> Table:

@@ -164,8 +164,16 @@ def _won(arm: str, pairs: Sequence[PairResult], result: AnalysisResult) -> Claim
     return Claim(
         "resolved",
         f"{arm} was faster per item than {listing(losers)}: it took {'; '.join(map(one, pairs))} "
-        f"(mean time per item, capped at {number(result['tau'], 0)} s; {held}; {adjusted}).{_few(pairs, result)}",
+        f"(mean time per item, capped at {number(result['tau'], 0)} s; {held}; {adjusted}).{_helped(arm, result)}"
+        f"{_few(pairs, result)}",
     )
+
+
+def _helped(name: str, result: AnalysisResult) -> str:
+    """A caution beside a claim for an arm that people touched."""
+    arm = next(arm for arm in result["arms"] if arm["arm"] == name)
+    n = arm.get("helped")
+    return f" A person helped {name} in {n} of its {arm['episodes']} episodes." if n else ""
 
 
 def _where(pair: PairResult, result: AnalysisResult) -> str:
@@ -261,6 +269,22 @@ def _repeated(result: AnalysisResult, again: Repeated) -> str:
         if after[a, b] != words
     ]
     return f"With every stop counted {listing(changed) if changed else 'each verdict stands'}."
+
+
+def disputed(found: Mapping[str, Any] | None) -> str | None:
+    """Of how many episodes witnesses and assessor disagree and nobody has reviewed them; None where of none. found:
+    `episodes`, `scored`, `by_arm`, and the items `untimed` that only an assessor counted.
+    """
+    if not found or not found["episodes"]:
+        return None
+    by_arm = ", ".join(f"{arm} {n}" for arm, n in found["by_arm"].items() if n)
+    one = found["episodes"] == 1
+    told = (
+        f"In {found['episodes']} of {found['scored']} episodes ({by_arm}) the witnesses disagree with the assessor’s "
+        f"counts and nobody has reviewed {'it' if one else 'them'}: items moved and lost are the assessor’s"
+    )
+    n = found["untimed"]
+    return f"{told}, and when {n} of the items {'was' if n == 1 else 'were'} moved is not known." if n else f"{told}."
 
 
 def provisional(why: Sequence[str]) -> str:

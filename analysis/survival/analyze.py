@@ -17,9 +17,9 @@ from labctl.analysis.survival.cautions import cautions, unequal_budgets
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import Replicates, clusters, episode_replicates, rmst_replicates
 from labctl.analysis.survival.curves import Durations, Floats
-from labctl.analysis.survival.describe import cell_row, intervention_rate, listed
+from labctl.analysis.survival.describe import cell_row, helped, intervention_rate, listed, seconds_per_item, succeeded
 from labctl.analysis.survival.hrt import hrt, rmst
-from labctl.analysis.survival.items_moved import moved_difference, moved_share
+from labctl.analysis.survival.items_moved import moved_difference, moved_macro, moved_share
 from labctl.analysis.survival.ks import STATISTICS, bootstrap_p, pair_of
 from labctl.analysis.survival.logrank import logrank
 from labctl.analysis.survival.order_probability import auc
@@ -93,8 +93,12 @@ def arm_row(cohort: Cohort, arm: str, plan: Plan) -> ArmResult:
         **_against_reference(cohort, arm, plan),
         "moved": moved,
         "moved_ci": listed(moved_ci),
+        "moved_macro": moved_macro(cells),
+        "seconds_per_item": seconds_per_item(cells),
+        "succeeded": succeeded(cells),
         "letters": "",
         "intervention_rate": intervention_rate(cells, named=cohort.named_causes),
+        "helped": helped(cells),
         "episodes": sum(c.episodes for c in cells),
     }
 
@@ -310,6 +314,7 @@ def analyze(
         "tau": plan.tau_ns / NS,
         "reference": reference,
         "seed": seed,
+        "boot": boot,
         "alpha": alpha,
         "family": list(family),
         "cells": [cell_row(c, rmst(found, [k], paper, plan.tau_ns / NS), plan.tau_ns) for k, c in cells.items()],

@@ -130,6 +130,26 @@ def _of_cell(cell: Cell, tau_ns: int) -> list[str]:
     return out
 
 
+POOLED = 0.02
+"""By how much the difference in items moved may change with the weights of objects before it is said."""
+
+
+def _pooled(a: Sequence[Cell], b: Sequence[Cell]) -> list[str]:
+    """That items moved, pooled over objects which two arms met unequally often, say another thing than per object."""
+    if any((c.staged == UNKNOWN).any() for c in (*a, *b)):
+        return []
+    sides = [[(int(c.moved.sum()), int(c.staged.sum())) for c in arm] for arm in (a, b)]
+    pooled = [sum(m for m, _ in arm) / sum(s for _, s in arm) for arm in sides]
+    equal = [sum(m / s for m, s in arm) / len(arm) for arm in sides]
+    if abs((pooled[0] - pooled[1]) - (equal[0] - equal[1])) <= POOLED:
+        return []
+    found = [f"{100 * one:.1f} % against {100 * two:.1f} %" for one, two in (pooled, equal)]
+    return [
+        f"items moved of {a[0].arm} and {b[0].arm}, {found[0]} pooled over objects, are {found[1]} with objects "
+        "weighted equally: they met objects unequally often, so the pooled shares are not to be compared"
+    ]
+
+
 def _of_pairs(
     cells: Mapping[Key, Cell],
     arms: list[str],
@@ -148,6 +168,7 @@ def _of_pairs(
             if least > alpha:
                 swaps = ways_of(by_design) if by_design else swap_count(pair.strata, pair.is_a)
                 out.append(f"{a} and {b}: only {swaps} relabellings within blocks; p cannot be below {least:.3g}")
+            out += _pooled([cells[a, o] for o in shared], [cells[b, o] for o in shared])
         elif not shared:
             out.append(f"{a} and {b} have no object in common: not compared")
     return out

@@ -6,6 +6,7 @@ was lost, and is None where that is unknown.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -156,6 +157,27 @@ def intervention_rate(cells: Sequence[Cell], *, named: bool = True) -> float | N
         touched += int((by_cause | (cell.interventions > 0)).sum())
         count += cell.episodes
     return touched / count
+
+
+def seconds_per_item(cells: Sequence[Cell]) -> float | str | None:
+    """Seconds from go to end over all episodes / items moved; "inf" where none was, None where an end is unknown."""
+    if any((cell.end_ns == UNKNOWN).any() for cell in cells):
+        return None
+    moved = sum(int(cell.moved.sum()) for cell in cells)
+    return math.fsum(int(cell.end_ns.sum()) for cell in cells) / NS / moved if moved else "inf"
+
+
+def succeeded(cells: Sequence[Cell]) -> int | None:
+    """Episodes in which every item staged was moved; None where items staged are unknown."""
+    if any((cell.staged == UNKNOWN).any() for cell in cells):
+        return None
+    return sum(int((cell.moved >= cell.staged).sum()) for cell in cells)
+
+
+def helped(cells: Sequence[Cell]) -> int | None:
+    """Episodes that a person touched while they ran, by the column `interventions`; None where one leaves it empty."""
+    touches = np.concatenate([cell.interventions for cell in cells])
+    return None if (touches == UNKNOWN).any() else int((touches > 0).sum())
 
 
 def wang_chang(cell: Cell, tau_ns: int) -> float:

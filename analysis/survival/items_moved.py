@@ -63,6 +63,13 @@ def moved_share(cells: Sequence[Cell], level: float = LEVEL) -> tuple[float | No
     return share, (max(0.0, centre - reach), min(1.0, centre + reach))
 
 
+def moved_macro(cells: Sequence[Cell]) -> float | None:
+    """Items moved / items staged with equal weights for objects; None where items staged are unknown."""
+    if any((c.staged == UNKNOWN).any() for c in cells):
+        return None
+    return math.fsum(int(c.moved.sum()) / int(c.staged.sum()) for c in cells) / len(cells)
+
+
 def moved_difference(
     a: Sequence[Cell], b: Sequence[Cell], pair: Pair, seed: int, perm: int, level: float = LEVEL
 ) -> MovedDifference | None:

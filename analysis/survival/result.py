@@ -57,15 +57,23 @@ class AgainstReference(TypedDict):
 
 
 class ArmResult(AgainstReference):
-    """One arm: macro means over objects."""
+    """One arm: macro means over objects. helped: episodes that a person touched, None where some do not say.
+
+    `moved` pools episodes over objects, `moved_macro` weighs objects equally; `seconds_per_item` is robot time from go
+    to end over items moved, "inf" where none was; succeeded: episodes in which every item staged was moved.
+    """
 
     arm: str
     rmst: float | None
     rmst_ci: Bounds
     moved: float | None
     moved_ci: Bounds
+    moved_macro: float | None
+    seconds_per_item: Unbounded | None
+    succeeded: int | None
     letters: str
     intervention_rate: float | None
+    helped: int | None
     episodes: int
 
 
@@ -119,6 +127,7 @@ class AnalysisResult(TypedDict):
     tau: float
     reference: str | None
     seed: int
+    boot: int
     alpha: float
     family: list[str]
     cells: list[CellResult]

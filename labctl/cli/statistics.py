@@ -90,6 +90,10 @@ def _print_analysis(result: AnalysisResult) -> None:
         for arm in result["arms"]
     ]
     print_table(("arm", "episodes", "moved %", f"RMST s (tau {result['tau']:g})", "HRT %", "HRT floor %"), rows)
+    for arm in result["arms"]:
+        if arm["helped"]:
+            told = f"{arm['arm']}: a person helped in {arm['helped']} of {arm['episodes']} episodes (interventions)"
+            click.echo(f"{told}; they count as they went")
     pairs = [
         (
             f"{pair['a']} vs {pair['b']}",

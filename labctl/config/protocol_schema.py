@@ -119,6 +119,21 @@ class Arm(Table):
     options: dict[str, Any] = Field(default_factory=dict)
 
 
+class Estimand(Table):
+    """[estimand]: what counts as what; a report says it in a sentence and repeats every verdict under each alternative.
+
+    help: of episodes that a person touched; voids: of those after go; early_ends: "by_reason" carries what was open at
+    an end for futility to the budget and censors it where it stands at one by the operator, "carried" and "observed"
+    do one of them with both; crash: an arm's own (`controller_lost`) after go: the open operation fails, as at a safety
+    stop, or is censored ("ended"), or the episode is void and run again. "no_success": nothing moved in all its budget.
+    """
+
+    help: Literal["as_it_went", "no_success"] = "as_it_went"
+    voids: Literal["left_out", "no_success"] = "left_out"
+    early_ends: Literal["by_reason", "carried", "observed"] = "by_reason"
+    crash: Literal["failure", "ended", "void"] = "failure"
+
+
 class SessionRules(Table):
     """[session]: the checks that must be answered when an evening opens."""
 
@@ -162,6 +177,7 @@ class Protocol(Document):
     trial: TrialRules
     design: Design
     analysis: AnalysisPlan
+    estimand: Estimand = Estimand()
     session: SessionRules = SessionRules()
     scene: SceneRules = SceneRules()
     human: HumanRules | None = None
@@ -188,7 +204,8 @@ def parse_protocol(text: str, where: str) -> Protocol:
     refuse_repeats(found, ("analysis", "family"), found.analysis.family)
     for name in ("void_reasons", "failure_tags", "stages", "stops_count"):
         refuse_repeats(found, ("trial", name), getattr(found.trial, name))
-    missing = [reason for reason in MACHINE_VOID_REASONS if reason not in found.trial.void_reasons]
+    own = "controller_lost" if found.estimand.crash != "void" else None
+    missing = [reason for reason in MACHINE_VOID_REASONS if reason not in (*found.trial.void_reasons, own)]
     if missing:
         message = f"void_reasons lacks {', '.join(missing)}; the machine's own reasons are always possible, add them"
         raise found.refusal(("trial", "void_reasons"), message)

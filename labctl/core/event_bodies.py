@@ -60,6 +60,7 @@ class CampaignOpened(TypedDict):
     camera_lost: NotRequired[str]
     early_end: NotRequired[str]
     stops_count: NotRequired[Sequence[str]]
+    estimand: NotRequired[Mapping[str, str]]
     void_reasons: Sequence[str]
     scene: NotRequired[Mapping[str, Any]]
     tau_s: float | None

@@ -207,6 +207,15 @@ class Record:
         return listed is not None and stop is not None and stop.cause is not None and stop.cause not in listed
 
     @property
+    def estimand(self) -> dict[str, str]:
+        """What counts as what, as `[estimand]` of its protocol had it. Campaigns from before it could be declared count
+        what they did: a crash is void, or censored where `process_lost` had it scored.
+        """
+        crash = "void" if self.state.opened.get("process_lost", "void") == "void" else "ended"
+        before = {"help": "as_it_went", "voids": "left_out", "early_ends": "by_reason", "crash": crash}
+        return {**before, **(self.state.opened.get("estimand") or {})}
+
+    @property
     def scored(self) -> list[tuple[Trial, Episode]]:
         """Every scored trial with the episode that counts, in schedule order."""
         trials = self.state.trials.values()

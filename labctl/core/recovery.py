@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from labctl.clock import SECOND
 from labctl.core.events import EndReason, Event, Kind
-from labctl.core.rollout import VOIDABLE, void_reason
+from labctl.core.rollout import VOIDABLE, void_reason, voided_by_rule
 from labctl.core.trial import State, Trial, fold
 
 Rule = Literal["void", "score"]
@@ -38,12 +38,15 @@ def reconcile(events: Sequence[Event], *, rule: Rule, last_sample_ns: Mapping[st
 
     Raises StateError and BrokenRecord as `trial.fold` does.
     """
-    trials = fold(events).trials.values()
-    found = [_conclude(trial, events, rule, last_sample_ns) for trial in trials]
+    state = fold(events)
+    rules = {**state.opened, "process_lost": rule}
+    found = [_conclude(trial, events, rules, last_sample_ns) for trial in state.trials.values()]
     return [pending for pending in found if pending is not None]
 
 
-def _conclude(trial: Trial, events: Sequence[Event], rule: Rule, last_sample_ns: Mapping[str, int]) -> Pending | None:
+def _conclude(
+    trial: Trial, events: Sequence[Event], rules: Mapping[str, Any], last_sample_ns: Mapping[str, int]
+) -> Pending | None:
     name = f"trial {trial.id} (block {trial.block + 1}, {trial.condition})"
     match trial.state:
         case State.STAGING | State.COMMITTED:
@@ -57,7 +60,7 @@ def _conclude(trial: Trial, events: Sequence[Event], rule: Rule, last_sample_ns:
         case State.RUNNING:
             return _end(trial, events, last_sample_ns, name)
         case State.SCORING if trial.ended in VOIDABLE and trial.sealed_recording:
-            if rule == "score" and trial.go_ns is not None:
+            if trial.go_ns is not None and not voided_by_rule(trial.ended, rules, went=True):
                 return None
             why = "the protocol voids a lost episode" if trial.go_ns is not None else "it had not begun"
             text = f"{name}: episode {trial.episode} ended by {trial.ended} and is void, since {why}; {_then(trial)}"

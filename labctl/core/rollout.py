@@ -38,6 +38,18 @@ _VOID_AS = {
 VOIDABLE = frozenset({*LOST.values(), EndReason.CAMERA_LOST, EndReason.PROCESS_LOST, *_VOID_AS})
 
 
+def voided_by_rule(ended: EndReason | None, opened: Mapping[str, Any], *, went: bool) -> bool:
+    """Whether a protocol voids an episode that ended so. opened: CampaignOpened's body; went: it got to go.
+
+    An arm's own crash (CONTROLLER_LOST) after go is void only where `[estimand]` says so: to run it again in silence
+    would favour arms that crash. Campaigns from before it could be said voided it like any other loss.
+    """
+    if ended not in VOIDABLE:
+        return False
+    own = (opened.get("estimand") or {}).get("crash") if ended == EndReason.CONTROLLER_LOST and went else None
+    return bool(opened["process_lost"] == "void" if own is None else own == "void")
+
+
 def void_reason(ended: EndReason) -> EndReason:
     """The reason, of those that every protocol lists, for which an episode that ended so is voided."""
     return _VOID_AS.get(ended, ended)

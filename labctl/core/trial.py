@@ -290,24 +290,35 @@ def _about_a_trial(state: CampaignState, trials: dict[str, Trial], event: Event)
     if event.kind == Kind.EPISODE_VOIDED and event.body.get("after_go"):
         listed = state.opened["void_reasons"]
         _need(event, event.body.get("reason") in listed, f"after go the protocol allows only: {', '.join(listed)}")
+        own = event.body.get("reason") == EndReason.CONTROLLER_LOST and crashes_count(state.opened)
+        _need(event, not own, "by the protocol a controller's own crash after go counts, so it is scored")
     changed = apply(trial, event)
     turn = next_trial(state)
     if event.kind == Kind.TRIAL_STAGING and turn is not None and turn.id != trial.id:
         raise StateError(f"{cannot(event.kind)}: trial {turn.id} comes before {trial.id}")
-    if _backs_a_void(event, state.holds):
+    if _backs_a_void(event, state):
         changed = replace(changed, backing=(*changed.backing, event.seq))
     trials[trial.id] = changed
 
 
-def _backs_a_void(event: Event, holds: Mapping[str, str]) -> bool:
-    """Whether an entry of an episode can stand behind its void after go: a machine ended it. holds: the journalled ones
-    that stood then; a stop by hand is a person's word, whatever the robot made of it. A gap backs nothing: nearly every
-    episode lacks a frame somewhere.
+def crashes_count(opened: Mapping[str, Any]) -> bool:
+    """Whether an arm's own crash after go counts. opened: CampaignOpened's body; before November 2026 it said nothing,
+    and such an episode was voided or scored as its `process_lost` had it.
+    """
+    return (opened.get("estimand") or {}).get("crash", "void") != "void"
+
+
+def _backs_a_void(event: Event, state: CampaignState) -> bool:
+    """Whether an entry of an episode can stand behind its void after go: a machine ended it. A stop by hand is a
+    person's word, whatever the robot made of it, and an arm's own crash that counts is no void. A gap backs nothing:
+    nearly every episode lacks a frame somewhere.
     """
     if event.kind != Kind.EPISODE_ENDED:
         return False
     reason = EndReason(event.body["reason"])
-    return reason in VOIDABLE or (reason == EndReason.SAFETY_STOP and STOP_BY_HAND not in holds)
+    if reason == EndReason.CONTROLLER_LOST and crashes_count(state.opened):
+        return False
+    return reason in VOIDABLE or (reason == EndReason.SAFETY_STOP and STOP_BY_HAND not in state.holds)
 
 
 def _session_opened(state: CampaignState, event: Event) -> CampaignState:

@@ -31,7 +31,7 @@ from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.lease_times import lease_lines
 from labctl.reporting.measures import touched_by_arm, traces_of, watched
-from labctl.reporting.operations_table import Row, operations
+from labctl.reporting.operations_table import Row, operations, recorded
 from labctl.reporting.relabellings import Exchange, relabellings
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
@@ -74,7 +74,7 @@ def report_campaign(
         stream = label_facts(labels, witnesses(record))
         rows = operations(record, labels=labels)
         protocol = protocol_of(campaign)
-        lab = _lab(campaign, protocol, record, out, missing)
+        lab = _lab(campaign, protocol, record, out, missing, rows)
         names = [arm.name for arm in protocol.arm]
         lab["labels"] = stream
         lab["provenance"] |= anchored(folder, noted, events)
@@ -104,7 +104,11 @@ def report_campaign(
         spared = any(record.spares(episode) for _, episode in record.scored)
         every = operations(record, labels=labels, all_stops=True) if spared else None
         asked = asked_of(analysis, lab["alpha"], rows, unblinding["schedule"])
-        return _write(rows, out, lab, folder.name, asked, sizes, files, say, every)
+        ways = Ways(recorded(record, labels=labels), record.estimand, declared="estimand" in record.state.opened)
+        reviewed = {episode.id for _, episode in record.scored if episode.reviewed is not None}
+        if 0 < len(reviewed) < len(record.scored):
+            lab["reviewed"] = {"episodes": sorted(reviewed)}
+        return _write(rows, out, lab, folder.name, asked, sizes, ways, files, say, every)
 
 
 def report_linked(
@@ -202,7 +206,16 @@ def report_table(
     reading.read_table(table)
     rows = [row for _, row in lines]
     asked = Asked(tau, reference, alpha, tuple(family), {})
-    return _write(rows, out, None, table.stem, asked, (boot, perm, seed))
+    return _write(rows, out, None, table.stem, asked, (boot, perm, seed), Ways(rows, {}))
+
+
+@dataclass(frozen=True)
+class Ways:
+    """What the other ways to count are made from: rows as recorded, void ones too, and what counts as what."""
+
+    rows: Sequence[Row]
+    estimand: Mapping[str, str]
+    declared: bool = False
 
 
 @dataclass(frozen=True)
@@ -229,6 +242,7 @@ def _write(
     title: str,
     asked: Asked,
     sizes: tuple[int, int, int],
+    ways: Ways,
     files: Callable[[], Mapping[str, bytes]] = dict,
     say: Callable[[str], None] = lambda line: None,
     every: list[Row] | None = None,
@@ -236,6 +250,8 @@ def _write(
     """files: asked for when all is worked out. every: the rows with each stop by hand counted, where some are not: the
     verdict is repeated on them.
     """
+    from labctl.analysis.episodes.estimand import Estimand
+    from labctl.analysis.episodes.repeated import repeated
     from labctl.analysis.episodes.supplement import supplement
     from labctl.analysis.report.page import build_report
     from labctl.analysis.survival.analyze import analyze
@@ -248,17 +264,38 @@ def _write(
     plan: Row = {**vars(asked), "boot": boot, "perm": perm, "seed": seed}
     result = analyze(table, **plan)
     if every is not None:
-        repeated = analyze(table_from_rows(every, source=title), **plan)
-        lab["stops"]["repeated"] = {key: repeated[key] for key in ("arms", "pairs")}
+        again = analyze(table_from_rows(every, source=title), **plan)
+        lab["stops"]["repeated"] = {key: again[key] for key in ("arms", "pairs")}
+    if lab and lab.get("reviewed"):
+        alone = [row for row in rows if row["episode"] in set(lab["reviewed"]["episodes"])]
+        lab["reviewed"] |= _on_reviewed(alone, plan, title)
+    counting = repeated(ways.rows, Estimand(**ways.estimand), result, plan, declared=ways.declared)
     more = supplement(table, result, perm=perm, design=asked.design)
     say("4/4 figures and pages are written")
-    return build_report(result, rows, out, files=files(), lab=lab, title=title, supplement=more).html
+    return build_report(result, rows, out, files=files(), lab=lab, title=title, supplement=more, counting=counting).html
 
 
-def _lab(campaign: Campaign, protocol: Protocol, record: Record, out: Path, lost: Mapping[str, str]) -> dict[str, Any]:
+def _on_reviewed(rows: Sequence[Row], plan: Row, title: str) -> dict[str, Any]:
+    """The arms by the reviewed episodes alone; HRT only where the reference is among them."""
+    from labctl.analysis.survival.analyze import analyze
+    from labctl.analysis.table import table_from_rows
+
+    there = any(row["arm"] == plan["reference"] for row in rows)
+    found = analyze(table_from_rows(rows, source=title), **{**plan, "reference": plan["reference"] if there else None})
+    return {"arms": found["arms"]}
+
+
+def _lab(
+    campaign: Campaign,
+    protocol: Protocol,
+    record: Record,
+    out: Path,
+    lost: Mapping[str, str],
+    rows: Sequence[Row],
+) -> dict[str, Any]:
     arms = [arm.name for arm in protocol.arm]
     alpha, look = judged_at(record.state, protocol)
-    lab = facts(record, arms, alpha=alpha, robot=campaign.cell.robot.driver)
+    lab = facts(record, arms, alpha=alpha, robot=campaign.cell.robot.driver, rows=rows)
     lab["look"] = look
     lab["judgements"] = judgements(record, arms)
     if look and look.startswith("not a planned look"):

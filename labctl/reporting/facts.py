@@ -19,7 +19,7 @@ from labctl.core.trial import State, Trial, tally
 from labctl.errors import StateError
 from labctl.reporting.hand_stops import UNSAID, stop_facts, stop_lines
 from labctl.reporting.hours import hours
-from labctl.reporting.operations_table import WRONG_END
+from labctl.reporting.operations_table import UNTIMED, WRONG_END, Row, operations
 
 EARLY = frozenset({EndReason.OPERATOR, EndReason.FUTILITY, EndReason.SHUTDOWN})
 
@@ -38,14 +38,18 @@ def refuse_mixed(record: Record, name: str) -> None:
         )
 
 
-def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str) -> dict[str, Any]:
-    """The `lab` dict of `labctl.analysis.report.page.build_report`. `arms` are in the order of the protocol.
+def facts(
+    record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows: Sequence[Row] | None = None
+) -> dict[str, Any]:
+    """The `lab` dict of `labctl.analysis.report.page.build_report`. `arms` are in the order of the protocol; rows: of
+    the operations table that the report stands on, as `operations` makes them unless given.
 
     Raises StateError before unblinding.
     """
     if record.unblinding is None:
         raise StateError("the campaign is not unblinded; nothing may be said by arm")
     state, opened = record.state, record.state.opened
+    counts = operations(record) if rows is None else rows
     unreviewed = _never_reviewed(record)
     open_reasons = [] if record.reviewed or unreviewed else ["operation events were not reviewed by an assessor"]
     open_reasons += [] if record.frozen else ["the campaign is not frozen"]
@@ -85,7 +89,8 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str) -> d
         "episodes": [_episode(record, trial, episode) for trial, episode in record.scored],
         "provenance": {**_provenance(opened, record.pins), "clocks": _clocks(record)},
         "hours": hours(record),
-        "void_as_failure": _voids_as_failures(record, arms),
+        "void_as_failure": _voids_as_failures(record, arms, counts),
+        "disputed": _disputed(record, arms, counts),
         "stops": stop_facts(record, arms),
     }
 
@@ -155,18 +160,36 @@ def _flow_by_arm(record: Record, arms: Sequence[str]) -> dict[str, dict[str, int
     return found
 
 
-def _voids_as_failures(record: Record, arms: Sequence[str]) -> list[dict[str, Any]]:
-    """Items moved of staged with every void after go counted as an episode in which nothing moved; empty if none."""
-    of, state = record.arms, record.state
-    after_go = Counter(of[trial] for trial, void in _voids(record) if void.after_go)
+def _voids_as_failures(record: Record, arms: Sequence[str], counts: Sequence[Row]) -> list[dict[str, Any]]:
+    """Items moved of staged, by the rows of the report, with every void after go counted as an episode in which nothing
+    moved; empty if none, or if they count so anyway.
+    """
+    there = {row["episode"] for row in counts}
+    voids = [e for e in record.episodes.values() if e.void and e.void.after_go and e.id not in there]
+    after_go = Counter(record.arms[episode.trial] for episode in voids)
     if not after_go:
         return []
-    rows = []
+    found = []
     for arm in arms:
-        outcomes = [trial.outcome for trial in state.trials.values() if trial.outcome and of[trial.id] == arm]
-        staged = sum(outcome.items_staged for outcome in outcomes) + after_go[arm] * state.opened["items_staged"]
-        rows.append({"arm": arm, "moved": sum(outcome.moved for outcome in outcomes), "staged": staged})
-    return rows
+        own = [row for row in counts if row["arm"] == arm]
+        staged = sum({row["episode"]: row["items_staged"] or 0 for row in own}.values())
+        staged += after_go[arm] * record.state.opened["items_staged"]
+        found.append({"arm": arm, "moved": sum(row["kind"] == "success" for row in own), "staged": staged})
+    return found
+
+
+def _disputed(record: Record, arms: Sequence[str], counts: Sequence[Row]) -> dict[str, Any]:
+    """Of how many scored episodes the witnesses disagree with the assessor and nobody has reviewed them, by arm, and
+    how many items no witness saw being moved.
+    """
+    items = queue(record)
+    by_arm = Counter(record.arms[item.trial.id] for item in items if item.reviewed is None and item.differences)
+    return {
+        "episodes": by_arm.total(),
+        "scored": len(items),
+        "by_arm": {arm: by_arm[arm] for arm in arms},
+        "untimed": sum(row["cause"] == UNTIMED for row in counts),
+    }
 
 
 def _ended(record: Record, trial: Trial, episode: Episode) -> EndReason | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from labctl.analysis.episodes.estimand import Estimand, counted
 from labctl.core.event_bodies import OperationRecorded
 from labctl.core.events import STOPPED_BY_HAND, EndReason
 from labctl.core.outcome import Outcome
@@ -39,57 +40,85 @@ COLUMNS = (
     *("trial", "condition", "cause", "stage", "operator", "tote_side", "camera_side", "axis", "void", "interventions"),
 )
 WRONG_END = "wrong_end"
+UNTIMED = "untimed"  # cause of a success that an assessor counted and no witness saw
 Row = dict[str, Any]
 
 
 def operations(record: Record, *, labels: str = "best", all_stops: bool = False) -> list[Row]:
+    """The rows that count, as `recorded` makes them and the protocol's `[estimand]` has them; void episodes are there
+    only where they count.
+    """
+    rows = counted(recorded(record, labels=labels, all_stops=all_stops), Estimand(**record.estimand))
+    return [row for row in rows if not row["void"]]
+
+
+def recorded(record: Record, *, labels: str = "best", all_stops: bool = False) -> list[Row]:
     """One row per operation of every scored episode, in schedule order; `arm` is there only after unblinding.
 
     As methodology.md section 1 has it: time_s counts in seconds from the previous success of the episode, or go; a
     success is one, a lost item or the safety stop is a `ghost` with its cause and time, work that remained at the end
     is one `censored` row with the tail, whose cause is what ended the episode. Items the assessor counted as lost
     without a device event are ghosts without a time. An episode with none of these (or no go) is one censored row.
-    Where devices ended an episode as all done and a person found items remaining, the person's counts stand: the last
-    placements and losses beyond them are taken back, and what was open is censored at that end, by WRONG_END.
+    Moves and losses are those of the outcome, whatever the stream: `_as_counted`. Where devices ended an episode as all
+    done and a person found items remaining, what was open is censored at that end, by WRONG_END.
     labels: "best" and "reviewed" take an assessor's operations where an episode has been reviewed, else those that
     devices reported or, in a campaign whose devices never report any, what the detector found in the arm's trace;
     "device" leaves out the review, "detector" takes the detector's alone, "operator" the tally as it was counted.
     A stop by hand of a cause that the protocol does not list is an end by the operator, unless all_stops.
-    Times are rounded to 1 us since go. `void` is 0: voided episodes are not in the table. `interventions` counts how
-    often a person touched the episode while it ran.
+    Times are rounded to 1 us since go. Behind them stands each episode that was voided after go, `void` 1, as one
+    censored row whose cause is why. `interventions` counts how often a person touched the episode while it ran.
     """
-    arms = record.arms
-    conditions = {entry["id"]: entry for entry in record.state.opened["conditions"]}
     devices_tell = any(len(episode.operations) > len(episode.stops) for episode in record.episodes.values())
     rows: list[Row] = []
     for trial, episode in record.scored:
-        condition = conditions[trial.condition]
-        whole = {
-            "episode": episode.id,
-            **({"arm": arms[trial.id]} if arms else {}),
-            "object": condition["object"],
-            "items_staged": trial.outcome.items_staged if trial.outcome else None,
-            "end_s": _since_go_us(trial, trial.end_ns) / 1e6,
-            "budget_s": episode.start.get("budget_s") if episode.start else None,
-            "block": trial.block,
-            "session": episode.session,
-            "trial": trial.id,
-            "condition": trial.condition,
-            "stage": trial.outcome.stage_reached if trial.outcome else None,
-            "operator": "+".join(episode.operators) or None,
-            "tote_side": condition["tote_side"],
-            "camera_side": condition["camera_side"],
-            "axis": "+".join(condition["axes"]),
-            "void": 0,
-            "interventions": len(episode.interventions),
-        }
+        whole = _whole(record, trial, episode)
         told = _labelled(episode, labels, devices_tell)
         spared = record.spares(episode) and not all_stops
         for index, (kind, time_us, cause) in enumerate(_timed(trial, told, spared=spared)):
             time_s = None if time_us is None else time_us / 1e6
             row = {**whole, "kind": kind, "time_s": time_s, "op_index": index, "cause": cause}
             rows.append({column: row[column] for column in COLUMNS if column in row})
+    for episode in record.episodes.values():
+        if episode.void is not None and episode.void.after_go:
+            seconds = episode.duration_s or 0.0
+            row = {
+                **_whole(record, record.state.trials[episode.trial], episode),
+                "items_staged": record.state.opened.get("items_staged"),
+                "end_s": seconds,
+                "stage": None,
+                "void": 1,
+                "kind": "censored",
+                "time_s": seconds,
+                "op_index": 0,
+                "cause": episode.void.reason,
+            }
+            rows.append({column: row[column] for column in COLUMNS if column in row})
     return rows
+
+
+def _whole(record: Record, trial: Trial, episode: Episode) -> Row:
+    """What is the same in all rows of an episode."""
+    arms = record.arms
+    condition = next(entry for entry in record.state.opened["conditions"] if entry["id"] == trial.condition)
+    return {
+        "episode": episode.id,
+        **({"arm": arms[trial.id]} if arms else {}),
+        "object": condition["object"],
+        "items_staged": trial.outcome.items_staged if trial.outcome else None,
+        "end_s": _since_go_us(trial, trial.end_ns) / 1e6,
+        "budget_s": episode.start.get("budget_s") if episode.start else None,
+        "block": trial.block,
+        "session": episode.session,
+        "trial": trial.id,
+        "condition": trial.condition,
+        "stage": trial.outcome.stage_reached if trial.outcome else None,
+        "operator": "+".join(episode.operators) or None,
+        "tote_side": condition["tote_side"],
+        "camera_side": condition["camera_side"],
+        "axis": "+".join(condition["axes"]),
+        "void": 0,
+        "interventions": len(episode.interventions),
+    }
 
 
 def _labelled(episode: Episode, labels: str, devices_tell: bool) -> Sequence[OperationRecorded]:
@@ -121,11 +150,11 @@ def _timed(
         ended, recorded = EndReason.OPERATOR, [op for op in recorded if not _by_hand(op)]
     last, lost, stopped, rows = 0, 0, False, 0
     ordered = sorted(recorded, key=lambda op: (op["t_ns"], op["op_index"]))
-    for operation in _not_disputed(ordered, outcome) if outcome.wrong_end else ordered:
+    for operation in _as_counted(ordered, trial, outcome):
         now = _since_go_us(trial, operation["t_ns"])
         rows += 1
         if operation["result"] == "success":
-            yield "success", now - last, None
+            yield "success", now - last, UNTIMED if operation.get("cause") == UNTIMED else None
             last = now
         elif operation["result"] == "lost":
             lost += 1
@@ -148,20 +177,38 @@ def _by_hand(operation: OperationRecorded) -> bool:
     return operation["result"] == "safety_stop" and operation["cause"] == STOPPED_BY_HAND
 
 
-def _not_disputed(ordered: Sequence[OperationRecorded], outcome: Outcome) -> list[OperationRecorded]:
-    """The operations that a person's counts leave standing: which of them did not happen nobody knows, so the last are
-    taken back. Time at risk stays what it was, and a review may say it better.
+def _as_counted(ordered: Sequence[OperationRecorded], trial: Trial, outcome: Outcome) -> list[OperationRecorded]:
+    """The operations as a person's counts leave them: which did not happen nobody knows, so the last placements beyond
+    the count are taken back, and losses that a placement followed (dropped, picked up again, placed), else the last; of
+    an end in dispute always the last.
+    Items that nobody saw being moved stand as UNTIMED successes, evenly within the longest times without one.
+    Time at risk stays what it was, and a review may say it better.
     """
-    left = {"success": outcome.moved, "lost": outcome.lost}
-    kept: list[OperationRecorded] = []
-    for operation in ordered:
-        result = operation["result"]
-        if result not in left:
-            kept.append(operation)
-        elif left[result] > 0:
-            left[result] -= 1
-            kept.append(operation)
-    return kept
+    gone: set[int] = set()
+    placed = [i for i, op in enumerate(ordered) if op["result"] == "success"]
+    lost = [i for i, op in enumerate(ordered) if op["result"] == "lost"]
+    gone.update(placed[outcome.moved :])
+    stands = placed[: outcome.moved]
+    retrieved = [i for i in lost if stands and i < stands[-1] and not outcome.wrong_end]
+    doubted = [*retrieved, *reversed([i for i in lost if i not in retrieved])]
+    gone.update(doubted[: max(0, len(lost) - outcome.lost)])
+    kept = [operation for i, operation in enumerate(ordered) if i not in gone]
+    return sorted([*kept, *_untimed(kept, trial, outcome.moved - len(stands))], key=lambda op: op["t_ns"])
+
+
+def _untimed(kept: Sequence[OperationRecorded], trial: Trial, missing: int) -> list[OperationRecorded]:
+    if trial.go_ns is None or trial.end_ns is None or trial.end_ns <= trial.go_ns:
+        return []
+    edges = [trial.go_ns, *(op["t_ns"] for op in kept if op["result"] == "success"), trial.end_ns]
+    parts = [1] * (len(edges) - 1)
+    for _ in range(missing):
+        longest = max(range(len(parts)), key=lambda i: (edges[i + 1] - edges[i]) / parts[i])
+        parts[longest] += 1
+    gaps = zip(edges, edges[1:], parts, strict=False)
+    times = [start + (end - start) * part // count for start, end, count in gaps for part in range(1, count)]
+    return [
+        {"op_index": len(kept) + i, "result": "success", "t_ns": t_ns, "cause": UNTIMED} for i, t_ns in enumerate(times)
+    ]
 
 
 def _since_go_us(trial: Trial, t_ns: int | None) -> int:

@@ -17,7 +17,7 @@ from labctl.core.events import EndReason, InterventionKind, Kind
 from labctl.core.interlock import Hold
 from labctl.core.liveness import Liveness
 from labctl.core.published_state import Hand
-from labctl.core.rollout import MOVING, VOIDABLE, Phase, Rollout, lost_reason, stream_of, void_reason
+from labctl.core.rollout import MOVING, Phase, Rollout, lost_reason, stream_of, void_reason, voided_by_rule
 from labctl.core.trial import Trial
 from labctl.messages import driving
 from labctl.messages.motion import DeviceReport, Lease, Stop
@@ -365,11 +365,11 @@ class EpisodeSequencer:
         for name in rollout.cameras:
             if rollout.missing(name):
                 writer.say(f"{rollout.trial}: {rollout.missing(name)} frames of {name} are missing; see its gaps")
-        ended = rollout.reason
-        if ended is not None and ended in VOIDABLE and writer.opened["process_lost"] == "void":
+        ended, went = rollout.reason, rollout.go_ns is not None
+        if ended is not None and voided_by_rule(ended, writer.opened, went=went):
             reason = str(void_reason(ended))
             evidence = {"reason": reason, "evidence": writer.state.last_seq, "confirmed_by": None}
-            self._log(Kind.EPISODE_VOIDED, {**evidence, "after_go": rollout.go_ns is not None})
+            self._log(Kind.EPISODE_VOIDED, {**evidence, "after_go": went})
             writer.say(f"{rollout.trial}: {rollout.reason}, voided by the protocol's rule; its recording is kept")
             self.rollout = None
 

@@ -35,6 +35,8 @@ layouts = ["layout-1"]
 blocks_per_condition = {blocks}
 [analysis]
 tau_s = {budget}
+[estimand]
+crash = "{crash}"
 """
 # For the cell of a campaign whose arms are meant to die: nobody is asked first, and no row of like voids is a hold.
 NEVER_HELD = {"ask_arms = true ": "ask_arms = false ", "like_voids = 2 ": "like_voids = 0 "}
@@ -86,6 +88,7 @@ def make_campaign(
     max_voids: int = 3,
     process_lost: str = "void",
     camera_lost: str = "mark",
+    crash: str = "void",
     entropy: bytes | None = None,
     cell: Mapping[str, str] | None = None,
     protocol: Mapping[str, str] | None = None,
@@ -114,6 +117,7 @@ def make_campaign(
         max_voids=max_voids,
         process_lost=process_lost,
         camera_lost=camera_lost,
+        crash=crash,
         blocks=blocks,
     )
     for old, new in (protocol or {}).items():

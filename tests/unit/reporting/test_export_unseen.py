@@ -38,13 +38,32 @@ def rows(events: list[Event], labels: str = "best") -> list[tuple[str, float, st
     return [(row["kind"], row["time_s"], row["cause"]) for row in operations(record_of(events), labels=labels)]
 
 
-@pytest.mark.parametrize("outcome", [BOTH, {"moved": 0, "lost": 0, "remaining": 2}], ids=["all moved", "none moved"])
+NONE = {"moved": 0, "lost": 0, "remaining": 2}
+
+
 @pytest.mark.parametrize("labels", ["best", "device", "operator", "detector"])
-def test_its_time_is_one_censored_row_whatever_the_outcome_says(outcome: dict[str, int], labels: str) -> None:
-    assert rows(told(outcome, []), labels) == [("censored", 50.0, "operator")]
+def test_of_an_episode_in_which_nothing_was_moved_its_time_is_one_censored_row(labels: str) -> None:
+    assert rows(told(NONE, []), labels) == [("censored", 50.0, "operator")]
 
 
-def test_a_stream_of_labels_that_saw_nothing_of_it_keeps_it_too() -> None:
+@pytest.mark.parametrize("labels", ["best", "device", "operator", "detector"])
+def test_what_only_the_assessor_counted_is_moved_evenly_in_the_longest_time_without_a_success(labels: str) -> None:
+    times = [(kind, round(t, 3), cause) for kind, t, cause in rows(told(BOTH, []), labels)]
+    assert times == [("success", 16.667, "untimed"), ("success", 16.667, "untimed")]
+
+
+def test_one_that_was_missed_lies_in_the_longest_gap_and_the_time_at_risk_stays() -> None:
+    outcome = {"moved": 2, "lost": 0, "remaining": 0}
+    assert rows(told(outcome, [10.0])) == [("success", 10.0, None), ("success", 20.0, "untimed")]
+    assert rows(told(outcome, [40.0])) == [("success", 20.0, "untimed"), ("success", 20.0, None)]
+
+
+def test_a_placement_beyond_the_count_is_taken_back() -> None:
+    one = {"moved": 1, "lost": 0, "remaining": 1}
+    assert rows(told(one, [10.0, 30.0], "budget")) == [("success", 10.0, None), ("censored", 40.0, "budget")]
+
+
+def test_no_stream_of_labels_contradicts_the_outcome() -> None:
     events = told(BOTH, [10.0, 30.0], "all_done")
     assert rows(events) == [("success", 10.0, None), ("success", 20.0, None)]
-    assert rows(events, "operator") == [("censored", 50.0, "all_done")]
+    assert [kind for kind, *_ in rows(events, "operator")] == ["success", "success"]

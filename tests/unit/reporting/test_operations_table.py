@@ -334,3 +334,26 @@ def test_a_name_that_no_table_has_is_refused_with_those_there_are(tmp_path):
     with pytest.raises(InputError, match=r"t\.xls: a table's name ends in \.csv, \.parquet, \.xlsx"):
         write_table([], tmp_path / "t.xls")
     assert not list(tmp_path.iterdir())
+
+
+def test_an_item_dropped_picked_up_again_and_placed_is_one_success_and_no_loss(story):
+    ops = [("success", 10.0), ("lost", 16.0, "dropped"), ("success", 25.0)]
+    story.episode(ops, 120.0, "budget", moved=2, lost=0, remaining=2)
+    assert story.rows() == [("success", 10.0, None), ("success", 15.0, None), ("censored", 95.0, "budget")]
+
+
+@given(
+    seen=st.lists(st.tuples(st.sampled_from(["success", "lost"]), st.floats(0.1, 99.0)), max_size=7),
+    moved=st.integers(0, 4),
+    lost=st.integers(0, 4),
+)
+def test_no_rows_contradict_the_outcome_in_moves_or_losses(seen, moved, lost):
+    lost = min(lost, 4 - moved)
+    story = Story()
+    operations_ = [(result, t) for result, t in sorted(seen, key=lambda op: op[1])]
+    story.episode(operations_, 100.0, "budget", moved=moved, lost=lost, remaining=4 - moved - lost)
+    rows = story.rows()
+    kinds = [kind for kind, *_ in rows]
+    assert (kinds.count("success"), kinds.count("ghost")) == (moved, lost)
+    assert all(t is None or t >= 0 for _, t, _ in rows)
+    assert sum(t for kind, t, _ in rows if kind in ("success", "censored")) <= 100.001

@@ -94,7 +94,7 @@ TWO_ARMS = [
 
 def test_every_key_of_the_interface_is_present() -> None:
     result = analyze(table_from_rows(TWO_ARMS), reference="human", **FEW)
-    asked = ["schema", "tau", "reference", "seed", "alpha", "family"]
+    asked = ["schema", "tau", "reference", "seed", "boot", "alpha", "family"]
     assert list(result) == [*asked, "cells", "arms", "pairs", "warnings"]
     assert set(result["cells"][0]) == {
         *("arm", "object", "episodes", "operations", "successes", "censored", "ghosts", "rmst", "rmst_se", "rmst_ci"),
@@ -104,6 +104,7 @@ def test_every_key_of_the_interface_is_present() -> None:
     assert set(result["arms"][0]) == {
         *("arm", "rmst", "rmst_ci", "hrt", "hrt_floor", "hrt_ci", "hrt_ci_percentile", "moved", "moved_ci"),
         *("auc", "auc_ci", "letters", "intervention_rate", "episodes"),
+        *("moved_macro", "seconds_per_item", "succeeded", "helped"),
     }
     assert set(result["pairs"][0]) == {
         *("a", "b", "objects", "rmst_a", "rmst_b", "ks_macro", "ks_sup_mean", "log_rmst_ratio", "log_rmst_ratio_ci"),

@@ -1,0 +1,148 @@
+"""What counts as what: the rows of an operations table as a declared estimand has them, and the other ways to count.
+
+May not: estimate (`repeated` analyses each way), or know a campaign: it changes rows and says which episodes changed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+Row = Mapping[str, Any]
+CRASH = "controller_lost"
+AS_RECORDED = "as_recorded"
+
+
+@dataclass(frozen=True)
+class Estimand:
+    """Values as `[estimand]` of a protocol has them; of a bare table nothing is known of crashes: AS_RECORDED."""
+
+    help: str = "as_it_went"
+    voids: str = "left_out"
+    early_ends: str = "by_reason"
+    crash: str = AS_RECORDED
+
+
+CHOICES: Mapping[str, Sequence[str]] = {
+    "help": ("as_it_went", "no_success"),
+    "voids": ("left_out", "no_success"),
+    "early_ends": ("by_reason", "carried", "observed"),
+    "crash": ("failure", "ended", "void"),
+}
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One other way to count: of what, as what, its rows, and how many episodes of each arm it changes."""
+
+    key: str
+    value: str
+    rows: list[dict[str, Any]]
+    episodes: dict[str, int]
+
+
+def counted(rows: Sequence[Row], how: Estimand) -> list[dict[str, Any]]:
+    """The rows as `how` counts them. rows: of the interface, void episodes among them where any is known.
+
+    An episode without success is one censored row of its whole budget, or of its length where the budget is unknown.
+    """
+    return [row for own in _episodes(rows).values() for row in _counted(own, how)]
+
+
+def without_success(rows: Sequence[Row], names: Collection[str]) -> list[dict[str, Any]]:
+    """The rows with each of these episodes as one in which nothing moved in all its budget."""
+    return [
+        row
+        for name, own in _episodes(rows).items()
+        for row in (_no_success(own) if name in names else map(dict[str, Any], own))
+    ]
+
+
+def alternatives(rows: Sequence[Row], how: Estimand) -> list[Alternative]:
+    """Every other way to count that changes an episode, one thing at a time. rows: as `counted` takes them."""
+    found, primary = [], _episodes(counted(rows, how))
+    for key, values in CHOICES.items():
+        for value in values:
+            other = counted(rows, replace(how, **{key: value}))
+            own = _episodes(other)
+            changed = [name for name, before in primary.items() if _differ(before, own[name])]
+            if changed:
+                arms = Counter(str(own[name][0]["arm"]) for name in changed)
+                found.append(Alternative(key, value, other, dict(sorted(arms.items()))))
+    return found
+
+
+def affected(rows: Sequence[Row]) -> dict[str, dict[str, set[str]]]:
+    """The episodes that each choice is about: key -> arm -> names. rows: as `counted` takes them."""
+    found: dict[str, dict[str, set[str]]] = {field.name: {} for field in fields(Estimand)}
+    for name, own in _episodes(rows).items():
+        first, cause = own[0], str(own[-1].get("cause") or "")
+        void, tail = _void(first), own[-1]["kind"] != "success"
+        met = {
+            "help": not void and _touches(first) > 0,
+            "voids": void and cause != CRASH,
+            "early_ends": not void and tail and cause in ("operator", "futility"),
+            "crash": tail and cause == CRASH,
+        }
+        for key in (key for key, here in met.items() if here):
+            found[key].setdefault(str(first["arm"]), set()).add(name)
+    return found
+
+
+def _counted(own: Sequence[Row], how: Estimand) -> list[dict[str, Any]]:
+    last = own[-1]
+    cause, kind = str(last.get("cause") or ""), str(last["kind"])
+    crashed = cause == CRASH and kind != "success"
+    if _void(own[0]):
+        counts = how.crash == "failure" if crashed else how.voids == "no_success"
+        return _no_success(own) if counts else [dict(row) for row in own]
+    if how.help == "no_success" and _touches(own[0]) > 0:
+        return _no_success(own)
+    rows = [dict(row) for row in own]
+    if crashed and how.crash == "void":
+        return [{**row, "void": 1} for row in rows]
+    if crashed and how.crash in ("failure", "ended") and last.get("time_s") not in (None, ""):
+        rows[-1]["kind"] = "ghost" if how.crash == "failure" else "censored"
+    if kind == "censored" and cause in ("operator", "futility") and how.early_ends != "by_reason":
+        rows[-1]["cause"] = "futility" if how.early_ends == "carried" else "operator"
+    return rows
+
+
+def _no_success(own: Sequence[Row]) -> list[dict[str, Any]]:
+    first = dict(own[0])
+    budget = next((v for v in (first.get("budget_s"), first.get("end_s")) if v not in (None, "")), None)
+    length = budget if budget is not None else max(float(row["time_s"] or 0) for row in own)
+    changed: dict[str, Any] = {"kind": "censored", "time_s": length, "cause": "no_success", "void": 0}
+    changed |= {"op_index": 0} if first.get("op_index") not in (None, "") else {}
+    changed |= {"end_s": length} if first.get("end_s") not in (None, "") else {}
+    return [{**first, **changed}]
+
+
+def _differ(one: Sequence[Row], two: Sequence[Row]) -> bool:
+    """Whether an episode counts another way; what both leave out is the same."""
+    if _void(one[0]) and _void(two[0]):
+        return False
+    return [dict(row) for row in one] != [dict(row) for row in two]
+
+
+def _episodes(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(str(row["episode"]), []).append(row)
+    return {name: _in_order(own) for name, own in found.items()}
+
+
+def _in_order(own: list[Row]) -> list[Row]:
+    if any(row.get("op_index") in (None, "") for row in own):
+        return own
+    return sorted(own, key=lambda row: float(row["op_index"]))
+
+
+def _void(row: Row) -> bool:
+    return str(row.get("void") or "").strip().lower() not in ("", "0", "false", "no")
+
+
+def _touches(row: Row) -> float:
+    return float(row.get("interventions") or 0)

@@ -1,0 +1,120 @@
+"""The analysis repeated for every other way to count, and how many episodes it would take to lose an order.
+
+May not: change a number of the analysis it repeats, or say which way is right: a protocol declares that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict
+
+from labctl.analysis.episodes.estimand import Estimand, Row, affected, alternatives, counted, without_success
+from labctl.analysis.survival.result import AnalysisResult, ArmResult, PairResult
+from labctl.analysis.survival.verdicts import BETTER
+from labctl.analysis.table import table_from_rows
+
+Analyse = Callable[..., AnalysisResult]
+TIPPING = 1999
+"""Resamples and label swaps behind each step towards a tipping point, at most."""
+
+
+class Repeat(TypedDict):
+    """The analysis with `key` counted as `value`: how many episodes of each arm change, arms, pairs."""
+
+    key: str
+    value: str
+    episodes: dict[str, int]
+    arms: list[ArmResult]
+    pairs: list[PairResult]
+
+
+class Tipping(TypedDict):
+    """A pair that is ordered: of the `episodes` of its leader that a choice is about, how many, the best first, may
+    count as no success until the order is lost; None: all of them may.
+    """
+
+    a: str
+    b: str
+    leads: str
+    episodes: int
+    needed: int | None
+
+
+class Counting(TypedDict):
+    """What counts as what: as declared (`declared`: by the protocol), the episodes of each arm that each choice is
+    about, every other way, tipping points.
+    """
+
+    counts: dict[str, str]
+    declared: bool
+    affected: dict[str, dict[str, int]]
+    repeated: list[Repeat]
+    tipping: list[Tipping]
+
+
+def repeated(
+    rows: Sequence[Row], how: Estimand, result: AnalysisResult, plan: Mapping[str, Any], *, declared: bool
+) -> Counting:
+    """Repeat `result`, the analysis of `counted(rows, how)`, for every other way to count that changes an episode.
+    plan: the keywords `analyze` had. Same size and seed; tipping points by at most TIPPING resamples.
+
+    Raises TableError as `analyze` does.
+    """
+    from labctl.analysis.survival.analyze import analyze
+
+    found: list[Repeat] = []
+    for other in alternatives(rows, how):
+        one: Repeat = {"key": other.key, "value": other.value, "episodes": other.episodes, "arms": [], "pairs": []}
+        table = table_from_rows(other.rows, source=f"{other.key} as {other.value}")
+        if table.cells():
+            again = analyze(table, **plan)
+            one = {**one, "arms": again["arms"], "pairs": again["pairs"]}
+        found.append(one)
+    about = affected(rows)
+    return {
+        "counts": dict(vars(how)),
+        "declared": declared,
+        "affected": {key: {arm: len(names) for arm, names in sorted(arms.items())} for key, arms in about.items()},
+        "repeated": found,
+        "tipping": _tipping(rows, how, result, plan, about),
+    }
+
+
+def _tipping(
+    rows: Sequence[Row],
+    how: Estimand,
+    result: AnalysisResult,
+    plan: Mapping[str, Any],
+    about: Mapping[str, Mapping[str, set[str]]],
+) -> list[Tipping]:
+    from labctl.analysis.survival.analyze import analyze
+
+    primary = counted(rows, how)
+    small = {**plan, "boot": min(plan["boot"], TIPPING), "perm": min(plan["perm"], TIPPING)}
+    moved: dict[str, int] = {}
+    for row in primary:
+        moved[str(row["episode"])] = moved.get(str(row["episode"]), 0) + (row["kind"] == "success")
+    found: list[Tipping] = []
+    for pair in result["pairs"]:
+        if pair["verdict"] != BETTER or pair["leads"] is None:
+            continue
+        leads = pair["leads"]
+        names = set[str]().union(*(arms.get(leads, ()) for arms in about.values()))
+        order = sorted(names, key=lambda name: (-moved[name], name))
+
+        def holds(count: int, order: list[str] = order, pair: PairResult = pair) -> bool:
+            table = table_from_rows(without_success(primary, order[:count]), source="tipping point")
+            again = analyze(table, **small)
+            return any(
+                (one["a"], one["b"], one["verdict"], one["leads"]) == (pair["a"], pair["b"], BETTER, pair["leads"])
+                for one in again["pairs"]
+            )
+
+        found.append({"a": pair["a"], "b": pair["b"], "leads": leads, "episodes": len(order), "needed": None})
+        if order and not holds(len(order)):
+            low, high = 0, len(order)  # holds at low, not at high
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if holds(middle) else (low, middle)
+            found[-1]["needed"] = high
+    return found
