@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
-Row = Mapping[str, Any]
+Value = str | int | float | None
+Row = Mapping[str, Value]
+Made = dict[str, Value]
 CRASH = "controller_lost"
 AS_RECORDED = "as_recorded"
 
@@ -39,11 +40,11 @@ class Alternative:
 
     key: str
     value: str
-    rows: list[dict[str, Any]]
+    rows: list[Made]
     episodes: dict[str, int]
 
 
-def counted(rows: Sequence[Row], how: Estimand) -> list[dict[str, Any]]:
+def counted(rows: Sequence[Row], how: Estimand) -> list[Made]:
     """The rows as `how` counts them. rows: of the interface, void episodes among them where any is known.
 
     An episode without success is one censored row of its whole budget, or of its length where the budget is unknown.
@@ -51,12 +52,12 @@ def counted(rows: Sequence[Row], how: Estimand) -> list[dict[str, Any]]:
     return [row for own in _episodes(rows).values() for row in _counted(own, how)]
 
 
-def without_success(rows: Sequence[Row], names: Collection[str]) -> list[dict[str, Any]]:
+def without_success(rows: Sequence[Row], names: Collection[str]) -> list[Made]:
     """The rows with each of these episodes as one in which nothing moved in all its budget."""
     return [
         row
         for name, own in _episodes(rows).items()
-        for row in (_no_success(own) if name in names else map(dict[str, Any], own))
+        for row in (_no_success(own) if name in names else [dict(row) for row in own])
     ]
 
 
@@ -91,7 +92,7 @@ def affected(rows: Sequence[Row]) -> dict[str, dict[str, set[str]]]:
     return found
 
 
-def _counted(own: Sequence[Row], how: Estimand) -> list[dict[str, Any]]:
+def _counted(own: Sequence[Row], how: Estimand) -> list[Made]:
     last = own[-1]
     cause, kind = str(last.get("cause") or ""), str(last["kind"])
     crashed = cause == CRASH and kind != "success"
@@ -110,11 +111,11 @@ def _counted(own: Sequence[Row], how: Estimand) -> list[dict[str, Any]]:
     return rows
 
 
-def _no_success(own: Sequence[Row]) -> list[dict[str, Any]]:
+def _no_success(own: Sequence[Row]) -> list[Made]:
     first = dict(own[0])
     budget = next((v for v in (first.get("budget_s"), first.get("end_s")) if v not in (None, "")), None)
-    length = budget if budget is not None else max(float(row["time_s"] or 0) for row in own)
-    changed: dict[str, Any] = {"kind": "censored", "time_s": length, "cause": "no_success", "void": 0}
+    length = budget if budget is not None else max(_number(row["time_s"]) for row in own)
+    changed: Made = {"kind": "censored", "time_s": length, "cause": "no_success", "void": 0}
     changed |= {"op_index": 0} if first.get("op_index") not in (None, "") else {}
     changed |= {"end_s": length} if first.get("end_s") not in (None, "") else {}
     return [{**first, **changed}]
@@ -137,7 +138,7 @@ def _episodes(rows: Sequence[Row]) -> dict[str, list[Row]]:
 def _in_order(own: list[Row]) -> list[Row]:
     if any(row.get("op_index") in (None, "") for row in own):
         return own
-    return sorted(own, key=lambda row: float(row["op_index"]))
+    return sorted(own, key=lambda row: _number(row["op_index"]))
 
 
 def _void(row: Row) -> bool:
@@ -145,4 +146,8 @@ def _void(row: Row) -> bool:
 
 
 def _touches(row: Row) -> float:
-    return float(row.get("interventions") or 0)
+    return _number(row.get("interventions"))
+
+
+def _number(value: Value) -> float:
+    return 0.0 if value is None or value == "" else float(value)

@@ -6,14 +6,14 @@ May not: change a number of the analysis it repeats, or say which way is right: 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from labctl.analysis.episodes.estimand import Estimand, Row, affected, alternatives, counted, without_success
 from labctl.analysis.survival.result import AnalysisResult, ArmResult, PairResult
 from labctl.analysis.survival.verdicts import BETTER
-from labctl.analysis.table import table_from_rows
 
-Analyse = Callable[..., AnalysisResult]
+Analyse = Callable[[Sequence[Row], int | None], AnalysisResult | None]
+"""The same analysis of other rows, by at most so many resamples; None where every episode is void."""
 TIPPING = 1999
 """Resamples and label swaps behind each step towards a tipping point, at most."""
 
@@ -53,44 +53,29 @@ class Counting(TypedDict):
 
 
 def repeated(
-    rows: Sequence[Row], how: Estimand, result: AnalysisResult, plan: Mapping[str, Any], *, declared: bool
+    rows: Sequence[Row], how: Estimand, result: AnalysisResult, analyse: Analyse, *, declared: bool
 ) -> Counting:
-    """Repeat `result`, the analysis of `counted(rows, how)`, for every other way to count that changes an episode.
-    plan: the keywords `analyze` had. Same size and seed; tipping points by at most TIPPING resamples.
-
-    Raises TableError as `analyze` does.
+    """Repeat `result`, the analysis of `counted(rows, how)`, for every other way to count that changes an episode: at
+    the same size, tipping points by at most TIPPING resamples. Raises what `analyse` raises.
     """
-    from labctl.analysis.survival.analyze import analyze
-
     found: list[Repeat] = []
     for other in alternatives(rows, how):
-        one: Repeat = {"key": other.key, "value": other.value, "episodes": other.episodes, "arms": [], "pairs": []}
-        table = table_from_rows(other.rows, source=f"{other.key} as {other.value}")
-        if table.cells():
-            again = analyze(table, **plan)
-            one = {**one, "arms": again["arms"], "pairs": again["pairs"]}
-        found.append(one)
+        again = analyse(other.rows, None)
+        arms, pairs = (again["arms"], again["pairs"]) if again else ([], [])
+        found.append({"key": other.key, "value": other.value, "episodes": other.episodes, "arms": arms, "pairs": pairs})
     about = affected(rows)
     return {
         "counts": dict(vars(how)),
         "declared": declared,
         "affected": {key: {arm: len(names) for arm, names in sorted(arms.items())} for key, arms in about.items()},
         "repeated": found,
-        "tipping": _tipping(rows, how, result, plan, about),
+        "tipping": _tipping(counted(rows, how), result, analyse, about),
     }
 
 
 def _tipping(
-    rows: Sequence[Row],
-    how: Estimand,
-    result: AnalysisResult,
-    plan: Mapping[str, Any],
-    about: Mapping[str, Mapping[str, set[str]]],
+    primary: Sequence[Row], result: AnalysisResult, analyse: Analyse, about: Mapping[str, Mapping[str, set[str]]]
 ) -> list[Tipping]:
-    from labctl.analysis.survival.analyze import analyze
-
-    primary = counted(rows, how)
-    small = {**plan, "boot": min(plan["boot"], TIPPING), "perm": min(plan["perm"], TIPPING)}
     moved: dict[str, int] = {}
     for row in primary:
         moved[str(row["episode"])] = moved.get(str(row["episode"]), 0) + (row["kind"] == "success")
@@ -103,9 +88,8 @@ def _tipping(
         order = sorted(names, key=lambda name: (-moved[name], name))
 
         def holds(count: int, order: list[str] = order, pair: PairResult = pair) -> bool:
-            table = table_from_rows(without_success(primary, order[:count]), source="tipping point")
-            again = analyze(table, **small)
-            return any(
+            again = analyse(without_success(primary, order[:count]), TIPPING)
+            return again is not None and any(
                 (one["a"], one["b"], one["verdict"], one["leads"]) == (pair["a"], pair["b"], BETTER, pair["leads"])
                 for one in again["pairs"]
             )

@@ -5,14 +5,14 @@ May not: estimate, or choose a way: it is given the analyses of all of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from labctl.analysis.episodes.repeated import Counting, Repeat, Tipping
 from labctl.analysis.numerals import MISSING, count, estimate, p_value
 from labctl.analysis.report.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table, arm_order
 from labctl.analysis.report.wording import verdict_words
-from labctl.analysis.survival.result import AnalysisResult, ArmResult
+from labctl.analysis.survival.result import AnalysisResult, ArmResult, PairResult
 
 WHAT: Mapping[str, str] = {
     "help": "an episode that a person helped",
@@ -124,8 +124,7 @@ def _verdicts(counting: Counting, result: AnalysisResult) -> Table:
     return Table((Column("How", "text"), *(Column(name, "text") for name in names)), tuple(rows), "With Holm’s p.")
 
 
-def _of_pairs(pairs: object, result: AnalysisResult) -> list[str]:
-    assert isinstance(pairs, list)
+def _of_pairs(pairs: Sequence[PairResult], result: AnalysisResult) -> list[str]:
     found = {(pair["a"], pair["b"]): pair for pair in pairs}
     shown = (found.get((pair["a"], pair["b"])) for pair in result["pairs"])
     return [MISSING if one is None else f"{verdict_words(one)} ({p_value(one['p_holm'])})" for one in shown]

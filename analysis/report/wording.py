@@ -271,10 +271,17 @@ def _repeated(result: AnalysisResult, again: Repeated) -> str:
     return f"With every stop counted {listing(changed) if changed else 'each verdict stands'}."
 
 
-def disputed(found: Mapping[str, Any] | None) -> str | None:
-    """Of how many episodes witnesses and assessor disagree and nobody has reviewed them; None where of none. found:
-    `episodes`, `scored`, `by_arm`, and the items `untimed` that only an assessor counted.
-    """
+class Disputed(TypedDict):
+    """Scored episodes in which witnesses and assessor disagree and nobody looked; items that no witness timed."""
+
+    episodes: int
+    scored: int
+    by_arm: dict[str, int]
+    untimed: int
+
+
+def disputed(found: Disputed | None) -> str | None:
+    """Of how many episodes witnesses and assessor disagree and nobody has reviewed them; None where of none."""
     if not found or not found["episodes"]:
         return None
     by_arm = ", ".join(f"{arm} {n}" for arm, n in found["by_arm"].items() if n)

@@ -131,7 +131,7 @@ class Detected(TypedDict):
     t_ns: int
     edge: str
     zone: str
-    result: Literal["success", "lost", "neutral"]
+    result: Literal["success", "lost", "neutral", "unknown"]
     held_s: float
     moved_m: float
 

@@ -5,20 +5,23 @@ May not: decide an outcome (a person's count is the truth), know an arm of the e
 After the paper's release detector (PhAIL, appendix; methodology.md section 2): an item is held while the gripper stands
 still between closed and open; a hold ends in a release when the fingers open from it, or in a slump when they fall
 shut. Where the tool was then says what became of the item: target tote, source tote, or neither. Times are the edge's.
+A hold that begins where an item lay already is that item again: taken out of the target it is no success any more, put
+back into it no second one, and picked up after a drop it was not lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-METHOD = "release/1"
+OUTSIDE = "outside"
+METHOD = "release/2"
 STILL_M = 0.0015  # fingers that stay within this band are holding still
 HOLD_S = 0.25  # for at least so long
-CLOSED_M = 0.004  # a gripper narrower than this holds nothing but a sheet
+CLOSED_M = 0.004  # a gripper narrower than this holds nothing but a sheet, unless half an item is thinner
 RELEASE_M = 0.004  # how far fingers open before it is a release
 SLUMP_M = 0.003  # how far they fall shut before it is a slump
 EDGE_S = 0.6  # within which either must show after the hold's last still moment
@@ -40,8 +43,9 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One end of a hold. edge: "release" or "slump"; zone: a tote's name or "outside"; result: "success", "lost" or
-    "neutral" (put back); held_s; moved_m: from grasp to edge, in the plane.
+    """One end of a hold. edge: "release" or "slump"; zone: a tote's name or "outside"; result: "success", "lost",
+    "neutral" (put back, or handled again later) or "unknown" (a hold that began over the target, where no item is known
+    to have come); held_s; moved_m: from grasp to edge, in the plane.
     """
 
     t_ns: int
@@ -72,7 +76,8 @@ def detect(t_ns: np.ndarray, opening: np.ndarray, tcp: np.ndarray, layout: Layou
     if len(t_ns) < 2 or (t_ns[-1] - t_ns[0]) < 2_000_000_000:
         return []
     seconds = (t_ns - t_ns[0]) / 1e9
-    found = []
+    found: list[Candidate] = []
+    lying: dict[str, list[int]] = {}  # by zone, which candidates left an item there that stands
     for start, end in _holds(seconds, opening, layout.grasp_m):
         edge = _edge(seconds, opening, end)
         if edge is None:
@@ -80,9 +85,18 @@ def detect(t_ns: np.ndarray, opening: np.ndarray, tcp: np.ndarray, layout: Layou
         kind, at = edge
         moved = float(np.hypot(*(tcp[at, :2] - tcp[start, :2])))
         zone = zone_of(tcp[at], layout)
-        result = "success" if zone == layout.target else "lost" if zone == "outside" else "neutral"
-        if result == "success" and kind == "release" and moved < MOVED_M:
+        result = "success" if zone == layout.target else "lost" if zone == OUTSIDE else "neutral"
+        grasped = zone_of(tcp[start], layout)
+        again = lying.get(grasped, [])
+        if grasped == layout.target == zone:
+            result = "neutral" if again else "unknown"
+        elif result == "success" and kind == "release" and moved < MOVED_M:
             result = "neutral"
+        elif again and grasped in (layout.target, OUTSIDE):
+            before = again.pop()
+            found[before] = replace(found[before], result="neutral")
+        if result in ("success", "lost"):
+            lying.setdefault(zone, []).append(len(found))
         held_s = float(seconds[end] - seconds[start])
         found.append(Candidate(int(t_ns[at]), kind, zone, result, held_s, moved))
     return found
@@ -91,7 +105,8 @@ def detect(t_ns: np.ndarray, opening: np.ndarray, tcp: np.ndarray, layout: Layou
 def _holds(seconds: np.ndarray, opening: np.ndarray, grasp_m: float | None) -> list[tuple[int, int]]:
     """(first, last) samples of every stretch in which the fingers stand still around something."""
     widest = float(opening.max())
-    between = (opening > CLOSED_M) & (opening < FREE_M * widest)
+    closed = CLOSED_M if grasp_m is None else min(CLOSED_M, 0.5 * grasp_m)
+    between = (opening > closed) & (opening < FREE_M * widest)
     if grasp_m is not None:
         between &= opening < max(2.0 * grasp_m, grasp_m + 0.015)
     holds, start = [], None
@@ -124,4 +139,4 @@ def zone_of(point: np.ndarray, layout: Layout) -> str:
         inside = np.abs(point[:2] - np.asarray(centre)[:2]) <= np.asarray(size)[:2] / 2
         if inside.all() and point[2] <= centre[2] + OVER_M:
             return name
-    return "outside"
+    return OUTSIDE

@@ -223,11 +223,13 @@ class Record:
 
 
 def as_operations(candidates: Sequence[Detected], go_ns: int, end_ns: int) -> list[OperationRecorded]:
-    """Bodies as of OperationRecorded for what was placed or lost between go and end; what was put back is none."""
+    """Bodies as of OperationRecorded for what was placed or lost between go and end; what was put back or is unknown
+    is none.
+    """
     found: list[OperationRecorded] = []
     for one in candidates:
         result = one["result"]
-        if result != "neutral" and go_ns <= one["t_ns"] <= end_ns:
+        if result in ("success", "lost") and go_ns <= one["t_ns"] <= end_ns:
             cause = "dropped" if result == "lost" else None
             found.append({"op_index": len(found), "result": result, "t_ns": one["t_ns"], "cause": cause})
     return found

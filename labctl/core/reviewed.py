@@ -31,6 +31,7 @@ class Item:
     detected: Sequence[OperationRecorded] = ()
     devices_tell: bool = True  # this campaign's devices report placements
     taps: Sequence[tuple[int, int]] = ()
+    unknown: int = 0  # how many candidates the detector could not tell
     whose: str = ""  # who says what stands now, for words; the detector or the review unless given
 
     @property
@@ -63,6 +64,11 @@ class Item:
             found.append(f"the operator counted {self.counted} moved, the assessor {outcome.moved}")
         return found
 
+    @property
+    def disputed(self) -> bool:
+        """Whether somebody has to look: witnesses and assessor disagree, or a detector could not tell."""
+        return bool(self.differences) or self.unknown > 0
+
     def since_go_s(self, t_ns: int) -> float:
         """Seconds from go."""
         assert self.trial.go_ns is not None
@@ -82,6 +88,7 @@ def queue(record: Record) -> list[Item]:
             episode.detected or (),
             devices_tell=telling,
             taps=episode.counts,
+            unknown=sum(one["result"] == "unknown" for one in (episode.sealed or {}).get("detected") or ()),
         )
         for trial, episode in went
     ]

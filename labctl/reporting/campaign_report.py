@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labctl.config.interim_analyses import looks_after
 from labctl.config.protocol_schema import AnalysisPlan, Protocol
@@ -39,6 +39,9 @@ from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_
 from labctl.store.opened_body import format_facts
 from labctl.store.verified import JOURNAL_ALONE, in_passing, protocol_of, samples_of, verified, verified_but
 from labctl.store.verify import NOTHING
+
+if TYPE_CHECKING:
+    from labctl.analysis.survival.result import AnalysisResult
 
 BOOT = PERM = 9999
 ALPHA = 0.05  # of a bare table, as is its family
@@ -269,7 +272,13 @@ def _write(
     if lab and lab.get("reviewed"):
         alone = [row for row in rows if row["episode"] in set(lab["reviewed"]["episodes"])]
         lab["reviewed"] |= _on_reviewed(alone, plan, title)
-    counting = repeated(ways.rows, Estimand(**ways.estimand), result, plan, declared=ways.declared)
+
+    def analyse(other: Sequence[Mapping[str, Any]], most: int | None) -> AnalysisResult | None:
+        cut = plan if most is None else {**plan, "boot": min(boot, most), "perm": min(perm, most)}
+        again = table_from_rows(other, source=title)
+        return analyze(again, **cut) if again.cells() else None
+
+    counting = repeated(ways.rows, Estimand(**ways.estimand), result, analyse, declared=ways.declared)
     more = supplement(table, result, perm=perm, design=asked.design)
     say("4/4 figures and pages are written")
     return build_report(result, rows, out, files=files(), lab=lab, title=title, supplement=more, counting=counting).html

@@ -183,7 +183,7 @@ def _disputed(record: Record, arms: Sequence[str], counts: Sequence[Row]) -> dic
     how many items no witness saw being moved.
     """
     items = queue(record)
-    by_arm = Counter(record.arms[item.trial.id] for item in items if item.reviewed is None and item.differences)
+    by_arm = Counter(record.arms[item.trial.id] for item in items if item.reviewed is None and item.disputed)
     return {
         "episodes": by_arm.total(),
         "scored": len(items),

@@ -73,6 +73,41 @@ def test_a_short_touch_is_no_hold():
     assert kinds((0.05, 0.025, SOURCE), (2.0, 0.08, TARGET)) == []
 
 
+GRASP, PLACE = (1.0, 0.025, SOURCE), (1.0, 0.025, TARGET)
+OPEN_OVER_TARGET, OPEN_OVER_SOURCE = (1.0, 0.08, TARGET), (1.0, 0.08, SOURCE)
+
+
+def test_an_item_taken_back_out_of_the_target_is_no_success_any_more():
+    back = (PLACE, (1.0, 0.025, SOURCE), OPEN_OVER_SOURCE)
+    assert [result for *_, result in kinds(GRASP, PLACE, OPEN_OVER_TARGET, *back)] == ["neutral", "neutral"]
+    lost = (PLACE, (1.0, 0.025, TABLE), (1.0, 0.0, TABLE))
+    assert [result for *_, result in kinds(GRASP, PLACE, OPEN_OVER_TARGET, *lost)] == ["neutral", "lost"]
+
+
+@pytest.mark.parametrize("fingers", [0.0, 0.08], ids=["slump", "release"])
+def test_an_item_grasped_again_in_the_target_counts_once(fingers):
+    again = (PLACE, (1.0, fingers, TARGET))
+    assert [result for *_, result in kinds(GRASP, PLACE, OPEN_OVER_TARGET, *again)] == ["success", "neutral"]
+
+
+def test_an_item_dropped_picked_up_again_and_placed_is_one_success():
+    dropped = ((0.5, 0.025, TABLE), (1.0, 0.0, TABLE), (0.5, 0.08, TABLE), (1.0, 0.025, TABLE))
+    assert [result for *_, result in kinds(GRASP, *dropped, PLACE, OPEN_OVER_TARGET)] == ["neutral", "success"]
+
+
+def test_a_hold_that_begins_over_a_target_where_nothing_came_is_unknown_and_no_operation():
+    (found,) = detect(*traces((1.0, 0.08, TARGET), PLACE, OPEN_OVER_TARGET), LAYOUT)
+    assert found.result == "unknown"
+    assert as_operations([found.body()], 0, 10**12) == []
+
+
+@pytest.mark.parametrize("fingers", [0.0, 0.08], ids=["slump", "release"])
+def test_an_item_of_3_mm_is_seen(fingers):
+    thin = Layout(LAYOUT.totes, LAYOUT.target, 0.003)
+    parts = ((1.0, 0.003, SOURCE), (1.5, 0.003, TARGET), (1.0, fingers, TARGET))
+    assert [found.result for found in detect(*traces(*parts), thin)] == ["success"]
+
+
 def test_missing_samples_are_left_out():
     t_ns, opening, place = traces((1.0, 0.025, SOURCE), (1.5, 0.025, TARGET), (1.0, 0.08, TARGET))
     opening[50:60], place[200] = np.nan, np.nan
