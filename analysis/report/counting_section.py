@@ -78,8 +78,8 @@ def _otherwise(counting: Counting, result: AnalysisResult) -> str:
 def _tipped(counting: Counting) -> list[str]:
     lost = [one for one in counting["tipping"] if one["needed"] is not None]
     return [
-        f"That {one['leads']} leads is lost once {count(one['needed'])} of these {count(one['episodes'])} of its "
-        "episodes count as no success."
+        f"The order of {one['a']} and {one['b']} is lost once {count(one['needed'])} of {count(one['episodes'])} such "
+        f"episodes of {one['leads']} {'counts' if one['needed'] == 1 else 'count'} as no success."
         for one in lost
     ]
 

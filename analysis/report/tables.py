@@ -121,25 +121,26 @@ def main_table(result: AnalysisResult, rows: Sequence[Mapping[str, Any]], lab: M
     buckets += ["other"] if any(n.get("other") for n in causes.values()) else []
     spent = any(arm.get("seconds_per_item") is not None for arm in result.get("arms") or [])
     full = any(arm.get("succeeded") is not None for arm in result.get("arms") or [])
-    columns = [ARM, Column("Items moved / staged"), *([Column("All items moved")] if full else [])]
-    columns += [Column("Items per robot-hour"), *([Column("Robot s per item moved")] if spent else [])]
+    columns = [ARM, Column("Items moved / staged"), Column("Items per robot-hour")]
+    columns += [Column("Robot s per item moved")] if spent else []
     columns += [Column("RMST s [95 %]")]
     columns += [Column("HRT % [95 %]")] if reference else []
-    columns += [Column(bucket.capitalize()) for bucket in buckets] + [Column("Episodes")]
+    columns += [Column(bucket.capitalize()) for bucket in buckets]
+    columns.append(Column("Episodes, all moved / scored" if full else "Episodes"))
     out = []
     for arm in arms_of(result):
         name = arm["arm"]
         staged = items(result, name)
         moved = moved_of_staged(*staged) if staged[0] is not None and staged[1] else _share(arm)
         line = [name, f"{moved}{_standardised(arm)}"]
-        line += [f"{count(arm.get('succeeded'))} / {count(arm.get('episodes'))}"] if full else []
         line.append(number(per_robot_hour(result, name)))
         line += [number(arm.get("seconds_per_item"))] if spent else []
         line.append(estimate(arm.get("rmst"), arm.get("rmst_ci")))
         if reference:
             line.append(_hrt(arm, arm.get("hrt_ci"), reference))
         line += [count(causes[name].get(b, 0)) if name in causes else MISSING for b in buckets]
-        out.append((*line, count(arm.get("episodes"))))
+        whole = f"{count(arm.get('succeeded'))} / " if full else ""
+        out.append((*line, f"{whole}{count(arm.get('episodes'))}"))
     return Table(tuple(columns), tuple(out), _main_note(result))
 
 
@@ -171,9 +172,9 @@ def _main_note(result: AnalysisResult) -> str:
     else:
         text += "No reference arm, so no HRT. "
     return (
-        f"{text}All items moved: episodes in which every item staged was. Items per robot-hour: moved items per hour "
-        "from go to the end of the episode, mean over objects. Robot s per item moved: all seconds from go to end over "
-        "all items moved, time without success included. Brackets: 95 % intervals."
+        f"{text}Items per robot-hour: moved items per hour from go to the end of the episode, mean over objects. Robot s "
+        "per item moved: all seconds from go to end over all items moved, time without success included. All moved: "
+        "episodes in which every item staged was. Brackets: 95 % intervals."
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from labctl.config.interim_analyses import looks_after
 from labctl.config.protocol_schema import AnalysisPlan, Protocol
@@ -31,7 +31,8 @@ from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.lease_times import lease_lines
 from labctl.reporting.measures import touched_by_arm, traces_of, watched
-from labctl.reporting.operations_table import Row, operations, recorded
+from labctl.reporting.operations_table import Row, operations
+from labctl.reporting.other_ways import Ways, counting, reviewed_alone, ways_of
 from labctl.reporting.relabellings import Exchange, relabellings
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
@@ -39,9 +40,6 @@ from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_
 from labctl.store.opened_body import format_facts
 from labctl.store.verified import JOURNAL_ALONE, in_passing, protocol_of, samples_of, verified, verified_but
 from labctl.store.verify import NOTHING
-
-if TYPE_CHECKING:
-    from labctl.analysis.survival.result import AnalysisResult
 
 BOOT = PERM = 9999
 ALPHA = 0.05  # of a bare table, as is its family
@@ -107,10 +105,7 @@ def report_campaign(
         spared = any(record.spares(episode) for _, episode in record.scored)
         every = operations(record, labels=labels, all_stops=True) if spared else None
         asked = asked_of(analysis, lab["alpha"], rows, unblinding["schedule"])
-        ways = Ways(recorded(record, labels=labels), record.estimand, declared="estimand" in record.state.opened)
-        reviewed = {episode.id for _, episode in record.scored if episode.reviewed is not None}
-        if 0 < len(reviewed) < len(record.scored):
-            lab["reviewed"] = {"episodes": sorted(reviewed)}
+        ways = ways_of(record, labels)
         return _write(rows, out, lab, folder.name, asked, sizes, ways, files, say, every)
 
 
@@ -209,16 +204,7 @@ def report_table(
     reading.read_table(table)
     rows = [row for _, row in lines]
     asked = Asked(tau, reference, alpha, tuple(family), {})
-    return _write(rows, out, None, table.stem, asked, (boot, perm, seed), Ways(rows, {}))
-
-
-@dataclass(frozen=True)
-class Ways:
-    """What the other ways to count are made from: rows as recorded, void ones too, and what counts as what."""
-
-    rows: Sequence[Row]
-    estimand: Mapping[str, str]
-    declared: bool = False
+    return _write(rows, out, None, table.stem, asked, (boot, perm, seed), Ways(rows))
 
 
 @dataclass(frozen=True)
@@ -253,8 +239,6 @@ def _write(
     """files: asked for when all is worked out. every: the rows with each stop by hand counted, where some are not: the
     verdict is repeated on them.
     """
-    from labctl.analysis.episodes.estimand import Estimand
-    from labctl.analysis.episodes.repeated import repeated
     from labctl.analysis.episodes.supplement import supplement
     from labctl.analysis.report.page import build_report
     from labctl.analysis.survival.analyze import analyze
@@ -269,29 +253,13 @@ def _write(
     if every is not None:
         again = analyze(table_from_rows(every, source=title), **plan)
         lab["stops"]["repeated"] = {key: again[key] for key in ("arms", "pairs")}
-    if lab and lab.get("reviewed"):
-        alone = [row for row in rows if row["episode"] in set(lab["reviewed"]["episodes"])]
-        lab["reviewed"] |= _on_reviewed(alone, plan, title)
-
-    def analyse(other: Sequence[Mapping[str, Any]], most: int | None) -> AnalysisResult | None:
-        cut = plan if most is None else {**plan, "boot": min(boot, most), "perm": min(perm, most)}
-        again = table_from_rows(other, source=title)
-        return analyze(again, **cut) if again.cells() else None
-
-    counting = repeated(ways.rows, Estimand(**ways.estimand), result, analyse, declared=ways.declared)
+    if lab and (alone := reviewed_alone(ways, rows, plan)):
+        lab["reviewed"] = alone
+    other_ways = counting(ways, result, plan)
     more = supplement(table, result, perm=perm, design=asked.design)
     say("4/4 figures and pages are written")
-    return build_report(result, rows, out, files=files(), lab=lab, title=title, supplement=more, counting=counting).html
-
-
-def _on_reviewed(rows: Sequence[Row], plan: Row, title: str) -> dict[str, Any]:
-    """The arms by the reviewed episodes alone; HRT only where the reference is among them."""
-    from labctl.analysis.survival.analyze import analyze
-    from labctl.analysis.table import table_from_rows
-
-    there = any(row["arm"] == plan["reference"] for row in rows)
-    found = analyze(table_from_rows(rows, source=title), **{**plan, "reference": plan["reference"] if there else None})
-    return {"arms": found["arms"]}
+    beside = {"lab": lab, "supplement": more, "counting": other_ways}
+    return build_report(result, rows, out, files=files(), title=title, **beside).html
 
 
 def _lab(

@@ -106,7 +106,9 @@ def test_the_verdict_is_repeated_and_the_tipping_point_found(found):
     said = counting_section.sentence(counting, result) or ""
     assert "an episode that a person helped counts as it went (a 10)" in said
     assert "Otherwise: with an episode that a person helped counted as no success, the verdict of a and b is" in said
-    assert f"That a leads is lost once {tipping['needed']} of these 10 of its episodes count as no success." in said
+    n = tipping["needed"]
+    verb = "counts" if n == 1 else "count"
+    assert f"The order of a and b is lost once {n} of 10 such episodes of a {verb} as no success." in said
 
 
 def test_the_section_shows_what_counts_verdicts_times_and_tipping_points(found):

@@ -63,7 +63,7 @@ def test_episodes_in_which_everything_was_moved_are_counted_of_all(unequal):
     assert [arm["succeeded"] for arm in unequal["arms"]] == [9, 1]
     row = tables.main_table(unequal, [], None).rows[0]
     labels = [column.label for column in tables.main_table(unequal, [], None).columns]
-    assert row[labels.index("All items moved")] == "9 / 10"
+    assert row[labels.index("Episodes, all moved / scored")] == "9 / 10"
 
 
 @pytest.mark.parametrize(

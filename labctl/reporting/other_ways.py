@@ -1,0 +1,68 @@
+"""The analysis repeated on other rows: what counts as what counted otherwise, and the reviewed episodes alone.
+
+May not: change the analysis that a report stands on, or write it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from labctl.core.record import Record
+from labctl.reporting.operations_table import Row, recorded
+
+if TYPE_CHECKING:
+    from labctl.analysis.episodes.repeated import Counting
+    from labctl.analysis.survival.result import AnalysisResult
+
+
+@dataclass(frozen=True)
+class Ways:
+    """What the other ways are made from: rows as recorded, void ones too, what counts as what, and which episodes an
+    assessor reviewed.
+    """
+
+    rows: Sequence[Row]
+    estimand: Mapping[str, str] = field(default_factory=dict)
+    declared: bool = False
+    reviewed: frozenset[str] = frozenset()
+
+
+def ways_of(record: Record, labels: str) -> Ways:
+    """Those of a campaign; reviewed only where some episodes were and some were not."""
+    reviewed = frozenset(episode.id for _, episode in record.scored if episode.reviewed is not None)
+    some = len(reviewed) < len(record.scored)
+    declared = "estimand" in record.state.opened
+    return Ways(recorded(record, labels=labels), record.estimand, declared, reviewed if some else frozenset())
+
+
+def counting(ways: Ways, result: AnalysisResult, plan: Row) -> Counting:
+    """`repeated` of `result`. plan: the keywords that `analyze` had. Raises TableError."""
+    from labctl.analysis.episodes.estimand import Estimand
+    from labctl.analysis.episodes.repeated import repeated
+    from labctl.analysis.survival.analyze import analyze
+    from labctl.analysis.table import table_from_rows
+
+    def analyse(other: Sequence[Mapping[str, Any]], most: int | None) -> AnalysisResult | None:
+        cut = plan if most is None else {**plan, "boot": min(plan["boot"], most), "perm": min(plan["perm"], most)}
+        again = table_from_rows(other, source="counted otherwise")
+        return analyze(again, **cut) if again.cells() else None
+
+    return repeated(ways.rows, Estimand(**ways.estimand), result, analyse, declared=ways.declared)
+
+
+def reviewed_alone(ways: Ways, rows: Sequence[Row], plan: Row) -> dict[str, Any] | None:
+    """The arms by the reviewed episodes alone; HRT only where the reference is among them. None where all or none was
+    reviewed. rows: that the report stands on.
+    """
+    from labctl.analysis.survival.analyze import analyze
+    from labctl.analysis.table import table_from_rows
+
+    alone = [row for row in rows if row["episode"] in ways.reviewed]
+    if not alone:
+        return None
+    there = any(row["arm"] == plan["reference"] for row in alone)
+    table = table_from_rows(alone, source="reviewed episodes")
+    found = analyze(table, **{**plan, "reference": plan["reference"] if there else None})
+    return {"episodes": sorted(ways.reviewed), "arms": found["arms"]}
