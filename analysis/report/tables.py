@@ -172,8 +172,8 @@ def _main_note(result: AnalysisResult) -> str:
     else:
         text += "No reference arm, so no HRT. "
     return (
-        f"{text}Items per robot-hour: moved items per hour from go to the end of the episode, mean over objects. Robot s "
-        "per item moved: all seconds from go to end over all items moved, time without success included. All moved: "
+        f"{text}Items per robot-hour: moved items per hour from go to the end of the episode, mean over objects. Robot "
+        "s per item moved: all seconds from go to end over all items moved, time without success included. All moved: "
         "episodes in which every item staged was. Brackets: 95 % intervals."
     )
 
