@@ -6,50 +6,16 @@ May not: change a number of the analysis it repeats, or say which way is right: 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypedDict
 
 from labctl.analysis.episodes.estimand import Estimand, Row, affected, alternatives, counted, without_success
-from labctl.analysis.survival.result import AnalysisResult, ArmResult, PairResult
+from labctl.analysis.survival.result import AnalysisResult, Counting, PairResult, Repeat, Tipping
 from labctl.analysis.survival.verdicts import BETTER
 
 Analyse = Callable[[Sequence[Row], int | None], AnalysisResult | None]
 """The same analysis of other rows, by at most so many resamples; None where every episode is void."""
+
 TIPPING = 1999
 """Resamples and label swaps behind each step towards a tipping point, at most."""
-
-
-class Repeat(TypedDict):
-    """The analysis with `key` counted as `value`: how many episodes of each arm change, arms, pairs."""
-
-    key: str
-    value: str
-    episodes: dict[str, int]
-    arms: list[ArmResult]
-    pairs: list[PairResult]
-
-
-class Tipping(TypedDict):
-    """A pair that is ordered: of the `episodes` of its leader that a choice is about, how many, the best first, may
-    count as no success until the order is lost; None: all of them may.
-    """
-
-    a: str
-    b: str
-    leads: str
-    episodes: int
-    needed: int | None
-
-
-class Counting(TypedDict):
-    """What counts as what: as declared (`declared`: by the protocol), the episodes of each arm that each choice is
-    about, every other way, tipping points.
-    """
-
-    counts: dict[str, str]
-    declared: bool
-    affected: dict[str, dict[str, int]]
-    repeated: list[Repeat]
-    tipping: list[Tipping]
 
 
 def repeated(

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from labctl.analysis.episodes.repeated import Counting
 from labctl.analysis.report import (
     counting_section,
     diagrams,
@@ -32,7 +31,7 @@ from labctl.analysis.report import (
     wording,
 )
 from labctl.analysis.survival.bands import curve_bands
-from labctl.analysis.survival.result import AnalysisResult
+from labctl.analysis.survival.result import AnalysisResult, Counting
 
 from labctl.errors import ReportError
 

@@ -134,3 +134,37 @@ class AnalysisResult(TypedDict):
     arms: list[ArmResult]
     pairs: list[PairResult]
     warnings: list[str]
+
+
+class Repeat(TypedDict):
+    """The analysis with `key` counted as `value`: how many episodes of each arm change, arms, pairs."""
+
+    key: str
+    value: str
+    episodes: dict[str, int]
+    arms: list[ArmResult]
+    pairs: list[PairResult]
+
+
+class Tipping(TypedDict):
+    """A pair that is ordered: of the `episodes` of its leader that a choice is about, how many, the best first, may
+    count as no success until the order is lost; None: all of them may.
+    """
+
+    a: str
+    b: str
+    leads: str
+    episodes: int
+    needed: int | None
+
+
+class Counting(TypedDict):
+    """What counts as what: as declared (`declared`: by the protocol), the episodes of each arm that each choice is
+    about, every other way, tipping points.
+    """
+
+    counts: dict[str, str]
+    declared: bool
+    affected: dict[str, dict[str, int]]
+    repeated: list[Repeat]
+    tipping: list[Tipping]

@@ -13,8 +13,7 @@ from labctl.core.record import Record
 from labctl.reporting.operations_table import Row, recorded
 
 if TYPE_CHECKING:
-    from labctl.analysis.episodes.repeated import Counting
-    from labctl.analysis.survival.result import AnalysisResult
+    from labctl.analysis.survival.result import AnalysisResult, Counting
 
 
 @dataclass(frozen=True)
