@@ -22,6 +22,9 @@ OPENED = {
     "kind": "sim",
     "commitment": "c" * 64,
     "schedule": SCHEDULE,
+    "conditions": [
+        {"id": "towels/layout-1", "object": "towels", "tote_side": "left", "camera_side": "left", "axes": []}
+    ],
     "max_voids": 2,
     "void_reasons": ["arm_lost"],
     "items_staged": 4,
