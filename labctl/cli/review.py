@@ -34,7 +34,7 @@ EPILOG = example(
 @click.option("--who", default=None, metavar="ID", help="Your opaque id [default: the login name].")
 @click.option("--register", is_flag=True, help="Enter yourself as assessor first: once, outside of a session.")
 @click.option("--list", "listing", is_flag=True, help="Print the queue and leave.")
-@click.option("--finish", is_flag=True, help="All in dispute is reviewed: no more review of this closed campaign.")
+@click.option("--finish", is_flag=True, help="Everything is reviewed: no more review of this closed campaign.")
 @click.option("--page", is_flag=True, help="Review in a browser on this machine, with the videos, until Ctrl-C.")
 @click.option(
     "--port", type=click.IntRange(1024, 65535), default=None, metavar="N", help="With --page: its port [default: free]."
@@ -126,11 +126,9 @@ def review(
             )
 
     said = Review(load, save, correct, watch, Films(folder).strip, end).run()
-    left = [item for item in load() if item.reviewed is None]
-    disputed = sum(item.disputed for item in left)
+    left = sum(item.reviewed is None for item in load())
     whole = f"next: labctl review {folder.name} --finish (F in the review), once the campaign is closed"
-    rest = f"{len(left)} episodes are left to review, {disputed} of them in dispute"
-    click.echo(said or "; ".join([*([rest] if left else []), *([] if disputed else [whole])]))
+    click.echo(said or (f"{left} episodes are left to review" if left else whole))
 
 
 def _serve(

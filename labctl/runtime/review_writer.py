@@ -61,18 +61,14 @@ def correct(
 
 
 def finish(folder: Path, *, who: str, anchor: Anchor | None = None) -> str:
-    """No more review of a closed campaign. An episode whose witnesses agree with the assessor need not be looked at.
-    Raises StateError while one in dispute is not reviewed.
-    """
+    """No more review of a closed campaign. Raises StateError while an episode is not reviewed."""
     with writing(folder, "review", anchor) as (campaign, now):
         check_assessor(campaign, who)
         name, phase = folder.name, campaign.state.phase
-        items = queue(campaign.record())
-        unseen = sum(item.reviewed is None for item in items)
-        left = [item for item in items if item.reviewed is None and item.disputed]
+        left = [item for item in queue(campaign.record()) if item.reviewed is None]
         if left:
             raise StateError(
-                f"{len(left)} episodes in dispute are not reviewed yet: labctl review {name}; "
+                f"{len(left)} episodes are not reviewed yet: labctl review {name}; "
                 f"or freeze without a review: labctl freeze {name} --unreviewed"
             )
         if phase == "open":
@@ -80,8 +76,7 @@ def finish(folder: Path, *, who: str, anchor: Anchor | None = None) -> str:
         if phase != "closed":
             raise StateError(f"the review of {name} is over: it is {phase}")
         campaign.log(Kind.CAMPAIGN_REVIEWED, {"by": who}, anchor=now, who=who)
-    agree = f"; {unseen} of {len(items)} were not looked at: witnesses and assessor agree of each" if unseen else ""
-    return f"reviewed{agree}; next: labctl freeze {folder.name}"
+    return f"reviewed; next: labctl freeze {folder.name}"
 
 
 def register(folder: Path, who: str, anchor: Anchor | None = None) -> None:
