@@ -51,7 +51,7 @@ def counting(ways: Ways, result: AnalysisResult, plan: Row) -> Counting:
     return repeated(ways.rows, Estimand(**ways.estimand), result, analyse, declared=ways.declared)
 
 
-def reviewed_alone(ways: Ways, rows: Sequence[Row], plan: Row) -> dict[str, Any] | None:
+def reviewed_alone(ways: Ways, rows: Sequence[Row], plan: Row) -> Row | None:
     """The arms by the reviewed episodes alone; HRT only where the reference is among them. None where all or none was
     reviewed. rows: that the report stands on.
     """
