@@ -50,10 +50,10 @@ def review_pages(folder: Path) -> dict[str, bytes]:
         with Campaign.open(folder) as campaign:
             return queue(campaign.record())
 
-    def refuse(*given: object) -> None:
+    def refuse(*given: object) -> Any:
         raise AssertionError("nothing is written here")
 
-    routes = ReviewPage(folder.name, Films(folder), load, refuse, refuse).routes()
+    routes = ReviewPage(folder.name, Films(folder), load, refuse, refuse, refuse).routes()
     seen = {"queue": routes["GET /queue"](Asked({})).data}
     for item in load():
         seen[item.trial.id] = routes["GET /episode/{trial}"](Asked({"trial": item.trial.id})).data

@@ -35,8 +35,8 @@ def test_looks_fall_on_the_next_whole_block():
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ("fractions = [0.5, 1.0]", "at least 3 items"),
-        ("fractions = [0.2, 0.3, 0.4, 0.5, 0.6, 1.0]", "at most 5 items"),
+        ("fractions = [0.5, 1.0]", "it must have at least 3"),
+        ("fractions = [0.2, 0.3, 0.4, 0.5, 0.6, 1.0]", "it must have at most 5"),
         ("fractions = [0.5, 0.5, 1.0]", "must rise"),
         ("fractions = [0.75, 0.5, 1.0]", "must rise"),
         ("fractions = [0.5, 0.75, 0.9]", "the last look is at 1"),
