@@ -13,6 +13,7 @@ from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
 
 from labctl.bus import Message
+from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.core.record_fold import record_of
 from labctl.core.trial import Verb, fold
@@ -48,8 +49,8 @@ def by_a_stop(bench: Bench) -> None:
     assert bench.command("stop")["ok"]
 
 
-def by_the_controller(bench: Bench) -> None:
-    bench.hear(Message("run", "exited", {"name": "controller", "reason": "ended by signal 9"}))
+def by_the_robots_process(bench: Bench) -> None:
+    bench.hear(Message("run", "exited", {"name": "arm", "reason": "ended by signal 9"}))
 
 
 def by_the_robot(bench: Bench) -> None:
@@ -71,7 +72,7 @@ def void(bench: Bench, **behind: Any) -> str:
     return str(bench.command("void", reason=reason, **behind).get("error", ""))
 
 
-@pytest.mark.parametrize("end", [by_the_controller, by_the_robot])
+@pytest.mark.parametrize("end", [by_the_robots_process, by_the_robot])
 def test_the_end_that_a_machine_made_stands_behind_a_void(bench: Bench, end: Callable[[Bench], None]) -> None:
     seq = scoring(bench, end)
     assert bench.shown()["evidence"] == seq and not void(bench, evidence=seq)
@@ -86,15 +87,18 @@ def test_the_end_that_a_person_made_does_not(bench: Bench, end: Callable[[Bench]
 
 def test_nothing_else_in_the_journal_stands_behind_a_void(bench: Bench) -> None:
     """Issue 17.11: `evidence: 1`, the campaign's opening, passed."""
-    right = scoring(bench, by_the_controller)
+    right = scoring(bench, by_the_robots_process)
     wrong = [event.seq for event in bench.events() if event.seq != right]
     assert all(f"there: {right}" in void(bench, evidence=seq) for seq in (*wrong, 0, -1, 10**6)) and len(wrong) > 8
     assert not bench.events(Kind.EPISODE_VOIDED)
 
 
 def test_the_end_of_an_earlier_episode_of_the_trial_does_not(bench: Bench) -> None:
-    first = scoring(bench, by_the_controller)
+    first = scoring(bench, by_the_robots_process)
     assert not void(bench, evidence=first)
+    bench.hear(Message("run", "hello", sender="arm"))
+    bench.wait(SECOND // 10)
+    assert bench.command("acknowledge", code="arm_lost")["ok"]
     bench.stage()
     episode = bench.start()
     bench.go(episode)

@@ -131,5 +131,5 @@ def test_a_change_of_a_session_that_is_not_open_does_not_fold(bench: Bench):
     assert everybody(bench, cal=["operator"])["ok"]
     events = bench.events()
     other = [event for event in events if event.kind != Kind.SESSION_OPENED]
-    with pytest.raises(StateError, match="SessionChanged refused: the open session is None"):
+    with pytest.raises(StateError, match="the session cannot be changed: the open session is None"):
         fold(other)
