@@ -39,6 +39,7 @@ def run(page: Path, folder: Path, change: tuple[str, str] = ("", "")) -> subproc
     return subprocess.run(command, cwd=folder, env=path, capture_output=True, text=True, timeout=200)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", TESTED)
 def test_the_example_of_a_page_works_as_it_stands(name: str, tmp_path: Path) -> None:
     done = run(PAGES / name, tmp_path)
@@ -51,6 +52,7 @@ def test_every_page_has_a_test() -> None:
     assert {path.name for path in PAGES.glob("*.md")} == {*TESTED, *changing, "README.md"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "change", "fails"),
     [
@@ -93,6 +95,7 @@ def changed_copy(pages: tuple[str, ...], folder: Path) -> None:
             path.write_text("".join(lines), "utf-8")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("pages", CHANGES)
 def test_the_changes_of_a_page_work_as_they_stand(pages: tuple[str, ...], tmp_path: Path) -> None:
     changed_copy(pages, tmp_path)
