@@ -56,7 +56,16 @@ def test_a_run_process_that_is_stopped_for_a_while_costs_nothing_or_says_what(tm
     """SIGSTOP and SIGCONT, an episode each: 0.05 s is within the lease of 0.3 s, 0.6 and 5 s are not."""
     arms = [policy("policy-a", skill="swift"), policy("policy-b", skill="swift")]
     campaign = make_campaign(
-        tmp_path, arms, live=True, blocks=2, items=4, budget=1.5, arming=5.0, max_voids=9, process_lost="void"
+        tmp_path,
+        arms,
+        live=True,
+        blocks=2,
+        items=4,
+        budget=1.5,
+        arming=5.0,
+        max_voids=9,
+        process_lost="void",
+        faults=True,
     )
     folder, log = campaign.folder, tmp_path / "run.log"
     stops: list[tuple[int, int]] = []

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from support.robots.virtual_hand import CLUTCH, SHUT, Fingers
 from support.runs.campaigns import ROOT, cell_toml, make_campaign
-from support.runs.live_campaign import wait_for
+from support.runs.live_campaign import CLOCK, wait_for
 from support.screens.terminal import Terminal
 
 from labctl.cli import call
+from labctl.clock import SECOND
 from labctl.store.locks import cell_lock
 
 pytestmark = [pytest.mark.real_time, pytest.mark.thorough]
@@ -84,15 +85,19 @@ def test_a_keyboard_that_no_file_names_is_the_terminal_that_teleop_was_started_i
     cell.write_text(cell_toml(cameras=False) + '\n[teleop]\ndevice = "keyboard"\n', "utf-8")
     labctl = str(Path(sys.executable).with_name("labctl"))
     terminal = Terminal([labctl, "teleop", "--cell", str(cell), "--lab", str(tmp_path)])
+    pressed_ns = 0
 
     def drives() -> bool:
         assert terminal.child.poll() is None, terminal.seen.decode()
-        terminal.key("w")
+        nonlocal pressed_ns
+        if CLOCK.now_ns() > pressed_ns + 2 * SECOND:  # a key that is held from the start on drives nothing
+            pressed_ns = CLOCK.now_ns()
+            terminal.key("w")
         return b"the hand drives" in terminal.seen
 
     try:
         wait_for("the hand drives", drives)
-        terminal.key("\x03")
+        terminal.child.send_signal(signal.SIGINT)  # as Ctrl-C does in a terminal that controls its programs
         assert terminal.child.wait(30) == 0, terminal.seen.decode()
         assert b"nothing was recorded" in terminal.seen
     finally:
