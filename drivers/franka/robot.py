@@ -93,6 +93,7 @@ class FrankaLink:
         self._silence_ns = round(options.silence_s * SECOND)
         self._settling, self._ending = 0, False
         self._by_joints = options.servo == "velocity"
+        self._given: Any = None  # the kind of the motions that were given last
 
     def open(self, states: States) -> None:
         """Connect, set thresholds and load, compare the tool, begin to read. Raises DeviceLost or DeviceRefused."""
@@ -140,17 +141,20 @@ class FrankaLink:
         return self._reading.newest().q_d
 
     def give(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> None:
-        self._settling, self._ending = 0, False
+        self._settling = 0
         self._by_joints = by_joints or self._options.servo == "velocity"
         kind = (
             franky.ControlSignalType.JointVelocities
             if self._by_joints
             else franky.ControlSignalType.CartesianVelocities
         )
-        if self._robot.is_in_control and self._robot.current_control_signal_type != kind:
-            self.halt()  # a motion of one kind has to end before one of the other begins
-        else:
-            self._move(self._motion(q, dq))
+        if self._robot.is_in_control and self._given != kind:
+            if not self._ending:  # a motion of one kind has to end, its stop too, before one of the other begins
+                self._ending = True
+                self.halt()
+            return
+        self._ending, self._given = False, kind
+        self._move(self._motion(q, dq))
 
     def _motion(self, q: np.ndarray, dq: np.ndarray) -> Any:
         hold = franky.Duration(HOLD_MS)
