@@ -93,7 +93,7 @@ class FrankaLink:
         self._silence_ns = round(options.silence_s * SECOND)
         self._settling, self._ending = 0, False
         self._by_joints = options.servo == "velocity"
-        self._given: Any = None  # the kind of the motions that were given last
+        self._given = None  # the kind of the motions that were given last
 
     def open(self, states: States) -> None:
         """Connect, set thresholds and load, compare the tool, begin to read. Raises DeviceLost or DeviceRefused."""
