@@ -9,11 +9,10 @@ from labctl.ui.console import acts
 from labctl.ui.console.campaigns import Campaigns, Entry
 from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
-from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes
+from support.screens.console_bench import NARROW, WIDE, Desk, at_console
 
 from labctl.bus import Message
 from labctl.core.events import Kind
-from labctl.people.personal_codes import set_code
 from labctl.store.campaign import Campaign
 
 SECRETS = ("zebra", "sim://", "swift")
@@ -65,41 +64,6 @@ def test_a_score_is_undone_within_ten_seconds_and_not_later(bench):
     at_console(bench, play)
 
 
-def test_the_stop_key_reaches_the_arm_directly_and_the_journal_says_who(bench):
-    async def play(desk: Desk) -> None:
-        episode = await desk.running()
-        await desk.press("space")
-        assert bench.events(Kind.EPISODE_ENDED)[-1].body["reason"] == "safety_stop"
-        await desk.sealed(episode)
-        assert "ann stopped the robot" in desk.text()
-        await desk.press("enter")
-        await desk.press("ctrl+s")
-        assert "choose" in desk.text()
-        await desk.press("1", "ctrl+s")
-        assert "why is empty" in desk.text()
-        await desk.type("it went for the lamp")
-        await desk.press("ctrl+s")
-        cleared = bench.events(Kind.HOLD_CLEARED)[-1]
-        assert (cleared.body["cause"], cleared.body["why"]) == ("danger", "it went for the lamp")
-
-    assert at_console(bench, play).stops >= 1
-
-
-@both_sizes
-def test_all_that_a_stop_by_hand_is_asked_stands_on_one_screen_and_no_answer_is_given_beforehand(bench, size):
-    async def play(desk: Desk) -> None:
-        episode = await desk.running()
-        await desk.press("space")
-        await desk.sealed(episode)
-        await desk.press("enter")
-        for words in ("ann stopped the robot", "what was the cause?", "why was it stopped?", "Acknowledge  (ctrl+s)"):
-            assert words in desk.text()
-        for words in ("danger", "contact", "mistaken key"):
-            assert any("( )" in line and words in line for line in desk.text().splitlines()), "not chosen"
-
-    at_console(bench, play, size=size)
-
-
 def test_a_space_typed_into_a_note_stops_nothing(bench):
     async def play(desk: Desk) -> None:
         await desk.press("enter", "enter")
@@ -111,68 +75,6 @@ def test_a_space_typed_into_a_note_stops_nothing(bench):
         assert bench.events(Kind.NOTE)[-1].body["text"] == "lamp flickers"
 
     assert at_console(bench, play).stops == 0
-
-
-def test_a_void_after_go_needs_a_second_person_when_no_machine_stands_behind_it(bench):
-    bench.begin_session(bob=["setter"])
-
-    async def play(desk: Desk) -> None:
-        episode = await desk.running()
-        await desk.press("e", "e")
-        await desk.sealed(episode)
-        await desk.press("v")
-        assert "a second person confirms" in desk.text()
-        await desk.press("2", "ctrl+s")
-        assert "the second person's id is empty" in desk.text()
-        await desk.type("bob")
-        await desk.press("ctrl+s")
-        voided = bench.events(Kind.EPISODE_VOIDED)[-1].body
-        assert voided["confirmed_by"] == "bob" and voided["after_go"]
-        assert "NEXT" in desk.text()
-
-    at_console(bench, play)
-
-
-def test_a_second_person_with_a_code_types_it_unseen_or_confirms_at_another_console(bench):
-    bench.begin_session(bob=["setter"])
-    lab = bench.campaign.folder.parent
-    (lab / "lab.toml").write_text("")
-    set_code(lab, "bob", "blue-9513", bench.clock)
-
-    async def play(desk: Desk) -> None:
-        episode = await desk.running()
-        await desk.press("e", "e")
-        await desk.sealed(episode)
-        await desk.press("v", "2")
-        assert "personal code, typed by that person (bob)" in desk.text()
-        await desk.press("tab")
-        await desk.type("bob")
-        await desk.press("ctrl+s")
-        assert "bob types the personal code here, or confirms at another console (y)" in desk.text()
-        await desk.type("blue-9513")
-        assert "blue-9513" not in desk.text() and "•" in desk.text()
-        await desk.press("ctrl+s")
-        assert bench.events(Kind.EPISODE_VOIDED)[-1].body["confirmed_at"].startswith("personal code")
-
-    at_console(bench, play)
-
-
-def test_y_confirms_a_void_for_another_console_and_says_when_there_is_nothing_to_confirm(bench):
-    bench.begin_session(bob=["operator"])
-
-    async def play(desk: Desk) -> None:
-        await desk.press("y")
-        assert "nothing to confirm" in desk.text()
-        episode = await desk.running()
-        await desk.press("e", "e")
-        await desk.sealed(episode)
-        await desk.press("y", "1", "ctrl+s")
-        assert "confirmed; now the other console voids it and names you" in desk.text()
-        reason = bench.campaign.opened["void_reasons"][0]
-        assert bench.command("void", who="bob", reason=reason, confirmed_by="ann", console="of-bob")["ok"]
-        assert bench.events(Kind.EPISODE_VOIDED)[-1].body["confirmed_at"] == "another console"
-
-    at_console(bench, play)
 
 
 def test_a_trial_times_out_by_itself(bench):
