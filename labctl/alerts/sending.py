@@ -73,6 +73,7 @@ def _post(address: str, body: bytes, headers: Mapping[str, str], token: str | No
         with urllib.request.build_opener(_NoRedirect).open(request, timeout=timeout_s) as answer:
             answer.read(1024)
     except urllib.error.HTTPError as error:
+        error.close()  # it holds the connection
         raise StateError(f"the server answered {error.code}") from None
     except urllib.error.URLError as error:
         raise StateError(f"it cannot be reached ({_named(error.reason)})") from None

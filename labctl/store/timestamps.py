@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import re
+import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -119,6 +120,8 @@ def _ask(authority: Authority, question: bytes, clock: Clock) -> bytes:
                 if clock.now_ns() > until_ns:
                     raise TimeoutError("timed out")
     except (OSError, ValueError) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()  # it holds the connection
         raise StateError(f"no timestamp: {authority.address}: {error}; later: labctl stamp") from None
     return found
 

@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+import urllib.error
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,9 +19,9 @@ from support.runs.forging import forge, rewrite_heads
 from support.runs.live_campaign import of_kind, running
 
 from labctl.cli import call
-from labctl.clock import SECOND
+from labctl.clock import SECOND, MonotonicClock
 from labctl.core.events import Kind
-from labctl.errors import BrokenRecord
+from labctl.errors import BrokenRecord, StateError
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store import timestamps
 from labctl.store.chain_heads import head_text, read_heads
@@ -115,6 +116,14 @@ def test_an_authority_that_gives_no_good_stamp_is_one_line_and_leaves_none(
     said = capsys.readouterr().err.strip()
     assert "\n" not in said and authority.address in said and "timestamp" in said
     assert kept(folder) == {}
+
+
+def test_a_refusal_leaves_no_connection_open(authority: Authority) -> None:
+    authority.mood = "refuses"
+    with pytest.raises(StateError, match="503") as refused:
+        timestamps._ask(timestamps.Authority(authority.address, b"", 20.0), b"", MonotonicClock())
+    answer = refused.value.__context__
+    assert isinstance(answer, urllib.error.HTTPError) and answer.closed
 
 
 def test_a_stamp_of_an_authority_that_the_lab_does_not_name_proves_nothing(

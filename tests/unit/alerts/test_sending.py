@@ -7,6 +7,7 @@ import queue
 import socket
 import socketserver
 import threading
+import urllib.error
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -130,6 +131,8 @@ def test_a_refusal_says_its_number_and_no_secret(got: Got, status: int):
         by["ntfy"](ALERT)
     assert str(refused.value) == f"the server answered {status}"
     assert got.requests.get(timeout=PATIENCE_S)[0] == f"/{SECRET}" and got.requests.empty(), "no redirect is followed"
+    answer = refused.value.__context__
+    assert isinstance(answer, urllib.error.HTTPError) and answer.closed, "the connection is not left open"
 
 
 def test_who_is_not_there_is_said_without_an_address():
