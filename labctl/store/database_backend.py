@@ -142,11 +142,19 @@ def _open_reader(path: Path) -> sqlite3.Connection:
     there or was killed, stays as it is.
     """
     log = path.with_name(path.name + "-wal")
-    if log.exists() and log.stat().st_size:
-        return _opened(path, "mode=ro")
+    if _size_of(log):
+        try:
+            reader = _opened(path, "mode=ro", _LOOK)  # from here on its locks keep the log where it is
+        except sqlite3.OperationalError:
+            if _size_of(log):
+                raise
+        else:
+            if _size_of(log):
+                return reader
+            reader.close()  # the last of its writers left meanwhile, in order, and took the log along
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         try:
-            return _opened(path, "mode=rw", "PRAGMA query_only=1", "SELECT 1 FROM sqlite_master LIMIT 1")
+            return _opened(path, "mode=rw", "PRAGMA query_only=1", _LOOK)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in _NO_ROOM:
                 raise
@@ -155,6 +163,15 @@ def _open_reader(path: Path) -> sqlite3.Connection:
     return _opened(path, "immutable=1")  # here nobody can begin to write either
 
 
+def _size_of(log: Path) -> int:
+    """Bytes of a write-ahead log, 0 without one; asked once, for whoever leaves last takes it away at any moment."""
+    try:
+        return log.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+_LOOK = "SELECT 1 FROM sqlite_master LIMIT 1"
 _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 
 

@@ -89,6 +89,37 @@ def test_what_a_killed_writer_left_is_read_and_stays_as_it_is(url, tmp_path):
     assert {name: (copy / name).read_bytes() for name in before} == before
 
 
+@pytest.mark.parametrize("left_before", ["the log is asked for", "the database is opened", "the first question"])
+def test_a_writer_that_leaves_while_a_reader_opens_takes_its_log_along(url, tmp_path, monkeypatch, left_before):
+    """CI of 2026-11-23: a report asked for the size of a log that another reader of the same campaign had just removed,
+    and said that there is no journal.
+    """
+    writer = sqlite3.connect(tmp_path / "d.db", isolation_level=None)
+    writer.execute("UPDATE d SET generation = 7, page = ?", (PAGE + "7",))
+    log = tmp_path / "d.db-wal"
+    stat, connecting = Path.stat, sqlite3.connect
+
+    def asked(path: Path, **how: bool) -> os.stat_result:
+        found = stat(path, **how)
+        if path == log and left_before == "the log is asked for":
+            writer.close()
+        return found
+
+    def connected(name: str, **how: object) -> sqlite3.Connection:
+        if left_before == "the database is opened":
+            writer.close()
+        raw = connecting(name, **how)
+        if left_before == "the first question":
+            writer.close()
+        return raw
+
+    monkeypatch.setattr(Path, "stat", asked)
+    monkeypatch.setattr(sqlite3, "connect", connected)
+    with connect(url, mode="read", synchronous="FULL").connect() as reader:
+        assert rows(reader) == [7] * ROWS
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.db"]
+
+
 def test_a_reader_cannot_write(url):
     with connect(url, mode="read", synchronous="FULL").connect() as reader:
         with pytest.raises(Exception, match="readonly"):
