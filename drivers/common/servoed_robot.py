@@ -19,7 +19,7 @@ from labctl.drivers.common.following import Following
 from labctl.drivers.common.limits import Limiter, limits_of
 from labctl.drivers.common.robot_tables import Arm
 from labctl.drivers.common.setpoint_queue import SetpointQueue
-from labctl.drivers.common.states import States, state_spec
+from labctl.drivers.common.states import States, state_specs
 from labctl.drivers.common.vendor_link import Link
 from labctl.drivers.common.way_home import WayHome
 
@@ -66,7 +66,7 @@ class StreamedArm:
         robot = cell["robot"]
         self.arm, self.dof, self.joint_names = arm, arm.dof, arm.joint_names
         self.control_hz = float(robot["control_hz"])
-        self.streams = (state_spec(arm, float(robot["state_hz"])),)
+        self.streams = state_specs(arm, float(robot["state_hz"]), link.more)
         self._limits = limits = limits_of(arm, robot["limits"], home)
         self._period_ns = round(SECOND / self.control_hz)
         self._limiter = Limiter(arm, limits, 1.0 / self.control_hz)

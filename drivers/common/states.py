@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,15 @@ from labctl.drivers.common.robot_tables import Arm
 
 from labctl.devices import Batch, StreamSpec, telling_columns
 
-STATE = "arm/state"
+STATE, DEVICE = "arm/state", "arm/device"
 REST_RAD_S = 0.02  # slower than this an arm stands
 MOST = 20_000  # samples kept while nobody drains; then the oldest go, and are counted
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One state of the device: q, dq, tau (dof,) in rad, rad/s, N m; tool pose tcp (7,); device_s its own clock.
-    Or n of them, each with one more axis in front.
+    """One state of the device: q, dq, tau (dof,) in rad, rad/s, N m; tool pose tcp (7,); device_s its own clock; `more`
+    as the link declares it. Or n of them, each with one more axis in front.
     """
 
     q: np.ndarray
@@ -32,13 +32,14 @@ class Sample:
     tau: np.ndarray
     tcp: np.ndarray
     device_s: float | np.ndarray
+    more: np.ndarray = field(default_factory=lambda: np.empty(0))
 
 
 def stacked(samples: Sequence[Sample]) -> Sample:
     """n samples as one of n rows."""
-    columns = zip(*((s.q, s.dq, s.tau, s.tcp, s.device_s) for s in samples), strict=True)
-    q, dq, tau, tcp, device_s = (np.array(column) for column in columns)
-    return Sample(q, dq, tau, tcp, device_s)
+    columns = zip(*((s.q, s.dq, s.tau, s.tcp, s.device_s, s.more) for s in samples), strict=True)
+    q, dq, tau, tcp, device_s, more = (np.array(column) for column in columns)
+    return Sample(q, dq, tau, tcp, device_s, more)
 
 
 def state_spec(arm: Arm, rate_hz: float) -> StreamSpec:
@@ -47,6 +48,19 @@ def state_spec(arm: Arm, rate_hz: float) -> StreamSpec:
     pose = tuple(f"tcp.{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw"))
     columns = (*joints, *pose, "gripper", "device_s")
     return StreamSpec(STATE, columns, "rad rad/s N.m m s", rate_hz, private_columns=telling_columns(columns))
+
+
+def device_spec(more: Mapping[str, str], rate_hz: float) -> StreamSpec:
+    """The declared stream of what a controller measures or says of itself beside its state: units by column. None of it
+    depends on which arm it is, and all of it on how the arm moves and how busy its computer is: a blind role sees none.
+    """
+    columns = tuple(more)
+    return StreamSpec(DEVICE, columns, " ".join(more.values()), rate_hz, private_columns=columns)
+
+
+def state_specs(arm: Arm, rate_hz: float, more: Mapping[str, str]) -> tuple[StreamSpec, ...]:
+    """All streams of an arm whose controller tells `more`."""
+    return (state_spec(arm, rate_hz), *([device_spec(more, rate_hz)] if more else []))
 
 
 class States:
@@ -97,7 +111,7 @@ class States:
         return f"joint {joint + 1} at {speed:.2f} rad/s" if speed > REST_RAD_S else ""
 
     def drain(self) -> list[Batch]:
-        """All samples since the last call as one batch of the declared columns."""
+        """All samples since the last call as one batch of the declared columns, and one of what comes beside them."""
         with self._lock:
             kept, self._kept = self._kept, deque()
         if not kept:
@@ -107,7 +121,8 @@ class States:
             tcp = self._one_side(rows.tcp)
         t_ns = np.array([t_ns for t_ns, _, _ in kept], np.int64)
         opening = np.array([opening for _, _, opening in kept])
-        return [Batch(STATE, t_ns, np.column_stack([rows.q, rows.dq, rows.tau, tcp, opening, rows.device_s]))]
+        found = [Batch(STATE, t_ns, np.column_stack([rows.q, rows.dq, rows.tau, tcp, opening, rows.device_s]))]
+        return [*found, Batch(DEVICE, t_ns, rows.more)] if rows.more.size else found
 
     def _one_side(self, tcp: np.ndarray) -> np.ndarray:
         """Poses (n, 7) whose quaternions stay on the side of the one before: one rotation has two."""

@@ -5,6 +5,7 @@ May not: be more than that; a driver implements it, `servoed_robot` calls it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
@@ -24,8 +25,10 @@ class Link(Protocol):
     now and stay. `recover` does one step towards a robot that may move and returns True when it is there; it is
     asked for at rest alone, and waits for nothing. `start_q` is where the next motion begins. `lost` says why the
     robot is, "" while it is not; `health` says that too, and all else that is wrong. All raise DeviceLost or
-    DeviceRefused, nothing else.
+    DeviceRefused, nothing else. `more` are the units of the columns of `Sample.more`.
     """
+
+    more: Mapping[str, str]
 
     def open(self, states: States) -> None: ...
     def start_q(self) -> np.ndarray: ...

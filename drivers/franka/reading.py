@@ -56,7 +56,8 @@ class ClientState:
     def sample(self) -> Sample:
         pose = self.told.O_T_EE
         tcp = np.concatenate([pose.translation, pose.quaternion])
-        return Sample(self.told.q, self.told.dq, self.told.tau_J, tcp, self.number / 1000)
+        more = np.append(self.told.control_command_success_rate, self.told.tau_ext_hat_filtered)
+        return Sample(self.told.q, self.told.dq, self.told.tau_J, tcp, self.number / 1000, more)
 
 
 def client_samples(states: Sequence[ClientState]) -> Sample:

@@ -79,6 +79,8 @@ class FrankaLink:
     def __init__(self, arm: Arm, options: FrankaOptions, robot: Mapping[str, Any]) -> None:
         """robot: the cell's table of that name."""
         self._arm, self._options = arm, options
+        outside = {f"tau_ext.{joint}": "N.m" for joint in arm.joint_names}
+        self.more: Mapping[str, str] = {"control_command_success_rate": "1", **outside}
         self._limits = limits_of(arm, robot["limits"], None)
         self._fastest = self._limits.velocity
         state_hz, control_hz = float(robot["state_hz"]), float(robot["control_hz"])

@@ -109,4 +109,6 @@ def samples(states: Sequence[Datagram]) -> Sample:
     q, dq, tau, pose = (floats[:, SLICES[name]].astype(float) for name in ("q", "dq", "tau_J", "O_T_EE"))
     matrix = pose.reshape(-1, 4, 4).transpose(0, 2, 1)
     turn = Rotation.from_matrix(matrix[:, :3, :3], assume_valid=True).as_quat()
-    return Sample(q, dq, tau, np.column_stack([matrix[:, :3, 3], turn]), device_ms / 1000)
+    rate = raw[:, STATE_BYTES - 4 :].copy().view("<f4").astype(float)
+    more = np.column_stack([rate, floats[:, SLICES["tau_ext_hat_filtered"]]])
+    return Sample(q, dq, tau, np.column_stack([matrix[:, :3, 3], turn]), device_ms / 1000, more)

@@ -27,7 +27,18 @@ from labctl.drivers.common.state_timeout import Silence
 from labctl.drivers.common.states import Sample, States
 from labctl.drivers.ur.options import Model, UrOptions
 from labctl.drivers.ur.pose import from_ur, to_ur
-from labctl.drivers.ur.words import ESTOP, IDLE, PLAYING, POWER_OFF, PROTECTIVE, RUNNING, has, what_is_wrong
+from labctl.drivers.ur.words import (
+    ESTOP,
+    FULL,
+    IDLE,
+    PLAYING,
+    POWER_OFF,
+    PROTECTIVE,
+    RUNNING,
+    has,
+    what_is_wrong,
+    what_slows,
+)
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.devices import Gripper, RobotStatus, load, no_stand_in
@@ -37,6 +48,10 @@ from labctl.realtime import PRIORITY, allowed, urgent
 MODELS: Mapping[Model, tuple[Arm, float]] = {"ur5": (UR5, 125.0), "ur5e": (UR5E, 500.0)}
 VARIABLES = ["timestamp", "actual_q", "actual_qd", "target_q", "target_moment", "actual_TCP_pose"]
 VARIABLES += ["robot_mode", "safety_status_bits", "runtime_state", "robot_status_bits"]
+VARIABLES += ["speed_scaling", "target_speed_fraction", "actual_TCP_force"]
+# The force the tool meets, base frame, as the controller estimates or (e-Series) measures it.
+WRENCH = {**{f"wrench.f{axis}": "N" for axis in "xyz"}, **{f"wrench.t{axis}": "N.m" for axis in "xyz"}}
+SCALED_NS = 200 * MILLISECOND  # slowed for so long by its safety limits, and not by one corner of its way
 RTDE_PORT = 30004
 PROBE_S = 0.5
 POLL_NS = MILLISECOND // 4
@@ -62,6 +77,8 @@ def mapped(error: BaseException) -> DeviceError:
 class UrLink:
     """ur_rtde as the `Link` of a streamed arm."""
 
+    more: Mapping[str, str] = {"speed_scaling": "1", "target_speed_fraction": "1", **WRENCH}
+
     def __init__(self, arm: Arm, options: UrOptions, state_hz: float, control_hz: float) -> None:
         self._arm, self._options, self._host = arm, options, options.host
         self._state_hz, self._period_s = state_hz, 1.0 / control_hz
@@ -74,7 +91,7 @@ class UrLink:
         self._clock = MonotonicClock()
         self._end = threading.Event()
         self._reader: threading.Thread | None = None
-        self._seen_ns = self._kicked_ns = 0
+        self._seen_ns = self._kicked_ns = self._scaled_ns = 0
         self._stamp = -1.0
         self._lost = ""
         self._silence = Silence()
@@ -137,8 +154,12 @@ class UrLink:
         q, qd = np.array(receive.getActualQ()), np.array(receive.getActualQd())
         tcp = from_ur(receive.getActualTCPPose())
         moment = np.array(receive.getTargetMoment())
+        scaling = receive.getSpeedScaling()
+        more = np.array([scaling, receive.getTargetSpeedFraction(), *receive.getActualTCPForce()])
+        slow = scaling < FULL and receive.getRuntimeState() == PLAYING
+        self._scaled_ns = (self._scaled_ns or now) if slow else 0
         self._seen_ns, self._stamp = now, receive.getTimestamp()
-        states.add(now, Sample(q, qd, moment, tcp, self._stamp))
+        states.add(now, Sample(q, qd, moment, tcp, self._stamp, more))
 
     # -- program
 
@@ -255,7 +276,7 @@ class UrLink:
             if mode in NEXT:
                 self._said(NEXT[mode], {"power on": dash.powerOn, "brake release": dash.brakeRelease}[NEXT[mode]])
             return False
-        if self._ready_for_program() and self.health().mode != "idle":
+        if self._ready_for_program() and self._state().mode != "idle":
             self._attach()
         return self.health().mode == "idle"
 
@@ -268,6 +289,13 @@ class UrLink:
     def health(self) -> RobotStatus:
         if lost := self.lost():
             return RobotStatus("lost", lost)
+        found = self._state()
+        scaled = self._scaled_ns and self._seen_ns - self._scaled_ns >= SCALED_NS
+        scaling = self._receive.getSpeedScaling() if scaled else 1.0
+        slow = what_slows(self._receive.getTargetSpeedFraction(), scaling)
+        return RobotStatus("fault", slow) if slow and found.mode == "idle" else found
+
+    def _state(self) -> RobotStatus:
         receive = self._receive
         return what_is_wrong(
             receive.getRobotMode(),

@@ -9,6 +9,7 @@ from labctl.devices import RobotStatus
 
 POWER_OFF, IDLE, RUNNING = 3, 5, 7  # robot modes
 PLAYING = 2  # runtime state
+FULL = 0.995  # of a speed: less is slowed
 MODES = {
     -1: "no controller",
     0: "the controller is not connected",
@@ -46,3 +47,21 @@ def what_is_wrong(robot_mode: int, safety_bits: int, runtime: int, *, attached: 
         why = "stopped at the pendant, by the watchdog, or by a pose without solution"
         return RobotStatus("safety_stop", f"the robot's program has ended ({why}): acknowledge to start it again")
     return RobotStatus("idle")
+
+
+def what_slows(fraction: float, scaling: float) -> str:
+    """Why the robot goes slower than it is led, in words, "" when it does not: the pendant's speed slider (0 to 1) and
+    what the robot's safety limits leave of the speed (0 to 1). The robot multiplies them (ur_robot_driver does too).
+    """
+    if fraction < FULL:
+        return (
+            f"the speed slider at the pendant stands at {100 * fraction:.0f} %, and every time would be longer by it: "
+            "set it to 100 %, then acknowledge"
+        )
+    if scaling < FULL:
+        return (
+            f"the robot's safety limits slow it to {100 * scaling:.0f} % (reduced mode, or limits of its safety "
+            "configuration), and every time would be longer by it: raise them or lower the cell's limits, "
+            "then acknowledge"
+        )
+    return ""

@@ -139,7 +139,8 @@ class Detected(TypedDict):
 class Clock(TypedDict):
     """How a device's clock ran beside the host's (`labctl.core.skew.ClockFit`), and what sealing adds.
 
-    rate_hz: samples a second that were meant; missing: samples that never came, by the device's own clock.
+    rate_hz: samples a second that were meant; missing: samples that never came, by the device's own clock; received:
+    of an FR3, the mean share of commands that it says it received in time, while it was under control.
     """
 
     n: int
@@ -151,6 +152,7 @@ class Clock(TypedDict):
     resets: int
     rate_hz: float
     missing: NotRequired[int | None]
+    received: NotRequired[float]
 
 
 class Plateau(TypedDict):

@@ -121,7 +121,8 @@ def recording_lines(body: Mapping[str, Any] | None) -> dict[str, str]:
     for stream, fit in (body.get("clocks") or {}).items():
         name = "arm" if stream.startswith("arm/") else stream.replace("camera/", "camera ")
         rate = f"{(fit['n'] - 1) / fit['span_s']:.1f} Hz, " if fit["span_s"] else ""
-        lines[name] = f"{rate}clock {fit['drift_ppm']:+.0f} ppm"
+        share = f", {100 * fit['received']:.1f} % of commands received" if "received" in fit else ""
+        lines[name] = f"{rate}clock {fit['drift_ppm']:+.0f} ppm{share}"
     return lines
 
 

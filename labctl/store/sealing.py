@@ -22,6 +22,7 @@ from labctl.store.traces import TraceStore
 # The column that holds the device's own time, and how many ns one unit of it is.
 DEVICE_TIMES = {"device_time_us": 1e3, "device_s": 1e9}
 ARM, TOOL = "arm/state", ("gripper", "tcp.x", "tcp.y", "tcp.z")
+OWN, RECEIVED = "arm/device", "control_command_success_rate"  # of the last 100 commands; 0 while nothing is controlled
 MOST_ROWS = 60_000  # of a stream, evenly spread, are enough to judge a clock
 
 
@@ -100,4 +101,22 @@ def episode_clocks(store: TraceStore, episode: str) -> dict[str, dict[str, Any]]
             found[spec.name] = {**fit.body(), "n": count, "rate_hz": spec.rate_hz}
             if known.all() and (lost := missing_samples(device_ns, t_ns, count)) is not None:
                 found[spec.name]["missing"] = lost
+    if ARM in found and (share := received(store, episode)) is not None:
+        found[ARM]["received"] = share
     return found
+
+
+def received(store: TraceStore, episode: str) -> float | None:
+    """The mean share of commands that the robot says it received while it was under control; None if it says nothing.
+
+    libfranka's documentation of the state: a share of the last 100 commands, zero while no control loop runs.
+    """
+    spec = next((spec for spec in store.streams(episode) if spec.name == OWN and RECEIVED in spec.columns), None)
+    if spec is None:
+        return None
+    try:
+        values = store.read(episode, OWN, most_rows=MOST_ROWS)[1][:, spec.columns.index(RECEIVED)]
+    except LabctlError:
+        return None
+    under_control = values[values > 0]
+    return round(float(under_control.mean()), 4) if len(under_control) else None

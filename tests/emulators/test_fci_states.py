@@ -59,7 +59,7 @@ def alike(mine: Datagram, theirs: ClientState) -> None:
     assert mine.number == theirs.number and mine.mode == theirs.mode
     assert sorted(mine.errors) == sorted(theirs.errors)
     a, b = samples([mine]), client_samples([theirs])
-    for name in ("q", "dq", "tau", "device_s"):
+    for name in ("q", "dq", "tau", "device_s", "more"):
         assert np.array_equal(getattr(a, name), getattr(b, name)), name
     assert np.allclose(a.tcp[:, :3], b.tcp[:, :3], atol=1e-9)
     assert abs((a.tcp[0, 3:] * b.tcp[0, 3:]).sum()) > 1 - 1e-6
@@ -85,6 +85,8 @@ def test_the_bytes_say_what_libfranka_says(emulator: Emulator) -> None:
     robot.recover_from_errors()
     assert len(theirs) > 3 * BESIDE and theirs[-1].mode == "Reflex" and theirs[-1].errors == ["joint_reflex"]
     assert any(np.abs(state.told.dq).max() > 0.01 for state in theirs)
+    rates = {(state.mode == "Move", round(state.sample().more[0], 4)) for state in theirs}
+    assert rates == {(False, 0.0), (True, 1.0)}, "libfranka: zero while no control loop runs"
     for state in theirs:
         alike(mine[state.number], state)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from labctl.drivers.sim.plant import SimulatedPlant
 RECOVERY_MS = 200  # Assumption: how long an automatic error recovery takes
 LINGER_MS = 300  # states still sent after the TCP connection was cut by a fault
 SEND_BUFFER = 1 << 16
+WINDOW = 100  # commands that the success rate is of (libfranka, RobotState)
 
 
 @dataclass(slots=True)
@@ -62,6 +64,7 @@ class FciRobot:
         self.drop_states = 0.0
         self.silent_until = self._cut_at = 0
         self._rng = np.random.default_rng(1)
+        self._came: deque[bool] = deque(maxlen=WINDOW)  # of the last commands of a motion
         self.counts = dict.fromkeys(("states_sent", "commands", "commands_missed", "moves", "reflexes", "clients"), 0)
         self.sent_to_client = 0
 
@@ -131,6 +134,7 @@ class FciRobot:
     def _miss_on_purpose(self) -> None:
         """A lost command: the robot's time goes on without it."""
         self.counts["commands_missed"] += 1
+        self._came.append(False)
         self._fail(self.motion.miss())
         if self._move is not None:
             self._move.commanded = False  # do not wait for the echo that was dropped
@@ -222,6 +226,7 @@ class FciRobot:
             self._move = _Move(number, generator + 1, controller)
             self.motion.begin(generator + 1)
             self._command = None
+            self._came = deque([True] * WINDOW, WINDOW)  # Assumption: none is missing before the first
             self.mode = fci.MOVING
             self.counts["moves"] += 1
 
@@ -315,6 +320,8 @@ class FciRobot:
         move, command, motion = self._move, self._command, self.motion
         assert move is not None
         self._command = None
+        if move.commanded:  # a client does not answer the first state
+            self._came.append(command is not None)
         if command is None:
             if move.commanded:
                 self.counts["commands_missed"] += 1
@@ -353,7 +360,8 @@ class FciRobot:
             state.set(name, elbow)
         move = self._move
         modes = (move.generator, move.controller) if move else (wire.NO_GENERATOR, wire.NO_CONTROLLER)
-        data = state.pack(self.number, *modes, bytes(self._errors), bytes(self._last_errors), self.mode)
+        rate = sum(self._came) / WINDOW if move else 0.0  # libfranka: zero while no control loop runs
+        data = state.pack(self.number, *modes, bytes(self._errors), bytes(self._last_errors), self.mode, rate)
         try:
             self._udp.sendto(data, self._peer)
         except OSError:

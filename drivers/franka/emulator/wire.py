@@ -71,9 +71,13 @@ class StateBuffer:
     def set(self, name: str, value: np.ndarray | float) -> None:
         self._views[name][:] = value
 
-    def pack(self, number: int, generator: int, controller: int, errors: bytes, last: bytes, mode: int) -> bytes:
-        """The datagram; errors and last (41 bytes each) are the current errors and those of the last motion."""
-        tail = TAIL.pack(generator, controller, errors, last, mode, 1.0)
+    def pack(
+        self, number: int, generator: int, controller: int, errors: bytes, last: bytes, mode: int, rate: float = 0.0
+    ) -> bytes:
+        """The datagram; errors and last (41 bytes each) are the current errors and those of the last motion; rate is
+        the share of the last hundred commands that came.
+        """
+        tail = TAIL.pack(generator, controller, errors, last, mode, rate)
         return NUMBER.pack(number) + self._floats.tobytes() + tail
 
 

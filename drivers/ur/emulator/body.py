@@ -36,6 +36,7 @@ class Body:
         self.robot_mode, self.safety_mode, self.runtime = RUNNING, NORMAL, STOPPED
         self.estop_pressed = False
         self.motion: Motion | None = None
+        self.slider = self.scaling = self._share = 1.0
         self.remote = True
         self.stop_reason = ""
         self._power_to: list[int] = []
@@ -112,11 +113,24 @@ class Body:
                 self.robot_mode = self._power_to.pop(0)
                 self._power_left = round(POWER_CYCLES_S / self.dt)
         if self.may_move and self.motion is not None:
-            done = self.motion.step(self)
-            if done:
-                self.motion = None
+            self._step(self.motion)
         elif self.qd.any():
             self.slow(STOP_RAD_S2)
+
+    def _step(self, motion: Motion) -> None:
+        """One cycle of a motion, whose own time goes as slowly as slider and safety limits say (both, multiplied).
+
+        Assumption: a change of them takes no time, and servoj and speedl are slowed as moves are.
+        """
+        share = self.slider * self.scaling
+        if share <= 0:
+            self.qd = np.zeros(6)
+            return
+        period, self.dt, self.qd = self.dt, self.dt * share, self.qd / self._share
+        done = motion.step(self)
+        self.dt, self.qd, self._share = period, self.qd * share, share
+        if done:
+            self.motion = None
 
     def slow(self, rate: float) -> None:
         """One cycle of a stop: all joints together, the fastest by `rate` rad/s2."""

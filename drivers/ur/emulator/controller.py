@@ -31,8 +31,6 @@ CLOSEST = 0.6  # of a period: no two packages follow each other closer, however 
 INTS = [(i, f"output_int_register_{i}") for i in (*range(3), *range(12, 20), *range(24, 27))]
 DOUBLES = [(i, f"output_double_register_{i}") for i in (*range(6), *range(12, 20), *range(24, 30))]
 STILL: dict[str, object] = {
-    "speed_scaling": 1.0,
-    "target_speed_fraction": 1.0,
     "joint_mode": [253] * 6,
     "joint_temperatures": [30.0] * 6,
     "actual_main_voltage": 48.0,
@@ -42,6 +40,8 @@ FAULTS = {
     "protective_stop": "the robot stops itself, as after a collision",
     "emergency_stop": "the button on the pendant is pressed, until cleared; then the robot is off",
     "safeguard_stop": "the safeguard input opens, until cleared",
+    "speed_slider": "fraction = where the pendant's speed slider stands (default 0.5), until cleared",
+    "speed_scaling": "fraction = what its safety limits leave of the speed (default 0.5), until cleared",
     "ik_failure": "the next pose has no solution: the program ends",
     "program_stop": "someone presses stop on the pendant",
     "power_off": "the robot is switched off",
@@ -101,6 +101,8 @@ class UrController:
                 self.registers.ints_in[int(number)] = int(value)
             elif head == "input_double_register":
                 self.registers.doubles_in[int(number)] = float(value)
+        if values.get("speed_slider_mask"):
+            self.body.slider = min(1.0, max(0.0, float(values["speed_slider_fraction"])))
         self._commands += 1
         self._written = self._cycle
 
@@ -142,6 +144,7 @@ class UrController:
         match name:
             case "":
                 body.release()
+                body.slider = body.scaling = 1.0
                 self._dashboard.refusals.clear()
                 self._rtde.refuse_version, self._stall_until = False, 0
                 self.plant.clear_contact()
@@ -152,6 +155,10 @@ class UrController:
                 self._stop_program()
             case "safeguard_stop":
                 body.safeguard_stop()
+            case "speed_slider":
+                body.slider = min(1.0, max(0.0, float(args.get("fraction", 0.5))))
+            case "speed_scaling":
+                body.scaling = min(1.0, max(0.0, float(args.get("fraction", 0.5))))
             case "ik_failure":
                 if self._script is not None:
                     self._stop_program("get_inverse_kin: no solution")
@@ -247,6 +254,8 @@ class UrController:
             "target_qdd": body.qdd.tolist(),
             "actual_TCP_pose": pose,
             "target_TCP_pose": pose,
+            "speed_scaling": body.scaling,
+            "target_speed_fraction": body.slider,
             "robot_mode": body.robot_mode,
             "safety_mode": body.safety_mode,
             "safety_status_bits": body.safety_bits,

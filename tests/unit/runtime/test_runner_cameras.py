@@ -122,6 +122,8 @@ def test_what_the_last_recording_tells_of_each_part():
     body = {"gaps": 0, "clocks": {"arm/state": {**fit, "n": 30_001, "drift_ppm": -3.0}, "camera/wrist": fit}}
     wanted = {"recorder": "no gaps", "arm": "1000.0 Hz, clock -3 ppm", "camera wrist": "30.0 Hz, clock +12 ppm"}
     assert recording_lines(body) == wanted
+    body["clocks"]["arm/state"]["received"] = 0.9963
+    assert recording_lines(body)["arm"] == "1000.0 Hz, clock -3 ppm, 99.6 % of commands received"
     assert recording_lines(None) == {}
     assert recording_lines({"gaps": 2, "clocks": None}) == {"recorder": "2 gaps"}
 

@@ -20,6 +20,7 @@ from labctl.store.traces import TraceStore
 
 ARM = StreamSpec("arm/state", ("q", "device_s"), "rad s", 1000.0)
 PLAIN = StreamSpec("tracker", ("x",), "m", 10.0)
+OWN = StreamSpec("arm/device", ("control_command_success_rate",), "1", 1000.0)
 
 
 @pytest.fixture
@@ -58,6 +59,16 @@ def test_every_device_with_a_clock_is_fitted_and_no_other_stream(store):
     assert found["arm/state"]["rate_hz"] == 1000.0 and found["arm/state"]["n"] == 100_000, "of all, not of those read"
     assert found["arm/state"]["missing"] == 0
     assert found["arm/state"]["span_s"] > 95, "a part of the samples, spread over the whole episode"
+
+
+def test_the_share_of_commands_that_a_robot_received_is_of_its_time_under_control(store):
+    t_ns = 100 * SECOND + np.arange(4000) * MILLISECOND
+    write(store, "arm/state", t_ns, np.stack([t_ns * 0.0, t_ns / 1e9], axis=1), 1000)
+    assert "received" not in episode_clocks(store, "e-1")["arm/state"], "a robot that does not say"
+    store.declare("e-1", [OWN])
+    rates = np.repeat([0.0, 1.0, 0.9, 0.0], 1000)  # libfranka: zero while no control loop runs
+    write(store, "arm/device", t_ns, rates[:, None], 1000)
+    assert episode_clocks(store, "e-1")["arm/state"]["received"] == 0.95
 
 
 @pytest.mark.parametrize("n", [20_000, 100_000], ids=["all samples are read", "every other chunk is read"])

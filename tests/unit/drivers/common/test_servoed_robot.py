@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,8 @@ class Hand:
 
 class Link:
     """An arm that is at once where a setpoint sends it."""
+
+    more: Mapping[str, str] = {}
 
     def __init__(self) -> None:
         self.q = FR3.home.copy()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from labctl.drivers.common import states as module
 from labctl.drivers.common.robot_tables import FR3
-from labctl.drivers.common.states import Sample, States, stacked, state_spec
+from labctl.drivers.common.states import DEVICE, Sample, States, stacked, state_spec, state_specs
 
 TURN = np.array([0.6, 0.0, 0.0, 0.8])
 
@@ -74,3 +75,16 @@ def test_what_nobody_collects_goes_oldest_first_and_is_counted(monkeypatch: Any)
     for at in range(1, 6):
         states.add(at, sample(at))
     assert states.overrun == 2 and states.drain()[0].t_ns.tolist() == [3, 4, 5]
+
+
+def test_what_a_controller_tells_beside_its_state_is_a_stream_that_no_blind_role_sees() -> None:
+    states = States(lambda: 0.0)
+    for number in range(3):
+        states.add(number + 1, replace(sample(number), more=np.array([0.5, number])))
+    state, device = states.drain()
+    assert device.stream == DEVICE and device.t_ns.tolist() == state.t_ns.tolist()
+    assert device.values.tolist() == [[0.5, 0.0], [0.5, 1.0], [0.5, 2.0]]
+    _, spec = state_specs(FR3, 1000.0, {"success_rate": "1", "tau_ext.fr3_joint1": "N.m"})
+    assert spec.name == DEVICE and spec.unit == "1 N.m" and spec.rate_hz == 1000.0
+    assert spec.open_columns() == () and not spec.arm_dependent, "it tells how an arm moves, not which it is"
+    assert len(state_specs(FR3, 1000.0, {})) == 1

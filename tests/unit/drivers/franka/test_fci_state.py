@@ -43,6 +43,14 @@ def test_what_was_packed_is_read(number: int, q: np.ndarray, q_d: np.ndarray, tu
     assert np.array_equal(rows.device_s, [number / 1000] * 2)
 
 
+def test_success_rate_and_external_torques_are_of_each_state() -> None:
+    state, outside = wire.StateBuffer(), np.arange(7.0) / 4
+    state.set("tau_ext_hat_filtered", outside)
+    packed = [state.pack(at, 2, 1, bytes(41), bytes(41), fci.MOVING, rate) for at, rate in enumerate((0.0, 0.5))]
+    more = samples([Datagram(data) for data in packed]).more
+    assert more.tolist() == [[0.0, *outside], [0.5, *outside]]
+
+
 def test_modes_and_errors_have_the_clients_names() -> None:
     assert [datagram(mode=mode).mode for mode in range(7)] == list(fci.MODES)
     assert datagram(mode=9).mode == "Other", "what a later robot may say"

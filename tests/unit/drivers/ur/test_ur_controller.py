@@ -33,3 +33,20 @@ def test_it_can_be_asked_for_its_counts_while_it_goes_on_counting() -> None:
         loop.join()
         sys.setswitchinterval(interval)
         controller.close()
+
+
+def test_it_serves_the_speed_slider_that_a_person_or_a_client_sets() -> None:
+    fixture = tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text())
+    controller = load("labctl.drivers.ur.emulator.ur5e", {}, host=address(), fixture=fixture)
+    try:
+        controller._obey("speed_slider", {})
+        controller._obey("speed_scaling", {"fraction": 0.75})
+        values = controller._values()
+        assert (values["target_speed_fraction"], values["speed_scaling"]) == (0.5, 0.75)
+        controller._obey("", {})
+        assert (controller._values()["target_speed_fraction"], controller._values()["speed_scaling"]) == (1.0, 1.0)
+        controller._write({"speed_slider_mask": 1, "speed_slider_fraction": 0.3})
+        controller._write({"speed_slider_mask": 0, "speed_slider_fraction": 0.9})
+        assert controller._values()["target_speed_fraction"] == 0.3
+    finally:
+        controller.close()

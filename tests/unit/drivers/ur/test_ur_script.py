@@ -116,3 +116,27 @@ def test_power_goes_through_its_modes_and_asking_again_does_not_begin_anew() -> 
         body.cycle()
         seen.append(body.robot_mode)
     assert list(dict.fromkeys(seen)) == [POWER_OFF, POWER_ON, IDLE, RUNNING]
+
+
+@pytest.mark.parametrize(("slider", "scaling"), [(0.5, 1.0), (1.0, 0.5), (0.5, 0.5), (0.0, 1.0)])
+def test_speed_slider_and_safety_limits_slow_every_motion_by_their_product(slider: float, scaling: float) -> None:
+    """ur_robot_driver's hardware interface: speed_scaling_combined = speed_scaling * target_speed_fraction."""
+    goal = UR5E.home + 0.4
+    for command in ((1, *goal, 0.8, 4.0), (11, *goal, 0.0, 0.0, 0.002, 0.1, 300.0)):
+        went = []
+        for slowed in (False, True):
+            bench = Bench()
+            if slowed:
+                bench.body.slider, bench.body.scaling = slider, scaling
+            bench.ask(*command)
+            path = []
+            for _ in range(100):
+                before = bench.body.q.copy()
+                bench.run()
+                path.append(bench.body.q - UR5E.home)
+                assert np.allclose(bench.body.qd, (bench.body.q - before) / DT, atol=1e-9), "the measured speed"
+            went.append(np.array(path)[:, 0])
+        share = slider * scaling
+        at = np.arange(1, 101) * share - 1
+        expected = np.interp(at, np.arange(-1, 100), np.append(0.0, went[0]))
+        assert np.abs(went[1] - expected).max() < 2e-3

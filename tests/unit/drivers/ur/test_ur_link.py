@@ -1,0 +1,95 @@
+"""What the UR's driver makes of a controller's values: recorded as they come, and a slowed robot is a hold."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from labctl.drivers.common.robot_tables import UR5E
+from labctl.drivers.common.states import DEVICE, States
+from labctl.drivers.ur.options import UrOptions
+from labctl.drivers.ur.words import PLAYING, RUNNING
+
+from labctl.clock import MILLISECOND
+
+
+class Values:
+    """ur_rtde's receive interface, standing at home."""
+
+    def __init__(self) -> None:
+        self.scaling = self.slider = 1.0
+        self.stamp, self.runtime = 1.0, PLAYING
+        zeros = [0.0] * 6
+        self._said: dict[str, Any] = {"ActualQ": UR5E.home.tolist(), "ActualQd": zeros, "TargetMoment": zeros}
+        self._said |= {"ActualTCPPose": [0.4, 0.0, 0.3, 0.0, 3.0, 0.0], "ActualTCPForce": [1.0, 2, 3, 4, 5, 6]}
+        self._said |= {"RobotMode": RUNNING, "SafetyStatusBits": 1}
+
+    def __getattr__(self, name: str) -> Any:
+        now = {"SpeedScaling": self.scaling, "TargetSpeedFraction": self.slider}
+        now |= {"Timestamp": self.stamp, "RuntimeState": self.runtime}
+        return lambda: (self._said | now)[name.removeprefix("get")]
+
+
+class Bench:
+    def __init__(self) -> None:
+        pytest.importorskip("rtde_control")
+        from labctl.drivers.ur.robot import UrLink
+
+        self.link: Any = UrLink(UR5E, UrOptions.read({"host": "127.0.0.1"}, "ur5"), 500.0, 100.0)
+        self.values, self.states = Values(), States(lambda: 0.08)
+        self.link._receive, self.link._states, self.link._control = self.values, self.states, SimpleNamespace()
+        self.t_ns = 10**9
+        self.link._clock = SimpleNamespace(now_ns=lambda: self.t_ns)
+
+    def read(self, for_ns: int = 0) -> None:
+        self.t_ns += for_ns
+        self.values.stamp = self.t_ns / 1e9
+        self.link._read()
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_speed_slider_scaling_and_wrench_are_recorded_with_each_state(bench: Bench) -> None:
+    bench.values.slider, bench.values.scaling = 0.5, 0.25
+    bench.read()
+    bench.read(2 * MILLISECOND)
+    state, device = bench.states.drain()
+    columns = list(bench.link.more)
+    assert device.stream == DEVICE and device.t_ns.tolist() == state.t_ns.tolist()
+    row = dict(zip(columns, device.values[1].tolist(), strict=True))
+    assert (row["speed_scaling"], row["target_speed_fraction"]) == (0.25, 0.5)
+    assert [row[f"wrench.{axis}"] for axis in ("fx", "fy", "fz", "tx", "ty", "tz")] == [1, 2, 3, 4, 5, 6]
+    assert bench.link.more["wrench.fx"] == "N" and bench.link.more["wrench.tz"] == "N.m"
+
+
+def test_a_speed_slider_below_full_is_a_hold_that_says_so_until_it_is_back(bench: Bench) -> None:
+    bench.read()
+    assert bench.link.health().mode == "idle"
+    bench.values.slider = 0.5
+    bench.read()
+    held = bench.link.health()
+    assert held.mode == "fault" and "speed slider" in held.reason and "50 %" in held.reason
+    assert bench.link.recover() is False, "and no program is sent for it"
+    bench.values.slider = 1.0
+    assert bench.link.health().mode == "idle" and bench.link.recover()
+
+
+def test_safety_limits_that_slow_the_robot_for_longer_than_a_corner_of_its_way_are_a_hold(bench: Bench) -> None:
+    bench.values.scaling = 0.8
+    bench.read()
+    bench.read(100 * MILLISECOND)
+    assert bench.link.health().mode == "idle"
+    bench.read(101 * MILLISECOND)
+    assert "slow it to 80 %" in bench.link.health().reason
+    bench.values.scaling = 1.0
+    bench.read()
+    assert bench.link.health().mode == "idle"
+    bench.values.scaling, bench.values.runtime = 0.0, 4  # paused: another hold's matter
+    bench.read()
+    bench.read(500 * MILLISECOND)
+    assert "slow it" not in bench.link.health().reason and np.isfinite(bench.states.drain()[1].values).all()
