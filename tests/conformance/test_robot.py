@@ -31,16 +31,19 @@ ROBOTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "ur5e_over_rtde": ("emulated", "emulated_ur5e", {}),
 }
 LIVE = [name for name, (driver, *_) in ROBOTS.items() if driver == "emulated"]
-TWICE = "fr3_states_of_the_client"  # who may not open raw sockets reads the client in fr3_over_fci too
+# Who may not open raw sockets reads the client in fr3_over_fci too, and the UR5 is the UR5e with other dimensions.
+TWICE = ("fr3_states_of_the_client", "ur5_over_rtde")
 LIVE_MARKS = [pytest.mark.real_time, pytest.mark.busy]
-MARKS = {name: [*LIVE_MARKS, *([pytest.mark.thorough] if name == TWICE else [])] for name in LIVE}
+MARKS = {name: [*LIVE_MARKS, *([pytest.mark.thorough] if name in TWICE else [])] for name in LIVE}
 RIGS: list[Any] = [pytest.param(name, marks=MARKS.get(name, [])) for name in ROBOTS]
 MOVED = [rig for rig in RIGS if rig.values != ("replay",)]  # a replay has its own way
 
 
 @pytest.fixture(scope="module")
 def emulators():
-    """Emulators by name, started once and shared: tests close their robot, and the next one connects again."""
+    """Emulators by name, started once and shared: tests close their robot, and the next one connects again. The tests
+    of one come after those of another (conftest.py), and only one of them runs: each takes a share of a core.
+    """
     with Emulators() as running:
         yield running
 
@@ -68,6 +71,7 @@ class OurRobots:
         driver, cell_name, options = ROBOTS[request.param]
         live = driver == "emulated"
         if live:
+            emulators.end_all_but(cell_name)
             given, options = options, emulators.options(cell_name)
             options["driver_options"] |= given
         elif driver == "replay":

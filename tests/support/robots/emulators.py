@@ -111,6 +111,10 @@ class Emulators:
             self.running[cell_name] = Emulator(NAMES[cell_name])
         return self.running[cell_name]
 
+    def end_all_but(self, cell_name: str) -> None:
+        for name in [name for name in self.running if name != cell_name]:
+            self.running.pop(name).end()
+
     def __enter__(self) -> Emulators:
         return self
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from labctl.clock import SECOND, MonotonicClock
@@ -65,5 +66,20 @@ def children(parent: int) -> dict[str, int]:
     return found
 
 
+_READ: dict[Path, tuple[object, list[Event]]] = {}
+
+
+def last_seq(folder: Path) -> int:
+    """The last entry on disk, read as anyone can."""
+    with closing(sqlite3.connect(f"file:{folder / 'journal.db'}?mode=ro", uri=True)) as db:
+        return db.execute("select coalesce(max(seq), 0) from event").fetchone()[0]
+
+
 def of_kind(folder: Path, kind: Kind) -> list[Event]:
-    return [event for event in events_of(folder) if event.kind == kind]
+    """The journal is read again once there is more of it, or its files have been written to."""
+    files = [path.stat() for path in sorted(folder.glob("journal.db*"))]
+    now = last_seq(folder), [(file.st_ino, file.st_size, file.st_mtime_ns) for file in files]
+    if folder not in _READ or _READ[folder][0] != now:
+        _READ.clear()
+        _READ[folder] = now, events_of(folder)
+    return [event for event in _READ[folder][1] if event.kind == kind]

@@ -64,8 +64,16 @@ def timely() -> Iterator[Emulator]:
     made.end()
 
 
-def test_the_stop_key_stops_a_moving_arm_whatever_else_hangs(emulator: Emulator, tmp_path: Path) -> None:
-    """Once with all in order, once with a screen that is busy for ever, once with the run process frozen."""
+# What hangs in each trial. Where the run process does, the lapsed lease stops the arm as well.
+SCREEN, RUN = "screen busy", "run frozen"
+EACH = pytest.param(("nothing", SCREEN, RUN), marks=pytest.mark.thorough)
+
+
+@pytest.mark.parametrize("ways", [(SCREEN,), EACH], ids=["screen", "each"])
+def test_the_stop_key_stops_a_moving_arm_whatever_else_hangs(
+    emulator: Emulator, tmp_path: Path, ways: tuple[str, ...]
+) -> None:
+    """With all in order, with a screen that is busy for ever, with the run process frozen."""
     opened = make_campaign(
         tmp_path,
         [policy("policy-a", skill="swift"), policy("policy-b", skill="swift")],
@@ -81,22 +89,20 @@ def test_the_stop_key_stops_a_moving_arm_whatever_else_hangs(emulator: Emulator,
     )
     folder, busy = opened.folder, tmp_path / "busy"
     with running(folder, tmp_path / "run.log") as run:
-        for number, (what, code) in enumerate(
-            (("in order", CONSOLE), ("screen busy", BUSY.replace("MARK", str(busy))), ("run frozen", CONSOLE)), 1
-        ):
+        for number, hangs in enumerate(ways, 1):
             wait_for(f"trial {number}", lambda n=number: len(of_kind(folder, Kind.ARM_REVEALED)) >= n)
-            with console(folder, code) as terminal:
+            with console(folder, BUSY.replace("MARK", str(busy)) if hangs == SCREEN else CONSOLE) as terminal:
                 wait_for(f"go {number}", lambda n=number: len(of_kind(folder, Kind.GO)) >= n)
-                if what == "screen busy":
+                if hangs == SCREEN:
                     wait_for("a busy screen", busy.is_file)
                 emulator.until_moving()
-                if what == "run frozen":
+                if hangs == RUN:
                     os.kill(run.pid, SIGSTOP)
                 from_s = emulator.stats()["robot_time_s"]
                 terminal.key(" ")
-                wait_for(f"the arm at rest ({what})", emulator.still)
+                wait_for(f"the arm at rest ({hangs})", emulator.still)
                 took = emulator.stats()["robot_time_s"] - from_s
-                print(f"stop key, {what}: at rest {took:.2f} s of robot time later, polling included")
+                print(f"stop key, {hangs} hangs: at rest {took:.2f} s of robot time later, polling included")
                 assert took < 2.0
                 os.kill(run.pid, SIGCONT)
             wait_for(f"end {number}", lambda n=number: len(of_kind(folder, Kind.EPISODE_ENDED)) >= n)

@@ -49,7 +49,8 @@ def unblinded(blind: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(params=["blind", "unblinded"])
+# Before unblinding traces and files are bound in the same way; the sealed values have a test of their own below.
+@pytest.fixture(params=[pytest.param("blind", marks=pytest.mark.thorough), "unblinded"])
 def folder(request: pytest.FixtureRequest) -> Path:
     return request.getfixturevalue(request.param)
 

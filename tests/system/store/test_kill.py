@@ -7,15 +7,14 @@ from __future__ import annotations
 import os
 import random
 import signal
-import sqlite3
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, start_run
-from support.runs.live_campaign import CLOCK, children, of_kind, running, wait_for
+from support.runs.live_campaign import CLOCK, children, last_seq, of_kind, running, wait_for
 
-from labctl.clock import SECOND
+from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import Event, Kind
 from labctl.core.recovery import reconcile
 from labctl.core.trial import LIVE, fold, next_trial
@@ -24,23 +23,19 @@ from labctl.store.traces import TraceStore
 from labctl.store.verify import verify_campaign
 from labctl.store.video import frame_times, read_frames
 
+LOOKS_NS = 2 * MILLISECOND  # between looks at the journal: who only looks leaves the core to the run
 FIFTY = pytest.param(50, marks=[pytest.mark.thorough, pytest.mark.limit(1500)])
-
-
-def acknowledged(folder: Path) -> int:
-    """The last seq on disk, read as anyone can."""
-    with sqlite3.connect(f"file:{folder / 'journal.db'}?mode=ro", uri=True) as db:
-        return db.execute("select max(seq) from event").fetchone()[0]
 
 
 def kill_at(folder: Path, log: Path, seq: int) -> bool:
     """Start a run and kill it -9 once the journal has reached a seq; False when it ended by itself before."""
     run = start_run(folder, live=False, log=log)
     while run.poll() is None:
-        if acknowledged(folder) >= seq:
+        if last_seq(folder) >= seq:
             os.killpg(run.pid, signal.SIGKILL)
             run.wait()
             return True
+        CLOCK.sleep_until(CLOCK.now_ns() + LOOKS_NS)
     return False
 
 
