@@ -1,7 +1,7 @@
 """What labctl asks of devices and controllers: small Protocol classes and the values they exchange.
 
 May not: import a driver, read a clock or the environment. Drivers implement these classes without importing anything
-else of labctl than this module, `clock`, `errors` and `config`; `load` finds them by the name in a TOML file.
+else of labctl than this module, `plain`, `clock`, `errors` and `config`; `load` finds them by the name in a TOML file.
 
 Units: seconds, metres, radians, newtons; times are integer ns of the host's monotonic clock unless named otherwise.
 Frames: poses are of the tool centre point (TCP) in the robot's base frame, as x y z qx qy qz qw (scalar last).
@@ -19,6 +19,7 @@ from typing import Any, Literal, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 
 from labctl.errors import InputError, MissingExtra
+from labctl.plain import Hand, SpecEntry
 
 D = TypeVar("D")
 Kind = Literal["real", "sim", "replay", "faults", "emulated"]
@@ -60,7 +61,7 @@ def telling_columns(columns: Sequence[str]) -> tuple[str, ...]:
     return tuple(column for column in columns if column.startswith(("dq.", "tau.", "device_s")))
 
 
-def spec_of(fields: Mapping[str, Any]) -> StreamSpec:
+def spec_of(fields: SpecEntry) -> StreamSpec:
     """The declaration that `dataclasses.asdict` made JSON of."""
     private = fields.get("private_columns")
     given = {"columns": tuple(fields["columns"]), "private_columns": None if private is None else tuple(private)}
@@ -321,12 +322,11 @@ class Telling(Protocol):
 
 @runtime_checkable
 class ByHand(Protocol):
-    """A controller that is a person at a device. Its screen shows `hand`: device, waits (what is missing, "" when
-    nothing is), engaged, fresh, ramp (0 to 1), gap_rad (dof,) or None, limit_rad. q (dof,) rad. It raises nothing and
-    may be asked while another verb runs in a second thread. A policy never has it: people see the person anyway.
+    """A controller that is a person at a device. Its screen shows `hand`; q (dof,) rad. It raises nothing and may be
+    asked while another verb runs in a second thread. A policy never has it: people see the person anyway.
     """
 
-    def hand(self, q: np.ndarray) -> Mapping[str, Any]: ...
+    def hand(self, q: np.ndarray) -> Hand: ...
 
 
 @runtime_checkable

@@ -24,6 +24,7 @@ from labctl.config.cell_schema import Caps, TeleopTable
 from labctl.config.options import NoOptions
 from labctl.devices import ActionChunk, Kind, Observation, Pace, load
 from labctl.errors import DeviceLost, InputError
+from labctl.plain import Hand
 
 # A hand is asked with every observation, 50 times a second. A leader's target is due when the next one comes; a rate
 # device's speed is held for longer, which covers a question that is answered late.
@@ -101,14 +102,14 @@ class Teleop:
         twist = np.tile(self._gate.twist(reading, now_ns), (ACTIONS, 1))
         return ActionChunk("tcp_velocity", twist, np.full(ACTIONS, opening), DT_S, ACTIONS, done=done)
 
-    def hand(self, q: np.ndarray) -> dict[str, Any]:
+    def hand(self, q: np.ndarray) -> Hand:
         """What the person at the device has to see: the device, and `Gate.told`. Raises nothing; from any thread."""
         try:
             reading, lost = self._newest(), ""
         except DeviceLost as error:
             reading, lost = None, str(error)
-        told = self._gate.told(reading, np.asarray(q, dtype=float), self._clock.now_ns())
-        return {"device": self._what, **told, **({"waits": lost} if lost else {})}
+        told = self._gate.told(reading, np.asarray(q, dtype=float), self._clock.now_ns(), self._what)
+        return {**told, "waits": lost or told["waits"]}
 
     def _newest(self) -> Reading | None:
         reading = self._poller.newest()

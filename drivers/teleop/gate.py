@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from labctl.clock import SECOND
 from labctl.config.cell_schema import Caps
 from labctl.errors import InputError
+from labctl.plain import Hand
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 LEAD_S = 0.5  # of a leader's cap: twice what the way from a target to the measured joints takes
@@ -97,13 +98,14 @@ class Gate:
                 return f"bring the leader to the arm: joint {joint} is {gap.max():.2f} rad away"
         return ""
 
-    def told(self, reading: Reading | None, q: np.ndarray, now_ns: int) -> dict[str, Any]:
+    def told(self, reading: Reading | None, q: np.ndarray, now_ns: int, device: str = "") -> Hand:
         """What a screen says of the hand: waits (what is missing, "" when nothing is), engaged, fresh, ramp (share of
         the wish that is let through, 0 to 1), and of a leader gap_rad (dof,) to the arm's joints q and limit_rad.
         """
         since_ns = self._since_ns
         gap = None if reading is None or reading.joints is None else np.abs(reading.joints - q)
         return {
+            "device": device,
             "waits": self._missing(reading, q, now_ns) if since_ns is None else self.resting(reading, now_ns),
             "engaged": bool(reading and reading.engaged and not reading.waits),
             "fresh": reading is not None and not self._stale(reading, now_ns),

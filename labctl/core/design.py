@@ -9,8 +9,10 @@ import hashlib
 import hmac
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
+
+from labctl.messages.body_parts import Slot as PublicSlot
 
 T = TypeVar("T")
 _ID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # no 0 1 i l o: ids are read aloud and typed
@@ -36,9 +38,18 @@ class Schedule:
 
     slots: tuple[Slot, ...]
 
-    def public(self) -> list[dict[str, Any]]:
+    def public(self) -> list[PublicSlot]:
         """The schedule as anyone may see it: index, trial, block, position and condition, without the arm."""
-        return [{key: value for key, value in asdict(slot).items() if key != "arm"} for slot in self.slots]
+        return [
+            {
+                "index": one.index,
+                "trial": one.trial,
+                "block": one.block,
+                "position": one.position,
+                "condition": one.condition,
+            }
+            for one in self.slots
+        ]
 
 
 def drbg(secret: bytes, label: str, n: int = 32) -> bytes:

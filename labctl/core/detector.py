@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+
+from labctl.messages.body_parts import Detected, Judged
 
 OUTSIDE = "outside"
 METHOD = "release/2"
@@ -51,11 +52,11 @@ class Candidate:
     t_ns: int
     edge: str
     zone: str
-    result: str
+    result: Judged
     held_s: float
     moved_m: float
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> Detected:
         """Plain JSON values."""
         return {
             "t_ns": self.t_ns,

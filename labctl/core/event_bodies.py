@@ -10,27 +10,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict, TypeVar
 
-from labctl.core.body_parts import (
+from labctl.core.events import Event, Kind
+from labctl.messages.body_parts import (
     Clock,
+    ConditionEntry,
     Detected,
+    GapBody,
     Hands,
     Link,
-    Opening,
+    MatchEntry,
     OutcomeBody,
     PersonEntry,
     Photo,
+    Pins,
     Plateau,
     Reason,
+    SceneRules,
     Slot,
-    SlotWithArm,
     StreamEntry,
     SwitchEntry,
     Text,
+    Unsealed,
     VideoEntry,
 )
-from labctl.core.events import Event, Kind
+from labctl.plain import Json
 
 Form = TypeVar("Form")
+Streams = Mapping[str, StreamEntry]
 Result = Literal["success", "lost", "safety_stop"]
 
 
@@ -46,7 +52,7 @@ class CampaignOpened(TypedDict):
     cell: Mapping[str, str]
     fixture: Mapping[str, str]
     protocol: Mapping[str, str]
-    conditions: Sequence[Mapping[str, Any]]
+    conditions: Sequence[ConditionEntry]
     arms_count: int
     has_human: bool
     deducible_share: float
@@ -56,13 +62,13 @@ class CampaignOpened(TypedDict):
     budget_s: float
     arming_s: float
     max_voids: int
-    process_lost: str
+    process_lost: Literal["void", "score"]
     camera_lost: NotRequired[str]
     early_end: NotRequired[str]
     stops_count: NotRequired[Sequence[str]]
     estimand: NotRequired[Mapping[str, str]]
     void_reasons: Sequence[str]
-    scene: NotRequired[Mapping[str, Any]]
+    scene: NotRequired[SceneRules]
     tau_s: float | None
     takeover: NotRequired[str]
     plateau: NotRequired[Plateau | None]
@@ -99,7 +105,7 @@ class SessionClosed(TypedDict):
 class RunStarted(TypedDict):
     """The run process started. pins: versions of what it runs on; recovered: what it concluded of a crash."""
 
-    pins: Mapping[str, Any]
+    pins: Pins
     recovered: NotRequired[Sequence[str]]
 
 
@@ -128,8 +134,8 @@ class SceneCommitted(TypedDict):
     """The scene stands. photo and match: by camera; match: what comparing with the reference gave."""
 
     photo: NotRequired[Mapping[str, Photo] | None]
-    match: NotRequired[Mapping[str, Mapping[str, Any]] | None]
-    snapshot: NotRequired[Mapping[str, Any]]
+    match: NotRequired[Mapping[str, MatchEntry] | None]
+    snapshot: NotRequired[Mapping[str, Json]]
 
 
 class ReferenceSet(TypedDict):
@@ -151,7 +157,7 @@ class ArmRevealed(TypedDict):
 class EpisodeStarted(TypedDict):
     """The episode may move. kind: of the cell; sealed: digest of the controller and its options."""
 
-    pins: Mapping[str, Any]
+    pins: Pins
     kind: str
     durable: bool
     budget_s: float
@@ -183,7 +189,7 @@ class ItemCounted(TypedDict):
 
 
 class InterventionBegan(TypedDict):
-    """A person touched the running episode. number: from 0; kind: a `Touch`; by: console or device."""
+    """A person touched the running episode. number: from 0; kind: an `InterventionKind`; by: console or device."""
 
     number: int
     kind: str
@@ -215,17 +221,6 @@ class EpisodeEnded(TypedDict):
 
     reason: str
     end_ns: int
-
-
-class GapBody(TypedDict):
-    """Samples or frames are missing. holes: in how many places, of a camera's frames."""
-
-    stream: str
-    from_ns: int | None
-    to_ns: int | None
-    lost: int | None
-    why: str
-    holes: NotRequired[int]
 
 
 class RecordingSealed(TypedDict):
@@ -340,14 +335,11 @@ class CampaignFrozen(TypedDict):
     openings_root: NotRequired[str]
 
 
-class CampaignUnblinded(TypedDict):
+class CampaignUnblinded(Unsealed):
     """The seal, opened: it proves the commitment and every sealed digest. early: before freezing, with a reason."""
 
     early: bool
     reason: str | None
-    schedule: Sequence[SlotWithArm]
-    secret_hex: str
-    openings: Sequence[Opening]
 
 
 FORMS: Mapping[Kind, type] = {
@@ -395,5 +387,5 @@ FORMS: Mapping[Kind, type] = {
 
 def body_of(event: Event, form: type[Form]) -> Form:
     """An entry's body in the form of its kind, unchecked: what it lacks raises KeyError where it is read."""
-    body: Any = event.body
+    body: Any = event.body  # the one door from what was read to its form
     return body

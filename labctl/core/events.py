@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # whoever reads a journal does not wait for numpy
+    from labctl.bus import Body
+
 
 GENESIS = "0" * 64
 STOP_BY_HAND = "operator_stop"  # code of the hold that a stop by hand raises
@@ -108,7 +111,7 @@ class Event:
     who: str
     trial: str | None = None
     episode: str | None = None
-    body: Mapping[str, Any] = field(default_factory=dict)
+    body: Body = field(default_factory=dict)
     prev: str = GENESIS
     hash: str = ""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.scene_words import camera_moved, change, movement
 from labctl.core.trial_table import Verb
+from labctl.messages.body_parts import MatchBody, MoveBody
 
 _ARM_MATTERS = frozenset({Verb.STAGE, Verb.COMMIT, Verb.REVEAL, Verb.START})
 _RECORD_MATTERS = frozenset({Verb.COMMIT, Verb.REVEAL, Verb.START})
@@ -41,8 +41,8 @@ class Look:
     `needed`: the score that is asked (None: that of `Limits`), `slack`: how far below it is no hold yet.
     """
 
-    scene: Mapping[str, Any] | None = None
-    pose: Mapping[str, Any] | None = None
+    scene: MatchBody | None = None
+    pose: MoveBody | None = None
     counts: bool = False
     problem: str | None = None
     size: tuple[int, int] = (1, 1)

@@ -5,13 +5,13 @@ May not: open files, or score anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from labctl.bus import Body
 from labctl.core.events import EndReason
 from labctl.errors import InputError
+from labctl.messages.body_parts import OutcomeBody
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,20 @@ class Outcome:
         """How much was moved, in two words at most."""
         return "success" if self.moved == self.items_staged else "partial" if self.moved else "nothing moved"
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> OutcomeBody:
         """The `outcome` of OutcomeRecorded, plain JSON values."""
-        found = {**asdict(self), "end_reason": str(self.end_reason), "tags": list(self.tags)}
-        if not self.wrong_end:
-            del found["wrong_end"]  # as it was before an end could be disputed
+        found: OutcomeBody = {
+            "items_staged": self.items_staged,
+            "moved": self.moved,
+            "lost": self.lost,
+            "remaining": self.remaining,
+            "end_reason": str(self.end_reason),
+            "notes": self.notes,
+            "stage_reached": self.stage_reached,
+            "tags": list(self.tags),
+        }
+        if self.wrong_end:  # left out otherwise, as it was before an end could be disputed
+            found["wrong_end"] = True
         return found
 
 
@@ -94,7 +103,7 @@ def judged(typed: Body, *, ended: str, items: int, stages: Sequence[str], failur
     return outcome
 
 
-def outcome_from(body: Mapping[str, Any]) -> Outcome:
+def outcome_from(body: Body) -> Outcome:
     """The outcome of a journalled or typed body. Raises InputError for unknown or missing keys and contradictions."""
     known = list(Outcome.__dataclass_fields__)
     wrong = [name for name in body if name not in known]

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from labctl.core.body_parts import Plateau
-from labctl.core.event_bodies import PracticeRecorded
+from labctl.core.event_bodies import CampaignOpened, PracticeRecorded
 from labctl.core.record import Record
 from labctl.errors import InputError
+from labctl.messages.body_parts import Plateau
+from labctl.plain import Json
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
     from labctl.config.protocol_schema import Protocol
@@ -20,7 +21,7 @@ if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
 LAST, WITHIN = 5, 0.1  # the rule where the protocol states none
 
 
-def practice_from(args: Mapping[str, Any], opened: Mapping[str, Any]) -> PracticeRecorded:
+def practice_from(args: Mapping[str, Json], opened: CampaignOpened) -> PracticeRecorded:
     """The body of PracticeRecorded. opened: CampaignOpened's body.
 
     Raises InputError for nobody, an object that is not in the protocol, or counts that cannot be.
@@ -53,9 +54,9 @@ def rule(protocol: Protocol) -> Plateau | None:
     return None if human is None else {"last": human.plateau_last, "within": human.plateau_change}
 
 
-def rule_of(opened: Mapping[str, Any]) -> Plateau:
+def rule_of(opened: CampaignOpened) -> Plateau:
     """The rule of the plateau of a campaign: last, within, and who states it."""
-    stated: Plateau | None = opened.get("plateau")
+    stated = opened.get("plateau")
     if stated is None:
         return {"last": LAST, "within": WITHIN, "stated": "by labctl's default, not by the protocol"}
     return {**stated, "stated": "as the protocol states it"}

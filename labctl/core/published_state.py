@@ -8,7 +8,14 @@ monotonic ns of the run's host.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
+
+from labctl.messages.body_parts import ConditionEntry, MatchBody, MoveBody, SceneRules
+from labctl.plain import Hand
+
+if TYPE_CHECKING:  # whoever reads a journal does not wait for numpy
+    from labctl.bus import Body
+
 
 TrialState = str  # a `labctl.core.trial_table.State`
 
@@ -43,19 +50,6 @@ class Rules(TypedDict):
     candidates: list[str]
 
 
-class ConditionCard(TypedDict):
-    """The condition of a trial, as whoever sets the scene reads it."""
-
-    id: str
-    object: str
-    layout: str
-    axes: list[str]
-    tags: list[str]
-    tote_side: str
-    camera_side: str
-    instructions: str
-
-
 class Times(TypedDict):
     """When start opens, when the episode began, when its budget is over, when it ended; None for what is not known."""
 
@@ -74,21 +68,6 @@ class Instruction(TypedDict):
     taken_ns: int | None
 
 
-class MatchBody(TypedDict):
-    """A picture compared with its reference, as `labctl.scene.matching.Match.body`. score: 0 to 100; shift_px: right
-    and down; changed: share of the picture.
-    """
-
-    score: float
-    shift_px: list[float] | None
-    rotation_deg: float | None
-    moved_px: float | None
-    note: str
-    ssim: float
-    changed: float
-    regions: list[Mapping[str, Any]]
-
-
 class SceneCamera(TypedDict):
     """What one camera found of a staged scene. `counts`: a low score is a reason against commit; needed: the score that
     is asked.
@@ -97,7 +76,7 @@ class SceneCamera(TypedDict):
     reference: str | None
     counts: bool
     scene: MatchBody | None
-    pose: Mapping[str, Any] | None
+    pose: MoveBody | None
     problem: str | None
     needed: float | None
 
@@ -105,7 +84,7 @@ class SceneCamera(TypedDict):
 class Scene(TypedDict):
     """The scene that is staged: [scene] of the protocol, and what each camera found."""
 
-    rules: Mapping[str, Any]
+    rules: SceneRules
     photographing: bool
     cameras: Mapping[str, SceneCamera]
 
@@ -121,20 +100,6 @@ class LiveHold(TypedDict):
     needs_person: bool
     overridable: bool
     awaited: bool
-
-
-class Hand(TypedDict):
-    """The device of a trial that a person drives (`labctl.devices.ByHand`). waits: what is missing, "" when nothing is;
-    ramp: 0 to 1, the share of the device's motion that is let through; gap_rad: of each joint, leader to robot.
-    """
-
-    device: str
-    waits: str
-    engaged: bool
-    fresh: bool
-    ramp: float
-    gap_rad: list[float] | None
-    limit_rad: float
 
 
 class Proposal(TypedDict):
@@ -186,7 +151,7 @@ class CampaignPart(TypedDict):
     blocks: int
     condition: str | None
     following: str | None  # the condition of the trial after this one
-    card: ConditionCard | None
+    card: ConditionEntry | None
     by_role: dict[str, list[str]]  # role -> the verbs that would be accepted
     times: Times
     instructions: list[Instruction]  # empty where the protocol switches none
@@ -250,6 +215,6 @@ class PublishedState(CampaignPart):
     cameras: Sequence[CameraState]
 
 
-def published(body: Mapping[str, Any]) -> PublishedState:
+def published(body: Body) -> PublishedState:
     """The state in the body of a message `state`."""
     return PublishedState(**body)

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from labctl.clock import SECOND, Anchor
 from labctl.core import event_bodies as bodies
-from labctl.core.body_parts import Clock, Detected, Hands, Photo, StreamEntry, VideoEntry
 from labctl.core.event_bodies import OperationRecorded, RecordingSealed
 from labctl.core.events import Event, InterventionKind
 from labctl.core.interventions import Intervention
 from labctl.core.session import Session
 from labctl.core.trial import CampaignState, State, Trial
+from labctl.messages.body_parts import Clock, Detected, Hands, MatchEntry, Photo, Pins, StreamEntry, VideoEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Scene:
     trial: str
     at: Anchor
     photos: Mapping[str, Photo]
-    matches: Mapping[str, Mapping[str, Any]]
+    matches: Mapping[str, MatchEntry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +176,7 @@ class Record:
     scenes: tuple[Scene, ...] = ()
     sessions: Mapping[str, Session] = field(default_factory=dict)
     practice: tuple[Practice, ...] = ()
-    pins: Mapping[str, Any] = field(default_factory=dict)
+    pins: Pins | None = None
     deviations: tuple[str, ...] = ()
     spent: tuple[Spent, ...] = ()
     opened_wall: str | None = None

@@ -83,7 +83,7 @@ class _Fold:
             case Kind.RUN_STARTED:
                 self._whole = replace(self._whole, pins=event.body.get("pins") or self._whole.pins)
             case Kind.SESSION_OPENED:
-                self._open = session_from(event.body)
+                self._open = session_from(body_of(event, bodies.SessionOpened))
                 self._sessions[self._open.id] = self._open
                 self._present = self._open.operators
             case Kind.SESSION_CHANGED if self._open is not None:

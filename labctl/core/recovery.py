@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from labctl.clock import SECOND
 from labctl.core.events import EndReason, Event, Kind
 from labctl.core.rollout import VOIDABLE, void_reason, voided_by_rule
 from labctl.core.trial import State, Trial, fold
+
+if TYPE_CHECKING:  # whoever reads a journal does not wait for numpy
+    from labctl.bus import Body
+
 
 Rule = Literal["void", "score"]
 
@@ -24,7 +28,7 @@ class Pending:
     kind: Kind
     trial: str
     episode: str | None
-    body: Mapping[str, Any]
+    body: Body
     text: str
 
 

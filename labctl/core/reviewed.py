@@ -5,9 +5,8 @@ May not: learn an arm, or let a review contradict the outcome: counts are correc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from labctl.clock import SECOND
 from labctl.core.event_bodies import OperationRecorded, Result
@@ -95,7 +94,7 @@ def queue(record: Record) -> list[Item]:
     return sorted(items, key=lambda item: (item.reviewed is not None, -len(item.differences)))
 
 
-def checked(trial: Trial, operations: Sequence[Mapping[str, Any]]) -> list[OperationRecorded]:
+def checked(trial: Trial, operations: Sequence[OperationRecorded]) -> list[OperationRecorded]:
     """The operations of a review, in order and numbered. Raises InputError for a time outside the episode, an unknown
     result or counts that are not the outcome's, StateError for a trial that is not scored.
     """

@@ -9,17 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from labctl.clock import MILLISECOND, SECOND
+from labctl.core.event_bodies import InstructionSwitched, OperationRecorded, RecordingSealed, Result
 from labctl.core.events import EndReason, digest
-from labctl.core.published_state import Hand, Proposal
+from labctl.core.published_state import Proposal
 from labctl.core.trial_table import Trial
 from labctl.errors import StateError
+from labctl.messages.body_parts import Clock, Detected, GapBody, StreamEntry, SwitchEntry, VideoEntry
+from labctl.plain import Hand
 
 if TYPE_CHECKING:  # whoever reads a journal waits neither for the schemas nor for what processes say
     from labctl.config.cell_schema import Cell
-    from labctl.messages.driving import Prepare
+    from labctl.messages.driving import Prepare, Switch
+    from labctl.messages.pictures import Video
+    from labctl.messages.recording import Closed
+
 
 GO_PATIENCE_NS = 2 * SECOND  # from start to go
 CLOSE_PATIENCE_NS = 15 * SECOND  # from the end to everything delivered
@@ -99,20 +105,20 @@ class Rollout:
     items: int
     producers: list[str]
     cameras: list[str]
-    switches: Sequence[Mapping[str, Any]] = ()  # as CampaignOpened has them
+    switches: Sequence[SwitchEntry] = ()  # as CampaignOpened has them
     operator_ready: bool = field(default=False, init=False)
     opened: bool = field(default=False, init=False)  # by the recorder
     ready: bool = field(default=False, init=False)  # the controller is loaded and warmed
     switches_sent: int = field(default=0, init=False)
     switched: dict[int, int] = field(default_factory=dict)  # number of a switch -> when the controller took it
     items_done: int = field(default=0, init=False)
-    operations: list[dict[str, Any]] = field(default_factory=list)
-    closed: Mapping[str, Any] | None = None
-    videos: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    operations: list[OperationRecorded] = field(default_factory=list)
+    closed: Closed | None = None
+    videos: dict[str, Video] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
     dying: set[str] = field(default_factory=set)  # processes killed because they hung; not yet seen to end
     unseen: dict[str, str] = field(default_factory=dict)  # stream of a camera that gives no pictures now -> why
-    gaps: list[Mapping[str, Any]] = field(default_factory=list)  # journalled while the episode went on
+    gaps: list[GapBody] = field(default_factory=list)  # journalled while the episode went on
     driven: int | None = None  # number of the intervention in which a hand device has the arm
     hand: Hand | None = None  # of a person's trial: what their device says (`devices.ByHand`)
     _phase: Phase = field(default=Phase.ARMING, init=False)
@@ -186,13 +192,13 @@ class Rollout:
         until = now_ns + duration_ns
         return until if self.deadline_ns is None else min(until, self.deadline_ns)
 
-    def take_operation(self, kind: str, t_ns: int, cause: str | None) -> dict[str, Any] | None:
+    def take_operation(self, kind: Result, t_ns: int, cause: str | None) -> OperationRecorded | None:
         """The body of the OperationRecorded event for a device event, or None when it falls outside go … budget."""
         if self._phase != Phase.RUNNING or self._go_ns is None:
             return None
         if not self._go_ns <= t_ns <= self._go_ns + self.budget_ns:
             return None
-        body = {"op_index": len(self.operations), "result": kind, "t_ns": int(t_ns), "cause": cause}
+        body: OperationRecorded = {"op_index": len(self.operations), "result": kind, "t_ns": int(t_ns), "cause": cause}
         self.operations.append(body)
         self.items_done += kind in ("success", "lost")
         return body
@@ -204,28 +210,33 @@ class Rollout:
             return None
         return self._go_ns + round(self.switches[self.switches_sent]["at_s"] * SECOND)
 
-    def due_switches(self, now_ns: int) -> list[dict[str, Any]]:
-        """The switches that are due and not sent yet, as bodies of the message to the controller; each is given once,
-        and none once the episode is over.
+    def due_switches(self, now_ns: int) -> list[Switch]:
+        """The switches that are due and not sent yet, as messages to the controller; each is given once, and
+        none once the episode is over.
         """
-        due: list[dict[str, Any]] = []
+        from labctl.messages.driving import Switch
+
+        due: list[Switch] = []
         while self.moving and (at_ns := self.next_switch_ns) is not None and now_ns >= at_ns:
             number, self.switches_sent = self.switches_sent, self.switches_sent + 1
-            instruction = self.switches[number]["instruction"]
-            due.append({"episode": self.episode, "number": number, "instruction": instruction})
+            due.append(Switch(self.episode, number, self.switches[number]["instruction"]))
         return due
 
-    def take_switch(self, number: int, t_ns: int) -> dict[str, Any] | None:
+    def take_switch(self, number: int, t_ns: int) -> InstructionSwitched | None:
         """The body of InstructionSwitched for a controller's word that it took a switch at t_ns; None for one that was
         not sent, is known already, or whose episode is over.
         """
-        running = self._phase == Phase.RUNNING and self._go_ns is not None
-        if not running or not max(self.switched, default=-1) < number < self.switches_sent:
+        if (
+            self._phase != Phase.RUNNING
+            or self._go_ns is None
+            or not max(self.switched, default=-1) < number < self.switches_sent
+        ):
             return None
         self.switched[number] = t_ns
         switch = self.switches[number]
-        told = {"number": number, "name": switch["name"], "instruction": switch["instruction"], "t_ns": t_ns}
-        return {**told, "planned_ns": self._go_ns + round(switch["at_s"] * SECOND)}
+        planned_ns, name = self._go_ns + round(switch["at_s"] * SECOND), switch["name"]
+        told = switch["instruction"]
+        return {"number": number, "name": name, "instruction": told, "planned_ns": planned_ns, "t_ns": t_ns}
 
     def resumed(self, now_ns: int) -> None:
         """The run's loop stood still until now: what it was told meanwhile counts before the clock does."""
@@ -278,7 +289,7 @@ def stream_of(camera: str) -> str:
     return f"camera/{camera.removeprefix('camera:')}"
 
 
-def proposal(operations: Sequence[Mapping[str, Any]], items: int) -> Proposal:
+def proposal(operations: Sequence[OperationRecorded], items: int) -> Proposal:
     """What device events say happened, as bodies of OperationRecorded: the outcome an assessor confirms or corrects."""
     moved = sum(operation["result"] == "success" for operation in operations)
     lost = sum(operation["result"] == "lost" for operation in operations)
@@ -286,15 +297,15 @@ def proposal(operations: Sequence[Mapping[str, Any]], items: int) -> Proposal:
 
 
 def recording_body(
-    streams: Mapping[str, Mapping[str, Any]],
+    streams: Mapping[str, StreamEntry],
     private: Sequence[str],
-    videos: Mapping[str, Mapping[str, Any]],
+    videos: Mapping[str, VideoEntry],
     gaps: int,
-    seal: Callable[[Any], str],
+    seal: Callable[[Mapping[str, StreamEntry]], str],
     *,
-    clocks: Mapping[str, Mapping[str, Any]] | None = None,
-    detected: Sequence[Mapping[str, Any]] | None = None,
-) -> dict[str, Any]:
+    clocks: Mapping[str, Clock] | None = None,
+    detected: Sequence[Detected] | None = None,
+) -> RecordingSealed:
     """The body of RecordingSealed. How much there is of arm-dependent streams tells a rate: it is there as a digest."""
     shown = {name: entry for name, entry in streams.items() if name not in private}
     hidden = {name: entry for name, entry in streams.items() if name in private}
@@ -303,9 +314,9 @@ def recording_body(
         "root": digest({name: entry["root"] for name, entry in shown.items()}),
         "sealed": seal(hidden),
         "videos": dict(videos),
-        "clocks": {name: dict(fit) for name, fit in (clocks or {}).items() if name not in private},
+        "clocks": {name: fit for name, fit in (clocks or {}).items() if name not in private},
         "gaps": gaps,
-        "detected": None if detected is None else [dict(found) for found in detected],
+        "detected": detected,
     }
 
 
@@ -315,22 +326,22 @@ def steady_rates(cell: Cell) -> dict[str, float]:
 
 
 def recording_gaps(
-    streams: Mapping[str, Mapping[str, Any]],
+    streams: Mapping[str, StreamEntry],
     rates: Mapping[str, float],
     end_ns: int,
     *,
-    marked: Sequence[Mapping[str, Any]] = (),
+    marked: Sequence[GapBody] = (),
     why: Mapping[str, str] | None = None,
-) -> list[dict[str, Any]]:
+) -> list[GapBody]:
     """Gaps at the end of streams whose last sample lies before the end of the episode by more than three periods and
     0.25 s.
 
     streams: as `TraceStore.seal`; rates: samples per second of the streams that have a steady rate; marked: gaps that
     are told already, whose time is not told again; why: what is known of a stream's loss.
     """
-    gaps = []
+    gaps: list[GapBody] = []
     for name, rate in sorted(rates.items()):
-        last, reason = streams.get(name, {}).get("t1_ns"), (why or {}).get(name)
+        last, reason = streams[name].get("t1_ns") if name in streams else None, (why or {}).get(name)
         told = [gap["to_ns"] for gap in marked if gap["stream"] == name and gap["to_ns"] is not None]
         allowed = max(3 * SECOND / rate, 0.25 * SECOND)
         if last is None and not told:

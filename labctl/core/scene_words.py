@@ -6,8 +6,9 @@ journalled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+
+from labctl.messages.body_parts import MatchBody, MoveBody
 
 FINE, SCENE_DIFFERS = "as its reference", "scene differs"
 CAMERA_MOVED, NOT_RECOGNISED = "camera moved", "not recognised"
@@ -16,14 +17,20 @@ LEAST_DEG = 0.05
 PART = 1e-4  # of the picture: a smaller change is noise
 
 
-def camera_moved(body: Mapping[str, Any], limit_px: float) -> bool:
+def moved(body: MatchBody) -> MoveBody:
+    """The camera's movement, of a match."""
+    parts = body["shift_px"], body["rotation_deg"], body["moved_px"], body["note"]
+    return {"shift_px": parts[0], "rotation_deg": parts[1], "moved_px": parts[2], "note": parts[3]}
+
+
+def camera_moved(body: MoveBody, limit_px: float) -> bool:
     """Whether the camera does not stand where it stood: some of its picture moved farther than the limit, or it shows
     something else altogether.
     """
     return bool(body["note"]) or (body["moved_px"] or 0.0) > limit_px
 
 
-def verdict(body: Mapping[str, Any], limit_px: float) -> str:
+def verdict(body: MatchBody, limit_px: float) -> str:
     """One of FINE, SCENE_DIFFERS, CAMERA_MOVED, NOT_RECOGNISED, for the body of a match."""
     if body["note"]:
         return NOT_RECOGNISED
@@ -32,7 +39,7 @@ def verdict(body: Mapping[str, Any], limit_px: float) -> str:
     return SCENE_DIFFERS if body["changed"] > PART else FINE
 
 
-def movement(body: Mapping[str, Any]) -> str:
+def movement(body: MoveBody) -> str:
     """How a camera's picture has moved: "6.5 px to the right and 4.7 px up, turned 0.4° clockwise"."""
     if body["note"]:
         return f"its view is not recognised ({body['note']})"
@@ -44,12 +51,12 @@ def movement(body: Mapping[str, Any]) -> str:
         for length, before, after in ((right, "to the left", "to the right"), (down, "up", "down"))
         if abs(length) >= LEAST_PX
     ]
-    turn = body["rotation_deg"]
+    turn = body["rotation_deg"] or 0.0
     turned = f"turned {abs(turn):.1f}° {'counter-clockwise' if turn > 0 else 'clockwise'}"
     return ", ".join([" and ".join(parts)] * bool(parts) + [turned] * (abs(turn) >= LEAST_DEG)) or "not moved"
 
 
-def change(body: Mapping[str, Any], size: tuple[int, int]) -> str:
+def change(body: MatchBody, size: tuple[int, int]) -> str:
     """What differs in the scene: "0.28 % of the picture changed, most of it in the middle". size: width, height."""
     if body["note"]:
         return movement(body)
@@ -61,7 +68,7 @@ def change(body: Mapping[str, Any], size: tuple[int, int]) -> str:
     return f"{100 * body['changed']:.2g} % of the picture changed{places}"
 
 
-def place(box: tuple[int, int, int, int], size: tuple[int, int]) -> str:
+def place(box: Sequence[int], size: tuple[int, int]) -> str:
     """Where in a picture of this width and height a box (left, top, right, bottom) lies: "at the upper left"."""
     across = _third((box[0] + box[2]) / 2 / size[0], "left", "right")
     down = _third((box[1] + box[3]) / 2 / size[1], "upper", "lower")

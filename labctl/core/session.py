@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from labctl.core.event_bodies import SessionOpened
 from labctl.errors import InputError, StateError
+from labctl.messages.body_parts import PersonEntry
 
 if TYPE_CHECKING:  # whoever reads a journal does not wait for the schemas
     from labctl.config.protocol_schema import Protocol
@@ -52,13 +54,15 @@ class Session:
         """The ids of those who operate."""
         return tuple(person.id for person in self.people if Role.OPERATOR in person.roles)
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> SessionOpened:
         """The body of SessionOpened."""
-        people = [{"id": person.id, "roles": [str(role) for role in person.roles]} for person in self.people]
+        people: list[PersonEntry] = [
+            {"id": person.id, "roles": [str(role) for role in person.roles]} for person in self.people
+        ]
         return {"session": self.id, "people": people, "checks": dict(self.checks)}
 
 
-def session_from(body: Mapping[str, Any]) -> Session:
+def session_from(body: SessionOpened) -> Session:
     """The session of a SessionOpened body. Raises InputError for no people, a person twice, or an unknown role."""
     people = tuple(_person(entry) for entry in body["people"])
     ids = [person.id for person in people]
@@ -69,7 +73,7 @@ def session_from(body: Mapping[str, Any]) -> Session:
     return Session(body["session"], people, dict(body.get("checks", {})))
 
 
-def _person(entry: Mapping[str, Any]) -> Person:
+def _person(entry: PersonEntry) -> Person:
     known = [str(role) for role in Role]
     wrong = [role for role in entry["roles"] if role not in known]
     if wrong or not entry["roles"] or not entry["id"]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from labctl.clock import SECOND
-from labctl.core.body_parts import Clock
+from labctl.messages.body_parts import Clock
 
 if TYPE_CHECKING:  # whoever says how a sealed fit is does not wait for numpy
     import numpy as np
@@ -48,10 +48,20 @@ class ClockFit:
     jitter_ms: float
     resets: int
 
-    def body(self) -> dict[str, Any]:
-        """As plain values, rounded to what they are worth, so that they are the same on every machine."""
-        digits = {"span_s": 1, "offset_s": 4, "drift_ppm": 1, "drift_se_ppm": 1, "jitter_ms": 2}
-        return {key: round(value, digits[key]) if key in digits else value for key, value in asdict(self).items()}
+    def body(self, rate_hz: float) -> Clock:
+        """As plain values, rounded to what they are worth, so that they are the same on every machine. rate_hz: samples
+        a second that were meant.
+        """
+        return {
+            "n": self.n,
+            "span_s": round(self.span_s, 1),
+            "offset_s": round(self.offset_s, 4),
+            "drift_ppm": round(self.drift_ppm, 1),
+            "drift_se_ppm": round(self.drift_se_ppm, 1),
+            "jitter_ms": round(self.jitter_ms, 2),
+            "resets": self.resets,
+            "rate_hz": rate_hz,
+        }
 
 
 def fit_clock(device_ns: np.ndarray, host_ns: np.ndarray, clock: np.ndarray | None = None) -> ClockFit | None:

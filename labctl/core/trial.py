@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
 
 from labctl.config.reasons import MACHINE_VOID_REASONS
+from labctl.core.event_bodies import CampaignOpened, SessionOpened, body_of
 from labctl.core.events import ARMS_UNREADY, GENESIS, STOP_BY_HAND, VOIDS_ALIKE, EndReason, Event, Kind
 from labctl.core.interlock import Hold
 from labctl.core.rollout import VOIDABLE
@@ -97,6 +97,9 @@ _WHEN_CLOSED = frozenset(
 )
 
 
+_NOTHING = Event(0, "", 0, "", "", "")
+
+
 @dataclass(frozen=True, slots=True)
 class CampaignState:
     """What the journal says now. `trials` are in schedule order; `holds` map codes to texts; `opened` is
@@ -114,7 +117,7 @@ class CampaignState:
     faulted: str | None = None
     session: Session | None = None
     people: People = field(default_factory=dict)
-    opened: Mapping[str, Any] = field(default_factory=dict)
+    opened: CampaignOpened = field(default_factory=lambda: body_of(_NOTHING, CampaignOpened))  # empty until then
     unblinded_early: bool = False
     alike: tuple[str, int] = ("", 0)
     order: tuple[str, ...] = ()
@@ -198,7 +201,7 @@ def _step(state: CampaignState, trials: dict[str, Trial], event: Event) -> Campa
         raise StateError(f"{cannot(event.kind)}: the campaign is {state.phase}; it is opened first, and once")
     if event.kind == Kind.CAMPAIGN_OPENED:
         trials.update(_planned(event))
-        state = replace(state, phase=Phase.OPEN, opened=event.body, order=tuple(trials))
+        state = replace(state, phase=Phase.OPEN, opened=body_of(event, CampaignOpened), order=tuple(trials))
     elif event.kind in _PHASES:
         state = _phase(state, event)
     elif event.kind == Kind.RUN_STARTED or (event.kind == Kind.HOLD_CLEARED and event.body["code"] == VOIDS_ALIKE):
@@ -324,7 +327,7 @@ def _backs_a_void(event: Event, state: CampaignState) -> bool:
 def _session_opened(state: CampaignState, event: Event) -> CampaignState:
     open_id = state.session.id if state.session else None
     _need(event, open_id is None, f"session {open_id} is still open; close it with a handover note first")
-    session = session_from(event.body)
+    session = session_from(body_of(event, SessionOpened))
     return replace(state, session=session, people=joined(state.people, session))
 
 

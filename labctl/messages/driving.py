@@ -6,10 +6,14 @@ sealed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from labctl.messages.typed import Table, Typed
+from labctl import plain
+from labctl.messages import body_parts as parts
+from labctl.messages.typed import Typed
+from labctl.plain import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +25,12 @@ class Prepare(Typed):
     FROM: ClassVar = "run"
     TO: ClassVar = "controller"
     driver: str
-    options: Table
+    options: Mapping[str, Json]
     kind: str
     seed: int
     instruction: str
     episode: str
-    hand: Table | None = None
+    hand: parts.Driver | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class Ready(Typed):
     FROM: ClassVar = "controller"
     TO: ClassVar = "run"
     episode: str
-    private: Table | None = None
+    private: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ class HandState(Typed):
     KIND: ClassVar = "hand"
     FROM: ClassVar = "controller"
     TO: ClassVar = "run"
-    hand: Table
+    hand: plain.Hand
     episode: str | None = None
 
 

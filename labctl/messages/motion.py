@@ -5,10 +5,13 @@ May not: name an arm of the experiment.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from labctl.messages.typed import Table, Typed
+from labctl.bus import Body
+from labctl.messages.typed import Typed
+from labctl.plain import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class Stage(Typed):
     FROM: ClassVar = "run"
     TO: ClassVar = "arm"
     trial: str
-    condition: Table
+    condition: Mapping[str, Json]
     seed: int
     epoch: int
     episode: str | None
@@ -140,4 +143,4 @@ class DeviceReport(Typed):
     TO: ClassVar = "run"
     kind: str
     t_ns: int
-    body: Table | None = None
+    body: Body | None = None

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from labctl.messages.typed import Table, Typed
+from labctl.messages import body_parts as parts
+from labctl.messages.typed import Typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +89,8 @@ class Compare(Typed):
     trial: str | None
     round: int
     compare: bool = False
-    scene: Table | None = None
-    pose: Table | None = None
+    scene: parts.Photo | None = None
+    pose: parts.Photo | None = None
     counts: bool = False
 
 
@@ -103,8 +104,8 @@ class Photo(Typed):
     request: int
     file: str
     after_ns: int
-    scene: Table | None
-    pose: Table | None
+    scene: parts.Photo | None
+    pose: parts.Photo | None
     counts: bool = False
 
 
@@ -119,8 +120,8 @@ class Compared(Typed):
     trial: str
     round: int
     t_ns: int
-    scene: Table | None = None
-    pose: Table | None = None
+    scene: parts.MatchBody | None = None
+    pose: parts.MoveBody | None = None
     problem: str | None = None
 
 
@@ -133,9 +134,9 @@ class Photographed(Typed):
     TO: ClassVar = "run"
     request: int
     camera: str
-    photo: Table | None
-    scene: Table | None = None
-    pose: Table | None = None
+    photo: parts.Photo | None
+    scene: parts.MatchBody | None = None
+    pose: parts.MoveBody | None = None
     problem: str | None = None
 
 
@@ -151,6 +152,6 @@ class Ghost(Typed):
     trial: str
     t_ns: int
     counts: bool = False
-    scene: Table | None = None
-    pose: Table | None = None
+    scene: parts.MatchBody | None = None
+    pose: parts.MoveBody | None = None
     problem: str | None = None

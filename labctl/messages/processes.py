@@ -5,11 +5,12 @@ May not: show an arm of the experiment: `state` is `core.published_state.Publish
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from labctl.messages.typed import Json, Table, Typed
+from labctl.messages.typed import Typed
+from labctl.plain import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ class CommandSent(Typed):
     role: str
     id: str | None = None
     version: int | None = None
-    args: Table | None = None
+    args: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)

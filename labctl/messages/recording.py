@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from labctl.messages.typed import Table, Typed
+from labctl import plain
+from labctl.messages import body_parts as parts
+from labctl.messages.typed import Typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Declare(Typed):
     FROM: ClassVar = "producers"
     TO: ClassVar = "recorder"
     episode: str
-    specs: Sequence[Table]
+    specs: Sequence[plain.SpecEntry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +89,8 @@ class End(Typed):
     FROM: ClassVar = "producers"
     TO: ClassVar = "recorder"
     episode: str
-    sent: Mapping[str, Table]
-    gaps: Sequence[Table] = ()
+    sent: Mapping[str, parts.SentEntry]
+    gaps: Sequence[parts.GapBody] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +124,9 @@ class Closed(Typed):
     FROM: ClassVar = "recorder"
     TO: ClassVar = "run"
     episode: str
-    streams: Mapping[str, Table]
+    streams: Mapping[str, parts.StreamEntry]
     private: Sequence[str]
-    gaps: Sequence[Table]
+    gaps: Sequence[parts.GapBody]
     silent: Sequence[str] = ()
 
 

@@ -6,18 +6,15 @@ May not: convert a value, or let a message through that lacks a field or has one
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from labctl.bus import Message
 from labctl.errors import InputError
-
-Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
-Table: TypeAlias = Mapping[str, Any]  # a table whose own module gives it its types (a card, a `Match`, a `Move`)
 
 
 class Misfit(InputError):
@@ -72,8 +69,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "bool": (bool,),
     "int": (int, np.integer),
     "float": (int, float, np.integer, np.floating),
-    "Table": (Mapping,),
     "Mapping": (Mapping,),
+    "Body": (Mapping,),
     "Sequence": (list, tuple),
     "Literal": (str,),
 }
@@ -95,7 +92,10 @@ def _defaults(schema: type[Typed]) -> tuple[tuple[str, object], ...]:
 
 def _types(annotation: str) -> tuple[type, ...] | None:
     names = re.sub(r"\[.*\]", "", annotation).split(" | ")
-    return None if "Json" in names else tuple(one for name in names for one in _TYPES[name])
+    known = {
+        name: (Mapping,) if name.startswith(("parts.", "plain.")) else _TYPES[name] for name in names if name != "Json"
+    }
+    return None if "Json" in names else tuple(one for types in known.values() for one in types)
 
 
 def _annotation(schema: type[Typed], name: str) -> str:

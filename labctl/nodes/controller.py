@@ -125,7 +125,7 @@ class ControllerNode:
         if self._phase in (Phase.IDLE, Phase.OVER) or now_ns < self._next_hand_ns or not isinstance(controller, ByHand):
             return
         self._next_hand_ns = now_ns + HAND_NS
-        hand = dict(controller.hand(np.asarray(self._buffer.measured()["q"])))
+        hand = controller.hand(np.asarray(self._buffer.measured()["q"]))
         step.out.append(HandState(hand, self._episode).to("run"))
 
     def _run(self, seen_ns: int, now_ns: int, step: Step) -> None:

@@ -6,9 +6,9 @@ May not: see a picture, or hide a frame that is missing; holes close together ar
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from labctl.clock import SECOND
+from labctl.messages.body_parts import GapBody
 
 FINEST_NS = 1000  # a video's times are whole microseconds
 JOIN_NS = SECOND  # holes of one cause, closer together than this, are one gap …
@@ -87,15 +87,15 @@ class FrameGaps:
         self._hole(why, to_ns, missing)
         self._number = None
 
-    def due(self, now_ns: int, *, force: bool = False) -> list[dict[str, Any]]:
+    def due(self, now_ns: int, *, force: bool = False) -> list[GapBody]:
         """The gaps that are over, once each; with `force` all of them. [{stream, from_ns, to_ns, lost, why, holes}]"""
-        found = []
+        found: list[GapBody] = []
         for why, gap in list(self._open.items()):
             if force or now_ns - gap.to_ns > JOIN_NS or now_ns - gap.from_ns > LONGEST_NS:
                 del self._open[why]
                 self._told_ns[why] = gap.to_ns
                 times = {"from_ns": gap.from_ns, "to_ns": gap.to_ns}
-                found.append({"stream": self._stream, **times, "lost": gap.lost, "why": why, "holes": gap.holes})
+                found.append(GapBody(stream=self._stream, **times, lost=gap.lost, why=why, holes=gap.holes))
         return found
 
     def _hole(self, why: str, to_ns: int, lost: int | None) -> _Open:

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
 from labctl.bus import Message, Step, Work
 from labctl.clock import MILLISECOND, SECOND
+from labctl.core.scene_words import moved
 from labctl.devices import Frame
 from labctl.errors import LabctlError
+from labctl.messages.body_parts import MatchBody, MoveBody, Photo
+from labctl.messages.pictures import Compare
+from labctl.messages.pictures import Photo as TakePhoto
+from labctl.messages.typed import read
 from labctl.scene.matching import TOLERANCE_PX, Box, camera_move, compare
 from labctl.store.atomic_files import file_errors, replace_file, sync_names
 from labctl.store.pictures import encode_png, ghost, load_photo, small
@@ -55,14 +60,14 @@ class ScenePhotos:
         self._ghost_every_ns = GHOST_NS if real_time else UNSEEN_NS
         self._compare_every_ns = COMPARE_NS if real_time else UNSEEN_NS
         self._eye = _Eye(folder, tuple(ignore), tolerance_px)
-        self._task: Mapping[str, Any] | None = None
-        self._photo: Mapping[str, Any] | None = None
+        self._task: Compare | None = None
+        self._photo: TakePhoto | None = None
         self._most = frames if real_time else 1  # simulated cameras have no noise
         self._frames: deque[Frame] = deque(maxlen=self._most)
         self._taken: list[Frame] = []
         self._busy = False
         self._ghost_ns = self._compare_ns = 0
-        self._found: Mapping[str, Any] = {}
+        self._found: Findings | None = None
 
     @property
     def waiting(self) -> bool:
@@ -78,14 +83,15 @@ class ScenePhotos:
         """Mail of one of KINDS."""
         body = message.body
         if message.kind == "compare":
-            self._task = body if body["trial"] is not None else None
-            self._found, self._ghost_ns, self._compare_ns = {}, 0, 0
+            task = read(Compare, message)
+            self._task = task if task.trial is not None else None
+            self._found, self._ghost_ns, self._compare_ns = None, 0, 0
             self._frames.clear()
         elif message.kind == "photo":
-            self._photo, self._taken = body, []
+            self._photo, self._taken = read(TakePhoto, message), []
         elif message.kind == "looked":
             self._busy = False
-            self._tell(body, step)
+            self._tell(body.get("result"), step)
         else:
             done = body.get("result") or {"problem": body.get("error")}
             told = {"request": int(body["tag"]), "camera": self._camera, "photo": None, "problem": None, **done}
@@ -97,17 +103,17 @@ class ScenePhotos:
         if task is not None:
             self._frames.append(frame)
         if photo is not None:
-            if frame.host_ns < photo["after_ns"]:
+            if frame.host_ns < photo.after_ns:
                 return  # its light fell too early, and nothing else is worth a delay now
             self._taken.append(frame)
             if len(self._taken) < self._most and frame.host_ns - self._taken[0].host_ns < AVERAGE_NS:
                 return
             frames, self._photo, self._taken = self._taken, None, []
-            tag = str(photo["request"])
+            tag = str(photo.request)
             step.work.append(Work(lambda: self._keep(frames, photo), "photo_done", lambda result: MODELLED_NS, tag))
         elif task is not None and not self._busy and frame.host_ns >= self._ghost_ns:
             enough = len(self._frames) == self._most or frame.host_ns - self._frames[0].host_ns >= AVERAGE_NS
-            due = bool(task["compare"]) and enough and frame.host_ns >= self._compare_ns
+            due = bool(task.compare) and enough and frame.host_ns >= self._compare_ns
             self._busy, self._ghost_ns = True, frame.host_ns + self._ghost_every_ns
             if due:
                 self._compare_ns = frame.host_ns + self._compare_every_ns
@@ -115,35 +121,35 @@ class ScenePhotos:
             frames = [one for one in self._frames if frame.host_ns - one.host_ns <= AVERAGE_NS]
             step.work.append(Work(lambda: self._show(frames, task, due), "looked", lambda result: took))
 
-    def _keep(self, frames: Sequence[Frame], photo: Mapping[str, Any]) -> dict[str, Any]:
+    def _keep(self, frames: Sequence[Frame], photo: TakePhoto) -> Kept:
         """Write the photo, the mean of these frames, and compare it; beside the node."""
         picture = mean(frames)
         content = encode_png(picture)
-        path = self._folder / photo["file"]
+        path = self._folder / photo.file
         with file_errors(str(path.parent)):
             path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, content, durable=self._durable)
         if self._durable:
             sync_names(path.parent, self._folder)
-        kept = {"file": photo["file"], "sha256": hashlib.sha256(content).hexdigest(), "t_ns": frames[0].host_ns}
+        kept: Photo = {"file": photo.file, "sha256": hashlib.sha256(content).hexdigest(), "t_ns": frames[0].host_ns}
         return {"photo": {**kept, **self._eye.noise(frames)}, **self._eye.compare(picture, photo)}
 
-    def _show(self, frames: Sequence[Frame], task: Mapping[str, Any], due: bool) -> dict[str, Any]:
+    def _show(self, frames: Sequence[Frame], task: Compare, due: bool) -> Shown:
         """A ghost of the last of these frames, and a comparison of their mean where one is due; beside the node."""
         found = self._eye.compare(mean(frames), task) if due else None
         pictures = self._eye.ghost(frames[-1].image, task)
-        return {"t_ns": frames[-1].host_ns, "round": task["round"], "found": found, "pictures": pictures}
+        return {"t_ns": frames[-1].host_ns, "round": task.round, "found": found, "pictures": pictures}
 
-    def _tell(self, body: Mapping[str, Any], step: Step) -> None:
-        task, result = self._task, body.get("result")
-        if task is None or result is None or result["round"] != task["round"]:
+    def _tell(self, result: Shown | None, step: Step) -> None:
+        task = self._task
+        if task is None or result is None or result["round"] != task.round:
             return
-        said = {"camera": self._camera, "trial": task["trial"], "t_ns": result["t_ns"]}
+        said = {"camera": self._camera, "trial": task.trial, "t_ns": result["t_ns"]}
         if result["found"] is not None:
             self._found = result["found"]
-            step.out.append(Message("run", "compared", {**said, "round": task["round"], **self._found}))
+            step.out.append(Message("run", "compared", {**said, "round": task.round, **self._found}))
         if result["pictures"]:
-            shown = {**said, "counts": task["counts"], **self._found}
+            shown = {**said, "counts": task.counts, **(self._found or {})}
             step.out.append(Message("@preview", "ghost", shown, result["pictures"]))
 
 
@@ -157,6 +163,36 @@ def mean(frames: Sequence[Frame]) -> np.ndarray:
     return ((total + len(frames) // 2) // len(frames)).astype(np.uint8)
 
 
+class Findings(TypedDict):
+    """What comparing a picture gave: scene and pose, None where there is nothing to compare with; problem: why not."""
+
+    scene: MatchBody | None
+    pose: MoveBody | None
+    problem: str | None
+
+
+class Kept(Findings):
+    """A photo that was taken, and what comparing it gave."""
+
+    photo: Photo
+
+
+class Shown(TypedDict):
+    """A ghost's pictures, and what a comparison gave where one was due; round: of the task it was made for."""
+
+    t_ns: int
+    round: int
+    found: Findings | None
+    pictures: dict[str, np.ndarray]
+
+
+class Noise(TypedDict, total=False):
+    """Of how many frames a photo is the mean, and the score of one half of them against the other."""
+
+    frames: int
+    self_score: float
+
+
 class _Eye:
     """Compares frames with references; the last two it loaded are kept. Used by one worker at a time, or harmlessly
     by two.
@@ -168,29 +204,34 @@ class _Eye:
         self._tolerance_px = tolerance_px
         self._loaded: dict[str, np.ndarray] = {}
 
-    def compare(self, image: np.ndarray, task: Mapping[str, Any]) -> dict[str, Any]:
+    def compare(self, image: np.ndarray, task: Compare | TakePhoto) -> Findings:
         """scene and pose as plain values, None where there is nothing to compare with; problem: why not, or None."""
-        found: dict[str, Any] = {"scene": None, "pose": None, "problem": None}
-        scene, pose = task["scene"], task["pose"]
+        found: Findings = {"scene": None, "pose": None, "problem": None}
+        scene, pose = task.scene, task.pose
         try:
             if scene is not None:
                 found["scene"] = self._match(image, scene)
         except (LabctlError, ValueError) as error:
             found["problem"] = str(error)
         try:
-            if pose is not None and pose["sha256"] == (scene or {}).get("sha256") and found["scene"] is not None:
-                found["pose"] = {key: found["scene"][key] for key in ("shift_px", "rotation_deg", "moved_px", "note")}
+            if (
+                pose is not None
+                and scene is not None
+                and pose["sha256"] == scene["sha256"]
+                and found["scene"] is not None
+            ):
+                found["pose"] = moved(found["scene"])
             elif pose is not None:
                 found["pose"] = camera_move(self._load(pose), image, ignore=self._ignore).body()
         except (LabctlError, ValueError) as error:
             found["problem"] = found["problem"] or str(error)
         return found
 
-    def _match(self, image: np.ndarray, photo: Mapping[str, Any]) -> dict[str, Any]:
+    def _match(self, image: np.ndarray, photo: Photo) -> MatchBody:
         reference = self._load(photo)
         return compare(reference, image, ignore=self._ignore, tolerance_px=self._tolerance_px).body()
 
-    def noise(self, frames: Sequence[Frame]) -> dict[str, Any]:
+    def noise(self, frames: Sequence[Frame]) -> Noise:
         """Of how many frames a photo is the mean, and the score of one half of them against the other: what a scene
         has that nobody touched. {} for a single frame.
         """
@@ -203,9 +244,9 @@ class _Eye:
             return {"frames": len(frames)}
         return {"frames": len(frames), "self_score": round(found.score, 1)}
 
-    def ghost(self, image: np.ndarray, task: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    def ghost(self, image: np.ndarray, task: Compare) -> dict[str, np.ndarray]:
         """The live picture over its reference, and the reference, both small; {} without one."""
-        photo = task["scene"] or task["pose"]
+        photo = task.scene or task.pose
         try:
             if photo is None or (reference := self._load(photo)).shape != image.shape:
                 return {}
@@ -214,7 +255,7 @@ class _Eye:
         before = small(reference, GHOST_WIDTH)
         return {"image": ghost(small(image, GHOST_WIDTH), before), "reference": before}
 
-    def _load(self, photo: Mapping[str, Any]) -> np.ndarray:
+    def _load(self, photo: Photo) -> np.ndarray:
         key = photo["sha256"]
         if key not in self._loaded:
             picture = load_photo(self._folder, photo)

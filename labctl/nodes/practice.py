@@ -22,6 +22,7 @@ from labctl.messages.motion import DeviceReport, Lease, Recover, Stage, Staged, 
 from labctl.messages.processes import Exited, Failing, Kill, Shutdown, Spawn, Suspended
 from labctl.messages.recording import Close
 from labctl.nodes.phase_table import On, OnRaw, by_kind, heard
+from labctl.plain import Hand
 
 PRACTICE = "practice"  # in the place of an episode's name, which no recording has
 TASK = Prepare(driver="teleop", options={}, kind="human", seed=0, instruction="", episode=PRACTICE)
@@ -108,7 +109,7 @@ class PracticeNode:
         self._driven_ns = 0
         self._seen: Mapping[str, np.ndarray] | None = None
         self._fresh = False  # an observation since the end was asked for
-        self._hand: Mapping[str, Any] = {}
+        self._hand: Hand | None = None
         self._failing: dict[str, str] = {}
         self._news, self._news_until_ns = "", 0
         self._ended = Ended("", False, False, 0.0)
@@ -284,7 +285,7 @@ class PracticeNode:
         return View(
             state=state,
             hand=hand,
-            device=str(self._hand.get("device", "")) if hand else "",
+            device=str(self._hand["device"]) if self._hand and hand else "",
             tcp_m=None if seen is None else tuple(float(value) for value in seen["tcp"][:3]),
             gripper_m=None if seen is None else float(np.ravel(seen["gripper"])[0]),
             clipped=self._liveness.clip(now_ns),

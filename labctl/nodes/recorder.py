@@ -5,15 +5,13 @@ May not: interpret samples, drop a chunk silently, or acknowledge one that is no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import spec_of
 from labctl.messages import recording as messages
+from labctl.messages.body_parts import GapBody
 from labctl.messages.typed import Misfit, read
 from labctl.store.traces import Chunk, TraceStore
 
@@ -32,7 +30,7 @@ class RecorderNode:
         self._store = store
         self._episode: str | None = None
         self._waiting: set[str] = set()
-        self._gaps: list[Mapping[str, Any]] = []
+        self._gaps: list[GapBody] = []
         self._sent: dict[str, int] = {}  # chunks of each stream that its producer says it sent
         self._concluded: set[str] = set()
         self._close_by_ns: int | None = None

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 import numpy as np
 
 from labctl.bus import Message
 from labctl.clock import SECOND
 from labctl.devices import Batch, StreamSpec
+from labctl.messages.body_parts import ChunkGap, SentEntry
 from labctl.messages.recording import Ack, Chunk, Declare, End
+from labctl.plain import SpecEntry
 
 Key = tuple[str, str, int]  # episode, stream, seq
 
@@ -57,7 +58,7 @@ class TraceSender:
         self._declared: dict[str, Message] = {}
         self._ended: dict[str, Message] = {}
         self._kept: dict[Key, Message] = {}
-        self._gaps: list[dict[str, Any]] = []
+        self._gaps: list[ChunkGap] = []
 
     def open(self, episode: str) -> list[Message]:
         """Start an episode: the declaration of its streams. Opening it twice repeats that and resets nothing.
@@ -70,7 +71,7 @@ class TraceSender:
         self._forget_settled()
         self.episode = episode
         self._streams = {spec.name: _Stream(spec) for spec in self.specs}
-        declared = Declare(episode, [asdict(spec) for spec in self.specs])
+        declared = Declare(episode, [SpecEntry(**asdict(spec)) for spec in self.specs])
         self._declared[episode] = declared.to(self._recorder, sender=self.sender)
         return [*out, self._declared[episode]]
 
@@ -116,14 +117,16 @@ class TraceSender:
         if self.episode is None:
             return []
         out = self.poll(now_ns, force=True)
-        sent = {name: {"chunks": stream.chunks, "n": stream.samples} for name, stream in self._streams.items()}
+        sent: dict[str, SentEntry] = {
+            name: {"chunks": stream.chunks, "n": stream.samples} for name, stream in self._streams.items()
+        }
         self._ended[self.episode] = End(self.episode, sent, self.gaps()).to(self._recorder, sender=self.sender)
         out.append(self._ended[self.episode])
         self.episode = None
         self._streams = {}
         return out
 
-    def gaps(self) -> list[dict[str, Any]]:
+    def gaps(self) -> list[ChunkGap]:
         """Chunks given up since the last call: episode, stream, seq, lost (samples), from_ns, to_ns, why."""
         found, self._gaps = self._gaps, []
         return found
@@ -144,9 +147,11 @@ class TraceSender:
         if len(self._kept) > self._limit:
             oldest = next(iter(self._kept))
             t_ns = self._kept.pop(oldest).arrays["t_ns"]
-            gap = {"episode": oldest[0], "stream": oldest[1], "seq": oldest[2], "lost": len(t_ns)}
+            episode, stream, seq = oldest
+            times = {"from_ns": int(t_ns[0]), "to_ns": int(t_ns[-1])}
             why = "never acknowledged by the recorder; given up to bound memory"
-            self._gaps.append({**gap, "from_ns": int(t_ns[0]), "to_ns": int(t_ns[-1]), "why": why})
+            gap = ChunkGap(stream=stream, lost=len(t_ns), why=why, seq=seq, episode=episode, **times)
+            self._gaps.append(gap)
 
     def _forget_settled(self) -> None:
         """Forget past episodes without unacknowledged chunks, but not the latest: its end may not have arrived."""

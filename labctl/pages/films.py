@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from labctl.clock import SECOND
-from labctl.core.body_parts import VideoEntry
 from labctl.core.projection import capture_ns
 from labctl.core.record import Episode, Record
 from labctl.errors import InputError
+from labctl.messages.body_parts import VideoEntry
 from labctl.pages.playable import pictures, playable
 from labctl.store.campaign import Campaign
 from labctl.store.verified import samples_of, sealed_video, verified

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from labctl.errors import InputError, LabctlError, StateError
-from labctl.messages.typed import Json
+from labctl.plain import Json
 
 LOOPBACK = "127.0.0.1"
 COOKIE = "labctl-page"

@@ -6,10 +6,10 @@ May not: estimate anything, or be asked before unblinding (every part is by arm)
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from labctl.core.body_parts import Clock
+from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import EndReason
 from labctl.core.record import Episode, Record, Void
 from labctl.core.reviewed import queue
@@ -17,6 +17,8 @@ from labctl.core.session import Session
 from labctl.core.skew import campaign_clock
 from labctl.core.trial import State, Trial, tally
 from labctl.errors import StateError
+from labctl.messages.body_parts import Clock, Pins
+from labctl.plain import Json
 from labctl.reporting.hand_stops import UNSAID, stop_facts, stop_lines
 from labctl.reporting.hours import hours
 from labctl.reporting.operations_table import UNTIMED, WRONG_END, Row, operations
@@ -247,9 +249,10 @@ def _durability(record: Record) -> list[str]:
     return [f"{loose} episodes were journalled without waiting for the disk (simulation only)"] if loose else []
 
 
-def _provenance(opened: Mapping[str, Any], pins: Mapping[str, Any]) -> dict[str, Any]:
-    hashes = {f"{name}_sha256": opened[name]["sha256"] for name in ("protocol", "cell", "fixture")}
-    versions = {name: pins[name] for name in ("labctl", "python") if name in pins} | dict(pins.get("packages") or {})
-    git = pins.get("git") or {}
-    commit = f"{git['commit']}{' with local changes' if git.get('dirty') else ''}" if git else None
+def _provenance(opened: CampaignOpened, pins: Pins | None) -> dict[str, Json]:
+    files = {"protocol": opened["protocol"], "cell": opened["cell"], "fixture": opened["fixture"]}
+    hashes = {f"{name}_sha256": file["sha256"] for name, file in files.items()}
+    versions = {"labctl": pins["labctl"], "python": pins["python"], **pins["packages"]} if pins else {}
+    git = pins["git"] if pins else None
+    commit = f"{git['commit']}{' with local changes' if git['dirty'] else ''}" if git else None
     return {**hashes, "versions": versions, "git": commit}

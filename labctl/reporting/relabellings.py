@@ -8,8 +8,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from labctl.core.body_parts import SlotWithArm
 from labctl.core.design import exchanges
+from labctl.messages.body_parts import SlotWithArm
 
 Exchange = tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]
 

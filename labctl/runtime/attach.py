@@ -9,16 +9,16 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import zmq
 
-from labctl.bus import Message, decode, encode
+from labctl.bus import Body, Message, decode, encode
 from labctl.clock import MILLISECOND, SECOND, Clock, began
 from labctl.errors import StateError
 from labctl.messages.processes import EndRun
+from labctl.plain import Json
 from labctl.runtime.campaign_run import CONTACT, toml_of
 from labctl.runtime.cell_nodes import camera_names
 from labctl.runtime.transport import PREVIEWS, endpoint
@@ -41,11 +41,11 @@ class Attachment:
         self._stop_lock = threading.Lock()
         self._join(_contact(folder))
 
-    def _join(self, found: Mapping[str, Any]) -> None:
+    def _join(self, found: Contact) -> None:
         self.pid = int(found["pid"])
         self._began = began(self.pid)
-        self._sockets = found["sockets"]
-        sockets = Path(found["sockets"])
+        self._sockets = found.get("sockets", "")  # `_contact` gives none without
+        sockets = Path(self._sockets)
         cell = toml_of(self.folder / "cell.toml")
         self._context = zmq.Context()
         self._hub = self._socket(zmq.DEALER)
@@ -73,7 +73,7 @@ class Attachment:
             found = _contact(self.folder)
         except StateError:
             return False
-        if found["sockets"] == self._sockets:
+        if found.get("sockets") == self._sockets:
             return False
         with self._stop_lock:
             self._context.destroy(linger=0)
@@ -88,7 +88,7 @@ class Attachment:
     def poll(self) -> list[Message]:
         """What has arrived: every reply, and of each published thing only the latest. Never waits."""
         replies: list[Message] = []
-        latest: dict[tuple[str, Any], Message] = {}
+        latest: dict[tuple[str, Json], Message] = {}
         for source in (self._hub, self._ear, self._eye):
             for _ in range(_MOST):
                 try:
@@ -109,7 +109,7 @@ class Attachment:
         who: str,
         role: str,
         version: int | None = None,
-        args: Mapping[str, Any] | None = None,
+        args: Body | None = None,
         keys: int | None = None,
     ) -> str:
         """Send a command; returns its id. The reply comes by `poll` (kind "reply", the same id). keys: pressed since
@@ -119,7 +119,7 @@ class Attachment:
         """
         if self.read_only:
             raise StateError("this console is read-only; open one without --read-only to act")
-        body: dict[str, Any] = {"id": self._next_id(), "verb": verb, "who": who, "role": role, "args": dict(args or {})}
+        body = {"id": self._next_id(), "verb": verb, "who": who, "role": role, "args": dict(args or {})}
         if version is not None:
             body["version"] = version
         if keys is not None:
@@ -173,7 +173,17 @@ def is_running(folder: Path) -> bool:
     return found is not None and "sockets" in found
 
 
-def run_of(folder: Path) -> Mapping[str, Any] | None:
+class Contact(TypedDict):
+    """What a run says of itself in its campaign's folder. began: when its process did; sockets: the folder of its
+    sockets, unless it is in simulated time.
+    """
+
+    pid: int
+    began: NotRequired[str | None]
+    sockets: NotRequired[str]
+
+
+def run_of(folder: Path) -> Contact | None:
     """What the run of a campaign that is going says of itself: pid, and the folder of its sockets unless it is in
     simulated time. None when none is going.
     """
@@ -200,7 +210,7 @@ def wait_for_run(folder: Path, clock: Clock, *, patience_ns: int = WAIT_NS) -> N
         clock.sleep_until(clock.now_ns() + 50 * MILLISECOND)
 
 
-def _contact(folder: Path) -> Mapping[str, Any]:
+def _contact(folder: Path) -> Contact:
     name, found = folder.name, run_of(folder)
     if found is None and (folder / CONTACT).exists():
         raise StateError(f"the run of {name} has ended without a word; start it again with: labctl run {name}")

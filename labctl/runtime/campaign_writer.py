@@ -5,15 +5,17 @@ May not: decide anything, or print what a blind role must not see.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from labctl.bus import Body
 from labctl.clock import SECOND, Anchor
-from labctl.core.body_parts import Detected
+from labctl.core.event_bodies import OperationRecorded, RecordingSealed, body_of
 from labctl.core.events import Event, Kind
 from labctl.core.published_state import Handover
 from labctl.core.trial import Trial, advance, next_trial
 from labctl.errors import StorageError
+from labctl.messages.body_parts import Detected
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import append_head, head_text
 from labctl.store.scene_references import References
@@ -90,11 +92,11 @@ class CampaignWriter:
         self.campaign = campaign
         self.ledger = campaign.ledger
         self.state = campaign.state
-        self.opened: Mapping[str, Any] = campaign.opened
-        self.operations: dict[str, list[Mapping[str, Any]]] = {}  # bodies of OperationRecorded by episode
+        self.opened = campaign.opened
+        self.operations: dict[str, list[OperationRecorded]] = {}  # bodies of OperationRecorded by episode
         self.counted: dict[str, int] = {}  # the operator's own tally by episode
         self.detected: dict[str, Sequence[Detected]] = {}  # what the detector found, by episode
-        self.recording: Mapping[str, Any] | None = None  # of the last RecordingSealed
+        self.recording: RecordingSealed | None = None  # of the last RecordingSealed
         self.scored_ns: list[int] = []  # when trials were scored on this boot
         self.recovered: list[str] = []  # what the last run concluded at its start
         self.handover: Handover | None = None
@@ -111,7 +113,7 @@ class CampaignWriter:
     def log(
         self,
         kind: Kind,
-        body: Mapping[str, Any] | None = None,
+        body: Body | None = None,
         *,
         trial: str | None = None,
         episode: str | None = None,
@@ -146,11 +148,11 @@ class CampaignWriter:
     def _note(self, event: Event) -> None:
         self.references.note(event)
         if event.kind == Kind.OPERATION_RECORDED and event.episode:
-            self.operations.setdefault(event.episode, []).append(event.body)
+            self.operations.setdefault(event.episode, []).append(body_of(event, OperationRecorded))
         elif event.kind == Kind.ITEM_COUNTED and event.episode:
             self.counted[event.episode] = event.body["moved"]
         elif event.kind == Kind.RECORDING_SEALED and event.episode:
-            self.recording = event.body
+            self.recording = body_of(event, RecordingSealed)
             if event.body.get("detected") is not None:
                 self.detected[event.episode] = event.body["detected"]
         elif event.kind == Kind.RUN_STARTED:

@@ -92,7 +92,7 @@ class Orders(RecordedOrders):
             raise StateError(f"trial {request.trial} was given back while its photos were taken{standing}")
         if request.verb == "reference":
             reason = command.arguments(commands.Reference).reason
-            self._scene.set_reference(request, reason, {"who": command.who, "command_id": command.id})
+            self._scene.set_reference(request, reason, command.who)
         else:
             self._commit(trial, request, Given(request.command, command, now_ns, step))
         return False

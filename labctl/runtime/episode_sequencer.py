@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, cast
 
 from labctl.bus import Body, Message, Step
 from labctl.clock import SECOND
@@ -16,10 +15,10 @@ from labctl.config.protocol_schema import Arm
 from labctl.core.events import EndReason, InterventionKind, Kind
 from labctl.core.interlock import Hold
 from labctl.core.liveness import Liveness
-from labctl.core.published_state import Hand
 from labctl.core.rollout import MOVING, Phase, Rollout, lost_reason, stream_of, void_reason, voided_by_rule
 from labctl.core.trial import Trial
 from labctl.messages import driving
+from labctl.messages.body_parts import Driver, GapBody
 from labctl.messages.motion import DeviceReport, Lease, Stop
 from labctl.messages.pictures import CameraState, FrameGap, Video
 from labctl.messages.processes import Kill, Spawn
@@ -95,7 +94,7 @@ class EpisodeSequencer:
         self._epoch += 1
         return self._epoch
 
-    def _hand_of(self, arm: Any) -> dict[str, Any] | None:
+    def _hand_of(self, arm: Arm) -> Driver | None:
         """The device by which a person may take over from a policy; the human's own arm has none beside itself."""
         allowed = arm.kind == "policy" and self._writer.opened.get("takeover") == "allowed"
         return {"driver": "teleop", "options": {}} if allowed else None
@@ -129,7 +128,7 @@ class EpisodeSequencer:
         self._log(Kind.GO, {"go_ns": go_ns})
 
     def _hand(self, sent: driving.HandState, now_ns: int, step: Step) -> None:
-        self._current.hand = cast(Hand, sent.hand)
+        self._current.hand = sent.hand
 
     def _done(self, sent: driving.Done, now_ns: int, step: Step) -> None:
         self.end(EndReason.CONTROLLER_DONE, now_ns, now_ns, step)
@@ -140,16 +139,16 @@ class EpisodeSequencer:
             self._log(Kind.INSTRUCTION_SWITCHED, taken)
 
     def _gap(self, sent: FrameGap, now_ns: int, step: Step) -> None:
-        self.mark({key: value for key, value in sent.wire().items() if key != "episode"})
+        self.mark(GapBody(**{key: value for key, value in sent.wire().items() if key != "episode"}))
 
     def _failed(self, sent: driving.Failed, now_ns: int, step: Step) -> None:
         self.lose(sent.name, now_ns, step, private=sent.private)
 
     def _closed(self, sent: Closed, now_ns: int, step: Step) -> None:
-        self._current.closed = sent.wire()
+        self._current.closed = sent
 
     def _video(self, sent: Video, now_ns: int, step: Step) -> None:
-        self._current.videos[f"camera:{sent.camera}"] = sent.wire()
+        self._current.videos[f"camera:{sent.camera}"] = sent
 
     @property
     def _current(self) -> Rollout:
@@ -208,7 +207,7 @@ class EpisodeSequencer:
             self._log(Kind.INTERVENTION_ENDED, {"number": rollout.driven, "note": "", **common})
             rollout.driven = None
 
-    def mark(self, gap: Mapping[str, Any]) -> None:
+    def mark(self, gap: GapBody) -> None:
         """A gap is journalled as soon as it is known: a crash may not forget it."""
         rollout = self._current
         rollout.gaps.append(gap)
@@ -283,7 +282,7 @@ class EpisodeSequencer:
             end_ns = rollout.deadline_ns if overdue == EndReason.BUDGET else now_ns
             assert end_ns is not None
             self.end(overdue, end_ns, now_ns, step)
-        step.out += [driving.Switch(**switch).to("controller") for switch in rollout.due_switches(now_ns)]
+        step.out += [switch.to("controller") for switch in rollout.due_switches(now_ns)]
         if rollout.delivered(now_ns):
             self._digest(rollout, step)
         self._renew(now_ns, step)
@@ -373,7 +372,7 @@ class EpisodeSequencer:
             writer.say(f"{rollout.trial}: {rollout.reason}, voided by the protocol's rule; its recording is kept")
             self.rollout = None
 
-    def _log(self, kind: Kind, body: Mapping[str, Any]) -> None:
+    def _log(self, kind: Kind, body: Body) -> None:
         rollout = self._current
         self._writer.log(kind, body, trial=rollout.trial, episode=rollout.episode)
 

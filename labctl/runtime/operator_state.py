@@ -6,19 +6,18 @@ report.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
-from typing import Any
 
 from labctl.clock import SECOND
+from labctl.core.event_bodies import RecordingSealed
 from labctl.core.events import EndReason
 from labctl.core.interlock import CALM_MODES, NO_PICTURE_YET, Limits, Snapshot, overridable
 from labctl.core.liveness import Liveness
 from labctl.core.published_state import (
     CameraState,
     CampaignPart,
-    ConditionCard,
     DeviceState,
     EarlierTrial,
     Instruction,
@@ -27,6 +26,7 @@ from labctl.core.published_state import (
 from labctl.core.rollout import Rollout
 from labctl.core.session import Role
 from labctl.core.trial import FINISHED, CampaignState, State, allowed, standing
+from labctl.messages.body_parts import ConditionEntry
 from labctl.runtime.blind_view import BlindView
 
 PERSONAL = ("unacknowledged:", "cell_faulted")  # holds that only a named person clears
@@ -113,7 +113,7 @@ def finished(state: CampaignState) -> tuple[int, int]:
     return sum(trial.state in FINISHED for trial in state.trials.values()), len(state.trials)
 
 
-def recording_lines(body: Mapping[str, Any] | None) -> dict[str, str]:
+def recording_lines(body: RecordingSealed | None) -> dict[str, str]:
     """The rate, clock and gaps of each part in the last recording (a RecordingSealed body)."""
     if body is None:
         return {}
@@ -130,7 +130,7 @@ def devices(
     snapshot: Snapshot,
     limits: Limits,
     cameras: Sequence[CameraState] = (),
-    recording: Mapping[str, Any] | None = None,
+    recording: RecordingSealed | None = None,
 ) -> dict[str, DeviceState]:
     """What every part of the cell last reported, by name; cameras: as `camera_states`, recording: as
     `recording_lines`.
@@ -169,7 +169,7 @@ def devices(
     return found
 
 
-def _card(view: BlindView) -> ConditionCard | None:
+def _card(view: BlindView) -> ConditionEntry | None:
     """The condition at hand, as a setter reads it."""
     turn = view.turn
     return next((entry for entry in view.state.opened["conditions"] if turn and entry["id"] == turn.condition), None)

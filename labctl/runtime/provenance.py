@@ -12,13 +12,14 @@ import subprocess
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+
+from labctl.messages.body_parts import Commit, Pins
 
 PACKAGES = ("numpy", "scipy", "pyzmq", "sqlmodel", "SQLAlchemy", "av")
 
 
 @cache
-def collect_pins() -> dict[str, Any]:
+def collect_pins() -> Pins:
     """version of labctl, git commit of its source tree with a dirty flag (None when installed from a wheel),
     interpreter, packages (labctl's own, and those that register drivers).
     """
@@ -36,7 +37,7 @@ def _of_drivers() -> dict[str, str]:
     return {one.distribution: one.version for one in found}
 
 
-def _git() -> dict[str, Any] | None:
+def _git() -> Commit | None:
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None

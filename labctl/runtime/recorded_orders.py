@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from labctl.bus import Body, Message, Step
 from labctl.core import commands
 from labctl.core.commands import Command
+from labctl.core.event_bodies import OperationRecorded, SessionOpened
 from labctl.core.events import Kind
 from labctl.core.outcome import Outcome, judged
 from labctl.core.practised import practice_from
@@ -64,7 +65,7 @@ class RecordedOrders:
 
     def open_session(self, args: commands.OpenSession, given: Given) -> None:
         session = f"s-{self._writer.state.last_seq + 1}"
-        body = {"session": session, **args.model_dump(exclude_unset=True)}
+        body = SessionOpened(session=session, **args.model_dump(exclude_unset=True))
         session = session_from(body)
         check_person(joined({}, session), given.command.who)
         missing = missing_checks(self._writer.campaign.protocol, session)
@@ -135,7 +136,7 @@ class RecordedOrders:
 
     def review(self, args: commands.Review, given: Given) -> None:
         trial, about = self.scored(args.trial, given)
-        found = checked(trial, [operation.model_dump() for operation in args.operations])
+        found = checked(trial, [OperationRecorded(**operation.model_dump()) for operation in args.operations])
         self._writer.log(Kind.OPERATIONS_REVIEWED, {"operations": found, "note": args.note}, **about)
 
     def correct(self, args: commands.Correct, given: Given) -> None:

@@ -5,12 +5,13 @@ May not: journal anything, or show an arm-dependent stream: of those only a dige
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from labctl.bus import Work
+from labctl.core.event_bodies import RecordingSealed
 from labctl.core.rollout import Rollout, recording_body, recording_gaps, steady_rates
+from labctl.messages.body_parts import GapBody
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.store.footage import file_gaps
 from labctl.store.sealing import Findings, layout_of, look_over
@@ -29,20 +30,20 @@ def looking_over(writer: CampaignWriter, rollout: Rollout) -> Work:
 
 
 def sealed_body(
-    writer: CampaignWriter, rollout: Rollout, found: Findings, mark: Callable[[Mapping[str, Any]], None]
-) -> dict[str, Any]:
+    writer: CampaignWriter, rollout: Rollout, found: Findings, mark: Callable[[GapBody], None]
+) -> RecordingSealed:
     """The body of RecordingSealed for an episode that has ended and whose recorder has delivered. mark: takes each gap
     that is found now.
     """
     assert rollout.end_ns is not None and rollout.closed is not None
-    streams: Mapping[str, Any] = rollout.closed["streams"]
+    streams = rollout.closed.streams
     rates = steady_rates(writer.campaign.cell)
     for gap in (
-        *rollout.closed["gaps"],
+        *rollout.closed.gaps,
         *recording_gaps(streams, rates, rollout.end_ns, marked=rollout.gaps, why=rollout.unseen),
-        *file_gaps(found.footage, {body["camera"]: body["frames"] for body in rollout.videos.values()}),
+        *file_gaps(found.footage, {video.camera: video.frames for video in rollout.videos.values()}),
     ):
         mark(gap)
     seal = partial(writer.ledger.seal_value, rollout.episode, "streams")
-    videos, private, gaps = found.footage.videos, rollout.closed["private"], len(rollout.gaps)
+    videos, private, gaps = found.footage.videos, rollout.closed.private, len(rollout.gaps)
     return recording_body(streams, private, videos, gaps, seal, clocks=found.clocks, detected=found.detected)

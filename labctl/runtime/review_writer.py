@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from labctl.bus import Body
 from labctl.clock import SECOND, Anchor, MonotonicClock
+from labctl.core.event_bodies import OperationRecorded
 from labctl.core.events import Kind
 from labctl.core.practised import practice_from
 from labctl.core.reviewed import checked, queue
 from labctl.core.session import Person, Role, Session, check_person, present
 from labctl.errors import StateError
+from labctl.messages.body_parts import OutcomeCounts
+from labctl.plain import Json
 from labctl.runtime.attach import Attachment
 from labctl.runtime.recorded_orders import outcome_of_a_person
 from labctl.store.campaign import Campaign, writing
@@ -27,7 +30,7 @@ PATIENCE_NS = 5 * SECOND
 def review(
     folder: Path,
     trial: str,
-    operations: Sequence[Mapping[str, Any]],
+    operations: Sequence[OperationRecorded],
     *,
     who: str,
     note: str = "",
@@ -45,7 +48,7 @@ def review(
 
 
 def correct(
-    folder: Path, trial: str, outcome: Mapping[str, Any], *, who: str, why: str, anchor: Anchor | None = None
+    folder: Path, trial: str, outcome: OutcomeCounts, *, who: str, why: str, anchor: Anchor | None = None
 ) -> None:
     """Correct the outcome of a scored trial. Raises InputError for a contradiction, StateError."""
     if by_the_run(folder, "correct", who, {"trial": trial, "why": why, **outcome}):
@@ -111,7 +114,7 @@ def check_assessor(campaign: Campaign, who: str) -> None:
         raise StateError(f"{error}; who reviews enters once: labctl review {name} --who {who} --register") from None
 
 
-def record_practice(folder: Path, args: Mapping[str, Any], *, who: str, anchor: Anchor | None = None) -> None:
+def record_practice(folder: Path, args: Mapping[str, Json], *, who: str, anchor: Anchor | None = None) -> None:
     """Journal one practice episode, args as `practised.practice_from` reads them.
 
     Raises InputError for what cannot be, StateError for a campaign that is no longer open.
@@ -124,7 +127,7 @@ def record_practice(folder: Path, args: Mapping[str, Any], *, who: str, anchor: 
         campaign.log(Kind.PRACTICE_RECORDED, practice_from(args, campaign.opened), anchor=now, who=who)
 
 
-def by_the_run(folder: Path, verb: str, who: str, args: Mapping[str, Any]) -> bool:
+def by_the_run(folder: Path, verb: str, who: str, args: Body) -> bool:
     """Have the running process do it; False when none is going. Raises StateError with its refusal."""
     try:
         link = Attachment(folder)

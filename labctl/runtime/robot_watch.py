@@ -14,6 +14,7 @@ from labctl.clock import SECOND
 from labctl.core.events import STOP_BY_HAND, STOPPED_BY_HAND, EndReason, Kind
 from labctl.core.liveness import Liveness
 from labctl.core.rollout import ACTION
+from labctl.messages.body_parts import GapBody
 from labctl.messages.motion import DeviceReport, Recover, Stop, StopHeard
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.episode_sequencer import EpisodeSequencer
@@ -83,7 +84,8 @@ class ArmWatch:
         elif sent.kind == "paused":
             rollout = self._sequencer.rollout
             if rollout is not None and rollout.moving:
-                self._sequencer.mark({"stream": ACTION, **body, "lost": None, "why": PAUSED})
+                times = {"from_ns": body["from_ns"], "to_ns": body["to_ns"]}
+                self._sequencer.mark(GapBody(stream=ACTION, **times, lost=None, why=PAUSED))
         else:
             self._sequencer.report(sent, now_ns, step)
 

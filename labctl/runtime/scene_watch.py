@@ -6,17 +6,21 @@ May not: look at a picture (the camera processes do), or let a commit pass that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from labctl.bus import Message, Step
 from labctl.clock import SECOND
+from labctl.core.event_bodies import SceneCommitted
 from labctl.core.events import Kind
 from labctl.core.interlock import Hold, Limits, Look, overridable, scene_holds
 from labctl.core.published_state import Scene, SceneCamera
 from labctl.core.trial import State, Trial
 from labctl.errors import InputError, StateError
+from labctl.messages.body_parts import MatchEntry, Photo, ScoreLimits
+from labctl.messages.pictures import Compare, Compared, Photographed
+from labctl.messages.pictures import Photo as TakePhoto
+from labctl.messages.typed import read
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.store.scene_references import MEASURED, PHOTOS, Held, rules
 
@@ -35,7 +39,11 @@ class Request:
     trial: str
     cameras: tuple[str, ...]
     until_ns: int
-    came: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    came: dict[str, Photographed] = field(default_factory=dict)
+
+    def photo(self, camera: str) -> Photo | None:
+        """What came of a camera; None while nothing did, or why it has none is all that did."""
+        return self.came[camera].photo if camera in self.came else None
 
     @property
     def complete(self) -> bool:
@@ -51,20 +59,20 @@ class SceneWatch:
         self._rules = rules(writer.opened)
         self._told: dict[str, tuple[object, ...]] = {}
         self._rounds: dict[str, int] = {}
-        self._found: dict[str, Mapping[str, Any]] = {}
+        self._found: dict[str, Compared | Photographed] = {}
         self._fits: set[str] = set()  # cameras whose scene did when they looked last
         self._round = 0
         self._requests = 0
         self.request: Request | None = None
 
-    def limits(self) -> dict[str, Any]:
+    def limits(self) -> ScoreLimits:
         """What the protocol asks of a scene, as fields of `interlock.Limits`."""
         return {"min_score": None, "max_camera_shift_px": self._rules["max_camera_shift_px"]}
 
-    def needed(self, reference: Mapping[str, Any] | None) -> float | None:
+    def needed(self, reference: Photo | None) -> float | None:
         """The score that a scene is to have against this photo; None: any will do."""
         rule = self._rules["min_score"]
-        if rule != MEASURED:
+        if rule is None or not isinstance(rule, str):
             return None if rule is None else float(rule)
         return max(0.0, float((reference or {}).get("self_score", 100.0)) - MARGIN)
 
@@ -88,29 +96,31 @@ class SceneWatch:
             self._round += 1
             self._told[name], self._rounds[name] = wanted, self._round
             self._forget(name)
-            body: dict[str, Any] = {"trial": None, "round": self._round}
+            task = Compare(None, self._round)
             if staging and trial is not None:
-                body |= {"trial": trial.id, "compare": staged == trial.id, **_task(self._held(trial.id, name))}
-            step.out.append(Message(node, "compare", body))
+                held = self._held(trial.id, name)
+                task = Compare(trial.id, self._round, staged == trial.id, held.scene, held.pose, held.counts)
+            step.out.append(task.to(node))
 
     def hear(self, message: Message) -> None:
         """A camera's finding (`compared`) or photo (`photographed`)."""
-        body = message.body
-        name, request = body["camera"], self.request
         if message.kind == "compared":
-            if body["round"] == self._rounds.get(name):
-                self._found[name] = body
-                self._judge(name, body)
-        elif request is not None and body["request"] == request.number:
-            request.came[name] = body
+            found = read(Compared, message)
+            if found.round == self._rounds.get(found.camera):
+                self._found[found.camera] = found
+                self._judge(found)
+            return
+        taken, request = read(Photographed, message), self.request
+        if request is not None and taken.request == request.number:
+            request.came[taken.camera] = taken
 
     def _forget(self, name: str) -> None:
         self._found.pop(name, None)
         self._fits.discard(name)
 
-    def _judge(self, name: str, found: Mapping[str, Any]) -> None:
+    def _judge(self, found: Compared) -> None:
         """A scene fits from what is asked on, and does no more once it is clearly less: no flapping in between."""
-        trial, scene = self._writer.current(), found.get("scene")
+        trial, name, scene = self._writer.current(), found.camera, found.scene
         needed = None if trial is None else self.needed(self._held(trial.id, name).scene)
         if needed is None or scene is None or scene["score"] < needed - SLACK:
             self._fits.discard(name)
@@ -132,16 +142,16 @@ class SceneWatch:
         cameras: dict[str, SceneCamera] = {}
         if trial is not None and trial.state == State.STAGING:
             for name in self._cameras:
-                held, found = self._held(trial.id, name), self._found.get(name, {})
+                held, found = self._held(trial.id, name), self._found.get(name)
                 cameras[name] = {
                     "reference": held.scene["file"] if held.scene else None,
                     "counts": held.counts,
-                    "scene": found.get("scene"),
-                    "pose": found.get("pose"),
-                    "problem": found.get("problem"),
+                    "scene": found.scene if found else None,
+                    "pose": found.pose if found else None,
+                    "problem": found.problem if found else None,
                     "needed": self.needed(held.scene) if held.counts else None,
                 }
-        return {"rules": dict(self._rules), "photographing": self.request is not None, "cameras": cameras}
+        return {"rules": self._rules, "photographing": self.request is not None, "cameras": cameras}
 
     def not_overridden(self, live: Sequence[Hold], why: object) -> list[Hold]:
         """The reasons against a commit that a person's reason does not take away."""
@@ -160,8 +170,9 @@ class SceneWatch:
         taken = f"{PHOTOS}/{trial.id}/{self._writer.state.last_seq}-{self._requests}"  # no two requests write one file
         for name in cameras:
             after_ns = now_ns + round(self._cameras[name].latency_s * SECOND)
-            body = {"request": self._requests, "file": f"{taken}-{name}.png", "after_ns": after_ns}
-            step.out.append(Message(f"camera:{name}", "photo", {**body, **_task(self._held(trial.id, name))}))
+            held, file = self._held(trial.id, name), f"{taken}-{name}.png"
+            photo = TakePhoto(self._requests, file, after_ns, held.scene, held.pose, held.counts)
+            step.out.append(photo.to(f"camera:{name}"))
 
     def taken(self, now_ns: int, alive: Callable[[str], bool]) -> Request | None:
         """The request, once all its photos are there, cannot come any more, or took too long; it is over then."""
@@ -179,39 +190,40 @@ class SceneWatch:
         request, self.request = self.request, None
         return request
 
-    def commit_body(self, request: Request, who: str, why: str | None) -> dict[str, Any]:
+    def commit_body(self, request: Request, who: str, why: str | None) -> SceneCommitted:
         """`photo` and `match` of SceneCommitted. `why`: a person's reason to commit a scene that is held.
 
         Raises StateError that says what differs and what to do; an override is journalled as a deviation first.
         """
-        missing = [name for name in request.cameras if not request.came.get(name, {}).get("photo")]
+        missing = [name for name in request.cameras if request.photo(name) is None]
         if missing and self._rules["require_photo"]:
             said = [f"camera {name} gave no photo ({self._why(request, name)})" for name in missing]
             raise StateError(f"not committed: {'; '.join(said)}; look at the camera, then commit again")
-        came = {name: body for name, body in sorted(request.came.items()) if body.get("photo")}
-        looks = {name: self._look(name, request.trial, body) for name, body in came.items()}
+        came = dict(sorted(request.came.items()))
+        photos = {name: photo for name in came if (photo := request.photo(name)) is not None}
+        looks = {name: self._look(name, request.trial, came[name]) for name in photos}
         held = list(scene_holds(looks, Limits(**self.limits())))
         if self.not_overridden(held, why):
-            self._found |= came
+            self._found |= {name: came[name] for name in photos}
             raise StateError(f"not committed: {'; '.join(f'{hold.text}; {hold.clears}' for hold in held)}")
         if held:
             text = f"{request.trial}: {who} committed although {'; '.join(hold.text for hold in held)}: {why}"
             self._writer.log(Kind.DEVIATION, {"text": text}, trial=request.trial, who=who)
         return {
-            "photo": {name: body["photo"] for name, body in came.items()},
-            "match": {name: self._match(name, request.trial, body) for name, body in came.items()},
+            "photo": photos,
+            "match": {name: self._match(name, request.trial, came[name]) for name in photos},
         }
 
-    def set_reference(self, request: Request, reason: str, given: Mapping[str, Any]) -> None:
+    def set_reference(self, request: Request, reason: str, who: str) -> None:
         """Journal the photos as the new references. Raises StateError when one is missing."""
         for name in request.cameras:
-            if not request.came.get(name, {}).get("photo"):
+            if request.photo(name) is None:
                 raise StateError(f"no new reference: camera {name} gave no photo ({self._why(request, name)})")
         for name in request.cameras:
             held = self._held(request.trial, name)
             old = held.scene or held.pose
-            entry = {"camera": name, "photo": request.came[name]["photo"], "old": old["sha256"] if old else None}
-            self._writer.log(Kind.REFERENCE_SET, {**entry, "reason": reason}, trial=request.trial, who=given["who"])
+            entry = {"camera": name, "photo": request.photo(name), "old": old["sha256"] if old else None}
+            self._writer.log(Kind.REFERENCE_SET, {**entry, "reason": reason}, trial=request.trial, who=who)
 
     def chosen(self, named: object) -> list[str]:
         """The camera a person named, or all of them. Raises InputError."""
@@ -222,33 +234,28 @@ class SceneWatch:
         return [str(named)]
 
     def _why(self, request: Request, camera: str) -> str:
-        return str(request.came.get(camera, {}).get("problem") or "none came in time")
+        return (camera in request.came and request.came[camera].problem) or "none came in time"
 
     def _held(self, trial: str, camera: str) -> Held:
         return self._writer.references.held(trial, camera)
 
-    def _look(self, name: str, trial: str, found: Mapping[str, Any]) -> Look:
+    def _look(self, name: str, trial: str, found: Compared | Photographed) -> Look:
         camera, held = self._cameras[name], self._held(trial, name)
         size = (camera.width, camera.height)
         needed, slack = self.needed(held.scene), SLACK if name in self._fits else 0.0
-        plain = (found.get("scene"), found.get("pose"), held.counts, found.get("problem"))
+        plain = (found.scene, found.pose, held.counts, found.problem)
         return Look(*plain, size, needed=needed, slack=slack)
 
-    def _match(self, name: str, trial: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def _match(self, name: str, trial: str, found: Photographed) -> MatchEntry:
         """What SceneCommitted keeps of a comparison: the match, what it was with and whether it counted, the camera's
         movement, and why there is none.
         """
         held = self._held(trial, name)
         return {
-            "scene": body.get("scene"),
+            "scene": found.scene,
             "reference": held.scene["sha256"] if held.scene else None,
             "counts": held.counts,
-            "pose": body.get("pose"),
+            "pose": found.pose,
             "pose_reference": held.pose["sha256"] if held.pose else None,
-            "problem": body.get("problem"),
+            "problem": found.problem,
         }
-
-
-def _task(held: Held) -> dict[str, Any]:
-    """What a camera is told of its references."""
-    return {"scene": held.scene, "pose": held.pose, "counts": held.counts}

@@ -64,7 +64,7 @@ def seal_what_is_there(writer: CampaignWriter, traces: TraceStore, trial: Trial)
     gaps += [
         {
             "stream": name,
-            "from_ns": entry["t1_ns"],
+            "from_ns": entry.get("t1_ns"),
             "to_ns": None,
             "lost": None,
             "why": "process lost: at most the open second",

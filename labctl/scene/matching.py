@@ -19,6 +19,7 @@ import numpy as np
 from scipy import ndimage
 
 from labctl.errors import MissingExtra
+from labctl.messages.body_parts import MatchBody, MoveBody
 from labctl.scene.change import POSE_WIDTH, differences, factor, grey, light_between, placed_back, sampled
 from labctl.scene.pose import Pose, camera_pose
 
@@ -51,7 +52,7 @@ class Move:
     moved_px: float | None = None
     note: str = ""
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> MoveBody:
         """Plain JSON values, rounded to what is meant by them."""
         return {
             "shift_px": None if self.shift_px is None else [round(part, 2) + 0.0 for part in self.shift_px],
@@ -73,7 +74,7 @@ class Match:
     changed: float
     regions: tuple[Region, ...] = ()
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> MatchBody:
         """Plain JSON values, rounded to what is meant by them."""
         return {
             "score": round(self.score, 1),

@@ -5,7 +5,6 @@ May not: write into a campaign, or name an arm: a photo is older than its reveal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,8 @@ from labctl.core.record import Scene
 from labctl.core.record_fold import record_of
 from labctl.core.scene_words import change, movement, verdict
 from labctl.errors import BrokenRecord, InputError, MissingExtra
+from labctl.messages.body_parts import MatchEntry
+from labctl.plain import Json
 from labctl.scene.matching import difference
 from labctl.store.pictures import encode_png, ghost, load_photo
 from labctl.store.scene_references import References, rules
@@ -35,7 +36,7 @@ class Row:
     photo: np.ndarray
     reference: np.ndarray | None
     counts: bool
-    match: Mapping[str, Any]
+    match: MatchEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Sheet:
     limit_px: float
     rows: tuple[Row, ...]
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Json]:
         """Plain JSON values."""
         cameras = {row.camera.name: {"verdict": self.says(row), **row.match} for row in self.rows}
         return {"trial": self.trial, "condition": self.condition, "wall": self.wall, "cameras": cameras}
@@ -59,7 +60,7 @@ class Sheet:
         scene, pose = row.match.get("scene"), row.match.get("pose")
         if scene is None:
             return "no score" if row.reference is not None else "first of its condition"
-        return verdict({**scene, **(pose or {})}, self.limit_px)
+        return verdict({**scene, **pose} if pose else scene, self.limit_px)
 
 
 def scene_of(folder: Path, trial: str | None) -> Sheet:
@@ -89,9 +90,9 @@ def scene_of(folder: Path, trial: str | None) -> Sheet:
 def _row(folder: Path, references: References, scene: Scene, camera: CameraTable) -> Row:
     held = references.held(scene.trial, camera.name)
     reference = load_photo(folder, held.scene) if held.scene is not None else None
-    match = scene.matches.get(camera.name) or {}
+    match: MatchEntry = scene.matches.get(camera.name) or {}
     said = match.get("reference")
-    if held.scene is not None and said not in (None, held.scene["sha256"]):
+    if said is not None and held.scene is not None and said != held.scene["sha256"]:
         raise BrokenRecord(f"entry {scene.seq} was compared with {said[:12]}, which is not the reference of its trial")
     return Row(camera, load_photo(folder, scene.photos[camera.name]), reference, held.counts, match)
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from labctl.clock import Anchor, MonotonicClock
+from labctl.core.event_bodies import CampaignOpened, body_of
 from labctl.core.events import Event, Kind
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
@@ -31,6 +32,7 @@ from labctl.store.locks import campaign_lock
 from labctl.store.opened_body import check_format
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
+    from labctl.bus import Body
     from labctl.config.cell_schema import Cell, Fixture
     from labctl.config.protocol_schema import Arm, Protocol
     from labctl.store.linking import Linked
@@ -58,13 +60,13 @@ class Campaign:
         self.journal = journal
         self._ledger = ledger
         events = journal.events()
-        check_format(events[0].body, folder.name)
+        check_format(body_of(events[0], CampaignOpened), folder.name)
         if ledger is not None:
             problems = chain_and_head_problems(folder, events)
             if problems:
                 raise BrokenRecord(f"{problems[0]}; nothing more is written to it; see: labctl verify {folder.name}")
         self.state: CampaignState = fold(events)
-        self.opened: Mapping[str, Any] = self.state.opened
+        self.opened = self.state.opened
 
     @classmethod
     def open(cls, folder: Path, *, writer: bool = False) -> Self:
@@ -135,7 +137,7 @@ class Campaign:
     def log(
         self,
         kind: Kind,
-        body: Mapping[str, Any],
+        body: Body,
         *,
         anchor: Anchor,
         who: str,

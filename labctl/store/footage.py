@@ -11,9 +11,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from labctl.errors import LabctlError
+from labctl.messages.body_parts import FileEntry, FilmEntry, GapBody, Photo, VideoEntry
+from labctl.plain import Json
 from labctl.store.atomic_files import file_errors, sync_file, sync_names
 from labctl.store.problem import Problem
 
@@ -27,7 +29,7 @@ class Footage:
     {file, sha256}, depth: {file, sha256, frames}. `notes`: [(camera, what is wrong with a file)].
     """
 
-    videos: dict[str, dict[str, Any]] = field(default_factory=dict)
+    videos: dict[str, VideoEntry] = field(default_factory=dict)
     notes: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -49,7 +51,7 @@ def footage(folder: Path, episode: str, cameras: Sequence[str], *, durable: bool
             cut = mend(path)
             if cut:
                 found.notes.append((camera, f"a half-written header at the end of its video was cut off: {cut} bytes"))
-            entry = _film(folder, path)
+            entry = VideoEntry(**_film(folder, path))
         except LabctlError as error:
             found.notes.append((camera, str(error)))
             continue
@@ -75,11 +77,11 @@ def _sync(campaign: Path, videos: Path) -> None:
             sync_names(videos, campaign)
 
 
-def file_gaps(found: Footage, written: Mapping[str, int]) -> list[dict[str, Any]]:
+def file_gaps(found: Footage, written: Mapping[str, int]) -> list[GapBody]:
     """What is wrong with the files as gaps: damage, and frames that a camera wrote (`written`) and its file lacks."""
     wrong: list[tuple[str, int | None, str]] = [(camera, None, why) for camera, why in found.notes]
     for camera, frames in written.items():
-        there = found.videos.get(camera, {"frames": 0})["frames"]
+        there = found.videos[camera]["frames"] if camera in found.videos else 0
         if there != frames:
             wrong.append((camera, max(0, frames - there), f"its video holds {there} frames, {frames} were written"))
     return [
@@ -88,7 +90,7 @@ def file_gaps(found: Footage, written: Mapping[str, int]) -> list[dict[str, Any]
     ]
 
 
-def check_files(folder: Path, video: Mapping[str, Any], whose: str, *, what: str = "video") -> list[Problem]:
+def check_files(folder: Path, video: VideoEntry | Photo, whose: str, *, what: str = "video") -> list[Problem]:
     """Which of a camera's journalled files are gone or have changed. `video`: its entry in RecordingSealed, or a photo
     (what).
     """
@@ -108,7 +110,7 @@ def check_files(folder: Path, video: Mapping[str, Any], whose: str, *, what: str
     return found
 
 
-def index_notes(folder: Path, video: Mapping[str, Any], columns: Sequence[str], rows: np.ndarray) -> list[str]:
+def index_notes(folder: Path, video: VideoEntry, columns: Sequence[str], rows: np.ndarray) -> list[str]:
     """How a camera's index (rows (n, len(columns))) and the frames of its files differ; [] when each has its other.
 
     Raises StorageError when a file cannot be read.
@@ -137,18 +139,18 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _file(folder: Path, path: Path) -> dict[str, Any]:
+def _file(folder: Path, path: Path) -> FileEntry:
     with file_errors(str(path)):
         return {"file": path.relative_to(folder).as_posix(), "sha256": file_digest(path)}
 
 
-def _film(folder: Path, path: Path) -> dict[str, Any]:
+def _film(folder: Path, path: Path) -> FilmEntry:
     from labctl.store.video import count_frames
 
     return {**_file(folder, path), "frames": count_frames(path)}
 
 
-def note_beside(path: Path) -> dict[str, Any]:
+def note_beside(path: Path) -> dict[str, Json]:
     """What was kept beside a camera's pictures (schema labctl.camera/1); empty when there is nothing readable."""
     try:
         found = json.loads(path.read_text("utf-8"))

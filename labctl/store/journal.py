@@ -7,7 +7,7 @@ May not: read a clock, decide what an event means, or hold SQL that only one dat
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,6 +21,8 @@ from labctl.store.problem import Problem
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, Insert, Table
+
+    from labctl.bus import Body
 
 
 class DuplicateCommand(StateError):
@@ -146,7 +148,7 @@ class Journal:
         who: str,
         trial: str | None = None,
         episode: str | None = None,
-        body: Mapping[str, Any] | None = None,
+        body: Body | None = None,
         command_id: str | None = None,
     ) -> Event:
         """Commit one event and return it, with its body as JSON gives it back (tuples are lists, enums are strings).

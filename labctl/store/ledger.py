@@ -12,12 +12,14 @@ import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from labctl.bus import Body
 from labctl.core.design import Schedule, drbg
+from labctl.core.event_bodies import Form
 from labctl.core.events import Event, Kind, canonical
 from labctl.errors import BrokenRecord, StateError
+from labctl.messages.body_parts import SlotWithArm, StreamEntry, Unsealed
+from labctl.plain import Json
 from labctl.store.atomic_files import append_line, file_errors, replace_file, whole_lines
 
 FOLDER = "seal"
@@ -42,7 +44,7 @@ SEALING = frozenset({Kind.ARM_REVEALED, Kind.EPISODE_STARTED, Kind.RECORDING_SEA
 class Ledger:
     """The opened seal of one campaign. Files are readable by their owner only."""
 
-    def __init__(self, folder: Path, slots: Sequence[Body], secret: bytes, *, durable: bool) -> None:
+    def __init__(self, folder: Path, slots: Sequence[SlotWithArm], secret: bytes, *, durable: bool) -> None:
         self._seal = folder / FOLDER
         self._slots = slots
         self._arms = {slot["trial"]: slot["arm"] for slot in slots}
@@ -70,7 +72,7 @@ class Ledger:
                 seal.mkdir(mode=0o700)
             except FileExistsError:
                 raise StateError(f"{seal} is there already: a schedule is drawn and sealed once") from None
-        slots = [asdict(slot) for slot in schedule.slots]
+        slots = [SlotWithArm(**asdict(slot)) for slot in schedule.slots]
         sealed = canonical({"schema": "labctl.seal/1", "slots": slots, "secret_hex": secret.hex()})
         replace_file(seal / PROTOCOL, protocol_text.encode(), mode=_PRIVATE)
         if cards:
@@ -138,7 +140,7 @@ class Ledger:
             raise StateError(f"trial {trial} is not in the sealed schedule")
         return self._arms[trial]
 
-    def seal_value(self, episode: str, field: str, value: Any) -> str:
+    def seal_value(self, episode: str, field: str, value: Json | Mapping[str, StreamEntry]) -> str:
         """sha256 hex of a value and its episode's nonce, for the journal; the value itself is kept with the seal.
 
         On the disk when this returns. Raises StorageError, ValueError for a value with NaN.
@@ -165,7 +167,7 @@ class Ledger:
         """A reproducible seed in [0, 2^63) for a label: simulation and ids."""
         return int.from_bytes(drbg(self._secret, "seed:" + label, 8), "big") >> 1
 
-    def open_all(self) -> dict[str, Any]:
+    def open_all(self) -> Unsealed:
         """Everything, for unblinding: {schedule, secret_hex, openings}.
 
         schedule: all slots with their arms; openings: [{episode, field, value, sha256}].
@@ -178,13 +180,13 @@ class Ledger:
             except ValueError as error:
                 raise BrokenRecord(f"broken seal: {self._seal / OPENINGS}:{number} is not JSON") from error
         return {
-            "schedule": [dict(slot) for slot in self._slots],
+            "schedule": list(self._slots),
             "secret_hex": self._secret.hex(),
             "openings": openings,
         }
 
 
-def commitment_of(slots: Sequence[Body], secret: bytes) -> str:
+def commitment_of(slots: Sequence[SlotWithArm], secret: bytes) -> str:
     """sha256 hex over the canonical schedule followed by a 32-byte nonce made from the secret."""
     return hashlib.sha256(canonical(list(slots)) + drbg(secret, "commitment")).hexdigest()
 
@@ -201,7 +203,7 @@ def _next_root(root: bytes, sha256: str) -> bytes:
     return hashlib.sha256(root + bytes.fromhex(sha256)).digest()
 
 
-def check_roots(events: Sequence[Event], opened: Body) -> list[str]:
+def check_roots(events: Sequence[Event], opened: Unsealed) -> list[str]:
     """What is wrong between the sealed values and what the journal's entries say of all of them (`Ledger.binding`).
 
     A value beyond the last entry that binds is one of an episode that goes on, or that has begun since these events
@@ -227,13 +229,15 @@ def check_roots(events: Sequence[Event], opened: Body) -> list[str]:
     return [f"episode {one['episode']}: a sealed value was added after {after}" for one in added]
 
 
-def sealed_digest(secret: bytes, episode: str, field: str, value: Any) -> str:
+def sealed_digest(secret: bytes, episode: str, field: str, value: Json | Mapping[str, StreamEntry]) -> str:
     """sha256 hex over a canonical value followed by the episode's nonce for that field: equal values look unrelated."""
     return hashlib.sha256(canonical(value) + drbg(secret, f"nonce:{episode}:{field}")).hexdigest()
 
 
-def sealed_values(opened: Body, field: str) -> dict[str, Any]:
-    """The opened values of a field by their digest; one that does not give its own digest is left out."""
+def sealed_values(opened: Unsealed, field: str, form: type[Form]) -> dict[str, Form]:
+    """The opened values of a field by their digest, in the form that this field has, unchecked; one that does not
+    give its own digest is left out.
+    """
     secret = bytes.fromhex(opened["secret_hex"])
     entries = [entry for entry in opened["openings"] if entry["field"] == field]
     return {
@@ -243,7 +247,7 @@ def sealed_values(opened: Body, field: str) -> dict[str, Any]:
     }
 
 
-def check_commitment(commitment: str, opened: Body) -> list[str]:
+def check_commitment(commitment: str, opened: Unsealed) -> list[str]:
     """What is wrong between the commitment published at opening and what unblinding opened (`Ledger.open_all`)."""
     found = commitment_of(opened["schedule"], bytes.fromhex(opened["secret_hex"]))
     if found == commitment:
@@ -253,7 +257,7 @@ def check_commitment(commitment: str, opened: Body) -> list[str]:
     ]
 
 
-def check_digests(opened: Body) -> list[str]:
+def check_digests(opened: Unsealed) -> list[str]:
     """Which of the opened values does not give its own digest."""
     secret = bytes.fromhex(opened["secret_hex"])
     return [
@@ -263,10 +267,10 @@ def check_digests(opened: Body) -> list[str]:
     ]
 
 
-def check_openings(events: Sequence[Event], opened: Body) -> list[str]:
+def check_openings(events: Sequence[Event], opened: Unsealed) -> list[str]:
     """What is wrong between the journal's sealed digests and the opened values: each must open, arms to those drawn."""
     arms = {slot["trial"]: slot["arm"] for slot in opened["schedule"]}
-    values: dict[tuple[str, str], tuple[str, Any]] = {}
+    values: dict[tuple[str, str], tuple[str, Json]] = {}
     problems = check_digests(opened)
     for opening in opened["openings"]:
         values[opening["episode"], opening["sha256"]] = (opening["field"], opening["value"])

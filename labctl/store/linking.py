@@ -12,14 +12,15 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from labctl.config.cell_schema import Cell
 from labctl.config.protocol_schema import Arm, Protocol, parse_protocol
+from labctl.core.event_bodies import CampaignOpened, CampaignUnblinded
 from labctl.core.events import Event, digest
 from labctl.core.record_fold import record_of
 from labctl.core.trial import TO_UNBLINDED, CampaignState, Phase, State, fold
 from labctl.errors import BrokenRecord, InputError, StateError
+from labctl.messages.body_parts import Link, SealedLink
 from labctl.store.chain_heads import chain_and_head_problems
 from labctl.store.journal import events_of
 from labctl.store.lab_folder import Plan, campaign_folder
@@ -77,7 +78,7 @@ def links_of(
     return found
 
 
-def sealed_links(links: Sequence[Linked], ledger: Ledger) -> list[dict[str, Any]]:
+def sealed_links(links: Sequence[Linked], ledger: Ledger) -> list[Link]:
     """What CampaignOpened says of each link; the anchors' names go into the seal, which proves them when opened."""
     return [
         {
@@ -92,11 +93,11 @@ def sealed_links(links: Sequence[Linked], ledger: Ledger) -> list[dict[str, Any]
     ]
 
 
-def opened_links(opened: Mapping[str, Any], unblinded: Mapping[str, Any]) -> list[Linked]:
+def opened_links(opened: CampaignOpened, unblinded: CampaignUnblinded) -> list[Linked]:
     """The links of an unblinded campaign, from the bodies of its CampaignOpened and CampaignUnblinded."""
     found = []
     for link in opened.get("links") or []:
-        said = sealed_values(unblinded, f"link:{link['campaign']}").get(link.get("sealed", ""), {})
+        said = sealed_values(unblinded, f"link:{link['campaign']}", SealedLink).get(link.get("sealed", ""), {})
         anchors, changed = tuple(said.get("anchors", ())), tuple(said.get("changed", ()))
         found.append(Linked(link["campaign"], link["head"], anchors, changed))
     return found
@@ -212,7 +213,7 @@ class Pairing:
 
     earlier: Path
     later: Path
-    link: Mapping[str, Any]
+    link: Link
 
 
 def pair_up(folders: Sequence[Path]) -> Pairing:

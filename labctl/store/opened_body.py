@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from labctl.bus import Body
+from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import digest
 from labctl.core.practised import rule as plateau_rule
 from labctl.errors import InputError
+from labctl.messages.body_parts import ConditionEntry, SceneRules, SwitchEntry
 from labctl.store.lab_folder import Plan
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
@@ -30,7 +31,7 @@ _BOUND_SINCE: Mapping[int, tuple[str, ...]] = {
 }
 
 
-def opened_body(name: str, plan: Plan, cell: Cell, cell_text: str) -> dict[str, Any]:
+def opened_body(name: str, plan: Plan, cell: Cell, cell_text: str) -> CampaignOpened:
     """CampaignOpened but for what the seal adds. No arm's name, endpoint or order may stand in it."""
     from labctl.config.conditions import protocol_conditions
     from labctl.core.design import deducible_share
@@ -51,19 +52,19 @@ def opened_body(name: str, plan: Plan, cell: Cell, cell_text: str) -> dict[str, 
             **({"cards_sha256": digest(dict(plan.cards))} if plan.cards else {}),
         },
         "conditions": [
-            {
+            ConditionEntry(
                 **asdict(condition),
-                "tote_side": layouts[condition.layout].tote_side,
-                "camera_side": layouts[condition.layout].camera_side,
-                "instructions": layouts[condition.layout].instructions,
-            }
+                tote_side=layouts[condition.layout].tote_side,
+                camera_side=layouts[condition.layout].camera_side,
+                instructions=layouts[condition.layout].instructions,
+            )
             for condition in protocol_conditions(protocol, fixture)
         ],
         "arms_count": len(kinds),
         "has_human": "human" in kinds,
         "deducible_share": deducible_share(kinds),
         "instruction": rules.instruction,
-        **({"switches": [switch.model_dump() for switch in protocol.switch]} if protocol.switch else {}),
+        **({"switches": [SwitchEntry(**switch.model_dump()) for switch in protocol.switch]} if protocol.switch else {}),
         "items_staged": rules.items_staged,
         "budget_s": rules.budget_s,
         "arming_s": rules.arming_s,
@@ -74,7 +75,7 @@ def opened_body(name: str, plan: Plan, cell: Cell, cell_text: str) -> dict[str, 
         "stops_count": list(rules.stops_count),
         "estimand": protocol.estimand.model_dump(),
         "void_reasons": list(rules.void_reasons),
-        "scene": protocol.scene.model_dump(),
+        "scene": SceneRules(**protocol.scene.model_dump()),
         "tau_s": protocol.analysis.tau_s,
         "takeover": rules.takeover,
         "plateau": plateau_rule(protocol),
@@ -88,24 +89,24 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def format_of(opened: Body) -> int:
+def format_of(opened: CampaignOpened) -> int:
     """Of CampaignOpened's body. Those of before November 2026 say none: 1."""
     return int(opened.get("format", 1))
 
 
-def not_bound(opened: Body) -> list[str]:
+def not_bound(opened: CampaignOpened) -> list[str]:
     """What this campaign's format binds to nothing, though today's does."""
     mine = format_of(opened)
     return [text for since, texts in _BOUND_SINCE.items() if since > mine for text in texts]
 
 
-def format_facts(opened: Body) -> Mapping[str, Mapping[str, str]]:
+def format_facts(opened: CampaignOpened) -> Mapping[str, Mapping[str, str]]:
     """The row of the report's provenance; {} for today's format."""
     texts = not_bound(opened)
     return {"format": {str(format_of(opened)): f"bound to no digest: {'; '.join(texts)}"}} if texts else {}
 
 
-def check_format(opened: Body, name: str) -> None:
+def check_format(opened: CampaignOpened, name: str) -> None:
     """Raises InputError for a campaign of a later labctl."""
     if format_of(opened) > FORMAT:
         raise InputError(

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from labctl.errors import BrokenRecord, InputError
+from labctl.messages.body_parts import Photo
 from labctl.store.atomic_files import file_errors
 
 COMPRESSION = 3  # of 9: twice as fast as 6, a few per cent larger
@@ -41,7 +40,7 @@ def decode_png(content: bytes) -> np.ndarray:
         raise InputError("is not a readable PNG picture; save it as PNG, without loss") from None
 
 
-def load_photo(folder: Path, photo: Mapping[str, Any]) -> np.ndarray:
+def load_photo(folder: Path, photo: Photo) -> np.ndarray:
     """A photo of a campaign: file (within the folder) and sha256.
 
     Raises BrokenRecord when it is gone or not the one that was journalled, StorageError when it cannot be read.

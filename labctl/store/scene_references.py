@@ -16,33 +16,34 @@ import importlib.util
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from labctl.config.cell_schema import Cell
 from labctl.config.conditions import protocol_conditions
 from labctl.config.toml_text import suggestion
+from labctl.core.event_bodies import CampaignOpened, body_of
 from labctl.core.events import Event, Kind
 from labctl.errors import InputError
+from labctl.messages.body_parts import Photo, SceneRules, Slot
 from labctl.store.atomic_files import file_errors, replace_file, sync_names
 from labctl.store.lab_folder import Plan
 from labctl.store.pictures import decode_png
 
 PHOTOS = "photos"
 MEASURED = "measured"  # [scene] min_score: what the reference gives against itself, less a margin
-RULES: Mapping[str, Any] = {
+RULES: SceneRules = {
     "restore": "block",
     "require_photo": True,
     "min_score": None,
     "max_camera_shift_px": 4.0,
     "override": "forbidden",
 }
-Photo = Mapping[str, Any]  # file (within the campaign's folder) and sha256
 _Key = tuple[str, object, str]  # what it is the reference of ("block", "condition", "side"), which one, camera
 
 
-def rules(opened: Mapping[str, Any]) -> Mapping[str, Any]:
+def rules(opened: CampaignOpened) -> SceneRules:
     """[scene] of the protocol, from CampaignOpened's body; campaigns opened before there was one have its defaults."""
-    return {**RULES, **opened.get("scene", {})}
+    return {**RULES, **opened["scene"]} if "scene" in opened else RULES
 
 
 def scores_available() -> bool:
@@ -68,7 +69,7 @@ class References:
         self._first: dict[_Key, Photo] = {}
         self._accepted: dict[_Key, Photo] = {}
         self._given: Mapping[str, Mapping[str, Photo]] = {}
-        self._slots: Mapping[str, Mapping[str, Any]] = {}
+        self._slots: Mapping[str, Slot] = {}
         self._sides: Mapping[str, str] = {}
         self._by_condition = False
         self._uncertain: dict[str, list[_Key]] = {}  # trial -> references of its commit that may still be taken back
@@ -88,7 +89,7 @@ class References:
         body, trial = event.body, event.trial or ""
         match event.kind:
             case Kind.CAMPAIGN_OPENED:
-                self._begin(body)
+                self._begin(body_of(event, CampaignOpened))
             case Kind.SCENE_COMMITTED:
                 self._commit(trial, body.get("photo") or {})
             case Kind.TRIAL_RELEASED:
@@ -115,13 +116,13 @@ class References:
         scene = self._accepted.get(block) or self._first.get(block) or given
         return Held(scene, True, pose) if scene is not None else Held(own, False, pose)
 
-    def _begin(self, opened: Mapping[str, Any]) -> None:
+    def _begin(self, opened: CampaignOpened) -> None:
         self._given = opened.get("references", {})
         self._slots = {slot["trial"]: slot for slot in opened["schedule"]}
         self._sides = {entry["id"]: entry["camera_side"] for entry in opened.get("conditions", ())}
         self._by_condition = rules(opened)["restore"] == "condition"
 
-    def _keys(self, slot: Mapping[str, Any], camera: str) -> tuple[_Key, _Key, _Key]:
+    def _keys(self, slot: Slot, camera: str) -> tuple[_Key, _Key, _Key]:
         condition = slot["condition"]
         side = self._sides.get(condition)
         return ("block", slot["block"], camera), ("condition", condition, camera), ("side", side, camera)
@@ -224,7 +225,7 @@ def given_body(pictures: Sequence[Given]) -> dict[str, dict[str, Photo]]:
     """The `references` of CampaignOpened: {condition: {camera: photo}}."""
     body: dict[str, dict[str, Photo]] = {}
     for picture in pictures:
-        photo = {"file": picture.file, "sha256": hashlib.sha256(picture.content).hexdigest()}
+        photo: Photo = {"file": picture.file, "sha256": hashlib.sha256(picture.content).hexdigest()}
         body.setdefault(picture.id, {})[picture.camera] = photo
     return body
 

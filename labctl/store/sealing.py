@@ -5,10 +5,9 @@ May not: journal anything; `episode_sequencer` and `startup_recovery` seal what 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from labctl.config.cell_schema import Fixture
 from labctl.core import detector
 from labctl.core.skew import fit_clock, missing_samples
 from labctl.errors import LabctlError
+from labctl.messages.body_parts import Clock, ConditionEntry, Detected
 from labctl.store.footage import Footage, footage
 from labctl.store.traces import TraceStore
 
@@ -36,8 +36,8 @@ class Findings:
     """
 
     footage: Footage = field(default_factory=Footage)
-    clocks: dict[str, dict[str, Any]] = field(default_factory=dict)
-    detected: list[dict[str, Any]] | None = None
+    clocks: dict[str, Clock] = field(default_factory=dict)
+    detected: list[Detected] | None = None
 
 
 def look_over(
@@ -59,14 +59,14 @@ def look_over(
         store.close()
 
 
-def layout_of(fixture: Fixture, condition: Mapping[str, Any]) -> detector.Layout:
+def layout_of(fixture: Fixture, condition: ConditionEntry) -> detector.Layout:
     """Where the items of a condition go, for the detector."""
     totes = {tote.name: (tote.centre_m, tote.size_m) for tote in fixture.tote}
     width = next(entry.grasp_width_m for entry in fixture.object if entry.name == condition["object"])
     return detector.Layout(totes, condition["tote_side"], width)
 
 
-def detected(store: TraceStore, episode: str, layout: detector.Layout | None) -> list[dict[str, Any]] | None:
+def detected(store: TraceStore, episode: str, layout: detector.Layout | None) -> list[Detected] | None:
     """What the detector finds in the arm's trace; None without a layout, or a trace of gripper and tool."""
     spec = next((spec for spec in store.streams(episode) if spec.name == ARM), None)
     if layout is None or spec is None or not set(TOOL) <= set(spec.columns):
@@ -79,9 +79,9 @@ def detected(store: TraceStore, episode: str, layout: detector.Layout | None) ->
     return [found.body() for found in detector.detect(t_ns, opening, np.column_stack(place), layout)]
 
 
-def episode_clocks(store: TraceStore, episode: str) -> dict[str, dict[str, Any]]:
+def episode_clocks(store: TraceStore, episode: str) -> dict[str, Clock]:
     """How the clock of every device ran in an episode; a stream whose chunks cannot be read is left to `verify`."""
-    found = {}
+    found: dict[str, Clock] = {}
     counts = store.seal(episode)
     for spec in store.streams(episode):
         column = next((name for name in DEVICE_TIMES if name in spec.columns), None)
@@ -97,8 +97,8 @@ def episode_clocks(store: TraceStore, episode: str) -> dict[str, dict[str, Any]]
         device_ns = np.round(times[known]).astype(np.int64)
         fit = fit_clock(device_ns, t_ns[known], clock)
         if fit is not None:
-            count = int(counts[spec.name]["n"])
-            found[spec.name] = {**fit.body(), "n": count, "rate_hz": spec.rate_hz}
+            count = counts[spec.name]["n"]
+            found[spec.name] = {**fit.body(spec.rate_hz), "n": count}
             if known.all() and (lost := missing_samples(device_ns, t_ns, count)) is not None:
                 found[spec.name]["missing"] = lost
     if ARM in found and (share := received(store, episode)) is not None:

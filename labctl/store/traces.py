@@ -18,6 +18,7 @@ from sqlmodel import Field, SQLModel
 from labctl.core.events import digest
 from labctl.devices import StreamSpec, spec_of
 from labctl.errors import BrokenRecord, StorageError, in_words
+from labctl.messages.body_parts import ChunkGap, StreamEntry
 from labctl.store import database_backend
 from labctl.store.chunks import Chunk, chunk_times, decode_chunk, encode_chunk
 from labctl.store.problem import Problem
@@ -147,7 +148,7 @@ class TraceStore:
         if most_rows is not None:
             sealed = self.seal(episode)[stream]
             every = max(1, -(-sealed["n"] // most_rows))
-            chunks = chunks.where((CHUNK.c.seq % every == 0) | (CHUNK.c.t1_ns == sealed["t1_ns"]))
+            chunks = chunks.where((CHUNK.c.seq % every == 0) | (CHUNK.c.t1_ns == sealed.get("t1_ns")))
         for row in self._rows(chunks):
             if hashlib.sha256(row.payload).hexdigest() != row.sha256:
                 where = f"{self._where} episode {episode} stream {stream} chunk {row.seq}"
@@ -165,7 +166,7 @@ class TraceStore:
         row = self._rows(query.where(CHUNK.c.campaign == self.campaign, CHUNK.c.episode == episode))[0]
         return row.last
 
-    def seal(self, episode: str) -> dict[str, dict[str, Any]]:
+    def seal(self, episode: str) -> dict[str, StreamEntry]:
         """{stream: {n, chunks, root, t0_ns, t1_ns, spec}} of every declared stream; times are None without samples.
 
         root = sha256 over the chunks' sha256 (raw bytes) in order of seq; spec = sha256 of the declaration's canonical
@@ -179,7 +180,7 @@ class TraceStore:
             found[name] = _summary([(r.t0_ns, r.t1_ns, r.n, r.sha256) for r in rows if r.stream == name])
         return {name: {**entry, "spec": specs[name]} if name in specs else entry for name, entry in found.items()}
 
-    def gaps(self, episode: str) -> list[dict[str, Any]]:
+    def gaps(self, episode: str) -> list[ChunkGap]:
         """Chunks missing before the last one of a stream: [{stream, seq, from_ns, to_ns, lost, why}].
 
         from_ns is the last sample before the hole (None at the start), to_ns the first after it; lost is unknown: None.
@@ -190,12 +191,14 @@ class TraceStore:
             if row.stream != stream:
                 stream, expected, last = row.stream, 0, None
             for seq in range(expected, row.seq):
-                hole = {"stream": stream, "seq": seq, "from_ns": last, "to_ns": row.t0_ns}
-                found.append({**hole, "lost": None, "why": "chunk never arrived"})
+                gap = ChunkGap(
+                    stream=row.stream, seq=seq, from_ns=last, to_ns=row.t0_ns, lost=None, why="chunk never arrived"
+                )
+                found.append(gap)
             expected, last = row.seq + 1, row.t1_ns
         return found
 
-    def check(self, episode: str, sealed: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
+    def check(self, episode: str, sealed: Mapping[str, StreamEntry]) -> list[Problem]:
         """What differs between an episode's declarations and chunks, re-hashed and re-read, and what `seal` said about
         them. Of a recording that was sealed before declarations were, they are not compared.
         """
@@ -226,7 +229,7 @@ class TraceStore:
                 found.append(Problem("changed trace chunk", where, "its chunks are not the ones that were sealed"))
         return found
 
-    def _check_declarations(self, episode: str, sealed: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
+    def _check_declarations(self, episode: str, sealed: Mapping[str, StreamEntry]) -> list[Problem]:
         found, now = [], self._spec_digests(episode)
         for name in sorted({*now, *sealed}):
             where, then = f"{self._where} episode {episode} stream {name}", sealed.get(name)
@@ -306,9 +309,9 @@ class TraceStore:
             self._writer.execute(statement, rows)
 
 
-def _summary(chunks: Sequence[tuple[int, int, int, str]]) -> dict[str, Any]:
+def _summary(chunks: Sequence[tuple[int, int, int, str]]) -> StreamEntry:
     """What `seal` says of one stream, from (t0_ns, t1_ns, n, sha256) of its chunks in order."""
     root = hashlib.sha256(b"".join(bytes.fromhex(sha256) for *_, sha256 in chunks)).hexdigest()
-    count = {"n": sum(n for _, _, n, _ in chunks), "chunks": len(chunks), "root": root}
     first, last = (chunks[0][0], chunks[-1][1]) if chunks else (None, None)
-    return {**count, "t0_ns": first, "t1_ns": last}
+    n = sum(n for _, _, n, _ in chunks)
+    return {"n": n, "chunks": len(chunks), "root": root, "t0_ns": first, "t1_ns": last}

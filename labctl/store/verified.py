@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labctl.core.body_parts import VideoEntry
 from labctl.core.events import Event
 from labctl.core.trial import Phase
 from labctl.errors import BrokenRecord, StateError
+from labctl.messages.body_parts import VideoEntry
 from labctl.store.atomic_files import file_errors
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted

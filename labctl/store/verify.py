@@ -6,16 +6,17 @@ May not: repair or write anything, or stop at the first problem.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from labctl.bus import Body
+from labctl.core.event_bodies import CampaignOpened, CampaignUnblinded, Streams, body_of
 from labctl.core.events import Event, Kind, digest
 from labctl.core.skew import clock_warnings
 from labctl.core.trial import fold
 from labctl.errors import BrokenRecord, InputError, LabctlError, in_words
+from labctl.messages.body_parts import Unsealed
 from labctl.store.atomic_files import file_errors
 from labctl.store.chain_heads import (
     HEADS,
@@ -133,7 +134,7 @@ def verify_campaign(
         found.problems += chain_and_head_problems(folder, events, heads)
         found.guard("illegal history", "journal.db", lambda: _check_history(events))
     if events and events[0].kind == Kind.CAMPAIGN_OPENED:  # else the chain has been named as broken
-        opened = events[0].body
+        opened = body_of(events[0], CampaignOpened)
         check_format(opened, folder.name)
         unbound = not_bound(opened)
         found.notes += [f"not bound by format {format_of(opened)}: {text}" for text in unbound]
@@ -168,7 +169,7 @@ def refuse_unless_as_opened(folder: Path, events: Sequence[Event]) -> None:
     Raises BrokenRecord naming the first that is not.
     """
     found = _Found()
-    _check_files(folder, events[0].body, found)
+    _check_files(folder, body_of(events[0], CampaignOpened), found)
     _check_seal(folder, events, found)
     if found.problems:
         raise BrokenRecord(f"{found.problems[0]}; no trial is run by it; see: labctl verify {folder.name}")
@@ -210,15 +211,13 @@ def _check_history(events: Sequence[Event]) -> None:
         raise BrokenRecord(f"an entry lacks what its kind must say: {in_words(error)}") from error
 
 
-def _check_files(folder: Path, opened: Mapping[str, Any], found: _Found) -> None:
+def _check_files(folder: Path, opened: CampaignOpened, found: _Found) -> None:
     def compare(name: str, text: Callable[[], bytes]) -> None:
         with file_errors(name):
             now = hashlib.sha256(text()).hexdigest()
-        said = opened.get(name.removesuffix(".toml"), {}).get("sha256")
-        if now != said:
-            found.problems.append(
-                Problem("changed frozen file", name, "it is not the one the campaign was opened with")
-            )
+        if now != opened.get(name.removesuffix(".toml"), {}).get("sha256"):
+            what = "it is not the one the campaign was opened with"
+            found.problems.append(Problem("changed frozen file", name, what))
 
     for name in ("cell.toml", "fixture.toml"):
         found.guard("missing frozen file", name, lambda name=name: compare(name, (folder / name).read_bytes))
@@ -226,9 +225,8 @@ def _check_files(folder: Path, opened: Mapping[str, Any], found: _Found) -> None
     def protocol() -> None:
         ledger = Ledger.open(folder)
         if ledger.loose_permissions:
-            found.notes.append(
-                "others than its owner may read the seal or the traces: blinding rests on trust here (chmod 700)"
-            )
+            text = "others than its owner may read the seal or the traces: blinding rests on trust here (chmod 700)"
+            found.notes.append(text)
         compare("protocol.toml", lambda: ledger.protocol_text().encode())
         if digest(ledger.cards()) != opened.get("protocol", {}).get("cards_sha256", digest({})):
             what = "they are not the ones the campaign was opened with"
@@ -238,7 +236,7 @@ def _check_files(folder: Path, opened: Mapping[str, Any], found: _Found) -> None
 
 
 def _check_seal(folder: Path, events: Sequence[Event], found: _Found) -> None:
-    opened, unblinded = events[0].body, next((e for e in events if e.kind == Kind.CAMPAIGN_UNBLINDED), None)
+    unblinded = next((e for e in events if e.kind == Kind.CAMPAIGN_UNBLINDED), None)
     if unblinded is None:
         found.notes.append("not unblinded: the commitment and the sealed values can be checked after that")
         found.guard(DAMAGED_SEAL, "sealed schedule", lambda: _check_closed_seal(folder, events, found))
@@ -246,8 +244,9 @@ def _check_seal(folder: Path, events: Sequence[Event], found: _Found) -> None:
     if unblinded.body.get("early"):
         found.notes.append(f"unblinded early: {unblinded.body.get('reason')}")
     try:
-        _check_commitment(opened, unblinded.body, found)
-        for text in (*check_openings(events, unblinded.body), *check_roots(events, unblinded.body)):
+        seal = body_of(unblinded, CampaignUnblinded)
+        _check_commitment(events, seal, found)
+        for text in (*check_openings(events, seal), *check_roots(events, seal)):
             found.problems.append(Problem("unopened seal", f"journal seq {unblinded.seq}", text))
     except (KeyError, TypeError, ValueError) as error:
         where = f"journal seq {unblinded.seq} ({unblinded.kind})"
@@ -257,7 +256,7 @@ def _check_seal(folder: Path, events: Sequence[Event], found: _Found) -> None:
 def _check_closed_seal(folder: Path, events: Sequence[Event], found: _Found) -> None:
     """What can be told of a seal before unblinding, without a word of what it holds."""
     seal = Ledger.open(folder).open_all()
-    _check_commitment(events[0].body, seal, found)
+    _check_commitment(events, seal, found)
     try:
         there = {opening["sha256"] for opening in seal["openings"]}
         texts = [*check_digests(seal), *check_roots(events, seal)]
@@ -269,7 +268,8 @@ def _check_closed_seal(folder: Path, events: Sequence[Event], found: _Found) -> 
     found.problems += [Problem("changed seal", "sealed values", text) for text in texts]
 
 
-def _check_commitment(opened: Mapping[str, Any], seal: Mapping[str, Any], found: _Found) -> None:
+def _check_commitment(events: Sequence[Event], seal: Unsealed, found: _Found) -> None:
+    opened = body_of(events[0], CampaignOpened)
     texts = check_commitment(opened["commitment"], seal)
     public = [{key: value for key, value in slot.items() if key != "arm"} for slot in seal["schedule"]]
     if not texts and public != list(opened["schedule"]):
@@ -320,16 +320,17 @@ def _check_timestamps(folder: Path, events: Sequence[Event], found: _Found) -> N
     found.notes += said.facts
 
 
-def _check_list(folder: Path, opened: Body, found: _Found) -> None:
+def _check_list(folder: Path, opened: CampaignOpened, found: _Found) -> None:
     problems, notes = said_of(folder.resolve().parent.parent, opened["commitment"])
     found.problems += problems
     found.notes += notes
 
 
-def _hidden_streams(folder: Path, events: Sequence[Event]) -> Body:
+def _hidden_streams(folder: Path, events: Sequence[Event]) -> dict[str, Streams]:
     """The summaries of arm-dependent streams by their digest: the journal's own once it is unblinded."""
     unblinded = next((event for event in events if event.kind == Kind.CAMPAIGN_UNBLINDED), None)
-    return sealed_values(Ledger.open(folder).open_all() if unblinded is None else unblinded.body, "streams")
+    seal = Ledger.open(folder).open_all() if unblinded is None else body_of(unblinded, CampaignUnblinded)
+    return sealed_values(seal, "streams", Streams)
 
 
 def _check_unsealed(folder: Path, store: TraceStore, events: Sequence[Event], found: _Found) -> None:
@@ -353,7 +354,7 @@ def _check_traces(folder: Path, events: Sequence[Event], sealed: Sequence[Event]
     campaign = events[0].body["campaign"]
     store = TraceStore.open(sqlite_url(folder / "traces.db"), campaign, readonly=True)
     try:
-        hidden: dict[str, Any] = {}
+        hidden: dict[str, Streams] = {}
         found.guard(DAMAGED_SEAL, "sealed stream summaries", lambda: hidden.update(_hidden_streams(folder, events)))
         _check_unsealed(folder, store, events, found)
         for event in sealed:
@@ -363,9 +364,8 @@ def _check_traces(folder: Path, events: Sequence[Event], sealed: Sequence[Event]
             roots = digest({name: stream["root"] for name, stream in streams.items()})
             if roots != event.body.get("root"):
                 where = f"journal seq {event.seq} ({event.kind})"
-                found.problems.append(
-                    Problem("broken recording root", where, "it is not the digest of its streams' roots")
-                )
+                text = "it is not the digest of its streams' roots"
+                found.problems.append(Problem("broken recording root", where, text))
             _check_indexes(folder, store, event, found)
             _check_clocks(event, found)
             where = f"traces.db episode {event.episode}"

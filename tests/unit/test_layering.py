@@ -23,18 +23,18 @@ BANNED_NAMES = {"utils", "util", "helpers", "types", "misc"}
 # The order of the house, from text and values to what a person types: for each room, which rooms and modules of labctl
 # it may import from, itself apart. A room is a folder by itself, without those inside it; "" is the root. A folder
 # without an entry fails.
-BASE = ("bus", "messages", "clock", "devices", "errors", "realtime")
+BASE = ("plain", "bus", "messages", "clock", "devices", "errors", "realtime")
 # A driver gets the parsed cell and card, and declares its options as a strict table of the same kind: config is pure.
 PARSED = ("config.cell_schema", "config.options", "config.policy_card", "config.values")
-DRIVER = ("clock", "devices", "errors", "realtime", "drivers.common", *PARSED)
+DRIVER = ("plain", "clock", "devices", "errors", "realtime", "drivers.common", *PARSED)
 STATISTICS = ("errors", "analysis", "analysis.survival")
 MEASURES = ("analysis", "analysis.episodes", "analysis.planning", "analysis.report", "analysis.survival")
 SCREEN = (*BASE, "ui", "core", "store.video")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "": ("errors",),
-    "config": ("errors",),
-    "messages": ("bus", "errors"),
-    "core": ("bus", "messages", "clock", "errors", "config"),
+    "config": ("plain", "errors"),
+    "messages": ("bus", "plain", "errors"),
+    "core": ("bus", "plain", "messages", "clock", "errors", "config"),
     "store": (*BASE, "config", "core"),
     "scene": (*BASE, "config", "core", "store"),
     "nodes": (*BASE, "core", "scene", "store"),
@@ -69,14 +69,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "drivers.franka.emulator": (*DRIVER, "drivers.franka", "drivers.sim"),
     "drivers.robotiq.emulator": ("clock", "drivers.sim"),
     "drivers.ur.emulator": (*DRIVER, "drivers.robotiq.emulator", "drivers.sim", "drivers.ur"),
-    "testing": ("clock", "devices", "errors"),
+    "testing": ("plain", "clock", "devices", "errors"),
     "fixtures": ("errors",),
     "protocols": ("errors",),
 }
 NOT_IMPORTED = ("drivers", "testing")  # what is found by name, and what only tests need
 MAY_IMPORT["cli"] = (*BASE, *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)))
 PURE = ("config", "core")
-PURE_AT_THE_ROOT = ("labctl/bus.py", "labctl/errors.py")
+PURE_AT_THE_ROOT = ("labctl/bus.py", "labctl/plain.py", "labctl/errors.py")
 IMPURE_MODULES = ("os", "time", "random", "zmq", "sqlmodel", "sqlalchemy", "socket", "subprocess", "threading")
 SUITES = ("__init__", "camera", "controller", "gripper", "options", "robot")
 # Only the files named may import the library; a driver is one file, a gripper another.

@@ -11,9 +11,10 @@ from typing import NotRequired, get_origin, get_type_hints
 
 import pytest
 
-from labctl.core import body_parts, event_bodies
+from labctl.core import event_bodies
 from labctl.core.event_bodies import FORMS
 from labctl.core.events import Kind
+from labctl.messages import body_parts
 from labctl.store.journal import events_of
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -28,7 +28,9 @@ VALUES: dict[str, Any] = {
     "bool": True,
     "int": 7,
     "float": 0.5,
-    "Table": {"a": 1},
+    "parts": {"a": 1},
+    "plain": {"a": 1},
+    "Body": {"a": 1},
     "Mapping": {"a": {"n": 1}},
     "Sequence": ["x"],
     "Json": "x",
@@ -38,7 +40,7 @@ VALUES: dict[str, Any] = {
 def example(message: type[Typed], *, whole: bool) -> Typed:
     """A message with a value of the right type in each field, or in those that it needs."""
     needed = [field for field in fields(message) if whole or (field.default is MISSING)]
-    return message(**{field.name: VALUES[re.split(r"[\[ ]", str(field.type))[0]] for field in needed})
+    return message(**{field.name: VALUES[re.split(r"[\[ .]", str(field.type))[0]] for field in needed})
 
 
 @pytest.mark.parametrize("whole", [True, False])

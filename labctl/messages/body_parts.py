@@ -1,0 +1,331 @@
+"""What the bodies of messages and of several kinds of journal entry (`labctl.core.event_bodies`) are made of, as typed
+forms.
+
+May not: write or check anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NotRequired, TypedDict
+
+from labctl.plain import Json
+
+
+class Reason(TypedDict):
+    """Why."""
+
+    reason: str
+
+
+class Text(TypedDict):
+    """What a person wrote."""
+
+    text: str
+
+
+class Photo(TypedDict):
+    """A picture in the campaign's folder. t_ns: when it was taken; a picture given in the fixture has none. frames: of
+    how many it is the mean, from t_ns on; self_score: how well one half of them matches the other.
+    """
+
+    file: str
+    sha256: str
+    t_ns: NotRequired[int]
+    frames: NotRequired[int]
+    self_score: NotRequired[float]
+
+
+class PersonEntry(TypedDict):
+    """A person of a session, by opaque id, with roles as `labctl.core.session.Role`."""
+
+    id: str
+    roles: Sequence[str]
+
+
+class FileEntry(TypedDict):
+    """A file beside a video, with its digest."""
+
+    file: str
+    sha256: str
+
+
+class FilmEntry(FileEntry):
+    """Pictures in a file, and how many."""
+
+    frames: int
+
+
+class VideoEntry(TypedDict):
+    """A camera's video. about: what the camera reported of itself; depth: the depth pictures beside it."""
+
+    file: str
+    sha256: str
+    frames: int
+    about: NotRequired[FileEntry]
+    depth: NotRequired[FilmEntry]
+
+
+class StreamEntry(TypedDict):
+    """How much was stored of a stream: n samples in so many chunks, the root of their digests, first and last time.
+
+    spec: digest of the stream's declaration (`labctl.devices.StreamSpec`).
+    """
+
+    n: int
+    chunks: int
+    root: str
+    t0_ns: NotRequired[int | None]
+    t1_ns: NotRequired[int | None]
+    spec: NotRequired[str]
+
+
+class Slot(TypedDict):
+    """A randomised slot of the schedule, as published."""
+
+    index: NotRequired[int]
+    trial: str
+    block: int
+    position: int
+    condition: str
+
+
+class SlotWithArm(TypedDict):
+    """A slot as it was sealed."""
+
+    index: NotRequired[int]
+    trial: str
+    block: NotRequired[int]
+    position: NotRequired[int]
+    condition: NotRequired[str]
+    arm: str
+
+
+class Opening(TypedDict):
+    """A sealed value, opened: it and its episode's nonce give sha256."""
+
+    episode: str
+    field: str
+    sha256: str
+    value: Any
+
+
+class Unsealed(TypedDict):
+    """What a seal held: all slots with their arms, the secret that they were drawn from, and every sealed value."""
+
+    schedule: Sequence[SlotWithArm]
+    secret_hex: str
+    openings: Sequence[Opening]
+
+
+class OutcomeCounts(TypedDict):
+    """An assessor's counts of items, and what else they noted."""
+
+    items_staged: int
+    moved: int
+    lost: int
+    remaining: int
+    notes: NotRequired[str]
+    stage_reached: NotRequired[str | None]
+    tags: NotRequired[Sequence[str]]
+    wrong_end: NotRequired[bool]
+
+
+class OutcomeBody(OutcomeCounts):
+    """The counts with why the motion ended, as `labctl.core.outcome.Outcome`."""
+
+    end_reason: str
+
+
+class Hands(TypedDict):
+    """What a trial took of people at consoles since the one before was scored: how many keys they pressed, and the
+    seconds in which it waited for one of them, be it before staging, with the arm home or with its recording sealed.
+    """
+
+    keys: int
+    waited_s: float
+
+
+Judged = Literal["success", "lost", "neutral", "unknown"]
+
+
+class Detected(TypedDict):
+    """An end of a hold that the detector found (`labctl.core.detector.Candidate`)."""
+
+    t_ns: int
+    edge: str
+    zone: str
+    result: Judged
+    held_s: float
+    moved_m: float
+
+
+class Clock(TypedDict):
+    """How a device's clock ran beside the host's (`labctl.core.skew.ClockFit`), and what sealing adds.
+
+    rate_hz: samples a second that were meant; missing: samples that never came, by the device's own clock; received:
+    of an FR3, the mean share of commands that it says it received in time, while it was under control.
+    """
+
+    n: int
+    span_s: float
+    offset_s: float
+    drift_ppm: float
+    drift_se_ppm: float
+    jitter_ms: float
+    resets: int
+    rate_hz: float
+    missing: NotRequired[int | None]
+    received: NotRequired[float]
+
+
+class Plateau(TypedDict):
+    """When practice counts as enough: so many last episodes within this change. stated: by whom, in words."""
+
+    last: int
+    within: float
+    stated: NotRequired[str]
+
+
+class SwitchEntry(TypedDict):
+    """A scripted switch of the instruction, s after go."""
+
+    name: str
+    at_s: float
+    instruction: str
+
+
+class Link(TypedDict):
+    """An earlier campaign, its head when it was linked, how many anchors are shared, and the digest of their names."""
+
+    campaign: str
+    head: str
+    anchors: int
+    sealed: NotRequired[str]
+
+
+class GapBody(TypedDict):
+    """Samples or frames are missing. holes: in how many places, of a camera's frames."""
+
+    stream: str
+    from_ns: int | None
+    to_ns: int | None
+    lost: int | None
+    why: str
+    holes: NotRequired[int]
+
+
+class ChunkGap(GapBody):
+    """A chunk that never came, or that its producer gave up."""
+
+    seq: int
+    episode: NotRequired[str]
+
+
+class SentEntry(TypedDict):
+    """How much of a stream its producer sent: so many chunks with n samples."""
+
+    chunks: int
+    n: int
+
+
+class Region(TypedDict):
+    """A changed region: left, top, right, bottom in pixels, and its share of the picture."""
+
+    box: Sequence[int]
+    share: float
+
+
+class MoveBody(TypedDict):
+    """What a camera did, as `labctl.scene.matching.Move.body`. shift_px: right and down."""
+
+    shift_px: Sequence[float] | None
+    rotation_deg: float | None
+    moved_px: float | None
+    note: str
+
+
+class MatchBody(MoveBody):
+    """A picture compared with its reference, as `labctl.scene.matching.Match.body`. score: 0 to 100; changed: share of
+    the picture.
+    """
+
+    score: float
+    ssim: float
+    changed: float
+    regions: Sequence[Region]
+
+
+class MatchEntry(TypedDict):
+    """A comparison as a committed scene keeps it: with which reference (sha256), whether a low score counted, and why
+    there is none.
+    """
+
+    scene: NotRequired[MatchBody | None]
+    reference: NotRequired[str | None]
+    counts: NotRequired[bool]
+    pose: NotRequired[MoveBody | None]
+    pose_reference: NotRequired[str | None]
+    problem: NotRequired[str | None]
+
+
+class SceneRules(TypedDict):
+    """[scene] of a protocol: which reference counts, and what a commit needs. min_score: a number, or what the reference
+    gives against itself, less a margin.
+    """
+
+    restore: str
+    require_photo: bool
+    min_score: float | Literal["measured"] | None
+    max_camera_shift_px: float
+    override: str
+
+
+class ScoreLimits(TypedDict):
+    """The limits of [scene]: the least score of a match, the most that a camera may have moved."""
+
+    min_score: float | None
+    max_camera_shift_px: float
+
+
+class ConditionEntry(TypedDict):
+    """A condition as whoever sets the scene reads it."""
+
+    id: str
+    object: str
+    layout: str
+    axes: Sequence[str]
+    tags: Sequence[str]
+    tote_side: str
+    camera_side: str
+    instructions: str
+
+
+class Commit(TypedDict):
+    """The source tree that labctl ran from."""
+
+    commit: str
+    dirty: bool
+
+
+class Pins(TypedDict):
+    """Versions of what a run ran on. git: None where labctl was installed from a wheel."""
+
+    labctl: str
+    git: Commit | None
+    python: str
+    packages: Mapping[str, str]
+
+
+class SealedLink(TypedDict, total=False):
+    """What the seal keeps of a link: the names of its anchors, and of those that have changed."""
+
+    anchors: Sequence[str]
+    changed: Sequence[str]
+
+
+class Driver(TypedDict):
+    """A device by its driver's name and options."""
+
+    driver: str
+    options: Mapping[str, Json]
