@@ -8,14 +8,14 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option, print_json, print_table
-from labctl.messages.body_parts import OutcomeCounts
+from labctl.plain import Json
 
 if TYPE_CHECKING:
     from labctl.core.event_bodies import OperationRecorded
@@ -97,7 +97,7 @@ def review(
     def save(trial: str, operations: Sequence[OperationRecorded]) -> None:
         review_writer.review(folder, trial, operations, who=who or login())
 
-    def correct(trial: str, outcome: OutcomeCounts, why: str) -> None:
+    def correct(trial: str, outcome: Mapping[str, Json], why: str) -> None:
         review_writer.correct(folder, trial, outcome, who=who or login(), why=why)
 
     def end() -> str:
@@ -135,7 +135,7 @@ def _serve(
     folder: Path,
     load: Callable[[], list[Item]],
     save: Callable[[str, list[OperationRecorded]], None],
-    correct: Callable[[str, OutcomeCounts, str], None],
+    correct: Callable[[str, Mapping[str, Json], str], None],
     end: Callable[[], str],
     port: int | None,
 ) -> None:

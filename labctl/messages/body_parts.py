@@ -118,23 +118,18 @@ class Unsealed(TypedDict):
     openings: Sequence[Opening]
 
 
-class OutcomeCounts(TypedDict):
-    """An assessor's counts of items, and what else they noted."""
+class OutcomeBody(TypedDict):
+    """An assessor's counts of items, as `labctl.core.outcome.Outcome`."""
 
     items_staged: int
     moved: int
     lost: int
     remaining: int
+    end_reason: str
     notes: NotRequired[str]
     stage_reached: NotRequired[str | None]
     tags: NotRequired[Sequence[str]]
     wrong_end: NotRequired[bool]
-
-
-class OutcomeBody(OutcomeCounts):
-    """The counts with why the motion ended, as `labctl.core.outcome.Outcome`."""
-
-    end_reason: str
 
 
 class Hands(TypedDict):

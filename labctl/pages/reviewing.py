@@ -14,7 +14,6 @@ from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.events import EndReason
 from labctl.core.reviewed import RESULTS, Item
 from labctl.errors import InputError, LabctlError
-from labctl.messages.body_parts import OutcomeCounts
 from labctl.pages.films import Films
 from labctl.pages.server import Answer, Asked, Routes, as_json
 from labctl.plain import Json
@@ -34,7 +33,7 @@ class ReviewPage:
         films: Films,
         load: Callable[[], Sequence[Item]],
         save: Callable[[str, list[OperationRecorded]], None],
-        correct: Callable[[str, OutcomeCounts, str], None],
+        correct: Callable[[str, Mapping[str, Json], str], None],
         finish: Callable[[], str],
     ) -> None:
         self._campaign, self._films = campaign, films
@@ -134,7 +133,7 @@ class ReviewPage:
         if not isinstance(why, str) or not why.strip():
             raise InputError("the reason for the correction is empty; say it in a few words")
         remaining = outcome.items_staged - moved - lost
-        said: OutcomeCounts = {
+        said: dict[str, Json] = {
             "items_staged": outcome.items_staged,
             "moved": moved,
             "lost": lost,

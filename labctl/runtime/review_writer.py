@@ -17,7 +17,6 @@ from labctl.core.practised import practice_from
 from labctl.core.reviewed import checked, queue
 from labctl.core.session import Person, Role, Session, check_person, present
 from labctl.errors import StateError
-from labctl.messages.body_parts import OutcomeCounts
 from labctl.plain import Json
 from labctl.runtime.attach import Attachment
 from labctl.runtime.recorded_orders import outcome_of_a_person
@@ -48,7 +47,7 @@ def review(
 
 
 def correct(
-    folder: Path, trial: str, outcome: OutcomeCounts, *, who: str, why: str, anchor: Anchor | None = None
+    folder: Path, trial: str, outcome: Mapping[str, Json], *, who: str, why: str, anchor: Anchor | None = None
 ) -> None:
     """Correct the outcome of a scored trial. Raises InputError for a contradiction, StateError."""
     if by_the_run(folder, "correct", who, {"trial": trial, "why": why, **outcome}):

@@ -227,7 +227,6 @@ def open_campaign(
     cell_text = read_text(cell_path)
     campaigns = lab.resolve() / "campaigns"
     name = _free_name(campaigns, name or plan.protocol.protocol.name, given=name is not None)
-    body = {**opened_body(name, plan, cell, cell_text), "references": given_body(pictures)}
     with _in_one_step(campaigns, name) as folder:
         replace_file(folder / "cell.toml", cell_text.encode())
         replace_file(folder / "fixture.toml", plan.fixture_text.encode())
@@ -237,8 +236,9 @@ def open_campaign(
         journal = Journal.create(journal_url(folder), name)
         try:
             tied = sealed_links(links, Ledger.open(folder))
-            sealed = {**body, "links": tied, "commitment": commitment, "schedule": schedule.public()}
-            event = journal.append(Kind.CAMPAIGN_OPENED, anchor=anchor, who=who, body=sealed)
+            body = opened_body(name, plan, cell, cell_text, commitment, schedule.public())
+            body |= {"references": given_body(pictures), "links": tied}
+            event = journal.append(Kind.CAMPAIGN_OPENED, anchor=anchor, who=who, body=body)
             fold([event])
         finally:
             journal.close()

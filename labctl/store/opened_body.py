@@ -6,7 +6,7 @@ May not: name an arm, an endpoint or the order of the arms; what the seal adds, 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import digest
 from labctl.core.practised import rule as plateau_rule
 from labctl.errors import InputError
-from labctl.messages.body_parts import ConditionEntry, SceneRules, SwitchEntry
+from labctl.messages.body_parts import ConditionEntry, SceneRules, Slot, SwitchEntry
 from labctl.store.lab_folder import Plan
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
@@ -31,8 +31,12 @@ _BOUND_SINCE: Mapping[int, tuple[str, ...]] = {
 }
 
 
-def opened_body(name: str, plan: Plan, cell: Cell, cell_text: str) -> CampaignOpened:
-    """CampaignOpened but for what the seal adds. No arm's name, endpoint or order may stand in it."""
+def opened_body(
+    name: str, plan: Plan, cell: Cell, cell_text: str, commitment: str, schedule: Sequence[Slot]
+) -> CampaignOpened:
+    """CampaignOpened but for references and links. commitment, schedule: as the seal publishes them. No arm's name,
+    endpoint or order may stand in it.
+    """
     from labctl.config.conditions import protocol_conditions
     from labctl.core.design import deducible_share
 
@@ -81,6 +85,8 @@ def opened_body(name: str, plan: Plan, cell: Cell, cell_text: str) -> CampaignOp
         "plateau": plateau_rule(protocol),
         "durable": cell.cell.durable,
         "shared_uid": True,  # operator and run process: this version has no second user to run as
+        "commitment": commitment,
+        "schedule": schedule,
     }
 
 

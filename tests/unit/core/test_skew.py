@@ -99,7 +99,7 @@ def test_any_steady_clock_is_found(ppm, offset, rate):
 
 
 def test_warnings_at_their_limits():
-    good = {**fitted(*times(5400, 30.0)).body(), "rate_hz": 30.0}
+    good = fitted(*times(5400, 30.0)).body(30.0)
     assert clock_warnings("camera/wrist", good) == []
     assert "+300 ppm" in clock_warnings("camera/wrist", {**good, "drift_ppm": 300.0})[0]
     assert clock_warnings("camera/wrist", {**good, "drift_ppm": 300.0, "drift_se_ppm": 50.0}) == []
@@ -116,5 +116,5 @@ def test_a_campaign_in_one_line():
 
 
 def test_a_fit_in_one_line():
-    found = ClockFit(900, 30.04, 12.5, 20.04, 0.33, 1.234, 0).body()
+    found = ClockFit(900, 30.04, 12.5, 20.04, 0.33, 1.234, 0).body(30.0)
     assert clock_line("camera/wrist", found) == "camera/wrist: drift +20.0 ± 0.3 ppm, jitter 1.23 ms (p95) over 30 s"
