@@ -236,8 +236,11 @@ def open_campaign(
         journal = Journal.create(journal_url(folder), name)
         try:
             tied = sealed_links(links, Ledger.open(folder))
-            body = opened_body(name, plan, cell, cell_text, commitment, schedule.public())
-            body |= {"references": given_body(pictures), "links": tied}
+            body: CampaignOpened = {
+                **opened_body(name, plan, cell, cell_text, commitment, schedule.public()),
+                "references": given_body(pictures),
+                "links": tied,
+            }
             event = journal.append(Kind.CAMPAIGN_OPENED, anchor=anchor, who=who, body=body)
             fold([event])
         finally:

@@ -43,7 +43,7 @@ def opened_body(
     protocol, fixture, rules = plan.protocol, plan.fixture, plan.protocol.trial
     layouts = {layout.name: layout for layout in fixture.layout}
     kinds = [arm.kind for arm in protocol.arm]
-    return {
+    body: CampaignOpened = {
         "campaign": name,
         "format": FORMAT,
         "kind": cell.cell.kind,
@@ -68,7 +68,6 @@ def opened_body(
         "has_human": "human" in kinds,
         "deducible_share": deducible_share(kinds),
         "instruction": rules.instruction,
-        **({"switches": [SwitchEntry(**switch.model_dump()) for switch in protocol.switch]} if protocol.switch else {}),
         "items_staged": rules.items_staged,
         "budget_s": rules.budget_s,
         "arming_s": rules.arming_s,
@@ -88,6 +87,9 @@ def opened_body(
         "commitment": commitment,
         "schedule": schedule,
     }
+    if protocol.switch:
+        body["switches"] = [SwitchEntry(**switch.model_dump()) for switch in protocol.switch]
+    return body
 
 
 def text_digest(text: str) -> str:
