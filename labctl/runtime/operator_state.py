@@ -18,6 +18,7 @@ from labctl.core.liveness import Liveness
 from labctl.core.published_state import (
     CameraState,
     CampaignPart,
+    ConditionEntry,
     DeviceState,
     EarlierTrial,
     Instruction,
@@ -26,7 +27,6 @@ from labctl.core.published_state import (
 from labctl.core.rollout import Rollout
 from labctl.core.session import Role
 from labctl.core.trial import FINISHED, CampaignState, State, allowed, standing
-from labctl.messages.body_parts import ConditionEntry
 from labctl.runtime.blind_view import BlindView
 
 PERSONAL = ("unacknowledged:", "cell_faulted")  # holds that only a named person clears
