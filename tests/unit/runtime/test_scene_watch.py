@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from support.runs.scene_bench import CAMERAS, scene_benches
 from labctl.bus import Message
 from labctl.clock import SECOND
 from labctl.core.events import Kind
+from labctl.messages.pictures import Compare
+from labctl.messages.typed import read
 
 FINE = {"score": 97.5, "shift_px": [0.1, 0.0], "rotation_deg": 0.0, "moved_px": 0.1, "note": "", "ssim": 0.99}
 FINE |= {"changed": 0.0, "regions": []}
@@ -43,7 +46,8 @@ def both(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def told(bench: Bench, camera: str) -> dict[str, Any]:
-    return dict([m.body for m in bench.sent if m.kind == "compare" and m.to == f"camera:{camera}"][-1])
+    sent = [m for m in bench.sent if m.kind == "compare" and m.to == f"camera:{camera}"]
+    return asdict(read(Compare, sent[-1]))
 
 
 def test_the_second_arm_of_a_block_is_held_against_the_firsts_photo(build):
