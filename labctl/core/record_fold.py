@@ -87,7 +87,7 @@ class _Fold:
                 self._sessions[self._open.id] = self._open
                 self._present = self._open.operators
             case Kind.SESSION_CHANGED if self._open is not None:
-                self._open = replace(self._open, people=session_from(event.body).people)
+                self._open = replace(self._open, people=session_from(body_of(event, bodies.SessionOpened)).people)
                 before = self._sessions[self._open.id]
                 self._sessions[self._open.id] = replace(before, people=everyone(before.people, self._open.people))
                 self._present = self._open.operators

@@ -335,7 +335,7 @@ def _session_changed(state: CampaignState, event: Event) -> CampaignState:
     open_id = state.session.id if state.session else None
     _need(event, open_id == event.body["session"], f"the open session is {open_id}")
     assert state.session is not None
-    people, turn = session_from(event.body).people, next_trial(state)
+    people, turn = session_from(body_of(event, SessionOpened)).people, next_trial(state)
     over = turn.episode if turn is not None and turn.state == State.SCORING else None
     new = {person.id for person in people} - {person.id for person in state.session.people}
     late = {**state.session.late, **(dict.fromkeys(new, over) if over is not None else {})}

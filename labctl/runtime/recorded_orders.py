@@ -19,6 +19,7 @@ from labctl.core.reviewed import checked
 from labctl.core.session import People, Role, check_person, joined, missing_checks, present, session_from
 from labctl.core.trial import AFTER_BLOCK, AFTER_TRIAL, VERBS, State, Trial, Verb
 from labctl.errors import InputError, StateError
+from labctl.messages.body_parts import PersonEntry
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.store.campaign import Campaign
 
@@ -78,7 +79,8 @@ class RecordedOrders:
         session = self._writer.state.session
         if session is None:
             raise StateError("no session is open; who is here is said when one is opened")
-        body = {"session": session.id, "people": [person.model_dump() for person in args.people]}
+        people = [PersonEntry(**person.model_dump()) for person in args.people]
+        body: SessionOpened = {"session": session.id, "people": people}
         changed = session_from(body)
         if not changed.operators:
             raise StateError("nobody would be the operator; close the session if everybody leaves")
