@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from labctl.clock import SECOND
+from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import EndReason, Event, Kind
 from labctl.core.rollout import VOIDABLE, void_reason, voided_by_rule
 from labctl.core.trial import State, Trial, fold
@@ -43,13 +44,13 @@ def reconcile(events: Sequence[Event], *, rule: Rule, last_sample_ns: Mapping[st
     Raises StateError and BrokenRecord as `trial.fold` does.
     """
     state = fold(events)
-    rules = {**state.opened, "process_lost": rule}
+    rules: CampaignOpened = {**state.opened, "process_lost": rule}
     found = [_conclude(trial, events, rules, last_sample_ns) for trial in state.trials.values()]
     return [pending for pending in found if pending is not None]
 
 
 def _conclude(
-    trial: Trial, events: Sequence[Event], rules: Mapping[str, Any], last_sample_ns: Mapping[str, int]
+    trial: Trial, events: Sequence[Event], rules: CampaignOpened, last_sample_ns: Mapping[str, int]
 ) -> Pending | None:
     name = f"trial {trial.id} (block {trial.block + 1}, {trial.condition})"
     match trial.state:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from labctl.clock import MILLISECOND, SECOND
-from labctl.core.event_bodies import InstructionSwitched, OperationRecorded, RecordingSealed, Result
+from labctl.core.event_bodies import CampaignOpened, InstructionSwitched, OperationRecorded, RecordingSealed, Result
 from labctl.core.events import EndReason, digest
 from labctl.core.published_state import Proposal
 from labctl.core.trial_table import Trial
@@ -44,7 +44,7 @@ _VOID_AS = {
 VOIDABLE = frozenset({*LOST.values(), EndReason.CAMERA_LOST, EndReason.PROCESS_LOST, *_VOID_AS})
 
 
-def voided_by_rule(ended: EndReason | None, opened: Mapping[str, Any], *, went: bool) -> bool:
+def voided_by_rule(ended: EndReason | None, opened: CampaignOpened, *, went: bool) -> bool:
     """Whether a protocol voids an episode that ended so. opened: CampaignOpened's body; went: it got to go.
 
     An arm's own crash (CONTROLLER_LOST) after go is void only where `[estimand]` says so: to run it again in silence

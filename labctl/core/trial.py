@@ -304,7 +304,7 @@ def _about_a_trial(state: CampaignState, trials: dict[str, Trial], event: Event)
     trials[trial.id] = changed
 
 
-def crashes_count(opened: Mapping[str, Any]) -> bool:
+def crashes_count(opened: CampaignOpened) -> bool:
     """Whether an arm's own crash after go counts. opened: CampaignOpened's body; before November 2026 it said nothing,
     and such an episode was voided or scored as its `process_lost` had it.
     """

@@ -265,8 +265,8 @@ class MatchEntry(TypedDict):
 
 
 class SceneRules(TypedDict):
-    """[scene] of a protocol: which reference counts, and what a commit needs. min_score: a number, or what the reference
-    gives against itself, less a margin.
+    """[scene] of a protocol: which reference counts, and what a commit needs. min_score: a number, or "measured": what
+    the reference gives against itself, less a margin.
     """
 
     restore: str

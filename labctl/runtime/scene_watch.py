@@ -72,7 +72,7 @@ class SceneWatch:
     def needed(self, reference: Photo | None) -> float | None:
         """The score that a scene is to have against this photo; None: any will do."""
         rule = self._rules["min_score"]
-        if rule is None or not isinstance(rule, str):
+        if rule != MEASURED:
             return None if rule is None else float(rule)
         return max(0.0, float((reference or {}).get("self_score", 100.0)) - MARGIN)
 

@@ -16,7 +16,7 @@ import importlib.util
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from labctl.config.cell_schema import Cell
 from labctl.config.conditions import protocol_conditions
@@ -30,7 +30,7 @@ from labctl.store.lab_folder import Plan
 from labctl.store.pictures import decode_png
 
 PHOTOS = "photos"
-MEASURED = "measured"  # [scene] min_score: what the reference gives against itself, less a margin
+MEASURED: Final = "measured"  # [scene] min_score: what the reference gives against itself, less a margin
 RULES: SceneRules = {
     "restore": "block",
     "require_photo": True,
