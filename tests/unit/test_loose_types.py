@@ -9,7 +9,7 @@ from loose_types import counted, loose
 CEILINGS = {
     "labctl": (286, 27, 0, 8),
     "drivers": (310, 10, 0, 5),
-    "analysis": (103, 18, 0, 1),
+    "analysis": (104, 18, 0, 1),
     "ui": (40, 5, 0, 2),
 }
 MODULE = '''
