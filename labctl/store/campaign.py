@@ -232,7 +232,7 @@ def open_campaign(
         replace_file(folder / "fixture.toml", plan.fixture_text.encode())
         keep_given(pictures, folder)
         commitment = Ledger.create(folder, schedule, entropy, plan.protocol_text, plan.cards)
-        TraceStore.create(sqlite_url(folder / "traces.db"), name).close()
+        TraceStore.create(sqlite_url(folder / "traces.db"), name, apart=True).close()
         journal = Journal.create(journal_url(folder), name)
         try:
             tied = sealed_links(links, Ledger.open(folder))

@@ -24,7 +24,7 @@ from labctl.store.atomic_files import append_line, file_errors, replace_file, wh
 
 FOLDER = "seal"
 SCHEDULE, PROTOCOL, OPENINGS = "schedule.json", "protocol.toml", "openings.jsonl"
-TRACES = "traces.db"  # of the campaign, beside the seal
+TRACES = "traces.db"  # of the campaign, beside the seal; of streams that tell arms apart, in it
 CARDS = "cards.json"  # there only when the protocol names policy cards
 _PRIVATE = 0o600
 # Entries that bind every value sealed until then.
@@ -100,14 +100,17 @@ class Ledger:
 
     @property
     def loose_permissions(self) -> bool:
-        """Whether others than the owner may read the seal, or what was recorded, whose times tell arms apart: a reason
-        to warn, as blinding then rests on trust.
+        """Whether others than the owner may read the seal, or recorded times that tell arms apart: a reason to warn, as
+        blinding then rests on trust. Campaigns of before 2026-11-23 keep those times beside the seal, in their traces.
         """
         paths = [self._seal, *(self._seal / name for name in (SCHEDULE, PROTOCOL, OPENINGS))]
         with file_errors(str(self._seal)):
-            recorded = self._seal.with_name(TRACES)
-            open_to_others = recorded.is_file() and _others_may(recorded) and _others_may(self._seal.parent)
-            return open_to_others or any(_others_may(path) for path in paths)
+            apart, recorded = self._seal / TRACES, self._seal.with_name(TRACES)
+            if apart.is_file():
+                paths.append(apart)
+            elif recorded.is_file() and _others_may(recorded) and _others_may(self._seal.parent):
+                return True
+            return any(_others_may(path) for path in paths)
 
     def protocol_text(self) -> str:
         """The protocol as it was frozen; it names arms and endpoints, so it stays in the seal."""

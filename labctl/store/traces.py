@@ -9,10 +9,11 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from sqlalchemy import BigInteger, Column, Connection, Engine, LargeBinary, Select, Table, Text, func, select
+from sqlalchemy import BigInteger, Column, Connection, LargeBinary, Select, Table, Text, func, select
 from sqlmodel import Field, SQLModel
 
 from labctl.core.events import digest
@@ -21,6 +22,7 @@ from labctl.errors import BrokenRecord, StorageError, in_words
 from labctl.messages.body_parts import ChunkGap, StreamEntry
 from labctl.store import database_backend
 from labctl.store.chunks import Chunk, chunk_times, decode_chunk, encode_chunk
+from labctl.store.ledger import FOLDER as SEAL
 from labctl.store.problem import Problem
 
 
@@ -51,78 +53,121 @@ class ChunkRow(SQLModel, table=True):
 
 STREAM: Table = StreamRow.__table__  # pyright: ignore[reportAttributeAccessIssue]
 CHUNK: Table = ChunkRow.__table__  # pyright: ignore[reportAttributeAccessIssue]
+Question = Select[*tuple[Any, ...]]
+Row = dict[str, str | int | bytes]
+Rows = Sequence[Any]  # of what a question selects, by the names of its columns
+
+
+class _Database:
+    """One database of streams and chunks. A writer keeps one connection, a reader connects for every question."""
+
+    def __init__(self, url: str, mode: database_backend.Mode, *, durable: bool) -> None:
+        self.url, self.where = url, database_backend.place(url)
+        self._engine = database_backend.connect(url, mode=mode, synchronous="NORMAL" if durable else "OFF")
+        self._writer: Connection | None = None
+        if mode == "read":
+            return
+        with database_backend.storage_errors(self.where):
+            if mode == "create":
+                with self._engine.begin() as connection:
+                    SQLModel.metadata.create_all(connection, tables=[STREAM, CHUNK])
+            self._writer = self._engine.connect()
+
+    def rows(self, query: Question) -> Rows:
+        with database_backend.storage_errors(self.where):
+            if self._writer is not None:
+                with self._writer.begin():
+                    return self._writer.execute(query).all()
+            with self._engine.connect() as reader:
+                return reader.execute(query).all()
+
+    def add(self, table: Table, rows: list[Row]) -> None:
+        """Commit rows in one transaction; one whose key is there already stays as it is."""
+        if self._writer is None:
+            raise StorageError(f"{self.where}: these traces were opened for reading")
+        with database_backend.storage_errors(self.where), self._writer.begin():
+            self._writer.execute(database_backend.insert_new(self._engine, table), rows)
+
+    def sync(self) -> None:
+        if self._writer is not None:
+            with database_backend.storage_errors(self.where):
+                database_backend.sync_log(self._writer, self.url)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        self._engine.dispose()
 
 
 class TraceStore:
-    """One campaign's traces. A writer keeps one connection, a reader connects for every question.
+    """One campaign's traces.
 
+    Streams that tell arms apart (`StreamSpec.arm_dependent`) lie in a database of their own below `seal/`, and all
+    others in the one named; a store that was made without it, as before 2026-11-23, keeps all of them in one.
     A durable store runs SQLite's write-ahead log with synchronous=NORMAL: the death of any process loses nothing
     committed, loss of power may lose what was committed since the last `sync`. Not durable (simulation): OFF.
     """
 
-    def __init__(self, url: str, campaign: str, engine: Engine, *, readonly: bool, durable: bool = True) -> None:
+    def __init__(self, campaign: str, parts: Sequence[_Database], *, durable: bool) -> None:
+        """parts: the database of all streams, or of those that a blind role may read and of the others."""
         self.campaign = campaign
-        self._url, self._durable = url, durable
-        self._where = database_backend.place(url)
-        self._engine = engine
-        self._writer: Connection | None = None
+        self._parts, self._durable = tuple(parts), durable
+        self._where = self._parts[0].where
         self._specs: dict[tuple[str, str], StreamSpec] = {}
-        self._insert_stream = database_backend.insert_new(engine, STREAM)
-        self._insert_chunk = database_backend.insert_new(engine, CHUNK)
-        if not readonly:
-            with database_backend.storage_errors(self._where):
-                self._writer = engine.connect()
 
     @classmethod
-    def create(cls, url: str, campaign: str, *, durable: bool = True) -> TraceStore:
-        """The store at `url`, made if it is not there. Raises StorageError."""
-        engine = database_backend.connect(url, mode="create", synchronous="NORMAL" if durable else "OFF")
-        with database_backend.storage_errors(database_backend.place(url)), engine.begin() as connection:
-            SQLModel.metadata.create_all(connection, tables=[STREAM, CHUNK])
-        return cls(url, campaign, engine, readonly=False, durable=durable)
+    def create(cls, url: str, campaign: str, *, durable: bool = True, apart: bool = False) -> TraceStore:
+        """The store at `url`, made if it is not there. apart: arm-dependent streams have a database of their own, in
+        a folder `seal` that is there beside it. Raises StorageError.
+        """
+        urls = [url, *([beside] if apart and (beside := sealed_url(url)) else [])]
+        return cls(campaign, [_Database(each, "create", durable=durable) for each in urls], durable=durable)
 
     @classmethod
     def open(cls, url: str, campaign: str, readonly: bool = False, *, durable: bool = True) -> TraceStore:
         """An existing store; readers work beside a writer and create no file. Raises StorageError when missing."""
         mode: database_backend.Mode = "read" if readonly else "write"
-        engine = database_backend.connect(url, mode=mode, synchronous="NORMAL" if durable else "OFF")
-        return cls(url, campaign, engine, readonly=readonly, durable=durable)
+        beside = sealed_url(url)
+        path = database_backend.database_file(beside) if beside else None
+        urls = [url, *([beside] if beside and path and path.is_file() else [])]
+        return cls(campaign, [_Database(each, mode, durable=durable) for each in urls], durable=durable)
 
     def declare(self, episode: str, specs: Iterable[StreamSpec]) -> None:
         """Say which streams an episode has, before anything connects. A stream declared already stays as it is."""
-        rows = []
+        rows: list[tuple[StreamSpec, Row]] = []
         for spec in specs:
             self._specs.setdefault((episode, spec.name), spec)
             text = json.dumps(asdict(spec), sort_keys=True)
-            rows.append({"campaign": self.campaign, "episode": episode, "name": spec.name, "spec": text})
-        if rows:
-            self._commit(self._insert_stream, rows)
+            row: Row = {"campaign": self.campaign, "episode": episode, "name": spec.name, "spec": text}
+            rows.append((self._specs[episode, spec.name], row))
+        self._commit(STREAM, rows)
 
     def write(self, episode: str, chunks: Sequence[Chunk]) -> None:
-        """Commit chunks in one transaction; a chunk that is there already (episode, stream, seq) stays as it is.
+        """Commit chunks, in one transaction of each database. One that is there already (episode, stream, seq) stays as
+        it is.
 
         Raises ValueError for an undeclared stream, an empty chunk or values that do not fit, StorageError.
         """
-        rows = []
+        rows: list[tuple[StreamSpec, Row]] = []
         for chunk in chunks:
             if not len(chunk.t_ns):
                 raise ValueError(f"chunk {chunk.seq} of stream {chunk.stream!r} is empty")
-            payload = encode_chunk(self._spec(episode, chunk.stream), chunk.t_ns, chunk.values)
-            rows.append(
-                {
-                    "campaign": self.campaign,
-                    "episode": episode,
-                    "stream": chunk.stream,
-                    "seq": int(chunk.seq),
-                    "t0_ns": int(chunk.t_ns[0]),
-                    "t1_ns": int(chunk.t_ns[-1]),
-                    "n": len(chunk.t_ns),
-                    "sha256": hashlib.sha256(payload).hexdigest(),
-                    "payload": payload,
-                }
-            )
-        if rows:
-            self._commit(self._insert_chunk, rows)
+            spec = self._spec(episode, chunk.stream)
+            payload = encode_chunk(spec, chunk.t_ns, chunk.values)
+            row: Row = {
+                "campaign": self.campaign,
+                "episode": episode,
+                "stream": chunk.stream,
+                "seq": int(chunk.seq),
+                "t0_ns": int(chunk.t_ns[0]),
+                "t1_ns": int(chunk.t_ns[-1]),
+                "n": len(chunk.t_ns),
+                "sha256": hashlib.sha256(payload).hexdigest(),
+                "payload": payload,
+            }
+            rows.append((spec, row))
+        self._commit(CHUNK, rows)
 
     def streams(self, episode: str) -> list[StreamSpec]:
         """The declared streams of an episode, by name. Raises BrokenRecord for a declaration that is none."""
@@ -163,8 +208,8 @@ class TraceStore:
     def last_sample_ns(self, episode: str) -> int | None:
         """Time of the newest sample of any stream of the episode, None without samples."""
         query = select(func.max(CHUNK.c.t1_ns).label("last"))
-        row = self._rows(query.where(CHUNK.c.campaign == self.campaign, CHUNK.c.episode == episode))[0]
-        return row.last
+        rows = self._rows(query.where(CHUNK.c.campaign == self.campaign, CHUNK.c.episode == episode))
+        return max((row.last for row in rows if row.last is not None), default=None)
 
     def seal(self, episode: str) -> dict[str, StreamEntry]:
         """{stream: {n, chunks, root, t0_ns, t1_ns, spec}} of every declared stream; times are None without samples.
@@ -246,16 +291,13 @@ class TraceStore:
         """Have everything that was committed on the disk when this returns, if the store is durable. Raises
         StorageError.
         """
-        if self._writer is not None and self._durable:
-            with database_backend.storage_errors(self._where):
-                database_backend.sync_log(self._writer, self._url)
+        for part in self._parts if self._durable else ():
+            part.sync()
 
     def close(self) -> None:
-        """Give the database back. Idempotent."""
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
-        self._engine.dispose()
+        """Give the databases back. Idempotent."""
+        for part in self._parts:
+            part.close()
 
     def _spec(self, episode: str, stream: str) -> StreamSpec:
         key = (episode, stream)
@@ -266,9 +308,14 @@ class TraceStore:
         return self._specs[key]
 
     def _declarations(self, episode: str) -> list[tuple[str, str]]:
-        """Name and text of each, by name."""
+        """Name and text of each, by name. Raises BrokenRecord for a stream that both databases declare."""
         query = select(STREAM).where(STREAM.c.campaign == self.campaign, STREAM.c.episode == episode)
-        return [(row.name, row.spec) for row in self._rows(query.order_by(STREAM.c.name))]
+        found = sorted((row.name, row.spec) for row in self._rows(query))
+        for (name, _), (later, _) in pairwise(found):
+            if name == later:
+                where = f"{self._where} episode {episode} stream {name}"
+                raise BrokenRecord(f"changed stream declaration: {where}: it is declared here and in seal/ too")
+        return found
 
     def _declared(self, episode: str, name: str, text: str) -> StreamSpec:
         try:
@@ -287,26 +334,28 @@ class TraceStore:
                 found[name] = digest(text)
         return found
 
-    def _chunks(self, episode: str, stream: str) -> Select[*tuple[Any, ...]]:
+    def _chunks(self, episode: str, stream: str) -> Question:
         return self._ordered(select(CHUNK), episode).where(CHUNK.c.stream == stream)
 
-    def _ordered(self, query: Select[*tuple[Any, ...]], episode: str) -> Select[*tuple[Any, ...]]:
+    def _ordered(self, query: Question, episode: str) -> Question:
         mine = query.where(CHUNK.c.campaign == self.campaign, CHUNK.c.episode == episode)
         return mine.order_by(CHUNK.c.stream, CHUNK.c.seq)
 
-    def _rows(self, query: Select[*tuple[Any, ...]]) -> Sequence[Any]:
-        with database_backend.storage_errors(self._where):
-            if self._writer is not None:
-                with self._writer.begin():
-                    return self._writer.execute(query).all()
-            with self._engine.connect() as reader:
-                return reader.execute(query).all()
+    def _rows(self, query: Question) -> Rows:
+        """Of all databases, one after the other: what is ordered by stream stays together."""
+        return [row for part in self._parts for row in part.rows(query)]
 
-    def _commit(self, statement: Any, rows: list[dict[str, Any]]) -> None:
-        if self._writer is None:
-            raise StorageError(f"{self._where}: these traces were opened for reading")
-        with database_backend.storage_errors(self._where), self._writer.begin():
-            self._writer.execute(statement, rows)
+    def _commit(self, table: Table, rows: Sequence[tuple[StreamSpec, Row]]) -> None:
+        for part in self._parts:
+            mine = [row for spec, row in rows if self._parts[-1 if spec.arm_dependent else 0] is part]
+            if mine:
+                part.add(table, mine)
+
+
+def sealed_url(url: str) -> str | None:
+    """Where a SQLite store keeps what tells arms apart; None for a server, which keeps it with the rest."""
+    path = database_backend.database_file(url)
+    return None if path is None else database_backend.sqlite_url(path.parent / SEAL / path.name)
 
 
 def _summary(chunks: Sequence[tuple[int, int, int, str]]) -> StreamEntry:

@@ -46,9 +46,17 @@ def sql(database: str, statement: str) -> Attack:
     return attack
 
 
-def declared(old: str, new: str) -> Attack:
+def declared(old: str, new: str, database: str = "traces.db") -> Attack:
     """What a stream is declared to be."""
-    return sql("traces.db", f"UPDATE stream SET spec = replace(spec, '{old}', '{new}')")
+    return sql(database, f"UPDATE stream SET spec = replace(spec, '{old}', '{new}')")
+
+
+def declared_twice(folder: Path) -> None:
+    """A stream of the one database in the other one too, with other columns: which of them is read?"""
+    with closing(sqlite3.connect(folder / APART)) as raw, raw:
+        row = raw.execute("SELECT campaign, episode, name, replace(spec, 'left_s', 'right_s') FROM stream").fetchone()
+    with closing(sqlite3.connect(folder / "traces.db")) as raw, raw:
+        raw.execute("INSERT INTO stream (campaign, episode, name, spec) VALUES (?, ?, ?, ?)", row)
 
 
 def _one(folder: Path, pattern: str) -> Path:
@@ -111,6 +119,7 @@ def rehashed_with(heads: Callable[[Path, Any], None]) -> Attack:
     return lambda folder: heads(folder, forge(folder))
 
 
+APART = "seal/traces.db"  # of streams that tell arms apart
 OUTCOME = "WHERE kind = 'OutcomeRecorded'"
 STATE = "WHERE name = 'arm/state'"
 DECLARATION = "changed stream declaration"
@@ -132,7 +141,11 @@ EDITS: list[tuple[str, Attack, str, tuple[str, ...]]] = [
     ("outcomes, rehashed, heads gone", rehashed_with(without), "missing heads.log", ALL),
     ("a head", text("heads.log", "1 ", "2 "), "rehashed chain", ALL),
     ("a stream's columns", declared("joint1", "joint9"), DECLARATION, ALL),
-    ("what tells arms apart", declared("true", "false"), DECLARATION, ALL),
+    ("what tells arms apart", declared("true", "false", APART), DECLARATION, ALL),
+    ("what tells arms apart declared twice", declared_twice, DECLARATION, ALL),
+    ("samples of those", sql(APART, "UPDATE chunk SET payload = zeroblob(9)"), "changed trace chunk", ALL),
+    ("some of them gone", sql(APART, "DELETE FROM chunk WHERE rowid = 1"), "missing or added trace chunk", ALL),
+    ("all of them gone", gone(APART), "trace", ALL),
     ("a stream's declaration gone", sql("traces.db", f"DELETE FROM stream {STATE}"), DECLARATION, ALL),
     ("samples", sql("traces.db", f"UPDATE chunk SET payload = zeroblob(9) {FIRST}"), "changed trace chunk", ALL),
     ("samples with their digest", sql("traces.db", f"UPDATE chunk SET sha256 = 'x' {FIRST}"), "changed trace", ALL),

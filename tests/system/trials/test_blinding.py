@@ -124,6 +124,7 @@ def test_exchanging_two_arms_that_behave_alike_changes_no_byte_a_blind_role_sees
     assert kinds[Kind.OUTCOME_RECORDED] == 3 and kinds[Kind.OPERATION_RECORDED] >= 1
     assert kinds[Kind.INSTRUCTION_SWITCHED] == 3
     assert sum(surface.endswith(".mp4") for surface in first) == 6
+    assert "arm/state" in first["traces.db"] and '"arm_dependent": true' not in first["traces.db"]
     assert first["table.csv"].count("\n") >= 4
 
 

@@ -45,6 +45,18 @@ def test_traces_that_others_may_read_tell_arms_apart(
     assert ledger.loose_permissions is loose
 
 
+@pytest.mark.parametrize(("mode", "loose"), [(0o640, True), (0o600, False)])
+def test_traces_without_what_tells_arms_apart_may_be_anybodys(
+    tmp_path: Path, ledger: Ledger, mode: int, loose: bool
+) -> None:
+    for path in (tmp_path / "traces.db", tmp_path / FOLDER / "traces.db"):
+        path.touch()
+    (tmp_path / "traces.db").chmod(0o644)
+    (tmp_path / FOLDER / "traces.db").chmod(mode)
+    tmp_path.chmod(0o755)
+    assert ledger.loose_permissions is loose
+
+
 def test_a_campaign_and_its_databases_are_its_owners_alone_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:

@@ -6,6 +6,7 @@ import json
 import sqlite3
 import tracemalloc
 import zlib
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,9 @@ from labctl.store.traces import TraceStore
 
 ROBOT = StreamSpec("robot", ("x", "y", "z"), "m", 100.0)
 INDEX = StreamSpec("camera/wrist", ("frame",), "1", 10.0, dtype="<i8")
+
+
+ANSWERS = StreamSpec("policy", ("asked", "answered"), "ns", 10.0, arm_dependent=True)
 
 
 def chunk(seq: int, n: int = 5, name: str = "robot", columns: int = 3) -> Chunk:
@@ -194,3 +198,66 @@ def test_a_chunk_unpacks_to_no_more_than_it_announces_and_announces_no_more_than
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()
+
+
+def recorded(url: str, *, apart: bool) -> TraceStore:
+    made = TraceStore.create(url, "c", durable=False, apart=apart)
+    made.declare("e-1", [ROBOT, ANSWERS, INDEX])
+    made.write("e-1", [chunk(0), chunk(0, name="policy", columns=2), chunk(1), chunk(2, name="policy", columns=2)])
+    return made
+
+
+def names_in(url: str) -> set[str]:
+    raw = sqlite3.connect(url.removeprefix("sqlite:///"))
+    found = raw.execute("SELECT name FROM stream UNION SELECT stream FROM chunk").fetchall()
+    raw.close()
+    return {name for (name,) in found}
+
+
+def test_what_tells_arms_apart_lies_in_the_seal_and_reads_as_if_it_did_not(url, tmp_path):
+    """Issue 17.15: whoever might read the robot's trace could read when a policy answered, and a person never does."""
+    (tmp_path / "seal").mkdir(mode=0o700)
+    made = recorded(url, apart=True)
+    made.write("e-1", [chunk(2, name="policy", columns=2)])  # once more: it stays as it is
+    made.close()
+    apart = f"sqlite:///{tmp_path / 'seal/traces.db'}"
+    assert (names_in(url), names_in(apart)) == ({"robot", "camera/wrist"}, {"policy"})
+    one = tmp_path / "one"
+    one.mkdir()
+    together = recorded(f"sqlite:///{one / 'traces.db'}", apart=False)
+    reader = TraceStore.open(url, "c", readonly=True)
+    for ask in (
+        lambda store: store.seal("e-1"),
+        lambda store: store.gaps("e-1"),
+        lambda store: [spec.name for spec in store.streams("e-1")],
+        lambda store: store.episodes(),
+        lambda store: store.last_sample_ns("e-1"),
+        lambda store: store.last_sample_ns("e-2"),
+        lambda store: [each.tolist() for each in store.read("e-1", "policy")],
+        lambda store: store.check("e-1", together.seal("e-1")),
+    ):
+        assert ask(reader) == ask(together)
+    assert json.dumps(reader.seal("e-1")) == json.dumps(together.seal("e-1")), "in the same order too"
+    reader.close()
+    together.close()
+
+
+def test_a_store_of_before_goes_on_as_it_was_made(url, tmp_path):
+    recorded(url, apart=False).close()
+    (tmp_path / "seal").mkdir()
+    later = TraceStore.open(url, "c", durable=False)
+    later.declare("e-2", [ANSWERS])
+    later.write("e-2", [Chunk("policy", 0, np.arange(5), np.zeros((5, 2)))])
+    later.close()
+    assert "policy" in names_in(url) and not list((tmp_path / "seal").iterdir())
+
+
+def test_a_stream_of_both_databases_is_refused(url, tmp_path):
+    (tmp_path / "seal").mkdir()
+    recorded(url, apart=True).close()
+    spec = json.dumps({**asdict(ANSWERS), "unit": "s"}, sort_keys=True)
+    edit(url, "INSERT INTO stream VALUES ('c', 'e-1', 'policy', ?)", (spec,))
+    reader = TraceStore.open(url, "c", readonly=True)
+    with pytest.raises(BrokenRecord, match="in seal/ too"):
+        reader.streams("e-1")
+    reader.close()
