@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+SAME_TURN = 1e-5  # half a turn's sine: what states in single precision differ by
+
 
 @dataclass(frozen=True, slots=True)
 class Chain:
@@ -119,6 +121,27 @@ def rotation(quaternion: np.ndarray) -> np.ndarray:
         [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
     ]
     return np.moveaxis(np.array(rows), -1, 0)
+
+
+def carried(poses: np.ndarray, origin: np.ndarray, to: np.ndarray) -> np.ndarray:
+    """Poses (n, 7) that lie from `to` (7,) as the given ones lie from `origin` (7,), differences in the base frame.
+
+    With the same arm's tool as a model and as its controller sees it, this leads from one to the other: what does not
+    differ from where the tool is stays where the tool is, however far the two are apart.
+    """
+    moved = poses[:, :3] - origin[:3] + to[:3]
+    turn = _times(to[None, 3:], origin[None, 3:] * [-1.0, -1.0, -1.0, 1.0])
+    if float(np.abs(turn[0, :3]).max()) < SAME_TURN:
+        return np.column_stack([moved, poses[:, 3:]])
+    turned = _times(turn, poses[:, 3:])
+    side = np.where((turned * poses[:, 3:]).sum(axis=1) < 0, -1.0, 1.0)[:, None]
+    return np.column_stack([moved, side * turned / np.linalg.norm(turned, axis=1, keepdims=True)])
+
+
+def _times(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Quaternions (n, 4) of turn b and then turn a, scalar last."""
+    v, w, u, s = a[:, :3], a[:, 3:], b[:, :3], b[:, 3:]
+    return np.column_stack([w * u + s * v + np.cross(v, u), w * s - (v * u).sum(axis=1, keepdims=True)])
 
 
 def jacobian(chain: Chain, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -113,6 +113,7 @@ class StreamedArm:
 
     def to_joints(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
         """Joint angles (n, dof) in rad for tool poses (n, 7), continuing from q_seed (dof,); see `BoxLimitedIk`."""
+        self._ik.seen(self._states.newest)
         q = self._ik.joints(poses, q_seed)
         if self._ik.news:
             self._news.append(DeviceEvent("note", self._clock.now_ns(), {"reason": self._ik.news}))
@@ -120,6 +121,7 @@ class StreamedArm:
 
     def to_pose(self, q: np.ndarray) -> np.ndarray:
         """Tool pose (7,) for joint angles (dof,) in rad."""
+        self._ik.seen(self._states.newest)
         return self._ik.pose(q)
 
     def follow(self, wanted: Setpoints) -> Actions:

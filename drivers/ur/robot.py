@@ -55,6 +55,7 @@ SCALED_NS = 200 * MILLISECOND  # slowed for so long by its safety limits, and no
 RTDE_PORT = 30004
 PROBE_S = 0.5
 POLL_NS = MILLISECOND // 4
+TRIES = 3
 KICK_NS = 50 * MILLISECOND
 NEXT = {POWER_OFF: "power on", IDLE: "brake release"}  # by robot mode; all others pass by themselves
 STOP_RAD_S2 = 4.0
@@ -150,16 +151,19 @@ class UrLink:
     def _read(self) -> None:
         receive, states = self._receive, self._states
         assert states is not None
-        now = self._clock.now_ns()
-        q, qd = np.array(receive.getActualQ()), np.array(receive.getActualQd())
-        tcp = from_ur(receive.getActualTCPPose())
-        moment = np.array(receive.getTargetMoment())
-        scaling = receive.getSpeedScaling()
-        more = np.array([scaling, receive.getTargetSpeedFraction(), *receive.getActualTCPForce()])
+        for _ in range(TRIES):  # what is asked for is of the newest package, and that may be another meanwhile
+            now, stamp = self._clock.now_ns(), receive.getTimestamp()
+            q, qd = np.array(receive.getActualQ()), np.array(receive.getActualQd())
+            tcp = from_ur(receive.getActualTCPPose())
+            moment = np.array(receive.getTargetMoment())
+            scaling = receive.getSpeedScaling()
+            more = np.array([scaling, receive.getTargetSpeedFraction(), *receive.getActualTCPForce()])
+            if receive.getTimestamp() == stamp:
+                break
         slow = scaling < FULL and receive.getRuntimeState() == PLAYING
         self._scaled_ns = (self._scaled_ns or now) if slow else 0
-        self._seen_ns, self._stamp = now, receive.getTimestamp()
-        states.add(now, Sample(q, qd, moment, tcp, self._stamp, more))
+        self._seen_ns, self._stamp = now, stamp
+        states.add(now, Sample(q, qd, moment, tcp, stamp, more))
 
     # -- program
 

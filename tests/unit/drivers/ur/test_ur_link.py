@@ -93,3 +93,11 @@ def test_safety_limits_that_slow_the_robot_for_longer_than_a_corner_of_its_way_a
     bench.read()
     bench.read(500 * MILLISECOND)
     assert "slow it" not in bench.link.health().reason and np.isfinite(bench.states.drain()[1].values).all()
+
+
+def test_a_state_is_of_one_package_though_the_next_comes_while_it_is_read(bench: Bench) -> None:
+    values, asked = bench.values, iter([1.0, 1.002, 1.002, 1.002])
+    values.getTimestamp = lambda: next(asked)  # type: ignore[attr-defined]
+    bench.link._read()
+    (state, _) = bench.states.drain()
+    assert state.values[:, -1].tolist() == [1.002] and bench.link._stamp == 1.002
