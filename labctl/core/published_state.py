@@ -118,6 +118,13 @@ class Confirmed(TypedDict):
     reason: str
 
 
+class Voided(TypedDict):
+    """Why the last episode of a trial is void, whoever or whatever said so."""
+
+    reason: str
+    after_go: bool
+
+
 class EarlierTrial(TypedDict):
     """A trial that is done, without its outcome."""
 
@@ -146,6 +153,7 @@ class CampaignPart(TypedDict):
     trial_state: TrialState | None
     episode: str | None
     voids: int
+    voided: Voided | None  # its last episode, until the next one is armed
     block: int | None
     block_left: int  # trials of the block that are not finished
     blocks: int

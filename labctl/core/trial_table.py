@@ -64,13 +64,21 @@ _STAGED_BY_A_VOID = frozenset({Kind.SCENE_COMMITTED, Kind.TRIAL_RELEASED})
 
 
 @dataclass(frozen=True, slots=True)
+class LastVoid:
+    """Why a trial's last episode does not count, and whether that was after go."""
+
+    reason: str
+    after_go: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """A randomised slot. `episode` is the current attempt, None before a reveal and after a void; `episodes` are all
     of them.
 
     `backing` are the seqs of the entries that may stand behind a void of the current episode after go.
     `left` counts those of its `voids` that the protocol's `max_voids` does not: its run was left before it had begun,
-    or they were alike and a person put right what was wrong.
+    or they were alike and a person put right what was wrong. `last_void` is the last of them.
     `touches` counts the interventions of the current episode, `touching` are the numbers of those that go on, `unsaid`
     of those that are over and of which nobody has said yet what they were, and `switches` is the number that the next
     switch of its instruction has at least.
@@ -88,6 +96,7 @@ class Trial:
     episodes: tuple[str, ...] = ()
     voids: int = 0
     left: int = 0
+    last_void: LastVoid | None = None
     outcome: Outcome | None = None
     ended: EndReason | None = None
     go_ns: int | None = None
@@ -241,7 +250,8 @@ def _transition(trial: Trial, event: Event) -> Trial:
         case Kind.EPISODE_VOIDED:
             _check_void(trial, event)
             left = trial.state == State.ARMED and event.body.get("reason") == RUN_LEFT
-            changes |= {"voids": trial.voids + 1, "left": trial.left + left}
+            void = LastVoid(str(event.body.get("reason")), bool(event.body.get("after_go")))
+            changes |= {"voids": trial.voids + 1, "left": trial.left + left, "last_void": void}
             changes |= {"episode": None, "ended": None, "go_ns": None, "end_ns": None}
             changes |= {"sealed_recording": False, "touching": (), "unsaid": ()}
     return replace(trial, state=to, **changes)

@@ -23,10 +23,11 @@ from labctl.core.published_state import (
     EarlierTrial,
     Instruction,
     Times,
+    Voided,
 )
 from labctl.core.rollout import Rollout
 from labctl.core.session import Role
-from labctl.core.trial import FINISHED, CampaignState, State, allowed, standing
+from labctl.core.trial import FINISHED, CampaignState, State, Trial, allowed, standing
 from labctl.runtime.blind_view import BlindView
 
 PERSONAL = ("unacknowledged:", "cell_faulted")  # holds that only a named person clears
@@ -54,6 +55,7 @@ def campaign_part(view: BlindView) -> CampaignPart:
         "trial_state": str(turn.state) if turn else None,
         "episode": turn.episode if turn else None,
         "voids": turn.voids if turn else 0,
+        "voided": _voided(turn),
         "block": turn.block if turn else None,
         "block_left": _left_in_block(view),
         "blocks": len({trial.block for trial in state.trials.values()}),
@@ -173,6 +175,13 @@ def _card(view: BlindView) -> ConditionEntry | None:
     """The condition at hand, as a setter reads it."""
     turn = view.turn
     return next((entry for entry in view.state.opened["conditions"] if turn and entry["id"] == turn.condition), None)
+
+
+def _voided(turn: Trial | None) -> Voided | None:
+    """Why the last episode of the trial at hand is void, until the next one is armed."""
+    if turn is None or turn.last_void is None or turn.state not in (State.PLANNED, State.STAGING):
+        return None
+    return {"reason": turn.last_void.reason, "after_go": turn.last_void.after_go}
 
 
 def _following(view: BlindView) -> str | None:

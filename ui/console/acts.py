@@ -103,10 +103,17 @@ def _act(state: State, who: str, verb: str, usual: str, label: str) -> Act:
 def _label(state: State, verb: str) -> str:
     return {
         "stage": f"Stage {_what(state)}",
-        "commit": "Commit: the scene is as in the picture",
+        "commit": f"Commit: {_staged(state)}",
         "start": "Ready: start when the time comes",
         "score": "Score this episode",
     }[verb]
+
+
+def _staged(state: State) -> str:
+    """What a commit says of the scene: that it is as in its picture only where there is one."""
+    scene = state.get("scene") or {"cameras": {}}
+    pictured = any(one["reference"] is not None for one in scene["cameras"].values())
+    return "the scene is as in the picture" if pictured else "the scene is as the card says"
 
 
 def page(state: State | None, now_ns: int, who: str = "") -> Page:
@@ -127,7 +134,9 @@ def _plain(state: State, now_ns: int) -> Page:
 
 
 def _planned(state: State, now_ns: int) -> Page:
-    return Page("next", f"trial {_number(state)}: {_what(state)}", [*_tonight(state), *_setting(state)])
+    return Page(
+        "next", f"trial {_number(state)}: {_what(state)}", [*_voided(state), *_tonight(state), *_setting(state)]
+    )
 
 
 def _staging(state: State, now_ns: int) -> Page:
@@ -136,7 +145,17 @@ def _staging(state: State, now_ns: int) -> Page:
         if state["staged"]
         else "the arm is on its way to where episodes begin: hands off"
     )
-    return Page("staging", f"set the scene: {_what(state)}", [*_setting(state), home, *_matches(state)])
+    lines = [*_voided(state), *_setting(state), home, *_matches(state)]
+    return Page("staging", f"set the scene: {_what(state)}", lines)
+
+
+def _voided(state: State) -> list[str]:
+    """Why the last episode of this trial does not count, whoever or whatever made it void."""
+    void = state.get("voided")
+    if not void:
+        return []
+    again = "it may only be skipped" if state["exhausted"] else "run again with the same arm"
+    return [f"voided {'after' if void['after_go'] else 'before'} go: {void['reason']}; {again}"]
 
 
 def _matches(state: State) -> list[str]:

@@ -125,7 +125,9 @@ class Console(Attached):
             self.send("score", role, outcome, done=recorded)
 
         episode, marks = self._marks
-        self._open(asking.AskScore(asking.to_score(state, marks if episode == state["episode"] else ())), answered)
+        form = asking.AskScore(asking.to_score(state, marks if episode == state["episode"] else ()))
+        form.of_episode = True
+        self._open(form, answered)
 
     def action_undo(self) -> None:
         """Correct what was just scored."""
@@ -192,19 +194,7 @@ class Console(Attached):
         state = self._state
         if state is None or not (role := self._may("void")):
             return
-        trial, when = str(state["trial"]), "after" if state["trial_state"] == "scoring" else "before"
-
-        def answered(answer: Answer) -> None:
-            def voided(reply: Reply) -> None:
-                self.voided = (
-                    trial,
-                    f"voided {when} go by {self._who}: {answer['reason']}; run again with the same arm",
-                )
-                self.tell("")
-
-            self.send("void", role, answer, done=voided)
-
-        self._open(asking.AskVoid(state), answered)
+        self._open(asking.AskVoid(state), lambda answer: self.send("void", role, answer))
 
     def action_confirm(self) -> None:
         """As the second person: the console that voids the episode names who confirmed it here."""

@@ -102,6 +102,7 @@ class AskVoid(Form):
     """Why this episode does not count. After go it takes a machine's event or a second person."""
 
     ok_text = "Void"
+    of_episode = True
 
     def __init__(self, state: PublishedState) -> None:
         super().__init__()
@@ -154,6 +155,7 @@ class AskConfirm(Form):
 
     ok_text = "Confirm"
     words = False
+    of_episode = True
 
     def __init__(self, state: PublishedState, who: str) -> None:
         super().__init__()

@@ -54,7 +54,7 @@ class Attached(Front):
         self._there = True  # the run's process, as it was looked up last
         self._stopping = ""  # what to say of a stop that was pressed
         self._offered: tuple[bool, ...] = ()
-        self.voided: tuple[str | None, str] = (None, "")  # a trial, and why its last episode here was voided
+        self._said = 0  # how many lines were told
         self._drafts: dict[str, Mapping[str, str]] = {}  # what was typed in forms that were put aside, by title
         self._rebound = {**(keys or {}), **({"stop": ",".join(sorted(self._stop_keys))} if keys else {})}
         self.now = screens.Now()
@@ -119,10 +119,10 @@ class Attached(Front):
                 fresh=fresh,
                 there=there,
                 read_only=self._link.read_only,
-                told=self._told(),
             )
         if isinstance(self.screen, pages.Page) and self.screen.is_mounted:
             self.screen.draw(self._state)
+        self._close_overtaken()
         if self.words_wait():
             self._put_aside()
         self.presses.shown(self._offer(now_ns), self.hands.now_ns())
@@ -130,13 +130,6 @@ class Attached(Front):
     def _fresh(self, now_ns: int) -> bool:
         """May the screen be trusted? What a process said that is gone may not."""
         return self._state is not None and now_ns - self._heard_ns < SILENT_NS and self._there
-
-    def _told(self) -> list[str]:
-        """What was said here of the trial at hand and would be gone otherwise: why it was voided, until it is armed."""
-        state = self._state
-        if state is None or state["trial"] != self.voided[0] or state["trial_state"] not in ("planned", "staging"):
-            return []
-        return [self.voided[1]]
 
     def _offer(self, now_ns: int) -> tuple[Hashable, ...]:
         """What a press would do: by this it is known since when the screen says so."""
@@ -146,6 +139,7 @@ class Attached(Front):
         return (self.screen, self._fresh(now_ns), *where, *what)
 
     def tell(self, text: str, *, wrong: bool = False) -> None:
+        self._said += 1
         if self.now.is_mounted:
             self.now.say(text, wrong=wrong)
         if isinstance(self.screen, (Form, pages.Page)) and self.screen.is_mounted:
@@ -187,7 +181,14 @@ class Attached(Front):
             self.tell(str(error), wrong=True)
             return
         self.keys_pressed = 0
-        self._asked[sent] = done or (lambda reply: self.tell(""))
+        said = self._said
+
+        def wiped(reply: Reply) -> None:
+            """The last line goes, unless a later key was answered by it."""
+            if said == self._said:
+                self.tell("")
+
+        self._asked[sent] = done or wiped
         self._look_soon()
 
     def _look_soon(self) -> None:
@@ -203,6 +204,7 @@ class Attached(Front):
         if form.words and self.words_wait():
             self.tell(refusals.MOVING, wrong=True)
             return
+        form.began = refusals.at_hand(self._state)
         form.stops, form.draft = self.may_stop(), self._drafts.pop(form.title_text, {})
 
         def left(answer: Answer | None) -> None:
@@ -211,6 +213,15 @@ class Attached(Front):
             closed()
 
         self.push_screen(form, left)
+
+    def _close_overtaken(self) -> None:
+        """A form about an episode that has gone on without it is closed, and says what happened."""
+        form, state = self.screen, self._state
+        if not isinstance(form, Form) or not form.of_episode or not form.is_mounted or state is None:
+            return
+        if refusals.at_hand(state) != form.began:
+            form.dismiss(None)
+            self.now.say(refusals.gone_on(state, form.began), wrong=True)
 
     def _put_aside(self) -> None:
         """The robot may move from now on: what has a text field is closed, and what was typed kept."""

@@ -145,7 +145,8 @@ class Options(Static, can_focus=True):
 class Form(ModalScreen[Answer | None]):
     """A titled form with an OK and a way out. Subclasses give `fields` and `answer`, which raises Unfit with the field
     that is wrong and the line to show. `words`: it has a text field, so that it may not be open while a robot may move.
-    `stops`: SPACE stops a robot. `draft`: what was typed when it had to be put aside, by field.
+    `stops`: SPACE stops a robot. `draft`: what was typed when it had to be put aside, by field. `of_episode`: it is
+    about the episode at hand, so that it is closed when that goes on without it; `began` is where that was.
     """
 
     BINDINGS: ClassVar = [("escape", "leave", "back"), ("ctrl+s", "accept", "ok")]
@@ -154,6 +155,8 @@ class Form(ModalScreen[Answer | None]):
     keys_text = ""  # its own keys
     words = True
     stops = False
+    of_episode = False
+    began: tuple[str | None, ...] = ()
     draft: Mapping[str, str] = {}
 
     def compose(self) -> ComposeResult:

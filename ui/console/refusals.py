@@ -33,6 +33,25 @@ def may_move(state: State | None) -> bool:
     return on_its_way or state["trial_state"] in ("committed", "armed", "running")
 
 
+def at_hand(state: State | None) -> tuple[str | None, ...]:
+    """The episode at hand and where it stands: what a form about it was opened for."""
+    return (state["trial"], state["episode"], state["trial_state"]) if state else ()
+
+
+def gone_on(state: State, began: tuple[str | None, ...]) -> str:
+    """Why a form about an episode is closed: what became of that meanwhile."""
+    trial, void = began[0], state["voided"]
+    if state["trial"] == trial and void:
+        what = f"the episode was voided meanwhile ({void['reason']})"
+    elif state["trial"] == trial and state["trial_state"] == "running":
+        what = "the episode has begun; a void comes after the motion"
+    elif state["trial"] == trial and state["trial_state"] == "scoring":
+        what = "the episode has ended meanwhile; V voids it now, ENTER scores it"
+    else:
+        what = "the episode was scored or given up meanwhile, at another console"
+    return f"the form was closed: {what}"
+
+
 def refusal(action: str, state: State | None, who: str, *, read_only: bool) -> str:
     """Why an action of the console's keys, which `acts.offers` does not offer, does nothing now."""
     if read_only:

@@ -5,8 +5,6 @@ May not: decide what may be done (`acts`), or show an outcome, a latency or a ra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from labctl.ui.console import acts
 from labctl.ui.console.amounts import clock, short
 from labctl.ui.console.keyrow import KeyRow
@@ -65,9 +63,8 @@ class Now(Screen[None]):
         fresh: bool,
         there: bool,
         read_only: bool,
-        told: Sequence[str] = (),
     ) -> None:
-        """Draw the state. fresh: the run process published lately; there: its process exists; told: lines to keep."""
+        """Draw the state. fresh: the run process published lately; there: its process exists."""
         old = state is not None and not fresh
         page = acts.unheard(state, there=there) if state is not None and old else acts.page(state, now_ns, who)
         self._put(
@@ -83,7 +80,7 @@ class Now(Screen[None]):
         self._put("line", page.line)
         self._put(
             "details",
-            "\n".join(f"• {line}" for line in (*told, *page.details, *(acts.awaited(state) if fresh else ()))),
+            "\n".join(f"• {line}" for line in (*page.details, *(acts.awaited(state) if fresh else ()))),
         )
         bar = self.query_one("#time", ProgressBar)
         bar.display = page.bar is not None

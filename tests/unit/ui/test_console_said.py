@@ -8,6 +8,7 @@ from labctl.ui.console import review
 from support.runs.campaigns import make_campaign
 from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes, evening, flat
 
+from labctl.bus import Message
 from labctl.cli.review import review as command
 from labctl.core.events import Kind
 from labctl.errors import StateError
@@ -22,7 +23,7 @@ def test_the_reason_of_a_void_before_go_stays_on_the_screen_until_the_trial_is_a
         await desk.press("v")
         reasons = bench.shown()["rules"]["void_reasons"]
         await desk.press("2", "ctrl+s")
-        said = f"voided before go by ann: {reasons[1]}; run again with the same arm"
+        said = f"voided before go: {reasons[1]}; run again with the same arm"
         assert "NEXT" in desk.text() and said in flat(desk.text())
         await desk.wait(20.0)
         assert said in flat(desk.text()), "it is not a passing line"
@@ -34,6 +35,61 @@ def test_the_reason_of_a_void_before_go_stays_on_the_screen_until_the_trial_is_a
         assert "ARMED" in desk.text() and said not in flat(desk.text())
 
     at_console(bench, play, size=size)
+
+
+@both_sizes
+def test_the_reason_of_a_machines_void_is_on_the_screen_and_closes_the_form_of_a_void_by_hand(bench, size):
+    async def play(desk: Desk) -> None:
+        episode = await desk.armed()
+        await desk.press("v")
+        assert desk.asked()
+        failed = {"name": "controller", "episode": episode, "private": "no answer"}
+        desk.hear(Message("run", "failed", failed, sender="controller"))
+        await desk.wait(1.0)
+        reason = bench.events(Kind.EPISODE_VOIDED)[-1].body["reason"]
+        assert not desk.asked(), "there is nothing left to void"
+        assert f"the form was closed: the episode was voided meanwhile ({reason})" in flat(desk.text())
+        await desk.press("question_mark", "escape", "n", "escape")
+        assert f"voided before go: {reason}; run again with the same arm" in flat(desk.text())
+
+    at_console(bench, play, size=size)
+
+
+def test_the_form_of_a_void_is_closed_when_its_episode_begins(bench):
+    async def play(desk: Desk) -> None:
+        await desk.armed()
+        await desk.press("enter", "v")
+        assert desk.asked()
+        await desk.wait(4.0)
+        assert "RUNNING" in desk.text() and not desk.asked()
+        assert "the form was closed: the episode has begun; a void comes after the motion" in flat(desk.text())
+
+    at_console(bench, play)
+
+
+def test_the_answer_to_an_earlier_order_does_not_wipe_what_a_later_key_was_told(bench):
+    async def play(desk: Desk) -> None:
+        await desk.armed()
+        desk.app.send("note", args={"text": "seen"}, any_state=True)  # its answer comes with the next drawing
+        desk.app.tell("void it once it is armed", wrong=True)
+        await desk.draw()
+        assert "void it once it is armed" in desk.text()
+
+    at_console(bench, play)
+
+
+def test_a_commit_speaks_of_a_picture_only_where_there_is_one(bench):
+    async def play(desk: Desk) -> None:
+        await desk.press("enter")
+        await desk.press("enter")
+        await desk.press("enter")
+        await desk.home()
+        pictured = [one["reference"] for one in bench.shown()["scene"]["cameras"].values()]
+        assert not any(pictured), "the first trial of a block has nothing to be held against"
+        assert "Commit: the scene is as the card says" in desk.text()
+        assert "as in the picture  (enter)" not in desk.text()
+
+    at_console(bench, play)
 
 
 @pytest.mark.parametrize("answer", ["ctrl+s", "escape"])
