@@ -45,11 +45,14 @@ lint: $(VENV)/.installed-test
 claims: $(VENV)/bin/python
 	@$(VENV)/bin/python -P tests/claims.py
 
+# A page that cannot be made stays as it was.
+page = mkdir -p build && $(VENV)/bin/python -P $(1) > build/page.md && mv build/page.md $(2)
+
 docs: $(VENV)/.installed-test
-	$(VENV)/bin/python -P tests/unit/test_help.py > docs/cli.md
-	$(VENV)/bin/python -P tests/unit/test_drivers_page.py > docs/drivers.md
-	$(VENV)/bin/python -P tests/unit/config/test_configuration_page.py > docs/configuration.md
-	$(VENV)/bin/python -P tests/unit/core/test_event_bodies.py > docs/journal.md
+	$(call page,tests/unit/test_help.py,docs/cli.md)
+	$(call page,tests/unit/test_drivers_page.py,docs/drivers.md)
+	$(call page,tests/unit/config/test_configuration_page.py,docs/configuration.md)
+	$(call page,tests/unit/core/test_event_bodies.py,docs/journal.md)
 	$(VENV)/bin/python -P tests/unit/test_planning_page.py
 	$(VENV)/bin/python -P tests/unit/messages/test_messages.py
 

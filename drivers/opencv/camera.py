@@ -172,11 +172,13 @@ class Capture:
         """
         self._behind = False
         waited_ns = SECOND / self.rate_hz / 2
+        grabbed = self._grab()
         for _ in range(math.ceil(BEHIND_S * self.rate_hz)):
-            began_ns, came, host_ns = self._grab()
+            began_ns, came, host_ns = grabbed
             if not came or host_ns - began_ns >= waited_ns:
                 break
-        return began_ns, came, host_ns
+            grabbed = self._grab()
+        return grabbed
 
     def _image(self) -> np.ndarray | None:
         good, picture = self._video.retrieve()

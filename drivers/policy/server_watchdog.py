@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 
@@ -138,6 +138,6 @@ def _say(what: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def _end(problem: str) -> None:
+def _end(problem: str) -> NoReturn:
     _say({"problem": problem})
     sys.exit(1)

@@ -151,14 +151,16 @@ class UrLink:
     def _read(self) -> None:
         receive, states = self._receive, self._states
         assert states is not None
-        for _ in range(TRIES):  # what is asked for is of the newest package, and that may be another meanwhile
+        left = TRIES
+        while True:  # what is asked for is of the newest package, and that may be another meanwhile
             now, stamp = self._clock.now_ns(), receive.getTimestamp()
             q, qd = np.array(receive.getActualQ()), np.array(receive.getActualQd())
             tcp = from_ur(receive.getActualTCPPose())
             moment = np.array(receive.getTargetMoment())
             scaling = receive.getSpeedScaling()
             more = np.array([scaling, receive.getTargetSpeedFraction(), *receive.getActualTCPForce()])
-            if receive.getTimestamp() == stamp:
+            left -= 1
+            if not left or receive.getTimestamp() == stamp:
                 break
         slow = scaling < FULL and receive.getRuntimeState() == PLAYING
         self._scaled_ns = (self._scaled_ns or now) if slow else 0

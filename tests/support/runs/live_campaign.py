@@ -66,19 +66,19 @@ def children(parent: int) -> dict[str, int]:
     return found
 
 
-_READ: dict[Path, tuple[object, list[Event]]] = {}
+_READ: dict[Path, tuple[int, list[Event]]] = {}
 
 
-def last_seq(folder: Path) -> int:
-    """The last entry on disk, read as anyone can."""
+def last_seq(folder: Path, kind: Kind | None = None) -> int:
+    """The last entry on disk, of one kind or of any, read as anyone can; 0 without one."""
+    question = "select coalesce(max(seq), 0) from event where kind = ? or ? is null"
     with closing(sqlite3.connect(f"file:{folder / 'journal.db'}?mode=ro", uri=True)) as db:
-        return db.execute("select coalesce(max(seq), 0) from event").fetchone()[0]
+        return db.execute(question, (kind, kind)).fetchone()[0]
 
 
 def of_kind(folder: Path, kind: Kind) -> list[Event]:
-    """The journal is read again once there is more of it, or its files have been written to."""
-    files = [path.stat() for path in sorted(folder.glob("journal.db*"))]
-    now = last_seq(folder), [(file.st_ino, file.st_size, file.st_mtime_ns) for file in files]
+    """The journal is read again once there is more of it."""
+    now = last_seq(folder)
     if folder not in _READ or _READ[folder][0] != now:
         _READ.clear()
         _READ[folder] = now, events_of(folder)

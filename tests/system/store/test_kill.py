@@ -8,6 +8,8 @@ import os
 import random
 import signal
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,11 +29,11 @@ LOOKS_NS = 2 * MILLISECOND  # between looks at the journal: who only looks leave
 FIFTY = pytest.param(50, marks=[pytest.mark.thorough, pytest.mark.limit(1500)])
 
 
-def kill_at(folder: Path, log: Path, seq: int) -> bool:
-    """Start a run and kill it -9 once the journal has reached a seq; False when it ended by itself before."""
+def kill_at(folder: Path, log: Path, reached: Callable[[], bool]) -> bool:
+    """Start a run and kill it -9 once its journal has come that far; False when it ended by itself before."""
     run = start_run(folder, live=False, log=log)
     while run.poll() is None:
-        if last_seq(folder) >= seq:
+        if reached():
             os.killpg(run.pid, signal.SIGKILL)
             run.wait()
             return True
@@ -67,7 +69,9 @@ def check_recovered(folder: Path, before: list[Event], after: list[Event]) -> No
 
 @pytest.mark.parametrize("rounds", [10, FIFTY])
 def test_kills_anywhere_lose_nothing_acknowledged(tmp_path: Path, rounds: int) -> None:
-    """One campaign is killed again and again at random entries of its journal and then runs to its end."""
+    """One campaign is killed again and again at random entries of its journal, each fifth time as soon as an episode
+    runs, and then runs to its end.
+    """
     arms = [HUMAN, policy("policy-a", skill="swift"), policy("policy-b", skill="slow")]
     campaign = make_campaign(
         tmp_path, arms, blocks=rounds // 4 + 1, budget=6.0, arming=1.0, max_voids=100, durable=True
@@ -75,9 +79,11 @@ def test_kills_anywhere_lose_nothing_acknowledged(tmp_path: Path, rounds: int) -
     folder, log = campaign.folder, tmp_path / "run.log"
     draw = random.Random(1)
     phases: Counter[str] = Counter()
-    for _ in range(rounds):
+    for number in range(rounds):
         before = events_of(folder)
-        assert kill_at(folder, log, len(before) + draw.randint(1, 14)), "the campaign was over before its last kill"
+        kind, seq = (Kind.GO, len(before) + 1) if number % 5 == 2 else (None, len(before) + draw.randint(1, 14))
+        reached = partial(lambda kind, seq: last_seq(folder, kind) >= seq, kind, seq)
+        assert kill_at(folder, log, reached), "the campaign was over before its last kill"
         killed = events_of(folder)
         check_recovered(folder, before, killed)
         state = fold(killed)
