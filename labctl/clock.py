@@ -135,6 +135,11 @@ def wall_ns(wall: str) -> int:
     return (since.days * 86_400 + since.seconds) * SECOND + since.microseconds * 1000
 
 
+def minute_of(wall: str | None) -> str:
+    """An anchor's wall time as people read it, to the minute; "" where there is none."""
+    return f"{wall[:16].replace('T', ' ')} UTC" if wall else ""
+
+
 def local_time(at: Anchor, later_ns: float = 0, *, utc: bool = False) -> str:
     """Hours and minutes where this computer is (or UTC), `later_ns` after an anchor; a weekday too on another day."""
     now = datetime.fromisoformat(at.wall).astimezone(UTC if utc else None)

@@ -55,6 +55,7 @@ def code(name: str, remove: bool, lab: Path | None) -> None:
 @json_option
 def list_(lab: Path | None, as_json: bool) -> None:
     """Who has a personal code, and since when."""
+    from labctl.clock import minute_of
     from labctl.people.personal_codes import codes_of
     from labctl.store.lab_folder import find_lab
 
@@ -63,7 +64,7 @@ def list_(lab: Path | None, as_json: bool) -> None:
         print_json([{"person": name, "set": kept.set} for name, kept in sorted(codes.items())])
         return
     for name, kept in sorted(codes.items()):
-        click.echo(f"{name}  set {kept.set[:16].replace('T', ' ')} UTC")
+        click.echo(f"{name}  set {minute_of(kept.set)}")
     if not codes:
         click.echo("nobody has a personal code; set one with: labctl people code NAME")
 

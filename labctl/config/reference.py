@@ -184,6 +184,8 @@ def _kind(schema: Schema) -> str:
 
 def _allowed(schema: Schema) -> str:
     """What may stand there, in words; "" where its kind says it all."""
+    if "anyOf" in schema:
+        return " or ".join(filter(None, map(_allowed, schema["anyOf"])))
     found = []
     if "enum" in schema or "const" in schema:
         found.append(", ".join(f"`{_toml(one)}`" for one in schema.get("enum", [schema.get("const")])))

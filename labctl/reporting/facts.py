@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from labctl.clock import minute_of
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import EndReason
 from labctl.core.record import Episode, Record, Void
@@ -104,7 +105,7 @@ def _closed_before(record: Record) -> list[str]:
     if given_up or not not_run or record.closing is None:
         return given_up
     of = f"{not_run} of {len(record.state.trials)} trials not run"
-    return [f"{record.closed_wall}: closed by {record.closed_by} with {of}: {record.closing['reason']}"]
+    return [f"{minute_of(record.closed_wall)}: closed by {record.closed_by} with {of}: {record.closing['reason']}"]
 
 
 def _abandoned(record: Record) -> list[str]:
@@ -123,7 +124,7 @@ def _never_reviewed(record: Record) -> list[str]:
     left = sum(item.reviewed is None for item in items)
     seen = f"an assessor went through {len(items) - left} of {len(items)} episodes"
     name = record.state.opened["campaign"]
-    return [f"{record.frozen_wall}: {name} was frozen by {record.frozen_by} without a review: {seen}"]
+    return [f"{minute_of(record.frozen_wall)}: {name} was frozen by {record.frozen_by} without a review: {seen}"]
 
 
 def _session(session: Session) -> dict[str, Any]:

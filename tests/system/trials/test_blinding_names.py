@@ -53,7 +53,7 @@ def test_nothing_outside_the_seal_names_an_arm(tmp_path: Path, capsys: pytest.Ca
     run_campaign(folder, said.append, manual=True)
     seen = see_all(lab, folder, said, capsys)
     assert found_in(seen, telling(arms)) == []
-    sealed = "".join(path.read_text() for path in (folder / "seal").iterdir())
+    sealed = "".join(path.read_text("latin-1") for path in (folder / "seal").iterdir())
     assert "no okapi here" in sealed, "why it died is kept, in the seal"
     assert seen["report trial-run --out " + str(lab / "report")].startswith("1\n"), (
         "a report is refused before unblinding"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -189,6 +190,7 @@ def test_a_campaign_that_was_frozen_without_a_review_waits_for_none(closed: Stor
     assert lab["provisional"] and lab["provisional_why"] == []
     (line,) = lab["unreviewed"]
     assert "without a review: an assessor went through 0 of " in line and line in lab["deviations"]
+    assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC: ", line), "a time as people read it"
 
 
 def test_early_unblinding_stands_in_the_report_with_its_reason(story: Story):
