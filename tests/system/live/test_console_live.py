@@ -23,16 +23,14 @@ from labctl.store.verify import verify_campaign
 pytestmark = pytest.mark.real_time
 
 CONSOLE = "from labctl.cli import main; main()"
-# The same console whose screen is busy for ever once it has drawn.
+# The same console whose screen is busy for ever once it has been seen.
 BUSY = """
 from pathlib import Path
 from labctl.ui.console.app import Console
-drawn, running = Console.pump, []
+drawn = Console.pump
 def pump(self):
     drawn(self)
-    if self._state.get("trial_state") == "running":
-        running.append(0)
-    while len(running) > 20 and self._state.get("trial_state") == "running":  # once its screen has been seen
+    while Path("MARK.seen").exists() and self._state.get("trial_state") == "running":
         Path("MARK").touch()
 Console.pump = pump
 from labctl.cli import main; main()
@@ -92,6 +90,7 @@ def test_the_stop_key_stops_a_moving_arm_whatever_else_hangs(
         for number, hangs in enumerate(ways, 1):
             wait_for(f"trial {number}", lambda n=number: len(of_kind(folder, Kind.ARM_REVEALED)) >= n)
             with console(folder, BUSY.replace("MARK", str(busy)) if hangs == SCREEN else CONSOLE) as terminal:
+                busy.with_suffix(".seen").touch()
                 wait_for(f"go {number}", lambda n=number: len(of_kind(folder, Kind.GO)) >= n)
                 if hangs == SCREEN:
                     wait_for("a busy screen", busy.is_file)
