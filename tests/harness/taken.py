@@ -1,8 +1,8 @@
 """What the host of a virtual machine took from it: a test in real time that fails while a core was away has judged the
 host. It is not repeated and it has not passed; it is listed as not judged, with what was taken and how it failed.
 
-Bounded, for what is excused is seen by nobody: what counts was taken from one core at once and not in all; a test that
-was excused in the run before is judged; more than a few of a run fail it.
+Bounded, for what is excused is seen by nobody: what counts was taken from one core, at once or as a share of the whole
+test, and not in all; a test that was excused in the run before is judged; more than a few of a run fail it.
 
 May not: judge a test otherwise than it judged itself where nothing was taken, or where it does not go by the clock.
 """
@@ -20,8 +20,9 @@ from _pytest.terminal import TerminalReporter
 
 AWAY_S = 0.2  # of one core within WINDOW_S: labctl's shortest patience is the lease of 0.3 s
 WINDOW_S = 0.5  # a robot is lost after half a second without a state
+STEADY = 0.05  # of one core over a whole test: a shared host takes up to 0.02, one that is overrun 0.14
 EVERY_S = 0.05
-MOST = 3  # excused tests of one run
+MOST = 6  # excused tests of one run
 # That no lack of time can cause.
 BUGS = (
     AttributeError,
@@ -57,6 +58,13 @@ def at_once_s(looks: Sequence[Look]) -> float:
     return most
 
 
+def steadily(looks: Sequence[Look]) -> float:
+    """The share of one core that was taken from the first look to the last; 0 where that is not AWAY_S in all."""
+    (began, before_s), (ended, after_s) = looks[0], looks[-1]
+    most_s = max(b - a for a, b in zip(before_s, after_s, strict=True))
+    return most_s / (ended - began) if most_s > AWAY_S and ended > began else 0.0
+
+
 class Watch(threading.Thread):
     """Looks at the kernel's account while a test in real time runs."""
 
@@ -74,16 +82,19 @@ class Watch(threading.Thread):
         while not self._over.wait(EVERY_S):
             self.look()
 
-    def end(self) -> float:
-        """What was taken at once, s."""
+    def end(self) -> str | None:
+        """What was taken, in words; None where it is nothing that a test need not stand."""
         self._over.set()
         self.join()
         self.look()
-        return at_once_s(self.looks)
+        if (taken_s := at_once_s(self.looks)) > AWAY_S:
+            return f"the host took a core away for {taken_s:.2f} s of half a second meanwhile"
+        if (share := steadily(self.looks)) > STEADY:
+            return f"the host took {share:.0%} of a core meanwhile"
+        return None
 
 
 WATCH = pytest.StashKey[Watch]()
-TAKEN = pytest.StashKey[float]()
 
 
 def before(config: pytest.Config) -> list[str]:
@@ -107,11 +118,10 @@ def pytest_runtest_makereport(
     watch = item.stash.get(WATCH, None)
     if watch is None or not (report.when == "call" or (report.when == "setup" and not report.passed)):
         return report
-    taken_s = watch.end()
+    told = watch.end()
     del item.stash[WATCH]
     bug = call.excinfo is not None and isinstance(call.excinfo.value, BUGS)
-    if report.failed and not bug and taken_s > AWAY_S:
-        told = f"the host took a core away for {taken_s:.2f} s of half a second meanwhile"
+    if report.failed and not bug and told is not None:
         if item.nodeid in before(item.config):
             report.sections.append(("judged", f"{told}, but this test was excused the last time too"))
             return report
