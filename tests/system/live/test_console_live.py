@@ -30,7 +30,7 @@ from labctl.ui.console.app import Console
 drawn = Console.pump
 def pump(self):
     drawn(self)
-    while Path("MARK.seen").exists() and self._state.get("trial_state") == "running":
+    while Path("MARK.seen").exists() and self._state and self._state["trial_state"] == "running":
         Path("MARK").touch()
 Console.pump = pump
 from labctl.cli import main; main()
@@ -43,6 +43,9 @@ def console(folder: Path, code: str = CONSOLE, *more: str) -> Iterator[Terminal]
     try:
         wait_for("the console's screen", lambda: b"STOP" in terminal.seen or b"joint" in terminal.seen)
         yield terminal
+    except AssertionError:
+        print(f"console ended with {terminal.child.poll()}; sent last: {bytes(terminal.seen[-4000:])!r}")
+        raise
     finally:
         terminal.end()
 
@@ -93,7 +96,8 @@ def test_the_stop_key_stops_a_moving_arm_whatever_else_hangs(
                 busy.with_suffix(".seen").touch()
                 wait_for(f"go {number}", lambda n=number: len(of_kind(folder, Kind.GO)) >= n)
                 if hangs == SCREEN:
-                    wait_for("a busy screen", busy.is_file)
+                    wait_for("a busy screen", lambda: busy.is_file() or terminal.child.poll() is not None)
+                    assert busy.is_file(), "the console ended"
                 emulator.until_moving()
                 if hangs == RUN:
                     os.kill(run.pid, SIGSTOP)
