@@ -33,6 +33,8 @@ HOME.mkdir(parents=True, exist_ok=True)
 os.environ["HOME"] = str(HOME)
 for variable in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
     os.environ.pop(variable, None)
+# pytest has read it by now; a pytest that a test starts is not meant, and may not know the option.
+os.environ.pop("PYTEST_ADDOPTS", None)
 
 
 def of_this_process() -> dict[str, Any]:
