@@ -43,13 +43,15 @@ PAGES = {
 
 
 class BenchLink:
-    """A link to a run node on a bench. `stops` counts what went straight to the arm."""
+    """A link to a run node on a bench. `stops` counts what went straight to the arm; what is sent while it does not
+    deliver is kept in `commands` and never arrives.
+    """
 
     def __init__(self, bench: Bench, *, read_only: bool = False) -> None:
         self.bench, self.read_only = bench, read_only
         self.folder = bench.campaign.folder
         self.stops = 0
-        self.there = True
+        self.there = self.delivers = True
         self.next: Bench | None = None
         self.commands: list[dict[str, Any]] = []
         self._seen = 0
@@ -78,7 +80,7 @@ class BenchLink:
         if keys is not None:
             body["keys"] = keys
         self.commands.append(body)
-        if self.there:
+        if self.there and self.delivers:
             self.bench.hear(Message("run", "command", body, sender="console"))
         return body["id"]
 
@@ -171,7 +173,8 @@ class Desk:
             field.cursor_blink = False  # type: ignore[attr-defined]
         before = ""
         while before != (before := self.drawn()):
-            await self.settle()
+            for _ in range(ROUNDS):
+                await self.pilot.pause(0)
 
     async def everywhere(self, *forms: str, pages: bool = True) -> dict[str, tuple[str, str]]:
         """This screen, every page beside it and the forms that these keys open: (text, picture) by key. Comes back."""
