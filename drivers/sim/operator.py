@@ -23,6 +23,10 @@ class SimulatedOperator:
 
     kind = "sim"
 
+    def __init__(self, staging_s: float = STAGING_S, scoring_s: float = SCORING_S) -> None:
+        """How long it takes to put a scene up and to score, s."""
+        self._delays_s = {"commit": staging_s, "score": scoring_s}
+
     def decide(self, state: PublishedState) -> dict[str, Any] | None:
         if not state["session"]:
             if state["trial"] is None:
@@ -54,7 +58,7 @@ class SimulatedOperator:
         return None
 
     def delay_ns(self, verb: str) -> int:
-        return round({"commit": STAGING_S, "score": SCORING_S}.get(verb, REACTION_S) * SECOND)
+        return round(self._delays_s.get(verb, REACTION_S) * SECOND)
 
     def _command(self, verb: str, *, role: str = "operator", **args: Any) -> dict[str, Any]:
         return {"verb": verb, "role": role, "who": WHO, "args": args}

@@ -195,7 +195,14 @@ def _armed(state: State, now_ns: int) -> Page:
         else "hands out of the cell, then say that you are ready"
     )
     lines = [*filter(None, [words.hand_line(state)]), ready, *words.instructions(state, now_ns)]
-    return Page("armed", f"starts in {left:.0f} s: the same wait for everyone", lines, (of - left, of))
+    if left > 0:
+        line = f"starts in {left:.0f} s: the same wait for everyone"
+        lines.append("what is not ready by then makes the episode void, and the trial is planned again")
+    elif state["operator_ready"]:
+        line = "starting"
+    else:
+        line = "the wait is over: it starts with your ENTER, or is void if something is not ready"
+    return Page("armed", line, lines, (of - left, of))
 
 
 def _running(state: State, now_ns: int) -> Page:

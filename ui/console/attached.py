@@ -55,6 +55,7 @@ class Attached(Front):
         self._stopping = ""  # what to say of a stop that was pressed
         self._offered: tuple[bool, ...] = ()
         self._said = 0  # how many lines were told
+        self._refused = False  # is the last of them why a key did nothing?
         self._drafts: dict[str, Mapping[str, str]] = {}  # what was typed in forms that were put aside, by title
         self._rebound = {**(keys or {}), **({"stop": ",".join(sorted(self._stop_keys))} if keys else {})}
         self.now = screens.Now()
@@ -93,7 +94,9 @@ class Attached(Front):
                 self._there = self._link.alive()
         for message in self._link.poll():
             if message.kind == "state":
-                self._state, self._heard_ns = published(message.body), now_ns
+                before, self._state, self._heard_ns = self._state, published(message.body), now_ns
+                if self._refused and before is not None and before["trial"] != self._state["trial"]:
+                    self.tell("")  # what a key was refused in the trial before
             elif message.kind == "obs" and self.now.is_mounted:
                 self.now.query_one(Joints).put(message.arrays, now_ns, draw=now_ns >= self._calm_ns)
             elif message.kind == "preview" and self.now.is_mounted and now_ns >= self._calm_ns:
@@ -140,6 +143,7 @@ class Attached(Front):
 
     def tell(self, text: str, *, wrong: bool = False) -> None:
         self._said += 1
+        self._refused = wrong and bool(text)
         if self.now.is_mounted:
             self.now.say(text, wrong=wrong)
         if isinstance(self.screen, (Form, pages.Page)) and self.screen.is_mounted:

@@ -6,11 +6,16 @@ press brings about.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual.app import App
 from textual.content import Content
+from textual.events import Resize
 from textual.screen import Screen
 from textual.style import Style
 from textual.widgets import Static
+
+GAP = Content("  ")
 
 
 class KeyRow(Static):
@@ -20,7 +25,11 @@ class KeyRow(Static):
         super().__init__("", id="keys")
 
     def on_mount(self) -> None:
+        self._row: list[Content] = []
         self.screen.bindings_updated_signal.subscribe(self, self._changed)
+
+    def on_resize(self, event: Resize) -> None:
+        self.update(fitting(self._row, event.size.width), layout=False)
 
     def _changed(self, screen: Screen[object]) -> None:
         if not self.is_attached or screen is not self.screen:
@@ -33,4 +42,15 @@ class KeyRow(Static):
                 key, does = self.app.get_key_display(binding), binding.description
                 text = Content.from_markup("[b $footer-key-foreground]$key[/] $does", key=key, does=does)
                 row[binding.action] = text.stylize(Style.from_meta({"@click": f"{owner}.{action}"}))
-        self.update(Content("  ").join(row.values()), layout=False)
+        self._row = list(row.values())
+        self.update(fitting(self._row, self.size.width), layout=False)
+
+
+def fitting(row: Sequence[Content], width: int) -> Content:
+    """As many whole keys as there is room for, from the left (0: no room is known yet); all of them stand on the page
+    of keys, which is the second.
+    """
+    shown = list(row)
+    while len(shown) > 1 and 0 < width < GAP.join(shown).cell_length:
+        shown.pop()
+    return GAP.join(shown)

@@ -125,7 +125,8 @@ def cameras(state: PublishedState) -> list[str]:
             )
         elif camera["missing"] and not running:  # a few are nothing to look at while a robot moves
             lines.append(
-                f"camera {camera['name']}: {count(camera['missing'], 'frame')} missing, marked as a gap in this episode"
+                f"camera {camera['name']}: {count(camera['missing'], 'frame')} missing, marked as a gap in this "
+                "episode, which counts all the same"
             )
     return lines
 

@@ -38,6 +38,8 @@ tau_s = {budget}
 [estimand]
 crash = "{crash}"
 """
+# For the cell of a campaign in real time whose operator is not to be waited for.
+PROMPT = {'operator = "sim_operator"': 'operator = "sim_operator_prompt"'}
 # For the cell of a campaign whose arms are meant to die: nobody is asked first, and no row of like voids is a hold.
 NEVER_HELD = {"ask_arms = true ": "ask_arms = false ", "like_voids = 2 ": "like_voids = 0 "}
 HUMAN = {"name": "human", "kind": "human", "controller": "sim_person", "options": {}}

@@ -41,7 +41,7 @@ NEEDED: dict[str, dict[str, Any]] = {
 GRIPPERS = ("franka_hand", "robotiq_serial", "robotiq_socket")
 CAMERAS = ("opencv_camera", "realsense", "sim_camera")
 ARMS = ("policy_callable", "policy_gr00t", "policy_openpi", "policy_roboarena", "sim_person", "sim_policy", "teleop")
-NOWHERE = ("sim_operator",)  # no table of a file holds options for it
+NOWHERE = ("sim_operator", "sim_operator_prompt")  # no table of a file holds options for it
 
 
 def table_of(driver: str) -> type[Options]:

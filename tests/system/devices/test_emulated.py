@@ -15,7 +15,7 @@ import pytest
 from support.machine.machine_halts import Standstill
 from support.machine.machine_load import Neighbours
 from support.robots.emulators import NAMES, Emulator
-from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, start_run
+from support.runs.campaigns import HUMAN, PROMPT, events_of, make_campaign, policy, start_run
 from support.runs.live_campaign import children, of_kind, running, wait_for
 
 from labctl.core.events import Kind
@@ -63,13 +63,13 @@ def test_a_block_records_every_state_that_the_controller_sent(emulator: Emulator
         tmp_path,
         [HUMAN, policy("policy-a", skill="swift")],
         base=cell,
-        cell={HOSTS[cell]: emulator.host},
+        cell={**PROMPT, HOSTS[cell]: emulator.host},
         cameras=True,
         durable=True,
         live=True,
         items=1,
         budget=20.0,
-        arming=5.0,
+        arming=2.0,
     )
     log = tmp_path / "run.log"
     with Standstill() as machine:
@@ -144,13 +144,13 @@ def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, 
         tmp_path,
         [policy("policy-a", skill="swift"), policy("policy-b", skill="swift")],
         base=cell,
-        cell={HOSTS[cell]: emulator.host},
+        cell={**PROMPT, HOSTS[cell]: emulator.host},
         durable=True,
         live=True,
         blocks=len(faults) // 2 + 1,
         items=8,
         budget=3.0,
-        arming=5.0,
+        arming=2.0,
         max_voids=9,
         faults=True,
     )
@@ -188,13 +188,13 @@ def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator
         tmp_path,
         [policy("policy-a", skill="swift"), policy("policy-b", skill="swift")],
         base=cell,
-        cell={HOSTS[cell]: emulator.host},
+        cell={**PROMPT, HOSTS[cell]: emulator.host},
         durable=True,
         live=True,
         blocks=3,
         items=8,
         budget=1.0,
-        arming=5.0,
+        arming=2.0,
         max_voids=9,
         faults=True,
     )
@@ -228,11 +228,11 @@ def test_two_campaigns_at_once_have_journals_and_locks_of_their_own(tmp_path: Pa
                 [policy("policy-a", skill="swift"), policy("policy-b", skill="swift")],
                 name=cell.replace("_", "-"),
                 base=cell,
-                cell={HOSTS[cell]: emulator.host},
+                cell={**PROMPT, HOSTS[cell]: emulator.host},
                 durable=True,
                 live=True,
                 budget=6.0,
-                arming=5.0,
+                arming=2.0,
             )
             runs[cell] = (opened.folder, start_run(opened.folder, live=True, log=tmp_path / f"{cell}.log"))
         for cell, (folder, run) in runs.items():

@@ -43,7 +43,16 @@ NAMES = (
         "policy_openpi",
     ),
     *("policy_roboarena", "realsense", "replay", "robotiq_serial", "robotiq_socket", "sim_camera", "sim_fr3"),
-    *("sim_operator", "sim_person", "sim_policy", "sim_ur5", "teleop", "teleop_gamepad", "teleop_gello"),
+    *(
+        "sim_operator",
+        "sim_operator_prompt",
+        "sim_person",
+        "sim_policy",
+        "sim_ur5",
+        "teleop",
+        "teleop_gamepad",
+        "teleop_gello",
+    ),
     *("teleop_keyboard", "teleop_spacemouse", "ur5"),
 )
 

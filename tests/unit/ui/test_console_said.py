@@ -7,6 +7,7 @@ from click.testing import CliRunner
 from labctl.ui.console import review
 from support.runs.campaigns import make_campaign
 from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes, evening, flat
+from textual.widgets import Static
 
 from labctl.bus import Message
 from labctl.cli.review import review as command
@@ -53,6 +54,35 @@ def test_the_reason_of_a_machines_void_is_on_the_screen_and_closes_the_form_of_a
         assert f"voided before go: {reason}; run again with the same arm" in flat(desk.text())
 
     at_console(bench, play, size=size)
+
+
+def test_when_the_wait_is_over_the_screen_says_that_it_waits_for_enter_and_what_may_come_of_it(bench):
+    async def play(desk: Desk) -> None:
+        await desk.armed()
+        text = flat(desk.text())
+        assert "starts in" in text and "what is not ready by then makes the episode void" in text
+        await desk.wait(30.0)
+        text = flat(desk.text())
+        assert "starts in" not in text and "it starts with your ENTER, or is void if something is not ready" in text
+
+    at_console(bench, play)
+
+
+def test_why_a_key_did_nothing_in_one_trial_is_not_said_in_the_next(bench):
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        first = bench.shown()["trial"]
+        await desk.press("e", "e")
+        await desk.sealed(episode)
+        await desk.press("r")
+        why = str(desk.app.now.query_one("#said", Static).content)
+        assert why and why in flat(desk.text())
+        scored = bench.command("score", role="assessor", items_staged=2, moved=0, lost=0, remaining=2)
+        assert scored["ok"], scored
+        await desk.draw()
+        assert bench.shown()["trial"] != first and why not in flat(desk.text())
+
+    at_console(bench, play)
 
 
 def test_the_form_of_a_void_is_closed_when_its_episode_begins(bench):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from labctl.ui.console.keyrow import KeyRow
 from labctl.ui.console.screens import same_rows
-from support.screens.console_bench import WIDE, Desk, at_console
+from support.screens.console_bench import NARROW, WIDE, Desk, at_console
 from textual.content import Content
 
 WORDS = st.text(st.sampled_from("ab \n界"), max_size=30)
@@ -22,6 +22,25 @@ def test_it_follows_the_trial_and_leaves_out_what_cannot_be_done(bench):
         assert "item moved" in row(desk)
 
     at_console(bench, play, size=WIDE)
+
+
+def test_no_key_is_cut_in_two_where_not_all_have_room(bench):
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        await desk.press("i", "n", "e", "e")
+        await desk.sealed(episode)
+        row = desk.app.screen.query_one(KeyRow)
+        assert len(str(row.content)) <= row.size.width and "keys" in str(row.content)
+        shown = str(row.content).split("  ")
+        assert set(shown) <= {f"{key} {does}" for key, does in offered(desk)} and len(shown) > 3
+
+    at_console(bench, play, size=NARROW)
+
+
+def offered(desk: Desk) -> list[tuple[str, str]]:
+    """Every key of the screen, and what it does."""
+    bindings = [entry.binding for entry in desk.app.screen.active_bindings.values()]
+    return [(desk.app.get_key_display(binding), binding.description) for binding in bindings]
 
 
 def test_a_click_on_a_key_is_the_key(bench):
