@@ -6,7 +6,8 @@ May not: know arms, traces or the simulated world; it sees what a blind operator
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from labctl.clock import SECOND
 from labctl.config.options import NoOptions
@@ -23,9 +24,7 @@ class SimulatedOperator:
 
     kind = "sim"
 
-    def __init__(self, staging_s: float = STAGING_S, scoring_s: float = SCORING_S) -> None:
-        """How long it takes to put a scene up and to score, s."""
-        self._delays_s = {"commit": staging_s, "score": scoring_s}
+    pauses_s: ClassVar[Mapping[str, float]] = {"commit": STAGING_S, "score": SCORING_S}  # by verb
 
     def decide(self, state: PublishedState) -> dict[str, Any] | None:
         if not state["session"]:
@@ -58,7 +57,7 @@ class SimulatedOperator:
         return None
 
     def delay_ns(self, verb: str) -> int:
-        return round(self._delays_s.get(verb, REACTION_S) * SECOND)
+        return round(self.pauses_s.get(verb, REACTION_S) * SECOND)
 
     def _command(self, verb: str, *, role: str = "operator", **args: Any) -> dict[str, Any]:
         return {"verb": verb, "role": role, "who": WHO, "args": args}

@@ -5,11 +5,20 @@ May not: do anything that the simulated operator does not.
 
 from __future__ import annotations
 
-from labctl.drivers.sim.operator import REACTION_S, SimulatedOperator
+from collections.abc import Mapping
+from typing import ClassVar
+
+from labctl.drivers.sim.operator import SimulatedOperator
 
 from labctl.config.options import NoOptions
 
 
-def build(options: NoOptions) -> SimulatedOperator:
-    """A simulated operator for whom staging and scoring take no longer than any other key."""
-    return SimulatedOperator(staging_s=REACTION_S, scoring_s=REACTION_S)
+class PromptOperator(SimulatedOperator):
+    """For whom staging and scoring take no longer than any other key."""
+
+    pauses_s: ClassVar[Mapping[str, float]] = {}
+
+
+def build(options: NoOptions) -> PromptOperator:
+    """The prompt operator."""
+    return PromptOperator()
