@@ -160,6 +160,7 @@ class CampaignPart(TypedDict):
     condition: str | None
     following: str | None  # the condition of the trial after this one
     card: ConditionEntry | None
+    sources: list[str]  # totes that the items come from: those of the fixture that are not the card's target
     by_role: dict[str, list[str]]  # role -> the verbs that would be accepted
     times: Times
     instructions: list[Instruction]  # empty where the protocol switches none

@@ -53,6 +53,7 @@ class BlindView:
     overrides: bool
     checks: Sequence[str]
     rules: Rules
+    totes: tuple[str, ...]
     handover: Handover | None
     recovered: Sequence[str]
     counted: int
@@ -90,6 +91,7 @@ def blind_view(
         overrides=scene_rules(writer.opened)["override"] == "allowed",
         checks=tuple(writer.campaign.protocol.session.checks),
         rules=_rules(writer),
+        totes=tuple(tote.name for tote in writer.campaign.fixture.tote),
         handover=writer.handover,
         recovered=tuple(writer.recovered),
         counted=writer.counted.get(turn.episode or "", 0) if turn else 0,

@@ -61,7 +61,8 @@ def campaign_part(view: BlindView) -> CampaignPart:
         "blocks": len({trial.block for trial in state.trials.values()}),
         "condition": turn.condition if turn else None,
         "following": _following(view),
-        "card": _card(view),
+        "card": (card := _card(view)),
+        "sources": [tote for tote in view.totes if card and tote != card["tote_side"]],
         "by_role": {
             str(role): [str(verb) for verb in allowed(state, turn, view.live, role)] if turn else []
             for role in (Role.OPERATOR, Role.SETTER, Role.ASSESSOR)

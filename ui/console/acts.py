@@ -267,7 +267,8 @@ def _setting(state: State) -> list[str]:
         return []
     items = state["rules"]["items"]
     return [
-        f"{items} items of {card['object']}; target tote {card['tote_side']}, camera {card['camera_side']}",
+        f"{items} items of {card['object']}, from the {' or '.join(state['sources'])} tote to the {card['tote_side']} "
+        f"one; camera {card['camera_side']}",
         card["instructions"],
     ]
 

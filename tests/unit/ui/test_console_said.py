@@ -56,6 +56,16 @@ def test_the_reason_of_a_machines_void_is_on_the_screen_and_closes_the_form_of_a
     at_console(bench, play, size=size)
 
 
+def test_a_setter_reads_where_the_items_come_from_and_where_they_go(bench):
+    async def play(desk: Desk) -> None:
+        await desk.press("enter", "enter")
+        target = bench.shown()["card"]["tote_side"]
+        (source,) = {"left", "right"} - {target}
+        assert f"2 items of towels, from the {source} tote to the {target} one; camera" in flat(desk.text())
+
+    at_console(bench, play)
+
+
 def test_when_the_wait_is_over_the_screen_says_that_it_waits_for_enter_and_what_may_come_of_it(bench):
     async def play(desk: Desk) -> None:
         await desk.armed()
