@@ -1,7 +1,8 @@
 """Gripper "franka_hand": the Franka Hand through franky.Gripper (TCP 1338 of the robot's host).
 
-May not: home the fingers or open them by itself. Closing is a grasp with a force, opening a move; a new target that
-differs by more than CHANGE_M interrupts the one under way. Unverified on hardware: see docs/hardware.md.
+May not: home the fingers or open them by itself. The hand's grasp closes them upon whatever is there, however wide it
+was asked to be: an opening is given as a move, and what stops a move that closes is then grasped with the force.
+Unverified on hardware: see docs/hardware.md.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from labctl.errors import DeviceLost, DeviceRefused
 from labctl.realtime import kept
 
 STROKE_M = 0.08
-CHANGE_M = 0.005
+CLOSED_M = 0.002  # nearer than this the fingers are to close: a grasp from the first
+CHANGE_M = 0.005  # a command that would lead so far beyond what is wanted now is interrupted
+NEAR_M = 0.001  # of a target: the hand is there
+RESOLUTION_M = 5e-4  # of a target: a smaller change is none
 PERIOD_S = 0.02
 LOST = (franky.NetworkException, franky.ProtocolException, franky.IncompatibleVersionException)
 VENDOR = (*LOST, franky.Exception, franky.GripperException, RuntimeError)
@@ -44,6 +48,7 @@ class FrankaHand:
         self._work = GripperWorker("hand", self._visit, PERIOD_S)
         self._going: float | None = None  # the opening of the command under way
         self._reached: float | None = None
+        self._holding = False  # the last command ended upon something
         self._end = threading.Event()
         self._reader: threading.Thread | None = None
 
@@ -64,31 +69,45 @@ class FrankaHand:
             try:
                 self._work.opening = float(self._hand.width)
                 going, wanted = self._going, self._work.wanted
-                if going is not None and (wanted is None or abs(wanted - going) > CHANGE_M):
+                if going is not None and (wanted is None or self._beyond(going, wanted)):
                     self._hand.stop()
             except VENDOR as error:
                 if not self._end.is_set():
                     self._work.sound = RobotStatus("lost", str(mapped(error)))
                 return
 
+    def _beyond(self, going: float, wanted: float) -> bool:
+        """Does what is under way lead beyond what is wanted now? What falls short of it is ended first."""
+        return (wanted - going if going < self._work.opening else going - wanted) > CHANGE_M
+
     def _visit(self) -> None:
         wanted = self._work.wanted
-        if wanted is None or (self._reached is not None and abs(wanted - self._reached) <= CHANGE_M):
+        if wanted is None or (self._reached is not None and abs(wanted - self._reached) <= RESOLUTION_M):
+            return
+        if self._holding and wanted < self._work.opening:
+            self._reached = wanted  # it is held with the force already; a move would let go of that
             return
         self._going = wanted
         try:
-            if wanted < self._work.opening:
-                self._hand.grasp(wanted, self._speed, self._force, epsilon_inner=STROKE_M, epsilon_outer=STROKE_M)
-            else:
-                self._hand.move(wanted, self._speed)
+            self._holding = self._give(wanted)
             self._reached = wanted
         except VENDOR as error:
             found = mapped(error)
             if isinstance(found, DeviceLost):
                 raise found from error
-            self._reached = None  # interrupted, or refused: the newest target is tried again
+            self._reached, self._holding = None, False  # interrupted, or refused: the newest target is tried again
         finally:
             self._going = None
+
+    def _give(self, wanted: float) -> bool:
+        """Bring the fingers there; is something held that kept them from it?"""
+        closes = wanted < self._work.opening
+        if wanted > CLOSED_M:
+            self._hand.move(wanted, self._speed)  # what it returns for a move that something stopped is not documented
+            if not closes or float(self._hand.width) - wanted <= NEAR_M or self._work.wanted is None:
+                return False
+        self._hand.grasp(wanted, self._speed, self._force, epsilon_inner=STROKE_M, epsilon_outer=STROKE_M)
+        return float(self._hand.width) - wanted > NEAR_M
 
     def target(self, opening_m: float) -> None:
         self._work.ask(opening_m)
@@ -108,7 +127,7 @@ class FrankaHand:
         """A refusal is forgotten; the next target is tried. Raises DeviceRefused while the hand is lost."""
         if self._work.sound.mode == "lost":
             raise DeviceRefused(self._work.sound.reason)
-        self._work.sound, self._reached = RobotStatus("idle"), None
+        self._work.sound, self._reached, self._holding = RobotStatus("idle"), None, False
 
     def close(self) -> None:
         if self._end.is_set():

@@ -36,7 +36,6 @@ class GripperConformance:
 
     threads_left: ClassVar[Mapping[str, int]] = {}
     resolution_m: ClassVar[float] = 5e-4  # of its position, both asked for and read
-    grasps: ClassVar[tuple[str, ...]] = ()  # names of drivers that close upon what is there, however far is asked for
 
     @pytest.fixture
     def gripper(self) -> Iterator[Gripper]:
@@ -79,10 +78,9 @@ class GripperConformance:
     def test_what_is_asked_for_is_what_is_read_over_the_whole_stroke(self, active: Gripper) -> None:
         """Within the gripper's resolution, with nothing between the fingers; at both ends, and from both sides."""
         steps = np.linspace(0.0, active.stroke_m, 6)
-        closing = () if type(active).__name__ in self.grasps else steps[::-1][1:]
         active.target(0.0)
         until("closed", lambda: active.opening() < self.resolution_m and active.status().mode == "idle")
-        for opening in (*steps[1:], *closing):
+        for opening in (*steps[1:], *steps[::-1][1:]):
             active.target(float(opening))
             until(
                 f"{opening * 1e3:.1f} mm, and rest there",
@@ -90,6 +88,19 @@ class GripperConformance:
                     abs(active.opening() - opening) <= self.resolution_m and active.status().mode == "idle"
                 ),
             )
+
+    def test_a_slow_closing_is_followed_without_opening_again(self, active: Gripper) -> None:
+        """A target that closes over a second, as a person's trigger gives it; a small step at its end is taken too."""
+        active.target(active.stroke_m)
+        until("open", lambda: active.stroke_m - active.opening() < 2e-3 and active.status().mode == "idle")
+        seen, begun_ns = [active.opening()], CLOCK.now_ns()
+        while (passed_ns := CLOCK.now_ns() - begun_ns) < SECOND:
+            active.target(active.stroke_m - (active.stroke_m - 0.033) * passed_ns / SECOND)
+            seen.append(active.opening())
+            CLOCK.sleep_until(CLOCK.now_ns() + 10 * MILLISECOND)
+        active.target(0.030)
+        until("its end", lambda: abs(active.opening() - 0.030) < 1.5e-3 and active.status().mode == "idle")
+        assert np.diff(seen).max() < 1e-3, "it opened on the way"
 
     def test_a_stop_leaves_the_fingers_where_they_are_until_a_new_target(self, active: Gripper) -> None:
         active.target(0.0)

@@ -4,23 +4,26 @@ on a person's word, and leaves no thread behind.
 
 from __future__ import annotations
 
+import select
 import socketserver
 import threading
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
 from labctl.drivers.common.robot_tables import FR3
+from labctl.drivers.franka.emulator.hand import GRASP, MOVE, STOP, FciHand
 from labctl.drivers.robotiq.emulator.rtu import RobotiqRtu
 from labctl.drivers.robotiq.emulator.server import RobotiqServer
 from labctl.drivers.sim.plant import SimulatedPlant
 from support.robots.emulators import Emulator, address
 
-from labctl.clock import MonotonicClock
+from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import Gripper, load
 from labctl.errors import DeviceLost, InputError
 from labctl.testing.given import FIXTURE
-from labctl.testing.gripper import GripperConformance
+from labctl.testing.gripper import GripperConformance, until
 
 pytestmark = [pytest.mark.real_time, pytest.mark.busy]
 
@@ -48,7 +51,6 @@ class Ticking:
 
 class TestEveryGripper(GripperConformance):
     threads_left: ClassVar = {"hand": 0, "hand-states": 0, "robotiq": 1}  # one of that name is the emulator's
-    grasps: ClassVar = ("FrankaHand",)
 
     @pytest.fixture(params=DRIVERS)
     def gripper(self, request: pytest.FixtureRequest) -> Iterator[Gripper]:
@@ -73,6 +75,61 @@ class TestEveryGripper(GripperConformance):
             made.close()
             for close in closing:
                 close()
+
+
+class Fingers:
+    """Fingers with something 30 mm wide between them, and the emulated hand that moves them, in a thread."""
+
+    def __init__(self, host: str) -> None:
+        self.opening = self._wanted = 0.08
+        self.world = SimpleNamespace(held=None)
+        self.asked: list[int] = []
+        self._hand = FciHand(self, host)  # type: ignore[arg-type]
+        request = self._hand._request
+        self._hand._request = lambda command, *rest: (self.asked.append(command), request(command, *rest))[1]
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def grip(self, opening_m: float) -> None:
+        self._wanted = opening_m
+
+    def _run(self) -> None:
+        while not self._end.is_set():
+            for sock in select.select(self._hand.sockets(), [], [], 0.001)[0]:
+                self._hand.read(sock)
+            step = min(max(self._wanted - self.opening, -2e-4), 2e-4)
+            self.opening = max(self.opening + step, 0.03)
+            self._hand.cycle()
+
+    def close(self) -> None:
+        self._end.set()
+        self._thread.join()
+        self._hand.close()
+
+
+def test_what_stops_a_hand_that_closes_is_grasped_and_held_until_it_is_to_open() -> None:
+    host = address()
+    fingers = Fingers(host)
+    hand = load("franka_hand", {}, host=host)
+    try:
+        hand.connect()
+        hand.target(0.05)
+        until("50 mm", lambda: abs(hand.opening() - 0.05) < 1e-3 and hand.status().mode == "idle")
+        assert GRASP not in fingers.asked, "nothing was there"
+        hand.target(0.02)
+        until("a grasp", lambda: GRASP in fingers.asked and hand.status().mode == "idle")
+        assert abs(hand.opening() - 0.03) < 1e-3
+        for opening in (0.01, 0.0, 0.025):
+            hand.target(opening)
+            CLOCK.sleep_until(CLOCK.now_ns() + SECOND // 5)
+        assert fingers.asked[-1] == GRASP, "no move let go of it"
+        hand.target(0.06)
+        until("60 mm", lambda: abs(hand.opening() - 0.06) < 1e-3)
+        assert fingers.asked[-1] == MOVE and STOP not in fingers.asked
+    finally:
+        hand.close()
+        fingers.close()
 
 
 @pytest.mark.parametrize("driver", ["robotiq_socket", "franka_hand"])

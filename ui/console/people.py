@@ -51,6 +51,7 @@ class AskPeople(Form):
         super().__init__()
         self._people = {person["id"]: list(person["roles"]) for person in state["people"]}
         self._who = who
+        self._named: dict[str, list[str]] = {}  # new people that were shown once, for whoever mistyped
 
     def fields(self) -> Iterator[Widget]:
         yield from role_fields({role: self._taken(role) for role in ROLES})
@@ -65,6 +66,12 @@ class AskPeople(Form):
         roles, who = roles_of(self), self.needed("who", "the id of who sits here")
         if who not in roles:
             raise Unfit("who", f"{who} is in no role above; here are {', '.join(roles)}")
+        new = {person: list(taken) for person, taken in roles.items() if person not in self._people}
+        if new and new != self._named:
+            self._named = new
+            said = "; ".join(f"{person} as {', '.join(taken)}" for person, taken in new.items())
+            first = next(iter(new.values()))[0]
+            raise Unfit(f"role-{first}", f"new here: {said}. Ctrl-S again if that is the id; else correct it")
         for person, taken in roles.items():  # roles that this form does not ask for stay
             taken += [role for role in self._people.get(person, ()) if role not in ROLES]
         return {"people": entries(roles), "who": who}

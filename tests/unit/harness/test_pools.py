@@ -52,7 +52,8 @@ def test_busy(n):
     with open("ran", "a") as file:
         print("busy", os.nice(0), os.getpid(), file=file)
 """
-NICE = os.nice(0) + 3
+BASE = os.nice(0)
+NICE = min(BASE + 3, 19)  # 19 is the most there is
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str]]:
 
 def test_live_tests_run_on_workers_that_are_not_nice(told: tuple[str, list[str]]) -> None:
     live = [line for line in told[1] if not line.startswith("pure")]
-    assert len(live) == 18 and {line.split()[1] for line in live} == {str(NICE - 3)}
+    assert len(live) == 18 and {line.split()[1] for line in live} == {str(BASE)}
     assert f"pure {NICE}" in told[1], "and the nice one computed"
 
 

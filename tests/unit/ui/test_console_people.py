@@ -28,6 +28,13 @@ def test_one_form_changes_who_is_here_and_who_sits_at_the_console(bench: Bench, 
         assert "Who is here from now on? (the session goes on)" in desk.text()
         await fill(desk, role_operator="cal", role_assessor="bea, cal", role_setter="cal", who="cal")
         await desk.press("ctrl+s")
+        said = flat(desk.text())
+        assert desk.asked() and "new here: cal as operator, setter, assessor; bea as assessor" in said
+        await fill(desk, role_assessor="bob, cal")
+        await desk.press("ctrl+s")
+        assert desk.asked() and "assessor; bob as assessor" in flat(desk.text()), "another id is shown too"
+        await fill(desk, role_assessor="bea, cal")
+        await desk.press("ctrl+s", "ctrl+s")
         assert "changed; cal sits at this console" in desk.text()
         await desk.press("s")
         text = flat(desk.text())
