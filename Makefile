@@ -10,6 +10,8 @@ USUAL = not privileged and not interop and not hardware and not benchmark
 # Two workers compute and step back for the two that run what goes by the clock (tests/harness/pools.py).
 WORKERS ?= --tx 2*popen//nice=15 --tx 2*popen --dist loadscope
 TESTED = $(VENV)/bin/python -m pytest -q -rsfE $(WORKERS)
+# Of what is thorough most goes by the clock and waits: three of those at once, of which one may be busy.
+REST = $(VENV)/bin/python -m pytest -q -rsfE --tx popen $(WORKERS)
 ONE = $(VENV)/bin/python -m pytest -q -rsfE --tx popen --dist loadscope
 # The tests start some thousand processes: without bytecode on disk each of them would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -25,7 +27,7 @@ test: $(VENV)/.installed-test
 test-all: test test-rest lint
 
 test-rest: $(VENV)/.installed-test
-	$(TESTED) -m "thorough and not alone and $(USUAL)"
+	$(REST) -m "thorough and not alone and $(USUAL)"
 	$(ONE) -m "alone and $(USUAL)"
 
 # What root alone may do: raw sockets, realtime priorities.

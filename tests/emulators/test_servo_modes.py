@@ -14,7 +14,7 @@ from support.robots.emulators import NAMES, Emulator
 from labctl.testing.robot import RobotRig
 from labctl.testing.robot_rig import PATIENCE_NS
 
-pytestmark = [pytest.mark.real_time, pytest.mark.alone, pytest.mark.thorough]
+pytestmark = [pytest.mark.real_time, pytest.mark.busy, pytest.mark.thorough]
 
 MODES = [(name, servo) for name in ("emulated_fr3", "emulated_ur5e") for servo in ("joint", "cartesian", "velocity")]
 MODES.remove(("emulated_fr3", "joint"))  # the FR3 is not given joints: see the driver

@@ -22,7 +22,7 @@ from labctl.core.events import Kind
 from labctl.store.traces import TraceStore
 from labctl.store.verify import verify_campaign
 
-pytestmark = [pytest.mark.real_time, pytest.mark.alone, pytest.mark.thorough, pytest.mark.limit(900)]
+pytestmark = [pytest.mark.real_time, pytest.mark.thorough, pytest.mark.limit(900)]
 
 HOSTS = {"emulated_fr3": "127.0.0.2", "emulated_ur5e": "127.0.0.3", "emulated_ur5": "127.0.0.4"}
 RATE_HZ = {"emulated_fr3": 1000.0, "emulated_ur5e": 250.0}
@@ -51,6 +51,7 @@ def _states(folder: Path, episode: str | None) -> np.ndarray:
         store.close()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "emulator",
     ["emulated_fr3", "emulated_ur5e", pytest.param("emulated_fr3", marks=pytest.mark.privileged)],
@@ -127,6 +128,7 @@ UR_FAULTS = {
 }
 
 
+@pytest.mark.busy
 @pytest.mark.parametrize(
     ("emulator", "faults"),
     [
@@ -177,6 +179,7 @@ def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, 
     assert verify_campaign(folder).problems == []
 
 
+@pytest.mark.busy
 @pytest.mark.parametrize("emulator", ["emulated_fr3", "emulated_ur5e"], indirect=True)
 def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator, tmp_path: Path) -> None:
     """Run frozen, controller killed, arm process frozen, arm process killed: each in an episode of its own. The stated
@@ -218,6 +221,7 @@ def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator
     assert verify_campaign(folder).problems == []
 
 
+@pytest.mark.alone
 def test_two_campaigns_at_once_have_journals_and_locks_of_their_own(tmp_path: Path) -> None:
     emulators = {cell: Emulator(NAMES[cell]) for cell in ("emulated_fr3", "emulated_ur5e")}
     runs = {}
