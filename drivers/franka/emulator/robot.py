@@ -188,7 +188,7 @@ class FciRobot:
     # -- requests
 
     def _request(self, command: int, number: int, payload: bytes) -> None:
-        status = 0
+        status = wire.OK
         if command == wire.CONNECT:
             self._connect(number, payload)
             return
@@ -203,9 +203,24 @@ class FciRobot:
             return
         if command == wire.STOP_MOVE:
             self._finish(wire.PREEMPTED)
-        elif command in wire.SETTERS and self._move is not None:
-            status = 1  # Assumption: every setter is refused in motion
+        elif command in wire.SETTERS:
+            status = self._set(command, payload)
         self._answer(command, number, bytes([status]))
+
+    def _set(self, command: int, payload: bytes) -> int:
+        """Take what a setter sets, as far as states show it; the status to answer."""
+        if self._move is not None:
+            return wire.BUSY  # Assumption: every setter is refused in motion
+        if command == wire.SET_LOAD:
+            load = np.array(wire.LOAD.unpack(payload))
+            if not np.isfinite(load).all() or load[0] < 0.0:
+                return wire.INVALID_ARGUMENT
+            self._state.set("m_load", load[0])
+            self._state.set("F_x_Cload", load[1:4])
+            self._state.set("I_load", load[4:])
+        elif command == wire.SET_EE_TO_K:
+            self._state.set("EE_T_K", np.array(wire.FRAME.unpack(payload)))
+        return wire.OK
 
     def _connect(self, number: int, payload: bytes) -> None:
         version, port = struct.unpack("<HH", payload)

@@ -20,6 +20,8 @@ CONNECT, MOVE, STOP_MOVE, SET_COLLISION = 0, 1, 2, 3
 RECOVER, GET_MODEL = 10, 11
 SIZES = {0: 4, 1: 113, 2: 0, 3: 416, 4: 56, 5: 48, 6: 7, 7: 128, 8: 128, 9: 104, 10: 0, 11: 0}
 SETTERS = range(3, 10)
+SET_EE_TO_K, SET_LOAD = 7, 9
+OK, BUSY, INVALID_ARGUMENT = range(3)  # what a setter answers; BUSY is "not possible"
 
 # Move statuses
 SUCCESS, STARTED, PREEMPTED, PREEMPTED_SAFETY, REJECTED_SAFETY, NOT_POSSIBLE = range(6)
@@ -33,6 +35,8 @@ HEADER = struct.Struct("<III")  # command, id, size of header and payload
 HAND_HEADER = struct.Struct("<HII")
 MOVE_HEAD = struct.Struct("<II")
 HAND_STATE = struct.Struct("<IddBH")
+LOAD = struct.Struct("<13d")  # mass, centre of mass 3, inertia 9
+FRAME = struct.Struct("<16d")
 COMMAND = struct.Struct("<Q7d7d16d6d2dBB7dB")
 
 

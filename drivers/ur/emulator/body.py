@@ -83,12 +83,25 @@ class Body:
             if self.runtime == PLAYING:
                 self.runtime = PAUSED
 
+    def fault(self) -> None:
+        """Of the safety system: the robot is switched off until the system is started again."""
+        self.power_off()
+        self.safety_mode, self.stop_reason = FAULT, "a fault of the safety system"
+
+    def restart_safety(self) -> None:
+        """After a fault; the robot stays switched off."""
+        if self.safety_mode == FAULT:
+            self.safety_mode, self.stop_reason = NORMAL, ""
+
     def unlock(self) -> None:
         if self.safety_mode == PROTECTIVE:
             self.safety_mode, self.stop_reason = NORMAL, ""
 
     def release(self) -> None:
-        """A person at the pendant: the e-stop button is pulled out, the safeguard is closed, remote control is on."""
+        """A person at the pendant: the e-stop button is pulled out, the safeguard is closed, the safety system started
+        again, remote control is on.
+        """
+        self.restart_safety()
         if self.estop_pressed or self.safety_mode == SAFEGUARD:
             self.safety_mode, self.stop_reason, self.estop_pressed = NORMAL, "", False
         self.remote = True

@@ -40,6 +40,7 @@ FAULTS = {
     "protective_stop": "the robot stops itself, as after a collision",
     "emergency_stop": "the button on the pendant is pressed, until cleared; then the robot is off",
     "safeguard_stop": "the safeguard input opens, until cleared",
+    "safety_fault": "of the safety system: the robot is off until it is cleared or `restart safety` is asked for",
     "speed_slider": "fraction = where the pendant's speed slider stands (default 0.5), until cleared",
     "speed_scaling": "fraction = what its safety limits leave of the speed (default 0.5), until cleared",
     "ik_failure": "the next pose has no solution: the program ends",
@@ -155,6 +156,9 @@ class UrController:
                 self._stop_program()
             case "safeguard_stop":
                 body.safeguard_stop()
+            case "safety_fault":
+                self._stop_program()
+                body.fault()
             case "speed_slider":
                 body.slider = min(1.0, max(0.0, float(args.get("fraction", 0.5))))
             case "speed_scaling":

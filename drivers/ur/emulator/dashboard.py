@@ -31,6 +31,7 @@ class Dashboard:
         self._stop = stop
         self.refusals: dict[str, str] = {}
         self.program = ""
+        self.operational = "NONE"  # as where no password is set for it
         self.log: list[str] = []
 
     def answer(self, line: str) -> str:
@@ -65,6 +66,21 @@ class Dashboard:
         self._body.unlock()
         return "Protective stop releasing"
 
+    def _restart(self, _: str) -> str:
+        self._body.restart_safety()
+        return "Restarting safety"
+
+    def _operate(self, line: str) -> str:
+        mode = line.rpartition(" ")[2].upper()
+        if mode not in ("MANUAL", "AUTOMATIC"):
+            return f"Failed setting operational mode: {mode}"  # Assumption
+        self.operational = mode
+        return f"Operational mode {mode} is set"
+
+    def _leave(self, _: str) -> str:
+        self.operational = "NONE"
+        return f"No longer controlling the operational mode. Current operational mode: '{self.operational}'."
+
     def _play(self, _: str) -> str:
         if self._body.runtime == PAUSED and self._body.safety_mode == NORMAL:
             self._body.runtime = PLAYING
@@ -94,7 +110,9 @@ _COMMANDS: dict[str, Callable[[Dashboard, str], str]] = {
     "version": lambda d, _: d._polyscope,
     "get serial number": lambda d, _: d._serial,
     "get robot model": lambda d, _: d._model,
-    "get operational mode": lambda d, _: "NONE",
+    "get operational mode": lambda d, _: d.operational,
+    "set operational mode": Dashboard._operate,
+    "clear operational mode": Dashboard._leave,
     "is in remote control": lambda d, _: str(d._body.remote).lower(),
     "robotmode": lambda d, _: f"Robotmode: {MODE_NAMES.get(d._body.robot_mode, 'NO_CONTROLLER')}",
     "safetymode": lambda d, _: f"Safetymode: {SAFETY_NAMES.get(d._body.safety_mode, 'UNKNOWN')}",
@@ -107,7 +125,7 @@ _COMMANDS: dict[str, Callable[[Dashboard, str], str]] = {
     "power off": Dashboard._power_off,
     "brake release": Dashboard._release,
     "unlock protective stop": Dashboard._unlock,
-    "restart safety": lambda d, _: "Restarting safety",
+    "restart safety": Dashboard._restart,
     "play": Dashboard._play,
     "stop": Dashboard._halt,
     "pause": Dashboard._pause,

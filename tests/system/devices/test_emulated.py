@@ -118,6 +118,7 @@ UR_FAULTS = {
     "protective_stop": ("safety_stop", "protective stop"),
     "emergency_stop": ("safety_stop", "emergency stop"),
     "safeguard_stop": ("safety_stop", "safeguard"),
+    "safety_fault": ("safety_stop", "restart the safety system"),
     "speed_slider": ("safety_stop", "speed slider at the pendant stands at 50 %"),
     "speed_scaling": ("safety_stop", "safety limits slow it to 50 %"),
     "ik_failure": ("safety_stop", "program has ended"),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import socket
+import struct
 from typing import Any
 
+import numpy as np
 import pytest
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.franka.emulator import wire as wire
 from labctl.drivers.franka.emulator.hand import FciHand
 from labctl.drivers.franka.emulator.robot import FciRobot
+from labctl.drivers.franka.state import SLICES
 from labctl.drivers.sim.plant import SimulatedPlant
 from support.robots.emulators import address
 
@@ -30,3 +33,18 @@ def test_the_next_client_is_taken_as_soon_as_the_last_has_gone(server: Any, port
         made.read(made._listener)
         assert made._tcp is not None and made._tcp.getpeername() == third.getsockname()
     made.close()
+
+
+def test_a_load_that_is_set_stands_in_every_state_and_none_is_taken_in_motion() -> None:
+    """Statuses of a setter, from the FCI's service types: 0 taken, 1 not possible, 2 invalid argument."""
+    made, values = FciRobot(SimulatedPlant(FR3, FIXTURE, 0.001, now_ns=0), address()), (0.5, *np.arange(1.0, 13.0) / 64)
+    try:
+        assert made._set(wire.SET_LOAD, struct.pack("<13d", *values)) == 0
+        assert made._set(wire.SET_LOAD, struct.pack("<13d", -0.1, *values[1:])) == 2
+        stood = np.frombuffer(made._state.pack(1, 0, 3, bytes(41), bytes(41), 1)[8 : 8 + 4 * 320], "<f4")
+        for name, expected in (("m_load", values[:1]), ("F_x_Cload", values[1:4]), ("I_load", values[4:])):
+            assert stood[SLICES[name]].tolist() == list(expected), name
+        made._begin(1, struct.pack("<II", 2, 0) + bytes(105))
+        assert made._set(wire.SET_LOAD, struct.pack("<13d", *values)) == 1
+    finally:
+        made.close()

@@ -50,3 +50,24 @@ def test_it_serves_the_speed_slider_that_a_person_or_a_client_sets() -> None:
         assert controller._values()["target_speed_fraction"] == 0.3
     finally:
         controller.close()
+
+
+def test_the_dashboard_does_what_it_answers() -> None:
+    """Answers as the e-Series dashboard manual has them; after `restart safety` the robot is switched off."""
+    fixture = tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text())
+    controller = load("labctl.drivers.ur.emulator.ur5e", {}, host=address(), fixture=fixture)
+    ask = controller._dashboard.answer
+    try:
+        controller._obey("safety_fault", {})
+        assert (ask("safetystatus"), ask("robotmode")) == ("Safetystatus: FAULT", "Robotmode: POWER_OFF")
+        assert ask("unlock protective stop").startswith("Cannot") and ask("power on") == "Powering on"
+        assert ask("safetystatus") == "Safetystatus: FAULT", "no other command ends a fault"
+        assert ask("restart safety") == "Restarting safety"
+        assert (ask("safetystatus"), ask("robotmode")) == ("Safetystatus: NORMAL", "Robotmode: POWER_OFF")
+        assert ask("get operational mode") == "NONE"
+        assert ask("set operational mode automatic") == "Operational mode AUTOMATIC is set"
+        assert ask("get operational mode") == "AUTOMATIC"
+        assert ask("clear operational mode").startswith("No longer controlling the operational mode.")
+        assert ask("get operational mode") == "NONE"
+    finally:
+        controller.close()
