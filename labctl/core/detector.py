@@ -110,7 +110,8 @@ def _holds(seconds: np.ndarray, opening: np.ndarray, grasp_m: float | None) -> l
     between = (opening > closed) & (opening < FREE_M * widest)
     if grasp_m is not None:
         between &= opening < max(2.0 * grasp_m, grasp_m + 0.015)
-    holds, start = [], None
+    holds: list[tuple[int, int]] = []
+    start: int | None = None
     for i in range(len(opening)):
         still = bool(between[i]) and (start is None or abs(opening[i] - opening[start]) <= STILL_M)
         if still and start is None:
@@ -125,7 +126,7 @@ def _holds(seconds: np.ndarray, opening: np.ndarray, grasp_m: float | None) -> l
 def _edge(seconds: np.ndarray, opening: np.ndarray, end: int) -> tuple[str, int] | None:
     """How a hold ended, and at which sample: None when the recording or the grip went on otherwise."""
     held = float(opening[end])
-    last = int(np.searchsorted(seconds, seconds[end] + EDGE_S, side="right"))
+    last = int(np.searchsorted(seconds, float(seconds[end]) + EDGE_S, side="right"))
     for i in range(end + 1, last):
         if opening[i] - held >= RELEASE_M:
             return "release", i

@@ -111,7 +111,7 @@ class Event:
     who: str
     trial: str | None = None
     episode: str | None = None
-    body: Body = field(default_factory=dict)
+    body: Body = field(default_factory=dict[str, str])
     prev: str = GENESIS
     hash: str = ""
 

@@ -82,9 +82,9 @@ class Snapshot:
     arm_mode: str = "idle"
     arm_reason: str = ""
     faulted: str | None = None
-    unacknowledged: Mapping[str, str] = field(default_factory=dict)
-    camera_lost: Mapping[str, str] = field(default_factory=dict)
-    looks: Mapping[str, Look] = field(default_factory=dict)
+    unacknowledged: Mapping[str, str] = field(default_factory=dict[str, str])
+    camera_lost: Mapping[str, str] = field(default_factory=dict[str, str])
+    looks: Mapping[str, Look] = field(default_factory=dict[str, Look])
     photographing: bool = False
     starting: frozenset[str] = frozenset()
 

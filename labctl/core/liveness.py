@@ -27,17 +27,17 @@ class Liveness:
     """Ages are against the time handed in. `required` nodes must be there for a trial; a controller comes and goes."""
 
     required: Sequence[str]
-    beats: dict[str, int] = field(default_factory=dict)
-    asked: dict[str, int] = field(default_factory=dict)
-    began: dict[str, int] = field(default_factory=dict)  # when a process was started last
-    deaths: dict[str, int] = field(default_factory=dict)
+    beats: dict[str, int] = field(default_factory=dict[str, int])
+    asked: dict[str, int] = field(default_factory=dict[str, int])
+    began: dict[str, int] = field(default_factory=dict[str, int])  # when a process was started last
+    deaths: dict[str, int] = field(default_factory=dict[str, int])
     obs_ns: int | None = None
     mode: str = "idle"
     mode_reason: str = ""
     clipped: str = ""
     clipped_ns: int = 0
     turned_ns: int = 0  # when the run's loop turned last
-    blind: dict[str, str] = field(default_factory=dict)  # camera node -> why it gives no pictures, "" when it does
+    blind: dict[str, str] = field(default_factory=dict[str, str])  # camera node -> why it gives no pictures, or ""
 
     def hear(self, message: Message, now_ns: int) -> None:
         """Take note of a hello, a heartbeat, an observation or a camera's word. Only a hello brings a node back: a late

@@ -48,7 +48,7 @@ class Outcome:
 
     def _check_end(self) -> None:
         found = f"{self.remaining} of {self.items_staged} items remaining"
-        if not isinstance(self.wrong_end, bool):
+        if type(self.wrong_end) is not bool:
             raise InputError(f"wrong_end is {self.wrong_end!r}; it must be true or false")
         disputed = self.end_reason == EndReason.ALL_DONE and self.remaining > 0
         if disputed and not self.wrong_end:
@@ -114,4 +114,14 @@ def outcome_from(body: Body) -> Outcome:
     reasons = list(EndReason)
     if body["end_reason"] not in reasons:
         raise InputError(f"unknown end reason {body['end_reason']!r}; known: {', '.join(reasons)}")
-    return Outcome(**{**body, "end_reason": EndReason(body["end_reason"]), "tags": tuple(body.get("tags", ()))})
+    return Outcome(
+        items_staged=body["items_staged"],
+        moved=body["moved"],
+        lost=body["lost"],
+        remaining=body["remaining"],
+        end_reason=EndReason(body["end_reason"]),
+        notes=body.get("notes", ""),
+        stage_reached=body.get("stage_reached"),
+        tags=tuple(body.get("tags", ())),
+        wrong_end=body.get("wrong_end", False),
+    )

@@ -172,9 +172,9 @@ class Record:
     """
 
     state: CampaignState = field(default_factory=CampaignState)
-    episodes: Mapping[str, Episode] = field(default_factory=dict)
+    episodes: Mapping[str, Episode] = field(default_factory=dict[str, Episode])
     scenes: tuple[Scene, ...] = ()
-    sessions: Mapping[str, Session] = field(default_factory=dict)
+    sessions: Mapping[str, Session] = field(default_factory=dict[str, Session])
     practice: tuple[Practice, ...] = ()
     pins: Pins | None = None
     deviations: tuple[str, ...] = ()

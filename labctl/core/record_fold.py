@@ -113,6 +113,8 @@ class _Fold:
             case Kind.PRACTICE_RECORDED:
                 body = body_of(event, bodies.PracticeRecorded)
                 self._practice.append(Practice(body, frozenset(self._drove.get(body["person"], ()))))
+            case _:
+                pass
         self._deviations += _deviations(event)
 
     def _acknowledge(self, said: bodies.HoldCleared) -> None:
@@ -172,6 +174,8 @@ class _Hours:
                 self._held.pop(str(event.body["code"]), None)
             case Kind.FAULT_ACKNOWLEDGED:
                 self._held.pop("faulted", None)
+            case _:
+                pass
         if kind in _DOING and self._doing is not None:
             self._turn(_DOING[kind], event.trial)
 
@@ -255,7 +259,8 @@ def _episode(before: Episode, event: Event, session: Session | None) -> Episode:
         case Kind.EPISODE_VOIDED:
             void = body_of(event, bodies.EpisodeVoided)
             return replace(before, void=Void(str(void["reason"]), bool(void.get("after_go"))))
-    return before
+        case _:
+            return before
 
 
 def _deviations(event: Event) -> list[str]:
@@ -263,12 +268,14 @@ def _deviations(event: Event) -> list[str]:
     body = event.body
     match event.kind:
         case Kind.CAMPAIGN_UNBLINDED:
-            failed = [one for one in body.get("openings") or [] if str(one["field"]).startswith("failure:")]
+            openings = body_of(event, bodies.CampaignUnblinded).get("openings") or []
+            failed = [one for one in openings if str(one["field"]).startswith("failure:")]
             return [f"episode {one['episode']}: its controller failed: {one['value']}" for one in failed]
         case Kind.RUN_STARTED:
-            return [f"{event.wall}: after an interruption: {line}" for line in body.get("recovered") or []]
+            recovered = body_of(event, bodies.RunStarted).get("recovered") or []
+            return [f"{event.wall}: after an interruption: {line}" for line in recovered]
         case Kind.RECORDING_SEALED:
-            clocks = (body.get("clocks") or {}).items()
+            clocks = (body_of(event, bodies.RecordingSealed).get("clocks") or {}).items()
             return [f"episode {event.episode}: {text}" for name, fit in clocks for text in clock_warnings(name, fit)]
         case Kind.OUTCOME_CORRECTED:
             return [f"{event.wall}: outcome of {event.episode} corrected by {event.who}: {body['why']}"]
@@ -283,4 +290,5 @@ def _deviations(event: Event) -> list[str]:
             return [f"{event.wall}: new reference of camera {body['camera']}, by {event.who}: {body['reason']}"]
         case Kind.CELL_FAULTED:
             return [f"{event.wall}: cell faulted: {body['reason']}"]
-    return []
+        case _:
+            return []

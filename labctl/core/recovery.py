@@ -70,7 +70,8 @@ def _conclude(
             why = "the protocol voids a lost episode" if trial.go_ns is not None else "it had not begun"
             text = f"{name}: episode {trial.episode} ended by {trial.ended} and is void, since {why}; {_then(trial)}"
             return _void(trial, _seq_of_end(trial, events), text)
-    return None
+        case _:
+            return None
 
 
 def _void(trial: Trial, evidence: int | None, text: str) -> Pending:
@@ -113,7 +114,8 @@ def _happened_ns(event: Event) -> int | None:
             return event.body["go_ns"]
         case Kind.OPERATION_RECORDED:
             return event.body["t_ns"]
-    return None
+        case _:
+            return None
 
 
 def _seq_of_end(trial: Trial, events: Sequence[Event]) -> int:

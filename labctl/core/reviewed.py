@@ -45,7 +45,7 @@ class Item:
         """Where the witnesses disagree, in words."""
         outcome = self.trial.outcome
         assert outcome is not None
-        found = []
+        found: list[str] = []
         moved = sum(op["result"] == "success" for op in self.operations)
         lost = sum(op["result"] == "lost" for op in self.operations)
         whose = self.whose or ("the detector" if self.reviewed is None else "the review")
@@ -101,7 +101,7 @@ def checked(trial: Trial, operations: Sequence[OperationRecorded]) -> list[Opera
     outcome = trial.outcome
     if trial.state != State.SCORED or outcome is None or trial.go_ns is None or trial.end_ns is None:
         raise StateError(f"trial {trial.id} is {trial.state}; only a scored episode that got to go is reviewed")
-    found = []
+    found: list[OperationRecorded] = []
     for number, op in enumerate(sorted(operations, key=lambda op: op["t_ns"])):
         if op["result"] not in RESULTS:
             raise InputError(f"unknown result {op['result']!r}; results are {', '.join(RESULTS)}")

@@ -110,15 +110,15 @@ class Rollout:
     opened: bool = field(default=False, init=False)  # by the recorder
     ready: bool = field(default=False, init=False)  # the controller is loaded and warmed
     switches_sent: int = field(default=0, init=False)
-    switched: dict[int, int] = field(default_factory=dict)  # number of a switch -> when the controller took it
+    switched: dict[int, int] = field(default_factory=dict[int, int])  # number of a switch -> when it was taken
     items_done: int = field(default=0, init=False)
-    operations: list[OperationRecorded] = field(default_factory=list)
+    operations: list[OperationRecorded] = field(default_factory=list[OperationRecorded])
     closed: Closed | None = None
-    videos: dict[str, Video] = field(default_factory=dict)
-    lost: set[str] = field(default_factory=set)
-    dying: set[str] = field(default_factory=set)  # processes killed because they hung; not yet seen to end
-    unseen: dict[str, str] = field(default_factory=dict)  # stream of a camera that gives no pictures now -> why
-    gaps: list[GapBody] = field(default_factory=list)  # journalled while the episode went on
+    videos: dict[str, Video] = field(default_factory=dict[str, "Video"])
+    lost: set[str] = field(default_factory=set[str])
+    dying: set[str] = field(default_factory=set[str])  # processes killed because they hung; not yet seen to end
+    unseen: dict[str, str] = field(default_factory=dict[str, str])  # stream of a camera without pictures now -> why
+    gaps: list[GapBody] = field(default_factory=list[GapBody])  # journalled while the episode went on
     driven: int | None = None  # number of the intervention in which a hand device has the arm
     hand: Hand | None = None  # of a person's trial: what their device says (`devices.ByHand`)
     _phase: Phase = field(default=Phase.ARMING, init=False)

@@ -45,9 +45,9 @@ class Session:
 
     id: str
     people: tuple[Person, ...]
-    checks: Mapping[str, bool | str] = field(default_factory=dict)
+    checks: Mapping[str, bool | str] = field(default_factory=dict[str, bool | str])
     handover: str | None = None
-    late: Mapping[str, str] = field(default_factory=dict)
+    late: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def operators(self) -> tuple[str, ...]:

@@ -118,7 +118,7 @@ def missing_samples(device_ns: np.ndarray, host_ns: np.ndarray, count: int) -> i
 
 def clock_warnings(stream: str, fit: Clock) -> list[str]:
     """What is unusual about a sealed fit (`sealing.Findings`); [] for a good clock of a device that lost little."""
-    found = []
+    found: list[str] = []
     if abs(fit["drift_ppm"]) - 3 * fit["drift_se_ppm"] > DRIFT_LIMIT_PPM:
         found.append(f"the clock of {stream} drifts by {fit['drift_ppm']:+.0f} ppm against the host's")
     limit_ms = 1e3 * max(JITTER_FLOOR_S, 1.0 / fit["rate_hz"])
@@ -156,11 +156,11 @@ def _resets(apart: np.ndarray, since: np.ndarray, clock: np.ndarray | None) -> l
     """Where a new stretch begins: indexes of its first sample."""
     import numpy as np
 
-    cuts = set() if clock is None else set((np.flatnonzero(np.diff(clock)) + 1).tolist())
+    cuts: set[int] = set() if clock is None else set((np.flatnonzero(np.diff(clock)) + 1).tolist())
     for at in (np.flatnonzero(np.abs(np.diff(apart)) > JUMP_S) + 1).tolist():
         start = max((cut for cut in cuts if cut <= at), default=0)
-        early = min(at - AROUND, int(np.searchsorted(since, since[at] - AROUND_S)))
-        late = max(at + AROUND, int(np.searchsorted(since, since[at] + AROUND_S)))
+        early = min(at - AROUND, int(np.searchsorted(since, float(since[at]) - AROUND_S)))
+        late = max(at + AROUND, int(np.searchsorted(since, float(since[at]) + AROUND_S)))
         before, after = apart[max(start, early) : at], apart[at:late]
         if len(before) and abs(float(np.median(after)) - float(np.median(before))) > JUMP_S:
             cuts.add(at)

@@ -109,7 +109,8 @@ def operation_lane(episode: Episode) -> list[Mark]:
     """
     if episode.go_ns is None:
         return []
-    marks, since, end = [], episode.go_ns, episode.end_ns
+    marks: list[Mark] = []
+    since, end = episode.go_ns, episode.end_ns
     for operation in episode.operations:
         word, tone = RESULTS.get(operation["result"], (str(operation["result"]), "warn"))
         until = operation["t_ns"]
@@ -124,7 +125,7 @@ def operation_lane(episode: Episode) -> list[Mark]:
 def intervention_lane(touches: Sequence[Intervention]) -> list[Mark]:
     """What a person's hand did while the episode ran, by kind; blank where it did nothing."""
     edges = sorted({at for touch in touches for at in (touch.from_ns, touch.to_ns) if at is not None})
-    marks = []
+    marks: list[Mark] = []
     for at in edges:
         now = [t for t in touches if t.from_ns <= at and (t.to_ns is None or at < t.to_ns)]
         marks.append(Mark(at, ", ".join(t.kind.replace("_", " ") for t in now), "warn"))
@@ -142,7 +143,7 @@ def instruction_lane(episode: Episode) -> list[Mark]:
 def hold_lane(told: Sequence[Event]) -> list[Mark]:
     """The holds that stood, and a faulted cell; blank where there was none."""
     standing: dict[str, str] = {}
-    marks = []
+    marks: list[Mark] = []
     for event in told:
         if event.kind == Kind.HOLD_RAISED:
             standing[event.body["code"]] = "hold"
@@ -162,7 +163,7 @@ def note_lane(told: Sequence[Event]) -> list[Mark]:
     """Whatever is not as it should be, each drawn for half a second from when it happened."""
     tones: Mapping[str, Tone] = {"WARN": "warn", "ERROR": "bad"}
     noted = [(t_ns, level, text) for t_ns, level, text in event_lines(told) if level in tones]
-    marks = []
+    marks: list[Mark] = []
     for index, (t_ns, level, text) in enumerate(noted):
         marks.append(Mark(t_ns, text, tones[level]))
         if index + 1 == len(noted) or noted[index + 1][0] > t_ns + NOTE_NS:
@@ -265,8 +266,9 @@ def _words(event: Event) -> str:
             return f"staging by {body['setter']}" if "setter" in body else "staging again"
         case Kind.ARM_REVEALED:
             return "armed"
-    words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in str(event.kind))
-    return words.strip()
+        case _:
+            words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in str(event.kind))
+            return words.strip()
 
 
 def _switch_text(name: str, instruction: str) -> str:

@@ -112,11 +112,11 @@ class CampaignState:
     """
 
     phase: Phase = Phase.DRAFT
-    trials: Mapping[str, Trial] = field(default_factory=dict)
-    holds: Mapping[str, str] = field(default_factory=dict)
+    trials: Mapping[str, Trial] = field(default_factory=dict[str, Trial])
+    holds: Mapping[str, str] = field(default_factory=dict[str, str])
     faulted: str | None = None
     session: Session | None = None
-    people: People = field(default_factory=dict)
+    people: People = field(default_factory=dict[str, frozenset[Role]])
     opened: CampaignOpened = field(default_factory=lambda: body_of(_NOTHING, CampaignOpened))  # empty until then
     unblinded_early: bool = False
     alike: tuple[str, int] = ("", 0)
@@ -189,7 +189,7 @@ def standing(state: CampaignState, trial: Trial | None) -> dict[str, str]:
     """The journalled holds that concern this trial now. One asked for "after_trial:ID" or "after_block:N" waits until
     another trial, or another block, has its turn.
     """
-    waiting = {f"{AFTER_TRIAL}{trial.id}", f"{AFTER_BLOCK}{trial.block}"} if trial else set()
+    waiting: set[str] = {f"{AFTER_TRIAL}{trial.id}", f"{AFTER_BLOCK}{trial.block}"} if trial else set()
     return {code: text for code, text in state.holds.items() if code not in waiting}
 
 

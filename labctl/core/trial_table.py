@@ -254,6 +254,8 @@ def _transition(trial: Trial, event: Event) -> Trial:
             changes |= {"voids": trial.voids + 1, "left": trial.left + left, "last_void": void}
             changes |= {"episode": None, "ended": None, "go_ns": None, "end_ns": None}
             changes |= {"sealed_recording": False, "touching": (), "unsaid": ()}
+        case _:
+            pass  # nothing but its state changes
     return replace(trial, state=to, **changes)
 
 
@@ -299,7 +301,8 @@ def _touch(trial: Trial, event: Event) -> Trial:
     ends = trial.state in (State.RUNNING, State.SCORING) and number in trial.touching
     told = trial.state == State.SCORING and number in trial.unsaid
     _need(trial, event, ends or told, f"no intervention {number} goes on in an episode that is not yet scored")
-    unsaid = {*trial.unsaid, number} if "note" not in event.body else {*trial.unsaid} - {number}
+    assert number is not None  # it is one of the trial's own
+    unsaid: set[int] = {*trial.unsaid, number} if "note" not in event.body else {*trial.unsaid} - {number}
     touching = tuple(n for n in trial.touching if n != number)
     return replace(trial, touching=touching, unsaid=tuple(sorted(unsaid)))
 
