@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from labctl.errors import StorageError
 
 
 @contextmanager
-def file_errors(where: str) -> Iterator[None]:
+def file_errors(where: str) -> Generator[None, None, None]:
     """Turn what the file system reports into one StorageError line that says what to do."""
     try:
         yield

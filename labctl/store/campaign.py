@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -263,7 +263,7 @@ def _free_name(campaigns: Path, wanted: str, *, given: bool) -> str:
 
 
 @contextmanager
-def _in_one_step(campaigns: Path, name: str) -> Iterator[Path]:
+def _in_one_step(campaigns: Path, name: str) -> Generator[Path, None, None]:
     """A folder to fill that becomes campaigns/name when the block ends well, and nothing otherwise."""
     workshop = campaigns / f".opening-{name}"
     building = workshop / name
@@ -368,7 +368,7 @@ def _not_reviewed(campaign: Campaign) -> str:
 
 
 @contextmanager
-def writing(folder: Path, verb: str, anchor: Anchor | None) -> Iterator[tuple[Campaign, Anchor]]:
+def writing(folder: Path, verb: str, anchor: Anchor | None) -> Generator[tuple[Campaign, Anchor], None, None]:
     """A campaign that one verb may write into, and the time it does; what it wrote has a head outside the database when
     it is done. Raises StateError naming whoever holds it.
     """

@@ -71,7 +71,7 @@ def append_head(folder: Path, seq: int, hash: str, wall: str, *, durable: bool =
 
 def read_heads(folder: Path) -> list[Head]:
     """All heads of a campaign folder, in the order written. Raises BrokenRecord for a line that is not one."""
-    found = []
+    found: list[Head] = []
     for number, line in enumerate(whole_lines(folder / HEADS), 1):
         match = _LINE.fullmatch(line)
         if match is None:
@@ -98,7 +98,7 @@ def head_problems(heads: Sequence[Head], events: Sequence[Event]) -> list[Proble
     """Where the chain disagrees with its heads: entries that are gone from the end, or whose hashes are other ones."""
     hashes = {event.seq: event.hash for event in events}
     last = max(hashes, default=0)
-    found = []
+    found: list[Problem] = []
     for head in heads:
         if head.seq < 1:
             found.append(Problem("damaged heads.log", HEADS, f"it has entry {head.seq}; entries begin at 1"))
@@ -138,7 +138,7 @@ def noted(head: str | None, commitment: str | None) -> Noted:
 
 def noted_problems(noted: Noted, events: Sequence[Event]) -> list[Problem]:
     """Where a chain is not the one whose head or commitment was noted."""
-    found = []
+    found: list[Problem] = []
     if noted.hash is not None and _entry(noted, events) is None:
         here = "no entry of the journal" if noted.seq is None else f"entry {noted.seq}"
         there = {event.seq: event.hash for event in events}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -292,7 +292,7 @@ def is_not_next(error: DatabaseError) -> bool:
 
 
 @contextmanager
-def storage_errors(where: str) -> Iterator[None]:
+def storage_errors(where: str) -> Generator[None, None, None]:
     """Turn what a database or file system says about itself into one StorageError line. Bugs in SQL pass through."""
     try:
         with file_errors(where):

@@ -29,8 +29,8 @@ class Footage:
     {file, sha256}, depth: {file, sha256, frames}. `notes`: [(camera, what is wrong with a file)].
     """
 
-    videos: dict[str, VideoEntry] = field(default_factory=dict)
-    notes: list[tuple[str, str]] = field(default_factory=list)
+    videos: dict[str, VideoEntry] = field(default_factory=dict[str, VideoEntry])
+    notes: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
 def footage(folder: Path, episode: str, cameras: Sequence[str], *, durable: bool = False) -> Footage:
@@ -94,7 +94,7 @@ def check_files(folder: Path, video: VideoEntry | Photo, whose: str, *, what: st
     """Which of a camera's journalled files are gone or have changed. `video`: its entry in RecordingSealed, or a photo
     (what).
     """
-    found = []
+    found: list[Problem] = []
     for entry in (video, video.get("depth"), video.get("about")):
         if entry is None:
             continue
@@ -119,7 +119,7 @@ def index_notes(folder: Path, video: VideoEntry, columns: Sequence[str], rows: n
 
     from labctl.store.video import frame_times
 
-    found = []
+    found: list[str] = []
     for entry, column, unit_us in ((video, "pts_us", 1), (video.get("depth"), "depth_ms", 1000)):
         if entry is None or column not in columns:
             continue

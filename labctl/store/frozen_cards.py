@@ -23,7 +23,7 @@ def with_cards(protocol: Protocol, cards: Mapping[str, str]) -> dict[str, Arm]:
 
     cards: texts by the name the protocol gives them. Raises InputError for a card that does not parse.
     """
-    made = {}
+    made: dict[str, Arm] = {}
     for arm in protocol.arm:
         name = arm.options.get("card")
         if isinstance(name, str) and name in cards:

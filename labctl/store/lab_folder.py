@@ -47,7 +47,7 @@ class Plan:
     fixture_path: Path
     fixture: Fixture
     fixture_text: str
-    cards: Mapping[str, str] = field(default_factory=dict)
+    cards: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def find_lab(
@@ -241,7 +241,7 @@ def new_lab(folder: Path) -> list[Path]:
     present = [name for name in texts if (folder / name).exists()]
     if present:
         raise InputError(f"{folder / present[0]} is there already; choose another folder, nothing was written")
-    written = []
+    written: list[Path] = []
     for name, text in texts.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

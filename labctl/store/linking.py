@@ -59,7 +59,7 @@ def links_of(
     StateError for one that is not unblinded or can never be compared, BrokenRecord when its chain does not hold.
     """
     declared = {link.campaign: index for index, link in enumerate(plan.protocol.link)}
-    found = []
+    found: list[Linked] = []
     if extends is not None:
         earlier = _read(extends)
         index = declared.pop(earlier.name, None)
@@ -95,7 +95,7 @@ def sealed_links(links: Sequence[Linked], ledger: Ledger) -> list[Link]:
 
 def opened_links(opened: CampaignOpened, unblinded: CampaignUnblinded) -> list[Linked]:
     """The links of an unblinded campaign, from the bodies of its CampaignOpened and CampaignUnblinded."""
-    found = []
+    found: list[Linked] = []
     for link in opened.get("links") or []:
         said = sealed_values(unblinded, f"link:{link['campaign']}", SealedLink).get(link.get("sealed", ""), {})
         anchors, changed = tuple(said.get("anchors", ())), tuple(said.get("changed", ()))

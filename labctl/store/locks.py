@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
@@ -46,7 +46,7 @@ class Lock:
         self._give_back()
 
     @contextmanager
-    def wait(self, clock: Clock, patience_ns: int) -> Iterator[Self]:
+    def wait(self, clock: Clock, patience_ns: int) -> Generator[Self, None, None]:
         """Hold the lock, waiting at most `patience_ns` for another holder to let go."""
         self._acquire(clock, patience_ns)
         try:

@@ -181,7 +181,7 @@ def given_pictures(plan: Plan) -> list[Given]:
 
     Raises InputError with the fixture's line for a missing or unreadable file, or one picture for several objects.
     """
-    found = []
+    found: list[Given] = []
     layouts = {layout.name: (at, layout) for at, layout in enumerate(plan.fixture.layout)}
     for index, condition in enumerate(protocol_conditions(plan.protocol, plan.fixture)):
         at, layout = layouts[condition.layout]

@@ -36,7 +36,7 @@ class Findings:
     """
 
     footage: Footage = field(default_factory=Footage)
-    clocks: dict[str, Clock] = field(default_factory=dict)
+    clocks: dict[str, Clock] = field(default_factory=dict[str, Clock])
     detected: list[Detected] | None = None
 
 

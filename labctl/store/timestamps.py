@@ -46,8 +46,8 @@ class Authority:
 class Dated:
     """What timestamps say of a record. `facts` are one line each."""
 
-    problems: list[Problem] = field(default_factory=list)
-    facts: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list[Problem])
+    facts: list[str] = field(default_factory=list[str])
 
 
 def authority_of(folder: Path) -> Authority | None:
@@ -66,7 +66,7 @@ def authority_of(folder: Path) -> Authority | None:
 
 def kept(folder: Path, kind: str = "tsr") -> dict[int, Path]:
     """The timestamps that lie in a campaign folder, by the head's position."""
-    found = {}
+    found: dict[int, Path] = {}
     for path in (folder / FOLDER).glob(f"*.{kind}"):
         match = _NAME.fullmatch(path.name)
         if match:
@@ -201,7 +201,7 @@ def _said(times: Mapping[int, str], events: Sequence[Event], authority: Authorit
     said = f"{len(times)} timestamp(s), trusted by the certificates {root}…: entries 1 to {last} of {len(events)}"
     said += f" existed at {times[last]}"
     stamped_ns = {seq: wall_ns(at) for seq, at in times.items()}
-    lags = {}
+    lags: dict[int, int] = {}
     for event in events:
         if event.seq <= last:
             first = min(at_ns for seq, at_ns in stamped_ns.items() if seq >= event.seq)

@@ -188,7 +188,8 @@ class TraceStore:
         Raises ValueError for an undeclared stream, BrokenRecord when a chunk does not match its digest.
         """
         spec = self._spec(episode, stream)
-        times, values = [], []
+        times: list[np.ndarray] = []
+        values: list[np.ndarray] = []
         chunks = self._chunks(episode, stream)
         if most_rows is not None:
             sealed = self.seal(episode)[stream]
@@ -231,7 +232,8 @@ class TraceStore:
         from_ns is the last sample before the hole (None at the start), to_ns the first after it; lost is unknown: None.
         """
         query = select(CHUNK.c.stream, CHUNK.c.seq, CHUNK.c.t0_ns, CHUNK.c.t1_ns)
-        found, stream, expected, last = [], None, 0, None
+        found: list[ChunkGap] = []
+        stream, expected, last = None, 0, None
         for row in self._rows(self._ordered(query, episode)):
             if row.stream != stream:
                 stream, expected, last = row.stream, 0, None
@@ -275,7 +277,8 @@ class TraceStore:
         return found
 
     def _check_declarations(self, episode: str, sealed: Mapping[str, StreamEntry]) -> list[Problem]:
-        found, now = [], self._spec_digests(episode)
+        found: list[Problem] = []
+        now = self._spec_digests(episode)
         for name in sorted({*now, *sealed}):
             where, then = f"{self._where} episode {episode} stream {name}", sealed.get(name)
             if then is None:
@@ -326,7 +329,7 @@ class TraceStore:
 
     def _spec_digests(self, episode: str) -> dict[str, str]:
         """By stream, as it is stored; what is no JSON has the digest of its text."""
-        found = {}
+        found: dict[str, str] = {}
         for name, text in self._declarations(episode):
             try:
                 found[name] = digest(json.loads(text))

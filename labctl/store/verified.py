@@ -7,7 +7,7 @@ May not: show anything, or pass over what is to be shown.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +69,7 @@ class Verified:
 @contextmanager
 def verified(
     folder: Path, recordings: Collection[str] | None = None, *, unverified: bool = False
-) -> Iterator[Verified]:
+) -> Generator[Verified, None, None]:
     """A campaign to read from, once `refuse_unless_it_holds` has let it pass, whose terms and errors these are."""
     looked = verify_campaign(folder, recordings=recordings)
     broken = _told(folder, looked.problems, unverified=unverified)
@@ -81,7 +81,7 @@ def verified(
 @contextmanager
 def verified_but(
     folder: Path, lost: Collection[str] = (), noted: Noted = NOTHING
-) -> Iterator[tuple[Campaign, list[Event], dict[str, str]]]:
+) -> Generator[tuple[Campaign, list[Event], dict[str, str]], None, None]:
     """A campaign whose whole record holds but for the recordings of `lost` episodes, its events, and what is wrong with
     each of those. Errors as `verify.read_all_but`.
     """

@@ -92,8 +92,8 @@ class Verification:
 
 @dataclass(slots=True)
 class _Found:
-    problems: list[Problem] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list[Problem])
+    notes: list[str] = field(default_factory=list[str])
     chunks: int = 0
     videos: int = 0
     photos: int = 0
@@ -195,7 +195,7 @@ def read_all_but(folder: Path, lost: Collection[str], noted: Noted = NOTHING) ->
         if all(problem.episode for problem in problems):
             remedy += f"; a recording that is lost for good is left out, and named, by --lost {problems[0].episode}"
         raise BrokenRecord(f"{problems[0]}{more}; no report on a broken record; {remedy}")
-    named = {}
+    named: dict[str, str] = {}
     for episode in sorted(lost):
         told = [f"{problem.what}: {problem.detail}" for problem in found if problem.episode == episode]
         if not told:
