@@ -153,7 +153,7 @@ def _film(folder: Path, path: Path) -> FilmEntry:
 def note_beside(path: Path) -> dict[str, Json]:
     """What was kept beside a camera's pictures (schema labctl.camera/1); empty when there is nothing readable."""
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found: Json = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return dict(found) if isinstance(found, Mapping) else {}

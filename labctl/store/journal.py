@@ -60,7 +60,7 @@ def _tables() -> tuple[Table, Table]:
         command_id: str = Field(primary_key=True)
         seq: int = Field(sa_type=BigInteger)
 
-    return EventRow.__table__, CommandRow.__table__  # pyright: ignore[reportAttributeAccessIssue]
+    return EventRow.metadata.tables["event"], CommandRow.metadata.tables["command"]
 
 
 @cache

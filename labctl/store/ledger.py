@@ -15,10 +15,10 @@ from pathlib import Path
 
 from labctl.bus import Body
 from labctl.core.design import Schedule, drbg
-from labctl.core.event_bodies import Form
+from labctl.core.event_bodies import CampaignOpened, Form, body_of
 from labctl.core.events import Event, Kind, canonical
 from labctl.errors import BrokenRecord, StateError
-from labctl.messages.body_parts import SlotWithArm, StreamEntry, Unsealed
+from labctl.messages.body_parts import Link, Opening, SlotWithArm, StreamEntry, Unsealed
 from labctl.plain import Json
 from labctl.store.atomic_files import append_line, file_errors, replace_file, whole_lines
 
@@ -176,7 +176,7 @@ class Ledger:
         schedule: all slots with their arms; openings: [{episode, field, value, sha256}].
         Raises BrokenRecord when the openings are damaged.
         """
-        openings = []
+        openings: list[Opening] = []
         for number, line in enumerate(whole_lines(self._seal / OPENINGS), 1):
             try:
                 openings.append(json.loads(line))
@@ -278,7 +278,7 @@ def check_openings(events: Sequence[Event], opened: Unsealed) -> list[str]:
     for opening in opened["openings"]:
         values[opening["episode"], opening["sha256"]] = (opening["field"], opening["value"])
     for link in [link for event in events for link in _links(event)]:
-        if ("", link["sealed"]) not in values:
+        if ("", link.get("sealed", "")) not in values:
             problems.append(f"the anchors shared with campaign {link['campaign']}: their sealed value was not opened")
     for event in events:
         if event.kind not in SEALING or "sealed" not in event.body:
@@ -292,10 +292,11 @@ def check_openings(events: Sequence[Event], opened: Unsealed) -> list[str]:
     return problems
 
 
-def _links(event: Event) -> list[Body]:
+def _links(event: Event) -> list[Link]:
     """The links of a CampaignOpened that hold a sealed value."""
-    found = (event.body.get("links") or []) if event.kind == Kind.CAMPAIGN_OPENED else []
-    return [link for link in found if "sealed" in link]
+    if event.kind != Kind.CAMPAIGN_OPENED:
+        return []
+    return [link for link in body_of(event, CampaignOpened).get("links") or [] if "sealed" in link]
 
 
 def _others_may(path: Path) -> bool:

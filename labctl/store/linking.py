@@ -15,7 +15,7 @@ from pathlib import Path
 
 from labctl.config.cell_schema import Cell
 from labctl.config.protocol_schema import Arm, Protocol, parse_protocol
-from labctl.core.event_bodies import CampaignOpened, CampaignUnblinded
+from labctl.core.event_bodies import CampaignOpened, CampaignUnblinded, body_of
 from labctl.core.events import Event, digest
 from labctl.core.record_fold import record_of
 from labctl.core.trial import TO_UNBLINDED, CampaignState, Phase, State, fold
@@ -223,7 +223,7 @@ def pair_up(folders: Sequence[Path]) -> Pairing:
     if len(folders) != 2:
         raise InputError(f"{len(folders)} campaigns given; a linked comparison is of two: labctl report FIRST SECOND")
     one, two = (events_of(folder) for folder in folders)
-    opened = [events[0].body for events in (one, two)]
+    opened = [body_of(events[0], CampaignOpened) for events in (one, two)]
     names = [body["campaign"] for body in opened]
     if names[0] == names[1]:
         raise InputError(f"campaign {names[0]} is given twice; name the two that are linked")

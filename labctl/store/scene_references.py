@@ -21,7 +21,7 @@ from typing import Final, Self
 from labctl.config.cell_schema import Cell
 from labctl.config.conditions import protocol_conditions
 from labctl.config.toml_text import suggestion
-from labctl.core.event_bodies import CampaignOpened, body_of
+from labctl.core.event_bodies import CampaignOpened, SceneCommitted, body_of
 from labctl.core.events import Event, Kind
 from labctl.errors import InputError
 from labctl.messages.body_parts import Photo, SceneRules, Slot
@@ -146,10 +146,11 @@ def journalled_photos(events: Sequence[Event]) -> list[tuple[int, Photo]]:
     found: list[tuple[int, Photo]] = []
     for event in events:
         if event.kind == Kind.CAMPAIGN_OPENED:
-            given = event.body.get("references", {})
-            found += [(event.seq, photo) for cameras in given.values() for photo in cameras.values()]
+            if given := body_of(event, CampaignOpened).get("references"):
+                found += [(event.seq, photo) for cameras in given.values() for photo in cameras.values()]
         elif event.kind == Kind.SCENE_COMMITTED:
-            found += [(event.seq, photo) for photo in (event.body.get("photo") or {}).values()]
+            if photos := body_of(event, SceneCommitted).get("photo"):
+                found += [(event.seq, photo) for photo in photos.values()]
         elif event.kind == Kind.REFERENCE_SET:
             found.append((event.seq, event.body["photo"]))
     return found

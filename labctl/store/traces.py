@@ -51,8 +51,8 @@ class ChunkRow(SQLModel, table=True):
     payload: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
 
 
-STREAM: Table = StreamRow.__table__  # pyright: ignore[reportAttributeAccessIssue]
-CHUNK: Table = ChunkRow.__table__  # pyright: ignore[reportAttributeAccessIssue]
+STREAM = StreamRow.metadata.tables["stream"]
+CHUNK = ChunkRow.metadata.tables["chunk"]
 Question = Select[*tuple[Any, ...]]
 Row = dict[str, str | int | bytes]
 Rows = Sequence[Any]  # of what a question selects, by the names of its columns
