@@ -170,6 +170,7 @@ class CampaignPart(TypedDict):
     hand: Hand | None
     recovered: list[str]  # what the run concluded about this trial when it was started again
     operator_ready: bool
+    withheld: str  # why it did not start when it was due, until a person starts it again; the same words for every arm
     counted: int  # items moved, by the operator's own count
     touching: bool  # an intervention goes on that was begun at a console
     unsaid: list[int]  # while scoring: interventions of which nobody has said yet what they were

@@ -22,6 +22,7 @@ from labctl.plain import Hand
 
 if TYPE_CHECKING:  # whoever reads a journal waits neither for the schemas nor for what processes say
     from labctl.config.cell_schema import Cell
+    from labctl.core.interlock import Hold
     from labctl.messages.driving import Prepare, Switch
     from labctl.messages.pictures import Video
     from labctl.messages.recording import Closed
@@ -107,6 +108,7 @@ class Rollout:
     cameras: list[str]
     switches: Sequence[SwitchEntry] = ()  # as CampaignOpened has them
     operator_ready: bool = field(default=False, init=False)
+    withheld: str = field(default="", init=False)  # why it did not start when it was due and a person wanted it
     opened: bool = field(default=False, init=False)  # by the recorder
     ready: bool = field(default=False, init=False)  # the controller is loaded and warmed
     switches_sent: int = field(default=0, init=False)
@@ -161,8 +163,31 @@ class Rollout:
 
     def operator_starts(self, now_ns: int) -> None:
         """A person lets it start, not before now."""
-        self.operator_ready = True
+        self.operator_ready, self.withheld = True, ""
         self.start_due_ns = max(self.start_due_ns, now_ns)
+
+    def due_to_start(self, now_ns: int) -> bool:
+        """The time has come and a person lets it start."""
+        return self._phase == Phase.ARMING and self.operator_ready and now_ns >= self.start_due_ns
+
+    def lacking(self, holds: Sequence[Hold]) -> list[str]:
+        """What is not ready of that which says nothing about a policy, in words: the cell, by its holds; the recorder;
+        the device of a person who drives, which is on the screen. Whether a policy is loaded is never among it.
+        """
+        found = [hold.text for hold in holds]
+        if not self.opened:
+            found.append("the recorder has not opened this episode yet")
+        if self.hand is not None and self.hand["waits"] and not self.ready:
+            found.append(f"by hand ({self.hand['device']}): {self.hand['waits']}")
+        return found
+
+    def withhold(self, lacking: Sequence[str]) -> None:
+        """It does not start by itself later: a person, who may have a hand in the cell by then, starts it again."""
+        self.operator_ready, self.withheld = False, "; ".join(lacking)
+
+    def unready_reason(self, holds: Sequence[Hold]) -> str:
+        """For which an episode is void that could not start when it was due."""
+        return "camera_lost" if any(hold.code.startswith("camera_") for hold in holds) else "not_ready"
 
     def start(self, now_ns: int) -> None:
         """The controller may take the first observation from now on for go."""

@@ -46,6 +46,7 @@ class BlindView:
     turn: Trial | None
     episode: EpisodeView | None
     operator_ready: bool
+    withheld: str
     touching: bool
     unsaid: Sequence[int]
     live: Sequence[Hold]
@@ -84,6 +85,7 @@ def blind_view(
         turn=turn,
         episode=_episode(turn, rollout),
         operator_ready=bool(rollout and rollout.operator_ready),
+        withheld=rollout.withheld if rollout else "",
         touching=bool(typed(turn, rollout)),
         unsaid=_unsaid(turn, rollout),
         live=tuple(live),

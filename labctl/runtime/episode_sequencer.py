@@ -2,6 +2,7 @@
 
 May not: start anything without a committed scene, renew a lease after the end, or let an arm-dependent delay show:
 start opens exactly `arming_s` after commit for every arm, and a controller that is not ready by then voids the episode.
+What every arm needs alike (robot, recorder, cameras, disk) is waited for instead, where a person can start it again.
 """
 
 from __future__ import annotations
@@ -264,18 +265,20 @@ class EpisodeSequencer:
         if self.rollout is not None:
             self.rollout.dying.discard(name)
 
-    def advance(self, now_ns: int, step: Step, *, against_start: Callable[[], Sequence[Hold]]) -> None:
+    def advance(self, now_ns: int, step: Step, *, against_start: Callable[[], Sequence[Hold]], attended: bool) -> None:
         """What the clock makes due: start, budget, sealing, the lease. against_start: the holds against it now."""
         rollout = self.rollout
         if rollout is None:
             return
-        if rollout.phase == Phase.ARMING and rollout.operator_ready and now_ns >= rollout.start_due_ns:
-            holds = against_start()
-            if rollout.opened and rollout.ready and not holds:
+        if rollout.due_to_start(now_ns):
+            lacking = rollout.lacking(holds := against_start())
+            if lacking and attended:
+                rollout.withhold(lacking)
+                self._writer.say(f"{rollout.trial}: not started: {rollout.withheld}; it waits for another start")
+            elif rollout.ready and not lacking:
                 self._start(now_ns, step)
             else:
-                blind = any(hold.code.startswith("camera_") for hold in holds)
-                self.void_unstarted("camera_lost" if blind else "not_ready", step)
+                self.void_unstarted(rollout.unready_reason(holds), step)
                 return
         overdue = rollout.overdue(now_ns)
         if overdue is not None:
@@ -303,9 +306,7 @@ class EpisodeSequencer:
         private = {**asdict(rollout.task), "pins": self._pins}
         body = {
             "pins": self._pins,
-            "kind": writer.opened["kind"],
-            "durable": writer.opened["durable"],
-            "budget_s": writer.opened["budget_s"],
+            **{key: value for key, value in writer.opened.items() if key in ("kind", "durable", "budget_s")},
             "items_staged": rollout.items,
             "sealed": writer.ledger.seal_value(rollout.episode, "controller", private),
         }

@@ -85,6 +85,7 @@ def campaign_part(view: BlindView) -> CampaignPart:
         "hand": view.episode.hand if view.episode else None,
         "recovered": _recovered(view),
         "operator_ready": view.operator_ready,
+        "withheld": view.withheld,
         "counted": view.counted,
         "touching": view.touching,
         "unsaid": list(view.unsaid),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from labctl.bus import Message, Step
@@ -111,7 +112,8 @@ class RunNode:
             self._answer(request.command, lambda: self._orders.settle(request, now_ns, step), step)
         rollout = self._sequencer.rollout
         if rollout is not None:
-            self._sequencer.advance(now_ns, step, against_start=lambda: self._holds(now_ns, Verb.START))
+            against = partial(self._holds, now_ns, Verb.START)
+            self._sequencer.advance(now_ns, step, against_start=against, attended=self._attended)
             if rollout.phase == Phase.SEALED:
                 self._respawn(now_ns, step, [name for name in self._cameras if name in rollout.lost])
         else:
@@ -314,7 +316,8 @@ class RunNode:
         codes = tuple(hold.code for hold in live)
         seen = tuple((camera["lost"], camera["missing"]) for camera in cameras)
         hand = str(rollout.hand) if rollout is not None else ""
-        key = (writer.state.last_seq, self._orders.touches, codes, self._staging.done, verbs, seen, hand)
+        waits = rollout.withheld if rollout is not None else ""
+        key = (writer.state.last_seq, self._orders.touches, codes, self._staging.done, verbs, seen, hand, waits)
         if key == self._published and now_ns < self._next_publish_ns:
             return
         self._moment += key != self._published

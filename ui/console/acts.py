@@ -195,13 +195,18 @@ def _armed(state: State, now_ns: int) -> Page:
         else "hands out of the cell, then say that you are ready"
     )
     lines = [*filter(None, [words.hand_line(state)]), ready, *words.instructions(state, now_ns)]
+    withheld = state.get("withheld", "")
     if left > 0:
         line = f"starts in {left:.0f} s: the same wait for everyone"
-        lines.append("what is not ready by then makes the episode void, and the trial is planned again")
+        lines.append("a policy that is not ready by then makes the episode void; anything else is waited for")
     elif state["operator_ready"]:
         line = "starting"
+    elif withheld:
+        line = "not started, and nothing is lost: put it right or wait, then press ENTER again"
+        lines.insert(0, f"not ready: {withheld}")
     else:
-        line = "the wait is over: it starts with your ENTER, or is void if something is not ready"
+        line = "the wait is over: it starts with your ENTER"
+        lines.append("a policy that is not ready then makes the episode void; anything else is waited for")
     return Page("armed", line, lines, (of - left, of))
 
 

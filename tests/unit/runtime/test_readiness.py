@@ -87,8 +87,8 @@ def first(bench: Bench) -> Trial:
 def void_unready(bench: Bench) -> None:
     """Stage, commit and start an episode whose controller is not ready in time."""
     bench.stage()
-    bench.commit()
-    bench.hear(Message("run", "hello", sender="controller"))
+    episode = bench.commit()
+    bench.hear(Message("run", "hello", sender="controller"), Message("run", "opened", {"episode": episode}))
     assert bench.command("start")["ok"]
     bench.wait(4 * SECOND)
 

@@ -75,7 +75,7 @@ def test_start_is_journalled_before_the_lease_and_lasts_from_commit_what_the_pro
 def test_a_controller_not_ready_at_start_voids_before_go_and_the_trial_is_planned_again(bench):
     bench.begin()
     bench.commit()
-    bench.hear(Message("run", "hello", sender="controller"))
+    bench.hear(Message("run", "hello", sender="controller"), opened(bench))
     assert bench.command("start")["ok"]
     bench.wait(4 * SECOND)
     (void,) = bench.events(Kind.EPISODE_VOIDED)
@@ -84,6 +84,50 @@ def test_a_controller_not_ready_at_start_voids_before_go_and_the_trial_is_planne
     assert not bench.events(Kind.EPISODE_STARTED) and not leased
     assert bench.state() == State.PLANNED
     assert len([m for m in bench.sent if m.kind == "stage"]) == 1, "nothing moves until somebody orders it"
+
+
+def opened(bench: Bench) -> Message:
+    """The recorder's word that it has opened the episode at hand."""
+    return Message("run", "opened", {"episode": bench.shown()["episode"]}, sender="recorder")
+
+
+@pytest.mark.parametrize("warm", [True, False])
+@pytest.mark.parametrize("early", [True, False])
+def test_a_start_before_the_recorder_is_ready_costs_nothing_and_looks_alike_for_every_policy(bench, early, warm):
+    """ENTER a moment too early voided the episode. What is shown says nothing of whether the policy is loaded."""
+    bench.begin()
+    episode = bench.commit()
+    bench.hear(Message("run", "hello", sender="controller"))
+    if warm:
+        bench.hear(Message("run", "ready", {"episode": episode}, sender="controller"))
+    if early:
+        assert bench.command("start")["ok"]
+    bench.wait(4 * SECOND)
+    if not early:
+        assert bench.command("start")["ok"]
+    shown = bench.shown()
+    assert (shown["trial_state"], shown["operator_ready"]) == ("armed", False)
+    assert shown["withheld"] == "the recorder has not opened this episode yet"
+    assert not bench.events(Kind.EPISODE_STARTED) and not bench.events(Kind.EPISODE_VOIDED)
+    bench.hear(opened(bench))
+    assert not bench.events(Kind.EPISODE_STARTED), "a person starts it again, and it moves then"
+    assert bench.command("start")["ok"]
+    assert bench.state() == (State.RUNNING if warm else State.PLANNED), "a policy not loaded when it is due is void"
+
+
+def test_a_persons_device_that_is_not_ready_is_said_and_waited_for(bench):
+    bench.begin()
+    episode = bench.commit()
+    bench.hear(Message("run", "hello", sender="controller"), opened(bench))
+    fine = {"device": "gello", "engaged": False, "fresh": True, "ramp": 0.0, "gap_rad": None, "limit_rad": 0.6}
+    told = {"episode": episode, "hand": {**fine, "waits": "hold the clutch"}}
+    bench.hear(Message("run", "hand", told, sender="controller"))
+    assert bench.command("start")["ok"]
+    bench.wait(4 * SECOND)
+    assert bench.shown()["withheld"] == "by hand (gello): hold the clutch"
+    bench.hear(Message("run", "hand", {**told, "hand": {**fine, "waits": ""}}, sender="controller"))
+    bench.hear(Message("run", "ready", {"episode": episode}, sender="controller"))
+    assert bench.command("start")["ok"] and bench.state() == State.RUNNING
 
 
 def test_an_end_takes_the_lease_back_and_stops_the_arm(bench):

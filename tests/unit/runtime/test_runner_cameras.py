@@ -87,7 +87,27 @@ def test_a_camera_that_has_not_given_a_picture_yet_holds(seeing):
     assert "it has not given a picture yet" in seeing.command("commit")["error"]
 
 
-def test_a_camera_lost_between_commit_and_start_voids_before_go_and_says_why(seeing):
+def test_a_camera_lost_between_commit_and_start_is_waited_for_and_costs_nothing(seeing):
+    seeing.begin()
+    episode = seeing.commit()
+    seeing.hear(Message("run", "hello", sender="controller"), Message("run", "opened", {"episode": episode}))
+    seeing.hear(Message("run", "ready", {"episode": episode}, sender="controller"))
+    assert seeing.command("start")["ok"]
+    seeing.camera(WRIST, "the cable is out")
+    seeing.wait(4 * SECOND)
+    shown = seeing.shown()
+    assert (shown["trial_state"], shown["operator_ready"]) == ("armed", False)
+    assert shown["withheld"] == "camera wrist gives no pictures: the cable is out"
+    seeing.camera(WRIST, "")
+    seeing.wait(SECOND)
+    assert not seeing.events(Kind.EPISODE_STARTED), "not by itself: a hand may be in the cell by now"
+    assert seeing.command("start")["ok"]
+    assert seeing.events(Kind.EPISODE_STARTED) and not seeing.events(Kind.EPISODE_VOIDED)
+    assert not seeing.shown()["withheld"]
+
+
+def test_without_a_person_a_camera_lost_between_commit_and_start_voids_before_go_and_says_why(seeing):
+    seeing.node._attended = False
     seeing.begin()
     episode = seeing.commit()
     seeing.hear(Message("run", "hello", sender="controller"), Message("run", "opened", {"episode": episode}))

@@ -70,12 +70,37 @@ def test_when_the_wait_is_over_the_screen_says_that_it_waits_for_enter_and_what_
     async def play(desk: Desk) -> None:
         await desk.armed()
         text = flat(desk.text())
-        assert "starts in" in text and "what is not ready by then makes the episode void" in text
+        assert "starts in" in text and "a policy that is not ready by then makes the episode void" in text
         await desk.wait(30.0)
         text = flat(desk.text())
-        assert "starts in" not in text and "it starts with your ENTER, or is void if something is not ready" in text
+        assert "starts in" not in text and "it starts with your ENTER" in text
 
     at_console(bench, play)
+
+
+@both_sizes
+def test_enter_before_all_is_ready_is_taken_back_with_what_is_missing_and_given_again(bench, size):
+    async def play(desk: Desk) -> None:
+        await desk.press("enter", "enter", "enter")
+        await desk.home()
+        await desk.press("enter")
+        episode = bench.shown()["episode"]
+        desk.hear(Message("run", "hello", sender="controller"))
+        desk.hear(Message("run", "ready", {"episode": episode}, sender="controller"))
+        await desk.press("enter")
+        assert "you are ready" in flat(desk.text())
+        await desk.wait(6.0)
+        text = flat(desk.text())
+        assert "ARMED" in text and "not started, and nothing is lost" in text
+        assert "not ready: the recorder has not opened this episode yet" in text
+        desk.hear(Message("run", "opened", {"episode": episode}, sender="recorder"))
+        await desk.wait(1.0)
+        assert "ARMED" in desk.text() and not bench.events(Kind.EPISODE_STARTED)
+        await desk.press("enter")
+        await desk.go(episode)
+        assert "RUNNING" in desk.text() and not bench.events(Kind.EPISODE_VOIDED)
+
+    at_console(bench, play, size=size)
 
 
 def test_why_a_key_did_nothing_in_one_trial_is_not_said_in_the_next(bench):
