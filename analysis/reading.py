@@ -29,7 +29,7 @@ def read_table(path: str | Path, *, extra: bool = False) -> Table:
     return table_from_lines(lines, str(file))
 
 
-def read_csv(file: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, object]]]]:
+def read_csv(file: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
     """Header and (line number, row) pairs of a CSV file; blank lines are skipped.
 
     Raises `TableError`: unreadable, empty or not UTF-8, and, while iterating, a row of another width.
@@ -66,7 +66,7 @@ def _records(text: str, file: Path) -> Iterator[tuple[int, list[str]]]:
 
 def _rows(
     records: Iterator[tuple[int, list[str]]], header: list[str], file: Path
-) -> Iterator[tuple[int, dict[str, object]]]:
+) -> Iterator[tuple[int, dict[str, str]]]:
     for line, cells in records:
         if not cells:
             continue

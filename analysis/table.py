@@ -30,6 +30,9 @@ UNKNOWN = -1
 """Stands for an absent integer: a ghost's unknown time, no `end_s`, no `budget_s`, no `items_staged`."""
 LONGEST_S = 1e9
 NS = 1_000_000_000
+Value = str | int | float | None
+Row = Mapping[str, Value]
+"""A row by its columns: text or numbers, None or "" for empty."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +102,7 @@ def check_columns(names: Sequence[str], where: str, *, extra: bool = False) -> N
         raise TableError(where, f"unknown column {unknown[0]!r}; known are {known} (--extra admits others)")
 
 
-def table_from_rows(
-    rows: Iterable[Mapping[str, object]], *, source: str = "table", first_line: int = 1, extra: bool = False
-) -> Table:
+def table_from_rows(rows: Iterable[Row], *, source: str = "table", first_line: int = 1, extra: bool = False) -> Table:
     """Check rows (text or numbers, None or "" for empty) and lay them out; row i counts as line `first_line + i`.
 
     Raises `TableError` naming `source:line`, the value found, what is allowed and what to do.
@@ -113,7 +114,7 @@ def table_from_rows(
     return table_from_lines(((first_line + i, row) for i, row in enumerate(listed)), source)
 
 
-def table_from_lines(lines: Iterable[tuple[int, Mapping[str, object]]], source: str) -> Table:
+def table_from_lines(lines: Iterable[tuple[int, Row]], source: str) -> Table:
     """The table of (line number, row) pairs whose columns were already checked."""
     index: dict[str, int] = {}
     episodes: list[Episode] = []
@@ -201,7 +202,7 @@ def _check_episodes(table: Table, lines: Sequence[int]) -> None:
             raise TableError(where, f"{found}; {hint}")
 
 
-def _episode(row: Mapping[str, object], where: str, line: int) -> Episode:
+def _episode(row: Row, where: str, line: int) -> Episode:
     named = {name: _text(row.get(name)) for name in ("episode", "arm", "object")}
     for name, value in named.items():
         if not value:
@@ -235,18 +236,18 @@ def _same(first: Episode, stated: Episode, where: str) -> None:
             raise TableError(where, f"{problem}; an episode has one {column}: correct one or rename the episode")
 
 
-def _kind(row: Mapping[str, object], where: str) -> int:
+def _kind(row: Row, where: str) -> int:
     found = _text(row.get("kind"))
     if found not in KINDS:
         raise TableError(where, f"kind is {found!r}; allowed are {', '.join(KINDS)}")
     return KINDS[found]
 
 
-def _text(value: object) -> str:
+def _text(value: Value) -> str:
     return "" if value is None else str(value).strip()
 
 
-def _time(value: object, column: str, where: str, *, may_be_empty: bool) -> int:
+def _time(value: Value, column: str, where: str, *, may_be_empty: bool) -> int:
     """Nanoseconds, exactly rounded: near ties such as 0.1 + 0.2 and 0.3 become one time, as R's timefix does."""
     text = _text(value)
     if not text and may_be_empty:
@@ -262,7 +263,7 @@ def _time(value: object, column: str, where: str, *, may_be_empty: bool) -> int:
     return round(Fraction(seconds) * NS)
 
 
-def _whole(row: Mapping[str, object], column: str, least: int, where: str) -> int:
+def _whole(row: Row, column: str, least: int, where: str) -> int:
     text = _text(row.get(column))
     if not text:
         return UNKNOWN

@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 
 from labctl.errors import InputError, MissingExtra
-from labctl.plain import Hand, SpecEntry
+from labctl.plain import CameraAbout, Hand, Json, SpecEntry
 
 D = TypeVar("D")
 Kind = Literal["real", "sim", "replay", "faults", "emulated"]
@@ -88,7 +88,7 @@ class DeviceEvent:
 
     kind: str
     t_ns: int
-    body: Mapping[str, Any] = field(default_factory=dict)
+    body: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +132,10 @@ class Robot(Protocol):
     `follow` gets setpoints one control period apart for the time since the last call up to now. Each is answered once
     and in order as part of an `Actions`, by this call or a later one: a real arm is given its setpoints by a thread of
     its own. With no setpoints it returns what has been answered since. `drain` returns all samples measured since the
-    last drain. `stage` prepares for a trial: the arm goes to where episodes begin, if the cell says where, and a
-    simulated cell sets its scene; `staged` is true once that is done. `clipped` names the limit that shaped the last
-    setpoints, "" when none did. No verb may block longer than a few milliseconds but `connect`, `stage` and `recover`;
-    `recover` raises DeviceRefused while the device is not ready yet, and is then called again.
+    last drain. `stage` prepares for a trial: the hand opens, the arm goes to where episodes begin, if the cell says
+    where, and a simulated cell sets its scene; `staged` is true once that is done. `clipped` names the limit that
+    shaped the last setpoints, "" when none did. No verb may block longer than a few milliseconds but `connect`, `stage`
+    and `recover`; `recover` raises DeviceRefused while the device is not ready yet, and is then called again.
     """
 
     kind: Kind
@@ -146,7 +146,7 @@ class Robot(Protocol):
     clipped: str
 
     def connect(self, now_ns: int) -> None: ...
-    def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None: ...
+    def stage(self, condition: Mapping[str, Json], seed: int, now_ns: int) -> None: ...
     def staged(self) -> bool: ...
     def to_joints(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray: ...
     def to_pose(self, q: np.ndarray) -> np.ndarray: ...
@@ -207,8 +207,7 @@ class Camera(Protocol):
 
     `connect` raises DeviceLost when the camera is not there; after a loss it may be called again. `grab` returns None
     while no new frame is there and may block for one frame period; it raises DeviceLost when the camera is gone or
-    gives the same picture over and over. `about` is what must be kept beside the pictures, as plain JSON values: model,
-    serial, settings as read back, intrinsics, extrinsics, depth_scale_m; complete once connected.
+    gives the same picture over and over. `about` is complete once connected.
     """
 
     kind: Kind
@@ -219,7 +218,7 @@ class Camera(Protocol):
     def connect(self, now_ns: int) -> None: ...
     def sense(self, observation: Mapping[str, np.ndarray]) -> None: ...
     def grab(self, now_ns: int) -> Frame | None: ...
-    def about(self) -> dict[str, Any]: ...
+    def about(self) -> CameraAbout: ...
     def close(self) -> None: ...
 
 
@@ -334,24 +333,25 @@ class OptionsTable(Protocol):
     """What `labctl.config.options.Options` is to whoever loads a driver."""
 
     @classmethod
-    def read(cls, given: Mapping[str, Any], driver: str) -> Self: ...
+    def read(cls, given: Mapping[str, Json], driver: str) -> Self: ...
 
 
-def load(name: str, options: Mapping[str, Any], *, where: str = "", **given: Any) -> Any:
+def load(name: str, options: Mapping[str, Json], *, where: str = "", **given: Any) -> Any:
     """Load a driver by the name in a TOML file: one of labctl's, one that an installed package registers, or
     "package.module:function" (`labctl.drivers.find`). Nothing else imports drivers.
-    Its function `build(options, **given)` returns the device. `options` are read into the type that `build` declares
-    for them, a `labctl.config.options.Options`; a driver that declares none gets the plain table.
+    Its function `build(options, **given)` returns the device: robots, cameras and controllers are given
+    `cell` and `fixture` as `labctl.config.cell_schema` has them, grippers and emulators a `host`. `options` are read
+    into the `labctl.config.options.Options` that `build` declares for them; a driver that declares none gets a table.
     Raises as `no_stand_in`, InputError for an unknown name, a wrong option or a library that cannot be loaded,
     MissingExtra when a library that labctl has an extra for is not installed.
     """
     build, table = _build_of(name, where), options_type(name)
     shown = name.rpartition(".")[2] if name.startswith("labctl.") else name
     made = build(options if table is None else table.read(options, shown), **given)
-    return no_stand_in(made, name, given.get("cell", {}).get("cell", {}).get("kind"))
+    return no_stand_in(made, name, getattr(given.get("cell"), "kind", ""))
 
 
-def no_stand_in(device: D, name: str, kind_of_cell: str | None) -> D:
+def no_stand_in(device: D, name: str, kind_of_cell: str) -> D:
     """The device. Raises InputError for one that only plays the part in a cell whose episodes are said to be real."""
     if (kind := getattr(device, "kind", "real")) != "real" and kind_of_cell == "real":
         raise InputError(f'{name} is {kind} with these options, and the cell says kind = "real"; change one of the two')

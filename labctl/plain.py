@@ -25,6 +25,46 @@ class Hand(TypedDict):
     limit_rad: float
 
 
+class Lens(TypedDict):
+    """Of a picture, in pixels from the middle of its upper left one: focal lengths, principal point, distortion."""
+
+    width: int
+    height: int
+    fx: float
+    fy: float
+    cx: float
+    cy: float
+    distortion: str
+    coefficients: Sequence[float]
+
+
+class Placed(TypedDict):
+    """rotation (3 x 3, rows) and translation_m of x_to = rotation x_from + translation."""
+
+    rotation: Sequence[Sequence[float]]
+    translation_m: Sequence[float]
+
+
+class CameraAbout(TypedDict):
+    """What is kept beside a camera's pictures (`labctl.devices.Camera`). settings: as read back; extrinsics: by
+    "A_from_B"; counts: of all frames so far. What a driver knows besides has a name of its own here.
+    """
+
+    model: str | None
+    serial: str | None
+    settings: Mapping[str, Json]
+    intrinsics: Lens | None
+    extrinsics: Mapping[str, Placed] | None
+    depth_scale_m: float | None
+    firmware: NotRequired[str | None]
+    usb: NotRequired[str | None]
+    software: NotRequired[str]
+    source: NotRequired[str]
+    format: NotRequired[str]
+    depth_intrinsics: NotRequired[Lens | None]
+    counts: NotRequired[Mapping[str, int]]
+
+
 class SpecEntry(TypedDict):
     """A stream's declaration, as `labctl.devices.StreamSpec` has it."""
 

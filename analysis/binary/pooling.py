@@ -77,9 +77,7 @@ def pool(path: str | Path, by: Sequence[str]) -> dict[Group, tuple[int, int]]:
     return pooled
 
 
-def _counted(
-    lines: Iterable[tuple[int, Mapping[str, object]]], file: Path
-) -> Iterable[tuple[str, Mapping[str, object]]]:
+def _counted(lines: Iterable[tuple[int, Mapping[str, str]]], file: Path) -> Iterable[tuple[str, Mapping[str, str]]]:
     """`file:line` and row of every line whose counts are counts."""
     for line, row in lines:
         where = f"{file}:{line}"
@@ -104,7 +102,7 @@ def _check(header: Sequence[str], by: Sequence[str], where: str) -> None:
         raise TableError(where, f"grouping by {', '.join(by)} names a column twice; name each once")
 
 
-def _count(row: Mapping[str, object], name: str, where: str) -> int:
+def _count(row: Mapping[str, str], name: str, where: str) -> int:
     text = str(row[name]).strip()
     if not (text.isascii() and text.isdigit()):
         raise TableError(where, f"{name} is {text!r}; allowed is a whole number, 0 or more")

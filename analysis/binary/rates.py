@@ -5,12 +5,24 @@ May not: compare two rates (`tables_2x2`, `paired`), or read a file (`pooling`).
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 from scipy import stats
 
 from labctl.errors import QuestionError
 
 Interval = tuple[float, float]
 LEVEL = 0.95
+
+
+class Rate(TypedDict):
+    """One k of n, its rate and intervals [low, high] as fractions; None without trials."""
+
+    successes: int
+    trials: int
+    rate: float | None
+    ci_wilson: list[float] | None
+    ci_exact: list[float] | None
 
 
 def check_counts(successes: int, trials: int) -> None:
@@ -29,13 +41,13 @@ def clopper_pearson(successes: int, trials: int, level: float = LEVEL) -> Interv
     return _interval(successes, trials, level, "exact")
 
 
-def rate(successes: int, trials: int, level: float = LEVEL) -> dict[str, object]:
+def rate(successes: int, trials: int, level: float = LEVEL) -> Rate:
     """Counts, rate, `ci_wilson` and `ci_exact` of one k of n; rate and intervals are null without trials."""
-    counts = {"successes": successes, "trials": trials}
     if trials == 0:
-        return {**counts, "rate": None, "ci_wilson": None, "ci_exact": None}
+        return {"successes": successes, "trials": trials, "rate": None, "ci_wilson": None, "ci_exact": None}
     return {
-        **counts,
+        "successes": successes,
+        "trials": trials,
         "rate": successes / trials,
         "ci_wilson": [*wilson(successes, trials, level)],
         "ci_exact": [*clopper_pearson(successes, trials, level)],

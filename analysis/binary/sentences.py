@@ -5,9 +5,9 @@ May not: rank two arms without a verdict, or call two rates equal; absence of a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
+from labctl.analysis.binary.compare import ComparedArms, Comparison, Paired, Stratified
 from labctl.analysis.numerals import p_equals, p_value, percent
 
 TESTS = {
@@ -18,10 +18,11 @@ TESTS = {
     "cmh_mid": "the exact Cochran-Mantel-Haenszel test, mid-p",
 }
 PREMISE = "Every trial counts as independent: use episodes, not items, since items of one episode are not."
+Found = Comparison | Paired | Stratified | ComparedArms
 INTERVALS = {"independent": "Newcombe", "paired": "Tango", "stratified": "Mantel-Haenszel, Sato"}
 
 
-def sentences(found: Mapping[str, Any], first: str = "the first", second: str = "the second") -> list[str]:
+def sentences(found: Found, first: str = "the first", second: str = "the second") -> list[str]:
     """The sentences on a comparison of `compare`, most important first."""
     return [_claim(found, first, second), _evidence(found), *_limits(found, first, second), _premise(found)]
 
@@ -32,35 +33,40 @@ def points(fraction: float) -> str:
     return text if fraction <= 0 or not text.strip("0.") else f"+{text}"
 
 
-def span(found: Mapping[str, Any]) -> str:
+def span(found: Found) -> str:
     """The interval of the difference in percentage points, or that there is none."""
-    return "no interval" if found["ci"] is None else f"[{', '.join(points(bound) for bound in found['ci'])}]"
+    return "no interval" if found["ci"] is None else _span(found["ci"])
 
 
-def _turned(found: Mapping[str, Any]) -> str:
+def _span(bounds: Sequence[float]) -> str:
+    return f"[{', '.join(points(bound) for bound in bounds)}]"
+
+
+def _turned(found: Found) -> str:
     """The interval as the lead of whichever is ahead."""
     if found["ci"] is None or found["difference"] > 0:
         return span(found)
     low, high = found["ci"]
-    return span({"ci": (-high, -low)})
+    return _span((-high, -low))
 
 
-def _claim(found: Mapping[str, Any], first: str, second: str) -> str:
+def _claim(found: Found, first: str, second: str) -> str:
     gap = found["difference"]
     size = f"{percent(abs(gap))} points"
     if found["verdict"] == "not resolved at this N":
-        seen = f"{first} and {second} had the same rate" if gap == 0 else f"{_higher(found, first, second)} by {size}"
+        none = f"neither {first} nor {second} succeeded more often"
+        seen = none if gap == 0 else f"{_higher(found, first, second)} by {size}"
         return f"Not resolved at this N: {seen}, and {_open(found, first, second)}."
     return f"Resolved: {_higher(found, first, second)}, by {size} {_turned(found)}."
 
 
-def _higher(found: Mapping[str, Any], first: str, second: str) -> str:
+def _higher(found: Found, first: str, second: str) -> str:
     ahead, behind = (first, second) if found["difference"] > 0 else (second, first)
     within = " within strata" if found["design"] == "stratified" else ""
     return f"{ahead} succeeded more often than {behind}{within}"
 
 
-def _open(found: Mapping[str, Any], first: str, second: str) -> str:
+def _open(found: Found, first: str, second: str) -> str:
     if found["ci"] is None:
         return "these counts show no spread to judge it by"
     low, high = found["ci"]
@@ -74,7 +80,7 @@ def _end(bound: float, first: str, second: str) -> str:
     return f"{percent(abs(bound))} points in favour of {ahead}"
 
 
-def _evidence(found: Mapping[str, Any]) -> str:
+def _evidence(found: Found) -> str:
     text = f"By {TESTS[found['test']]}, two-sided, {p_equals(found['p_value'])}"
     if found["test"] == "mcnemar_mid":
         text += f"; by the exact conditional test, which is conservative, {p_equals(found['p']['mcnemar_exact'])}"
@@ -82,12 +88,12 @@ def _evidence(found: Mapping[str, Any]) -> str:
         text += f"; its mid-p form, {p_equals(found['p']['mcnemar_mid'])}, rejects too often when most pairs disagree"
     if "cmh_exact" in found["p"]:
         text += f"; without the mid-p, {p_equals(found['p']['cmh_exact'])}"
-    if found.get("p_holm") is not None:
+    if "p_holm" in found:
         text += f"; after Holm's correction for all pairs, {p_equals(found['p_holm'])}"
     return f"{text}; alpha {found['alpha']:g}."
 
 
-def _limits(found: Mapping[str, Any], first: str, second: str) -> list[str]:
+def _limits(found: Found, first: str, second: str) -> list[str]:
     out = []
     resolved = found["verdict"] != "not resolved at this N"
     if found["ci"] is not None and resolved == (found["ci"][0] < 0 < found["ci"][1]):
@@ -95,7 +101,7 @@ def _limits(found: Mapping[str, Any], first: str, second: str) -> list[str]:
         out.append(
             f"The interval ({INTERVALS[found['design']]}) {relation} 0, by another method than the test: borderline."
         )
-    if found["design"] == "paired":
+    if "discordant" in found:
         b, c = found["discordant"]
         out.append(
             f"Only the {b + c} of {found['pairs']} pairs that disagree count: {b} for {first}, {c} for {second}."
@@ -107,16 +113,17 @@ def _limits(found: Mapping[str, Any], first: str, second: str) -> list[str]:
                 if b + c
                 else "No pair disagrees, so nothing can be told apart; run more pairs."
             )
-    if found["design"] == "stratified":
+    if "strata" in found:
         signs = {(s["difference"] > 0) - (s["difference"] < 0) for s in found["strata"]} - {0}
         if len(signs) == 2:
             out.append("Strata point both ways, which chance alone can do: read them one by one before the sum.")
-        if found.get("missing"):
-            out.append(f"Left out, since only one of the two was tried there: {', '.join(found['missing'])}.")
+        left = found.get("missing", [])
+        if left:
+            out.append(f"Left out, since only one of the two was tried there: {', '.join(left)}.")
     return out
 
 
-def _premise(found: Mapping[str, Any]) -> str:
+def _premise(found: Found) -> str:
     if found["design"] == "paired":
         return "A pair is one condition staged once for each of the two; pairs count as independent of each other."
     if found["design"] == "independent":

@@ -13,14 +13,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from labctl.analysis.binary.rates import wilson
+from labctl.analysis.episode_facts import AfterSwitch, ArmAfterSwitch, Stretch
 from labctl.analysis.episodes.stress import mean
 from labctl.analysis.survival.curves import NEVER_NS, Durations, Ints, quantile_ns
 from labctl.analysis.survival.intervals import LOG
 from labctl.analysis.table import NS
+
+NOT_MET: Stretch = {
+    "switch_s": None,
+    "moved_before": None,
+    "before_s": None,
+    "moved_after": None,
+    "after_s": None,
+    "first_s": None,
+    "asked_s": None,
+}
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,7 @@ class Watched:
     spent: bool = False
 
 
-def after_switches(watched: Watched, names: Sequence[str]) -> list[dict[str, Any]]:
+def after_switches(watched: Watched, names: Sequence[str]) -> list[AfterSwitch]:
     """One entry per switch of the protocol, in its order. `met`: the controller took it; else all that follows is None.
 
     switch_s since go; moved_before in before_s, moved_after in after_s: items and seconds of the stretches around it;
@@ -50,7 +60,7 @@ def after_switches(watched: Watched, names: Sequence[str]) -> list[dict[str, Any
     """
     taken = sorted((at_ns, name) for name, at_ns in watched.taken_ns.items())
     edges = [watched.go_ns, *(at_ns for at_ns, _ in taken), watched.end_ns]
-    found = {}
+    found: dict[str, Stretch] = {}
     for place, (at_ns, name) in enumerate(taken, 1):
         before = [t for t in watched.moved_ns if edges[place - 1] < t <= at_ns]
         after = sorted(t for t in watched.moved_ns if at_ns < t <= edges[place + 1])
@@ -65,52 +75,65 @@ def after_switches(watched: Watched, names: Sequence[str]) -> list[dict[str, Any
             "first_s": (after[0] - at_ns) / NS if after else never,
             "asked_s": (int(asked[0]) - at_ns) / NS if len(asked) else None,
         }
-    keys = ("switch_s", "moved_before", "before_s", "moved_after", "after_s", "first_s", "asked_s")
-    about = {"episode": watched.episode, "arm": watched.arm, "object": watched.object}
-    return [{**about, "switch": name, "met": name in found, **found.get(name, dict.fromkeys(keys))} for name in names]
+    return [
+        {
+            "episode": watched.episode,
+            "arm": watched.arm,
+            "object": watched.object,
+            "switch": name,
+            "met": name in found,
+            **found.get(name, NOT_MET),
+        }
+        for name in names
+    ]
 
 
-def by_arm(entries: Sequence[Mapping[str, Any]], arms: Sequence[str], names: Sequence[str]) -> list[dict[str, Any]]:
+def by_arm(entries: Sequence[AfterSwitch], arms: Sequence[str], names: Sequence[str]) -> list[ArmAfterSwitch]:
     """One entry per arm with an episode and per switch, from entries of `after_switches`.
 
     met of `episodes`; succeeded: episodes of those with an item moved after it, with `share` and Wilson's `ci`;
     items and seconds before and after, summed; first_s: median seconds to the first item, "inf" where it is not
     reached; asked_s: as a measure of `stress.arm_stress`. None where no episode met the switch.
     """
-    found = []
+    found: list[ArmAfterSwitch] = []
     for arm in arms:
         for name in names:
             own = [one for one in entries if one["arm"] == arm and one["switch"] == name]
             if own:
-                found.append(
-                    {"arm": arm, "switch": name, "episodes": len(own), **_measured([o for o in own if o["met"]])}
-                )
+                found.append(_measured(arm, name, len(own), [one for one in own if one["met"]]))
     return found
 
 
-def _measured(met: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    n, succeeded = len(met), sum(one["moved_after"] > 0 for one in met)
+def _measured(arm: str, switch: str, episodes: int, met: Sequence[AfterSwitch]) -> ArmAfterSwitch:
+    n, succeeded = len(met), sum((one["moved_after"] or 0) > 0 for one in met)
     return {
+        "arm": arm,
+        "switch": switch,
+        "episodes": episodes,
         "met": n,
         "succeeded": succeeded,
         "share": succeeded / n if n else None,
         "ci": [*wilson(succeeded, n)] if n else None,
-        "moved_before": sum(one["moved_before"] for one in met),
-        "before_s": sum(one["before_s"] for one in met),
-        "moved_after": sum(one["moved_after"] for one in met),
-        "after_s": sum(one["after_s"] for one in met),
+        "moved_before": sum(one["moved_before"] or 0 for one in met),
+        "before_s": sum(one["before_s"] or 0.0 for one in met),
+        "moved_after": sum(one["moved_after"] or 0 for one in met),
+        "after_s": sum(one["after_s"] or 0.0 for one in met),
         "first_s": _median_first_s(met),
-        "asked_s": mean(met, "asked_s", LOG),
+        "asked_s": mean((one["asked_s"] for one in met), LOG),
     }
 
 
-def _median_first_s(met: Sequence[Mapping[str, Any]]) -> float | str | None:
+def _median_first_s(met: Sequence[AfterSwitch]) -> float | str | None:
     if not met:
         return None
     waited = [one["after_s"] if one["first_s"] is None else one["first_s"] for one in met]
-    time_ns = np.array([NEVER_NS if seconds == "inf" else round(seconds * NS) for seconds in waited], np.int64)
+    time_ns = np.array([_ns(seconds) for seconds in waited], np.int64)
     event = np.array([one["first_s"] is not None for one in met])
     if not event.any():
         return "inf"
     median = quantile_ns(Durations(time_ns, event, np.arange(len(met)), len(met)))
     return "inf" if median == NEVER_NS else median / NS
+
+
+def _ns(seconds: float | str | None) -> int:
+    return NEVER_NS if seconds == "inf" else round(float(seconds or 0.0) * NS)

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, TypeAlias
 
-Value = str | int | float | None
-Row = Mapping[str, Value]
-Made = dict[str, Value]
+if TYPE_CHECKING:  # whoever reads a campaign does not wait for numpy
+    from labctl.analysis.table import Row, Value
+
+Made: TypeAlias = "dict[str, Value]"
 CRASH = "controller_lost"
 AS_RECORDED = "as_recorded"
 

@@ -10,15 +10,15 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from labctl.analysis.episode_facts import AnchorDrift, LinkedPair, LinkedPairs
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import Replicates, clusters, rmst_replicates
 from labctl.analysis.survival.intervals import IDENTITY, LEVEL, Interval, t_interval
 from labctl.analysis.survival.verdicts import holm
-from labctl.analysis.table import NS, table_from_rows
+from labctl.analysis.table import NS, Row, table_from_rows
 from scipy import stats
 
 from labctl.errors import LinkError
@@ -230,7 +230,7 @@ class CampaignTable:
     """One campaign as its lab exports it: rows of its operations table, and the kind of its episodes."""
 
     name: str
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[Row]
     kind: str
 
     def campaign(self) -> Campaign:
@@ -245,8 +245,8 @@ def linked_pairs(
     *,
     tau: float,
     alpha: float,
-) -> dict[str, Any]:
-    """The linked comparison as one plain dict: {schema, campaigns, tau, alpha, anchors, pairs, warnings}; tau in s.
+) -> LinkedPairs:
+    """The linked comparison as one plain dict; tau in s.
 
     A pair is `linked.Linked` with p_holm (Holm over these pairs) and a verdict. An arm that only shares its name with
     one of the other campaign is no anchor. A pair that may not be compared is a warning beside others that may. Raises
@@ -293,10 +293,32 @@ def _only(campaign: Campaign, arms: Iterable[str]) -> Campaign:
     return replace(campaign, cells={key: cell for key, cell in campaign.cells.items() if key[0] in kept})
 
 
-def _pair(found: Linked, p_holm: float | None, alpha: float) -> dict[str, Any]:
+def _pair(found: Linked, p_holm: float | None, alpha: float) -> LinkedPair:
     if p_holm is None or p_holm > alpha:
         verdict = NOT_RESOLVED
     else:
         verdict = f"{found.a} takes less time" if found.ratio < 1 else f"{found.b} takes less time"
-    kept = {key: value for key, value in found.as_dict().items() if key not in ("campaigns", "warnings")}
-    return {**kept, "p_holm": p_holm, "verdict": verdict}
+    return {
+        "a": found.a,
+        "b": found.b,
+        "anchors": [*found.anchors],
+        "objects": [*found.objects],
+        "ratio": found.ratio,
+        "interval": None if found.interval is None else [*found.interval],
+        "p": found.p,
+        "df": found.df,
+        "apart": found.apart,
+        "naive": found.naive,
+        "drift": [_drift(one) for one in found.drift],
+        "p_holm": p_holm,
+        "verdict": verdict,
+    }
+
+
+def _drift(found: Drift) -> AnchorDrift:
+    return {
+        "anchor": found.anchor,
+        "ratio": found.ratio,
+        "interval": None if found.interval is None else [*found.interval],
+        "p": found.p,
+    }

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from labctl.analysis.results import Result
@@ -72,9 +72,60 @@ def _pearson(x: Floats, y: Floats) -> float | None:
     return float((dx * dy).sum()) / spread if spread > 1e-12 else None
 
 
+Part = Literal["score", "position_m", "orientation_rad", "gripper_m"]
 APART = ("position_m", "orientation_rad", "gripper_m")  # lengths in m, angles in rad; methodology keeps them apart
-Entry = Mapping[str, Any]  # a keyframe that was compared, or what comes of many
+Frame = Mapping[str, Any]  # a keyframe that was compared
 FLOORS = ("still", "random")
+
+
+class Scores(TypedDict):
+    """A mean score, 0 to 100, and mean errors by part."""
+
+    score: float
+    position_m: float
+    orientation_rad: float
+    gripper_m: float
+
+
+class Between(TypedDict):
+    """Where each of them stands, as `between` has it."""
+
+    score: float | None
+    position_m: float | None
+    orientation_rad: float | None
+    gripper_m: float | None
+
+
+class Scaled(Scores):
+    """With the same of both floors."""
+
+    floors: dict[str, Scores]
+    between: Between
+
+
+class AtObject(Scaled):
+    """Of one object: so many episodes and keyframes; moved: items moved / staged, where the policy really ran."""
+
+    object: str
+    episodes: int
+    keyframes: int
+    moved: float | None
+
+
+class Agreed(TypedDict):
+    """`Agreement`, as JSON has it."""
+
+    tasks: int
+    pearson: float | None
+    interval: list[float] | None
+
+
+class Screened(Scaled):
+    """What a policy's answers come to. agreement: None where it did not run in the campaign."""
+
+    policy: str
+    objects: list[AtObject]
+    agreement: Agreed | None
 
 
 def apart(first: Floats, second: Floats) -> dict[str, Floats]:
@@ -95,7 +146,7 @@ def between(own: float, still: float, random: float) -> float | None:
     return (own - random) / (still - random) if still - random > 1e-12 else None
 
 
-def summary(policy: str, frames: Sequence[Entry], real: Mapping[str, float] | None) -> Entry:
+def summary(policy: str, frames: Sequence[Frame], real: Mapping[str, float] | None) -> Screened:
     """What a policy's answers come to: per object the means over its keyframes, over all the mean over objects.
 
     frames: {object, episode, policy, still, random}, one per keyframe that could be compared; the last three as `apart`
@@ -103,7 +154,7 @@ def summary(policy: str, frames: Sequence[Entry], real: Mapping[str, float] | No
     real: {object: items moved / staged} where the policy ran in the campaign. No interval: keyframes of an episode are
     not independent of each other.
     """
-    objects = []
+    objects: list[AtObject] = []
     for name in dict.fromkeys(frame["object"] for frame in frames):
         own = [frame for frame in frames if frame["object"] == name]
         objects.append(
@@ -115,29 +166,57 @@ def summary(policy: str, frames: Sequence[Entry], real: Mapping[str, float] | No
                 "moved": None if real is None else real.get(name),
             }
         )
-    static = {str(entry["object"]): float(entry["score"]) for entry in objects}
-    correlated = None if real is None else agreement(static, real).as_dict()
-    return {"policy": policy, **_over(objects), "objects": objects, "agreement": correlated}
+    correlated = None if real is None else agreement({entry["object"]: entry["score"] for entry in objects}, real)
+    agreed = None if correlated is None else _agreed(correlated)
+    return {"policy": policy, **_over(objects), "objects": objects, "agreement": agreed}
 
 
-def _means(frames: Sequence[Mapping[str, Floats]]) -> dict[str, float]:
+def _agreed(found: Agreement) -> Agreed:
+    interval = None if found.interval is None else [*found.interval]
+    return {"tasks": found.tasks, "pearson": found.pearson, "interval": interval}
+
+
+def _means(frames: Sequence[Mapping[str, Floats]]) -> Scores:
     """The mean over keyframes, of a floor first over what it stands for at each."""
-    found = {part: float(np.mean([frame[part].mean() for frame in frames])) for part in APART}
-    return {"score": float(np.mean([score(frame["position_m"]).mean() for frame in frames])), **found}
+    return {
+        "score": float(np.mean([score(frame["position_m"]).mean() for frame in frames])),
+        "position_m": float(np.mean([frame["position_m"].mean() for frame in frames])),
+        "orientation_rad": float(np.mean([frame["orientation_rad"].mean() for frame in frames])),
+        "gripper_m": float(np.mean([frame["gripper_m"].mean() for frame in frames])),
+    }
 
 
-def _scaled(means: Mapping[str, Mapping[str, float]]) -> Entry:
+def _scaled(means: Mapping[str, Scores]) -> Scaled:
     """A policy's values with those of both floors beside each, and where it stands between them."""
     own, still, random = (means[who] for who in ("policy", *FLOORS))
-    scaled = {"score": between(own["score"], still["score"], random["score"])}
-    scaled |= {part: between(-own[part], -still[part], -random[part]) for part in APART}
-    return {**own, "floors": {who: dict(means[who]) for who in FLOORS}, "between": scaled}
+
+    def error(part: Part) -> float | None:
+        return between(-own[part], -still[part], -random[part])
+
+    scaled: Between = {
+        "score": between(own["score"], still["score"], random["score"]),
+        "position_m": error("position_m"),
+        "orientation_rad": error("orientation_rad"),
+        "gripper_m": error("gripper_m"),
+    }
+    return {**own, "floors": {"still": still, "random": random}, "between": scaled}
 
 
-def _over(objects: Sequence[Entry]) -> Entry:
+def _over(objects: Sequence[AtObject]) -> Scaled:
     """The means over objects, scaled as one object's are."""
-    keys = ("score", *APART)
-    means = {"policy": {key: float(np.mean([entry[key] for entry in objects])) for key in keys}}
-    for who in FLOORS:
-        means[who] = {key: float(np.mean([entry["floors"][who][key] for entry in objects])) for key in keys}
-    return _scaled(means)
+    return _scaled(
+        {
+            "policy": _mean(objects),
+            "still": _mean([entry["floors"]["still"] for entry in objects]),
+            "random": _mean([entry["floors"]["random"] for entry in objects]),
+        }
+    )
+
+
+def _mean(scores: Sequence[Scores]) -> Scores:
+    return {
+        "score": float(np.mean([one["score"] for one in scores])),
+        "position_m": float(np.mean([one["position_m"] for one in scores])),
+        "orientation_rad": float(np.mean([one["orientation_rad"] for one in scores])),
+        "gripper_m": float(np.mean([one["gripper_m"] for one in scores])),
+    }

@@ -6,11 +6,11 @@ May not: correct the reference for any of it, or let a practice episode into a n
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from labctl.analysis.episode_facts import Driven, Practised
 from labctl.analysis.episodes.sensitivity import part_of
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import cells_of
@@ -142,19 +142,6 @@ def slope(place: Floats, value: Floats, groups: Sequence[Hashable]) -> Slope:
     return Slope(found, t_interval(found, error, df, IDENTITY), len(x), df)
 
 
-@dataclass(frozen=True)
-class Practice(Result):
-    """One person's practice: items per hour of each episode in order, and the number of the episode (from 1) at which
-    the plateau was reached, None if it was not. `rate_at_end` is the mean of the last `last` of them.
-    """
-
-    person: str
-    episodes: int
-    rates: tuple[float, ...]
-    plateau: int | None
-    rate_at_end: float | None
-
-
 def plateau(rates: Sequence[float], *, last: int, within: float) -> int | None:
     """The first episode, from 1, at which a straight line through the last `last` rates rises or falls by less than
     the share `within` of their mean, from its first to its last; None if there is none.
@@ -168,18 +155,18 @@ def plateau(rates: Sequence[float], *, last: int, within: float) -> int | None:
     return None
 
 
-def practised(entries: Sequence[Mapping[str, Any]], *, last: int, within: float) -> list[dict[str, Any]]:
-    """One entry per person: `Practice` as a dictionary. entries: {person, moved, duration_s} in order of time."""
+def practised(entries: Sequence[Driven], *, last: int, within: float) -> list[Practised]:
+    """One entry per person. entries: in order of time; rate_at_end: the mean of the `last` rates at the end."""
     rates: dict[str, list[float]] = {}
     for entry in entries:
         rates.setdefault(entry["person"], []).append(3600.0 * entry["moved"] / entry["duration_s"])
     return [
-        Practice(
-            person,
-            len(found),
-            tuple(found),
-            plateau(found, last=last, within=within),
-            sum(found[-last:]) / len(found[-last:]),
-        ).as_dict()
+        {
+            "person": person,
+            "episodes": len(found),
+            "rates": found,
+            "plateau": plateau(found, last=last, within=within),
+            "rate_at_end": sum(found[-last:]) / len(found[-last:]),
+        }
         for person, found in rates.items()
     ]

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from labctl.analysis.episodes.estimand import Estimand, Row, affected, alternatives, counted, without_success
+from labctl.analysis.episodes.estimand import Estimand, affected, alternatives, counted, without_success
 from labctl.analysis.survival.result import AnalysisResult, Counting, PairResult, Repeat, Tipping
 from labctl.analysis.survival.verdicts import BETTER
+from labctl.analysis.table import Row
 
 Analyse = Callable[[Sequence[Row], int | None], AnalysisResult | None]
 """The same analysis of other rows, by at most so many resamples; None where every episode is void."""

@@ -10,11 +10,11 @@ episode depend on each other. Adaptability, the fourth, is in `adaptability`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+from labctl.analysis.episode_facts import ArmStress, EpisodeStress, Measure
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.intervals import IDENTITY, LOG, Interval, Scale, t_interval
 from labctl.analysis.table import NS
@@ -76,7 +76,7 @@ def stability(roughness: float) -> float:
     return math.exp(-roughness)
 
 
-def episode_stress(traces: Traces, *, rate_hz: float = RATE_HZ) -> dict[str, Any]:
+def episode_stress(traces: Traces, *, rate_hz: float = RATE_HZ) -> EpisodeStress:
     """The measures of one episode; None where its traces hold too little. latency_s is the mean over used answers."""
     waited = latencies_s(traces.capture_ns, traces.first_ns)
     rough = roughness_rad(traces.sent_ns, traces.sent, traces.go_ns, traces.end_ns, rate_hz=rate_hz)
@@ -93,19 +93,19 @@ def episode_stress(traces: Traces, *, rate_hz: float = RATE_HZ) -> dict[str, Any
     }
 
 
-def arm_stress(episodes: Sequence[Mapping[str, Any]], arms: Sequence[str]) -> list[dict[str, Any]]:
+def arm_stress(episodes: Sequence[EpisodeStress], arms: Sequence[str]) -> list[ArmStress]:
     """One entry per arm with an episode. Each measure is {value, ci, episodes}: the mean of the episodes that have it
     and its 95 % t interval, on the log scale for frequency and latency; stability is exp of the negative mean
     roughness, and its interval that of the roughness turned round. `value` is None where no episode has one, `ci`
     below two episodes.
     """
-    found = []
+    found: list[ArmStress] = []
     for arm in arms:
         own = [one for one in episodes if one["arm"] == arm]
         if not own:
             continue
-        rough = mean(own, "roughness_rad", IDENTITY)
-        smooth = {"value": None, "ci": None, "episodes": rough["episodes"]}
+        rough = mean((one["roughness_rad"] for one in own), IDENTITY)
+        smooth: Measure = {"value": None, "ci": None, "episodes": rough["episodes"]}
         if rough["value"] is not None:
             smooth["value"] = stability(rough["value"])
         if rough["ci"] is not None:
@@ -115,8 +115,8 @@ def arm_stress(episodes: Sequence[Mapping[str, Any]], arms: Sequence[str]) -> li
             {
                 "arm": arm,
                 "episodes": len(own),
-                "inference_hz": mean(own, "inference_hz", LOG),
-                "latency_s": mean(own, "latency_s", LOG),
+                "inference_hz": mean((one["inference_hz"] for one in own), LOG),
+                "latency_s": mean((one["latency_s"] for one in own), LOG),
                 "latency_worst_p95_s": max(late, default=None),
                 "roughness_rad": rough,
                 "stability": smooth,
@@ -125,9 +125,9 @@ def arm_stress(episodes: Sequence[Mapping[str, Any]], arms: Sequence[str]) -> li
     return found
 
 
-def mean(episodes: Sequence[Mapping[str, Any]], name: str, scale: Scale) -> dict[str, Any]:
-    """{value, ci, episodes} of one measure over the episodes that have it, as `arm_stress` has it."""
-    values = np.array([one[name] for one in episodes if one[name] is not None], dtype=float)
+def mean(found: Iterable[float | None], scale: Scale) -> Measure:
+    """One measure over the episodes that have it, as `arm_stress` has it. found: by episode, None where it has none."""
+    values = np.array([value for value in found if value is not None], dtype=float)
     if not len(values):
         return {"value": None, "ci": None, "episodes": 0}
     centre, n = float(values.mean()), len(values)

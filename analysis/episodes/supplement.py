@@ -6,13 +6,13 @@ May not: change or repeat a number of `labctl analyze`. Each entry is a result o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from labctl.analysis.episodes.covariate_balance import sessions, spatial, trend
 from labctl.analysis.episodes.failures import failure_modes, sweep
 from labctl.analysis.episodes.operators import people
 from labctl.analysis.episodes.sensitivity import hrt_bounds, rmst_by_operation, teleoperators, timeout_bounds
-from labctl.analysis.results import plain
+from labctl.analysis.results import Computed, plain_in
+from labctl.analysis.supplement_result import Supplement
 from labctl.analysis.survival.analyze import Plan, exchanges_by_pair
 from labctl.analysis.survival.bands import simultaneous_band
 from labctl.analysis.survival.cells import Cell, cells_of
@@ -29,9 +29,7 @@ SCHEMA = "labctl.supplement/1"
 Key = tuple[str, str]
 
 
-def supplement(
-    table: Table, result: AnalysisResult, *, perm: int = 9999, design: Design | None = None
-) -> dict[str, Any]:
+def supplement(table: Table, result: AnalysisResult, *, perm: int = 9999, design: Design | None = None) -> Supplement:
     """The sensitivity lines, checks and plot data that belong to `result`, the analysis of the same table.
 
     `cells`: timeout bounds, RMST by order of operation, incidence by cause, a simultaneous band, P–P and Q–Q plots, the
@@ -44,7 +42,7 @@ def supplement(
     tau_ns, seed = round(float(result["tau"]) * NS), int(result["seed"])
     plan = Plan(tau_ns, reference, 1, perm, seed, float(result["alpha"]), tuple(result["family"]), design)
     exchanges = exchanges_by_pair(cells, plan)
-    found = {
+    found: dict[str, Computed] = {
         "schema": SCHEMA,
         "cells": [_cell(c, cells.get((reference or "", c.object)), tau_ns, seed) for c in cells.values()],
         "arms": [
@@ -56,10 +54,10 @@ def supplement(
         "teleoperators": teleoperators(table, reference),
         "people": people(table, reference),
     }
-    return plain(found)
+    return plain_in(found, Supplement)
 
 
-def _cell(cell: Cell, reference: Cell | None, tau_ns: int, seed: int) -> dict[str, Any]:
+def _cell(cell: Cell, reference: Cell | None, tau_ns: int, seed: int) -> dict[str, Computed]:
     other = reference if reference is not None and reference.arm != cell.arm else None
     return {
         "arm": cell.arm,
@@ -76,7 +74,7 @@ def _cell(cell: Cell, reference: Cell | None, tau_ns: int, seed: int) -> dict[st
 
 def _arm(
     table: Table, cells: Mapping[Key, Cell], arm: str, reference: str | None, tau_ns: int, seed: int, perm: int
-) -> dict[str, Any]:
+) -> dict[str, Computed]:
     own = [c for (a, _), c in cells.items() if a == arm]
     shared = [] if reference is None or reference == arm else [c for c in own if (reference, c.object) in cells]
     theirs = [cells[reference or "", c.object] for c in shared]
@@ -89,7 +87,7 @@ def _arm(
     }
 
 
-def _pair(cells: Mapping[Key, Cell], row: PairResult, plan: Plan, exchanges: Sequence[Exchange]) -> dict[str, Any]:
+def _pair(cells: Mapping[Key, Cell], row: PairResult, plan: Plan, exchanges: Sequence[Exchange]) -> dict[str, Computed]:
     of_a, of_b = ([cells[arm, o] for o in row["objects"]] for arm in (row["a"], row["b"]))
     pair = pair_of(of_a, of_b, plan.tau_ns, exchanges=exchanges)
     robust = stratified([(x.durations, y.durations) for x, y in zip(of_a, of_b, strict=True)])
@@ -99,7 +97,7 @@ def _pair(cells: Mapping[Key, Cell], row: PairResult, plan: Plan, exchanges: Seq
         "moved": moved_difference(of_a, of_b, pair, plan.seed, plan.perm),
         "object_log_rmst_ratio": {one["object"]: one["log_rmst_ratio"] for one in row["by_object"]},
         "object_p": {one["object"]: one["p"] for one in row["by_object"]},
-        "pp": [{"object": x.object, **plain(pp_plot(x, y, plan.tau_ns))} for x, y in zip(of_a, of_b, strict=True)],
+        "pp": [{"object": x.object, **pp_plot(x, y, plan.tau_ns).as_dict()} for x, y in zip(of_a, of_b, strict=True)],
         "logrank_stratified_cluster": robust.p_cluster,
         "logrank_stratified_permutation": logrank_permutation(pair, plan.seed, plan.perm),
     }

@@ -8,11 +8,20 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TypedDict
 
 from labctl.analysis.planning.distributions import Arm, Distribution, fitted, stated
-from labctl.analysis.planning.simulation import MEASURES, Plan, episodes_for, hrt_precision, powers, resolvable
+from labctl.analysis.planning.simulation import (
+    MEASURES,
+    HrtPrecision,
+    Plan,
+    Resolvable,
+    episodes_for,
+    hrt_precision,
+    powers,
+    resolvable,
+)
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.table import NS, UNKNOWN, Table
 
@@ -36,6 +45,91 @@ class Request:
     runs: int = 200
     perm: int = 299
     seed: int = 0
+
+
+class Law(TypedDict):
+    """What was assumed of an arm at one object, as `distributions.Distribution` has it."""
+
+    mean_s: float
+    shape: float
+    frailty: float
+    lost: float
+    items: int
+    budget_s: float
+    scene: float
+
+
+class ArmLaws(TypedDict):
+    """An arm by its laws, {object: law}: the RMST requested or seen in a pilot, and its own, seconds."""
+
+    arm: str
+    rmst_asked: float
+    rmst: float
+    laws: dict[str, Law]
+
+
+class MeasurePower(TypedDict):
+    """Power of one measure at `episodes` per arm and object, and its Monte-Carlo standard error."""
+
+    episodes: int
+    measure: str
+    power: float
+    error: float
+
+
+class Needed(TypedDict):
+    """Episodes per arm and object that reach the target, and a 95 % Monte-Carlo range; None beyond the sizes tried."""
+
+    episodes: int | None
+    low: float | None
+    high: float | None
+
+
+class PairPower(TypedDict):
+    """Power for a pair of arms at its level, and by measure the episodes that the target takes."""
+
+    a: str
+    b: str
+    level: float
+    power: list[MeasurePower]
+    episodes_for_target: dict[str, Needed]
+
+
+class ToldApart(TypedDict):
+    """What is told apart from `arm` (its RMST in seconds) with `episodes` per arm and object, at a level."""
+
+    arm: str
+    rmst: float
+    episodes: int
+    level: float
+    by_measure: list[Resolvable]
+
+
+class HrtAt(HrtPrecision):
+    """Of an arm, with `episodes` per arm and object."""
+
+    arm: str
+    episodes: int
+
+
+class Answer(TypedDict):
+    """What was asked, the arms as they were drawn, and what came of it. sizes: episodes per arm and object."""
+
+    schema: str
+    question: str
+    tau_s: float
+    alpha: float
+    target: float
+    reference: str | None
+    runs: int
+    perm: int
+    seed: int
+    objects: list[str]
+    sizes: list[int]
+    arms: list[ArmLaws]
+    pairs: list[PairPower]
+    resolvable: ToldApart
+    hrt: list[HrtAt]
 
 
 def arms_from_rmst(
@@ -84,13 +178,13 @@ def levels(arms: Sequence[str], reference: str | None, alpha: float) -> dict[tup
     return {pair: alpha / len(family) for family in (with_reference, others) for pair in family}
 
 
-def answer(arms: Sequence[Arm], request: Request, progress: Progress = lambda what, done, of: None) -> dict[str, Any]:
+def answer(arms: Sequence[Arm], request: Request, progress: Progress = lambda what, done, of: None) -> Answer:
     """Simulate and answer. Raises QuestionError for arms or sizes that make no sense."""
     _check(arms, request)
     plan = Plan(tuple(arms), request.tau_s, request.runs, request.perm, request.seed)
     by_pair = levels([arm.name for arm in arms], request.reference, request.alpha)
     rows = powers(plan, request.sizes, by_pair, lambda done, of: progress("power", done, of))
-    pairs = []
+    pairs: list[PairPower] = []
     for (a, b), level in by_pair.items():
         own = [row for row in rows if (row.a, row.b) == (a, b)]
         needed = {m: episodes_for([r for r in own if r.measure == m], request.target) for m in MEASURES}
@@ -99,7 +193,9 @@ def answer(arms: Sequence[Arm], request: Request, progress: Progress = lambda wh
                 "a": a,
                 "b": b,
                 "level": level,
-                "power": [{k: v for k, v in asdict(r).items() if k not in ("a", "b", "level")} for r in own],
+                "power": [
+                    {"episodes": r.episodes, "measure": r.measure, "power": r.power, "error": r.error} for r in own
+                ],
                 "episodes_for_target": {
                     m: {"episodes": None if at[0] is None else math.ceil(round(at[0], 6)), "low": at[1], "high": at[2]}
                     for m, at in needed.items()
@@ -117,7 +213,13 @@ def answer(arms: Sequence[Arm], request: Request, progress: Progress = lambda wh
     return {
         "schema": SCHEMA,
         "question": "times",
-        **{k: getattr(request, k) for k in ("tau_s", "alpha", "target", "reference", "runs", "perm", "seed")},
+        "tau_s": request.tau_s,
+        "alpha": request.alpha,
+        "target": request.target,
+        "reference": request.reference,
+        "runs": request.runs,
+        "perm": request.perm,
+        "seed": request.seed,
         "objects": list(plan.objects),
         "sizes": list(request.sizes),
         "arms": [_arm(arm) for arm in arms],
@@ -138,12 +240,21 @@ def answer(arms: Sequence[Arm], request: Request, progress: Progress = lambda wh
     }
 
 
-def _arm(arm: Arm) -> dict[str, Any]:
-    distributions = {
-        o: {k: v for k, v in asdict(distribution).items() if k != "harder"}
-        for o, distribution in arm.distributions.items()
+def _arm(arm: Arm) -> ArmLaws:
+    laws = {o: _law(distribution) for o, distribution in arm.distributions.items()}
+    return {"arm": arm.name, "rmst_asked": arm.asked_s, "rmst": arm.rmst_s, "laws": laws}
+
+
+def _law(found: Distribution) -> Law:
+    return {
+        "mean_s": found.mean_s,
+        "shape": found.shape,
+        "frailty": found.frailty,
+        "lost": found.lost,
+        "items": found.items,
+        "budget_s": found.budget_s,
+        "scene": found.scene,
     }
-    return {"arm": arm.name, "rmst_asked": arm.asked_s, "rmst": arm.rmst_s, "laws": distributions}
 
 
 def _check(arms: Sequence[Arm], request: Request) -> None:

@@ -6,8 +6,7 @@ May not: handle a protocol's names, or promise power for times without a model (
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from labctl.analysis.planning.power import paired_resolvable, ratio_resolvable, wilson_half_width
 from labctl.analysis.planning.spending import Look, looks
@@ -25,6 +24,64 @@ SPREAD = 0.6
 episodes of 4 to 12 items with frailty .55 and 4 % of items lost; up to .86 for faster arms, less for slower ones."""
 
 
+class Difference(TypedDict):
+    """The smallest difference of two rates, a fraction, when a share `discordant` of pairs disagrees; None: none."""
+
+    discordant: float
+    difference: float | None
+
+
+class Effects(TypedDict):
+    """What is found with `power` at level `alpha`: differences of success rates, and a ratio of two RMSTs, by `spread`,
+    the standard error of log RMST from one episode.
+    """
+
+    power: float
+    alpha: float
+    success: list[Difference]
+    rmst_ratio: float
+    spread: float
+
+
+class PlannedLook(TypedDict):
+    """A look as `spending.Look` has it, the least p it can give after Holm's correction, and whether it can stop."""
+
+    number: int
+    blocks: int
+    information: float
+    z: float
+    level: float
+    spent: float
+    smallest_holm_p: float
+    can_stop: bool
+
+
+class RegisteredMargin(TypedDict):
+    """A protocol's margin; shown_rmst_ratio: within which arms that are alike are shown to be at `power`."""
+
+    rmst_ratio: float
+    non_inferior_to: str | None
+    shown_rmst_ratio: float
+    power: float
+
+
+class Resolution(TypedDict):
+    """What a number of blocks can resolve. family_pairs: that Holm's correction counts; half widths are of 95 %
+    intervals, fractions; margin: where a protocol registers one.
+    """
+
+    family_pairs: int
+    smallest_p: float
+    smallest_holm_p: float
+    half_width_success: float
+    half_width_items: float
+    design_effect: float
+    resolvable: Effects
+    looks: list[PlannedLook]
+    warnings: list[str]
+    margin: NotRequired[RegisteredMargin]
+
+
 def resolution(
     blocks: int,
     items_staged: int,
@@ -34,7 +91,7 @@ def resolution(
     alpha: float,
     looks_after: Sequence[int] = (),
     swaps: int = SWAPS,
-) -> dict[str, Any]:
+) -> Resolution:
     """What `blocks` blocks of `policies` policies (and a person) can resolve, one pair of arms at a time.
 
     Human against policy is a family of its own, so Holm's correction counts the larger of the two families; effects
@@ -44,7 +101,7 @@ def resolution(
     step = alpha / family
     smallest = smallest_swap_p(blocks, swaps)
     items = max(1.0, blocks * items_staged / DESIGN_EFFECT)
-    found: dict[str, Any] = {
+    found: Resolution = {
         "family_pairs": family,
         "smallest_p": smallest,
         "smallest_holm_p": min(1.0, smallest * family),
@@ -62,8 +119,10 @@ def resolution(
             "spread": SPREAD,
         },
         "looks": [_look(look, family, swaps) for look in (looks(looks_after, alpha) if looks_after else ())],
+        "warnings": [],
     }
-    return {**found, "warnings": _warnings(found, blocks, alpha)}
+    found["warnings"] = _warnings(found, blocks, alpha)
+    return found
 
 
 def smallest_swap_p(blocks: int, swaps: int = SWAPS) -> float:
@@ -74,12 +133,21 @@ def smallest_swap_p(blocks: int, swaps: int = SWAPS) -> float:
     return smallest_p([(1, 1)] * blocks, swaps)
 
 
-def _look(look: Look, family: int, swaps: int) -> dict[str, Any]:
+def _look(look: Look, family: int, swaps: int) -> PlannedLook:
     least = min(1.0, smallest_swap_p(look.blocks, swaps) * family)
-    return {**asdict(look), "smallest_holm_p": least, "can_stop": least <= look.level}
+    return {
+        "number": look.number,
+        "blocks": look.blocks,
+        "information": look.information,
+        "z": look.z,
+        "level": look.level,
+        "spent": look.spent,
+        "smallest_holm_p": least,
+        "can_stop": least <= look.level,
+    }
 
 
-def _warnings(found: dict[str, Any], blocks: int, alpha: float) -> list[str]:
+def _warnings(found: Resolution, blocks: int, alpha: float) -> list[str]:
     out = []
     best = found["smallest_holm_p"]
     if best > alpha:

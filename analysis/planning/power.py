@@ -153,6 +153,18 @@ def ratio_resolvable(episodes: int, spread: float, power: float = 0.8, alpha: fl
     return math.exp(reach * spread * math.sqrt(2 / episodes))
 
 
+def ratio_margin(
+    episodes: int, spread: float, power: float = 0.8, alpha: float = 0.05, *, both_sides: bool = True
+) -> float:
+    """The smallest margin of a ratio of two mean times within which arms that are alike are shown to be with `power`.
+
+    By the normal approximation of two one-sided tests on the log scale, or of the one of non-inferiority (S. A.
+    Julious, Statist. Med. 23 (2004) 1921); `spread` as above: exp((z_a + z_(b/2)) spread sqrt(2/N)), z_b of one side.
+    """
+    reach = float(stats.norm.isf(alpha) + stats.norm.ppf((1 + power) / 2 if both_sides else power))
+    return math.exp(reach * spread * math.sqrt(2 / episodes))
+
+
 @functools.cache
 def _critical(discordant: int, alpha: float, exact: bool) -> int:
     """The largest count of wins of either arm that is still rejected as too few; -1 if none is."""

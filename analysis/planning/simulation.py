@@ -9,6 +9,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
 import numpy as np
 from labctl.analysis.planning.distributions import Arm, distribution_rmst, simulate, stated
@@ -56,6 +57,23 @@ class Power:
     level: float
     power: float
     error: float
+
+
+class Resolvable(TypedDict):
+    """By one measure, the RMST in seconds of an arm just slower than another, and the ratio of the two; None where none
+    is told apart.
+    """
+
+    measure: str
+    ratio: float | None
+    rmst: float | None
+
+
+class HrtPrecision(TypedDict):
+    """A mean HRT and half the width of its 95 % interval, fractions."""
+
+    hrt: float
+    half_width: float
 
 
 def powers(
@@ -137,7 +155,7 @@ def episodes_for(found: Sequence[Power], target: float) -> tuple[float | None, f
 
 def resolvable(
     plan: Plan, base: str, size: int, level: float, target: float, progress: Progress = lambda done, of: None
-) -> list[dict[str, float | str | None]]:
+) -> list[Resolvable]:
     """For every measure the RMST of an arm just slower than `base` that is told apart with power `target`.
 
     The slower arm has the distribution of `base` with longer items. Its RMST is raised until the least powerful
@@ -155,7 +173,7 @@ def resolvable(
         progress(i + 1, len(ratios))
         if min(row.power for row in rows) >= max(target, 0.95):
             break
-    out: list[dict[str, float | str | None]] = []
+    out: list[Resolvable] = []
     for measure, points in seen.items():
         at = _crossing(points, target)
         ratio = None if at is None else math.exp(at)
@@ -167,7 +185,7 @@ DRAWS = 199
 """Bootstrap draws of each simulated interval: five beyond either end of a 95 % interval."""
 
 
-def hrt_precision(plan: Plan, reference: str, arm: str, size: int) -> dict[str, float]:
+def hrt_precision(plan: Plan, reference: str, arm: str, size: int) -> HrtPrecision:
     """HRT and half the width of the 95 % interval that a report prints, both fractions, over the plan's campaigns.
 
     The mean HRT and the middle half-width: half of such campaigns have a wider interval. It is the report's own

@@ -42,20 +42,21 @@ def sentence(counting: Counting | None, result: AnalysisResult) -> str | None:
         return None
     about = counting["affected"]
     shown = [key for key in WHAT if about[key] or counting["declared"]]
-    told = "; ".join(
+    text = "; ".join(
         f"{WHAT[key]} counts {AS[key, counting['counts'][key]]} ({_episodes(about[key])})" for key in shown
     )
-    if not told:
+    if not text:
         return None
     who = "As the protocol declares" if counting["declared"] else "Declared by no protocol, so by default"
-    return " ".join(part for part in (f"{who}, {told}.", _otherwise(counting, result), *_tipped(counting)) if part)
+    return " ".join(part for part in (f"{who}, {text}.", _otherwise(counting, result), *_tipped(counting)) if part)
 
 
 def _episodes(by_arm: Mapping[str, int]) -> str:
     return ", ".join(f"{arm} {n}" for arm, n in by_arm.items()) if by_arm else "none met it"
 
 
-def _words(again: Repeat) -> str:
+def way(again: Repeat) -> str:
+    """The other way to count, in words."""
     return f"{WHAT[again['key']]} counted {AS[again['key'], again['value']]}"
 
 
@@ -69,7 +70,7 @@ def _otherwise(counting: Counting, result: AnalysisResult) -> str:
             before, then = verdict_words(pair), after.get((pair["a"], pair["b"]), "nothing left to compare")
             if before != then:
                 changed.append(
-                    f"with {_words(again)}, the verdict of {pair['a']} and {pair['b']} is “{then}”, not “{before}”"
+                    f"with {way(again)}, the verdict of {pair['a']} and {pair['b']} is “{then}”, not “{before}”"
                 )
     return f"Otherwise: {'; '.join(changed)}." if changed else "Counted any other way each verdict stands."
 
@@ -118,7 +119,7 @@ def _declared(counting: Counting, result: AnalysisResult) -> Table:
 
 def _verdicts(counting: Counting, result: AnalysisResult) -> Table:
     rows = [("as counted", *_of_pairs(result["pairs"], result))]
-    rows += [(_words(again), *_of_pairs(again["pairs"], result)) for again in counting["repeated"]]
+    rows += [(way(again), *_of_pairs(again["pairs"], result)) for again in counting["repeated"]]
     names = [f"{pair['a']} – {pair['b']}" for pair in result["pairs"]]
     return Table((Column("How", "text"), *(Column(name, "text") for name in names)), tuple(rows), "With Holm’s p.")
 
@@ -136,7 +137,7 @@ def _times(counting: Counting, result: AnalysisResult) -> Table:
 
     rows = line("as counted", result["arms"])
     for again in counting["repeated"]:
-        rows += [row for row in line(_words(again), again["arms"]) if row[0] in again["episodes"]]
+        rows += [row for row in line(way(again), again["arms"]) if row[0] in again["episodes"]]
     hrt = [Column("HRT %")] if result.get("reference") else []
     columns = (ARM, Column("How", "text"), Column("RMST s"), *hrt, Column("Items moved %"))
     return Table(columns, tuple(rows), "With 95 % intervals; of each other way only the arms it changes.")

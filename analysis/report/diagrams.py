@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
 
 from labctl.analysis.numerals import count
 from labctl.analysis.report.figures import INK, MUTED, RULE, Look
+from labctl.analysis.report.lab_facts import Lab
 from labctl.analysis.report.lab_tables import words
 from labctl.analysis.survival.result import AnalysisResult
 
@@ -19,9 +19,11 @@ _WIDTH, _LINE, _PAD = 760, 19, 12
 _SIDE_X = 420
 
 
-def flow(lab: Mapping[str, Any], order: Sequence[str]) -> str:
+def flow(lab: Lab, order: Sequence[str]) -> str:
     """CONSORT-style diagram: planned, run, scored on the left; not run, void, ended early beside them; arms below."""
-    counts = lab.get("flow") or {}
+    counts = lab.get("flow")
+    if not counts:
+        return ""
     voids = counts.get("voids") or {}
     void = sum(int(n) for n in voids.values()) if voids or "voids" in counts else None
     reasons = [f"{words(reason)}: {n}" for reason, n in sorted(voids.items())]
@@ -62,7 +64,9 @@ def flow(lab: Mapping[str, Any], order: Sequence[str]) -> str:
     )
 
 
-def _arms(parts: list[str], arms: Sequence[str], by_arm: Mapping[str, Any], previous: int, top: int) -> int:
+def _arms(
+    parts: list[str], arms: Sequence[str], by_arm: Mapping[str, Mapping[str, int]], previous: int, top: int
+) -> int:
     """Boxes of the arms, four to a row, hung below the last stage; returns the height used."""
     if not arms:
         return top
@@ -73,7 +77,7 @@ def _arms(parts: list[str], arms: Sequence[str], by_arm: Mapping[str, Any], prev
         x, y = 20 + (i % across) * (width + 16), top + (i // across) * 104
         tally = by_arm[arm]
         scored = f"scored {count(tally.get('scored'))} of {count(tally.get('planned'))}"
-        lost = f"void {_sum(tally.get('voids'))}, not run {count(tally.get('not_run'))}"
+        lost = f"void {count(tally.get('voids'))}, not run {count(tally.get('not_run'))}"
         early = f"ended early {count(tally.get('ended_early'))}"
         if i < across:
             centre = x + width // 2
@@ -81,10 +85,6 @@ def _arms(parts: list[str], arms: Sequence[str], by_arm: Mapping[str, Any], prev
             parts.append(_arrow(centre, top - 14, centre, y))
         parts.append(_box(x, y, width, 90, [_clip(arm, width), scored, lost, early], ""))
     return top + (1 + (len(arms) - 1) // across) * 104
-
-
-def _sum(value: Any) -> str:
-    return count(sum(map(int, value.values()))) if isinstance(value, Mapping) else count(value)
 
 
 def _clip(text: str, width: int) -> str:

@@ -10,20 +10,21 @@ import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from labctl.analysis.numerals import number, percent
 from labctl.analysis.survival.result import AnalysisResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.typing import RcKeyType
 
 INK, MUTED, RULE = "#1a1d21", "#5b636d", "#d9dde2"
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe & Ito; black is the reference
 _DASHES = ("5 2", "1.5 1.5", "7 2 1.5 2", "3 1.5", "9 3", "7 2 1.5 2 1.5 2")
 _MARKS = ("o", "s", "^", "D", "v", "P")
 _FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
-_STYLE: dict[Any, Any] = {
+_STYLE: dict[RcKeyType, str | float | bool] = {
     "svg.hashsalt": "labctl",
     "svg.fonttype": "none",
     "font.family": "DejaVu Sans",
@@ -112,11 +113,12 @@ def hrt_figure(result: AnalysisResult, styles: Mapping[str, Look]) -> Figure | N
             ax.annotate(label, (100 * value, y), (0, 8), textcoords="offset points", ha="center")
         top = len(arms) - 0.35
         ax.axvline(100, color="#000000", linewidth=1)
-        beside: dict[str, Any] = {"textcoords": "offset points", "va": "center"}
-        ax.annotate(str(reference), (100, top), (-5, 0), ha="right", color=INK, **beside)
+        at = "offset points"
+        ax.annotate(str(reference), (100, top), (-5, 0), ha="right", va="center", color=INK, textcoords=at)
         if floor:
             ax.axvline(100 * floor, color=MUTED, linewidth=1, linestyle=(0, (1.5, 2)))
-            ax.annotate(f"floor {percent(floor)} %", (100 * floor, top), (5, 0), ha="left", color=MUTED, **beside)
+            label = f"floor {percent(floor)} %"
+            ax.annotate(label, (100 * floor, top), (5, 0), ha="left", va="center", color=MUTED, textcoords=at)
             low.append(100 * floor)
         ax.set_xscale("log")
         ax.set(xlim=(0.85 * min(low), 1.15 * max(high)), ylim=(-0.5, len(arms) - 0.1), yticks=[])

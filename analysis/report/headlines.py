@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from labctl.analysis.episode_facts import LinkedPairs
 from labctl.analysis.numerals import MISSING, count, interval, listing, number
-from labctl.analysis.report.lab_tables import Lab
+from labctl.analysis.report.lab_facts import Lab
 from labctl.analysis.report.tables import Table
 from labctl.analysis.report.wording import Claim
 
@@ -17,7 +18,8 @@ NEVER = "never scored"
 
 def unscored(lab: Lab, scored: Sequence[str]) -> dict[str, str]:
     """Arms of the protocol that no episode was scored of, each with why, from the flow of the trials."""
-    by_arm = (lab.get("flow") or {}).get("by_arm") or {}
+    counts = lab.get("flow")
+    by_arm = (counts.get("by_arm") if counts else None) or {}
     return {arm: _why(flow) for arm, flow in by_arm.items() if arm not in scored and not flow.get("scored")}
 
 
@@ -36,8 +38,8 @@ def with_unscored(table: Table, missing: Mapping[str, str]) -> Table:
         return table
     blank = (MISSING,) * (len(table.columns) - 3)
     rows = tuple((arm, NEVER, *blank, count(0)) for arm in missing)
-    told = "; ".join(f"{arm}: {why}" for arm, why in missing.items())
-    return Table(table.columns, (*table.rows, *rows), f"{table.note} Never scored: {told}.")
+    text = "; ".join(f"{arm}: {why}" for arm, why in missing.items())
+    return Table(table.columns, (*table.rows, *rows), f"{table.note} Never scored: {text}.")
 
 
 def claims(lab: Lab, missing: Mapping[str, str]) -> list[Claim]:
@@ -48,7 +50,7 @@ def claims(lab: Lab, missing: Mapping[str, str]) -> list[Claim]:
     return found + _linked(lab.get("linked"))
 
 
-def _linked(linked: Lab | None) -> list[Claim]:
+def _linked(linked: LinkedPairs | None) -> list[Claim]:
     if not linked or not linked.get("pairs"):
         return []
     one, two = linked["campaigns"]

@@ -6,12 +6,12 @@ May not: estimate (see `agreement`), or say more of an index than its interval d
 from __future__ import annotations
 
 from labctl.analysis.numerals import MISSING, count, estimate, number, percent
-from labctl.analysis.report.lab_tables import Lab
+from labctl.analysis.report.lab_facts import Judgements
 from labctl.analysis.report.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
 
-def section(found: Lab | None) -> Section | None:
+def section(found: Judgements | None) -> Section | None:
     """The section, None where nothing of it was recorded. found: of `labctl.reporting.judgements`."""
     tables = []
     if found and found["guesses"]:

@@ -5,13 +5,14 @@ May not: read a campaign (it is given one plain dict, any key of which may be mi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from labctl.analysis.binary.rates import wilson
+from labctl.analysis.episode_facts import Adaptability, Measure
 from labctl.analysis.numerals import MISSING, NOT_REACHED, count, estimate, number, percent
 from labctl.analysis.report import judgement_section, linked_section
 from labctl.analysis.report.figures import records_csv
+from labctl.analysis.report.lab_facts import AnswerTimes, AtConsole, Lab, Spread
 from labctl.analysis.report.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 from labctl.analysis.survival.result import AnalysisResult
@@ -29,7 +30,6 @@ RESOURCES_NOTE = (
     "network, the codec and preparing pictures. Memory is the greatest that was reported, in MB of 10⁶ bytes."
 )
 ADAPTABILITY_HEADING = "Adaptability: after a switch of the instruction"
-Lab = Mapping[str, Any]
 
 
 def sections(lab: Lab, result: AnalysisResult) -> list[Section]:
@@ -41,16 +41,19 @@ def sections(lab: Lab, result: AnalysisResult) -> list[Section]:
 
 def files(lab: Lab) -> dict[str, bytes]:
     """Tables as CSV files by name: those of a linked campaign, and stress measures of every episode."""
-    stress = lab.get("stress") or {}
-    episodes = {"stress": stress.get("episodes"), "adaptability": (stress.get("adaptability") or {}).get("episodes")}
-    made = {f"figures/{name}.csv": records_csv(rows) for name, rows in episodes.items() if rows}
-    return {**linked_section.files(lab.get("linked")), **made}
+    made, stress = linked_section.files(lab.get("linked")), lab.get("stress")
+    if stress and stress.get("episodes"):
+        made["figures/stress.csv"] = records_csv(stress["episodes"])
+    switched = stress.get("adaptability") if stress else None
+    if switched and switched.get("episodes"):
+        made["figures/adaptability.csv"] = records_csv(switched["episodes"])
+    return made
 
 
 def _hours(lab: Lab) -> Section | None:
-    found = lab.get("hours") or {}
-    total = found.get("total")
-    if not total or not total["total_s"]:
+    found = lab.get("hours")
+    total = found.get("total") if found else None
+    if not found or not total or not total["total_s"]:
         return None
     parts = list(total["by"])
     tables = []
@@ -68,7 +71,7 @@ def _hours(lab: Lab) -> Section | None:
                 count(line["trials"]),
                 number(line["total_s"] / 60),
                 number(line["total_s"] / 60 / line["trials"]) if line["trials"] else MISSING,
-                *_of_a_trial(line.get("console") or {}),
+                *_of_a_trial(line.get("console")),
                 *(number(line["by"][part] / 60) for part in parts),
             )
             for line in lines
@@ -83,10 +86,10 @@ def _hours(lab: Lab) -> Section | None:
     return Section("hours", "Where the hours went", (), tuple(tables), note)
 
 
-def _of_a_trial(found: Mapping[str, float]) -> tuple[str, str, str]:
+def _of_a_trial(found: AtConsole | None) -> tuple[str, str, str]:
     """Keys, and minutes of operator and robot, of a mean trial that people ran at a console."""
-    trials = found.get("trials")
-    if not trials:
+    trials = found.get("trials") if found else None
+    if not found or not trials:
         return MISSING, MISSING, MISSING
     return (
         number(found["keys"] / trials),
@@ -96,9 +99,9 @@ def _of_a_trial(found: Mapping[str, float]) -> tuple[str, str, str]:
 
 
 def _stress(lab: Lab) -> Section | None:
-    found = lab.get("stress") or {}
-    entries = found.get("arms") or []
-    if not entries:
+    found = lab.get("stress")
+    entries = found.get("arms") if found else None
+    if not found or not entries:
         return None
     rows = tuple(
         (
@@ -132,7 +135,7 @@ def _stress(lab: Lab) -> Section | None:
     return Section("stress", "Stress measures", (), (("", Table(columns, rows, note)), *beside))
 
 
-def _measured(found: Mapping[str, Any], *, digits: int = 1, scale: float = 1.0) -> str:
+def _measured(found: Measure, *, digits: int = 1, scale: float = 1.0) -> str:
     return estimate(found["value"], found["ci"], digits=digits, scale=scale)
 
 
@@ -176,9 +179,9 @@ def _interventions(lab: Lab, result: AnalysisResult) -> Section | None:
     return Section("interventions", "Interventions", (), (("", Table(columns, tuple(rows), note)),))
 
 
-def adaptability_table(found: Mapping[str, Any] | None) -> Table | None:
-    """The report's table; None where the protocol switches nothing. found: {switches, arms, episodes}."""
-    entries = (found or {}).get("arms") or []
+def adaptability_table(found: Adaptability | None) -> Table | None:
+    """The report's table; None where the protocol switches nothing."""
+    entries = found.get("arms") if found else None
     if not found or not entries:
         return None
     columns = (
@@ -226,7 +229,7 @@ def _per_minute(moved: int, seconds: float) -> str:
     return number(60.0 * moved / seconds) if seconds else MISSING
 
 
-def resources_table(entries: Sequence[Mapping[str, Any]]) -> Table | None:
+def resources_table(entries: Sequence[AnswerTimes]) -> Table | None:
     """One row per arm that was asked anything, or None without any. entries: `answer_times` of the lab, any key of
     which may be missing; by_hand: a person, who has no server.
     """
@@ -240,7 +243,7 @@ def resources_table(entries: Sequence[Mapping[str, Any]]) -> Table | None:
     return Table(columns, rows, RESOURCES_NOTE)
 
 
-def _resources(entry: Mapping[str, Any]) -> tuple[str, ...]:
+def _resources(entry: AnswerTimes) -> tuple[str, ...]:
     asked, unanswered = entry.get("questions"), entry.get("unanswered") or 0
     answers = count(None if asked is None else asked - unanswered)
     missing = NO_SERVER if entry.get("by_hand") else NOT_REPORTED
@@ -251,5 +254,5 @@ def _resources(entry: Mapping[str, Any]) -> tuple[str, ...]:
     return (str(entry["arm"]), answers, *times, *sizes)
 
 
-def _times(spread: Mapping[str, float] | None, missing: str) -> str:
+def _times(spread: Spread | None, missing: str) -> str:
     return " / ".join(number(1000 * spread[key], 1) for key in ("p50", "p95")) if spread else missing

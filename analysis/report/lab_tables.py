@@ -5,14 +5,13 @@ May not: read a campaign; it is given one plain dict, any key of which may be mi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from labctl.analysis.numerals import MISSING, count, number
+from labctl.analysis.report.lab_facts import EpisodeEntry, Lab, MovedOfStaged, Spread
 from labctl.analysis.report.tables import ARM, Column, Table, arm_order, items, moved_of_staged
+from labctl.analysis.results import Plain
 from labctl.analysis.survival.result import AnalysisResult
-
-Lab = Mapping[str, Any]
 
 
 def words(key: str) -> str:
@@ -22,20 +21,15 @@ def words(key: str) -> str:
 
 def flow_table(result: AnalysisResult, lab: Lab) -> Table | None:
     """What became of the trials of every arm; None where the lab has no record of it."""
-    by_arm = (lab.get("flow") or {}).get("by_arm") or {}
+    flow = lab.get("flow")
+    by_arm = flow.get("by_arm") if flow else None
     if not by_arm:
         return None
     keys = list(dict.fromkeys(key for counts in by_arm.values() for key in counts))
     order = {arm: i for i, arm in enumerate(arm_order(result))}
     arms = sorted(by_arm, key=lambda arm: (order.get(arm, len(order)), arm))
-    rows = tuple((arm, *(_tally(by_arm[arm].get(key)) for key in keys)) for arm in arms)
+    rows = tuple((arm, *(count(by_arm[arm].get(key)) for key in keys)) for arm in arms)
     return Table((ARM, *(Column(words(key).capitalize()) for key in keys)), rows)
-
-
-def _tally(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{words(key)} {n}" for key, n in value.items()) or "0"
-    return count(value)
 
 
 def void_table(result: AnalysisResult, lab: Lab) -> Table | None:
@@ -43,15 +37,13 @@ def void_table(result: AnalysisResult, lab: Lab) -> Table | None:
     repeated = {row["arm"]: row for row in lab.get("void_as_failure") or []}
     if not repeated:
         return None
-    rows = tuple(
-        (arm, moved_of_staged(*items(result, arm)), _repeated(repeated.get(arm) or {})) for arm in arm_order(result)
-    )
+    rows = tuple((arm, moved_of_staged(*items(result, arm)), _repeated(repeated.get(arm))) for arm in arm_order(result))
     columns = (ARM, Column("As scored"), Column("After-go voids as no success"))
     return Table(columns, rows, "Items moved / items staged.")
 
 
-def _repeated(row: Mapping[str, Any]) -> str:
-    return moved_of_staged(row.get("moved"), row.get("staged"))
+def _repeated(row: MovedOfStaged | None) -> str:
+    return moved_of_staged(row.get("moved"), row.get("staged")) if row else MISSING
 
 
 def answer_table(lab: Lab) -> Table | None:
@@ -77,7 +69,7 @@ def answer_table(lab: Lab) -> Table | None:
     return Table(columns, tuple(rows), note)
 
 
-def _spread(spread: Mapping[str, Any] | None, scale: float) -> str:
+def _spread(spread: Spread | None, scale: float) -> str:
     digits = 0 if scale > 1 else 1
     return " / ".join(number(scale * spread[key], digits) for key in ("p50", "p95")) if spread else MISSING
 
@@ -108,7 +100,7 @@ def episode_table(lab: Lab) -> Table | None:
     return Table(columns, rows)
 
 
-def _ended(episode: Lab) -> str:
+def _ended(episode: EpisodeEntry) -> str:
     """Why it ended, as it counts, and whether that was a stop by hand."""
     reason, cause = words(str(episode.get("end_reason") or MISSING)), episode.get("stopped_by_hand")
     return f"{reason} (stop by hand: {words(str(cause))})" if cause else reason
@@ -116,16 +108,16 @@ def _ended(episode: Lab) -> str:
 
 def provenance_table(lab: Lab | None, result: AnalysisResult) -> Table:
     """Hashes, versions and seeds that tie every number to its source."""
-    facts: dict[str, Any] = {}
+    facts: dict[str, str | float | None] = {}
     for key in ("campaign", "phase", "kind", "cell", "robot", "opened_wall", "closed_wall", "commitment", "head"):
         if lab and lab.get(key) is not None:
-            facts[{"opened_wall": "opened", "closed_wall": "closed", "head": "chain head"}.get(key, key)] = lab[key]
-    for key, value in ((lab or {}).get("provenance") or {}).items():
-        if isinstance(value, Mapping):
-            value = ", ".join(f"{name} {version}" for name, version in value.items())
-        facts[words(key)] = value
-    if lab and lab.get("labels"):
-        facts["labels"] = f"{lab['labels']['stream']}: {lab['labels']['text']}"
+            named = {"opened_wall": "opened", "closed_wall": "closed", "head": "chain head"}.get(key, key)
+            facts[named] = lab.get(key)
+    for key, value in ((lab.get("provenance") if lab else None) or {}).items():
+        listed = isinstance(value, Mapping)
+        facts[words(key)] = ", ".join(f"{name} {version}" for name, version in value.items()) if listed else value
+    if lab and (labels := lab.get("labels")):
+        facts["labels"] = f"{labels['stream']}: {labels['text']}"
     facts["analysis"] = f"{result.get('schema')}, seed {result.get('seed')}, tau {number(result.get('tau'), 0)} s"
     rows = tuple((str(key), str(value)) for key, value in facts.items() if value is not None)
     return Table((Column("What", "text"), Column("Value", "code")), rows)
@@ -145,9 +137,9 @@ def session_lines(lab: Lab) -> list[str]:
     return lines
 
 
-def _plain(value: Any) -> str:
+def _plain(value: Plain) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{words(str(key))} {_plain(v)}" for key, v in value.items())
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, Sequence) and not isinstance(value, str):
         return ", ".join(map(_plain, value))
     return str(value)

@@ -5,18 +5,16 @@ May not: estimate (see `linked`), or show a ratio without its anchors.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from labctl.analysis.episode_facts import AnchorDrift, LinkedPair, LinkedPairs
 from labctl.analysis.numerals import interval, listing, number, p_value
 from labctl.analysis.report.figures import records_csv
 from labctl.analysis.report.supplementary_sections import Section
 from labctl.analysis.report.tables import Column, Table
 
-Found = Mapping[str, Any]
 
-
-def section(found: Found | None) -> Section | None:
+def section(found: LinkedPairs | None) -> Section | None:
     """The section, or None for a report of one campaign. found: of `linked_pairs`, with what the lab adds to it."""
     if not found:
         return None
@@ -24,7 +22,7 @@ def section(found: Found | None) -> Section | None:
     return Section("linked", "Against an earlier campaign", (), tables, _note(found))
 
 
-def files(found: Found | None) -> dict[str, bytes]:
+def files(found: LinkedPairs | None) -> dict[str, bytes]:
     """Both tables with all their digits, as CSV files by name."""
     if not found:
         return {}
@@ -61,7 +59,7 @@ def files(found: Found | None) -> dict[str, bytes]:
     return {"figures/linked.csv": records_csv(pairs), "figures/linked_anchors.csv": records_csv(drift)}
 
 
-def _pairs(found: Found) -> Table:
+def _pairs(found: LinkedPairs) -> Table:
     one, two = found["campaigns"]
     columns = (
         *(Column(f"a, in {one}", "text"), Column(f"b, in {two}", "text"), Column("Verdict", "text")),
@@ -88,7 +86,7 @@ def _pairs(found: Found) -> Table:
     return Table(columns, rows, note)
 
 
-def _drift(found: Found) -> Table:
+def _drift(found: LinkedPairs) -> Table:
     columns = (
         *(Column("Anchor", "text"), Column("RMST second / first [95 %]"), Column("p")),
         *(Column("Objects", "text"), Column("The same treatment", "text")),
@@ -110,7 +108,7 @@ def _drift(found: Found) -> Table:
     return Table(columns, rows, note)
 
 
-def _note(found: Found) -> str:
+def _note(found: LinkedPairs) -> str:
     one, two = found["campaigns"]
     text = (
         f"{two} was opened linked to {one} at head {str(found.get('head') or 'unknown')[:16]}, before its first trial, "
@@ -119,13 +117,13 @@ def _note(found: Found) -> str:
     return " ".join([text, *(f"{line[0].upper()}{line[1:]}." for line in found["warnings"])])
 
 
-def _apart(found: Found) -> str:
+def _apart(found: LinkedPairs) -> str:
     """By how much, for the pair that rests on the most; "" where one anchor cannot tell."""
-    known = [pair["apart"] for pair in found["pairs"] if pair.get("apart") is not None]
+    known = [apart for pair in found["pairs"] if (apart := pair.get("apart")) is not None]
     return f" (beyond chance, a standard deviation of {number(max(known), 2)} of log RMST)" if known else ""
 
 
-def _drifts(found: Found) -> list[tuple[Sequence[str], Found]]:
+def _drifts(found: LinkedPairs) -> list[tuple[Sequence[str], AnchorDrift]]:
     """(objects, drift) of every anchor, once for each set of objects that pairs rest on."""
     seen = {
         (*pair["objects"], None, d["anchor"]): (pair["objects"], d) for pair in found["pairs"] for d in pair["drift"]
@@ -133,7 +131,7 @@ def _drifts(found: Found) -> list[tuple[Sequence[str], Found]]:
     return list(seen.values())
 
 
-def _ratio(one: Found) -> str:
+def _ratio(one: LinkedPair | AnchorDrift) -> str:
     span = interval(one["interval"], digits=2)
     return f"{number(one['ratio'], 2)} {span}"
 

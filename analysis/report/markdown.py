@@ -6,17 +6,20 @@ May not: hold a sentence or a number of its own; it is handed the page that the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from labctl.analysis.report.figures import Figure
 from labctl.analysis.report.tables import Table
 
+if TYPE_CHECKING:
+    from labctl.analysis.report.page import Page
 
-def render(page: Mapping[str, Any]) -> str:
+
+def render(page: Page) -> str:
     """The page as GitHub-flavoured Markdown, ending in one newline."""
     head, say = page["head"], page["say"]
     parts = [f"# {_flat(page['title'])}"]
-    parts += [_flat(page[key]) for key in ("question", "meta") if page[key]]
+    parts += [_flat(text) for text in (page["question"], page["meta"]) if text]
     parts += [f"**{badge['label']}** {_flat(badge['text'])}" for badge in page["badges"]]
     parts += [_list(claim.text for claim in page["claims"]), _table(page["main"]), _list(page["cautions"])]
     parts += [f"## {head['flow']}", say["flow"]]
@@ -56,7 +59,7 @@ def _under(heading: str, text: str) -> list[str]:
     return [f"### {heading}", text] if text else []
 
 
-def _hrt(page: Mapping[str, Any]) -> list[str]:
+def _hrt(page: Page) -> list[str]:
     if not page["reference"]:
         return []
     figure = [page["hrt_figure"]] if page["hrt_figure"] else []
@@ -64,7 +67,7 @@ def _hrt(page: Mapping[str, Any]) -> list[str]:
     return [_images(figure), _table(page["hrt_table"]), *drawn, _flat(page["say"]["pp"])]
 
 
-def _clips(page: Mapping[str, Any]) -> list[str]:
+def _clips(page: Page) -> list[str]:
     if not page["clips"]:
         return []
     parts = [f"## {page['head']['clips']}", page["say"]["clips"]]

@@ -5,17 +5,16 @@ May not: estimate (see `labctl.analysis.episodes.operators`), or mix practice in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from labctl.analysis.episode_facts import Practice
 from labctl.analysis.numerals import MISSING, count, estimate, number
 from labctl.analysis.report.supplementary_sections import Section
 from labctl.analysis.report.tables import Column, Table
+from labctl.analysis.supplement_result import People
 
 
-def section(people: Mapping[str, Any] | None, practice: Mapping[str, Any] | None) -> Section | None:
-    """The section, or None where nothing is known of the people. people: `People` as a dictionary; practice: {rule,
-    people: [`Practice`]}.
+def section(people: People | None, practice: Practice | None) -> Section | None:
+    """The section, or None where nothing is known of the people. people: `People` as a dictionary; practice: of
+    `labctl.analysis.episodes.operators`.
     """
     tables = [*_operators(people), *_practice(practice)]
     if not tables:
@@ -23,7 +22,7 @@ def section(people: Mapping[str, Any] | None, practice: Mapping[str, Any] | None
     return Section("people", "The human reference, person by person", (), tuple(tables))
 
 
-def _operators(people: Mapping[str, Any] | None) -> list[tuple[str, Table]]:
+def _operators(people: People | None) -> list[tuple[str, Table]]:
     if not people:
         return []
     rows = tuple(
@@ -60,7 +59,7 @@ def _operators(people: Mapping[str, Any] | None) -> list[tuple[str, Table]]:
     return [("", Table(columns, rows, note)), ("Learning and fatigue", Table(trend.columns, trend.rows, words))]
 
 
-def _practice(practice: Mapping[str, Any] | None) -> list[tuple[str, Table]]:
+def _practice(practice: Practice | None) -> list[tuple[str, Table]]:
     if not practice or not practice.get("people"):
         return []
     rule = practice["rule"]
@@ -79,8 +78,8 @@ def _practice(practice: Mapping[str, Any] | None) -> list[tuple[str, Table]]:
         *(Column("Mean of the last"), Column("Plateau", "text")),
     )
     note = (
-        f"Before the person's first reference episode; in no other number of this report. Plateau, {rule['stated']}: a "
-        f"line through the last {rule['last']} episodes changes by less than {number(100 * rule['within'], 0)} % of "
-        "their mean."
+        "Before the person's first reference episode; in no other number of this report. Plateau, "
+        f"{rule.get('stated', '')}: a line through the last {rule['last']} episodes changes by less than "
+        f"{number(100 * rule['within'], 0)} % of their mean."
     )
     return [("Practice", Table(columns, rows, note))]

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import base64
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 from urllib.parse import quote
 
 from labctl.analysis.report import (
@@ -21,6 +20,7 @@ from labctl.analysis.report import (
     headlines,
     lab_sections,
     lab_tables,
+    margin_words,
     markdown,
     operator_sections,
     page_words,
@@ -30,14 +30,13 @@ from labctl.analysis.report import (
     tables,
     wording,
 )
+from labctl.analysis.report.lab_facts import Lab
+from labctl.analysis.report.report_folder import SCHEMA, check_folder, replace_folder
+from labctl.analysis.supplement_result import Supplement
 from labctl.analysis.survival.bands import curve_bands
-from labctl.analysis.survival.result import AnalysisResult, Counting
+from labctl.analysis.survival.result import AnalysisResult, Counting, PairResult
+from labctl.analysis.table import Row
 
-from labctl.errors import ReportError
-
-SCHEMA = "labctl.report/1"
-_FILES = {"report.html", "report.md", "report.json", "episodes.html"}
-_FOLDERS = {"figures": {".svg", ".png", ".csv"}, "clips": {".mp4"}, "episodes": {".mp4"}}
 _CONTENTS = (
     *(("flow", "From plan to score"), ("success", "Success over time"), ("hrt", "Against the reference")),
     *(("pairs", "Pairs of arms"), ("objects", "Arm by object"), ("limits", "Deviations and blinding")),
@@ -56,15 +55,64 @@ class Paths:
     figures: Path
 
 
+class Page(TypedDict):
+    """What the HTML and the Markdown print. head, say: headings, and sentences beside a part or in its place, by part;
+    claims: the first page's; keys, whiskers, flow: drawings as SVG, of arms by arm; contents: (anchor, title); verify:
+    alternating text and command; videos: (camera, link) of each episode; None and "" are left out.
+    """
+
+    title: str
+    head: dict[str, str]
+    question: str | None
+    meta: str
+    badges: list[dict[str, str]]
+    claims: list[wording.Claim]
+    cautions: list[str]
+    main: tables.Table
+    whiskers: dict[str, str]
+    keys: dict[str, str]
+    contents: list[tuple[str, str]]
+    has_lab: bool
+    flow: str | None
+    flow_table: tables.Table | None
+    void_table: tables.Table | None
+    answer_table: tables.Table | None
+    reference: str | None
+    curves: list[figures.Figure]
+    band_note: str
+    hrt_table: tables.Table
+    hrt_figure: figures.Figure | None
+    pp: list[figures.Figure]
+    pair_matrix: tables.Table
+    pair_table: tables.Table
+    test_table: tables.Table
+    rmst_table: tables.Table
+    cell_table: tables.Table
+    supplementary: list[supplementary_sections.Section]
+    deviations: list[str]
+    warnings: list[str]
+    blinding: list[str]
+    notes: list[str]
+    provenance_table: tables.Table
+    sessions: list[str]
+    verify: list[tuple[str, str]]
+    methods: Sequence[tuple[str, str]]
+    episode_table: tables.Table | None
+    clips: dict[str, list[dict[str, str]]]
+    episodes_page: str | None
+    videos: list[list[tuple[str, str]]]
+    say: dict[str, str]
+
+
 def build_report(
     result: AnalysisResult,
-    table_rows: Sequence[Mapping[str, Any]],
+    table_rows: Sequence[Row],
     out: Path,
     *,
-    lab: Mapping[str, Any] | None = None,
+    lab: Lab | None = None,
     title: str,
     files: Mapping[str, bytes] | None = None,
-    supplement: Mapping[str, Any] | None = None,
+    supplement: Supplement | None = None,
     counting: Counting | None = None,
 ) -> Paths:
     """Write the report of an analysis `result` into folder `out`, all of it or nothing; the same input, the same bytes.
@@ -92,20 +140,20 @@ def build_report(
         made[f"figures/{figure.name}.svg"] = figure.svg.encode()
         made[f"figures/{figure.name}.png"] = figure.png
         made[f"figures/{figure.name}.csv"] = figure.csv.encode()
-    _replace(out, made)
+    replace_folder(out, made)
     return Paths(out, out / "report.html", out / "report.md", out / "report.json", out / "figures")
 
 
 def build_page(
     result: AnalysisResult,
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Row],
     *,
-    lab: Mapping[str, Any] | None,
+    lab: Lab | None,
     title: str,
     files: Mapping[str, bytes] | None = None,
-    supplement: Mapping[str, Any] | None = None,
+    supplement: Supplement | None = None,
     counting: Counting | None = None,
-) -> tuple[dict[str, Any], list[figures.Figure]]:
+) -> tuple[Page, list[figures.Figure]]:
     """Everything the HTML and the Markdown print, as text, tables and drawings; and the figures to be saved."""
     order = tables.arm_order(result)
     reference = result.get("reference") if result.get("reference") in order else None
@@ -115,25 +163,28 @@ def build_page(
     pp = success_curves.pp_figures(result, looks)
     hrt = figures.hrt_figure(result, looks)
     arms = tables.arms_of(result)
-    facts: Mapping[str, Any] = lab or {}
+    facts: Lab = lab or {}
     cautions = [wording.floor_caution(arm, reference=reference) for arm in arms]
     cautions.append(counting_section.sentence(counting, result))
     cautions.append(wording.stops(facts.get("stops"), result))
     cautions.append(wording.disputed(facts.get("disputed")))
     missing = headlines.unscored(facts, order)
     more = supplementary_sections.sections(supplement, result, looks) if supplement else []
-    people = operator_sections.section((supplement or {}).get("people"), facts.get("practice"))
+    people = operator_sections.section(supplement.get("people") if supplement else None, facts.get("practice"))
     stops = stop_sections.section(facts.get("stops"), result)
     ways = counting_section.section(counting, result)
-    told = lab_sections.sections(facts, result)
-    more = [*filter(None, (ways, *more, people)), *told, *filter(None, (stops,))]
-    page: dict[str, Any] = {
+    parts = lab_sections.sections(facts, result)
+    table = margin_words.table(result)
+    margin = table and supplementary_sections.Section("margin", margin_words.TITLE, tables=(("", table),))
+    within = margin_words.claims(result, protocol=lab is not None, otherwise=_otherwise(counting, facts.get("stops")))
+    more = [*filter(None, (margin, ways, *more, people)), *parts, *filter(None, (stops,))]
+    page: Page = {
         "title": title,
         "head": {**page_words.HEADINGS, "hrt": f"Compared with {reference or 'a reference'}"},
         "question": facts.get("question"),
         "meta": _meta(facts),
         "badges": _badges(facts),
-        "claims": [*wording.summary(result), *headlines.claims(facts, missing)],
+        "claims": [*wording.summary(result), *within, *headlines.claims(facts, missing)],
         "cautions": [line for line in cautions if line],
         "main": headlines.with_unscored(tables.main_table(result, rows, lab), missing),
         "whiskers": diagrams.whiskers(result, looks),
@@ -175,12 +226,13 @@ def build_page(
         "clips": _clips(facts, files or {}, order),
         "episodes_page": facts.get("episodes_page"),
         "videos": [_videos(e.get("video") or ()) for e in facts.get("episodes") or []],
+        "say": {},
     }
     page["say"] = page_words.sentences(page)
     return page, [*curves, *pp, *([hrt] if hrt else []), *supplementary_sections.all_figures(more)]
 
 
-def render_html(page: Mapping[str, Any]) -> str:
+def render_html(page: Page) -> str:
     """The page as one HTML file: styles and drawings inline, no script, nothing fetched."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -194,13 +246,24 @@ def render_html(page: Mapping[str, Any]) -> str:
     return environment.get_template("report.html.j2").render({**page, **drawn, "css": css})
 
 
-def _meta(lab: Mapping[str, Any]) -> str:
+def _otherwise(counting: Counting | None, stops: wording.Stops | None) -> list[tuple[str, Sequence[PairResult]]]:
+    """The pairs again, counted every other way, each with its way in words."""
+    all_stops = stops.get("repeated") if stops else None
+    found: list[tuple[str, Sequence[PairResult]]] = []
+    if counting:
+        found += [(counting_section.way(again), again["pairs"]) for again in counting["repeated"]]
+    if all_stops:
+        found.append(("every stop counted", all_stops["pairs"]))
+    return found
+
+
+def _meta(lab: Lab) -> str:
     named = (("campaign", "Campaign"), ("cell", "cell"), ("robot", "robot"))
-    parts = [f"{name} {lab[key]}" for key, name in named if lab.get(key)]
-    if lab.get("opened_wall"):
-        parts.append(f"{_minute(lab['opened_wall'])} to {_minute(lab.get('closed_wall') or 'now')}")
-    if lab.get("labels"):
-        parts.append(f"labels: {lab['labels']['stream']}")
+    parts = [f"{name} {lab.get(key)}" for key, name in named if lab.get(key)]
+    if opened := lab.get("opened_wall"):
+        parts.append(f"{_minute(opened)} to {_minute(lab.get('closed_wall') or 'now')}")
+    if labels := lab.get("labels"):
+        parts.append(f"labels: {labels['stream']}")
     return " · ".join(parts)
 
 
@@ -209,24 +272,25 @@ def _minute(wall: str) -> str:
     return f"{wall[:10]} {wall[11:16]} UTC" if wall.endswith("+00:00") else wall
 
 
-def _badges(lab: Mapping[str, Any]) -> list[dict[str, str]]:
-    badges = []
-    if lab.get("kind") == "sim":
+def _badges(lab: Lab) -> list[dict[str, str]]:
+    badges: list[dict[str, str]] = []
+    kind, unreviewed = lab.get("kind"), lab.get("unreviewed")
+    if kind == "sim":
         badges.append({"kind": "simulated", "label": "SIMULATED", "text": wording.SIMULATED})
-    elif lab.get("kind") not in (None, "real"):
-        badges.append({"kind": "simulated", "label": str(lab["kind"]).upper(), "text": wording.NOT_REAL})
-    if lab.get("abandoned"):
-        badges.append({"kind": "provisional", "label": "ABANDONED", "text": f"{'; '.join(lab['abandoned'])}."})
-    if lab.get("unreviewed"):
-        text = page_words.never_reviewed(lab["unreviewed"])
+    elif kind not in (None, "real"):
+        badges.append({"kind": "simulated", "label": str(kind).upper(), "text": wording.NOT_REAL})
+    if given_up := lab.get("abandoned"):
+        badges.append({"kind": "provisional", "label": "ABANDONED", "text": f"{'; '.join(given_up)}."})
+    if unreviewed:
+        text = page_words.never_reviewed(unreviewed)
         badges.append({"kind": "provisional", "label": "NOT REVIEWED", "text": text})
-    if lab.get("provisional") and (lab.get("provisional_why") or not lab.get("unreviewed")):
+    if lab.get("provisional") and (lab.get("provisional_why") or not unreviewed):
         why = wording.provisional(lab.get("provisional_why") or [])
         badges.append({"kind": "provisional", "label": "PROVISIONAL", "text": why})
     return badges
 
 
-def _verify(lab: Mapping[str, Any], result: AnalysisResult) -> list[tuple[str, str]]:
+def _verify(lab: Lab, result: AnalysisResult) -> list[tuple[str, str]]:
     """Alternating text and command."""
     seed = result.get("seed")
     command = f"labctl analyze TABLE.csv --seed {seed}"
@@ -247,7 +311,7 @@ def _videos(paths: Sequence[str]) -> list[tuple[str, str]]:
     return [(Path(path).stem, quote(str(path))) for path in paths]
 
 
-def _clips(lab: Mapping[str, Any], files: Mapping[str, bytes], order: Sequence[str]) -> dict[str, list[dict[str, str]]]:
+def _clips(lab: Lab, files: Mapping[str, bytes], order: Sequence[str]) -> dict[str, list[dict[str, str]]]:
     """By arm, in the report's order: what each clip shows and why it was chosen, and the clip itself: the page needs no
     other file.
     """
@@ -262,47 +326,3 @@ def _clips(lab: Mapping[str, Any], files: Mapping[str, bytes], order: Sequence[s
         }
         found.setdefault(str(clip["arm"]), []).append(entry)
     return {arm: found[arm] for arm in sorted(found, key=lambda arm: order.index(arm) if arm in order else len(order))}
-
-
-def check_folder(out: Path) -> None:
-    """Raise `ReportError` if a report may not be written to `out`; worth asking before a long analysis."""
-    if out.exists() and not out.is_dir():
-        raise ReportError(f"{out} is a file; give --out a folder")
-    if not out.is_dir() or not any(out.iterdir()):
-        return
-    record = out / "report.json"
-    foreign = [path.name for path in out.iterdir() if path.name not in {*_FILES, *_FOLDERS}]
-    for folder, suffixes in _FOLDERS.items():
-        foreign += [f"{folder}/{path.name}" for path in (out / folder).glob("*") if path.suffix not in suffixes]
-    if not record.is_file() or _schema(record) != SCHEMA:
-        raise ReportError(f"{out} is not empty and is no earlier report; give --out a new or empty folder")
-    if foreign:
-        found = ", ".join(sorted(foreign)[:3])
-        raise ReportError(f"{out} holds files that no report wrote ({found}); move them or give --out another folder")
-
-
-def _schema(record: Path) -> Any:
-    try:
-        found = json.loads(record.read_text(encoding="utf-8"))
-    except ValueError:
-        return None
-    return found.get("schema") if isinstance(found, dict) else None
-
-
-def _replace(out: Path, files: Mapping[str, bytes]) -> None:
-    """Write beside `out`, then rename; an earlier folder comes back if the last step fails."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as work:
-        new, old = Path(work, "new"), Path(work, "old")
-        for name, data in files.items():
-            path = new / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-        if out.exists():
-            out.rename(old)
-        try:
-            new.rename(out)
-        except OSError:
-            if old.exists():
-                old.rename(out)
-            raise

@@ -6,7 +6,10 @@ May not: hold a number of a campaign or a claim about an arm.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from labctl.analysis.report.page import Page
 
 HEADINGS: Mapping[str, str] = {
     "flow": "From plan to score",
@@ -44,9 +47,9 @@ FOOTER = (
 )
 
 
-def sentences(page: Mapping[str, Any]) -> dict[str, str]:
-    """The sentence that stands beside or in the place of each part of a page, "" for none. page: as `report` makes it,
-    with flow, void_table, curves, band_note, reference, pp, pair_table, has_lab.
+def sentences(page: Page) -> dict[str, str]:
+    """The sentence that stands beside or in the place of each part of a page, "" for none. page: all but
+    these sentences.
     """
     reference = page["reference"]
     flow = voids = ""

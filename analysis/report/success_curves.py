@@ -18,7 +18,7 @@ from labctl.analysis.survival.bands import Band
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.result import AnalysisResult
-from labctl.analysis.table import NS, table_from_rows
+from labctl.analysis.table import NS, Row, table_from_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,7 +129,7 @@ def _split(curve: Curve, few: float) -> tuple[Curve, Curve]:
     return (np.r_[t[:last], few], np.r_[f[:last], level]), (np.r_[few, t[last:]], np.r_[level, f[last:]])
 
 
-def risk_times(result: AnalysisResult, rows: Sequence[Mapping[str, str]]) -> dict[tuple[str, str], Ints]:
+def risk_times(result: AnalysisResult, rows: Sequence[Row]) -> dict[tuple[str, str], Ints]:
     """`Risk` of the rows behind a result; a cell whose operations are not all among them has none.
 
     Raises `TableError` on a row that breaks a rule of the operations table.

@@ -6,33 +6,26 @@ May not: compute what it draws, or look different from `figures`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING
 
 import numpy as np
 from labctl.analysis.report.figures import MUTED, Figure, Look, make, slug, to_csv
+from labctl.analysis.supplement_result import Quantiles, Supplement, Swept, Trend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Swept(TypedDict):
-    """`failures.Sweep` as JSON holds it: "inf" for infinity, None for what is not a number."""
-
-    tau: list[float]
-    charged: list[float | str | None]
-    uph: list[float | str | None]
-    mtbf: list[float | str | None]
-
-
-def qq_figures(found: Mapping[str, Any], styles: Mapping[str, Look], reference: str) -> list[Figure]:
+def qq_figures(found: Supplement, styles: Mapping[str, Look], reference: str) -> list[Figure]:
     """One figure per object: seconds by which the reference, and an arm, had done the same share."""
     made = []
     for thing in dict.fromkeys(cell["object"] for cell in found["cells"]):
-        plots = {c["arm"]: c["qq"] for c in found["cells"] if c["object"] == thing and c.get("qq") and c["qq"]["q"]}
+        own = [(cell["arm"], cell.get("qq")) for cell in found["cells"] if cell["object"] == thing]
+        plots = {arm: qq for arm, qq in own if qq and qq["q"]}
         if not plots:
             continue
 
-        def draw(ax: Axes, thing: str = thing, plots: dict[str, Any] = plots) -> None:
+        def draw(ax: Axes, thing: str = thing, plots: Mapping[str, Quantiles] = plots) -> None:
             top = max(max(qq["arm_t"][-1], qq["reference_t"][-1]) for qq in plots.values()) * 1.06
             ax.plot((0, top), (0, top), color=MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
             for arm, qq in plots.items():
@@ -52,7 +45,7 @@ def qq_figures(found: Mapping[str, Any], styles: Mapping[str, Look], reference: 
     return made
 
 
-def sweep_figures(found: Mapping[str, Any], styles: Mapping[str, Look]) -> list[Figure]:
+def sweep_figures(found: Supplement, styles: Mapping[str, Look]) -> list[Figure]:
     """One figure per object: items per hour against seconds between failures, as the time allowed grows to the budget.
 
     Solid: what was not done is charged the time allowed. Thin with open circles: the paper's, of successes only.
@@ -126,7 +119,7 @@ def _plain_number(value: float, _: float) -> str:
     return f"{value:g}"
 
 
-def trend_figure(trends: Sequence[Mapping[str, Any]], styles: Mapping[str, Look]) -> Figure | None:
+def trend_figure(trends: Sequence[Trend], styles: Mapping[str, Look]) -> Figure | None:
     """RMST of every block in order, arm by arm."""
     if not trends:
         return None

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from labctl.analysis.numerals import MISSING, estimate, number, p_value, percent
 from labctl.analysis.report import success_curves, supplementary_figures
 from labctl.analysis.report.figures import Figure, Look
 from labctl.analysis.report.tables import ARM, Column, Table
+from labctl.analysis.supplement_result import Supplement
 from labctl.analysis.survival.result import AnalysisResult
-
-Supplement = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -90,9 +88,9 @@ def _sensitivity(found: Supplement, result: AnalysisResult) -> Section | None:
     )
     tables = [("RMST by other estimators", Table(columns, tuple(rows), note))] if rows else []
     hrt = [
-        (arm["arm"], percent(arm["hrt_bounds"]["worst"]), percent(arm["hrt_bounds"]["best"]))
+        (arm["arm"], percent(bounds["worst"]), percent(bounds["best"]))
         for arm in found["arms"]
-        if arm.get("hrt_bounds")
+        if (bounds := arm.get("hrt_bounds"))
     ]
     if hrt:
         columns = (ARM, Column("HRT %, timeouts never done"), Column("HRT %, timeouts a success at once"))
@@ -160,14 +158,14 @@ def _spatial(found: Supplement) -> Section | None:
 
 
 def _time(found: Supplement, styles: Mapping[str, Look], reference: str | None) -> Section | None:
-    trends = [arm["trend"] for arm in found["arms"] if arm.get("trend")]
+    trends = [trend for arm in found["arms"] if (trend := arm.get("trend"))]
     figure = supplementary_figures.trend_figure(trends, styles)
     tables: list[tuple[str, Table]] = []
     if trends:
         rows = tuple((t["arm"], number(t["slope"], 2), p_value(t["p"])) for t in trends)
         columns = (ARM, Column("Slope, s per block"), Column("p"))
         tables.append(("", Table(columns, rows, "A slope would be learning, fatigue or wear; p by shuffling blocks.")))
-    sessions = [arm["sessions"] for arm in found["arms"] if arm.get("sessions")]
+    sessions = [by for arm in found["arms"] if (by := arm.get("sessions"))]
     if sessions:
         names = list(dict.fromkeys(name for entry in sessions for name in entry["session"]))
         rows = []
@@ -231,12 +229,7 @@ def _quantiles(found: Supplement, styles: Mapping[str, Look], reference: str | N
     return Section("quantiles", "The same share, in how much time", figures, (), note)
 
 
-def letters(found: Supplement | None) -> dict[str, str]:
-    """Compact letters by arm: arms that share one are not told apart."""
-    return {arm["arm"]: arm["letters"] for arm in (found or {}).get("arms", ())}
-
-
-def _share(count: Any, share: Any) -> str:
+def _share(count: int | None, share: float | None) -> str:
     return MISSING if not count else f"{count} ({percent(share)} %)"
 
 

@@ -5,14 +5,15 @@ May not: estimate anything, draw, or claim. The only arithmetic is sums and equa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from labctl.analysis.numerals import MISSING, count, estimate, interval, number, p_value, percent
-from labctl.analysis.report.wording import confidence, matrix_words, time_ratio, verdict_words
+from labctl.analysis.report.lab_facts import Lab, Reviewed
+from labctl.analysis.report.wording import confidence, margin_words, matrix_words, time_ratio, verdict_words
 from labctl.analysis.survival.result import AnalysisResult, ArmResult, Bounds
-from labctl.analysis.table import WRONG_END
+from labctl.analysis.table import WRONG_END, Row
 
 T = TypeVar("T", int, float)
 Kind = Literal["text", "num", "arm", "code"]
@@ -74,11 +75,11 @@ def per_robot_hour(result: AnalysisResult, arm: str) -> float | None:
     return None if total is None else total / len(values)
 
 
-def failures(rows: Sequence[Mapping[str, Any]], lab: Mapping[str, Any] | None) -> dict[str, dict[str, int]]:
+def failures(rows: Sequence[Row], lab: Lab | None) -> dict[str, dict[str, int]]:
     """arm -> bucket -> n, buckets "lost", "safety stop", "timed out" and "other"; the lab's counts, else the rows'."""
     found: dict[str, dict[str, int]] = {}
-    if lab and lab.get("failures"):
-        for arm, causes in lab["failures"].items():
+    if lab and (told := lab.get("failures")):
+        for arm, causes in told.items():
             for cause, n in causes.items():
                 bucket = _bucket(str(cause))
                 found.setdefault(arm, {})[bucket] = found.get(arm, {}).get(bucket, 0) + int(n)
@@ -114,7 +115,7 @@ def moved_of_staged(moved: int | None, staged: int | None) -> str:
     return f"{count(moved)} / {count(staged)} ({percent(moved / staged)} %)"
 
 
-def main_table(result: AnalysisResult, rows: Sequence[Mapping[str, Any]], lab: Mapping[str, Any] | None) -> Table:
+def main_table(result: AnalysisResult, rows: Sequence[Row], lab: Lab | None) -> Table:
     """One row per arm: the numbers a lab lead asks for first."""
     reference, causes = result.get("reference"), failures(rows, lab)
     buckets = ["lost", "safety stop", "timed out"]
@@ -178,7 +179,7 @@ def _main_note(result: AnalysisResult) -> str:
     )
 
 
-def hrt_table(result: AnalysisResult, reviewed: Mapping[str, Any] | None = None) -> Table:
+def hrt_table(result: AnalysisResult, reviewed: Reviewed | None = None) -> Table:
     """HRT with both intervals, its floor and the area under the P-P curve. reviewed: `arms`, the same of the reviewed
     episodes alone, where some were and some were not.
     """
@@ -264,10 +265,12 @@ def cell_table(result: AnalysisResult) -> Table:
 
 def pair_table(result: AnalysisResult) -> Table:
     """Every pair of arms once: by how much they differ, each with its interval, then the verdict and its p."""
+    asked = result.get("margin") is not None
     columns = (
         *(Column("Pair", "text"), Column("Time per item, ratio, all pairs at once"), Column("Ratio alone [95 %]")),
         *(Column("Items per robot-hour, difference [95 %]"), Column("Items moved, points [95 %]")),
         *(Column("P(first is quicker) [95 %]"), Column("Verdict", "text"), Column("p Holm")),
+        *([Column("Within the margin", "text")] if asked else []),
     )
     rows = tuple(
         (
@@ -279,6 +282,7 @@ def pair_table(result: AnalysisResult) -> Table:
             estimate(pair.get("auc"), pair.get("auc_ci"), digits=2),
             verdict_words(pair),
             _computed(pair.get("p_holm")),
+            *([margin_words(pair)] if asked else []),
         )
         for pair in result.get("pairs") or []
     )

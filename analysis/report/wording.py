@@ -7,11 +7,12 @@ other module or template says it at all.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Literal
 
 from labctl.analysis.numerals import MISSING, estimate, interval, listing, number, p_equals, percent
+from labctl.analysis.report.lab_facts import Blinding, Disputed, Repeated, Stops
 from labctl.analysis.survival import verdicts
 from labctl.analysis.survival.result import AnalysisResult, ArmResult, PairResult
 
@@ -28,32 +29,6 @@ class Claim:
 
     standing: Standing
     text: str
-
-
-class ArmStops(TypedDict):
-    """Episodes of an arm that a person stopped: how many of which cause, those of them that do not count against it,
-    and how many were voided.
-    """
-
-    arm: str
-    by_cause: dict[str, int]
-    not_counted: dict[str, int]
-    void: int
-
-
-class Repeated(TypedDict):
-    """The analysis with every stop by hand counted."""
-
-    arms: list[ArmResult]
-    pairs: list[PairResult]
-
-
-class Stops(TypedDict):
-    """Stops by hand. counted: the causes that the protocol lists; `repeated` where some stops were not counted."""
-
-    counted: list[str] | None
-    arms: list[ArmStops]
-    repeated: NotRequired[Repeated]
 
 
 def standing(pair: PairResult) -> Standing:
@@ -105,6 +80,12 @@ def matrix_words(pair: PairResult, row: str) -> str:
             return "open"
         case "untested":
             return "not tested"
+
+
+def margin_words(pair: PairResult) -> str:
+    """Whether a pair is shown to be within the registered margin, for a table cell; a dash where it is not asked."""
+    found = pair.get("margin")
+    return MISSING if found is None else "shown" if found["shown"] else "not shown"
 
 
 def time_ratio(pair: PairResult, *, adjusted: bool, of: str | None = None) -> str:
@@ -165,7 +146,7 @@ def _won(arm: str, pairs: Sequence[PairResult], result: AnalysisResult) -> Claim
         "resolved",
         f"{arm} was faster per item than {listing(losers)}: it took {'; '.join(map(one, pairs))} "
         f"(mean time per item, capped at {number(result['tau'], 0)} s; {held}; {adjusted}).{_helped(arm, result)}"
-        f"{_few(pairs, result)}",
+        f"{few(pairs, result)}",
     )
 
 
@@ -183,8 +164,8 @@ def _where(pair: PairResult, result: AnalysisResult) -> str:
     return f" (on {listing(shared)}, which both met)" if shared and set(shared) != every else ""
 
 
-def _few(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
-    """A caution beside a claim that rests on fewer than five episodes of an arm at an object."""
+def few(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
+    """A caution beside a claim that rests on fewer than five episodes of an arm at an object; "" where none is due."""
     resting = {(pair[side], obj) for pair in pairs for side in ("a", "b") for obj in pair.get("objects") or []}
     known = ((c["episodes"], (c["arm"], c["object"])) for c in result.get("cells") or [])
     counts = [n for n, cell in known if n is not None and cell in resting]
@@ -200,7 +181,7 @@ def _mixed(pair: PairResult, kind: Standing, result: AnalysisResult) -> Claim:
         "crossing": "their curves cross or their measures disagree, so they are not ranked",
     }.get(kind, "by time per item neither leads: the interval holds 1, so they are not ranked")
     text = f"{pair['a']} and {pair['b']} differ ({effect}; Holm-adjusted {p_equals(pair['p_holm'])}), but {why}."
-    return Claim(kind, text + _few([pair], result))
+    return Claim(kind, text + few([pair], result))
 
 
 def _open(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
@@ -215,7 +196,7 @@ def _open(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
     question = "This is an open question" if len(pairs) == 1 else "These are open questions"
     return (
         f"Not resolved at this N: {'; '.join(map(one, pairs))}. {question}: the data do not rank the arms."
-        f"{_few(pairs, result)}"
+        f"{few(pairs, result)}"
     )
 
 
@@ -271,27 +252,18 @@ def _repeated(result: AnalysisResult, again: Repeated) -> str:
     return f"With every stop counted {listing(changed) if changed else 'each verdict stands'}."
 
 
-class Disputed(TypedDict):
-    """Scored episodes in which witnesses and assessor disagree and nobody looked; items that no witness timed."""
-
-    episodes: int
-    scored: int
-    by_arm: dict[str, int]
-    untimed: int
-
-
 def disputed(found: Disputed | None) -> str | None:
     """Of how many episodes witnesses and assessor disagree and nobody has reviewed them; None where of none."""
     if not found or not found["episodes"]:
         return None
     by_arm = ", ".join(f"{arm} {n}" for arm, n in found["by_arm"].items() if n)
     one = found["episodes"] == 1
-    told = (
+    text = (
         f"In {found['episodes']} of {found['scored']} episodes ({by_arm}) the witnesses disagree with the assessor’s "
         f"counts and nobody has reviewed {'it' if one else 'them'}: items moved and lost are the assessor’s"
     )
     n = found["untimed"]
-    return f"{told}, and when {n} of the items {'was' if n == 1 else 'were'} moved is not known." if n else f"{told}."
+    return f"{text}, and when {n} of the items {'was' if n == 1 else 'were'} moved is not known." if n else f"{text}."
 
 
 def provisional(why: Sequence[str]) -> str:
@@ -300,7 +272,7 @@ def provisional(why: Sequence[str]) -> str:
     return f"Not final: {reasons}. Numbers may change until the campaign is reviewed and frozen."
 
 
-def blinding(facts: Mapping[str, Any] | None) -> list[str]:
+def blinding(facts: Blinding | None) -> list[str]:
     """What was blind, each limit beside it. A bare table claims nothing; slots that can be deduced are not blind."""
     if not facts:
         return ["A bare table carries no record of blinding, so none is claimed."]

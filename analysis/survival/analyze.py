@@ -25,6 +25,7 @@ from labctl.analysis.survival.logrank import logrank
 from labctl.analysis.survival.order_probability import auc
 from labctl.analysis.survival.pair_effects import (
     RatioReplicates,
+    against_margin,
     hourly_interval,
     ratio_interval,
     rmst_ratio,
@@ -32,7 +33,7 @@ from labctl.analysis.survival.pair_effects import (
 )
 from labctl.analysis.survival.permutation import PairTest, permutation_test
 from labctl.analysis.survival.resample import Design, Exchange, exchanges_of
-from labctl.analysis.survival.result import AgainstReference, AnalysisResult, ArmResult, Bounds, PairResult
+from labctl.analysis.survival.result import AgainstReference, AnalysisResult, ArmResult, Bounds, Margin, PairResult
 from labctl.analysis.survival.verdicts import (
     ALPHA,
     InView,
@@ -50,7 +51,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Plan:
-    """What was requested: horizon, reference arm, numbers of replicates, seed, level, family, schedule."""
+    """What was requested: horizon, reference arm, numbers of replicates, seed, level, family, schedule, margin."""
 
     tau_ns: int
     reference: str | None
@@ -60,6 +61,7 @@ class Plan:
     alpha: float = ALPHA
     family: tuple[str, ...] = STATISTICS
     design: Design | None = None
+    margin: Margin | None = None
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,10 @@ def pair_rows(cohort: Cohort, plan: Plan, refused: set[Key], arms: Sequence[ArmR
         seen = _in_view(row, against, plan.reference)
         found = verdict(p, row["p_holm"], seen, opposed=test.opposed(plan.alpha), alpha=plan.alpha)
         row["verdict"], row["leads"] = (found.kind, found.leads) if found else (None, None)
+    if plan.margin is not None:
+        ratios = {p: ratio for p, (_, ratio, _) in known.items()}
+        for p, shown in against_margin(ratios, plan.margin, plan.tau_ns / NS, plan.alpha, plan.reference).items():
+            rows[p]["margin"] = shown
     return list(rows.values())
 
 
@@ -281,19 +287,25 @@ def analyze(
     alpha: float = ALPHA,
     family: Sequence[str] = STATISTICS,
     design: Design | None = None,
+    margin: Margin | None = None,
 ) -> AnalysisResult:
     """The object that `labctl analyze --json` prints (schema labctl.analysis/1), times in seconds.
 
     `tau` is the RMST horizon in seconds, by default the shortest `budget_s`. Void episodes are left out. `alpha` is the
     level of verdicts, letters and adjusted intervals, `family` the statistics whose smallest p says that a pair
     differs, `design` the relabellings that the schedule could have drawn; without it labels are swapped freely within
-    blocks.
-    Raises `TableError` for a tau, reference or count of replicates that makes no sense for this table.
+    blocks. `margin` is what was registered as near enough; without it no pair is asked and no key is added.
+    Raises `TableError` for a tau, reference, margin or count of replicates that makes no sense for this table.
     """
     cells = cells_of(table)
     if not cells:
         raise TableError(table.where, "every episode is void; nothing is left to analyse")
-    plan = Plan(_horizon(table, tau), _known(table, reference), boot, perm, seed, alpha, tuple(family), design)
+    plan = Plan(_horizon(table, tau), _known(table, reference), boot, perm, seed, alpha, tuple(family), design, margin)
+    if margin is not None:
+        if not 1 < margin["rmst_ratio"] < math.inf:
+            told = f"the margin rmst_ratio is {margin['rmst_ratio']:g}"
+            raise TableError(table.where, f"{told}; allowed is a number above 1, such as 1.25")
+        _known(table, margin["non_inferior_to"])
     if not 0 < alpha < 1:
         raise TableError(table.where, f"alpha is {alpha:g}; allowed is a level between 0 and 1, such as 0.05")
     unknown = [name for name in family if name not in STATISTICS]
@@ -309,7 +321,7 @@ def analyze(
     refused = unequal_budgets(cells)
     arms = [arm_row(cohort, arm, plan) for arm in cohort.arms()]
     pairs = pair_rows(cohort, plan, set(refused), arms)
-    return {
+    result: AnalysisResult = {
         "schema": SCHEMA,
         "tau": plan.tau_ns / NS,
         "reference": reference,
@@ -322,6 +334,9 @@ def analyze(
         "pairs": pairs,
         "warnings": cautions(table, cells, plan.tau_ns, refused, alpha, exchanges_by_pair(cells, plan)),
     }
+    if margin is not None:
+        result["margin"] = margin
+    return result
 
 
 def dumps(result: object) -> str:

@@ -6,9 +6,8 @@ May not: draw a band around a curve it cannot reproduce from the rows; such a ce
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from labctl.analysis.results import Result
@@ -19,7 +18,7 @@ from labctl.analysis.survival.intervals import LEVEL
 from labctl.analysis.survival.kernel import Redraw, Request, pair_values
 from labctl.analysis.survival.resample import stream_key
 from labctl.analysis.survival.result import AnalysisResult, CurveValues
-from labctl.analysis.table import NS, table_from_rows
+from labctl.analysis.table import NS, Row, table_from_rows
 from scipy import stats
 
 Band = tuple[Floats, Floats, Floats]
@@ -64,7 +63,7 @@ def simultaneous_band(
     return CurveBand(t, f, np.maximum(f - half, 0.0), np.minimum(f + half, 1.0), half)
 
 
-def curve_bands(result: AnalysisResult, rows: Sequence[Mapping[str, Any]]) -> tuple[dict[tuple[str, str], Band], str]:
+def curve_bands(result: AnalysisResult, rows: Sequence[Row]) -> tuple[dict[tuple[str, str], Band], str]:
     """Bands by (arm, object), and one sentence naming the method and what has no band.
 
     Simultaneous (`simultaneous_band`, the result's seed). A cell of fewer than two episodes has none.

@@ -66,8 +66,8 @@ def clusters(cells: Mapping[Key, Cell], tau_ns: int, seed: int) -> list[Cluster]
         names = sorted(set().union(*(c.blocks for c in members)))
         if len(names) > 1 and all(blocks_of(c) for c in members):
             objects = sorted({o for _, o in group})
-            told = [name for o in objects for name in (o, *(a for a, at in group if at == o))]
-            out.append(_together(members, names, tau_ns, stream_key(seed, "blocks", *told)))
+            named = [name for o in objects for name in (o, *(a for a, at in group if at == o))]
+            out.append(_together(members, names, tau_ns, stream_key(seed, "blocks", *named)))
         else:
             out += [_alone(c, c.durations, tau_ns, seed) for c in members]
     return out

@@ -1,14 +1,15 @@
-"""By how much two arms differ, each measure with an interval: RMST ratio, items per hour, P(T_a < T_b).
+"""By how much two arms differ, each measure with an interval (RMST ratio, items per hour), and whether a registered
+margin holds it.
 
-May not: test or judge. A direction is claimed from these intervals alone (`verdicts.py`); permutation tests say only
-that arms differ. Items moved are in `items_moved.py`.
+May not: test whether arms differ, or judge a direction: that is claimed from these intervals alone (`verdicts.py`), and
+permutation tests say only that arms differ. Items moved are in `items_moved.py`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from labctl.analysis.survival.clusters import Key, Replicates
@@ -22,23 +23,29 @@ from labctl.analysis.survival.intervals import (
 )
 from labctl.analysis.survival.kernel import Given, pair_values
 from labctl.analysis.survival.ks import Pair
+from labctl.analysis.survival.result import Margin, MarginVerdict
 from labctl.analysis.survival.studentised import hourly_difference
+from labctl.analysis.survival.verdicts import holm, holm_levels, of_one_family
 from scipy import stats
 
 Two = tuple[str, str]
+Ends = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
 class RatioReplicates:
     """log(RMST_a / RMST_b), mean over objects, with its clustered jackknife se and studentised replicates `t` [B].
 
-    `df` are the degrees of freedom of the t interval that stands in where the replicates have no spread.
+    `df` are the degrees of freedom of the t interval that stands in where the replicates have no spread, `rmst` both
+    arms' RMST in seconds (geometric means over objects), `units` the fewest units behind any of their cells.
     """
 
     value: float
     se: float
     t: Floats
     df: int
+    rmst: tuple[float, float]
+    units: int
 
 
 def rmst_ratio(found: Replicates, a: Sequence[Key], b: Sequence[Key]) -> RatioReplicates | None:
@@ -54,7 +61,9 @@ def rmst_ratio(found: Replicates, a: Sequence[Key], b: Sequence[Key]) -> RatioRe
         values, variances = _log_ratio(pairs, found.values, found.covariances)
         t = (values - value) / np.sqrt(np.maximum(variances, 0.0))
     se = math.sqrt(max(float(variance), 0.0))
-    return RatioReplicates(float(value), se, t, min(sum(found.held[k] - 1 for k in side) for side in (a, b)))
+    df = min(sum(found.held[k] - 1 for k in side) for side in (a, b))
+    rmst_a, rmst_b = (math.exp(math.fsum(math.log(found.value[k]) for k in side) / len(side)) for side in (a, b))
+    return RatioReplicates(float(value), se, t, df, (rmst_a, rmst_b), min(found.held[k] for k in (*a, *b)))
 
 
 def ratio_interval(ratio: RatioReplicates | None, level: float = LEVEL) -> Interval | None:
@@ -92,6 +101,88 @@ def hourly_interval(pair: Pair, level: float = LEVEL) -> Interval | None:
     return t_interval(float(difference[0]), math.sqrt(float(variance[0])), df, IDENTITY, level)
 
 
+def p_beyond(ratio: RatioReplicates, ends: Ends) -> float:
+    """The p of a log ratio that lies at one of `ends` or beyond it: the larger of two one-sided ones (D. J. Schuirmann,
+    J. Pharmacokinet. Biopharm. 15 (1987) 657), or the only one where an end is None.
+
+    It is the smallest tail at which the interval lies within the ends: of B replicates (b + 1) / (B + 1), b those at
+    least as far out as the end, in standard errors; by t where there are no replicates.
+    """
+    low, high = ((ratio.value - end) / ratio.se if end is not None else None for end in ends)
+    t = ratio.t[~np.isnan(ratio.t)]
+    if len(t):
+        found = [] if low is None else [(int((t >= low).sum()) + 1) / (len(t) + 1)]
+        found += [] if high is None else [(int((t <= high).sum()) + 1) / (len(t) + 1)]
+    else:
+        found = [] if low is None else [float(stats.t.sf(low, ratio.df))]
+        found += [] if high is None else [float(stats.t.cdf(high, ratio.df))]
+    return max(found)
+
+
+def against_margin(
+    ratios: Mapping[Two, RatioReplicates | None], margin: Margin, tau_s: float, alpha: float, reference: str | None
+) -> dict[Two, MarginVerdict]:
+    """What a registered margin shows of each pair that it asks about; `tau_s` is the horizon of the RMSTs, in seconds.
+
+    A pair is shown to be within the margin where its p, adjusted after Holm over the pairs of its family, is at most
+    `alpha`. Its interval is at the level that Holm's step holds it to, and so lies within the margin at the sides asked
+    exactly where that is shown. Nothing is shown of a pair without spread, of one with a single unit of an arm at an
+    object, and where an arm that never moves, of RMST `tau_s`, would be within the margin too.
+    """
+    to, width = margin["non_inferior_to"], math.log(margin["rmst_ratio"])
+    asked = {pair: _careful(ratio) for pair, ratio in ratios.items() if to is None or to in pair}
+    families = {pair: [other for other in asked if of_one_family(pair, other, reference)] for pair in asked}
+    settled = {p: ratio and _settled(ratio, alpha / len(families[p])) for p, ratio in asked.items()}
+    ends = {
+        pair: (-width if to in (None, pair[0]) else None, width if to in (None, pair[1]) else None) for pair in asked
+    }
+    found = {pair: p_beyond(ratio, ends[pair]) for pair, ratio in settled.items() if ratio}
+    floor = {pair for pair, ratio in settled.items() if ratio and _floored(ratio, pair, margin, tau_s)}
+    counted = {pair: 1.0 if pair in floor else found.get(pair, 1.0) for pair in asked}
+    out: dict[Two, MarginVerdict] = {}
+    for pair, ratio in settled.items():
+        family = {other: counted[other] for other in families[pair]}
+        tail, p_holm = holm_levels(family, alpha)[pair], holm(family)[pair]
+        interval = ratio and _by_tail(ratio, tail)
+        out[pair] = {
+            "claim": "equivalent" if to is None else "non-inferior",
+            "arm": None if to is None else pair[to == pair[0]],
+            "margin": list(ends[pair]),
+            "level": 1.0 - 2 * tail,
+            "ci": list(interval) if interval else None,
+            "p": found.get(pair),
+            "p_holm": p_holm if pair in found else None,
+            "shown": p_holm <= alpha,
+            "unable": "floor" if pair in floor else "no_spread" if pair not in found else None,
+        }
+    return out
+
+
+def _careful(ratio: RatioReplicates | None) -> RatioReplicates | None:
+    """The ratio with its variance times n / (n - 1), n its fewest units, as a jackknife of few units is too small; None
+    without spread.
+    """
+    if ratio is None or ratio.units < 2 or not ratio.se > 0:
+        return None
+    return replace(ratio, se=ratio.se * math.sqrt(ratio.units / (ratio.units - 1)))
+
+
+def _settled(ratio: RatioReplicates, tail: float) -> RatioReplicates:
+    """The ratio with its replicates if their quantiles at `tail` say something, else without: one method at every
+    level from there on.
+    """
+    return ratio if _quantiles(ratio.t, tail) else replace(ratio, t=np.empty(0))
+
+
+def _floored(ratio: RatioReplicates, pair: Two, margin: Margin, tau_s: float) -> bool:
+    """Whether an arm that never moves would be within the margin of the one that others are held against, or of the
+    quicker of a pair.
+    """
+    to = margin["non_inferior_to"]
+    against = min(ratio.rmst) if to is None else ratio.rmst[to == pair[1]]
+    return against * margin["rmst_ratio"] >= tau_s
+
+
 def _log_ratio(pairs: Sequence[tuple[Key, Key]], value: Mapping, covariance: Mapping) -> tuple:
     """Mean of log a - log b and its variance by the delta method, of numbers or of arrays [B] alike."""
     total, variance = 0.0, 0.0
@@ -106,11 +197,18 @@ def _by_tail(ratio: RatioReplicates, tail: float, fallback: float | None = None)
     """The interval that leaves the share `tail` of replicates out at either end."""
     if not ratio.se > 0:
         return None
-    t = np.sort(ratio.t[~np.isnan(ratio.t)])
+    if quantiles := _quantiles(ratio.t, tail):
+        return ratio.value - quantiles[1] * ratio.se, ratio.value - quantiles[0] * ratio.se
+    return t_interval(ratio.value, ratio.se, ratio.df, IDENTITY, 1.0 - 2 * (tail if fallback is None else fallback))
+
+
+def _quantiles(t: Floats, tail: float) -> tuple[float, float] | None:
+    """What leaves the share `tail` of replicates out at either end; None where they are too few or have no spread."""
+    t = np.sort(t[~np.isnan(t)])
     rank = math.floor((len(t) + 1) * tail + 1e-9)
     if rank >= 1 and abs(t[rank - 1]) <= MOST_T and abs(t[-rank]) <= MOST_T:
-        return ratio.value - float(t[-rank]) * ratio.se, ratio.value - float(t[rank - 1]) * ratio.se
-    return t_interval(ratio.value, ratio.se, ratio.df, IDENTITY, 1.0 - 2 * (tail if fallback is None else fallback))
+        return float(t[rank - 1]), float(t[-rank])
+    return None
 
 
 def _rank_from_nearer_end(t: Floats) -> Floats:

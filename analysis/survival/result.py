@@ -5,10 +5,9 @@ May not: compute or check. An interval is [low, high] at 95 %; None is "the tabl
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Literal, NotRequired, TypedDict
 
-Bounds = list[float] | None
-Unbounded = float | str
+from labctl.analysis.results import Bounds, Unbounded
 
 
 class CurveValues(TypedDict):
@@ -85,12 +84,42 @@ class AtObject(TypedDict):
     p: float | None
 
 
+class Margin(TypedDict):
+    """A margin that was registered. rmst_ratio: above 1, of time per item, either way round; non_inferior_to: the arm
+    that all others are held against at the worse side alone, None where every pair is at both sides.
+    """
+
+    rmst_ratio: float
+    non_inferior_to: str | None
+
+
+class MarginVerdict(TypedDict):
+    """Whether a pair is shown to be within the registered margin. arm: which of the two is held to be non-inferior.
+
+    `margin` [low, high], None at a side that is not asked, and `ci`, with `level` 1 less twice the level of Holm's
+    step, are of log(RMST_a / RMST_b). p: of lying at the margin or beyond; p_holm: adjusted over the pairs of its
+    family. unable: why nothing can be shown, whatever p: "no_spread", or "floor" where an arm that never moves would be
+    within the margin too.
+    """
+
+    claim: Literal["equivalent", "non-inferior"]
+    arm: str | None
+    margin: list[float | None]
+    level: float
+    ci: Bounds
+    p: float | None
+    p_holm: float | None
+    shown: bool
+    unable: Literal["no_spread", "floor"] | None
+
+
 class PairResult(TypedDict):
     """A pair of arms on `objects`, which both have met; statistics are None where it was not tested.
 
     `rmst_a` and `rmst_b` are macro means over these objects alone. Intervals are 95 % each, but for
     `log_rmst_ratio_adjusted_ci`: with those of the pairs of its family it holds at once at 1 - alpha, and a direction
     rests on it. `relabellings` says where the labels of its permutation test come from and how many were tried.
+    `margin` is there where one was registered that asks about this pair.
     """
 
     a: str
@@ -118,10 +147,11 @@ class PairResult(TypedDict):
     logrank_chi2: float | None
     verdict: str | None
     leads: str | None
+    margin: NotRequired[MarginVerdict]
 
 
 class AnalysisResult(TypedDict):
-    """The whole result."""
+    """The whole result; `margin` where one was registered."""
 
     schema: str
     tau: float
@@ -130,6 +160,7 @@ class AnalysisResult(TypedDict):
     boot: int
     alpha: float
     family: list[str]
+    margin: NotRequired[Margin]
     cells: list[CellResult]
     arms: list[ArmResult]
     pairs: list[PairResult]

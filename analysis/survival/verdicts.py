@@ -93,6 +93,17 @@ def holm(p: Mapping[K, float]) -> dict[K, float]:
     return out
 
 
+def holm_levels(p: Mapping[K, float], alpha: float) -> dict[K, float]:
+    """The level that Holm's step-down holds each p to: alpha over how many are left at its step; from the first that it
+    does not reject on, that step's. A p is at most its level exactly where its adjusted p is at most alpha.
+    """
+    adjusted, out = holm(p), dict[K, float]()
+    rejected = sum(value <= alpha for value in adjusted.values())
+    for rank, k in enumerate(sorted(p, key=lambda k: (p[k], str(k)))):
+        out[k] = alpha / (len(p) - min(rank, rejected))
+    return out
+
+
 def holm_by_family(p: Mapping[Two, float], reference: str | None) -> dict[Two, float]:
     """Holm among the pairs of policies and, as a family of their own, among the pairs with the reference."""
     families = {pair: {o: v for o, v in p.items() if of_one_family(pair, o, reference)} for pair in p}

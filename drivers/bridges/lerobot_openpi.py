@@ -105,8 +105,8 @@ class Policy:
 
         missing = [name for name in self.reads if name not in question]
         if missing:
-            told = f"it got {', '.join(sorted(question))}"
-            raise KeyError(f"this policy reads {', '.join(self.reads)}; missing: {', '.join(missing)}; {told}")
+            text = f"it got {', '.join(sorted(question))}"
+            raise KeyError(f"this policy reads {', '.join(self.reads)}; missing: {', '.join(missing)}; {text}")
         batch: dict[str, Any] = {"task": str(question.get("task", ""))}
         for name in self.reads:
             batch[name] = self._tensor(question[name], torch)[None].to(self._device)

@@ -6,7 +6,7 @@ May not: know a camera or a file format.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from labctl.drivers.common.frame_reader import FrameReader, FrameSource
@@ -14,10 +14,21 @@ from labctl.drivers.common.player import Player
 
 from labctl.devices import Frame, Kind
 from labctl.errors import DeviceError
+from labctl.plain import CameraAbout
 
 SILENT_S = 1.0
 SILENT_PERIODS = 5
 LONGEST_WAIT_S = 0.2  # of `grab`, for a frame that is not there yet
+
+
+UNKNOWN: CameraAbout = {  # before a camera is connected
+    "model": None,
+    "serial": None,
+    "settings": {},
+    "intrinsics": None,
+    "extrinsics": None,
+    "depth_scale_m": None,
+}
 
 
 class Source(FrameSource, Protocol):
@@ -30,7 +41,7 @@ class Source(FrameSource, Protocol):
     rate_hz: float
     shown: str
 
-    def about(self) -> dict[str, Any]: ...
+    def about(self) -> CameraAbout: ...
 
 
 def silent_s(rate_hz: float) -> float:
@@ -62,7 +73,7 @@ class LiveCamera:
         """The next frame. Waits for it up to a frame period. Raises DeviceLost."""
         return self._reader.take(min(1.0 / self.rate_hz, LONGEST_WAIT_S))
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> CameraAbout:
         """See `labctl.devices.Camera`."""
         return self._source.about()
 
@@ -110,7 +121,7 @@ class PlayedCamera:
                 self._lost = type(error)(f"{self._source.shown}: {error}")
         raise self._lost
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> CameraAbout:
         """See `labctl.devices.Camera`."""
         return self._source.about()
 

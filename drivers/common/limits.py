@@ -12,9 +12,7 @@ one to keep another.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from labctl.drivers.common import kinematics
@@ -22,6 +20,7 @@ from labctl.drivers.common.joint_ends import JointEnds
 from labctl.drivers.common.robot_tables import Arm
 from labctl.drivers.common.sweep import Sweep, levers
 
+from labctl.config.cell_schema import Limits as CellLimits
 from labctl.errors import InputError
 
 SMOOTHING_S = 0.1
@@ -49,24 +48,25 @@ class Limits:
     ends: JointEnds | None = None
 
 
-def limits_of(arm: Arm, wanted: Mapping[str, Any], home: np.ndarray | None) -> Limits:
+def limits_of(arm: Arm, wanted: CellLimits, home: np.ndarray | None) -> Limits:
     """The cell's `[robot.limits]` narrowed onto the arm's published ones; home (dof,) rad is the cell's own, if any.
 
-    Raises InputError for a missing list, a wrong length, a limit that is not positive or is wider than published, or
-    a home that is outside the box or beyond the joints' ends.
+    Raises InputError for a wrong length, a limit that is wider than published, or a home that is outside the box or
+    beyond the joints' ends.
     """
-    velocity = _row(wanted, "velocity_rad_s", arm.dof)
-    acceleration = _row(wanted, "acceleration_rad_s2", arm.dof)
+    velocity, acceleration = (np.array(row, dtype=float) for row in (wanted.velocity_rad_s, wanted.acceleration_rad_s2))
     for name, row, most in (
         ("velocity_rad_s", velocity, arm.velocity),
         ("acceleration_rad_s2", acceleration, arm.acceleration),
     ):
-        if (row <= 0).any() or (row > most).any():
+        if len(row) != arm.dof:
+            found = row.tolist()
+            raise InputError(f"robot.limits.{name} must be a list of {arm.dof} numbers, found {found}")
+        if (row > most).any():
             allowed = ", ".join(f"{value:g}" for value in most)
             raise InputError(f"robot.limits.{name} must be above 0 and at most what the {arm.name} allows: {allowed}")
-    low, high = _row(wanted, "box_min_m", 3), _row(wanted, "box_max_m", 3)
-    tool_speed = wanted.get("tool_speed_m_s")
-    fastest = math.inf if tool_speed is None else float(tool_speed)
+    low, high = np.array(wanted.box_min_m, dtype=float), np.array(wanted.box_max_m, dtype=float)
+    fastest = math.inf if wanted.tool_speed_m_s is None else wanted.tool_speed_m_s
     lower, upper = arm.lower, arm.upper
     if arm.ends is not None:  # a joint at rest beyond this could not even move
         outermost = arm.ends.reachable()
@@ -88,13 +88,6 @@ def slowed(speed: np.ndarray, most: np.ndarray | float) -> np.ndarray:
     """A velocity in its own direction, as fast as it may be: no part beyond `most` (one for all, or one for each)."""
     share = float((np.abs(speed) / most).max())
     return speed / share if share > 1 else speed
-
-
-def _row(wanted: Mapping[str, Any], name: str, length: int) -> np.ndarray:
-    value = wanted.get(name)
-    if not isinstance(value, Sequence) or len(value) != length:
-        raise InputError(f"robot.limits.{name} must be a list of {length} numbers, found {value!r}")
-    return np.array([float(number) for number in value])
 
 
 class Limiter:

@@ -13,6 +13,7 @@ import numpy as np
 from labctl.drivers.common.robot_tables import HAND_M
 from pydantic import Field, field_validator
 
+from labctl.config.cell_schema import Cell
 from labctl.config.options import OWN, Options, Wrapped, is_own, wrapped_driver
 from labctl.config.values import Lax, Text
 from labctl.errors import InputError
@@ -63,11 +64,11 @@ class RobotOptions(Options):
         return np.array(self.home_rad)
 
 
-def check_place(driver: str, cell: Mapping[str, Any], host: str) -> None:
+def check_place(driver: str, cell: Cell, host: str) -> None:
     """Raises InputError for a cell that is neither real nor emulated, and in a real one for a host name that leads to
     this very computer: there is an emulator, if anything. A name that nobody knows is for the connection to say.
     """
-    kind = cell["cell"]["kind"]
+    kind = cell.kind
     if kind not in ("real", "emulated"):
         raise InputError(f"{driver} drives a real robot or an emulator; the cell's kind is {kind!r}")
     if kind == "real":

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.following import Following
+from labctl.drivers.common.hand_opening import HandOpening
 from labctl.drivers.common.limits import Limiter, limits_of
 from labctl.drivers.common.robot_tables import Arm
 from labctl.drivers.common.setpoint_queue import SetpointQueue
@@ -24,6 +25,7 @@ from labctl.drivers.common.vendor_link import Link
 from labctl.drivers.common.way_home import WayHome
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
+from labctl.config.cell_schema import Cell
 from labctl.devices import Actions, Batch, DeviceEvent, Gripper, Kind, RobotStatus, Setpoints
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused
 from labctl.realtime import LOOP, ordinary, urgent
@@ -57,17 +59,14 @@ class StreamedArm:
 
     kind: Kind = "real"
 
-    # fmt: off
     def __init__(
-        self, arm: Arm, link: Link, gripper: Gripper, cell: Mapping[str, Any], home: np.ndarray | None,
-        home_rad_s: float = 0.3,
+        self, arm: Arm, link: Link, gripper: Gripper, cell: Cell, home: np.ndarray | None, home_rad_s: float = 0.3
     ) -> None:
-        # fmt: on
-        robot = cell["robot"]
+        robot = cell.robot
         self.arm, self.dof, self.joint_names = arm, arm.dof, arm.joint_names
-        self.control_hz = float(robot["control_hz"])
-        self.streams = state_specs(arm, float(robot["state_hz"]), link.more)
-        self._limits = limits = limits_of(arm, robot["limits"], home)
+        self.control_hz = float(robot.control_hz)
+        self.streams = state_specs(arm, float(robot.state_hz), link.more)
+        self._limits = limits = limits_of(arm, robot.limits, home)
         self._period_ns = round(SECOND / self.control_hz)
         self._limiter = Limiter(arm, limits, 1.0 / self.control_hz)
         self._ik = BoxLimitedIk(arm, limits)
@@ -75,18 +74,16 @@ class StreamedArm:
         self._states = States(gripper.opening)
         self._link, self._gripper, self._home = link, gripper, home
         self._clock = MonotonicClock()
-        self._stop = threading.Event()
-        self._end = threading.Event()
+        self._stop, self._end = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._asked = _Asked()
         self._lost = self._refusal = ""
-        self._recover_after_ns = 0
-        self._cycled_ns = 0
+        self._recover_after_ns = self._cycled_ns = 0
         self._latched: RobotStatus | None = None
         self._sound = RobotStatus("idle")
         self._based = False  # does the limiter stand where the arm stands?
         self._homing = self._moving = self._halted = self._rested = False
-        self._home_rad_s, self._following = home_rad_s, Following()
+        self._home_rad_s, self._following, self._opening = home_rad_s, Following(), HandOpening(gripper)
         self._way: WayHome | None = None
         self._still_ns = 0  # when the arm was last seen to stand, or began to have to
         self._news: list[DeviceEvent] = []
@@ -194,14 +191,15 @@ class StreamedArm:
         return RobotStatus("moving" if self._moving or self._homing else "idle")
 
     def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None:
-        """Send the arm home slowly, if the cell says where that is. Ends a stop. Raises DeviceRefused, DeviceLost."""
+        """Open the hand, then go home slowly, if the cell says where that is. Ends a stop. Raises as `recover`."""
         self._raise_if_lost()
         if self._sound.mode != "idle":
             raise DeviceRefused(self._sound.reason)
         self._based, self._asked.recover = False, False
         self._stop.clear()
-        self._still_ns, self._asked.staging = self._clock.now_ns(), True
-        self._asked.home = self._home is not None
+        self._still_ns = self._clock.now_ns()
+        self._opening.begin(self._still_ns)
+        self._asked.staging = self._asked.home = True
 
     def staged(self) -> bool:
         """Is the arm at rest where episodes begin, and nothing wrong with it?"""
@@ -300,11 +298,10 @@ class StreamedArm:
             if self._sound.mode != "idle":
                 self._asked.home = False
         elif self._asked.home:
-            self._halted = False
             self._setpoints.discard()
             if self._moving:
                 self._link.halt()
-            self._moving, self._way = False, None
+            self._halted, self._moving, self._way = False, False, None
             self._homing, self._asked.home = True, False
         elif self._homing:
             self._go_home(now_ns)
@@ -325,15 +322,18 @@ class StreamedArm:
             self._look(now_ns)
 
     def _go_home(self, now_ns: int) -> None:
-        assert self._home is not None
         if self._way is None:
-            if restless := self._states.restless():
+            if (restless := self._states.restless()) or not self._opening.done(now_ns):
                 self._link.idle()
-                if now_ns - self._still_ns > RESTLESS_NS:
+                if restless and now_ns - self._still_ns > RESTLESS_NS:
                     raise DeviceRefused(f"it does not come to rest: {restless}")
+                return
+            if self._home is None:
+                self._homing, self._still_ns = False, now_ns
                 return
             start, speed = self._link.start_q(), self._home_rad_s
             self._way = WayHome(self.arm, self._limits, start, self._home, speed, self.control_hz)
+        assert self._home is not None
         if not self._way.ready():
             self._link.idle()
         elif (step := self._way.step()) is not None:

@@ -48,12 +48,12 @@ class Capture:
         ahead_ns, found = self._clock.wall_ahead_ns(), []
         while True:
             try:
-                data, told, _, _ = self._socket.recvmsg(MOST_BYTES, TOLD_BYTES)
+                data, ancillary, _, _ = self._socket.recvmsg(MOST_BYTES, TOLD_BYTES)
             except OSError:  # nothing more; or the robot's ICMP answer to what the client sent, told once
                 break
             at = 4 * (data[0] & 15) + UDP_HEADER
             if len(data) == at + STATE_BYTES:
-                seconds, ns = STAMP.unpack(told[0][2])
+                seconds, ns = STAMP.unpack(ancillary[0][2])
                 found.append((SECOND * seconds + ns - ahead_ns, Datagram(data[at:])))
         now_ns = self._clock.now_ns()
         return [(min(t_ns, now_ns), state) for t_ns, state in found]

@@ -28,6 +28,7 @@ from labctl.drivers.franka.reading import FciReading
 from labctl.drivers.franka.words import what_is_wrong
 
 from labctl.clock import SECOND, MonotonicClock
+from labctl.config.cell_schema import Cell, Fixture, RobotTable
 from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 from labctl.realtime import apart, kept, together
@@ -76,14 +77,14 @@ def tool_share(jacobian: np.ndarray) -> float:
 class FrankaLink:
     """franky as the `Link` of a streamed arm."""
 
-    def __init__(self, arm: Arm, options: FrankaOptions, robot: Mapping[str, Any]) -> None:
+    def __init__(self, arm: Arm, options: FrankaOptions, robot: RobotTable) -> None:
         """robot: the cell's table of that name."""
         self._arm, self._options = arm, options
         outside = {f"tau_ext.{joint}": "N.m" for joint in arm.joint_names}
         self.more: Mapping[str, str] = {"control_command_success_rate": "1", **outside}
-        self._limits = limits_of(arm, robot["limits"], None)
+        self._limits = limits_of(arm, robot.limits, None)
         self._fastest = self._limits.velocity
-        state_hz, control_hz = float(robot["state_hz"]), float(robot["control_hz"])
+        state_hz, control_hz = float(robot.state_hz), float(robot.control_hz)
         if state_hz < 1 or 1000 % state_hz:
             raise InputError(f"franka: robot.state_hz must divide 1000, the rate of the FCI; found {state_hz:g}")
         if control_hz > 200:
@@ -264,15 +265,13 @@ class FrankaLink:
         apart()
 
 
-def build(options: FrankaOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> StreamedArm:
+def build(options: FrankaOptions, *, cell: Cell, fixture: Fixture) -> StreamedArm:
     """A Franka FR3; cell and fixture are the parsed files.
 
     Raises InputError for a rate or limit it cannot take, or a cell that is not real or emulated.
     """
     check_place("franka", cell, options.host)
     arm, held = with_tool(FR3, options.tool_z_m), options.held()
-    gripper: Gripper = no_stand_in(
-        load(held.driver, held.options, host=options.host), held.driver, cell["cell"]["kind"]
-    )
-    link = FrankaLink(arm, options, cell["robot"])
+    gripper: Gripper = no_stand_in(load(held.driver, held.options, host=options.host), held.driver, cell.kind)
+    link = FrankaLink(arm, options, cell.robot)
     return StreamedArm(arm, link, gripper, cell, options.home(arm.home), options.home_speed_rad_s)

@@ -12,13 +12,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common.cameras import LiveCamera, PlayedCamera, silent_s
+from labctl.drivers.common.cameras import UNKNOWN, LiveCamera, PlayedCamera, silent_s
 from labctl.drivers.opencv.options import OpencvOptions
 from labctl.drivers.opencv.source import Source, device_names, why_absent
 
 from labctl.clock import SECOND, MonotonicClock
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Frame
 from labctl.errors import DeviceLost, DeviceRefused
+from labctl.plain import CameraAbout, Json
 
 # OpenCV reads these when it first opens a camera. -8: FFmpeg says nothing (labctl says it better); 1 s instead of 10
 # until a device that sends nothing is given up.
@@ -45,7 +47,7 @@ CONTROLS: Mapping[str, tuple[int | None, int, int, float]] = {
 READ_BACK = {"auto_exposure": cv2.CAP_PROP_AUTO_EXPOSURE, "auto_white_balance": cv2.CAP_PROP_AUTO_WB}
 
 
-def build(options: OpencvOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> LiveCamera | PlayedCamera:
+def build(options: OpencvOptions, *, cell: Cell, fixture: Fixture) -> LiveCamera | PlayedCamera:
     """A camera, or a file played as one."""
     source, size = options.found, (options.width, options.height)
     if source.sort == "file":
@@ -74,7 +76,7 @@ class Capture:
         self._video: Any = None
         self._number = -1
         self._behind = False
-        self._known: dict[str, Any] = {}
+        self._known: CameraAbout = {**UNKNOWN}
 
     def open(self) -> None:
         """Open and set up the source. Raises DeviceLost when it is not there, DeviceRefused when it will not."""
@@ -103,9 +105,9 @@ class Capture:
         except cv2.error as error:
             raise mapped(error) from error
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> CameraAbout:
         """See `labctl.devices.Camera`. OpenCV knows no calibration, so that is null."""
-        return dict(self._known)
+        return {**self._known}
 
     def _compare_size(self) -> None:
         found = (self._video.get(cv2.CAP_PROP_FRAME_WIDTH), self._video.get(cv2.CAP_PROP_FRAME_HEIGHT))
@@ -115,7 +117,7 @@ class Capture:
                 f"{self.size[0]} x {self.size[1]}; change width and height of this [[camera]], or the camera"
             )
 
-    def _set_up(self) -> dict[str, Any]:
+    def _set_up(self) -> dict[str, Json]:
         """Format, size, rate and controls of a V4L2 device, each read back. Raises DeviceRefused."""
         video = self._video
         if self._fourcc:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from labctl.config.policy_card import Action, Card, Gripper, Tool
 from labctl.devices import ActionChunk
 from labctl.errors import DeviceRefused
 
@@ -39,36 +40,34 @@ SPACES = (
     *("tcp_pose", "tcp_delta", "tcp_velocity", "droid_cartesian_velocity"),
 )
 
-Card = Mapping[str, Any]
 
-
-def width_of(action: Card, dof: int) -> int:
+def width_of(action: Action, dof: int) -> int:
     """Values of one action without its gripper, for an arm of `dof` joints."""
-    space = action["space"]
+    space = action.space
     if "joint" in space:
         return dof
-    return 3 + ROTATION_WIDTH[action["rotation"]] if action["rotation"] else 6
+    return 3 + ROTATION_WIDTH[action.rotation] if action.rotation else 6
 
 
-def openings(values: np.ndarray, gripper: Card) -> np.ndarray:
+def openings(values: np.ndarray, gripper: Gripper) -> np.ndarray:
     """Openings (n,) in m, within closed_m..open_m, that a policy's gripper actions (n,) stand for."""
-    ends = GRIPPERS[gripper["action"]]
-    low_m, high_m = gripper["closed_m"], gripper["open_m"]
+    ends = GRIPPERS[gripper.action]
+    low_m, high_m = gripper.closed_m, gripper.open_m
     opened, closed = ends or (high_m, low_m)
-    threshold = gripper["binarise_at"]
+    threshold = gripper.binarise_at
     if threshold is not None:
         values = np.where(values > threshold, max(opened, closed), min(opened, closed))
     share = (values - closed) / (opened - closed)
     return low_m + np.clip(share, 0.0, 1.0) * (high_m - low_m)
 
 
-def gripper_state(opening_m: np.ndarray, gripper: Card) -> np.ndarray:
+def gripper_state(opening_m: np.ndarray, gripper: Gripper) -> np.ndarray:
     """What a policy reads for openings in m: the inverse of `openings`, in the convention of its state."""
-    ends = GRIPPERS[gripper["state"]]
+    ends = GRIPPERS[gripper.state]
     if ends is None:
         return np.array(opening_m, dtype=float)
     opened, closed = ends
-    share = np.clip((opening_m - gripper["closed_m"]) / (gripper["open_m"] - gripper["closed_m"]), 0.0, 1.0)
+    share = np.clip((opening_m - gripper.closed_m) / (gripper.open_m - gripper.closed_m), 0.0, 1.0)
     return closed + share * (opened - closed)
 
 
@@ -121,15 +120,15 @@ def _norms(rows: np.ndarray) -> np.ndarray:
     return norms
 
 
-def to_policy_tool(pose: np.ndarray, tool: Card) -> np.ndarray:
+def to_policy_tool(pose: np.ndarray, tool: Tool) -> np.ndarray:
     """Poses (n, 7) of the cell's tool as poses of the policy's tool frame (the card's [tool])."""
-    return _moved(pose, np.array(tool["shift_m"]), turns(np.array([tool["turn_xyzw"]]), "quaternion_xyzw"))
+    return _moved(pose, np.array(tool.shift_m), turns(np.array([tool.turn_xyzw]), "quaternion_xyzw"))
 
 
-def to_cell_tool(pose: np.ndarray, tool: Card) -> np.ndarray:
+def to_cell_tool(pose: np.ndarray, tool: Tool) -> np.ndarray:
     """The inverse of `to_policy_tool`."""
-    back = turns(np.array([tool["turn_xyzw"]]), "quaternion_xyzw").inv()
-    return _moved(pose, -back.apply(np.array(tool["shift_m"]))[0], back)
+    back = turns(np.array([tool.turn_xyzw]), "quaternion_xyzw").inv()
+    return _moved(pose, -back.apply(np.array(tool.shift_m))[0], back)
 
 
 def _moved(pose: np.ndarray, shift: np.ndarray, turn: Any) -> np.ndarray:
@@ -137,22 +136,22 @@ def _moved(pose: np.ndarray, shift: np.ndarray, turn: Any) -> np.ndarray:
     return np.column_stack([pose[:, :3] + here.apply(shift), (here * turn).as_quat()])
 
 
-def answer_rows(answer: Mapping[str, Any], action: Card, dof: int) -> np.ndarray:
+def answer_rows(answer: Mapping[str, Any], action: Action, dof: int) -> np.ndarray:
     """The actions of an answer as rows (n, width + 1), finite. Raises DeviceRefused that says what there was."""
     width = width_of(action, dof) + 1
     parts = []
-    for key in action["keys"]:
+    for key in action.keys:
         if key not in answer:
             raise DeviceRefused(f"the answer has no {key!r}; it has: {', '.join(map(str, answer)) or 'nothing'}")
-        parts.append(_rows(key, answer[key], alone=len(action["keys"]) == 1, width=width))
+        parts.append(_rows(key, answer[key], alone=len(action.keys) == 1, width=width))
     lengths = {len(part) for part in parts}
-    shapes = ", ".join(f"{key} {part.shape}" for key, part in zip(action["keys"], parts, strict=True))
-    wanted = f"{action['space']} and a gripper need (n, {width})"
+    shapes = ", ".join(f"{key} {part.shape}" for key, part in zip(action.keys, parts, strict=True))
+    wanted = f"{action.space} and a gripper need (n, {width})"
     if len(lengths) != 1 or sum(part.shape[1] for part in parts) != width:
         raise DeviceRefused(f"the answer's actions are {shapes}; {wanted}")
     rows = np.concatenate(parts, axis=1)
-    if not len(rows) or (action["horizon"] is not None and len(rows) != action["horizon"]):
-        raise DeviceRefused(f"the answer holds {len(rows)} actions; the card says {action['horizon'] or 'at least 1'}")
+    if not len(rows) or (action.horizon is not None and len(rows) != action.horizon):
+        raise DeviceRefused(f"the answer holds {len(rows)} actions; the card says {action.horizon or 'at least 1'}")
     if not np.isfinite(rows).all():
         raise DeviceRefused("the answer holds values that are not finite")
     return rows
@@ -175,22 +174,24 @@ def _rows(key: str, value: Any, *, alone: bool, width: int) -> np.ndarray:
 def to_chunk(rows: np.ndarray, card: Card, arrays: Mapping[str, np.ndarray]) -> ActionChunk:
     """The chunk that rows (n, width + 1) of `answer_rows` stand for, given what the robot was when they were asked for.
 
-    card: a policy card as a plain dict. arrays: q (dof,), tcp (7,) of the observation.
+    arrays: q (dof,), tcp (7,) of the observation.
     """
-    action, timing = card["action"], card["timing"]
+    action, timing = card.action, card.timing
     values = rows[:, :-1]
-    if action["clip"] is not None:
-        values = np.clip(values, -action["clip"], action["clip"])
-    if action["scale"] is not None:
-        values = values * np.array(action["scale"])
-    space, values = _meaning(action, card["tool"], values, arrays)
-    gripper = openings(rows[:, -1], card["gripper"])
-    execute = min(action["execute"] or len(rows), len(rows))
-    return ActionChunk(space, values, gripper, 1.0 / timing["rate_hz"], execute, starts=timing["starts"])
+    if action.clip is not None:
+        values = np.clip(values, -action.clip, action.clip)
+    if action.scale is not None:
+        values = values * np.array(action.scale)
+    space, values = _meaning(action, card.tool, values, arrays)
+    gripper = openings(rows[:, -1], card.gripper)
+    execute = min(action.execute or len(rows), len(rows))
+    return ActionChunk(space, values, gripper, 1.0 / timing.rate_hz, execute, starts=timing.starts)
 
 
-def _meaning(action: Card, tool: Card, values: np.ndarray, arrays: Mapping[str, np.ndarray]) -> tuple[Any, np.ndarray]:
-    space, base = action["space"], action["relative_to"]
+def _meaning(
+    action: Action, tool: Tool, values: np.ndarray, arrays: Mapping[str, np.ndarray]
+) -> tuple[Any, np.ndarray]:
+    space, base = action.space, action.relative_to
     match space:
         case "joint_position" | "joint_velocity":
             return space, values
@@ -206,7 +207,8 @@ def _meaning(action: Card, tool: Card, values: np.ndarray, arrays: Mapping[str, 
             moves = DROID_LIN_M * _at_most_one(values[:, :3])
             spin = turns(DROID_ROT_RAD * _at_most_one(values[:, 3:]), "rotvec")
             return "tcp_step", np.column_stack([moves, spin.as_quat()])
-    turned = np.column_stack([values[:, :3], turns(values[:, 3:], action["rotation"]).as_quat()])
+    assert action.rotation is not None, "a card's poses have a rotation"
+    turned = np.column_stack([values[:, :3], turns(values[:, 3:], action.rotation).as_quat()])
     if space == "tcp_pose":
         return "tcp_pose", to_cell_tool(turned, tool)
     if base == "measured":
@@ -215,13 +217,13 @@ def _meaning(action: Card, tool: Card, values: np.ndarray, arrays: Mapping[str, 
     return "tcp_pose", to_cell_tool(_followed(start, turned, action), tool)
 
 
-def _followed(start: np.ndarray, deltas: np.ndarray, action: Card) -> np.ndarray:
+def _followed(start: np.ndarray, deltas: np.ndarray, action: Action) -> np.ndarray:
     """Poses (n, 7) that deltas (n, 7) lead to from start (1, 7), each from the start or from the pose before."""
-    if action["relative_to"] == "observation":
-        return compose(np.repeat(start, len(deltas), axis=0), deltas, action["frame"])
+    if action.relative_to == "observation":
+        return compose(np.repeat(start, len(deltas), axis=0), deltas, action.frame)
     poses = [start]
     for delta in deltas:
-        poses.append(compose(poses[-1], delta[None, :], action["frame"]))
+        poses.append(compose(poses[-1], delta[None, :], action.frame))
     return np.concatenate(poses[1:])
 
 

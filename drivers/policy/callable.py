@@ -22,20 +22,22 @@ from typing import Any
 from labctl.drivers.policy.client import PolicyClient, card_for
 from labctl.drivers.policy.options import CallableOptions
 
+from labctl.config.cell_schema import Cell, Fixture
+from labctl.config.policy_card import Card
 from labctl.errors import DeviceRefused, InputError
 
 
 class CallableLink:
     """A function in this process. See `client.Link`; its times are kept by whoever asks."""
 
-    def __init__(self, name: str, card: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, card: Card) -> None:
         module, _, attribute = name.partition(":")
         self._module, self._attribute, self._name = module, attribute, name
-        self._key = card["action"]["keys"][0]
+        self._key = card.action.keys[0]
         self._function: Any = None
         if not self._is_there():
-            told = "put it beside lab.toml, install it beside labctl, or put its folder on PYTHONPATH"
-            raise InputError(f"function {name!r}: there is no module {module!r} here; {told}")
+            text = "put it beside lab.toml, install it beside labctl, or put its folder on PYTHONPATH"
+            raise InputError(f"function {name!r}: there is no module {module!r} here; {text}")
 
     def _is_there(self) -> bool:
         try:
@@ -72,7 +74,7 @@ class CallableLink:
             raise DeviceRefused(f"{self._name} failed: {type(error).__name__}: {said}") from None
 
 
-def build(options: CallableOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> PolicyClient:
+def build(options: CallableOptions, *, cell: Cell, fixture: Fixture) -> PolicyClient:
     """A policy that is a function. Raises InputError for one that is not there, or a card that does not fit."""
     card, dof = card_for("policy_callable", options, cell)
     return PolicyClient(card, CallableLink(options.function, card), dof)

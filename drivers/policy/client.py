@@ -21,14 +21,14 @@ from labctl.drivers.policy.server_metadata import CALL_TIMES, MODEL_TIMES, great
 from labctl.drivers.policy.server_process import ServerProcess
 
 from labctl.clock import SECOND, MonotonicClock
+from labctl.config.cell_schema import Cell
+from labctl.config.policy_card import Card
 from labctl.devices import ActionChunk, Kind, Observation, Pace
 from labctl.errors import DeviceLost, InputError
 from labctl.realtime import VISIT_NS
 
 RETRY_S = 0.2
 BEYOND_S = 0.5  # the controller node gives up first; then the wire may
-
-Card = Mapping[str, Any]
 
 
 class Link(Protocol):
@@ -56,7 +56,7 @@ class PolicyClient:
         self._dof = dof
         self._clock = MonotonicClock()
         self._closed = threading.Event()
-        self._server = ServerProcess(card["server"]) if card["server"]["start"] else None
+        self._server = ServerProcess(card.server) if card.server.start else None
         self._connected = False
         self.load_s = self.warm_s = 0.0
         self.told: Mapping[str, float] = {}
@@ -65,7 +65,7 @@ class PolicyClient:
     def load(self) -> None:
         """Start the server if the card says how, and connect within `ready_s`. Raises DeviceLost, DeviceRefused."""
         began_ns = self._clock.now_ns()
-        until_ns = began_ns + round(self._card["server"]["ready_s"] * SECOND)
+        until_ns = began_ns + round(self._card.server.ready_s * SECOND)
         if self._server is not None:
             self._server.start()
         last = "it was not asked"
@@ -83,38 +83,38 @@ class PolicyClient:
                 raise DeviceLost(problem)
             if self._closed.wait(RETRY_S):
                 raise DeviceLost("closed while it waited for the policy server")
-        raise DeviceLost(f"no policy server within {self._card['server']['ready_s']:g} s: {last}")
+        raise DeviceLost(f"no policy server within {self._card.server.ready_s:g} s: {last}")
 
     def warm(self, observation: Observation) -> None:
         """Ask `warm_calls` questions, whose answers must be ones that could be followed. Raises DeviceLost,
         DeviceRefused.
         """
         began_ns = self._clock.now_ns()
-        for _ in range(self._card["timing"]["warm_calls"]):
-            _, told = self._answer(observation, self._card["server"]["ready_s"])
-            self.told = greatest(self.told, told)
+        for _ in range(self._card.timing.warm_calls):
+            _, resources = self._answer(observation, self._card.server.ready_s)
+            self.told = greatest(self.told, resources)
         self.warm_s = (self._clock.now_ns() - began_ns) / SECOND
 
     def reset(self, seed: int) -> None:
         """A new episode begins: the server forgets, if it can be told to."""
         if self._connected:
-            self._link.reset(f"{seed:016x}", self._card["timing"]["give_up_s"])
+            self._link.reset(f"{seed:016x}", self._card.timing.give_up_s)
 
     def infer(self, observation: Observation) -> ActionChunk:
         """The policy's answer. Raises DeviceLost, DeviceRefused."""
         began_ns = self._clock.now_ns()
-        chunk, _ = self._answer(observation, self._card["timing"]["give_up_s"] + BEYOND_S)
+        chunk, _ = self._answer(observation, self._card.timing.give_up_s + BEYOND_S)
         chunk.delay_s = (self._clock.now_ns() - began_ns) / SECOND
         return chunk
 
     def _answer(self, seen: Observation, timeout_s: float) -> tuple[ActionChunk, Mapping[str, float]]:
         answer = self._link.ask(read(self._card, seen), timeout_s)
-        rows = answer_rows(answer, self._card["action"], self._dof)
+        rows = answer_rows(answer, self._card.action, self._dof)
         chunk = to_chunk(rows, self._card, seen.arrays)
-        told = resources_told(answer)
+        resources = resources_told(answer)
         chunk.server_s, chunk.call_s = seconds_told(answer, MODEL_TIMES), seconds_told(answer, CALL_TIMES)
-        chunk.gpu_memory_mb = told.get("gpu_memory_mb", math.nan)
-        return chunk, told
+        chunk.gpu_memory_mb = resources.get("gpu_memory_mb", math.nan)
+        return chunk, resources
 
     def close(self) -> None:
         """Let go of the connection and of the server, if it is ours. Any thread; idempotent; returns at once."""
@@ -126,45 +126,44 @@ class PolicyClient:
 
 def pace_of(card: Card) -> Pace:
     """How a card wants its policy to be asked."""
-    timing = card["timing"]
-    cameras = tuple(dict.fromkeys(entry["camera"] for entry in card["input"] if entry["camera"] is not None))
+    timing = card.timing
+    cameras = card.cameras
     return Pace(
         cameras=cameras,
-        max_age_s=card["image"]["max_age_s"] if cameras else math.inf,
+        max_age_s=card.image.max_age_s if cameras else math.inf,
         history_s=history_s(card),
-        deadline_s=timing["deadline_s"],
-        late=timing["late"],
-        give_up_s=timing["give_up_s"],
-        ask_ahead_s=timing["ask_ahead_s"],
+        deadline_s=timing.deadline_s,
+        late=timing.late,
+        give_up_s=timing.give_up_s,
+        ask_ahead_s=timing.ask_ahead_s,
     )
 
 
-def card_for(driver: str, options: PolicyOptions, cell: Mapping[str, Any]) -> tuple[Card, int]:
+def card_for(driver: str, options: PolicyOptions, cell: Cell) -> tuple[Card, int]:
     """The card of an arm's options and the cell's number of joints, after comparing the two.
 
     Raises InputError for a card of another dialect, a camera the cell has not, or actions and steps that this arm
     cannot follow.
     """
-    card: Card = options.card.model_dump(mode="json")
+    card = options.card
     dialect = driver.removeprefix("policy_")
-    if card["policy"]["dialect"] != dialect:
-        raise InputError(f"{driver} speaks {dialect}, its card says {card['policy']['dialect']!r}")
-    robot = cell["robot"]
-    dof = len(robot["limits"]["velocity_rad_s"])
-    there = [camera["name"] for camera in cell.get("camera", [])]
+    if card.policy.dialect != dialect:
+        raise InputError(f"{driver} speaks {dialect}, its card says {card.policy.dialect!r}")
+    robot, dof = cell.robot, cell.joints
+    there = [camera.name for camera in cell.camera]
     for camera in pace_of(card).cameras:
         if camera not in there:
             raise InputError(f"the card reads camera {camera!r}; this cell has: {', '.join(there) or 'none'}")
-    action, timing = card["action"], card["timing"]
+    action, timing = card.action, card.timing
     width = width_of(action, dof)
-    if action["scale"] is not None and len(action["scale"]) != width:
-        raise InputError(f"the card's scale has {len(action['scale'])} values; {action['space']} needs {width} here")
-    if "joint" in action["space"] and action["space"].startswith("droid") and dof != 7:
-        raise InputError(f"the card's {action['space']} is for seven joints; this cell's arm has {dof}")
-    stepped = action["relative_to"] == "measured" or action["space"].startswith("droid_")
-    real_time = cell["cell"]["clock"] != "manual"  # where the arm is visited, and measured, at least so often
-    measured_hz = max(robot["observe_hz"], SECOND / VISIT_NS) if real_time else robot["observe_hz"]
-    if stepped and measured_hz < timing["rate_hz"]:
-        told = f"counts from what is measured at each of {timing['rate_hz']:g} steps a second"
-        raise InputError(f"{action['space']} {told}; this cell measures {measured_hz:g} times: raise its observe_hz")
+    if action.scale is not None and len(action.scale) != width:
+        raise InputError(f"the card's scale has {len(action.scale)} values; {action.space} needs {width} here")
+    if "joint" in action.space and action.space.startswith("droid") and dof != 7:
+        raise InputError(f"the card's {action.space} is for seven joints; this cell's arm has {dof}")
+    stepped = action.relative_to == "measured" or action.space.startswith("droid_")
+    real_time = cell.cell.clock != "manual"  # where the arm is visited, and measured, at least so often
+    measured_hz = max(robot.observe_hz, SECOND / VISIT_NS) if real_time else robot.observe_hz
+    if stepped and measured_hz < timing.rate_hz:
+        text = f"counts from what is measured at each of {timing.rate_hz:g} steps a second"
+        raise InputError(f"{action.space} {text}; this cell measures {measured_hz:g} times: raise its observe_hz")
     return card, dof

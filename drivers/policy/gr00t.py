@@ -24,6 +24,8 @@ from labctl.drivers.policy.options import Gr00tOptions
 from labctl.drivers.policy.websocket import last_line
 
 from labctl.clock import SECOND, MonotonicClock
+from labctl.config.cell_schema import Cell, Fixture
+from labctl.config.policy_card import Card
 from labctl.errors import DeviceLost, DeviceRefused
 
 SLICE_MS = 100  # how soon a waiting call hears that it is no longer wanted
@@ -34,11 +36,11 @@ NESTED, FLAT = "n1.6", "n1.5"
 class Gr00tLink:
     """GR00T's dialect over a request socket. See `client.Link`."""
 
-    def __init__(self, endpoint: str, card: Mapping[str, Any]) -> None:
+    def __init__(self, endpoint: str, card: Card) -> None:
         self._endpoint = endpoint
         self._card = card
-        self._token_env = card["server"]["api_key_env"]
-        self._convention = (card["gr00t"] or {}).get("convention", "auto")
+        self._token_env = card.server.api_key_env
+        self._convention = card.gr00t.convention if card.gr00t else "auto"
         self._clock = MonotonicClock()
         self._socket: zmq.Socket | None = None
         self._closed = threading.Event()
@@ -62,13 +64,13 @@ class Gr00tLink:
         else:
             data = flat(observation)
         answer = self._call("get_action", data, timeout_s)
-        told: Mapping[str, Any] = {}
+        info: Mapping[str, Any] = {}
         if isinstance(answer, list) and answer and isinstance(answer[0], Mapping):
-            told = answer[1] if len(answer) > 1 and isinstance(answer[1], Mapping) else {}
+            info = answer[1] if len(answer) > 1 and isinstance(answer[1], Mapping) else {}
             answer = answer[0]
         if not isinstance(answer, Mapping):
             raise DeviceRefused(f"the answer is no table of actions but {type(answer).__name__}")
-        beside = {str(key): value for key, value in told.items() if not isinstance(value, np.ndarray)}
+        beside = {str(key): value for key, value in info.items() if not isinstance(value, np.ndarray)}
         return {**beside, **{str(key).removeprefix("action."): value for key, value in answer.items()}}
 
     def reset(self, session: str, timeout_s: float) -> None:
@@ -99,9 +101,9 @@ class Gr00tLink:
             raise DeviceRefused("the policy server failed and says no more than ERROR")
         answer = unpack_npy(reply)
         if isinstance(answer, Mapping) and "error" in answer:
-            told = last_line(str(answer["error"]))
-            remedy = "; see api_key_env in the card's [server]" if "Unauthorized" in told else ""
-            raise DeviceRefused(f"the policy server failed: {told}{remedy}")
+            reason = last_line(str(answer["error"]))
+            remedy = "; see api_key_env in the card's [server]" if "Unauthorized" in reason else ""
+            raise DeviceRefused(f"the policy server failed: {reason}{remedy}")
         return answer
 
     def _exchange(self, request: bytes, timeout_s: float) -> bytes:
@@ -146,8 +148,8 @@ def convention_of(described: Mapping[str, Any]) -> str:
         return FLAT
     if kinds == {dict}:
         return NESTED
-    told = "[gr00t] convention to n1.5 or n1.6"
-    raise DeviceRefused(f"the server does not describe itself in a way labctl knows; set the card's {told}")
+    text = "[gr00t] convention to n1.5 or n1.6"
+    raise DeviceRefused(f"the server does not describe itself in a way labctl knows; set the card's {text}")
 
 
 def nested(observation: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,26 +188,26 @@ def _config(entry: Any) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def misfit(described: Mapping[str, Mapping[str, Any]], card: Mapping[str, Any]) -> str | None:
+def misfit(described: Mapping[str, Mapping[str, Any]], card: Card) -> str | None:
     """Why a card does not give a server what it reads, or reads actions that it does not answer with.
 
     described: {part: {modality_keys, delta_indices}} of a server; a part it does not describe is not compared.
     """
-    inputs = card["input"]
+    inputs = card.input
     for part, prefixes in (("video", ("video.",)), ("state", ("state.",)), ("language", ("language.", "annotation."))):
         if "modality_keys" not in described.get(part, {}):
             continue
         wanted = {_bare(key) for key in described[part]["modality_keys"]}
-        given = {_bare(entry["key"]) for entry in inputs if entry["key"].startswith(prefixes)}
+        given = {_bare(entry.key) for entry in inputs if entry.key.startswith(prefixes)}
         if wanted != given:
             has = f"the card has: {', '.join(sorted(given)) or 'none'}"
             return f"the server reads {part}: {', '.join(sorted(wanted)) or 'none'}; {has}"
     for entry in inputs:
-        steps = list(described.get(entry["key"].split(".")[0], {}).get("delta_indices") or entry["steps"])
-        if entry["key"].startswith(("video.", "state.")) and steps != list(entry["steps"]):
-            return f"the server reads {entry['key']!r} at the steps {steps}; the card gives {list(entry['steps'])}"
-    answers = [_bare(key) for key in described.get("action", {}).get("modality_keys", card["action"]["keys"])]
-    missing = [key for key in card["action"]["keys"] if key not in answers]
+        steps = list(described.get(entry.key.split(".")[0], {}).get("delta_indices") or entry.steps)
+        if entry.key.startswith(("video.", "state.")) and steps != list(entry.steps):
+            return f"the server reads {entry.key!r} at the steps {steps}; the card gives {list(entry.steps)}"
+    answers = [_bare(key) for key in described.get("action", {}).get("modality_keys", card.action.keys)]
+    missing = [key for key in card.action.keys if key not in answers]
     if missing:
         return f"the card reads {', '.join(missing)} from the answer; the server answers with {', '.join(answers)}"
     return None
@@ -218,7 +220,7 @@ def _bare(key: str) -> str:
     return key
 
 
-def build(options: Gr00tOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> PolicyClient:
+def build(options: Gr00tOptions, *, cell: Cell, fixture: Fixture) -> PolicyClient:
     """A policy behind a GR00T server. Raises InputError for a card that does not fit the cell."""
     card, dof = card_for("policy_gr00t", options, cell)
     return PolicyClient(card, Gr00tLink(options.endpoint, card), dof)

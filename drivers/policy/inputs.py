@@ -12,38 +12,37 @@ import numpy as np
 from labctl.drivers.policy.actions import gripper_state, to_policy_tool, turn_values, turns
 
 from labctl.clock import SECOND
+from labctl.config.policy_card import Card, Image, Input
 from labctl.devices import Observation, Picture
 from labctl.errors import DeviceRefused, MissingExtra
-
-Card = Mapping[str, Any]
 
 
 def read(card: Card, seen: Observation) -> dict[str, Any]:
     """What the policy reads: {key: array, text or constant}. Raises DeviceRefused when a source is not there."""
-    step_ns = round(SECOND / card["timing"]["rate_hz"])
-    return {entry["key"]: _value(entry, card, seen, step_ns) for entry in card["input"]}
+    step_ns = round(SECOND / card.timing.rate_hz)
+    return {entry.key: _value(entry, card, seen, step_ns) for entry in card.input}
 
 
 def history_s(card: Card) -> float:
     """How far back a card's pictures go, in seconds."""
-    first = min((entry["steps"][0] for entry in card["input"] if entry["camera"] is not None), default=0)
-    return -first / card["timing"]["rate_hz"]
+    first = min((entry.steps[0] for entry in card.input if entry.camera is not None), default=0)
+    return -first / card.timing.rate_hz
 
 
-def _value(entry: Card, card: Card, seen: Observation, step_ns: int) -> Any:
-    if entry["prompt"]:
+def _value(entry: Input, card: Card, seen: Observation, step_ns: int) -> Any:
+    if entry.prompt:
         return seen.instruction
-    if entry["constant"] is not None:
-        constant = entry["constant"]
-        return np.array(constant, dtype=entry["dtype"]) if isinstance(constant, list) else constant
-    if entry["state"] is not None:
-        parts = [state(name, card, seen.arrays) for name in entry["state"]]
-        return np.concatenate(parts).astype(entry["dtype"])
-    pictures = seen.images.get(entry["camera"]) or ()
+    if entry.constant is not None:
+        constant = entry.constant
+        return np.array(constant, dtype=entry.dtype) if isinstance(constant, list) else constant
+    if entry.state is not None:
+        parts = [state(name, card, seen.arrays) for name in entry.state]
+        return np.concatenate(parts).astype(entry.dtype)
+    pictures = seen.images.get(entry.camera or "") or ()
     if not pictures:
-        raise DeviceRefused(f"there is no picture of camera {entry['camera']!r}")
-    chosen = [shaped(picture.image, entry, card["image"]) for picture in chosen_pictures(pictures, entry, step_ns)]
-    return chosen[0] if entry["steps"] in ([0], (0,)) else np.stack(chosen)
+        raise DeviceRefused(f"there is no picture of camera {entry.camera!r}")
+    chosen = [shaped(picture.image, entry, card.image) for picture in chosen_pictures(pictures, entry, step_ns)]
+    return chosen[0] if entry.steps == (0,) else np.stack(chosen)
 
 
 def state(name: str, card: Card, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -54,33 +53,32 @@ def state(name: str, card: Card, arrays: Mapping[str, np.ndarray]) -> np.ndarray
         case "joint_velocity":
             return np.asarray(arrays["dq"], dtype=float)
         case "gripper":
-            return gripper_state(np.asarray(arrays["gripper"], dtype=float), card["gripper"])
-    pose = to_policy_tool(np.asarray(arrays["tcp"], dtype=float)[None, :], card["tool"])
+            return gripper_state(np.asarray(arrays["gripper"], dtype=float), card.gripper)
+    pose = to_policy_tool(np.asarray(arrays["tcp"], dtype=float)[None, :], card.tool)
     if name == "tcp_position":
         return pose[0, :3]
     return turn_values(turns(pose[:, 3:], "quaternion_xyzw"), name.removeprefix("tcp_"))[0]
 
 
-def chosen_pictures(pictures: Sequence[Picture], entry: Card, step_ns: int) -> list[Picture]:
+def chosen_pictures(pictures: Sequence[Picture], entry: Input, step_ns: int) -> list[Picture]:
     """The picture nearest in time to each of the entry's steps before the newest; the oldest where there was none."""
     times = np.array([picture.t_ns for picture in pictures])
-    wanted = times[-1] + step_ns * np.array(entry["steps"])
+    wanted = times[-1] + step_ns * np.array(entry.steps)
     return [pictures[int(np.abs(times - at).argmin())] for at in wanted]
 
 
-def shaped(image: np.ndarray, entry: Card, defaults: Card) -> np.ndarray:
+def shaped(image: np.ndarray, entry: Input, defaults: Image) -> np.ndarray:
     """A picture (h, w, 3) uint8 RGB resized and laid out as a card asks."""
-    resize = entry["resize"] or defaults["resize"]
-    width, height = entry["width"] or defaults["width"], entry["height"] or defaults["height"]
-    if resize == "pad":
-        image = padded(image, width, height)
-    elif resize == "stretch":
-        image = _resized(image, width, height)
-    if defaults["colour"] == "bgr":
+    resize = entry.resize or defaults.resize
+    width, height = entry.width or defaults.width, entry.height or defaults.height
+    if resize in ("pad", "stretch"):
+        assert width is not None and height is not None, "a card's pictures that are resized have a size"
+        image = padded(image, width, height) if resize == "pad" else _resized(image, width, height)
+    if defaults.colour == "bgr":
         image = image[:, :, ::-1]
-    if defaults["layout"] == "chw":
+    if defaults.layout == "chw":
         image = np.moveaxis(image, 2, 0)
-    if defaults["values"] == "unit":
+    if defaults.values == "unit":
         return image.astype(np.float32) / np.float32(255)
     return np.ascontiguousarray(image)
 

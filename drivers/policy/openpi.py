@@ -15,6 +15,7 @@ from labctl.drivers.policy.client import PolicyClient, card_for
 from labctl.drivers.policy.options import WebsocketOptions
 from labctl.drivers.policy.websocket import PolicySocket, refuse_traceback
 
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.errors import DeviceRefused
 
 
@@ -27,8 +28,8 @@ class OpenpiLink:
     def connect(self, timeout_s: float) -> Mapping[str, Any]:
         metadata = self._socket.connect(timeout_s)
         if "action_space" in metadata:
-            told = "which wants another dialect: use policy_roboarena and a card for it"
-            raise DeviceRefused(f"the server states an action space, so it is a RoboArena server, {told}")
+            text = "which wants another dialect: use policy_roboarena and a card for it"
+            raise DeviceRefused(f"the server states an action space, so it is a RoboArena server, {text}")
         return metadata
 
     def ask(self, observation: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
@@ -44,7 +45,7 @@ class OpenpiLink:
         self._socket.close()
 
 
-def build(options: WebsocketOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> PolicyClient:
+def build(options: WebsocketOptions, *, cell: Cell, fixture: Fixture) -> PolicyClient:
     """A policy behind an openpi server. Raises InputError for a card that does not fit the cell."""
     card, dof = card_for("policy_openpi", options, cell)
     socket = PolicySocket(options.endpoint, options.card.server.api_key_env)

@@ -17,6 +17,8 @@ from labctl.drivers.policy.client import PolicyClient, card_for
 from labctl.drivers.policy.options import WebsocketOptions
 from labctl.drivers.policy.websocket import PolicySocket, last_line, refuse_traceback
 
+from labctl.config.cell_schema import Cell, Fixture
+from labctl.config.policy_card import Card
 from labctl.errors import DeviceRefused
 
 # What the wire calls an action space -> what a card calls it; the rotation of its cartesian ones is DROID's.
@@ -35,7 +37,7 @@ RESET_DONE = "reset successful"
 class RoboArenaLink:
     """RoboArena's dialect over a websocket. See `client.Link`."""
 
-    def __init__(self, socket: PolicySocket, card: Mapping[str, Any]) -> None:
+    def __init__(self, socket: PolicySocket, card: Card) -> None:
         self._socket = socket
         self._card = card
         self._session: str | None = None
@@ -55,7 +57,7 @@ class RoboArenaLink:
             message["session_id"] = self._session
         answer = refuse_traceback(self._socket.ask(message, timeout_s))
         if isinstance(answer, np.ndarray):
-            return {self._card["action"]["keys"][0]: answer}  # older servers answer with the bare array
+            return {self._card.action.keys[0]: answer}  # older servers answer with the bare array
         if not isinstance(answer, Mapping):
             raise DeviceRefused(f"the answer is neither a table nor an array but {type(answer).__name__}")
         return answer
@@ -75,18 +77,18 @@ class RoboArenaLink:
         self._socket.close()
 
 
-def misfit(needs: Mapping[str, Any], card: Mapping[str, Any]) -> str | None:
+def misfit(needs: Mapping[str, Any], card: Card) -> str | None:
     """Why a card does not give a server what it says it needs, or does not read its answers as it states them."""
     space = needs.get("action_space")
     if space is None:
         return "the server states no action space, as RoboArena's do; for openpi's dialect use policy_openpi"
-    action = card["action"]
-    if SPACES.get(space) != action["space"]:
+    action = card.action
+    if SPACES.get(space) != action.space:
         meant = SPACES.get(space, "nothing labctl knows")
-        return f"the server answers in {space!r}, which is {meant} in a card; this one says {action['space']!r}"
-    if space == "cartesian_position" and action["rotation"] != "euler_xyz":
-        return f"the server answers with Euler angles (euler_xyz); the card says {action['rotation']!r}"
-    keys = [entry["key"] for entry in card["input"]]
+        return f"the server answers in {space!r}, which is {meant} in a card; this one says {action.space!r}"
+    if space == "cartesian_position" and action.rotation != "euler_xyz":
+        return f"the server answers with Euler angles (euler_xyz); the card says {action.rotation!r}"
+    keys = [entry.key for entry in card.input]
     exterior = sum(EXTERIOR_LEFT.match(key) is not None for key in keys)
     wanted = needs.get("n_external_cameras", exterior)
     if exterior != wanted:
@@ -98,19 +100,19 @@ def misfit(needs: Mapping[str, Any], card: Mapping[str, Any]) -> str | None:
     return _size_misfit(needs.get("image_resolution"), card)
 
 
-def _size_misfit(resolution: Sequence[int] | None, card: Mapping[str, Any]) -> str | None:
+def _size_misfit(resolution: Sequence[int] | None, card: Card) -> str | None:
     if resolution is None:
         return None
-    for entry in card["input"]:
-        if entry["camera"] is not None:
-            size = [entry["height"] or card["image"]["height"], entry["width"] or card["image"]["width"]]
+    for entry in card.input:
+        if entry.camera is not None:
+            size = [entry.height or card.image.height, entry.width or card.image.width]
             if size != list(resolution):
                 wants = "x".join(map(str, resolution))
-                return f"the server wants pictures of {wants} (height x width); {entry['key']!r} is {size[0]}x{size[1]}"
+                return f"the server wants pictures of {wants} (height x width); {entry.key!r} is {size[0]}x{size[1]}"
     return None
 
 
-def build(options: WebsocketOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> PolicyClient:
+def build(options: WebsocketOptions, *, cell: Cell, fixture: Fixture) -> PolicyClient:
     """A policy behind a RoboArena server. Raises InputError for a card that does not fit the cell."""
     card, dof = card_for("policy_roboarena", options, cell)
     socket = PolicySocket(options.endpoint, options.card.server.api_key_env)

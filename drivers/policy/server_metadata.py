@@ -36,8 +36,8 @@ NAMES: Mapping[str, tuple[str, float]] = {
 def seconds_told(answer: Mapping[str, Any], names: Sequence[tuple[str, str]]) -> float:
     """The first of some timings (table, key; in ms) that an answer reports, in seconds; NaN when it reports none."""
     for table, key in names:
-        told = answer.get(table)
-        found = _number(told.get(key)) if isinstance(told, Mapping) else None
+        values = answer.get(table)
+        found = _number(values.get(key)) if isinstance(values, Mapping) else None
         if found is not None:
             return found / 1000.0
     return math.nan
@@ -56,10 +56,10 @@ def resources_told(table: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def greatest(*told: Mapping[str, float]) -> dict[str, float]:
+def greatest(*values: Mapping[str, float]) -> dict[str, float]:
     """Several tellings as one: of each thing the greatest number."""
-    names = dict.fromkeys(name for one in told for name in one)
-    return {name: max(one[name] for one in told if name in one) for name in names}
+    names = dict.fromkeys(name for one in values for name in one)
+    return {name: max(one[name] for one in values if name in one) for name in names}
 
 
 def _entries(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -9,8 +9,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
-from typing import Any
+
+from labctl.config.policy_card import Server
 
 LEASH = "from labctl.drivers.policy.server_watchdog import main; main()"
 KEYS = ("start", "folder", "env", "ready_s", "stop_s", "gpu", "gpu_memory_gb")
@@ -19,8 +19,8 @@ KEYS = ("start", "folder", "env", "ready_s", "stop_s", "gpu", "gpu_memory_gb")
 class ServerProcess:
     """A server started as a card's [server] table says. Its output goes where this process's errors go."""
 
-    def __init__(self, server: Mapping[str, Any]) -> None:
-        self._spec = {key: server[key] for key in KEYS}
+    def __init__(self, server: Server) -> None:
+        self._spec = server.model_dump(mode="json", include=set(KEYS))
         self._leash: subprocess.Popen[bytes] | None = None
         self._said = b""
 

@@ -96,8 +96,8 @@ def _await_memory(spec: Mapping[str, Any], clock: MonotonicClock, until_ns: int)
     if wanted is None or shutil.which("nvidia-smi") is None:
         return
     while (free := free_gb(spec["gpu"] or "0")) is not None and free < wanted:
-        told = f"GPU {spec['gpu'] or '0'} has {free:.1f} GB free, the card asks for {wanted:g}"
-        _wait_on(told, clock, until_ns)
+        text = f"GPU {spec['gpu'] or '0'} has {free:.1f} GB free, the card asks for {wanted:g}"
+        _wait_on(text, clock, until_ns)
 
 
 def free_gb(gpu: str) -> float | None:

@@ -61,8 +61,8 @@ class PolicySocket:
             except errors.InvalidStatus as error:
                 code = error.response.status_code
                 if code in NO_ENTRY:
-                    told = f"{self.uri} lets nobody in (HTTP {code}); see api_key_env in the card's [server]"
-                    raise DeviceRefused(told) from None
+                    text = f"{self.uri} lets nobody in (HTTP {code}); see api_key_env in the card's [server]"
+                    raise DeviceRefused(text) from None
                 raise DeviceLost(f"{self.uri} answers with HTTP {code}") from None
             except (OSError, TimeoutError, errors.WebSocketException, EOFError) as error:
                 raise DeviceLost(f"{self.uri} does not answer ({_short(error)})") from None

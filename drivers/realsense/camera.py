@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common.cameras import LiveCamera, PlayedCamera
+from labctl.drivers.common.cameras import UNKNOWN, LiveCamera, PlayedCamera
 from labctl.drivers.common.frame_reader import QUEUE
 from labctl.drivers.realsense.device import (
     FORMATS,
@@ -32,8 +32,10 @@ from labctl.drivers.realsense.options import RealsenseOptions
 from labctl.drivers.realsense.pairing import Pairing
 
 from labctl.clock import MonotonicClock
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Frame
 from labctl.errors import DeviceRefused, InputError
+from labctl.plain import CameraAbout
 
 OPEN_S = 10.0  # a camera that was just plugged in takes seconds to give its first picture
 POLL_S = 0.1
@@ -47,9 +49,7 @@ def connected_devices() -> list[Any]:
     return list(rs.context().query_devices())
 
 
-def build(
-    options: RealsenseOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]
-) -> LiveCamera | PlayedCamera:
+def build(options: RealsenseOptions, *, cell: Cell, fixture: Fixture) -> LiveCamera | PlayedCamera:
     """A camera or a recording of one. Raises InputError for a file that is not there, or an unknown setting."""
     size, rate_hz = (options.width, options.height), options.rate_hz
     streams = list(FORMATS) if options.depth else [rs.stream.color]
@@ -128,6 +128,10 @@ class Joiner:
     def _make(self, frame: Any, source: Any) -> None:
         source.frame_ready(source.allocate_composite_frame(self._pair))
 
+    def clear(self) -> None:
+        """Let go of the last frames."""
+        self._pair = []
+
     def join(self, picture: Any, depth: Any) -> Any:
         """A frameset of both."""
         self._pair = [depth, picture]
@@ -151,7 +155,7 @@ class Live:
         self._serial, self._streams, self._settings = serial, streams, settings
         self._clock = MonotonicClock()
         self._images = Images()
-        self._known: dict[str, Any] = {}
+        self._known: CameraAbout = {**UNKNOWN}
         self._pipeline: Any = None
         self._came: queue.Queue[tuple[Any, int]] = queue.Queue(QUEUE)
 
@@ -192,7 +196,7 @@ class Live:
         with mapping():
             return self._images.of(frameset.as_frameset(), host_ns)
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> CameraAbout:
         """See `labctl.devices.Camera`; `counts` are of all frames so far."""
         return {**self._known, "counts": self._images.counts()}
 
@@ -211,7 +215,7 @@ class Recorded:
         self.size, self.rate_hz, self.shown = size, rate_hz, file
         self._streams = streams
         self._images = Images()
-        self._known: dict[str, Any] = {}
+        self._known: CameraAbout = {**UNKNOWN}
         self._device: Any = None
         self._sensors: list[Any] = []
         self._came: queue.Queue[Any] = queue.Queue()
@@ -274,7 +278,7 @@ class Recorded:
                 return self._images.frame(picture.as_video_frame(), None, 0)
             return self._images.of(self._joiner.join(picture, depth), 0)
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> CameraAbout:
         """See `labctl.devices.Camera`; `counts` are of all frames so far."""
         return {**self._known, "counts": {**self._images.counts(), "depth_without_picture": self._pairing.alone}}
 
@@ -285,4 +289,7 @@ class Recorded:
             with contextlib.suppress(*VENDOR):  # it was not started
                 sensor.stop()
                 sensor.close()
+        self._came = queue.Queue()  # frames go before the device that they are of, and not in the middle of the next
+        self._pairing.clear()
+        self._joiner.clear()
         self._sensors, self._device = [], None

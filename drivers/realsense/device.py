@@ -13,6 +13,7 @@ import numpy as np
 from labctl.drivers.realsense.librealsense import rs
 
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused
+from labctl.plain import CameraAbout, Lens, Placed
 
 # librealsense's own exceptions arrive as RuntimeError, C++'s as the others (pybind11's documentation, "Built-in C++ to
 # Python exception translation").
@@ -96,7 +97,7 @@ def _check_option(sensor: Any, name: str, value: float) -> None:
         raise DeviceRefused(f"{who} did not take {name} = {value:g}, it has {found:g}; steps are of {step:g}")
 
 
-def describe(device: Any, profiles: Mapping[Any, Any]) -> dict[str, Any]:
+def describe(device: Any, profiles: Mapping[Any, Any]) -> CameraAbout:
     """What is to be known beside the pictures; depth is aligned, so the intrinsics are those of the colour sensor."""
 
     def info(key: Any) -> str | None:
@@ -131,15 +132,22 @@ def _read_options(sensor: Any) -> dict[str, float]:
     return found
 
 
-def _intrinsics(profile: Any) -> dict[str, Any]:
+def _intrinsics(profile: Any) -> Lens:
     """Of the image, in pixels from the middle of its upper left one: focal lengths, principal point, distortion."""
     found = profile.get_intrinsics()
-    size = {"width": found.width, "height": found.height}
-    lens = {"fx": found.fx, "fy": found.fy, "cx": found.ppx, "cy": found.ppy}
-    return {**size, **lens, "distortion": found.model.name, "coefficients": list(found.coeffs)}
+    return {
+        "width": found.width,
+        "height": found.height,
+        "fx": found.fx,
+        "fy": found.fy,
+        "cx": found.ppx,
+        "cy": found.ppy,
+        "distortion": found.model.name,
+        "coefficients": list(found.coeffs),
+    }
 
 
-def _extrinsics(source: Any, target: Any) -> dict[str, Any]:
+def _extrinsics(source: Any, target: Any) -> Placed:
     """rotation (3 x 3, rows) and translation_m of x_target = rotation x_source + translation."""
     found = source.get_extrinsics_to(target)
     return {

@@ -32,6 +32,11 @@ class Pairing(Generic[T]):
         """A depth image of that time."""
         self._depths.append((t_ms, item))
 
+    def clear(self) -> None:
+        """Let go of what waits; the count stays."""
+        self._pictures.clear()
+        self._depths.clear()
+
     def ready(self, *, ended: bool = False) -> tuple[T, T | None] | None:
         """The next picture, in order, with its depth image or None if there is none; None while it is not decided.
 

@@ -23,7 +23,9 @@ from labctl.drivers.sim.scenery import Tote
 from PIL import Image, ImageChops
 
 from labctl.clock import SECOND
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Frame, Kind
+from labctl.plain import CameraAbout, Placed
 
 Thing = tuple[str, tuple[float, ...]]  # an object's name and the size of one item, m
 
@@ -65,10 +67,10 @@ class Scene:
     side: float = 1.0
 
 
-def build(options: SimCameraOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> SimCamera:
+def build(options: SimCameraOptions, *, cell: Cell, fixture: Fixture) -> SimCamera:
     """A simulated camera of a cell."""
-    totes = [Tote(np.array(t["centre_m"], dtype=float), np.array(t["size_m"], dtype=float)) for t in fixture["tote"]]
-    things = [(o["name"], tuple(o["item_size_m"])) for o in fixture["object"]]
+    totes = [Tote(np.array(t.centre_m, dtype=float), np.array(t.size_m, dtype=float)) for t in fixture.tote]
+    things = [(o.name, tuple(o.item_size_m)) for o in fixture.object]
     return SimCamera(options.view, (options.width, options.height), options.rate_hz, totes, things)
 
 
@@ -109,19 +111,27 @@ class SimCamera:
         image = self._painter.paint(_scene(self._observation) if self._observation else None)
         return Frame(image, now_ns, since * (1.0 + CLOCK_DRIFT) / 1e6, int(number))
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> CameraAbout:
         """What is to be known beside the pictures. extrinsics: rotation (rows), translation_m of x_base or x_tcp =
         rotation x_camera + translation, the camera's axes right, down and forward.
         """
         lens, frame = self._painter.lens()
         focal, (cx, cy) = lens.focal / SCALE, (lens.centre[0] / SCALE - 0.5, lens.centre[1] / SCALE - 0.5)
-        intrinsics = {"width": self.width, "height": self.height, "fx": focal, "fy": focal, "cx": cx, "cy": cy}
-        placed = {"rotation": lens.axes.T.tolist(), "translation_m": lens.position.tolist()}
+        placed: Placed = {"rotation": lens.axes.T.tolist(), "translation_m": lens.position.tolist()}
         return {
             "model": "sim_camera",
             "serial": None,
             "settings": {"view": self._painter.view, "clock_drift": CLOCK_DRIFT},
-            "intrinsics": {**intrinsics, "distortion": "none", "coefficients": []},
+            "intrinsics": {
+                "width": self.width,
+                "height": self.height,
+                "fx": focal,
+                "fy": focal,
+                "cx": cx,
+                "cy": cy,
+                "distortion": "none",
+                "coefficients": [],
+            },
             "extrinsics": {f"{frame}_from_camera": placed},
             "depth_scale_m": None,
         }

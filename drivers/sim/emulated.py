@@ -16,6 +16,7 @@ from labctl.drivers.sim.options import Emulated
 
 from labctl import devices
 from labctl.clock import SECOND, MonotonicClock
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Batch, DeviceEvent, Kind, StreamSpec
 from labctl.errors import DeviceError, DeviceLost, InputError
 
@@ -141,10 +142,10 @@ class EmulatedCell:
             raise DeviceLost(self._lost)
 
 
-def build(options: Emulated, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> EmulatedCell:
+def build(options: Emulated, *, cell: Cell, fixture: Fixture) -> EmulatedCell:
     """The wrapped driver in front of an emulator. Raises InputError for another cell kind or host."""
-    if cell["cell"]["kind"] != "emulated":
-        raise InputError(f'driver "emulated" needs a cell of kind "emulated", found {cell["cell"]["kind"]!r}')
+    if cell.kind != "emulated":
+        raise InputError(f'driver "emulated" needs a cell of kind "emulated", found {cell.kind!r}')
     host = loopback(str(options.driver_options.get("host")))
     robot = devices.load(options.driver, options.driver_options, cell=cell, fixture=fixture)
-    return EmulatedCell(robot, ControlLink(host), float(cell["robot"]["observe_hz"]))
+    return EmulatedCell(robot, ControlLink(host), float(cell.robot.observe_hz))

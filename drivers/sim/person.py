@@ -5,11 +5,10 @@ May not: be taken for a person. Its kind is "sim", and a report of its episodes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from labctl.drivers.sim.options import SimPerson
 from labctl.drivers.sim.picker import Picker, Skill, difficulties
+
+from labctl.config.cell_schema import Cell, Fixture
 
 PRACTISED = Skill(
     speed_m_s=0.42,
@@ -32,6 +31,6 @@ class SimulatedPerson(Picker):
     """A simulated person: smooth, quick, and rarely wrong."""
 
 
-def build(options: SimPerson, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> SimulatedPerson:
+def build(options: SimPerson, *, cell: Cell, fixture: Fixture) -> SimulatedPerson:
     """A simulated person."""
     return SimulatedPerson(PRACTISED, difficulties(fixture), options.load_s, options.crash_at)

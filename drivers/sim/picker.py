@@ -16,10 +16,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from labctl.config.cell_schema import Fixture
 from labctl.devices import ActionChunk, Kind, Observation, Pace
 from labctl.errors import DeviceLost
 
@@ -232,6 +232,6 @@ def _near(yaw: float, bearing: float) -> float:
     return bearing + (yaw - bearing + math.pi / 2) % math.pi - math.pi / 2
 
 
-def difficulties(fixture: Mapping[str, Any]) -> tuple[float, ...]:
+def difficulties(fixture: Fixture) -> tuple[float, ...]:
     """The `difficulty` of each object of a parsed fixture; 1 where it names none."""
-    return tuple(float(thing.get("difficulty", 1.0)) for thing in fixture["object"])
+    return tuple(float(thing.difficulty) for thing in fixture.object)

@@ -15,6 +15,8 @@ from labctl.drivers.common.robot_tables import Arm
 from labctl.drivers.common.sweep import Sweep, levers, yaw_of
 from labctl.drivers.sim.world import World, tote_row
 
+from labctl.config.cell_schema import Fixture
+
 BATCH_S = 0.01  # the scene advances in steps of about this length
 DEEPER_M = 0.001
 
@@ -25,7 +27,7 @@ class SimulatedPlant:
     q, dq: (dof,) rad, rad/s. contact: what the tool hit, latched until `clear_contact`.
     """
 
-    def __init__(self, arm: Arm, fixture: Mapping[str, Any], period_s: float, *, now_ns: int) -> None:
+    def __init__(self, arm: Arm, fixture: Fixture, period_s: float, *, now_ns: int) -> None:
         self.arm, self.period_s = arm, period_s
         self.world = World(fixture)
         self.q = arm.home.copy()
@@ -82,10 +84,11 @@ class SimulatedPlant:
             self.contact, self._stuck_z = "", self._pose[2]
 
     def stage(self, condition: Mapping[str, Any], seed: int) -> None:
-        """Fill the source tote by the seed; the arm stays. Raises InputError for a name the fixture lacks."""
+        """Fill the source tote by the seed; arm and fingers stay. Raises InputError for a name the fixture lacks."""
         with self._lock:
+            opening = self.world.opening
             self.world.stage(condition, seed)
-            self._wanted = self.world.opening
+            self.world.opening = opening
 
     def sense(self) -> dict[str, Any]:
         """What the cell's sensors would say, as plain lists: items (n, 8), the scene, events since the last call."""

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from labctl.drivers.sim.options import SimPolicy, SkillName
 from labctl.drivers.sim.picker import Picker, Skill, difficulties
+
+from labctl.config.cell_schema import Cell, Fixture
 
 _SWIFT = Skill(
     speed_m_s=0.3,
@@ -35,7 +36,7 @@ SKILLS: Mapping[SkillName, Skill] = {
 }
 
 
-def build(options: SimPolicy, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> Picker:
+def build(options: SimPolicy, *, cell: Cell, fixture: Fixture) -> Picker:
     """A simulated policy."""
     skill = SKILLS[options.skill]
     if options.latency_s is not None:

@@ -1,6 +1,7 @@
 """Driver "replay": an arm that moves as a recorded one did, as long as it is given setpoints. A fake, and says so.
 
-May not: follow what is asked of it: `sent` is what was recorded. Its kind is "replay" and every episode says so.
+May not: follow what is asked of it: `sent` is what was recorded, no faster than the cell allows. Its kind is "replay"
+and every episode says so.
 The recording is an .npz with t_ns (n,), values (n, m) and columns of a recorded arm/state stream.
 """
 
@@ -20,6 +21,7 @@ from labctl.drivers.common.states import state_spec
 from labctl.drivers.sim.options import Replay
 
 from labctl.clock import SECOND
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints
 from labctl.errors import InputError
 
@@ -30,25 +32,27 @@ class ReplayArm:
     """See `labctl.devices.Robot`. The playhead moves on with each setpoint and stays while none come."""
 
     kind: Kind = "replay"
-    clipped = ""
 
-    def __init__(self, arm: Arm, seconds: np.ndarray, rows: np.ndarray, cell: Mapping[str, Any]) -> None:
-        robot = cell["robot"]
+    def __init__(self, arm: Arm, seconds: np.ndarray, rows: np.ndarray, cell: Cell) -> None:
+        robot = cell.robot
         self.arm, self.dof, self.joint_names = arm, arm.dof, arm.joint_names
-        self.control_hz = float(robot["control_hz"])
-        self.streams = (state_spec(arm, float(robot["state_hz"])),)
-        self._ik = BoxLimitedIk(arm, limits_of(arm, robot["limits"], None))
+        self.control_hz = float(robot.control_hz)
+        self.streams = (state_spec(arm, float(robot.state_hz)),)
+        limits = limits_of(arm, robot.limits, None)
+        self._ik, self._fastest = BoxLimitedIk(arm, limits), limits.velocity
         self._seconds, self._rows = seconds, rows
-        self._state_ns = round(SECOND / float(robot["state_hz"]))
+        self._state_ns = round(SECOND / float(robot.state_hz))
         self._head = 0.0
         self._stopped = threading.Event()
         self._closed = False
+        self._news: list[DeviceEvent] = []
         self._begin(0)
 
     def _begin(self, now_ns: int) -> None:
         self._drained_ns = now_ns
         self._last = self._at(self._head)
         self._speed = np.zeros(self.dof)
+        self.clipped = self._held_back = ""
         self._played: list[tuple[int, np.ndarray]] = [(now_ns, self._last)]
 
     def _at(self, seconds: float) -> np.ndarray:
@@ -74,18 +78,36 @@ class ReplayArm:
         return self._ik.pose(q)
 
     def follow(self, wanted: Setpoints) -> Actions:
-        """Play on by a control period for each setpoint; limited and sent are what was recorded."""
+        """Play on by a control period for each setpoint; limited and sent are what was recorded.
+
+        Stamps that crowd together are no motion: a joint that would be faster than the cell allows comes after, and a
+        note says so, once each time that the recording is played.
+        """
         requested = np.column_stack([wanted.q, wanted.gripper])
         sent = np.empty_like(requested)
         for i, t_ns in enumerate(wanted.t_ns.tolist()):
             before = self._last
             if not (self._stopped.is_set() or self._closed):
                 self._head += 1.0 / self.control_hz
-                self._last = self._at(self._head)
+                self._last = self._within(before, self._at(self._head), t_ns)
             self._speed = (self._last - before)[:-1] * self.control_hz
             self._played.append((t_ns, self._last))
             sent[i] = self._last
         return Actions(wanted.t_ns, requested, sent, sent, np.zeros(len(sent)))
+
+    def _within(self, before: np.ndarray, after: np.ndarray, t_ns: int) -> np.ndarray:
+        speed = (after - before)[:-1] * self.control_hz
+        over = np.flatnonzero(np.abs(speed) > self._fastest * (1 + 1e-9))
+        self.clipped = f"joint {over[0] + 1} speed" if len(over) else ""
+        if not len(over):
+            return after
+        if not self._held_back:
+            i = over[0]
+            self._held_back = f"the recording moves joint {i + 1} at {abs(speed[i]):.1f} rad/s by its time stamps"
+            reason = f"{self._held_back}; this cell allows {self._fastest[i]:g} rad/s: it is played no faster"
+            self._news.append(DeviceEvent("note", t_ns, {"reason": reason}))
+        slow = np.clip(speed, -self._fastest, self._fastest) / self.control_hz
+        return np.append(before[:-1] + slow, after[-1])
 
     def drain(self, now_ns: int) -> list[Batch]:
         """States at the cell's rate since the last drain, up to now."""
@@ -111,7 +133,9 @@ class ReplayArm:
         return {"q": q, "dq": dq, "tcp": self._ik.pose(q), "gripper": self._last[-1:]}
 
     def events(self) -> list[DeviceEvent]:
-        return []
+        """What was held back since the last call."""
+        found, self._news = self._news, []
+        return found
 
     def status(self) -> RobotStatus:
         if self._stopped.is_set():
@@ -129,7 +153,7 @@ class ReplayArm:
         self._stopped.set()
 
 
-def build(options: Replay, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> ReplayArm:
+def build(options: Replay, *, cell: Cell, fixture: Fixture) -> ReplayArm:
     """A recorded arm. Raises InputError for a file that is not such a recording."""
     arm, path = ARMS[options.arm], Path(options.file)
     try:

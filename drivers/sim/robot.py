@@ -23,6 +23,7 @@ from labctl.drivers.common.sweep import Sweep, yaw_of
 from labctl.drivers.sim.world import World, tote_row
 
 from labctl.clock import SECOND
+from labctl.config.cell_schema import Cell, Fixture, RobotTable
 from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints, StreamSpec, telling_columns
 from labctl.errors import DeviceRefused
 
@@ -40,22 +41,22 @@ class SimArm:
 
     kind: Kind = "sim"
 
-    def __init__(self, arm: Arm, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> None:
+    def __init__(self, arm: Arm, cell: Cell, fixture: Fixture) -> None:
         """cell, fixture.
 
         Parsed cell and fixture files. Raises InputError for limits the arm does not have or a fixture of another kind.
         """
-        robot = cell["robot"]
+        robot = cell.robot
         self.arm = arm
         self.dof = arm.dof
         self.joint_names = arm.joint_names
-        self.control_hz = float(robot["control_hz"])
+        self.control_hz = float(robot.control_hz)
         self.world = World(fixture)
         self._period_ns = round(SECOND / self.control_hz)
-        limits = limits_of(arm, robot["limits"], arm.home)
+        limits = limits_of(arm, robot.limits, arm.home)
         self._limiter = Limiter(arm, limits, 1.0 / self.control_hz)
         self._ik = BoxLimitedIk(arm, limits)
-        self._state_period_ns = round(SECOND / float(robot["state_hz"]))
+        self._state_period_ns = round(SECOND / float(robot.state_hz))
         self.streams = _streams(arm, robot)
         self._stop_asked = threading.Event()
         self._stopped = False
@@ -262,11 +263,11 @@ def _fixed(values: Sequence[float]) -> np.ndarray:
     return array
 
 
-def _streams(arm: Arm, robot: Mapping[str, Any]) -> tuple[StreamSpec, ...]:
+def _streams(arm: Arm, robot: RobotTable) -> tuple[StreamSpec, ...]:
     joints = tuple(f"{what}.{name}" for what in ("q", "dq", "tau") for name in arm.joint_names)
     pose = tuple(f"tcp.{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw"))
-    columns, rate_hz = (*joints, *pose, "gripper"), float(robot["state_hz"])
+    columns, rate_hz = (*joints, *pose, "gripper"), float(robot.state_hz)
     return (
         StreamSpec("arm/state", columns, "rad rad/s N.m m", rate_hz, private_columns=telling_columns(columns)),
-        StreamSpec("tracker", ("item", *TRACKED), "m rad", float(robot["observe_hz"]), private_columns=()),
+        StreamSpec("tracker", ("item", *TRACKED), "m rad", float(robot.observe_hz), private_columns=()),
     )

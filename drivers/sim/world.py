@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from labctl.drivers.common.sweep import Sweep
 
+from labctl.config.cell_schema import Fixture
 from labctl.devices import DeviceEvent
 from labctl.errors import InputError
 
@@ -65,18 +66,16 @@ class Thing:
 class World:
     """One scene. State: items and where they are, finger opening, what is in the air, events not yet asked for."""
 
-    def __init__(self, fixture: Mapping[str, Any]) -> None:
-        """fixture: a parsed fixture file with `tote`, `object` and `layout` lists."""
-        self._totes = {
-            row["name"]: Tote(row["name"], tuple(row["centre_m"]), tuple(row["size_m"])) for row in fixture["tote"]
-        }
+    def __init__(self, fixture: Fixture) -> None:
+        """Raises InputError for a fixture that has not two totes."""
+        self._totes = {tote.name: Tote(tote.name, tote.centre_m, tote.size_m) for tote in fixture.tote}
         if len(self._totes) != 2:
             raise InputError(f"a simulated cell needs a fixture with two totes, found {len(self._totes)}")
         self._things = {
-            row["name"]: Thing(row["name"], index, tuple(row["item_size_m"]), float(row["grasp_width_m"]))
-            for index, row in enumerate(fixture["object"])
+            thing.name: Thing(thing.name, index, thing.item_size_m, float(thing.grasp_width_m))
+            for index, thing in enumerate(fixture.object)
         }
-        self._layouts = {row["name"]: row for row in fixture["layout"]}
+        self._layouts = {layout.name: layout for layout in fixture.layout}
         self._wall_top = max(tote.centre[2] + tote.size[2] for tote in self._totes.values())
         self._floor = min(tote.centre[2] for tote in self._totes.values())
         self.events: list[DeviceEvent] = []
@@ -99,8 +98,8 @@ class World:
     def _place(self, n: int, thing: Thing, layout: str, rng: np.random.Generator) -> None:
         self._rng, self._tracker = rng.spawn(2)
         self.thing = thing
-        self.target = _named(self._totes, self._layouts[layout]["tote_side"], "tote")
-        self.camera_side = -1.0 if self._layouts[layout].get("camera_side") == "right" else 1.0
+        self.target = _named(self._totes, self._layouts[layout].tote_side, "tote")
+        self.camera_side = -1.0 if self._layouts[layout].camera_side == "right" else 1.0
         self.source = next(tote for tote in self._totes.values() if tote is not self.target)
         self.where = [IN_TOTE] * n
         self._flags = np.repeat([[1.0, 0.0, 0.0, 0.0]], n, axis=0)

@@ -9,9 +9,7 @@ they hold; whoever is not ready when the arming time is over voids it, as a poli
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from labctl.drivers.teleop.gate import Device, Gate, Reading, axis_map, mapped
@@ -20,7 +18,7 @@ from labctl.drivers.teleop.polling import Poller
 from labctl.drivers.teleop.rest import Rest
 
 from labctl.clock import SECOND, Clock, MonotonicClock
-from labctl.config.cell_schema import Caps, TeleopTable
+from labctl.config.cell_schema import Caps, Cell, Fixture
 from labctl.config.options import NoOptions
 from labctl.devices import ActionChunk, Kind, Observation, Pace, load
 from labctl.errors import DeviceLost, InputError
@@ -108,8 +106,8 @@ class Teleop:
             reading, lost = self._newest(), ""
         except DeviceLost as error:
             reading, lost = None, str(error)
-        told = self._gate.told(reading, np.asarray(q, dtype=float), self._clock.now_ns(), self._what)
-        return {**told, "waits": lost or told["waits"]}
+        hand = self._gate.told(reading, np.asarray(q, dtype=float), self._clock.now_ns(), self._what)
+        return {**hand, "waits": lost or hand["waits"]}
 
     def _newest(self) -> Reading | None:
         reading = self._poller.newest()
@@ -127,13 +125,13 @@ class Teleop:
         self._poller.stop()
 
 
-def build(options: NoOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> Teleop:
+def build(options: NoOptions, *, cell: Cell, fixture: Fixture) -> Teleop:
     """A person at the cell's teleoperation device. It has no options: the device is the cell's.
 
     Raises InputError for a cell without [teleop].
     """
-    if cell.get("teleop") is None:
+    table = cell.teleop
+    if table is None:
         raise InputError(f"the cell has no [teleop] table; add one with device = one of {', '.join(DEVICES)}")
-    table = TeleopTable.model_validate(cell["teleop"])
     device, opening = load(table.driver, table.options), (table.closed_m, table.open_m)
     return Teleop(device, table.device, table, axes=axis_map(table.axes), opening_m=opening)

@@ -41,6 +41,7 @@ from labctl.drivers.ur.words import (
 )
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 from labctl.realtime import PRIORITY, allowed, urgent
@@ -331,20 +332,18 @@ def _disconnect(part: Any) -> None:
         part.disconnect()
 
 
-def build(options: UrOptions, *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> StreamedArm:
+def build(options: UrOptions, *, cell: Cell, fixture: Fixture) -> StreamedArm:
     """A UR5 or UR5e; cell and fixture are the parsed files.
 
     Raises InputError for a rate or limit it cannot take, or a cell that is not real or emulated.
     """
     check_place("ur5", cell, options.host)
     base, most_hz = MODELS[options.model]
-    robot = cell["robot"]
-    for key in ("state_hz", "control_hz"):
-        if not 1 <= robot[key] <= most_hz:
-            raise InputError(f"ur5: robot.{key} must be from 1 to {most_hz:g} for a {base.name}, found {robot[key]:g}")
+    robot = cell.robot
+    for key, rate_hz in (("state_hz", robot.state_hz), ("control_hz", robot.control_hz)):
+        if not 1 <= rate_hz <= most_hz:
+            raise InputError(f"ur5: robot.{key} must be from 1 to {most_hz:g} for a {base.name}, found {rate_hz:g}")
     arm, held = with_tool(base, options.tool_z_m), options.held()
-    gripper: Gripper = no_stand_in(
-        load(held.driver, held.options, host=options.host), held.driver, cell["cell"]["kind"]
-    )
-    link = UrLink(arm, options, float(robot["state_hz"]), float(robot["control_hz"]))
+    gripper: Gripper = no_stand_in(load(held.driver, held.options, host=options.host), held.driver, cell.kind)
+    link = UrLink(arm, options, float(robot.state_hz), float(robot.control_hz))
     return StreamedArm(arm, link, gripper, cell, options.home(arm.home), options.home_speed_rad_s)

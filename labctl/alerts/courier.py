@@ -147,8 +147,8 @@ def serve(
 def _read(lines: Iterable[bytes], heard: queue.Queue[Brief | int | None]) -> None:
     try:
         for line in lines:
-            told = json.loads(line)
-            heard.put(True if told == OVER else told.get("missed", told))
+            entry = json.loads(line)
+            heard.put(True if entry == OVER else entry.get("missed", entry))
     finally:
         heard.put(None)
 

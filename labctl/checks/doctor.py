@@ -18,15 +18,15 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from labctl.checks.encoding_cost import MOST_CORES, Measure, MeasureDepth, best_affordable, measure_cost, measure_depth
 from labctl.checks.probing import probe, probe_hand
 from labctl.checks.usage_reports import reporting
 from labctl.clock import MILLISECOND, Clock, MonotonicClock
-from labctl.config.cell_schema import Cell
+from labctl.config.cell_schema import Cell, Setup, Video
 from labctl.errors import LabctlError, how_to_install
-from labctl.runtime.cell_nodes import build_node, camera_names, chunk_ns, lacks_terminal, stand_in, video_settings
+from labctl.runtime.cell_nodes import NodeSpec, build_node, camera_names, lacks_terminal, stand_in
 from labctl.store.driver_options import check_cell_options, records_depth
 from labctl.store.lab_folder import read_cell
 
@@ -206,16 +206,14 @@ def check_drivers(cell: Cell, folder: Path) -> list[Check]:
     """Do the drivers that a cell names load with its options, and does a real or emulated robot answer?"""
     checks = loaded_drivers(cell, folder)
     if cell.cell.kind in ("real", "emulated") and checks[0].level == "ok":
-        checks[0] = _answers(cell, {"cell": cell.model_dump(mode="json"), "fixture": stand_in()})
+        checks[0] = _answers(Setup(cell=cell, fixture=stand_in()))
     return checks
 
 
 def loaded_drivers(cell: Cell, folder: Path) -> list[Check]:
     """Do the drivers that a cell names load with its options? The robot's first. Nothing is connected."""
-    plain = cell.model_dump(mode="json")
-    spec = {"cell": plain, "fixture": stand_in(), "folder": str(folder), "real_time": True}
-    spec["chunk_ns"] = chunk_ns(cell)
-    names = ["arm", *camera_names(plain)]
+    spec = NodeSpec(cell=cell, fixture=stand_in(), folder=folder)
+    names = ["arm", *camera_names(cell)]
     if cell.cell.operator != "console":
         names.append("operator")
     return [_loads(name, spec) for name in names]
@@ -223,11 +221,10 @@ def loaded_drivers(cell: Cell, folder: Path) -> list[Check]:
 
 def check_capture(cell: Cell) -> list[Check]:
     """May this user take an FR3's states from the network? Nothing for a cell that has none, or wants no such thing."""
-    options = cell.robot.options
-    if cell.robot.driver == "emulated":
-        given, driver = options.get("driver_options", {}), options.get("driver")
-    else:
-        given, driver = options, cell.robot.driver
+    given, driver = cell.robot.options, cell.robot.driver
+    if driver == "emulated":
+        driver, inside = given.get("driver"), given.get("driver_options")
+        given = inside if isinstance(inside, dict) else {}
     if driver != "franka" or given.get("states") == "client":
         return []
     try:
@@ -245,28 +242,28 @@ def check_teleop(cell: Cell) -> list[Check]:
     if lacks_terminal(cell):
         text = "keyboard: labctl teleop reads its own terminal; a run is told a second one"
         return [Check("teleop", "ok", text, "labctl run CAMPAIGN --hand-terminal /dev/pts/N")]
-    found = probe_hand({"cell": cell.model_dump(mode="json"), "fixture": stand_in()})
+    found = probe_hand(Setup(cell=cell, fixture=stand_in()))
     if "problem" in found:
-        return [Check("teleop", "fail", f"{cell.teleop.device}: {found['problem']}", found["remedy"])]
-    now = f"it would now wait: {found['waits']}" if found["waits"] else "its clutch is held"
+        return [Check("teleop", "fail", f"{cell.teleop.device}: {found['problem']}", found.get("remedy", ""))]
+    now = f"it would now wait: {waits}" if (waits := found.get("waits")) else "its clutch is held"
     return [Check("teleop", "ok", f"{cell.teleop.device} is there and can be read; {now}; nothing was moved")]
 
 
-def _answers(cell: Cell, spec: Mapping[str, Any]) -> Check:
+def _answers(setup: Setup) -> Check:
     """Does the robot answer, is it ready, and does it send as many states as the cell asks for?"""
-    found = probe(spec)
+    found = probe(setup)
     if found["mode"] == "lost":
         return Check("arm", "fail", f"does not answer: {found['reason']}", "then run doctor again")
     if found["mode"] in ("safety_stop", "fault"):
         return Check("arm", "warn", found["reason"], "a run asks an operator to acknowledge this before anything moves")
-    wanted = cell.robot.state_hz
+    wanted = setup.cell.robot.state_hz
     text = f"connected and {found['mode']}; {found['states']:.0f} states in a second, {wanted:g} asked for"
     if found["states"] < FEWEST_STATES * wanted:
         return Check("arm", "warn", text, "this machine or the network is too slow for this state_hz")
     return Check("arm", "ok", f"{text}; nothing was moved")
 
 
-def _loads(name: str, spec: Mapping[str, Any]) -> Check:
+def _loads(name: str, spec: NodeSpec) -> Check:
     try:
         build_node(name, spec)
     except LabctlError as error:
@@ -276,19 +273,17 @@ def _loads(name: str, spec: Mapping[str, Any]) -> Check:
 
 def check_encoders(cell: Cell, measure: Measure = measure_cost, depth: MeasureDepth = measure_depth) -> list[Check]:
     """What encoding each camera's video and depth take on this machine, and the best setting that it affords."""
-    plain = cell.model_dump(mode="json")
     checks: list[Check] = []
     known: dict[str, Check] = {}
-    for camera, table in zip(plain["camera"], cell.camera, strict=True):
-        video = video_settings(plain, camera)
-        size = (camera["width"], camera["height"], camera["rate_hz"])
+    for camera in cell.camera:
+        video, size = cell.video_of(camera), (camera.width, camera.height, camera.rate_hz)
         key = repr((video, size))
         if key not in known:
             known[key] = _encoder(video, size, measure)
         found = known[key]
-        checks.append(Check(f"video {camera['name']}", found.level, found.text, found.remedy))
-        if records_depth(table):
-            checks.append(_depth_encoder(camera["name"], size, depth))
+        checks.append(Check(f"video {camera.name}", found.level, found.text, found.remedy))
+        if records_depth(camera):
+            checks.append(_depth_encoder(camera.name, size, depth))
     return checks
 
 
@@ -302,9 +297,9 @@ def _depth_encoder(name: str, size: tuple[int, int, float], measure: MeasureDept
     return Check(f"depth {name}", "warn", text, remedy)
 
 
-def _encoder(video: Mapping[str, Any], size: tuple[int, int, float], measure: Measure) -> Check:
+def _encoder(video: Video, size: tuple[int, int, float], measure: Measure) -> Check:
     width, height, rate_hz = size
-    what = f"{video['codec']} {video['preset']} crf {video['crf']} at {width} x {height}, {rate_hz:g} Hz"
+    what = f"{video.codec} {video.preset} crf {video.crf} at {width} x {height}, {rate_hz:g} Hz"
     try:
         cost = measure(video, *size)
         best = best_affordable(video, *size, measure)
@@ -312,10 +307,10 @@ def _encoder(video: Mapping[str, Any], size: tuple[int, int, float], measure: Me
         return Check("video", "fail", str(error), "correct [video] of the cell file, or [camera.video]")
     text = f"{what}: {cost}"
     if cost.affordable(rate_hz):
-        if best is not None and best[0]["preset"] != video["preset"]:
-            text += f'; preset = "{best[0]["preset"]}" would be affordable too: {best[1]}'
+        if best is not None and best[0].preset != video.preset:
+            text += f'; preset = "{best[0].preset}" would be affordable too: {best[1]}'
         return Check("video", "ok", text)
     if best is None:
         remedy = f"lower rate_hz or the size; one camera should take {MOST_CORES:g} cores at most"
         return Check("video", "warn", text, remedy)
-    return Check("video", "warn", text, f'preset = "{best[0]["preset"]}" in [video]: {best[1]}')
+    return Check("video", "warn", text, f'preset = "{best[0].preset}" in [video]: {best[1]}')

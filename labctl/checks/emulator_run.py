@@ -9,21 +9,40 @@ import importlib
 import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from labctl.devices import load
 from labctl.errors import InputError
+from labctl.plain import Json
 from labctl.store.lab_folder import read_fixture
 
 
-def control_link(host: str) -> Any:
-    """The side door of a running emulator (`ask`, `close`). Raises InputError for a host that is not loopback."""
+class Emulator(Protocol):
+    """What is known here of an emulator: its ports, and the faults that it can be given, each with what it is."""
+
+    ports: Mapping[str, int]
+    faults: Mapping[str, str]
+
+    def run(self, until: Callable[[], bool]) -> None: ...
+    def stats(self) -> dict[str, Json]: ...
+    def close(self) -> None: ...
+
+
+class Link(Protocol):
+    """The side door of a running emulator: a request, its answer."""
+
+    def ask(self, request: Mapping[str, Json]) -> dict[str, Json]: ...
+    def close(self) -> None: ...
+
+
+def control_link(host: str) -> Link:
+    """The side door of the emulator there. Raises InputError for a host that is not loopback."""
     return importlib.import_module("labctl.drivers.sim.control_link").ControlLink(host)
 
 
 def serve(
-    name: str, host: str, fixture: Path, options: Mapping[str, Any], ready: Callable[[Any], None]
-) -> dict[str, Any]:
+    name: str, host: str, fixture: Path, options: Mapping[str, Json], ready: Callable[[Emulator], None]
+) -> dict[str, Json]:
     """Serve until SIGINT, SIGTERM or a control client's "quit". `ready(emulator)` is called once clients may connect.
 
     Returns the last statistics. Raises InputError for an unknown name, option or fixture, or an address in use.
@@ -31,8 +50,8 @@ def serve(
     known: Mapping[str, str] = importlib.import_module("labctl.drivers").EMULATORS
     if name not in known:
         raise InputError(f"no emulator named {name!r}; known: {', '.join(known)}")
-    scene = read_fixture(fixture).model_dump(mode="json")
-    emulator = load(known[name], options, host=host, fixture=scene)
+    scene = read_fixture(fixture)
+    emulator: Emulator = load(known[name], options, host=host, fixture=scene)
     try:
         control = importlib.import_module("labctl.drivers.sim.control_port").ControlServer(host, emulator)
         ended: list[int] = []

@@ -9,12 +9,11 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from labctl.bus import Body
 from labctl.clock import SECOND, Clock, MonotonicClock, cpu_ns
+from labctl.config.cell_schema import Video
 from labctl.store.video import DepthWriter, VideoWriter
 
 # Two cameras may take half a core: the arm, the recorder and the run process want the rest of two.
@@ -45,25 +44,25 @@ class Cost:
         return f"{self.cores:.2f} cores, {self.most_hz:.0f} frames/s at most, {self.mb_min:.1f} MB/min"
 
 
-Measure = Callable[[Mapping[str, Any], int, int, float], Cost]
+Measure = Callable[[Video, int, int, float], Cost]
 MeasureDepth = Callable[[int, int, float], Cost]
 
 
-def measure_cost(video: Mapping[str, Any], width: int, height: int, rate_hz: float, clock: Clock | None = None) -> Cost:
+def measure_cost(video: Video, width: int, height: int, rate_hz: float, clock: Clock | None = None) -> Cost:
     """Encode some seconds of a made-up scene: a textured table, things that move, and a sensor's noise.
 
-    video: codec, preset, crf, keyframe_s. Raises InputError for settings no encoder takes, StorageError.
+    Raises InputError for settings no encoder takes, StorageError.
     """
     with tempfile.TemporaryDirectory(prefix="labctl-encode-") as folder:
         path = Path(folder) / "v.mp4"
-        writer = VideoWriter(path, width, height, rate_hz=rate_hz, **video)
+        writer = VideoWriter(path, width, height, rate_hz=rate_hz, **video.model_dump())
         return _price(writer, scene(width, height), path, rate_hz, clock or MonotonicClock())
 
 
-def try_encoder(video: Body, width: int, height: int, rate_hz: float) -> None:
+def try_encoder(video: Video, width: int, height: int, rate_hz: float) -> None:
     """Encode one picture. Raises InputError for settings no encoder takes, StorageError."""
     with tempfile.TemporaryDirectory(prefix="labctl-encode-") as folder:
-        writer = VideoWriter(Path(folder) / "v.mp4", width, height, rate_hz=rate_hz, **video)
+        writer = VideoWriter(Path(folder) / "v.mp4", width, height, rate_hz=rate_hz, **video.model_dump())
         try:
             writer.write(np.zeros((height, width, 3), np.uint8), 0)
         finally:
@@ -95,15 +94,15 @@ def _price(
 
 
 def best_affordable(
-    video: Mapping[str, Any], width: int, height: int, rate_hz: float, measure: Measure = measure_cost
-) -> tuple[dict[str, Any], Cost] | None:
+    video: Video, width: int, height: int, rate_hz: float, measure: Measure = measure_cost
+) -> tuple[Video, Cost] | None:
     """The slowest preset of a codec that this machine affords for one camera, or None when it affords none.
 
     Tried from the fastest on, since a preset that is too slow takes the longest to find out.
     """
     best = None
-    for preset in reversed(PRESETS.get(video["codec"], ())):
-        wanted = {**video, "preset": preset}
+    for preset in reversed(PRESETS.get(video.codec, ())):
+        wanted = video.model_copy(update={"preset": preset})
         cost = measure(wanted, width, height, rate_hz)
         if not cost.affordable(rate_hz):
             break

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from labctl.checks import clock_code
 from labctl.checks.clock_page import ClockPage
 from labctl.clock import MILLISECOND, SECOND, Clock
+from labctl.config.cell_schema import Setup
 from labctl.devices import Camera
 from labctl.errors import DeviceLost, DeviceRefused, InputError, LabctlError
-from labctl.runtime.cell_nodes import load_camera, stand_in
+from labctl.plain import Json
+from labctl.runtime.cell_nodes import load_camera
 
 ENOUGH = 150  # frames in which a code was read
 PATIENCE_S = 30.0  # for that many; and to the first one
@@ -43,7 +44,7 @@ class Latency:
         """What to put into the camera's table of the cell file."""
         return f"latency_s = {self.median_s:.3f}"
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> dict[str, Json]:
         """As plain values."""
         times = {"median_s": round(self.median_s, 4), "p95_s": round(self.p95_s, 4)}
         return {"camera": self.camera, "n": self.n, "seen": self.seen, **times, "error_ms": round(self.error_ms, 2)}
@@ -57,9 +58,9 @@ def measure(
     *,
     enough: int = ENOUGH,
     patience_s: float = PATIENCE_S,
-    told: Callable[[str], None] = lambda text: None,
+    say: Callable[[str], None] = lambda text: None,
 ) -> Latency:
-    """Film the page with a camera that is not connected yet; it is closed again. `told` hears how far it is.
+    """Film the page with a camera that is not connected yet; it is closed again. `say` hears how far it is.
 
     Raises DeviceLost when the camera is not there, or sees no code, or too few.
     """
@@ -78,7 +79,7 @@ def measure(
             if number is not None:
                 read.setdefault(number, []).append(frame.host_ns)
                 found += 1
-            told(f"{name}: code read in {found} of {seen} frames")
+            say(f"{name}: code read in {found} of {seen} frames")
     finally:
         camera.close()
     late = delays(read, page)
@@ -120,28 +121,26 @@ def wait_for_page(page: ClockPage, clock: Clock, patience_s: float = PAGE_PATIEN
         clock.sleep_until(clock.now_ns() + SECOND // 20)
 
 
-def measure_all(
-    cell: Mapping[str, Any], only: str | None, page: ClockPage, clock: Clock
-) -> tuple[list[Latency], list[str]]:
-    """Every camera of a cell (plain values), or `only` one, after the other; and why some could not be measured.
+def measure_all(setup: Setup, only: str | None, page: ClockPage, clock: Clock) -> tuple[list[Latency], list[str]]:
+    """Every camera of a cell, or `only` one, after the other; and why some could not be measured.
 
     Raises InputError when there is no such camera.
     """
-    entries = [entry for entry in cell["camera"] if only in (None, entry["name"])]
+    entries = [entry for entry in setup.cell.camera if only in (None, entry.name)]
     if not entries:
-        names = ", ".join(entry["name"] for entry in cell["camera"]) or "none"
+        names = ", ".join(entry.name for entry in setup.cell.camera) or "none"
         raise InputError(f"no camera {only!r} in this cell; it has: {names}" if only else "this cell has no [[camera]]")
     found, failed = [], []
 
-    def told(text: str) -> None:
+    def say(text: str) -> None:
         page.say = text
 
     for entry in entries:
         try:
-            camera = load_camera(entry, cell, stand_in())
+            camera = load_camera(entry, setup)
             if camera.kind == "sim":
-                raise DeviceRefused(f"camera {entry['name']} is simulated and films no screen; its latency is 0")
-            found.append(measure(entry["name"], camera, page, clock, told=told))
+                raise DeviceRefused(f"camera {entry.name} is simulated and films no screen; its latency is 0")
+            found.append(measure(entry.name, camera, page, clock, say=say))
         except LabctlError as error:
             failed.append(str(error))
     return found, failed

@@ -17,7 +17,7 @@ from labctl.checks.offline_frames import compared, keyframe_times, observations,
 from labctl.config.cell_schema import Cell
 from labctl.config.protocol_schema import Arm
 from labctl.core.trial import Phase
-from labctl.devices import Controller, load
+from labctl.devices import Controller, Robot, load
 from labctl.errors import DeviceError, InputError, StateError
 from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import Chosen, Selection, select
@@ -68,10 +68,8 @@ def screen(
         chosen = select(campaign)
         shown = _reference(chosen, human, episodes)
         cell = campaign.cell
-        plain, fixture = cell.model_dump(mode="json"), campaign.fixture.model_dump(mode="json")
-        arm = load(
-            cell.robot.driver, cell.robot.options, cell=plain, fixture=fixture
-        )  # never connected: only its kinematics
+        built = {"cell": cell, "fixture": campaign.fixture}
+        arm: Robot = load(cell.robot.driver, cell.robot.options, **built)  # never connected: only its kinematics
         real = _moved(chosen)
         found = []
         with Recordings(campaign, chosen) as recordings:
@@ -80,7 +78,7 @@ def screen(
                 _check_model(arm, way, recording.chosen.episode)
             for one in wanted:
                 say(f"{one.name}: {keyframes} keyframes of {len(ways)} episodes")
-                policy: Controller = load(one.controller, one.options, cell=plain, fixture=fixture)
+                policy: Controller = load(one.controller, one.options, **built)
                 frames = _ask(policy, one.name, ways, cell, arm, own.trial.instruction, keyframes)
                 ran = real.get(one.name) if protocol is None else None
                 found.append(offline.summary(one.name, frames, ran))
@@ -141,7 +139,7 @@ def _moved(chosen: Selection) -> dict[str, dict[str, float]]:
     return found
 
 
-def _check_model(arm: Any, way: Way, episode: str) -> None:
+def _check_model(arm: Robot, way: Way, episode: str) -> None:
     """The arm's kinematics have to give the tool that was recorded, or distances would be of two robots."""
     at = np.linspace(0, len(way.t_ns) - 1, 5).astype(int)
     off = max(float(np.linalg.norm(arm.to_pose(way.q[i])[:3] - way.tcp[i, :3])) for i in at)
@@ -163,7 +161,7 @@ def _ask(
     name: str,
     ways: Sequence[tuple[Recording, Way]],
     cell: Cell,
-    arm: Any,
+    arm: Robot,
     instruction: str,
     keyframes: int,
 ) -> list[dict[str, Any]]:
@@ -181,7 +179,7 @@ def _ask(
             policy.reset(0)
             for one in seen:
                 chunk = policy.infer(one)
-                problem = chunk_problem(chunk, len(cell.robot.limits.velocity_rad_s))
+                problem = chunk_problem(chunk, cell.joints)
                 if problem:
                     raise DeviceError(f"{name}: {problem}")
                 pair = compared(chunk, one, way, arm, recording.end_ns)

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from labctl.clock import SECOND
 from labctl.core.projection import previous_index
-from labctl.devices import ActionChunk, Observation, Picture
+from labctl.devices import ActionChunk, Observation, Picture, Robot
 from labctl.errors import StateError
 from labctl.exports.recordings import Recording
 from labctl.nodes.playing import turned_by
@@ -90,21 +89,25 @@ def observations(
 
 def _pictures(recording: Recording, camera: str, times_ns: np.ndarray, history_s: float) -> list[tuple[Picture, ...]]:
     """For each time the camera's pictures of the history before it, the newest last; one at least if there is any."""
-    told = recording.pictures.get(camera)
-    if told is None:
+    filmed = recording.pictures.get(camera)
+    if filmed is None:
         return [()] * len(times_ns)
-    taken = told.taken_ns
+    taken = filmed.taken_ns
     last = np.searchsorted(taken, times_ns, side="right")
     first = np.minimum(np.searchsorted(taken, times_ns - round(history_s * SECOND)), np.maximum(last - 1, 0))
-    wanted = {int(told.pts_us[i]) for a, b in zip(first, last, strict=True) for i in range(a, b)}
-    images = {pts_us: image for pts_us, image in read_frames(told.path) if pts_us in wanted}
+    wanted = {int(filmed.pts_us[i]) for a, b in zip(first, last, strict=True) for i in range(a, b)}
+    images = {pts_us: image for pts_us, image in read_frames(filmed.path) if pts_us in wanted}
     return [
-        tuple(Picture(images[int(told.pts_us[i])], int(taken[i])) for i in range(a, b) if int(told.pts_us[i]) in images)
+        tuple(
+            Picture(images[int(filmed.pts_us[i])], int(taken[i]))
+            for i in range(a, b)
+            if int(filmed.pts_us[i]) in images
+        )
         for a, b in zip(first, last, strict=True)
     ]
 
 
-def reached(chunk: ActionChunk, q: np.ndarray, tcp: np.ndarray, arm: Any) -> tuple[np.ndarray, np.ndarray]:
+def reached(chunk: ActionChunk, q: np.ndarray, tcp: np.ndarray, arm: Robot) -> tuple[np.ndarray, np.ndarray]:
     """Where the executed actions of an answer lead from joints q (dof,) and tool pose tcp (7,) if they are followed
     exactly: poses (n, 7), and how long after the keyframe each is due, ns (n,). arm: has `to_pose`.
     """
@@ -142,7 +145,7 @@ def _joined(turns: np.ndarray, start: np.ndarray) -> np.ndarray:
 
 
 def compared(
-    chunk: ActionChunk, seen: Observation, path: Path, arm: Any, end_ns: int
+    chunk: ActionChunk, seen: Observation, path: Path, arm: Robot, end_ns: int
 ) -> Mapping[str, np.ndarray] | None:
     """The last executed action that is due before the episode's end, and where the human's arm was then: `policy` and
     `human`, each (1, 8): position m, quaternion, opening m; `still`: where the arm was at the keyframe. None where no

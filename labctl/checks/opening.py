@@ -13,10 +13,10 @@ from pathlib import Path
 from labctl.checks.doctor import Check, check_drivers, check_free_disk, check_teleop, loaded_drivers
 from labctl.checks.encoding_cost import try_encoder
 from labctl.checks.policy_check import judged
-from labctl.config.cell_schema import Cell
+from labctl.config.cell_schema import Cell, Setup
+from labctl.config.policy_card import Card
 from labctl.errors import InputError, LabctlError
-from labctl.nodes.asking import ask, joints_of
-from labctl.runtime.cell_nodes import video_settings
+from labctl.nodes.asking import Asked, ask
 from labctl.store.frozen_cards import PERSON, with_cards
 from labctl.store.lab_folder import Plan
 
@@ -37,14 +37,14 @@ def refuse_what_cannot_run(plan: Plan, cell: Cell, cell_path: Path, lab: Path, *
     found = at_cell + [(check, where) for check, where in _of_arms(plan, cell, offline=offline)]
     if found:
         (check, where), more = found[0], len(found) - 1
-        told = f"{check.name}: {check.text}" + (f"; {check.remedy}" if check.remedy else "")
+        text = f"{check.name}: {check.text}" + (f"; {check.remedy}" if check.remedy else "")
         others = (
             f" ({more} more: labctl doctor {shlex.quote(str(cell_path))} --protocol {shlex.quote(str(plan.path))})"
             if more
             else ""
         )
         away = "" if offline else "; with --offline nothing is asked that is not on this machine"
-        raise InputError(f"not opened, it could not run: {told}{others}{away}", where=where)
+        raise InputError(f"not opened, it could not run: {text}{others}{away}", where=where)
     return len(plan.protocol.arm)
 
 
@@ -53,24 +53,22 @@ def _of_cell(cell: Cell, lab: Path, *, by_hand: bool, offline: bool) -> Iterator
     yield from loaded_drivers(cell, lab) if offline else check_drivers(cell, lab)
     if by_hand and not offline:
         yield from check_teleop(cell)
-    plain = cell.model_dump(mode="json")
-    for camera in plain["camera"]:
+    for camera in cell.camera:
         try:
-            try_encoder(video_settings(plain, camera), camera["width"], camera["height"], camera["rate_hz"])
+            try_encoder(cell.video_of(camera), camera.width, camera.height, camera.rate_hz)
         except LabctlError as error:
-            yield Check(f"video {camera['name']}", "fail", str(error), "correct [video] of the cell file")
+            yield Check(f"video {camera.name}", "fail", str(error), "correct [video] of the cell file")
 
 
 def _of_arms(plan: Plan, cell: Cell, *, offline: bool) -> Iterator[tuple[Check, str]]:
     """What fails, with its place in the protocol."""
-    given = {"cell": cell.model_dump(mode="json"), "fixture": plan.fixture.model_dump(mode="json")}
-    about = {**given, "joints": joints_of(given["cell"])}
+    setup = Setup(cell=cell, fixture=plan.fixture)
     for index, arm in enumerate(with_cards(plan.protocol, plan.cards).values()):
         if arm.controller == PERSON and not offline:
             continue  # the device was asked with the cell
         only_load = offline and arm.controller != ALWAYS_ASKED
-        said = ask({**about, "driver": arm.controller, "options": arm.options, "only_load": only_load})
-        check = judged(arm.name, said, arm.options.get("card"), plan.protocol.trial.arming_s)
+        said = ask(Asked.of(setup, arm.controller, arm.options, only_load=only_load))
+        check = judged(arm.name, said, Card.among(arm.options), plan.protocol.trial.arming_s)
         if check.level == "fail":
             where = plan.protocol.refusal(("arm", index, "controller"), "", str(plan.path)).where
             yield check, str(where)

@@ -8,13 +8,13 @@ How an observation is invented for that: `labctl.nodes.asking`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 
-from labctl.bus import Body
 from labctl.checks.doctor import Check
+from labctl.config.cell_schema import Setup
+from labctl.config.policy_card import Card
 from labctl.errors import LabctlError
-from labctl.nodes.asking import Said, ask, joints_of
+from labctl.nodes.asking import Asked, Said, ask
 from labctl.store.frozen_cards import check_policies, with_cards
 from labctl.store.lab_folder import read_cell, read_plan
 
@@ -26,17 +26,17 @@ def check_protocol(protocol: Path, cell: Path) -> list[Check]:
         check_policies(plan, found)
     except LabctlError as error:
         return [Check("policies", "fail", str(error), "correct this first")]
-    given = {"cell": found.model_dump(mode="json"), "fixture": plan.fixture.model_dump(mode="json")}
+    setup = Setup(cell=found, fixture=plan.fixture)
     checks = []
     for arm in with_cards(plan.protocol, plan.cards).values():
-        card = arm.options.get("card")
-        if isinstance(card, Mapping):
-            said = ask({**given, "driver": arm.controller, "options": arm.options, "joints": joints_of(given["cell"])})
+        card = Card.among(arm.options)
+        if card is not None:
+            said = ask(Asked.of(setup, arm.controller, arm.options))
             checks.append(judged(arm.name, said, card, plan.protocol.trial.arming_s))
     return checks or [Check("policies", "ok", "no arm of this protocol has a policy card")]
 
 
-def judged(arm: str, said: Said, card: Body | None, arming_s: float) -> Check:
+def judged(arm: str, said: Said, card: Card | None, arming_s: float) -> Check:
     """What the answers of one policy, or that it was loaded, mean for a campaign."""
     name = f"policy {arm}"
     if "problem" in said:
@@ -48,7 +48,7 @@ def judged(arm: str, said: Said, card: Body | None, arming_s: float) -> Check:
     if ready_s > arming_s:
         longer = f"{times}; arming_s is {arming_s:g}, so each of its trials would be void as not_ready"
         return Check(name, "fail", longer, f"raise the protocol's arming_s above {ready_s:.0f}, for every arm alike")
-    deadline_s = card["timing"]["deadline_s"] if card is not None else math.inf
+    deadline_s = card.timing.deadline_s if card is not None else math.inf
     if said.get("answer_s", 0.0) > deadline_s:
         return Check(name, "warn", f"{times}; its deadline_s is {deadline_s:g}", "late answers are not used: raise it")
     return Check(name, "ok", times)

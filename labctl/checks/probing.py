@@ -11,12 +11,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import TypedDict, TypeVar
 
 import numpy as np
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
+from labctl.config.cell_schema import Setup
 from labctl.devices import load
 from labctl.errors import InputError, LabctlError, MissingExtra
 
@@ -26,54 +27,76 @@ LISTEN_NS = SECOND
 HAND_NS = SECOND // 2
 
 
-def probe(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What a robot says within a second: `mode`, `reason` (of devices.RobotStatus), `states` per second.
+class Probed(TypedDict):
+    """What a robot says within a second: `mode` and `reason` of devices.RobotStatus, states per second."""
 
-    spec: cell and fixture as plain dicts. A process that dies or hangs is mode "lost" with the reason in words.
+    mode: str
+    reason: str
+    states: float
+
+
+class Felt(TypedDict, total=False):
+    """How a teleoperation device is: `waits`, what a person has to do before it may drive, and whether it is `engaged`;
+    or `problem`, with what to do about it as `remedy`.
     """
-    found = _in_a_process("probe_main", spec, "robot")
-    return found if isinstance(found, dict) else {"mode": "lost", "reason": found}
+
+    waits: str
+    engaged: bool
+    problem: str
+    remedy: str
 
 
-def probe_hand(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """How a cell's teleoperation device is: `waits` (what a person has to do before it may drive) and `engaged`, or
-    `problem` with what to do about it as `remedy`.
-
-    spec: cell and fixture as plain dicts. A process that dies or hangs is a problem, in words.
-    """
-    found = _in_a_process("probe_hand_main", spec, "teleoperation device")
-    return found if isinstance(found, dict) else {"problem": found, "remedy": "try the device without labctl"}
+F = TypeVar("F", Probed, Felt)
 
 
-def _in_a_process(entry: str, spec: Mapping[str, Any], what: str) -> dict[str, Any] | str:
-    """The one JSON line that an entry below prints in a process of its own, or why there is none."""
+def probe(setup: Setup) -> Probed:
+    """What the cell's robot says. A process that dies or hangs is mode "lost" with the reason in words."""
+    line, why = _in_a_process("probe_main", setup, "robot")
+    return json.loads(line) if line else _lost(why, "")
+
+
+def probe_hand(setup: Setup) -> Felt:
+    """How the cell's teleoperation device is. A process that dies or hangs is a problem, in words."""
+    line, why = _in_a_process("probe_hand_main", setup, "teleoperation device")
+    return json.loads(line) if line else _gone(why, "try the device without labctl")
+
+
+def _lost(reason: str, remedy: str) -> Probed:
+    return {"mode": "lost", "reason": reason, "states": 0.0}
+
+
+def _gone(reason: str, remedy: str) -> Felt:
+    return {"problem": reason, "remedy": remedy}
+
+
+def _in_a_process(entry: str, setup: Setup, what: str) -> tuple[str, str]:
+    """The one JSON line that an entry below prints in a process of its own, or "" and why there is none."""
     words = [sys.executable, "-P", "-c", CHILD.format(entry=entry)]
     try:
-        done = subprocess.run(words, input=json.dumps(spec), capture_output=True, text=True, timeout=PATIENCE_S)
+        done = subprocess.run(words, input=setup.model_dump_json(), capture_output=True, text=True, timeout=PATIENCE_S)
     except subprocess.TimeoutExpired:
-        return f"the {what}'s client library did not return within {PATIENCE_S:g} s"
+        return "", f"the {what}'s client library did not return within {PATIENCE_S:g} s"
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if lines:
-        found: dict[str, Any] = json.loads(lines[-1])
-        return found
+        return lines[-1], ""
     name = signal.Signals(-done.returncode).name if done.returncode < 0 else f"exit code {done.returncode}"
-    return f"the {what}'s client library ended its process ({name})"
+    return "", f"the {what}'s client library ended its process ({name})"
 
 
 def probe_main() -> None:
     """Entry of the probing process: its spec on standard input, one JSON line on standard output."""
-    _answer(_listen, lambda error, _: {"mode": "lost", "reason": error})
+    _answer(_listen, _lost)
 
 
 def probe_hand_main() -> None:
     """The same for a teleoperation device."""
-    _answer(feel, lambda error, remedy: {"problem": error, "remedy": remedy})
+    _answer(feel, _gone)
 
 
-def _answer(ask: Callable[[Mapping[str, Any]], dict[str, Any]], lost: Callable[[str, str], dict[str, Any]]) -> None:
-    spec = json.load(sys.stdin)
+def _answer(ask: Callable[[Setup], F], lost: Callable[[str, str], F]) -> None:
+    setup = Setup.model_validate_json(sys.stdin.read())
     try:
-        answer = ask(spec)
+        answer = ask(setup)
     except LabctlError as error:
         answer = lost(str(error), _remedy(error))
     except Exception as error:  # a bug in a driver must not look like a device that is well
@@ -89,10 +112,9 @@ def _remedy(error: LabctlError) -> str:
     return "install it" if isinstance(error, MissingExtra) else "then run doctor again"
 
 
-def _listen(spec: Mapping[str, Any]) -> dict[str, Any]:
-    clock = MonotonicClock()
-    table = spec["cell"]["robot"]
-    robot = load(table["driver"], table.get("options", {}), cell=spec["cell"], fixture=spec["fixture"])
+def _listen(setup: Setup) -> Probed:
+    clock, table = MonotonicClock(), setup.cell.robot
+    robot = load(table.driver, table.options, cell=setup.cell, fixture=setup.fixture)
     robot.connect(clock.now_ns())
     began, states = clock.now_ns(), 0
     while clock.now_ns() < began + LISTEN_NS:
@@ -104,14 +126,13 @@ def _listen(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {"mode": status.mode, "reason": status.reason, "states": states / seconds}
 
 
-def feel(spec: Mapping[str, Any]) -> dict[str, Any]:
+def feel(setup: Setup) -> Felt:
     """Open a cell's teleoperation device through its driver, read it for half a second, let it go; no arm is asked for.
 
-    See `probe_hand`. Raises InputError, MissingExtra, DeviceLost as the drivers do.
+    Raises InputError, MissingExtra, DeviceLost as the drivers do.
     """
-    clock, cell = MonotonicClock(), spec["cell"]
-    joints = np.zeros(len(cell["robot"]["limits"]["velocity_rad_s"]))
-    person = load("teleop", {}, cell=cell, fixture=spec["fixture"])
+    clock, joints = MonotonicClock(), np.zeros(setup.cell.joints)
+    person = load("teleop", {}, cell=setup.cell, fixture=setup.fixture)
     try:
         person.load()
         clock.sleep_until(clock.now_ns() + HAND_NS)

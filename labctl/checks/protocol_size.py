@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from labctl.config.cell_schema import Fixture
 from labctl.config.conditions import protocol_conditions
@@ -16,6 +15,7 @@ from labctl.config.interim_analyses import looks_after
 from labctl.config.protocol_schema import Protocol
 from labctl.core.design import deducible_share
 from labctl.errors import InputError
+from labctl.plain import Json
 
 HOUR = 3600.0
 ROBOT_DAY_H = 8.0
@@ -86,7 +86,7 @@ class Preview:
     switches: tuple[tuple[float, str], ...]  # (seconds after go, instruction)
     hours: Hours
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """The same as plain values, under the key names of this class; switches only where there are any."""
         shown = asdict(self)
         del shown["switches"]

@@ -18,14 +18,14 @@ def reporting(installed: Callable[[str], bool], environment: Mapping[str, str], 
 
     installed: whether a module can be imported.
     """
-    on, told = [], []
+    on, words = [], []
     if installed("pyrealsense2"):
         if environment.get(LIBREALSENSE, "").lower() in ON:
             on.append(f"librealsense ({LIBREALSENSE}={environment[LIBREALSENSE]})")
-        told.append(f"librealsense may in other programs, unless {LIBREALSENSE}=0 is set; it counts in ~/.rum")
+        words.append(f"librealsense may in other programs, unless {LIBREALSENSE}=0 is set; it counts in ~/.rum")
     if installed("rerun") and _rerun(environment, home):
-        told.append("the command `rerun` would, until: rerun analytics disable")
-    return on, f"off in what labctl starts{'; ' if told else ''}{'; '.join(told)}"
+        words.append("the command `rerun` would, until: rerun analytics disable")
+    return on, f"off in what labctl starts{'; ' if words else ''}{'; '.join(words)}"
 
 
 def _rerun(environment: Mapping[str, str], home: Path) -> bool:

@@ -8,11 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from labctl.cli.options import CONTEXT, PATH, example, json_option, print_table
+
+if TYPE_CHECKING:
+    from labctl.analysis.binary.compare import ComparedArms
+    from labctl.analysis.binary.sentences import Found
 
 EPILOG = example(
     "labctl compare 17/20 14/20",
@@ -68,7 +72,7 @@ def compare(
     return _print_json(found) if as_json else _print_one(found)
 
 
-def _compare(counts: tuple[str, ...], paired: str | None, alpha: float) -> dict[str, Any]:
+def _compare(counts: tuple[str, ...], paired: str | None, alpha: float) -> Found:
     from labctl.analysis.binary import compare as module
     from labctl.errors import InputError
 
@@ -110,7 +114,7 @@ def _print_json(value: Mapping[str, object]) -> None:
     click.echo(analyze.dumps(value), nl=False)
 
 
-def _print_one(found: dict[str, Any]) -> None:
+def _print_one(found: Found) -> None:
     from labctl.analysis import numerals
     from labctl.analysis.binary import sentences as words
 
@@ -137,7 +141,7 @@ def _print_one(found: dict[str, Any]) -> None:
         click.echo(sentence)
 
 
-def _print_rows(rows: list[dict[str, Any]], alpha: float) -> None:
+def _print_rows(rows: list[ComparedArms], alpha: float) -> None:
     from labctl.analysis import numerals
     from labctl.analysis.binary import sentences as words
 

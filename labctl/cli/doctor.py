@@ -110,6 +110,8 @@ def _latency(cell_path: Path | None, only: str | None, port: int, as_json: bool)
     from labctl.checks.clock_page import ClockPage
     from labctl.checks.latency import SCREEN_NOTE, measure_all, wait_for_page
     from labctl.clock import MonotonicClock
+    from labctl.config.cell_schema import Setup
+    from labctl.runtime.cell_nodes import stand_in
     from labctl.store.lab_folder import read_cell
 
     if cell_path is None:
@@ -118,7 +120,7 @@ def _latency(cell_path: Path | None, only: str | None, port: int, as_json: bool)
     with ClockPage(clock, port) as page:
         click.echo(f"open this on a screen that the camera sees, full screen (F11): {page.url}", err=True)
         wait_for_page(page, clock)
-        found, failed = measure_all(cell.model_dump(mode="json"), only, page, clock)
+        found, failed = measure_all(Setup(cell=cell, fixture=stand_in()), only, page, clock)
     if as_json:
         print_json({"schema": "labctl.latency/1", "cameras": [one.body() for one in found], "failed": failed})
     for one in [] if as_json else found:

@@ -6,11 +6,14 @@ May not: bind anything but loopback (the emulator refuses).
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from labctl.cli.options import CONTEXT, PATH, example, json_option, print_json
+
+if TYPE_CHECKING:
+    from labctl.checks.emulator_run import Emulator, Link
 
 Value = float | int | str
 EPILOG = example(
@@ -51,7 +54,7 @@ def emulate(
         _talk(emulator_run.control_link(host), inject, _pairs(arguments), clear, as_json)
         return
 
-    def ready(emulator: Any) -> None:
+    def ready(emulator: Emulator) -> None:
         ports = ", ".join(f"{port} {what}" for what, port in emulator.ports.items())
         click.echo(f"emulated {name} on {host}: {ports}. Not a robot; it proves nothing about hardware.")
         click.echo(f'a cell reaches it with driver = "emulated" and host = "{host}"; see hw_configs/emulated_*.toml')
@@ -64,7 +67,7 @@ def emulate(
     click.echo(f"ended after {last['robot_time_s']:.1f} s of robot time, {last['states_sent']} states sent")
 
 
-def _talk(link: Any, inject: str | None, arguments: dict[str, Value], clear: bool, as_json: bool) -> None:
+def _talk(link: Link, inject: str | None, arguments: dict[str, Value], clear: bool, as_json: bool) -> None:
     if inject:
         link.ask({"do": "fault", "name": inject, "args": arguments})
         click.echo(f"{inject}: injected")

@@ -5,11 +5,10 @@ May not: decide what may be shown (`labctl.exports.selection` does), or leave a 
 
 from __future__ import annotations
 
-import importlib
 import sys
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,6 +23,10 @@ from labctl.cli.options import (
     progress,
     unverified_option,
 )
+from labctl.plain import Json
+
+if TYPE_CHECKING:
+    from labctl.exports.rrd import Drawing
 
 FORMATS = ("table", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "npz")
 EPILOG = example(
@@ -103,7 +106,7 @@ def export(
         where=where,
         for_arm=for_arm,
         force=force,
-        views=partial(importlib.import_module, "labctl.ui.rerun.episode"),
+        views=drawing,
         grid=Grid(fps, max_error_ms, action, skip_inexact, recode),
         unverified=unverified,
     )
@@ -115,14 +118,23 @@ def export(
     click.echo(_summary(done))
 
 
-def _summary(done: dict[str, Any]) -> str:
+def drawing() -> Drawing:
+    """What draws .rrd files, in whichever process asks."""
+    from labctl.ui.rerun import episode
+
+    return episode
+
+
+def _summary(done: Mapping[str, Json]) -> str:
     from labctl.exports.destination import size
 
+    written, skipped = done["bytes"], done.get("skipped")
+    assert isinstance(written, int), written
     held = f"{done['episodes']} episodes" if "episodes" in done else f"{done['rows']} rows"
     masked = "; masked: the campaign is not unblinded" if done["masked"] else ""
     if "max_error_ms" in done:
         held += f", {done['frames']} frames at {done['fps']} Hz, moved by at most {done['max_error_ms']} ms"
-    if done.get("skipped"):
-        held += f", {len(done['skipped'])} left out"
+    if isinstance(skipped, Sequence) and skipped:
+        held += f", {len(skipped)} left out"
     masked += f"; {done['unverified']}" if "unverified" in done else ""
-    return f"wrote {held} ({size(done['bytes'])} in {done['files']} files) to {done['out']}{masked}"
+    return f"wrote {held} ({size(written)} in {done['files']} files) to {done['out']}{masked}"

@@ -26,7 +26,7 @@ from labctl.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from labctl.reporting.hours import Hours
+    from labctl.analysis.report.lab_facts import Hours
 
 
 @click.command(

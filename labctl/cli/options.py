@@ -11,9 +11,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from labctl.analysis.survival.result import Margin
 
 F = TypeVar("F", bound=Callable[..., object])
 _DONE = re.compile(r"^\s*(\d+)/(\d+)\s")
@@ -104,6 +107,33 @@ def family_option(command: F) -> F:
 def listed(names: str) -> tuple[str, ...]:
     """The names of a list such as ks_macro,uph."""
     return tuple(name.strip() for name in names.split(",") if name.strip())
+
+
+def margin_options(command: F) -> F:
+    """--margin RATIO and --non-inferior-to ARM: what a protocol has in [analysis.margin]."""
+    to = click.option(
+        "--non-inferior-to",
+        default=None,
+        metavar="ARM",
+        help="With --margin: hold every other arm of a table against this one, at the worse side alone.",
+    )
+    margin = click.option(
+        "--margin",
+        type=float,
+        default=None,
+        metavar="RATIO",
+        help="For a table: say which arms are equivalent, their RMSTs apart by less than this ratio, chosen before.",
+    )
+    return margin(to(command))
+
+
+def margin_of(ratio: float | None, non_inferior_to: str | None) -> Margin | None:
+    """The margin of --margin and --non-inferior-to, None without. Raises InputError."""
+    from labctl.errors import InputError
+
+    if ratio is None and non_inferior_to is not None:
+        raise InputError("--non-inferior-to needs a margin, such as --margin 1.25")
+    return None if ratio is None else {"rmst_ratio": ratio, "non_inferior_to": non_inferior_to}
 
 
 def json_option(command: F) -> F:

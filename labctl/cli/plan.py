@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -25,7 +25,9 @@ from labctl.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from labctl.analysis.planning.interim_design import Difference, Effects, PlannedLook, RegisteredMargin, Resolution
     from labctl.checks.protocol_size import Effort, Hours, Preview
+    from labctl.config.margin import Margin
     from labctl.config.protocol_schema import TrialRules
 
 SECONDS = click.FloatRange(min=0)
@@ -141,10 +143,18 @@ def plan(
         alpha=seen.alpha,
         looks_after=seen.looks_after if evenings is None else (),
     )
-    resolved["warnings"] = [*resolved["warnings"], *_open_ends(found.protocol.trial)]
+    told = found.protocol.analysis.margin
+    margin = None if told is None else _margin(told, blocks, resolved["resolvable"])
+    if margin is not None:
+        resolved["margin"] = margin
+    resolved["warnings"] = [
+        *resolved["warnings"],
+        *_open_ends(found.protocol.trial),
+        *_too_near(margin, blocks),
+    ]
     if as_json:
-        told = {"times": source, "evenings": evenings, "resolution": {**resolved, "blocks": blocks}}
-        print_json({"schema": "labctl.plan/2", **seen.as_json(), **told})
+        answer = {"times": source, "evenings": evenings, "resolution": {**resolved, "blocks": blocks}}
+        print_json({"schema": "labctl.plan/2", **seen.as_json(), **answer})
     else:
         _print(seen, resolved, protocol, source, (evenings, blocks))
 
@@ -160,6 +170,28 @@ def _open_ends(rules: TrialRules) -> list[str]:
     return [
         f'early_end is "forbidden", and a stop by hand called {said} ends an episode early all the same, as the '
         "operator's wish; stops_count with every cause closes that"
+    ]
+
+
+def _margin(margin: Margin, blocks: int, effects: Effects) -> RegisteredMargin:
+    from labctl.analysis.planning.power import ratio_margin
+
+    both = margin.non_inferior_to is None
+    shown = ratio_margin(blocks, effects["spread"], effects["power"], effects["alpha"], both_sides=both)
+    return {
+        "rmst_ratio": margin.rmst_ratio,
+        "non_inferior_to": margin.non_inferior_to,
+        "shown_rmst_ratio": shown,
+        "power": effects["power"],
+    }
+
+
+def _too_near(margin: RegisteredMargin | None, blocks: int) -> list[str]:
+    if margin is None or margin["rmst_ratio"] >= margin["shown_rmst_ratio"]:
+        return []
+    return [
+        f"{blocks} blocks show arms that are alike to be so within a ratio of {margin['shown_rmst_ratio']:.2f} with "
+        f"{margin['power']:.0%} power, and the margin is {margin['rmst_ratio']:g}; plan more blocks_per_condition"
     ]
 
 
@@ -181,7 +213,7 @@ def effort_of(
     return replace(habits, **{**found, **given}), source
 
 
-def _print(seen: Preview, resolved: dict[str, Any], path: Path, source: str, sized: tuple[float | None, int]) -> None:
+def _print(seen: Preview, resolved: Resolution, path: Path, source: str, sized: tuple[float | None, int]) -> None:
     evenings, blocks = sized
     click.echo(f"{seen.name}: {seen.question}")
     rows = [(condition, str(blocks), str(trials)) for condition, blocks, trials in seen.conditions]
@@ -199,6 +231,7 @@ def _print(seen: Preview, resolved: dict[str, Any], path: Path, source: str, siz
         "a report never calls those blind",
         **_switches(seen),
         **_resolution(seen, resolved, blocks),
+        **_registered(resolved.get("margin")),
     }
     _print_facts(facts)
     if resolved["looks"]:
@@ -217,11 +250,20 @@ def _print_facts(facts: dict[str, str]) -> None:
 
 def _switches(seen: Preview) -> dict[str, str]:
     """What every episode is told in its middle; nothing for most protocols."""
-    told = [f"at {at_s:g} s: {instruction}" for at_s, instruction in seen.switches]
-    return {"Switched": "; ".join(told)} if told else {}
+    lines = [f"at {at_s:g} s: {instruction}" for at_s, instruction in seen.switches]
+    return {"Switched": "; ".join(lines)} if lines else {}
 
 
-def _resolution(seen: Preview, resolved: dict[str, Any], blocks: int) -> dict[str, str]:
+def _registered(margin: RegisteredMargin | None) -> dict[str, str]:
+    """What a report will ask of the margin; nothing for a protocol without one."""
+    if margin is None:
+        return {}
+    to = margin["non_inferior_to"]
+    what = "every pair equivalent" if to is None else f"every other arm non-inferior to {to}"
+    return {"Margin": f"RMST ratio {margin['rmst_ratio']:g}: is {what}?"}
+
+
+def _resolution(seen: Preview, resolved: Resolution, blocks: int) -> dict[str, str]:
     least, holm = resolved["smallest_p"], resolved["smallest_holm_p"]
     effects = resolved["resolvable"]
     pairs = f"{resolved['family_pairs']} pair{'s' * (resolved['family_pairs'] > 1)}"
@@ -237,7 +279,7 @@ def _resolution(seen: Preview, resolved: dict[str, Any], blocks: int) -> dict[st
     }
 
 
-def _differences(rows: list[dict[str, Any]]) -> str:
+def _differences(rows: list[Difference]) -> str:
     found = [
         f"{100 * r['difference']:.0f} points if {r['discordant']:.0%} of pairs disagree"
         for r in rows
@@ -247,7 +289,7 @@ def _differences(rows: list[dict[str, Any]]) -> str:
     return "; ".join([*found, *([f"no difference if only {' or '.join(none)} disagree"] if none else [])])
 
 
-def _print_looks(looks: list[dict[str, Any]], alpha: float) -> None:
+def _print_looks(looks: list[PlannedLook], alpha: float) -> None:
     click.echo(f"Looks, alpha {alpha:g} spent as O'Brien and Fleming's boundaries would; no other look is planned:")
     rows = [
         (

@@ -24,6 +24,7 @@ from labctl.cli.options import (
     times_of_option,
 )
 from labctl.cli.plan import cost_words, effort_of
+from labctl.plain import Json
 
 if TYPE_CHECKING:
     from labctl.checks.protocol_size import Effort, Hours
@@ -79,7 +80,7 @@ class Given(TypedDict):
 class Answer:
     """One answer: as JSON, in one sentence, and as a table (headings, rows) where sizes were given."""
 
-    json: Mapping[str, object]
+    json: Mapping[str, Json]
     line: str
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -18,6 +18,7 @@ from labctl.cli.options import numbers, print_json, print_table, progress
 from labctl.cli.power import Given, needed_pace, pace_of
 
 if TYPE_CHECKING:
+    from labctl.analysis.planning.answers import Answer, HrtAt, MeasurePower, Needed, PairPower
     from labctl.analysis.planning.distributions import Arm
     from labctl.analysis.table import Table
 
@@ -75,8 +76,8 @@ def times(given: Given) -> None:
     if given["evenings"] is not None:
         trials = needed_pace(pace).trials_in(given["evenings"])
         if trials < 2 * each:
-            told = f"{given['evenings']:g} evenings have time for {trials} trials"
-            raise InputError(f"{told}, and two episodes of each arm and object are {2 * each}")
+            text = f"{given['evenings']:g} evenings have time for {trials} trials"
+            raise InputError(f"{text}, and two episodes of each arm and object are {2 * each}")
         sizes = [trials // each]
     request = answers.Request(
         tau_s=tau,
@@ -210,7 +211,7 @@ def _shares(text: str | None, arms: int) -> list[float]:
     return shares * arms if len(shares) == 1 else shares
 
 
-def _print(found: Mapping[str, Any], *, pilot: bool) -> None:
+def _print(found: Answer, *, pilot: bool) -> None:
     law = next(iter(found["arms"][0]["laws"].values()))
     source = "fitted to the pilot" if pilot else "stated"
     click.echo(f"Assumed ({source}); everything below follows from this and is no better than it:")
@@ -242,7 +243,7 @@ def _print(found: Mapping[str, Any], *, pilot: bool) -> None:
         click.echo("The pilot's own uncertainty is not in these numbers: plan for arms closer together than it saw.")
 
 
-def _laws(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
+def _laws(found: Answer) -> list[tuple[str, ...]]:
     rows = []
     for arm in found["arms"]:
         laws = list(arm["laws"].values())
@@ -254,7 +255,7 @@ def _laws(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return rows
 
 
-def _print_pair(pair: Mapping[str, Any], sizes: list[int], target: float) -> None:
+def _print_pair(pair: PairPower, sizes: list[int], target: float) -> None:
     by = {(row["episodes"], row["measure"]): row for row in pair["power"]}
     seen = sorted({row["episodes"] for row in pair["power"]})
     title = f"{pair['a']} vs {pair['b']}, level {pair['level']:.2g}"
@@ -269,18 +270,18 @@ def _print_pair(pair: Mapping[str, Any], sizes: list[int], target: float) -> Non
     print_table(("test", *(f"N = {size}" for size in sizes), f"N for {target:.0%}"), rows)
 
 
-def _share(row: Mapping[str, Any] | None) -> str:
+def _share(row: MeasurePower | None) -> str:
     """A power with its error; what was not simulated any more is certain."""
     if row is None:
         return "1.00"
     return f"{row['power']:.2f}".replace("0.", ".", 1) + f"+-{row['error']:.2f}".replace("0.", ".", 1)
 
 
-def _hrt(row: Mapping[str, Any]) -> str:
+def _hrt(row: HrtAt) -> str:
     return f"{100 * row['hrt']:.1f}+-{100 * row['half_width']:.1f}"
 
 
-def _episodes(needed: Mapping[str, Any], sizes: list[int]) -> str:
+def _episodes(needed: Needed, sizes: list[int]) -> str:
     best, low, high = needed["episodes"], needed["low"], needed["high"]
     if best is None:
         return f"above {sizes[-1]}"

@@ -19,6 +19,8 @@ from labctl.cli.options import (
     head_option,
     lab_option,
     listed,
+    margin_of,
+    margin_options,
     progress,
 )
 
@@ -43,6 +45,7 @@ EPILOG = example(
 @click.option(
     "--family", default=None, metavar="NAMES", help="For a table: statistics that say whether a pair differs."
 )
+@margin_options
 @click.option(
     "--labels",
     type=click.Choice(["operator", "detector", "reviewed", "device"]),
@@ -68,6 +71,8 @@ def report(
     seed: int,
     alpha: float | None,
     family: str | None,
+    margin: float | None,
+    non_inferior_to: str | None,
     labels: str | None,
     lost: tuple[str, ...],
     head: str | None,
@@ -106,11 +111,13 @@ def report(
             boot=boot,
             perm=perm,
             seed=seed,
+            margin=margin_of(margin, non_inferior_to),
         )
     elif lost and len(what) > 1:
         raise InputError("--lost is for the report of one campaign; of two that are compared, both must hold")
-    elif not all(given is None for given in (reference, tau, alpha, family)):
-        raise InputError("--reference, --tau, --alpha and --family of a campaign stand in its protocol; leave them out")
+    elif not all(given is None for given in (reference, tau, alpha, family, margin, non_inferior_to)):
+        names = "--reference, --tau, --alpha, --family, --margin and --non-inferior-to"
+        raise InputError(f"{names} of a campaign stand in its protocol; leave them out")
     else:
         known = noted(head, commitment)
         folders = [campaign_folder(name, lab) for name in what]

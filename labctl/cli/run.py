@@ -76,5 +76,5 @@ def run(
 
     with displayed() as (say, watch):
         manual = False if attended else simulated_time
-        told = {"unready": unready, "hand_terminal": hand_terminal}
-        run_campaign(folder, say, manual=manual, attended=attended, watch=watch, **told)
+        given = {"unready": unready, "hand_terminal": hand_terminal}
+        run_campaign(folder, say, manual=manual, attended=attended, watch=watch, **given)

@@ -5,9 +5,8 @@ May not: ask or score by itself; `labctl.checks.offline_evaluation` does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,7 +21,9 @@ from labctl.cli.options import (
     print_table,
 )
 
-Told = Mapping[str, Any]  # a part of what `screen` found
+if TYPE_CHECKING:
+    from labctl.analysis.episodes.offline import Agreed, AtObject, Part, Scaled, Screened
+
 EPILOG = example(
     "labctl static first --policy policy-a --policy policy-b",
     "labctl static first --protocol protocols/next.toml --policy candidate --episodes 3",
@@ -84,7 +85,7 @@ def static(
 
 
 # what is printed of a keyframe's comparison: its key, its words, its factor and its unit
-PARTS = (
+PARTS: tuple[tuple[Part, str, float, str], ...] = (
     ("score", "score", 1.0, "{:.1f}"),
     ("position_m", "position", 1000.0, "{:.0f} mm"),
     ("orientation_rad", "orientation", 1.0, "{:.2f} rad"),
@@ -92,7 +93,7 @@ PARTS = (
 )
 
 
-def _headline(policy: Told) -> str:
+def _headline(policy: Screened) -> str:
     """The formula's score never stands without its floors."""
     floors, scaled = policy["floors"], policy["between"]["score"]
     said = f"standing still {floors['still']['score']:.1f}, random {floors['random']['score']:.1f}"
@@ -104,12 +105,12 @@ def _headline(policy: Told) -> str:
     return f"{policy['policy']}: static score {policy['score']:.1f} ({said}){_agreement(policy['agreement'])}"
 
 
-def _named(one: Told) -> str:
+def _named(one: AtObject) -> str:
     real = "" if one["moved"] is None else f", really moved {100 * one['moved']:.0f} %"
     return f"{one['object']} ({one['keyframes']} keyframes{real})"
 
 
-def _rows(name: str, entry: Told) -> list[tuple[str, ...]]:
+def _rows(name: str, entry: Scaled) -> list[tuple[str, ...]]:
     rows = []
     for key, words, factor, shape in PARTS:
         values = [entry[key], *(entry["floors"][who][key] for who in ("still", "random"))]
@@ -119,7 +120,7 @@ def _rows(name: str, entry: Told) -> list[tuple[str, ...]]:
     return rows
 
 
-def _agreement(found: Told | None) -> str:
+def _agreement(found: Agreed | None) -> str:
     if found is None:
         return ""
     if found["pearson"] is None:

@@ -18,6 +18,8 @@ from labctl.cli.options import (
     file_argument,
     json_option,
     listed,
+    margin_of,
+    margin_options,
     print_table,
 )
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 ANALYZE = example(
     "labctl analyze operations.csv --reference human",
+    "labctl analyze operations.csv --margin 1.25",
     "labctl analyze operations.csv --reference human --tau 240 --boot 9999 --perm 9999 --seed 0 --json",
 )
 RATES = example(
@@ -46,6 +49,7 @@ RATES = example(
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes out.")
 @alpha_option
 @family_option
+@margin_options
 @click.option("--extra", is_flag=True, help="Admit columns the operations table does not know.")
 @json_option
 def analyze(
@@ -57,6 +61,8 @@ def analyze(
     seed: int,
     alpha: float,
     family: str,
+    margin: float | None,
+    non_inferior_to: str | None,
     extra: bool,
     as_json: bool,
 ) -> None:
@@ -64,9 +70,18 @@ def analyze(
     from labctl.analysis import reading
     from labctl.analysis.survival import analyze as module
 
+    within = margin_of(margin, non_inferior_to)
     read = reading.read_table(table, extra=extra)
     result = module.analyze(
-        read, reference=reference, tau=tau, boot=boot, perm=perm, seed=seed, alpha=alpha, family=listed(family)
+        read,
+        reference=reference,
+        tau=tau,
+        boot=boot,
+        perm=perm,
+        seed=seed,
+        alpha=alpha,
+        family=listed(family),
+        margin=within,
     )
     if as_json:
         click.echo(module.dumps(result), nl=False)
@@ -76,6 +91,7 @@ def analyze(
 
 def _print_analysis(result: AnalysisResult) -> None:
     from labctl.analysis import numerals
+    from labctl.analysis.report.margin_words import claims
     from labctl.analysis.report.wording import confidence, time_ratio, verdict_words
 
     rows = [
@@ -92,8 +108,8 @@ def _print_analysis(result: AnalysisResult) -> None:
     print_table(("arm", "episodes", "moved %", f"RMST s (tau {result['tau']:g})", "HRT %", "HRT floor %"), rows)
     for arm in result["arms"]:
         if arm["helped"]:
-            told = f"{arm['arm']}: a person helped in {arm['helped']} of {arm['episodes']} episodes (interventions)"
-            click.echo(f"{told}; they count as they went")
+            text = f"{arm['arm']}: a person helped in {arm['helped']} of {arm['episodes']} episodes (interventions)"
+            click.echo(f"{text}; they count as they went")
     pairs = [
         (
             f"{pair['a']} vs {pair['b']}",
@@ -105,6 +121,8 @@ def _print_analysis(result: AnalysisResult) -> None:
     ]
     if pairs:
         print_table(("pair", "verdict", f"time per item, ratio [{confidence(result)} %, all pairs]", "p (Holm)"), pairs)
+    for claim in claims(result, protocol=False):
+        click.echo(claim.text)
     for warning in result["warnings"]:
         click.echo(f"warning: {warning}")
 

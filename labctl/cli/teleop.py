@@ -29,7 +29,7 @@ REFRESH_NS = 200_000_000
 @click.option(
     "--home",
     is_flag=True,
-    help="First the arm goes by itself where episodes begin; a simulated cell sets out its items.",
+    help="First the hand opens and the arm goes where episodes begin; a simulated cell sets out its items.",
 )
 @click.option("--recover", is_flag=True, help="You have looked at a robot that had stopped itself: it may go on.")
 @lab_option
@@ -48,11 +48,11 @@ def teleop(cell: Path, home: bool, recover: bool, lab: Path | None) -> int:
     line.end()
     rest = "the arm is at rest" if ended.at_rest else "the arm was not seen to come to rest: look at it"
     after = f"after {ended.driven_s:.0f} s" if ended.driven_s else "before the hand drove"
-    told = f"{ended.why}; {rest}" if ended.why else f"ended {after}; {rest}; nothing was recorded"
+    text = f"{ended.why}; {rest}" if ended.why else f"ended {after}; {rest}; nothing was recorded"
     if ended.failed:
-        click.echo(f"error: {told}", err=True)
+        click.echo(f"error: {text}", err=True)
         return 1
-    click.echo(told)
+    click.echo(text)
     return 0 if ended.at_rest else 1
 
 

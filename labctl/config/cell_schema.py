@@ -8,9 +8,9 @@ Units are in the names: _s seconds, _m metres, _rad radians, _hz per second, _gb
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, JsonValue, StringConstraints
 
 from labctl.config.alerts import AlertsTable
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
@@ -56,7 +56,7 @@ class RobotTable(Table):
     control_hz: Positive
     observe_hz: Positive
     limits: Limits
-    options: dict[str, Any] = Field(default_factory=dict)
+    options: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class Lease(Table):
@@ -103,7 +103,12 @@ class CameraTable(Table):
     video: OwnVideo = OwnVideo()
     ignore: Annotated[tuple[Box, ...], Lax] = ()
     tolerance_px: Positive = 2.0
-    options: dict[str, Any] = Field(default_factory=dict)
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @property
+    def given(self) -> dict[str, JsonValue]:
+        """What its driver is built with: its options, and the size and rate of its table."""
+        return {**self.options, "width": self.width, "height": self.height, "rate_hz": self.rate_hz}
 
 
 class Video(Table):
@@ -146,7 +151,7 @@ class TeleopTable(Caps):
     axes: Texts = ("x", "y", "z", "rx", "ry", "rz")
     closed_m: Annotated[float, Field(ge=0)] = 0.0
     open_m: Positive = 0.08
-    options: dict[str, Any] = Field(default_factory=dict)
+    options: dict[str, JsonValue] = Field(default_factory=dict)
 
     @property
     def driver(self) -> str:
@@ -165,6 +170,20 @@ class Cell(Document):
     video: Video = Video()
     storage: Storage = Storage()
     readiness: Readiness = Readiness()
+
+    @property
+    def kind(self) -> Literal["real", "sim", "replay", "emulated"]:
+        """What its robot is; see `CellHead`."""
+        return self.cell.kind
+
+    @property
+    def joints(self) -> int:
+        """How many joints the robot has."""
+        return len(self.robot.limits.velocity_rad_s)
+
+    def video_of(self, camera: CameraTable) -> Video:
+        """How a camera encodes: [video], and what its own [camera.video] says instead."""
+        return self.video.model_copy(update=camera.video.model_dump(exclude_none=True))
 
 
 class FixtureHead(Table):
@@ -214,6 +233,13 @@ class Fixture(Document):
     tote: Annotated[tuple[Tote, ...], Lax, Field(min_length=2)]
     object: Annotated[tuple[FixtureObject, ...], Lax, Field(min_length=1)]
     layout: Annotated[tuple[Layout, ...], Lax, Field(min_length=1)]
+
+
+class Setup(Table):
+    """What the drivers of a cell are built with; it goes to other processes as JSON."""
+
+    cell: Cell
+    fixture: Fixture
 
 
 class ConsoleTable(Table):

@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError
 from labctl.config.toml_text import Location, Table, suggestion
 from labctl.config.values import Positive
 from labctl.errors import OptionError
+from labctl.plain import Json
 
 Schema = Mapping[str, Any]  # JSON schema, as pydantic writes it
 
@@ -27,14 +28,14 @@ class Wrapped:
 
     key: str
     driver: str
-    options: Mapping[str, Any]
+    options: Mapping[str, Json]
 
 
 class Options(Table):
     """Base of a driver's options. A field's description is its line of help."""
 
     @classmethod
-    def read(cls, given: Mapping[str, Any], driver: str) -> Self:
+    def read(cls, given: Mapping[str, Json], driver: str) -> Self:
         """The options of a TOML table. Raises OptionError: what was found, what is allowed, and at which key."""
         try:
             return cls.model_validate(dict(given))
@@ -78,7 +79,7 @@ def is_own(host: str) -> bool:
         return host.lower().rstrip(".") in ("localhost", "localhost.localdomain", "ip6-localhost")
 
 
-def wrapped_driver(key: str, table: Mapping[str, Any], default: str) -> Wrapped:
+def wrapped_driver(key: str, table: Mapping[str, Json], default: str) -> Wrapped:
     """The driver that a table names by its key `driver`, with the rest of the table as its options."""
     name = table.get("driver", default)
     if not isinstance(name, str):
@@ -125,7 +126,7 @@ def _toml(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
-def _complaint(table: type[Options], driver: str, given: Mapping[str, Any], sort: str, at: Location, said: str) -> str:
+def _complaint(table: type[Options], driver: str, given: Mapping[str, Json], sort: str, at: Location, said: str) -> str:
     known = list(table.model_fields)
     name = str(at[0]) if at else ""
     if sort == "extra_forbidden":

@@ -3,17 +3,18 @@
 May not: open files, know a wire format or turn an answer into motion (drivers do), or let an action space be guessed.
 
 A card is named by an arm (`[arm.options] card = "cards/NAME.toml"`, relative to the protocol's folder). Its text is
-frozen with the protocol and kept with the seal, since it tells arms apart. Drivers get it as a plain dict.
+frozen with the protocol and kept with the seal, since it tells arms apart. Drivers get it as `Card`.
 Units are in the names: _s seconds, _m metres, _hz per second, _gb 10^9 bytes.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, JsonValue, StringConstraints
 
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
 from labctl.config.values import Lax, Positive, Text, Texts
@@ -203,6 +204,17 @@ class Card(Document):
     roboarena: RoboArena | None = None
     gr00t: Gr00t | None = None
 
+    @classmethod
+    def among(cls, options: Mapping[str, JsonValue]) -> Card | None:
+        """The card that an arm's options hold as a table (`labctl.store.frozen_cards.with_cards`), if any."""
+        given = options.get("card")
+        return cls.model_validate_json(json.dumps(given)) if isinstance(given, dict) else None
+
+    @property
+    def cameras(self) -> tuple[str, ...]:
+        """The cameras of the cell that it reads, in the order of its inputs, each once."""
+        return tuple(dict.fromkeys(entry.camera for entry in self.input if entry.camera is not None))
+
 
 def parse_card(text: str, where: str) -> Card:
     """The card in a TOML text; `where` is its file's name for messages. Raises InputError with file:line."""
@@ -217,15 +229,10 @@ def parse_card(text: str, where: str) -> Card:
     return card
 
 
-def cameras_of(card: Mapping[str, Any]) -> tuple[str, ...]:
-    """The cameras of the cell that a card (as a plain dict) reads, in the order of its inputs, each once."""
-    return tuple(dict.fromkeys(entry["camera"] for entry in card["input"] if entry["camera"] is not None))
-
-
 def _known(card: Card, at: Location, word: str, known: tuple[str, ...]) -> None:
     if word not in known:
-        told = f"{at[-1]} is {word!r}, which is not known{suggestion(word, known)}; known: {', '.join(known)}"
-        raise card.refusal(at, told)
+        text = f"{at[-1]} is {word!r}, which is not known{suggestion(word, known)}; known: {', '.join(known)}"
+        raise card.refusal(at, text)
 
 
 def _check_inputs(card: Card) -> None:
@@ -282,18 +289,18 @@ def _check_action(card: Card) -> None:
         found = "no relative_to" if action.relative_to is None else f"relative_to {action.relative_to!r}"
         raise card.refusal(("action", "relative_to"), f"{found} for {action.space}; {how}")
     if action.frame == "tool" and (action.space != "tcp_delta" or action.relative_to == "measured"):
-        told = 'frame "tool" is for a tcp_delta relative to the observation or to the previous action; drop it'
-        raise card.refusal(("action", "frame"), told)
+        text = 'frame "tool" is for a tcp_delta relative to the observation or to the previous action; drop it'
+        raise card.refusal(("action", "frame"), text)
     if action.space.startswith("droid_") and (action.clip is not None or action.scale is not None):
         raise card.refusal(("action",), f"{action.space} says how it is clipped and scaled; drop clip and scale")
     if action.horizon is not None and action.execute > action.horizon:
-        told = f"execute is {action.execute}, more than the {action.horizon} of an answer (horizon)"
-        raise card.refusal(("action", "execute"), told)
+        text = f"execute is {action.execute}, more than the {action.horizon} of an answer (horizon)"
+        raise card.refusal(("action", "execute"), text)
     if action.space.startswith("droid_") and card.timing.rate_hz != DROID_HZ:
-        told = (
+        text = (
             f"rate_hz is {card.timing.rate_hz:g}; {action.space} is in units per step of {DROID_HZ:g} Hz, so say 15.0"
         )
-        raise card.refusal(("timing", "rate_hz"), told)
+        raise card.refusal(("timing", "rate_hz"), text)
     moving = action.space in ("tcp_velocity", "droid_cartesian_velocity") or action.relative_to == "measured"
     if moving and action.space != "joint_delta" and any(card.tool.shift_m):
         raise card.refusal(
@@ -306,22 +313,22 @@ def _check_gripper(card: Card) -> None:
     for name in ("state", "action"):
         _known(card, ("gripper", name), getattr(gripper, name), GRIPPERS)
     if gripper.closed_m >= gripper.open_m:
-        told = f"closed_m {gripper.closed_m:g} is not below open_m {gripper.open_m:g}"
-        raise card.refusal(("gripper", "closed_m"), told)
+        text = f"closed_m {gripper.closed_m:g} is not below open_m {gripper.open_m:g}"
+        raise card.refusal(("gripper", "closed_m"), text)
 
 
 def _check_timing(card: Card) -> None:
     timing = card.timing
     stepped = card.action.relative_to == "measured" or card.action.space.startswith("droid_")
     if timing.give_up_s < timing.deadline_s:
-        told = f"give_up_s is {timing.give_up_s:g}, before the deadline of {timing.deadline_s:g} s"
-        raise card.refusal(("timing", "give_up_s"), told)
+        text = f"give_up_s is {timing.give_up_s:g}, before the deadline of {timing.deadline_s:g} s"
+        raise card.refusal(("timing", "give_up_s"), text)
     if timing.starts == "capture" and stepped:
-        told = f'{card.action.space} counts from what is measured at each step; use starts = "reply"'
-        raise card.refusal(("timing", "starts"), told)
+        text = f'{card.action.space} counts from what is measured at each step; use starts = "reply"'
+        raise card.refusal(("timing", "starts"), text)
     if timing.ask_ahead_s and timing.starts != "capture":
-        told = 'ask_ahead_s needs starts = "capture": otherwise two answers would claim the same time'
-        raise card.refusal(("timing", "ask_ahead_s"), told)
+        text = 'ask_ahead_s needs starts = "capture": otherwise two answers would claim the same time'
+        raise card.refusal(("timing", "ask_ahead_s"), text)
 
 
 def _check_server(card: Card) -> None:
@@ -337,11 +344,11 @@ def _check_roboarena(card: Card) -> None:
     exterior = {i: int(match[1]) for i, entry in enumerate(card.input) if (match := EXTERIOR.match(entry.key))}
     found = list(exterior.values())
     if sorted(found) != list(range(base, base + len(found))):
-        told = f"exterior cameras are numbered {found}; with camera_index_base = {base} the first is {base}"
-        raise card.refusal(("input", next(iter(exterior)), "key"), told)
+        text = f"exterior cameras are numbered {found}; with camera_index_base = {base} the first is {base}"
+        raise card.refusal(("input", next(iter(exterior)), "key"), text)
     if card.action.execute:
-        told = f"execute is {card.action.execute}; a RoboArena server's answer is followed to its end: say 0"
-        raise card.refusal(("action", "execute"), told)
+        text = f"execute is {card.action.execute}; a RoboArena server's answer is followed to its end: say 0"
+        raise card.refusal(("action", "execute"), text)
 
 
 def _check_gr00t(card: Card) -> None:
@@ -349,5 +356,5 @@ def _check_gr00t(card: Card) -> None:
         part = entry.key.split(".")[0]
         allowed = ("video",) if entry.camera else ("state",) if not entry.prompt else ("language", "annotation")
         if part not in allowed or "." not in entry.key:
-            told = f"key {entry.key!r}; GR00T's begin with {' or '.join(f'{word}.' for word in allowed)} here"
-            raise card.refusal(("input", index, "key"), told)
+            text = f"key {entry.key!r}; GR00T's begin with {' or '.join(f'{word}.' for word in allowed)} here"
+            raise card.refusal(("input", index, "key"), text)

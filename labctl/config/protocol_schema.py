@@ -7,9 +7,9 @@ Units are in the names: _s seconds, _m metres, _rad radians, _hz per second, _gb
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, JsonValue, StringConstraints
 
 from labctl.config.cell_schema import (
     AXIS_CODES,
@@ -23,6 +23,7 @@ from labctl.config.cell_schema import (
     refuse_unknown,
 )
 from labctl.config.interim_analyses import Looks, check_looks
+from labctl.config.margin import Margin
 from labctl.config.reasons import MACHINE_VOID_REASONS
 from labctl.config.switches import Switch, check_switches
 from labctl.config.toml_text import Document, Table, parse
@@ -108,6 +109,7 @@ class AnalysisPlan(Table):
     ] = ("ks_sup_mean", "ks_macro", "log_rmst_ratio", "uph")
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     looks: Looks | None = None
+    margin: Margin | None = None
 
 
 class Arm(Table):
@@ -116,7 +118,7 @@ class Arm(Table):
     name: Text
     kind: Literal["human", "policy"]
     controller: Text
-    options: dict[str, Any] = Field(default_factory=dict)
+    options: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class Estimand(Table):
@@ -226,6 +228,8 @@ def parse_protocol(text: str, where: str) -> Protocol:
             found.analysis.looks,
             design.blocks_per_condition * len(design.objects) * len(design.layouts),
         )
+    if found.analysis.margin is not None and (to := found.analysis.margin.non_inferior_to) is not None:
+        refuse_unknown(found, ("analysis", "margin", "non_inferior_to"), "arm", [to], "arms", names)
     for index, link in enumerate(found.link):
         refuse_repeats(found, ("link", index, "anchors"), link.anchors)
         refuse_unknown(found, ("link", index, "anchors"), "anchor", link.anchors, "arms", names)

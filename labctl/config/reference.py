@@ -94,8 +94,9 @@ def _written_out(schema: Schema, known: Mapping[str, Schema]) -> Schema:
         del found["default"]
     if "properties" in found:
         found["properties"] = {name: _written_out(part, known) for name, part in found["properties"].items()}
-    if isinstance(found.get("items"), dict):
-        found["items"] = _written_out(found["items"], known)
+    for within in ("items", "additionalProperties"):
+        if isinstance(found.get(within), dict):
+            found[within] = _written_out(found[within], known) or True  # any value
     return found
 
 
@@ -155,9 +156,9 @@ def _tables(schema: Schema, at: str) -> Iterator[TableOf]:
         inside = part["items"] if several else part
         here = f"{at}.{name}".lstrip(".")
         own = [
-            key(one, told, one in inside.get("required", ()))
-            for one, told in inside["properties"].items()
-            if not _is_table(told)
+            key(one, inner, one in inside.get("required", ()))
+            for one, inner in inside["properties"].items()
+            if not _is_table(inner)
         ]
         heading = f"[[{here}]]" if several else f"[{here}]"
         yield TableOf(heading, inside["description"], name in schema.get("required", ()), own)

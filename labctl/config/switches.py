@@ -32,12 +32,12 @@ def check_switches(document: Document, switches: Sequence[Switch], instruction: 
     since_s, standing = 0.0, instruction
     for index, switch in enumerate(switches):
         if switch.at_s >= budget_s:
-            told = f"at_s is {switch.at_s:g}, an episode is over after {budget_s:g} s; allowed: more than 0 and less"
-            raise document.refusal(("switch", index, "at_s"), f"{told} than {budget_s:g}, or raise the budget")
+            text = f"at_s is {switch.at_s:g}, an episode is over after {budget_s:g} s; allowed: more than 0 and less"
+            raise document.refusal(("switch", index, "at_s"), f"{text} than {budget_s:g}, or raise the budget")
         if switch.at_s <= since_s:
-            told = f"at_s is {switch.at_s:g}, not after the switch before it ({since_s:g} s)"
-            raise document.refusal(("switch", index, "at_s"), f"{told}; list switches in order, each at its own time")
+            text = f"at_s is {switch.at_s:g}, not after the switch before it ({since_s:g} s)"
+            raise document.refusal(("switch", index, "at_s"), f"{text}; list switches in order, each at its own time")
         if switch.instruction == standing:
-            told = "this instruction stands already; a switch changes it, write another one or drop the switch"
-            raise document.refusal(("switch", index, "instruction"), told)
+            text = "this instruction stands already; a switch changes it, write another one or drop the switch"
+            raise document.refusal(("switch", index, "instruction"), text)
         since_s, standing = switch.at_s, switch.instruction

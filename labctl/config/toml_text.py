@@ -9,10 +9,10 @@ import difflib
 import re
 import tomllib
 import typing
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, JsonValue, PrivateAttr, ValidationError
 from pydantic_core import ErrorDetails
 
 from labctl.errors import InputError
@@ -43,6 +43,7 @@ _MUST: Mapping[str, str] = {
     "list_type": "it must be a list, in brackets",
     "dict_type": "it must be a table",
     "model_type": "it must be a table, with one pair of brackets",
+    "invalid-json-value": "it must be a text, a number, true or false, a list or a table",
 }
 
 
@@ -80,10 +81,28 @@ def parse(schema: type[D], text: str, where: str) -> D:
     except ValidationError as error:
         # Unknown keys first: a misspelt key also shows up as a missing one, and the misspelling is what to fix.
         found = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")[0]
-        at = tuple(found["loc"])
+        found["loc"] = at = _location(raw, found["loc"], whole=found["type"] == "missing")
         raise InputError(_complaint(schema, found), where=_place(where, text, at)) from None
     document._where, document._text = where, text
     return document
+
+
+def _location(raw: dict[str, JsonValue], steps: Location, *, whole: bool) -> Location:
+    """Where an error is, without the kinds of value that pydantic puts between the keys. whole: its last step is a key
+    that is not there.
+    """
+    at: list[str | int] = []
+    value: JsonValue = raw
+    for index, step in enumerate(steps):
+        match value, step:
+            case dict(), str() if step in value:
+                value = value[step]
+            case list(), int() if step < len(value):
+                value = value[step]
+            case _ if not (whole and index == len(steps) - 1):
+                continue
+        at.append(step)
+    return tuple(at)
 
 
 def suggestion(word: str, known: Sequence[str]) -> str:
@@ -133,19 +152,19 @@ def _complaint(schema: type[BaseModel], found: ErrorDetails) -> str:
 
 
 def _known_keys(schema: type[BaseModel], at: Location) -> list[str]:
-    model: Any = schema
+    model = schema
     for step in at:
-        if isinstance(step, int):
-            continue
-        model = _inner_model(model.model_fields[step].annotation)
+        if isinstance(step, str):
+            model = next(_models(model.model_fields[step].annotation))
     return list(model.model_fields)
 
 
-def _inner_model(annotation: Any) -> Any:
-    """The Table inside an annotation such as `Arm`, `tuple[Arm, ...]` or `Robot | None`."""
+def _models(annotation: object) -> Iterator[type[BaseModel]]:
+    """The tables inside an annotation such as `Arm`, `tuple[Arm, ...]` or `Robot | None`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next(found for part in typing.get_args(annotation) if (found := _inner_model(part)) is not None)
+        yield annotation
+    for part in typing.get_args(annotation):
+        yield from _models(part)
 
 
 def _dotted(at: Location) -> str:
@@ -198,7 +217,7 @@ def key_lines(text: str) -> dict[Location, int]:
     return found
 
 
-def _statement(lines: Sequence[str], start: int) -> tuple[int, dict[str, Any]]:
+def _statement(lines: Sequence[str], start: int) -> tuple[int, dict[str, JsonValue]]:
     for end in range(start + 1, len(lines) + 1):
         try:
             return end, tomllib.loads("\n".join(lines[start:end]))
@@ -207,7 +226,7 @@ def _statement(lines: Sequence[str], start: int) -> tuple[int, dict[str, Any]]:
     raise AssertionError("key_lines needs a text that tomllib has accepted")
 
 
-def _open_table(statement: dict[str, Any], is_array: bool, counts: dict[Location, int]) -> Location:
+def _open_table(statement: dict[str, JsonValue], is_array: bool, counts: dict[Location, int]) -> Location:
     names = list(_paths(statement))[-1]
     at: Location = ()
     for depth, name in enumerate(names):
@@ -219,7 +238,7 @@ def _open_table(statement: dict[str, Any], is_array: bool, counts: dict[Location
     return at
 
 
-def _paths(value: Any) -> typing.Iterator[Location]:
+def _paths(value: JsonValue) -> Iterator[Location]:
     """Every key path in a parsed statement, outermost first. An array of tables counts as its name only."""
     if isinstance(value, dict):
         for key, inner in value.items():

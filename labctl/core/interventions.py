@@ -8,14 +8,10 @@ to its end: before go nothing is measured, and after the end nothing moves.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from labctl.clock import SECOND
 from labctl.core.event_bodies import InterventionEnded
-from labctl.core.events import InterventionKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,47 +64,3 @@ def unaided(success_ns: Sequence[int], touched: Sequence[tuple[int, int]], go_ns
         count += not any(start <= at_ns and until >= since for start, until in touched)
         since = at_ns
     return count
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """One scored episode that got to go: its arm, its touches, its clock, and when items were moved."""
-
-    arm: str
-    touches: Sequence[Intervention]
-    go_ns: int
-    end_ns: int
-    success_ns: Sequence[int]
-
-
-def by_arm(episodes: Iterable[Ran], arms: Sequence[str]) -> list[dict[str, Any]]:
-    """One entry per arm with an episode: how often, how long and how a person touched its scored episodes.
-
-    episodes, touched: episodes, and those of them with a touch; interventions: touches in all, by_kind {kind: n};
-    touched_s of robot_s: seconds under a hand, and from go to end; per_hour: touches per robot-hour; moved, unaided:
-    items moved by the events told, and those moved without a touch.
-    """
-    told: dict[str, list[Ran]] = {}
-    for episode in episodes:
-        told.setdefault(episode.arm, []).append(episode)
-    return [_row(arm, told[arm]) for arm in arms if arm in told]
-
-
-def _row(arm: str, ran: Sequence[Ran]) -> dict[str, Any]:
-    touched = [spans(one.touches, one.go_ns, one.end_ns) for one in ran]
-    kinds = Counter(touch.kind for one in ran for touch in one.touches)
-    touched_s = sum(until - start for own in touched for start, until in own) / SECOND
-    robot_s = sum(one.end_ns - one.go_ns for one in ran) / SECOND
-    number = sum(kinds.values())
-    return {
-        "arm": arm,
-        "episodes": len(ran),
-        "touched": sum(bool(one.touches) for one in ran),
-        "interventions": number,
-        "by_kind": {str(kind): kinds[kind] for kind in InterventionKind if kinds[kind]},
-        "touched_s": round(touched_s, 3),
-        "robot_s": round(robot_s, 3),
-        "per_hour": round(3600.0 * number / robot_s, 3) if robot_s else None,
-        "moved": sum(len(one.success_ns) for one in ran),
-        "unaided": sum(unaided(one.success_ns, own, one.go_ns) for one, own in zip(ran, touched, strict=True)),
-    }

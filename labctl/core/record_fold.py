@@ -248,8 +248,8 @@ def _episode(before: Episode, event: Event, session: Session | None) -> Episode:
         case Kind.RECORDING_SEALED:
             return replace(before, sealed=body_of(event, bodies.RecordingSealed))
         case Kind.OUTCOME_RECORDED:
-            told = body_of(event, bodies.OutcomeRecorded)
-            return replace(before, scored=_at(event), scored_by=event.who, hands=told.get("hands"))
+            scored = body_of(event, bodies.OutcomeRecorded)
+            return replace(before, scored=_at(event), scored_by=event.who, hands=scored.get("hands"))
         case Kind.OUTCOME_CORRECTED:
             return replace(before, scored_by=event.who)
         case Kind.OPERATIONS_REVIEWED:

@@ -260,8 +260,8 @@ class Rollout:
         self.switched[number] = t_ns
         switch = self.switches[number]
         planned_ns, name = self._go_ns + round(switch["at_s"] * SECOND), switch["name"]
-        told = switch["instruction"]
-        return {"number": number, "name": name, "instruction": told, "planned_ns": planned_ns, "t_ns": t_ns}
+        instruction = switch["instruction"]
+        return {"number": number, "name": name, "instruction": instruction, "planned_ns": planned_ns, "t_ns": t_ns}
 
     def resumed(self, now_ns: int) -> None:
         """The run's loop stood still until now: what it was told meanwhile counts before the clock does."""
@@ -367,13 +367,13 @@ def recording_gaps(
     gaps: list[GapBody] = []
     for name, rate in sorted(rates.items()):
         last, reason = streams[name].get("t1_ns") if name in streams else None, (why or {}).get(name)
-        told = [gap["to_ns"] for gap in marked if gap["stream"] == name and gap["to_ns"] is not None]
+        ends = [gap["to_ns"] for gap in marked if gap["stream"] == name and gap["to_ns"] is not None]
         allowed = max(3 * SECOND / rate, 0.25 * SECOND)
-        if last is None and not told:
+        if last is None and not ends:
             text = f"nothing recorded: {reason}" if reason else "nothing recorded"
             gaps.append({"stream": name, "from_ns": None, "to_ns": end_ns, "lost": None, "why": text})
             continue
-        last = max(told if last is None else [last, *told])
+        last = max(ends if last is None else [last, *ends])
         if end_ns - last > allowed:
             lost = round((end_ns - last) / SECOND * rate)
             text = reason or "the open second was lost"

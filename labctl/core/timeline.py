@@ -72,8 +72,8 @@ def attempt(events: Sequence[Event], episode: str) -> list[Event]:
     first, last = min(event.seq for event in around), max(event.seq for event in own)
     around += [event for event in events if event.kind in HOLDS and first < event.seq < last]
     known = _anchor(own[0])
-    told = [replace(event, at_ns=on_boot_of(known, _anchor(event))) for event in around]
-    return sorted(told, key=lambda event: event.seq)
+    entries = [replace(event, at_ns=on_boot_of(known, _anchor(event))) for event in around]
+    return sorted(entries, key=lambda event: event.seq)
 
 
 def _anchor(event: Event) -> Anchor:
@@ -97,9 +97,9 @@ def moment(event: Event) -> int:
     return event.at_ns
 
 
-def phase_lane(told: Sequence[Event]) -> list[Mark]:
-    """Staging, committed, armed, started, running, ended, sealed, scored or voided. `told` comes from `attempt`."""
-    return _in_order([Mark(moment(event), *PHASES[event.kind]) for event in told if event.kind in PHASES])
+def phase_lane(entries: Sequence[Event]) -> list[Mark]:
+    """Staging, committed, armed, started, running, ended, sealed, scored or voided. `entries` come from `attempt`."""
+    return _in_order([Mark(moment(event), *PHASES[event.kind]) for event in entries if event.kind in PHASES])
 
 
 def operation_lane(episode: Episode) -> list[Mark]:
@@ -140,11 +140,11 @@ def instruction_lane(episode: Episode) -> list[Mark]:
     return [*marks, *ends] if marks else []
 
 
-def hold_lane(told: Sequence[Event]) -> list[Mark]:
+def hold_lane(entries: Sequence[Event]) -> list[Mark]:
     """The holds that stood, and a faulted cell; blank where there was none."""
     standing: dict[str, str] = {}
     marks: list[Mark] = []
-    for event in told:
+    for event in entries:
         if event.kind == Kind.HOLD_RAISED:
             standing[event.body["code"]] = "hold"
         elif event.kind == Kind.CELL_FAULTED:
@@ -159,10 +159,10 @@ def hold_lane(told: Sequence[Event]) -> list[Mark]:
     return marks
 
 
-def note_lane(told: Sequence[Event]) -> list[Mark]:
+def note_lane(entries: Sequence[Event]) -> list[Mark]:
     """Whatever is not as it should be, each drawn for half a second from when it happened."""
     tones: Mapping[str, Tone] = {"WARN": "warn", "ERROR": "bad"}
-    noted = [(t_ns, level, text) for t_ns, level, text in event_lines(told) if level in tones]
+    noted = [(t_ns, level, text) for t_ns, level, text in event_lines(entries) if level in tones]
     marks: list[Mark] = []
     for index, (t_ns, level, text) in enumerate(noted):
         marks.append(Mark(t_ns, text, tones[level]))
@@ -214,9 +214,9 @@ def is_steady(stream: str) -> bool:
     return stream.startswith(STEADY)
 
 
-def event_lines(told: Sequence[Event]) -> list[Line]:
+def event_lines(entries: Sequence[Event]) -> list[Line]:
     """(t_ns, level, text) of every event, in order of time; levels INFO, WARN, ERROR."""
-    return sorted(((moment(event), _level(event), _words(event)) for event in told), key=lambda line: line[0])
+    return sorted(((moment(event), _level(event), _words(event)) for event in entries), key=lambda line: line[0])
 
 
 def _level(event: Event) -> str:

@@ -299,8 +299,8 @@ def _touch(trial: Trial, event: Event) -> Trial:
         _need(trial, event, begins, f"the next intervention is number {trial.touches}, while the episode runs")
         return replace(trial, touches=trial.touches + 1, touching=(*trial.touching, number))
     ends = trial.state in (State.RUNNING, State.SCORING) and number in trial.touching
-    told = trial.state == State.SCORING and number in trial.unsaid
-    _need(trial, event, ends or told, f"no intervention {number} goes on in an episode that is not yet scored")
+    later = trial.state == State.SCORING and number in trial.unsaid
+    _need(trial, event, ends or later, f"no intervention {number} goes on in an episode that is not yet scored")
     assert number is not None  # it is one of the trial's own
     unsaid: set[int] = {*trial.unsaid, number} if "note" not in event.body else {*trial.unsaid} - {number}
     touching = tuple(n for n in trial.touching if n != number)

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from labctl.errors import StorageError
-from labctl.store.video import TIME_BASE, open_video
+from labctl.store.video import open_video, place_us
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
 
 # A codec's name -> what stream formats call it, and the filter that puts start codes and parameter sets in.
 CODECS = {"h264": ("h264", "h264_mp4toannexb"), "hevc": ("h265", "hevc_mp4toannexb")}
@@ -46,13 +49,12 @@ def access_units(path: Path) -> Iterator[AccessUnit]:
         try:
             for packet in container.demux(stream):
                 for unit in to_annexb.filter(packet) if packet.size else ():
-                    pts_us = round(unit.pts * stream.time_base / TIME_BASE)
-                    yield AccessUnit(pts_us, unit.is_keyframe, bytes(unit))
+                    yield AccessUnit(place_us(unit.pts, stream.time_base), unit.is_keyframe, bytes(unit))
         except av.error.InvalidDataError:  # the fragment that was being written when its writer died
             return
 
 
-def _codec(container: Any, path: Path) -> str:
+def _codec(container: InputContainer, path: Path) -> str:
     name = container.streams.video[0].codec_context.codec.canonical_name
     if name not in CODECS:
         raise StorageError(f"{path} is coded as {name}; a stream of it can be made of {' and '.join(CODECS)} alone")

@@ -10,18 +10,20 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from labctl.clock import SECOND, wall_ns
 from labctl.devices import StreamSpec
-from labctl.errors import BrokenRecord, MissingExtra
+from labctl.errors import BrokenRecord
+from labctl.exports.arrow import Schema, Table, Writer, arrow
 from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import Selection
 from labctl.exports.units import column_units
+from labctl.plain import Json
 from labctl.reporting.operations_table import parquet_bytes
 
+WRITING = "writing Parquet"
 COMPRESSION = "zstd"
 EVENT_UNITS = {"at_ns": "ns of the host's monotonic clock"}
 
@@ -33,9 +35,9 @@ def write_columnar(
 
     A stream's name has "_" for "/" in the file's name. Raises MissingExtra without pyarrow.
     """
-    pa, _ = _arrow()
-    episodes: list[dict[str, Any]] = []
-    events: list[dict[str, Any]] = []
+    pa, _ = arrow(WRITING)
+    episodes: list[dict[str, Json]] = []
+    events: list[dict[str, Json]] = []
     (folder / "streams").mkdir()
     with _Streams(folder / "streams", selection.about) as streams:
         for number, chosen in enumerate(selection.episodes, 1):
@@ -59,7 +61,7 @@ EPISODE_UNITS = {
 }
 
 
-def episode_row(recording: Recording) -> dict[str, Any]:
+def episode_row(recording: Recording) -> dict[str, Json]:
     """What there is to say of one episode in one row; `arm` only where the selection has it."""
     chosen, trial = recording.chosen, recording.chosen.trial
     outcome = trial.outcome
@@ -87,7 +89,7 @@ def episode_row(recording: Recording) -> dict[str, Any]:
     }
 
 
-def _event_rows(recording: Recording, selection: Selection) -> list[dict[str, Any]]:
+def _event_rows(recording: Recording, selection: Selection) -> list[dict[str, Json]]:
     return [
         {
             "episode": recording.chosen.episode,
@@ -102,8 +104,8 @@ def _event_rows(recording: Recording, selection: Selection) -> list[dict[str, An
     ]
 
 
-def _event_table(rows: Sequence[Mapping[str, Any]]) -> Any:
-    pa, _ = _arrow()
+def _event_table(rows: Sequence[Mapping[str, Json]]) -> Table:
+    pa, _ = arrow(WRITING)
     columns = {"episode": pa.string(), "seq": pa.int64(), "kind": pa.string(), "at_ns": pa.int64()}
     columns |= {"wall": pa.timestamp("ns", tz="UTC"), "who": pa.string(), "body": pa.string()}
     return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in columns.items()})
@@ -112,10 +114,10 @@ def _event_table(rows: Sequence[Mapping[str, Any]]) -> Any:
 class _Streams:
     """One open file for each stream seen so far."""
 
-    def __init__(self, folder: Path, about: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, about: Mapping[str, Json]) -> None:
         self._folder = folder
         self._about = about
-        self._open: dict[str, tuple[Any, StreamSpec]] = {}
+        self._open: dict[str, tuple[Writer, StreamSpec]] = {}
         self.rows: dict[str, int] = {}
 
     def __enter__(self) -> _Streams:
@@ -128,7 +130,7 @@ class _Streams:
     def add(self, recording: Recording, spec: StreamSpec) -> None:
         """An episode's samples of a stream as one row group. Raises BrokenRecord when it has other columns than
         before."""
-        pa, pq = _arrow()
+        pa, pq = arrow(WRITING)
         if spec.name not in self._open:
             path = self._folder / f"{spec.name.replace('/', '_')}.parquet"
             self._open[spec.name] = (pq.ParquetWriter(path, self._schema(spec), compression=COMPRESSION), spec)
@@ -152,8 +154,8 @@ class _Streams:
         writer.write_table(pa.Table.from_arrays(columns, schema=writer.schema), row_group_size=len(t_ns))
         self.rows[spec.name] += len(t_ns)
 
-    def _schema(self, spec: StreamSpec) -> Any:
-        pa, _ = _arrow()
+    def _schema(self, spec: StreamSpec) -> Schema:
+        pa, _ = arrow(WRITING)
         value = pa.from_numpy_dtype(np.dtype(spec.dtype))
         fields = [
             pa.field("episode", pa.dictionary(pa.int32(), pa.string())),
@@ -169,19 +171,10 @@ class _Streams:
         return pa.schema(fields, metadata={"labctl": json.dumps(self._about), "labctl.stream": stream})
 
 
-def _write(path: Path, table: Any, about: Mapping[str, Any], units: Mapping[str, str]) -> None:
-    pa, pq = _arrow()
+def _write(path: Path, table: Table, about: Mapping[str, Json], units: Mapping[str, str]) -> None:
+    pa, pq = arrow(WRITING)
     fields = [
         field.with_metadata({"unit": units[field.name]}) if field.name in units else field for field in table.schema
     ]
     schema = pa.schema(fields, metadata={"labctl": json.dumps(about)})
     pq.write_table(table.cast(schema), path, compression=COMPRESSION)
-
-
-def _arrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ModuleNotFoundError as error:
-        raise MissingExtra("parquet", "writing Parquet") from error
-    return pyarrow, pyarrow.parquet

@@ -11,11 +11,11 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from labctl.core.events import digest
 from labctl.errors import InputError, StorageError
 from labctl.exports.workers import DONE
+from labctl.plain import Json
 from labctl.store.atomic_files import file_errors, sync_folder
 
 SAME = ".same"  # while it is built: what it is to be, as a digest
@@ -53,7 +53,7 @@ def check_room(path: Path, needed: int) -> int:
 
 @contextmanager
 def whole_folder(
-    path: Path, about: Mapping[str, Any], asked: str = "", say: Callable[[str], None] = print
+    path: Path, about: Mapping[str, Json], asked: str = "", say: Callable[[str], None] = print
 ) -> Iterator[Path]:
     """A folder beside `path` to fill; it takes the place of `path` when the block ends well, else it is gone.
 

@@ -21,7 +21,7 @@ _open: dict[str, Recordings] = {}  # in each process, of the export that it work
 
 
 def write_each(
-    campaign: Path, selection: Selection, folder: Path, ending: str, write: Write, read_bytes: int, say: Say
+    campaign: Path, selection: Selection, folder: Path, ending: str, write: Write[Result], read_bytes: int, say: Say
 ) -> Sequence[Result]:
     """Write EPISODE`ending` for every chosen episode; what `write` said of each. read_bytes: how much is read in all.
 
@@ -29,7 +29,7 @@ def write_each(
     """
     chosen = selection.episodes
     jobs = [Job(one.episode + ending, (write, campaign, selection, one)) for one in chosen]
-    found = []
+    found: list[Result] = []
     try:
         for number, result in enumerate(write_all(folder, jobs, _write, processes_for(len(jobs), read_bytes)), 1):
             found.append(result)
@@ -40,7 +40,7 @@ def write_each(
     return found
 
 
-def _write(path: Path, write: Write, campaign: Path, selection: Selection, chosen: Chosen) -> Result:
+def _write(path: Path, write: Write[Result], campaign: Path, selection: Selection, chosen: Chosen) -> Result:
     same = f"{campaign} {selection.about}"
     if same not in _open:
         with in_passing(campaign) as opened:

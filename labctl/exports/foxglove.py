@@ -9,36 +9,36 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from labctl.clock import SECOND
+from labctl.plain import Json
 
-Json = dict[str, Any]
+Fields = dict[str, Json]  # a message, a schema, or a part of one
 BASE, TCP = "base", "tcp"
 LEVELS = {"INFO": 2, "WARN": 3, "ERROR": 4}
 
 
-def _object(title: str, **fields: Json) -> Json:
+def _object(title: str, **fields: Fields) -> Fields:
     return {"title": title, "type": "object", "properties": fields, "required": list(fields)}
 
 
-_NUMBER: Json = {"type": "number"}
-_TEXT: Json = {"type": "string"}
-_SECONDS: Json = {"type": "integer", "minimum": 0}
+_NUMBER: Fields = {"type": "number"}
+_TEXT: Fields = {"type": "string"}
+_SECONDS: Fields = {"type": "integer", "minimum": 0}
 _TIME = _object("time", sec=_SECONDS, nsec={**_SECONDS, "maximum": 999_999_999})
 _VECTOR = _object("foxglove.Vector3", x=_NUMBER, y=_NUMBER, z=_NUMBER)
 _TURN = _object("foxglove.Quaternion", x=_NUMBER, y=_NUMBER, z=_NUMBER, w=_NUMBER)
 _JOINT = _object("foxglove.JointState", name=_TEXT, position=_NUMBER, velocity=_NUMBER, effort=_NUMBER)
 _JOINT["required"] = ["name"]
 _NAMES = ("UNKNOWN", "DEBUG", "INFO", "WARNING", "ERROR", "FATAL")
-_LEVEL: Json = {
+_LEVEL: Fields = {
     "title": "foxglove.LogLevel",
     "oneOf": [{"title": name, "const": value} for value, name in enumerate(_NAMES)],
 }
 
 # By the exact names that Foxglove recognises in a channel with JSON messages.
-SCHEMAS: Mapping[str, Json] = {
-    schema["title"]: schema
+SCHEMAS: Mapping[str, Fields] = {
+    str(schema["title"]): schema
     for schema in (
         _object("foxglove.JointStates", timestamp=_TIME, joints={"type": "array", "items": _JOINT}),
         _object(
@@ -75,16 +75,16 @@ SCHEMAS: Mapping[str, Json] = {
 }
 
 
-def time(wall_ns: int) -> Json:
+def time(wall_ns: int) -> Fields:
     """A time as Foxglove writes it."""
     return {"sec": wall_ns // SECOND, "nsec": wall_ns % SECOND}
 
 
-def joint_states(wall_ns: int, joints: Sequence[Json]) -> Json:
+def joint_states(wall_ns: int, joints: Sequence[Fields]) -> Fields:
     return {"timestamp": time(wall_ns), "joints": list(joints)}
 
 
-def pose_in_frame(wall_ns: int, pose: Sequence[float]) -> Json:
+def pose_in_frame(wall_ns: int, pose: Sequence[float]) -> Fields:
     """pose (7,): x y z qx qy qz qw."""
     return {
         "timestamp": time(wall_ns),
@@ -93,7 +93,7 @@ def pose_in_frame(wall_ns: int, pose: Sequence[float]) -> Json:
     }
 
 
-def frame_transform(wall_ns: int, pose: Sequence[float]) -> Json:
+def frame_transform(wall_ns: int, pose: Sequence[float]) -> Fields:
     """The TCP's frame in the robot's; pose as above."""
     return {
         "timestamp": time(wall_ns),
@@ -104,15 +104,15 @@ def frame_transform(wall_ns: int, pose: Sequence[float]) -> Json:
     }
 
 
-def _place(pose: Sequence[float]) -> Json:
+def _place(pose: Sequence[float]) -> Fields:
     return {"x": pose[0], "y": pose[1], "z": pose[2]}
 
 
-def _turn(pose: Sequence[float]) -> Json:
+def _turn(pose: Sequence[float]) -> Fields:
     return {"x": pose[3], "y": pose[4], "z": pose[5], "w": pose[6]}
 
 
-def compressed_video(wall_ns: int, camera: str, data: bytes, form: str) -> Json:
+def compressed_video(wall_ns: int, camera: str, data: bytes, form: str) -> Fields:
     """data: one picture as coded, Annex B."""
     return {
         "timestamp": time(wall_ns),
@@ -122,7 +122,7 @@ def compressed_video(wall_ns: int, camera: str, data: bytes, form: str) -> Json:
     }
 
 
-def log(wall_ns: int, level: str, text: str) -> Json:
+def log(wall_ns: int, level: str, text: str) -> Fields:
     """level: INFO, WARN or ERROR."""
     return {
         "timestamp": time(wall_ns),
@@ -134,7 +134,7 @@ def log(wall_ns: int, level: str, text: str) -> Json:
     }
 
 
-def nesting(columns: Sequence[str], at: Sequence[int]) -> Callable[[Sequence[float | None]], Json]:
+def nesting(columns: Sequence[str], at: Sequence[int]) -> Callable[[Sequence[float | None]], Fields]:
     """What makes a sample, a row of values of which those `at` some places count, JSON: "sent.joint" stands in an
     object "sent", as a dot leads into an object where values are picked.
     """
@@ -147,8 +147,8 @@ def nesting(columns: Sequence[str], at: Sequence[int]) -> Callable[[Sequence[flo
     plain = list(zip(*groups.pop("", ([], [])), strict=True))
     inner = [(group, list(zip(names, places, strict=True))) for group, (names, places) in groups.items()]
 
-    def nest(row: Sequence[float | None]) -> Json:
-        found: Json = {name: row[i] for name, i in plain}
+    def nest(row: Sequence[float | None]) -> Fields:
+        found: Fields = {name: row[i] for name, i in plain}
         for group, parts in inner:
             found[group] = {name: row[i] for name, i in parts}
         return found
@@ -156,12 +156,16 @@ def nesting(columns: Sequence[str], at: Sequence[int]) -> Callable[[Sequence[flo
     return nest
 
 
-def sample_schema(title: str, columns: Sequence[str], units: Sequence[str], *, whole: bool) -> Json:
+def sample_schema(title: str, columns: Sequence[str], units: Sequence[str], *, whole: bool) -> Fields:
     """The schema of `nested` samples with their time; whole: values are integers."""
-    kind: Json = {"type": "integer"} if whole else {"type": ["number", "null"]}
-    fields: Json = {"timestamp": _TIME}
+    kind: Fields = {"type": "integer"} if whole else {"type": ["number", "null"]}
+    fields: Fields = {"timestamp": _TIME}
+    groups: dict[str, Fields] = {}
     for column, unit in zip(columns, units, strict=True):
         group, dot, rest = column.partition(".")
-        place = fields.setdefault(group, {"type": "object", "properties": {}})["properties"] if dot else fields
+        if dot and group not in groups:
+            groups[group] = {}
+            fields[group] = {"type": "object", "properties": groups[group]}
+        place = groups[group] if dot else fields
         place[rest if dot else column] = {**kind, "description": unit}
     return {"title": title, "type": "object", "properties": fields}

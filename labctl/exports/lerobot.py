@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,14 +16,26 @@ from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import digest
 from labctl.errors import InputError, StateError
 from labctl.exports import statistics
+from labctl.exports.arrow import Array, arrow
 from labctl.exports.grid import milliseconds
 from labctl.exports.lerobot_episode import ActionKind, Feature, Plan, Terms, features, plan
-from labctl.exports.lerobot_meta import LAYOUTS, PICTURES, Layout, Written, arrow, features_of, write_meta
+from labctl.exports.lerobot_meta import (
+    LAYOUTS,
+    PICTURES,
+    WRITING,
+    FeatureEntry,
+    Layout,
+    Written,
+    WrittenEpisode,
+    features_of,
+    write_meta,
+)
 from labctl.exports.recordings import Recordings
 from labctl.exports.retime import retime
 from labctl.exports.selection import Selection
 from labctl.exports.splice import Coding
-from labctl.exports.workers import Job, Result, processes_for, write_all
+from labctl.exports.workers import Job, processes_for, write_all
+from labctl.plain import Json
 
 __all__ = ["LAYOUTS", "terms_of", "write_dataset"]
 
@@ -69,17 +80,17 @@ def write_dataset(
     skip_inexact: bool,
     recode: bool,
     say: Say,
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     """Fill a folder; frames, tasks, resampling errors and what was left out.
 
     cameras: those every episode must have. recode: no picture is copied as it is coded. Raises InputError when an
     episode cannot be put on the grid exactly enough and `skip_inexact` is false, StateError for one without states or
     actions, MissingExtra without pyarrow.
     """
-    arrow()
+    arrow(WRITING)
     plans, skipped = _plans(recordings, selection, terms, cameras, skip_inexact, say)
     made = Written()
-    info: dict[str, Any] = {}
+    info: dict[str, FeatureEntry] = {}
     units: dict[str, str] = {}
     videos = _videos(recordings, folder, layout, plans, terms, recode=recode)
     for number, found in enumerate(plans):
@@ -89,7 +100,7 @@ def write_dataset(
         columns = features(found, terms, _moved_s(selection, found.recording.chosen.episode))
         info = info or features_of(columns, {name: found.recording.pictures[name].path for name in cameras}, terms.fps)
         units = {name: one.unit for name, one in columns.items()}
-        levels = {PICTURES + camera: statistics.Histogram.of(dict(next(videos))) for camera in found.places_us}
+        levels = {PICTURES + camera: statistics.Histogram.of(next(videos)) for camera in found.places_us}
         _write_episode(folder, layout, made, number, found, columns, terms, [tasks[k] for k in of_frame], levels)
         say(f"{number + 1}/{len(plans)} {found.recording.chosen.episode} {found.frames} frames")
     write_meta(folder, layout, made, info, fps=terms.fps, robot=selection.about["robot"])
@@ -107,23 +118,25 @@ def write_dataset(
 
 def _videos(
     recordings: Recordings, folder: Path, layout: Layout, plans: Sequence[Plan], terms: Terms, *, recode: bool
-) -> Iterator[Result]:
+) -> Iterator[statistics.Levels]:
     """Every video of every episode, and of each the levels of its pictures."""
-    jobs, read_bytes = [], 0
+    jobs: list[Job[Path, list[int], int, Coding | None]] = []
+    read_bytes = 0
     for number, found in enumerate(plans):
         for camera, places in found.places_us.items():
             source = found.recording.pictures[camera].path
             read_bytes += source.stat().st_size
             video = None if recode else recordings.filmed.get(camera)
-            told = (source, places.tolist(), terms.fps, video)
+            places_us: list[int] = places.tolist()
             target = layout.video_file(folder, number, PICTURES + camera)
-            same = digest([str(source), told[1], terms.fps, repr(video)])
-            jobs.append(Job(target.relative_to(folder).as_posix(), told, same))
+            same = digest([str(source), places_us, terms.fps, repr(video)])
+            work = (source, places_us, terms.fps, video)
+            jobs.append(Job(target.relative_to(folder).as_posix(), work, same))
     return write_all(folder, jobs, _video, processes_for(len(jobs), read_bytes))
 
 
-def _video(target: Path, source: Path, places: list[int], fps: int, video: Coding | None) -> Result:
-    return retime(source, places, target, fps, video).told()
+def _video(target: Path, source: Path, places: list[int], fps: int, video: Coding | None) -> statistics.Levels:
+    return retime(source, places, target, fps, video).levels()
 
 
 def _tasks(found: Plan, first: str) -> tuple[list[str], np.ndarray]:
@@ -208,17 +221,16 @@ def _write_episode(
     for key, found_levels in levels.items():
         stats[key] = found_levels.stats()
         made.levels.setdefault(key, statistics.Histogram()).merge(found_levels)
-    made.stats.append(stats)
-    made.episodes.append({"episode_index": number, "tasks": list(dict.fromkeys(tasks)), "length": n, **_about(found)})
+    made.episodes.append(WrittenEpisode(number, list(dict.fromkeys(tasks)), n, _about(found), stats))
     made.frames += n
 
 
-def _about(found: Plan) -> dict[str, Any]:
+def _about(found: Plan) -> dict[str, Json]:
     """What the tables of episodes say beyond the format's own columns."""
     chosen, trial = found.recording.chosen, found.recording.chosen.trial
     outcome = trial.outcome
     assert outcome is not None, f"trial {trial.id} is chosen without an outcome"
-    told = {
+    about = {
         "episode": chosen.episode,
         "trial": trial.id,
         **({"arm": chosen.arm} if chosen.arm is not None else {}),
@@ -233,12 +245,12 @@ def _about(found: Plan) -> dict[str, Any]:
         "first_frame_wall_ns": int(found.recording.wall(found.t_ns[:1])[0]),
         "max_error_ms": milliseconds(found.worst_ns),
     }
-    return {f"labctl.{key}": value for key, value in told.items()}
+    return {f"labctl.{key}": value for key, value in about.items()}
 
 
 def _write_frames(path: Path, columns: Mapping[str, Feature], counters: Mapping[str, np.ndarray]) -> None:
-    pa, pq = arrow()
-    arrays: dict[str, Any] = {}
+    pa, pq = arrow(WRITING)
+    arrays: dict[str, Array] = {}
     for name, one in columns.items():
         if one.values.ndim == 1:
             arrays[name] = pa.array(one.values)

@@ -10,15 +10,16 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from labctl.errors import MissingExtra
 from labctl.exports import statistics
+from labctl.exports.arrow import arrow
 from labctl.exports.lerobot_episode import Feature
 from labctl.exports.retime import CODEC, PIXELS, picture_size
+from labctl.plain import Json
 
+WRITING = "writing a LeRobot dataset"
 CHUNK = 1000  # episodes a folder
 PICTURES = "observation.images."
 COUNTERS = ("frame_index", "episode_index", "index", "task_index")
@@ -31,7 +32,7 @@ class Layout:
     version: str
     data: str
     video: str
-    info: Mapping[str, Any]
+    info: Mapping[str, Json]
 
     def data_file(self, folder: Path, episode: int) -> Path:
         """Where an episode's frames go; its folder is made."""
@@ -70,57 +71,87 @@ V21 = Layout(
 LAYOUTS: Mapping[str, Layout] = {"lerobot-v3": V3, "lerobot-v2.1": V21}
 
 
+@dataclass(frozen=True, slots=True)
+class FeatureEntry:
+    """A feature in info.json: the shape of its values in a frame, and what each of them is. info: of a video."""
+
+    dtype: str
+    shape: tuple[int, ...] = (1,)
+    names: tuple[str, ...] = ()
+    info: Mapping[str, Json] | None = None
+
+    def as_json(self) -> dict[str, Json]:
+        """As JSON."""
+        said: dict[str, Json] = {"dtype": self.dtype, "shape": self.shape, "names": self.names or None}
+        return said if self.info is None else {**said, "info": self.info}
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenEpisode:
+    """An episode that stands in a dataset: its tasks, how many frames it has, what else its row says, statistics of
+    each feature.
+    """
+
+    number: int
+    tasks: list[str]
+    length: int
+    about: Mapping[str, Json]
+    stats: Mapping[str, statistics.Stats]
+
+    def row(self) -> dict[str, Json]:
+        """Of the tables of episodes, without statistics."""
+        return {"episode_index": self.number, "tasks": self.tasks, "length": self.length, **self.about}
+
+
 @dataclass(slots=True)
 class Written:
-    """What there is of a dataset so far: tasks, a row and the statistics of each episode, levels of each camera."""
+    """What there is of a dataset so far: tasks, episodes, levels of each camera."""
 
     tasks: list[str] = field(default_factory=list)
-    episodes: list[dict[str, Any]] = field(default_factory=list)
-    stats: list[dict[str, statistics.Stats]] = field(default_factory=list)
+    episodes: list[WrittenEpisode] = field(default_factory=list)
     levels: dict[str, statistics.Histogram] = field(default_factory=dict)
     frames: int = 0
 
 
-def features_of(columns: Mapping[str, Feature], videos: Mapping[str, Path], fps: int) -> dict[str, Any]:
+def features_of(columns: Mapping[str, Feature], videos: Mapping[str, Path], fps: int) -> dict[str, FeatureEntry]:
     """The `features` of info.json: what every frame has."""
-    found: dict[str, Any] = {}
+    found: dict[str, FeatureEntry] = {}
     for name, one in columns.items():
         width = 1 if one.values.ndim == 1 else one.values.shape[1]
-        found[name] = {"dtype": str(one.values.dtype), "shape": [width], "names": list(one.names) or None}
+        found[name] = FeatureEntry(str(one.values.dtype), (width,), one.names)
     for camera, path in videos.items():
         height, width = picture_size(path)
-        told = {"height": height, "width": width, "codec": CODEC, "pix_fmt": PIXELS, "is_depth_map": False}
-        told |= {"fps": fps, "channels": 3}
-        found[PICTURES + camera] = {
-            "dtype": "video",
-            "shape": [height, width, 3],
-            "names": ["height", "width", "channels"],
-            "info": {**{f"video.{key}": value for key, value in told.items()}, "has_audio": False},
-        }
-    found["timestamp"] = {"dtype": "float32", "shape": [1], "names": None}
-    return found | {name: {"dtype": "int64", "shape": [1], "names": None} for name in COUNTERS}
+        info = {"height": height, "width": width, "codec": CODEC, "pix_fmt": PIXELS, "is_depth_map": False}
+        info |= {"fps": fps, "channels": 3}
+        about = {**{f"video.{key}": value for key, value in info.items()}, "has_audio": False}
+        found[PICTURES + camera] = FeatureEntry("video", (height, width, 3), ("height", "width", "channels"), about)
+    found["timestamp"] = FeatureEntry("float32")
+    return found | {name: FeatureEntry("int64") for name in COUNTERS}
 
 
-def write_meta(folder: Path, layout: Layout, made: Written, info: Mapping[str, Any], *, fps: int, robot: str) -> None:
+def write_meta(
+    folder: Path, layout: Layout, made: Written, info: Mapping[str, FeatureEntry], *, fps: int, robot: Json
+) -> None:
     """Everything in meta/, once all episodes are written. info: the features, as `features_of`."""
     if layout is V3:
         _write_v3(folder, made, fps)
     else:
         _write_v21(folder, made)
     n = len(made.episodes)
-    counts: dict[str, Any] = {"total_episodes": n, "total_frames": made.frames, "total_tasks": len(made.tasks)}
+    counts: dict[str, Json] = {"total_episodes": n, "total_frames": made.frames, "total_tasks": len(made.tasks)}
     if layout is V21:
         counts |= {"total_videos": n * len(made.levels), "total_chunks": -(-n // CHUNK)}
-    told = {"codebase_version": layout.version, "robot_type": robot, **counts, "chunks_size": CHUNK, **layout.info}
-    _json(folder / "meta/info.json", {**told, "fps": fps, "splits": {"train": f"0:{n}"}, "features": info})
+    head = {"codebase_version": layout.version, "robot_type": robot, **counts, "chunks_size": CHUNK, **layout.info}
+    listed = {name: entry.as_json() for name, entry in info.items()}
+    _json(folder / "meta/info.json", {**head, "fps": fps, "splits": {"train": f"0:{n}"}, "features": listed})
     _json(folder / "meta/modality.json", modality(info))
 
 
-def modality(info: Mapping[str, Any]) -> dict[str, Any]:
+def modality(info: Mapping[str, FeatureEntry]) -> dict[str, Json]:
     """GR00T's meta/modality.json: which part of the vectors is what. The gripper is their last column."""
 
-    def parts(key: str) -> dict[str, Any]:
-        width = info[key]["shape"][0]
+    def parts(key: str) -> dict[str, Json]:
+        width = info[key].shape[0]
         return {"arm": {"start": 0, "end": width - 1}, "gripper": {"start": width - 1, "end": width}}
 
     videos = {key.removeprefix(PICTURES): {"original_key": key} for key in info if key.startswith(PICTURES)}
@@ -133,18 +164,19 @@ def modality(info: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _write_v3(folder: Path, made: Written, fps: int) -> None:
-    pa, pq = arrow()
-    rows, first = [], 0
-    for number, (episode, stats) in enumerate(zip(made.episodes, made.stats, strict=True)):
+    pa, pq = arrow(WRITING)
+    rows: list[dict[str, Json]] = []
+    first = 0
+    for number, episode in enumerate(made.episodes):
         place = {"chunk_index": number // CHUNK, "file_index": number % CHUNK}
-        row = {**episode, **{f"data/{key}": value for key, value in place.items()}}
-        row |= {"dataset_from_index": first, "dataset_to_index": first + episode["length"]}
+        row = {**episode.row(), **{f"data/{key}": value for key, value in place.items()}}
+        row |= {"dataset_from_index": first, "dataset_to_index": first + episode.length}
         row |= {"meta/episodes/chunk_index": 0, "meta/episodes/file_index": 0}
-        first += episode["length"]
+        first += episode.length
         for key in made.levels:
             row |= {f"videos/{key}/{name}": value for name, value in place.items()}
-            row |= {f"videos/{key}/from_timestamp": 0.0, f"videos/{key}/to_timestamp": episode["length"] / fps}
-        row |= {f"stats/{key}/{name}": value for key, found in stats.items() for name, value in found.items()}
+            row |= {f"videos/{key}/from_timestamp": 0.0, f"videos/{key}/to_timestamp": episode.length / fps}
+        row |= {f"stats/{key}/{name}": value for key, found in episode.stats.items() for name, value in found.items()}
         rows.append(row)
     pq.write_table(pa.Table.from_pylist(rows), _place(folder, "meta/episodes/chunk-000/file-000.parquet"))
     _tasks_parquet(folder, made.tasks)
@@ -153,9 +185,9 @@ def _write_v3(folder: Path, made: Written, fps: int) -> None:
 
 def _tasks_parquet(folder: Path, tasks: Sequence[str]) -> None:
     """A table whose index is the task, as pandas writes one: its readers look tasks up by place in the index."""
-    pa, pq = arrow()
+    pa, pq = arrow(WRITING)
     kinds = {"task_index": ("int64", pa.int64()), "task": ("unicode", pa.string())}
-    told = {
+    notes = {
         "index_columns": ["task"],
         "column_indexes": [],
         "columns": [
@@ -164,14 +196,14 @@ def _tasks_parquet(folder: Path, tasks: Sequence[str]) -> None:
         ],
         "pandas_version": "2.0.0",
     }
-    schema = pa.schema([(name, kind) for name, (_, kind) in kinds.items()], metadata={"pandas": json.dumps(told)})
+    schema = pa.schema([(name, kind) for name, (_, kind) in kinds.items()], metadata={"pandas": json.dumps(notes)})
     table = pa.table({"task_index": list(range(len(tasks))), "task": list(tasks)}, schema=schema)
     pq.write_table(table, _place(folder, "meta/tasks.parquet"))
 
 
 def _stats_of_all(folder: Path, made: Written) -> dict[str, statistics.Stats]:
     """Over all frames, feature by feature from the files just written: exact quantiles without holding them all."""
-    pa, pq = arrow()
+    pa, pq = arrow(WRITING)
     files = sorted((folder / "data").rglob("*.parquet"))
     found = {}
     for name in pq.read_schema(files[0]).names:
@@ -183,9 +215,9 @@ def _stats_of_all(folder: Path, made: Written) -> dict[str, statistics.Stats]:
 
 
 def _write_v21(folder: Path, made: Written) -> None:
-    _lines(folder / "meta/episodes.jsonl", made.episodes)
+    _lines(folder / "meta/episodes.jsonl", (episode.row() for episode in made.episodes))
     _lines(folder / "meta/tasks.jsonl", ({"task_index": i, "task": task} for i, task in enumerate(made.tasks)))
-    stats = ({"episode_index": i, "stats": found} for i, found in enumerate(made.stats))
+    stats = ({"episode_index": i, "stats": episode.stats} for i, episode in enumerate(made.episodes))
     _lines(folder / "meta/episodes_stats.jsonl", stats)
 
 
@@ -195,21 +227,12 @@ def _place(folder: Path, name: str) -> Path:
     return path
 
 
-def _json(path: Path, value: Any) -> None:
+def _json(path: Path, value: Mapping[str, Json]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=4, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
 
 
-def _lines(path: Path, values: Iterable[Any]) -> None:
+def _lines(path: Path, values: Iterable[Mapping[str, Json]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     text = "".join(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n" for value in values)
     path.write_text(text, "utf-8")
-
-
-def arrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ModuleNotFoundError as error:
-        raise MissingExtra("parquet", "writing a LeRobot dataset") from error
-    return pyarrow, pyarrow.parquet

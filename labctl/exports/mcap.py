@@ -14,7 +14,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,12 +28,16 @@ from labctl.exports.columnar import episode_row
 from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import Chosen, Selection
 from labctl.exports.units import column_units
+from labctl.plain import Json
+
+if TYPE_CHECKING:
+    from mcap.writer import Writer
 
 STATE = "arm/state"
 JOINT_PARTS = {"q": "position", "dq": "velocity", "tau": "effort"}
 POSE = tuple(f"tcp.{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw"))
 
-Message = tuple[int, int, foxglove.Json]  # log time (ns since 1970), channel, content
+Message = tuple[int, int, foxglove.Fields]  # log time (ns since 1970), channel, content
 
 
 def summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
@@ -50,7 +54,7 @@ def write_episode(recordings: Recordings, chosen: Chosen, path: Path) -> dict[st
     return write_mcap(path, recordings.of(chosen), recordings.selection)
 
 
-def _encoder() -> Callable[[foxglove.Json], bytes]:
+def _encoder() -> Callable[[foxglove.Fields], bytes]:
     """JSON as bytes. orjson takes a fifth of the standard library's time, which writes the same values."""
     try:
         from orjson import dumps
@@ -93,12 +97,12 @@ class _Topic:
 
     name: str
     schema: str
-    form: foxglove.Json
-    messages: Iterator[tuple[int, foxglove.Json]]
+    form: foxglove.Fields
+    messages: Iterator[tuple[int, foxglove.Fields]]
     about: Mapping[str, str]
     channel: int = -1
 
-    def register(self, writer: Any) -> None:
+    def register(self, writer: Writer) -> None:
         form = json.dumps(self.form, ensure_ascii=False).encode()
         schema = writer.register_schema(self.schema, "jsonschema", form)
         self.channel = writer.register_channel(self.name, "json", schema, dict(self.about))
@@ -124,7 +128,7 @@ def _topics(recording: Recording, selection: Selection) -> Iterator[_Topic]:
 
 
 def _known(
-    name: str, schema: str, messages: Iterator[tuple[int, foxglove.Json]], about: Mapping[str, str] | None = None
+    name: str, schema: str, messages: Iterator[tuple[int, foxglove.Fields]], about: Mapping[str, str] | None = None
 ) -> _Topic:
     return _Topic(name, schema, foxglove.SCHEMAS[schema], messages, about or {})
 
@@ -146,7 +150,7 @@ def _state(recording: Recording, spec: StreamSpec) -> Iterator[_Topic]:
         yield _plain(recording, spec, rest)
 
 
-def _joints(recording: Recording, spec: StreamSpec, joints: Sequence[str]) -> Iterator[tuple[int, foxglove.Json]]:
+def _joints(recording: Recording, spec: StreamSpec, joints: Sequence[str]) -> Iterator[tuple[int, foxglove.Fields]]:
     columns = list(spec.columns)
     parts: list[tuple[str, list[str], list[int]]] = []
     for joint in joints:
@@ -165,8 +169,8 @@ def _joints(recording: Recording, spec: StreamSpec, joints: Sequence[str]) -> It
 
 
 def _poses(
-    recording: Recording, spec: StreamSpec, at: Sequence[int], make: Callable[[int, Sequence[float]], foxglove.Json]
-) -> Iterator[tuple[int, foxglove.Json]]:
+    recording: Recording, spec: StreamSpec, at: Sequence[int], make: Callable[[int, Sequence[float]], foxglove.Fields]
+) -> Iterator[tuple[int, foxglove.Fields]]:
     """A robot that has no pose yet says so with values that are not finite: such a row is no pose."""
     pick = operator.itemgetter(*at)
     for wall_ns, row in _samples(recording, spec):
@@ -183,7 +187,7 @@ def _plain(recording: Recording, spec: StreamSpec, at: Sequence[int]) -> _Topic:
     form = foxglove.sample_schema(schema, columns, [units[i] for i in at], whole=whole)
     nest = foxglove.nesting(columns, at)
 
-    def messages() -> Iterator[tuple[int, foxglove.Json]]:
+    def messages() -> Iterator[tuple[int, foxglove.Fields]]:
         for wall_ns, row in _samples(recording, spec):
             yield wall_ns, {"timestamp": foxglove.time(wall_ns), **nest(row)}
 
@@ -191,7 +195,7 @@ def _plain(recording: Recording, spec: StreamSpec, at: Sequence[int]) -> _Topic:
     return _Topic(f"/stream/{spec.name}", schema, form, messages(), about)
 
 
-def _samples(recording: Recording, spec: StreamSpec) -> Iterator[tuple[int, list[Any]]]:
+def _samples(recording: Recording, spec: StreamSpec) -> Iterator[tuple[int, list[float | None]]]:
     """Each sample's wall time and its values; what is not finite is None, as JSON has no other way to say so."""
     t_ns, values = recording.read(spec.name)
     rows = values.tolist()
@@ -200,7 +204,7 @@ def _samples(recording: Recording, spec: StreamSpec) -> Iterator[tuple[int, list
     yield from zip(recording.wall(t_ns).tolist(), rows, strict=True)
 
 
-def _video(recording: Recording, camera: str, form: str) -> Iterator[tuple[int, foxglove.Json]]:
+def _video(recording: Recording, camera: str, form: str) -> Iterator[tuple[int, foxglove.Fields]]:
     """Each frame of the file that the index knows. A message's timestamp is when the light fell."""
     pictures = recording.pictures[camera]
     received, taken = recording.wall(pictures.t_ns).tolist(), recording.wall(pictures.taken_ns).tolist()
@@ -211,20 +215,20 @@ def _video(recording: Recording, camera: str, form: str) -> Iterator[tuple[int, 
             yield log_ns, foxglove.compressed_video(light_ns, camera, unit.data, form)
 
 
-def _lines(recording: Recording, selection: Selection) -> Iterator[tuple[int, foxglove.Json]]:
-    for t_ns, level, text in event_lines(recording.told):
+def _lines(recording: Recording, selection: Selection) -> Iterator[tuple[int, foxglove.Fields]]:
+    for t_ns, level, text in event_lines(recording.entries):
         wall_ns = int(recording.wall(np.array([t_ns]))[0])
         yield wall_ns, foxglove.log(wall_ns, level, selection.hide(text))
 
 
-def _journal(recording: Recording, selection: Selection) -> Iterator[tuple[int, foxglove.Json]]:
+def _journal(recording: Recording, selection: Selection) -> Iterator[tuple[int, foxglove.Fields]]:
     """What the journal says, entry by entry, when it was written."""
     for event in recording.episode.events:
         entry = {"seq": event.seq, "kind": event.kind, "who": event.who, "body": recording.body(event, selection)}
         yield int(recording.wall(np.array([event.at_ns]))[0]), entry
 
 
-def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+def _texts(values: Mapping[str, Json]) -> dict[str, str]:
     return {
         key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in values.items()
     }

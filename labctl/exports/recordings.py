@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from labctl.devices import StreamSpec
 from labctl.errors import BrokenRecord
 from labctl.exports.selection import Chosen, Selection
 from labctl.exports.splice import Coding
+from labctl.plain import Json
 from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
 from labctl.store.verified import samples_of
@@ -52,7 +53,7 @@ class Pictures:
 class Recording:
     """One episode. `anchor` pairs the host's clock with the wall: (ns, ns since 1970). Times are host ns.
 
-    `episode` is what the journal records of it, `told` its entries with what staged it and the holds that came up
+    `episode` is what the journal records of it, `entries` those of it with what staged it and the holds that came up
     meanwhile.
     """
 
@@ -60,7 +61,7 @@ class Recording:
     specs: tuple[StreamSpec, ...]  # of the columns that are shown
     pictures: Mapping[str, Pictures]
     episode: Episode
-    told: tuple[Event, ...]
+    entries: tuple[Event, ...]
     go_ns: int
     end_ns: int
     anchor: tuple[int, int]
@@ -87,7 +88,7 @@ class Recording:
             return 0
         return wall_ns(last.wall) - int(self.wall(np.array([last.mono_ns]))[0])
 
-    def body(self, event: Event, selection: Selection) -> dict[str, Any]:
+    def body(self, event: Event, selection: Selection) -> dict[str, Json]:
         """What an event of this episode says, as it may be exported."""
         return selection.body(event, {spec.name for spec in self.specs})
 
@@ -147,7 +148,7 @@ class Recordings:
             specs=specs,
             pictures=self._pictures(episode, specs),
             episode=episode,
-            told=tuple(attempt(self._events, chosen.episode)),
+            entries=tuple(attempt(self._events, chosen.episode)),
             go_ns=trial.go_ns if trial.go_ns is not None else started.mono_ns,
             end_ns=trial.end_ns,
             anchor=(started.mono_ns, wall_ns(started.wall)),

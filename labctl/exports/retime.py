@@ -16,7 +16,7 @@ import numpy as np
 from labctl.errors import BrokenRecord, StorageError
 from labctl.exports import splice
 from labctl.exports.statistics import Histogram
-from labctl.store.video import open_video
+from labctl.store.video import open_video, place_us
 
 if TYPE_CHECKING:
     from av import VideoFrame
@@ -99,7 +99,7 @@ def _levels(source: Path, packets: splice.Packets, chosen: np.ndarray) -> Histog
         if len(looked) and packets.keyframe[looked].all():
             container.streams.video[0].codec_context.skip_frame = "NONKEY"
         for picture in _pictures(container, source):
-            if splice.place_us(picture.pts, picture.time_base) in wanted:
+            if place_us(picture.pts, picture.time_base) in wanted:
                 levels.add(look.at(picture))
     return levels
 
@@ -144,7 +144,7 @@ def _chosen(container: InputContainer, places_us: Sequence[int], source: Path) -
     """The decoded picture of each frame, a picture as often as it is asked for."""
     wanted = 0
     for picture in _pictures(container, source):
-        place = splice.place_us(picture.pts, picture.time_base)
+        place = place_us(picture.pts, picture.time_base)
         while wanted < len(places_us) and places_us[wanted] == place:
             wanted += 1
             yield picture

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar, overload
 
 from labctl import __version__
 from labctl.core.design import drbg
@@ -18,11 +18,13 @@ from labctl.core.record import Record
 from labctl.core.trial import TO_UNBLINDED, Phase, Trial
 from labctl.devices import StreamSpec
 from labctl.errors import InputError, StateError
-from labctl.reporting.operations_table import Row, filter_rows, operations, told_of
+from labctl.plain import Json
+from labctl.reporting.operations_table import Row, filter_rows, operations, outcomes_of
 from labctl.store.campaign import Campaign
 from labctl.viewing.episode import robot_model
 
 SCHEMA = "labctl.export/1"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Selection:
     rows: list[Row]
     episodes: list[Chosen]
     masked: bool
-    about: dict[str, Any]
+    about: dict[str, Json]
     _names: Mapping[str, str]
 
     def shows(self, spec: StreamSpec) -> bool:
@@ -57,22 +59,22 @@ class Selection:
         """Which columns of a stream may be exported."""
         return list(spec.open_columns() if self.masked else range(len(spec.columns)))
 
-    def body(self, event: Event, shown: Collection[str]) -> dict[str, Any]:
+    def body(self, event: Event, shown: Collection[str]) -> dict[str, Json]:
         """What an event says, as it may be exported; shown: the names of the streams of its episode that may be."""
         body = dict(event.body)
         if self.masked and "streams" in body:
             body["streams"] = {name: entry for name, entry in body["streams"].items() if name in shown}
         return self.hide(body)
 
-    def hide(self, value: Any) -> Any:
-        """A JSON value with the name of every arm that is masked replaced, wherever it stands in a text or a key."""
-        if isinstance(value, str):
-            return _renamed(value, self._names)
-        if isinstance(value, Mapping):
-            return {self.hide(key): self.hide(entry) for key, entry in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.hide(entry) for entry in value]
-        return value
+    @overload
+    def hide(self, value: str) -> str: ...
+    @overload
+    def hide(self, value: Mapping[str, Json]) -> dict[str, Json]: ...
+    def hide(self, value: str | Mapping[str, Json]) -> str | dict[str, Json]:
+        """A text or an object with the name of every arm that is masked replaced, wherever it stands in a text or a
+        key.
+        """
+        return _renamed(value, self._names) if isinstance(value, str) else _renamed_within(value, self._names)
 
 
 def select(campaign: Campaign, where: Sequence[str] = (), for_arm: str | None = None) -> Selection:
@@ -92,10 +94,10 @@ def select(campaign: Campaign, where: Sequence[str] = (), for_arm: str | None = 
     names: dict[str, str] = {}
     if for_arm is not None:
         names = _mask_names(name, record, for_arm)
-    kept, told = rows, told_of(record)
+    kept, outcomes = rows, outcomes_of(record)
     for condition in where:
-        kept = filter_rows(kept, condition, told) if kept else kept
-    episodes = _chosen(kept, record, told)
+        kept = filter_rows(kept, condition, outcomes) if kept else kept
+    episodes = _chosen(kept, record, outcomes)
     if for_arm is not None and unblinding is not None:
         kept = _mask_rows(kept, names, for_arm, unblinding["secret_hex"])
         episodes = [chosen for chosen in episodes if chosen.arm == for_arm]
@@ -137,7 +139,16 @@ def _mask_rows(rows: Sequence[Row], names: Mapping[str, str], for_arm: str, secr
     return masked
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+def _renamed_within(value: Mapping[str, Json], names: Mapping[str, str]) -> dict[str, Json]:
+    def entry(value: Json) -> Json:
+        if isinstance(value, Mapping):
+            return _renamed_within(value, names)
+        return [entry(one) for one in value] if isinstance(value, list | tuple) else _renamed(value, names)
+
+    return {_renamed(key, names): entry(one) for key, one in value.items()}
+
+
+def _renamed(value: T, names: Mapping[str, str]) -> T | str:
     """A text with each whole word that is an arm's name replaced; a longer name wins over one it contains."""
     if not names or not isinstance(value, str):
         return value
@@ -146,17 +157,17 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     return re.sub(f"(?<![A-Za-z0-9])(?:{words})(?![A-Za-z0-9])", lambda m: same[m[0].lower()], value, flags=re.I)
 
 
-def _chosen(rows: Sequence[Row], record: Record, told: Mapping[str, Mapping[str, str]]) -> list[Chosen]:
+def _chosen(rows: Sequence[Row], record: Record, outcomes: Mapping[str, Mapping[str, str]]) -> list[Chosen]:
     arms = record.arms
     objects = {row["episode"]: row["object"] for row in rows}
     return [
-        Chosen(episode.id, trial, arms.get(trial.id), told[episode.id]["outcome"], objects[episode.id])
+        Chosen(episode.id, trial, arms.get(trial.id), outcomes[episode.id]["outcome"], objects[episode.id])
         for trial, episode in record.scored
         if episode.id in objects
     ]
 
 
-def _about(campaign: Campaign, where: Sequence[str], for_arm: str | None) -> dict[str, Any]:
+def _about(campaign: Campaign, where: Sequence[str], for_arm: str | None) -> dict[str, Json]:
     """Where an export comes from: what it takes to check it against the record, and to make it again."""
     state, opened = campaign.state, campaign.opened
     seq, head = campaign.journal.head()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labctl.store.video import AT_ONCE, TIME_BASE, open_video
+from labctl.store.video import AT_ONCE, TIME_BASE, open_video, place_us
 
 if TYPE_CHECKING:
     from av import VideoFrame
@@ -52,12 +52,6 @@ class Packets:
 
     places_us: np.ndarray
     keyframe: np.ndarray
-
-
-def place_us(pts: int | None, time_base: Fraction | None) -> int:
-    """Where a picture stands in its file, us."""
-    assert pts is not None and time_base is not None, "ours have their times"
-    return round(pts * time_base / TIME_BASE)
 
 
 def packets_of(container: InputContainer) -> Packets | None:

@@ -5,12 +5,21 @@ May not: read or write files.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
+from labctl.plain import Json
+
 QUANTILES = {"q01": 0.01, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q99": 0.99}
-Stats = dict[str, Any]
+Stats = dict[str, Json]  # by name, lists of a number for each column, or shaped as pictures are
+
+
+class Levels(TypedDict):
+    """A histogram as JSON: how often each level occurs (3, 256), in how many pictures."""
+
+    counts: list[list[int]]
+    pictures: int
 
 
 def of_columns(values: np.ndarray) -> Stats:
@@ -43,15 +52,15 @@ class Histogram:
             self.counts[channel] += np.bincount(rgb[:, :, channel].ravel(), minlength=256)
         self.pictures += 1
 
-    def told(self) -> Stats:
+    def levels(self) -> Levels:
         """As JSON, for `of`."""
         return {"counts": self.counts.tolist(), "pictures": self.pictures}
 
     @classmethod
-    def of(cls, told: Stats) -> Histogram:
-        """What `told` said."""
+    def of(cls, levels: Levels) -> Histogram:
+        """From what `levels` gave."""
         made = cls()
-        made.counts, made.pictures = np.array(told["counts"], np.int64), int(told["pictures"])
+        made.counts, made.pictures = np.array(levels["counts"], np.int64), int(levels["pictures"])
         return made
 
     def merge(self, other: Histogram) -> None:

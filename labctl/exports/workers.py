@@ -9,12 +9,12 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
-from typing import Any
+from typing import Generic, TypeVar, TypeVarTuple
 
 from labctl.realtime import CORES
 from labctl.store.atomic_files import replace_file, sync_file
@@ -22,16 +22,17 @@ from labctl.store.atomic_files import replace_file, sync_file
 DONE = ".done"  # in a folder that is being built: an entry for each file of it that is whole
 WORTH_BYTES = 40_000_000  # of what is read: less is sooner written than further processes are started
 
-Result = Mapping[str, Any]  # of one job, as JSON gives it back
-Work = Callable[..., Result]  # work(path, *told), a function of a module: other processes find it by its name
+Given = TypeVarTuple("Given")  # what the work of a job is given
+Result = TypeVar("Result")  # of one job, as JSON gives it back
+# Work on a job is a function of a module, `work(path, *given)`: other processes find it by its name.
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """A file to write: its path in the folder, what its work is told, and what makes it the same file next time."""
+class Job(Generic[*Given]):
+    """A file to write: its path in the folder, what its work is given, and what makes it the same file next time."""
 
     file: str
-    told: Sequence[Any]
+    given: tuple[*Given]
     same: str = ""
 
 
@@ -40,42 +41,45 @@ def processes_for(count: int, read_bytes: int) -> int:
     return 1 if read_bytes < WORTH_BYTES else max(1, min(count, len(CORES) or os.cpu_count() or 1))
 
 
-def write_all(folder: Path, jobs: Sequence[Job], work: Work, processes: int = 1) -> Iterator[Result]:
-    """Do the jobs that are not done yet, `work(path, *told)` each; their results in order, as they come.
+def write_all(
+    folder: Path, jobs: Sequence[Job[*Given]], work: Callable[[Path, *Given], Result], processes: int = 1
+) -> Iterator[Result]:
+    """Do the jobs that are not done yet, `work(path, *given)` each; their results in order, as they come.
 
     Raises what a job raised; no other is begun then, and those under way are waited for.
     """
     waiting = [(job, _finished(folder, job)) for job in jobs]
-    left = [job for job, done in waiting if done is None]
+    left = [job for job, said in waiting if said is None]
     if processes < 2 or len(left) < 2:
-        for job, done in waiting:
-            yield done if done is not None else _finish(folder, job, work(folder / job.file, *job.told))
+        for job, said in waiting:
+            yield _do(work, folder, job) if said is None else json.loads(said)["result"]
         return
     # Not forked: a fork of a process with threads (numpy's, arrow's) may stand still.
     context = get_context("spawn")
     with ProcessPoolExecutor(min(processes, len(left)), context, _start, (os.getpid(),)) as pool:
         try:
-            coming: list[Future[Result] | Result] = [
-                pool.submit(_do, work, folder, job) if done is None else done for job, done in waiting
+            coming: list[Future[Result] | str] = [
+                pool.submit(_do, work, folder, job) if said is None else said for job, said in waiting
             ]
             for one in coming:
-                yield one.result() if isinstance(one, Future) else one
+                yield one.result() if isinstance(one, Future) else json.loads(one)["result"]
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
 
 
-def _finished(folder: Path, job: Job) -> Result | None:
-    """What a finished file's work said; None for a file that is not there whole, or was to be another."""
+def _finished(folder: Path, job: Job[*Given]) -> str | None:
+    """The entry of a finished file, as JSON; None for a file that is not there whole, or was to be another."""
     try:
-        said = json.loads(_mark(folder, job).read_text("utf-8"))
+        text = _mark(folder, job).read_text("utf-8")
+        said = json.loads(text)
         whole = said["same"] == job.same and said["size"] == (folder / job.file).stat().st_size
     except (OSError, ValueError, KeyError):
         return None
-    return said["result"] if whole else None
+    return text if whole else None
 
 
-def _finish(folder: Path, job: Job, result: Result) -> Result:
+def _finish(folder: Path, job: Job[*Given], result: Result) -> Result:
     sync_file(folder / job.file)
     mark = _mark(folder, job)
     mark.parent.mkdir(exist_ok=True)
@@ -84,12 +88,12 @@ def _finish(folder: Path, job: Job, result: Result) -> Result:
     return json.loads(mark.read_text("utf-8"))["result"]
 
 
-def _mark(folder: Path, job: Job) -> Path:
+def _mark(folder: Path, job: Job[*Given]) -> Path:
     return folder / DONE / (job.file.replace("/", "+") + ".json")
 
 
-def _do(work: Work, folder: Path, job: Job) -> Result:
-    return _finish(folder, job, work(folder / job.file, *job.told))
+def _do(work: Callable[[Path, *Given], Result], folder: Path, job: Job[*Given]) -> Result:
+    return _finish(folder, job, work(folder / job.file, *job.given))
 
 
 def _start(parent: int) -> None:

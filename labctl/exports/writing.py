@@ -9,19 +9,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from labctl.errors import InputError
 from labctl.exports.destination import check_destination, check_room, size, whole_folder
 from labctl.exports.episode_files import Write, write_each
 from labctl.exports.recordings import Recordings
+from labctl.exports.rrd import Drawing
 from labctl.exports.selection import Selection, select
 from labctl.exports.workers import Result
+from labctl.plain import Json
 from labctl.store.campaign import Campaign
 from labctl.store.verified import JOURNAL_ALONE, verified
 
 Say = Callable[[str], None]
-WriteFormat = Callable[["Job", Path, Say], Result]
+WriteFormat = Callable[["Job", Path, Say], Mapping[str, Json]]  # what it adds to what is said of an export
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Request:
     where: tuple[str, ...] = ()
     for_arm: str | None = None
     force: bool = False
-    views: Callable[[], Any] | None = None
+    views: Callable[[], Drawing] | None = None
     grid: Grid = field(default_factory=Grid)
     unverified: bool = False
 
@@ -71,7 +72,7 @@ class Format:
     on_grid: bool = False
 
 
-def export_campaign(folder: Path, request: Request, say: Say) -> dict[str, Any]:
+def export_campaign(folder: Path, request: Request, say: Say) -> dict[str, Json]:
     """Write an export; what it holds: schema, format, out, episodes, rows, bytes, masked, and what the format adds.
 
     Raises BrokenRecord for a record that does not hold, InputError for the request or a taken place, StateError when
@@ -90,18 +91,18 @@ def export_campaign(folder: Path, request: Request, say: Say) -> dict[str, Any]:
         selection = select(campaign, request.where, request.for_arm)
         if request.form != "table":
             broken = shown.with_recordings([chosen.episode for chosen in selection.episodes])
-        about: dict[str, Any] = {**selection.about, "format": request.form}
-        told = {"rows": len(selection.rows), "masked": selection.masked}
+        about: dict[str, Json] = {**selection.about, "format": request.form}
+        made: dict[str, Json] = {"rows": len(selection.rows), "masked": selection.masked}
         if broken is not None:
             about["unverified"] = broken
             selection = replace(selection, rows=[{**row, "unverified": broken} for row in selection.rows])
         if request.form == "table":
             _write_table(request, selection)
         else:
-            told |= _write_folder(campaign, request, selection, about, say)
+            made |= _write_folder(campaign, request, selection, about, say)
     said = {"unverified": broken} if broken else {}
     place = {"schema": about["schema"], "format": request.form, "out": str(request.out)}
-    return {**place, **told, **said, **_written(request.out)}
+    return {**place, **made, **said, **_written(request.out)}
 
 
 def _write_table(request: Request, selection: Selection) -> None:
@@ -114,8 +115,8 @@ def _write_table(request: Request, selection: Selection) -> None:
 
 
 def _write_folder(
-    campaign: Campaign, request: Request, selection: Selection, about: dict[str, Any], say: Say
-) -> dict[str, Any]:
+    campaign: Campaign, request: Request, selection: Selection, about: dict[str, Json], say: Say
+) -> dict[str, Json]:
     if not selection.episodes:
         asked = " and ".join(request.where)
         raise InputError(f"no episode of arm {request.for_arm} has {asked}; nothing was written")
@@ -126,9 +127,9 @@ def _write_folder(
         free = check_room(request.out, needed)
         say(f"{len(selection.episodes)} episodes; at most {size(needed)}, {size(free)} are free")
         with whole_folder(request.out, about, repr(request.grid), say) as building:
-            told = form.write(Job(request, campaign, recordings, selection), building, say)
-            about["contents"] = told
-    return {"episodes": len(selection.episodes), **told}
+            made = form.write(Job(request, campaign, recordings, selection), building, say)
+            about["contents"] = made
+    return {"episodes": len(selection.episodes), **made}
 
 
 def _written(out: Path) -> dict[str, int]:
@@ -136,19 +137,19 @@ def _written(out: Path) -> dict[str, int]:
     return {"files": len(files), "bytes": sum(path.stat().st_size for path in files)}
 
 
-def _parquet(job: Job, folder: Path, say: Say) -> Result:
+def _parquet(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
     from labctl.exports.columnar import write_columnar
 
     return {"rows_of": write_columnar(job.recordings, job.selection, folder, say)}
 
 
-def _mcap(job: Job, folder: Path, say: Say) -> Result:
+def _mcap(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
     from labctl.exports.mcap import summed, write_episode
 
     return {"messages_of": summed(_each(job, folder, ".mcap", write_episode, say))}
 
 
-def _lerobot(job: Job, folder: Path, say: Say) -> Result:
+def _lerobot(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
     from labctl.exports.lerobot import LAYOUTS, terms_of, write_dataset
 
     grid, cell = job.request.grid, job.campaign.cell
@@ -168,7 +169,7 @@ def _lerobot(job: Job, folder: Path, say: Say) -> Result:
     )
 
 
-def _rrd(job: Job, folder: Path, say: Say) -> Result:
+def _rrd(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
     from labctl.exports.rrd import write_episode
 
     assert job.request.views is not None, "whoever asks for .rrd says what draws them"
@@ -176,14 +177,14 @@ def _rrd(job: Job, folder: Path, say: Say) -> Result:
     return {}
 
 
-def _npz(job: Job, folder: Path, say: Say) -> Result:
+def _npz(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
     from labctl.exports.npz import write_episode
 
     _each(job, folder, ".npz", write_episode, say)
     return {}
 
 
-def _each(job: Job, folder: Path, ending: str, write: Write, say: Say) -> Sequence[Result]:
+def _each(job: Job, folder: Path, ending: str, write: Write[Result], say: Say) -> Sequence[Result]:
     read_bytes = sum(job.recordings.stored_bytes())
     return write_each(job.campaign.folder, job.selection, folder, ending, write, read_bytes, say)
 

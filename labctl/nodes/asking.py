@@ -17,13 +17,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from typing import TypedDict
+from typing import Self, TypedDict
 from urllib.parse import urlsplit
 
 import numpy as np
+from pydantic import JsonValue
 
-from labctl.bus import Body
 from labctl.clock import SECOND, Clock, MonotonicClock
+from labctl.config.cell_schema import Cell, Setup
+from labctl.config.policy_card import Card
 from labctl.devices import ByHand, Controller, Observation, Picture, find_driver, load
 from labctl.errors import LabctlError
 from labctl.nodes.playing import chunk_problem
@@ -46,28 +48,49 @@ class Said(TypedDict, total=False):
     problem: str
 
 
-def ask(spec: Body, *, here: bool = False) -> Said:
-    """What came of asking a controller; only one with a card is asked for an answer.
+class Asked(Setup):
+    """A controller in its cell. options: as the driver has them, a card as a table; only_load: its driver is loaded and
+    nothing asked; parent: the process that waits for the answer.
+    """
 
-    spec: driver, options (a card as a table), cell, fixture, joints; only_load: its driver is loaded and nothing asked,
-    which gives no times. In a process of its own; in this one where the
-    controller is one of labctl's simulations, or `here` says so: of a run in simulated time, which has but one.
+    driver: str
+    options: dict[str, JsonValue]
+    only_load: bool = False
+    parent: int | None = None
+
+    @classmethod
+    def of(cls, setup: Setup, driver: str, options: Mapping[str, JsonValue], *, only_load: bool = False) -> Self:
+        """The controller of a driver and its options."""
+        return cls(cell=setup.cell, fixture=setup.fixture, driver=driver, options=dict(options), only_load=only_load)
+
+    @property
+    def card(self) -> Card | None:
+        """The policy's card, where its options hold one."""
+        return Card.among(self.options)
+
+
+def ask(asked: Asked, *, here: bool = False) -> Said:
+    """What came of asking a controller; only one with a card is asked for an answer. What was only loaded has no times.
+
+    In a process of its own; in this one where the controller is one of labctl's simulations, or `here` says so: of a
+    run in simulated time, which has but one.
     """
     try:
-        simulated = find_driver(spec["driver"]).startswith(SIMULATED)
+        simulated = find_driver(asked.driver).startswith(SIMULATED)
     except LabctlError as error:
         return {"problem": str(error)}
-    return _guarded(spec) if here or simulated else _in_a_process(spec)
+    return _guarded(asked) if here or simulated else _in_a_process(asked)
 
 
-def _in_a_process(spec: Body) -> Said:
-    card, patience_s = spec["options"].get("card"), SPARE_S
-    if isinstance(card, Mapping):
-        asked = not spec.get("only_load") and not card["server"]["start"]
-        if asked and (refused := nobody_there(str(spec["options"].get("endpoint", "")))):
+def _in_a_process(asked: Asked) -> Said:
+    card, patience_s = asked.card, SPARE_S
+    if card is not None:
+        elsewhere = not asked.only_load and not card.server.start
+        if elsewhere and (refused := nobody_there(str(asked.options.get("endpoint", "")))):
             return {"problem": refused}
-        patience_s += 2 * card["server"]["ready_s"] + ANSWERS * card["timing"]["give_up_s"]
-    words, given = [sys.executable, "-P", "-c", CHILD], json.dumps({**spec, "parent": os.getpid()})
+        patience_s += 2 * card.server.ready_s + ANSWERS * card.timing.give_up_s
+    words = [sys.executable, "-P", "-c", CHILD]
+    given = asked.model_copy(update={"parent": os.getpid()}).model_dump_json()
     try:
         done = subprocess.run(words, input=given, capture_output=True, text=True, timeout=patience_s)
     except subprocess.TimeoutExpired:
@@ -98,39 +121,38 @@ def nobody_there(endpoint: str) -> str | None:
 
 def ask_main() -> None:
     """Entry of the asking process: its spec on standard input, one JSON line on standard output."""
-    spec = json.load(sys.stdin)
-    answer = _guarded(spec)
+    answer = _guarded(Asked.model_validate_json(sys.stdin.read()))
     sys.stdout.write("\n" + json.dumps(answer) + "\n")
     sys.stdout.flush()
     os._exit(0)  # a thread of a policy that hangs would hold the interpreter's end
 
 
-def _guarded(spec: Body) -> Said:
+def _guarded(asked: Asked) -> Said:
     try:
-        return answers(spec)
+        return answers(asked)
     except LabctlError as error:
         return {"problem": str(error)}
     except Exception as error:  # a bug in a policy must not look like one that is well
         return {"problem": f"{type(error).__name__}: {error}"}
 
 
-def answers(spec: Body) -> Said:
+def answers(asked: Asked) -> Said:
     """The same in this process. Raises what the controller raises."""
-    clock = MonotonicClock()
-    controller: Controller = load(spec["driver"], spec["options"], cell=spec["cell"], fixture=spec["fixture"])
-    if "parent" in spec:
-        _end_with(int(spec["parent"]), controller)
+    clock, cell = MonotonicClock(), asked.cell
+    controller: Controller = load(asked.driver, asked.options, cell=cell, fixture=asked.fixture)
+    if asked.parent is not None:
+        _end_with(asked.parent, controller)
     try:
-        if spec.get("only_load"):
+        if asked.only_load:
             return {}
         began_ns = clock.now_ns()
         controller.load()
         controller.reset(0)
         said: Said = {"load_s": (clock.now_ns() - began_ns) / SECOND}
         if isinstance(controller, ByHand):
-            said.update(_by_hand(controller, spec["joints"], clock))
-        elif isinstance(spec["options"].get("card"), Mapping):
-            said.update(_by_card(controller, invented(spec["cell"], spec["joints"]), spec["joints"], clock))
+            said.update(_by_hand(controller, cell.joints, clock))
+        elif asked.card is not None:
+            said.update(_by_card(controller, invented(cell), cell.joints, clock))
         return said
     finally:
         controller.close()
@@ -171,18 +193,13 @@ def _end_with(parent: int, controller: Controller) -> None:
     threading.Thread(target=watch, name="watch", daemon=True).start()
 
 
-def joints_of(cell: Body) -> int:
-    """How many joints the cell's arm has."""
-    return len(cell["robot"]["limits"]["velocity_rad_s"])
-
-
-def invented(cell: Body, dof: int) -> Observation:
+def invented(cell: Cell) -> Observation:
     """An observation of an arm at zero in front of grey walls."""
     arrays = {
-        "q": np.zeros(dof),
-        "dq": np.zeros(dof),
+        "q": np.zeros(cell.joints),
+        "dq": np.zeros(cell.joints),
         "gripper": np.array([0.04]),
         "tcp": np.array([0.4, 0.0, 0.4, 1.0, 0.0, 0.0, 0.0]),
     }
-    grey = {c["name"]: np.full((c["height"], c["width"], 3), 128, np.uint8) for c in cell.get("camera", [])}
+    grey = {camera.name: np.full((camera.height, camera.width, 3), 128, np.uint8) for camera in cell.camera}
     return Observation(0, arrays, "Hold still.", {name: (Picture(image, 0),) for name, image in grey.items()})

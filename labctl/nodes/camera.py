@@ -148,7 +148,7 @@ class CameraNode:
         if not self._real_time:
             self._grab_ns = now_ns
         try:
-            about = self._camera.about() if self._connected else {}
+            about = self._camera.about() if self._connected else None
             self._video = VideoRecorder(self._terms, episode, self._camera, about, self._domains)
             self._opened_ns = now_ns
             self._gaps = FrameGaps(self._stream, now_ns)

@@ -16,12 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 
-from labctl.bus import Message, Step, Work
+from labctl.bus import Body, Message, Step, Work
 from labctl.clock import SECOND
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import ActionChunk, ByHand, Controller, Observation, Telling, load
 from labctl.errors import DeviceError
 from labctl.messages.driving import (
@@ -44,6 +44,7 @@ from labctl.nodes.playing import Play, chunk_problem
 from labctl.nodes.policy_stream import POLICY, Question, question_row
 from labctl.nodes.takeover import TakeOver
 from labctl.nodes.tracing import TraceSender
+from labctl.plain import Json
 
 HAND_NS = SECOND // 5  # how often a person's screen hears of the hand
 
@@ -64,21 +65,19 @@ class Phase(StrEnum):
 
 
 class ControllerNode:
-    """See the module. `cell` and `fixture` are the plain TOML dicts that drivers are built with."""
+    """See the module. `cell` and `fixture` are what drivers are built with."""
 
     name = "controller"
     topics = ("@obs", "@frames")
 
-    def __init__(self, cell: Mapping[str, Any], fixture: Mapping[str, Any], *, chunk_ns: int = SECOND) -> None:
+    def __init__(self, cell: Cell, fixture: Fixture, *, chunk_ns: int = SECOND) -> None:
         self._cell = cell
         self._fixture = fixture
         self._sender = TraceSender("controller", [POLICY], chunk_ns=chunk_ns)
         self._controller: Controller | None = None
         self._closed = False
         self._task: Prepare | None = None
-        self._buffer = ObservationBuffer(
-            {camera["name"]: camera.get("latency_s", 0.0) for camera in cell.get("camera", [])}
-        )
+        self._buffer = ObservationBuffer({camera.name: camera.latency_s for camera in cell.camera})
         self._phase = Phase.IDLE
         self._instruction = ""
         self._last_asked_ns = -1
@@ -191,7 +190,7 @@ class ControllerNode:
     def _warmed(self, message: Message, now_ns: int, step: Step) -> None:
         if self._succeeded(message.body, step):
             times = (self._loaded_ns - self._began_ns, now_ns - self._loaded_ns)
-            private: dict[str, Any] = {"load_s": times[0] / SECOND, "warm_s": times[1] / SECOND}
+            private: dict[str, Json] = {"load_s": times[0] / SECOND, "warm_s": times[1] / SECOND}
             if isinstance(self._controller, Telling) and self._controller.told:
                 private["told"] = dict(self._controller.told)
             step.out.append(Ready(self._episode, private).to("run"))
@@ -318,7 +317,7 @@ class ControllerNode:
         self._next_ns = play.ends_ns - round(self._buffer.pace.ask_ahead_s * SECOND)
         step.out += play.targets(now_ns, self._buffer.measured())
 
-    def _succeeded(self, body: Mapping[str, Any], step: Step) -> bool:
+    def _succeeded(self, body: Body, step: Step) -> bool:
         """Whether a call came back with a result; its failure is reported."""
         if "error" in body:
             self._fail(body["error"], step)

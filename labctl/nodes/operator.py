@@ -7,10 +7,11 @@ May not: see more than a console sees, or act on a state it was not shown (every
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from labctl.bus import Message, Step
 from labctl.core.published_state import PublishedState, published
+from labctl.plain import Json
 
 
 class OperatorScript(Protocol):
@@ -20,7 +21,7 @@ class OperatorScript(Protocol):
     `delay_ns` is how long this person takes for that verb.
     """
 
-    def decide(self, state: PublishedState) -> Mapping[str, Any] | None: ...
+    def decide(self, state: PublishedState) -> Mapping[str, Json] | None: ...
     def delay_ns(self, verb: str) -> int: ...
 
 

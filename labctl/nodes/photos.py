@@ -94,8 +94,8 @@ class ScenePhotos:
             self._tell(body.get("result"), step)
         else:
             done = body.get("result") or {"problem": body.get("error")}
-            told = {"request": int(body["tag"]), "camera": self._camera, "photo": None, "problem": None, **done}
-            step.out.append(Message("run", "photographed", told))
+            answer = {"request": int(body["tag"]), "camera": self._camera, "photo": None, "problem": None, **done}
+            step.out.append(Message("run", "photographed", answer))
 
     def see(self, frame: Frame, step: Step) -> None:
         """A frame of this camera: the photo waited for, or one to show with its ghost."""

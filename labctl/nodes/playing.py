@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -55,7 +54,7 @@ class Play:
         """When something is to be sent next: the beginning of a step; None when all is on its way."""
         return int(self.t_ns[self._next]) - self._dt_ns if self._next < len(self.t_ns) else None
 
-    def targets(self, now_ns: int, measured: Mapping[str, Any]) -> list[Message]:
+    def targets(self, now_ns: int, measured: Mapping[str, np.ndarray]) -> list[Message]:
         """What is due: the whole chunk at once, or the step that begins now, from what is measured now.
 
         A step that was to be over by now is left out: two at once would be twice as fast.
@@ -79,7 +78,7 @@ class Play:
         target = Target(*self._address, self._space, self._dt_ns, int(t_ns[-1]))
         return target.to("arm", {"t_ns": t_ns, "values": values, "gripper": self._gripper[part]})
 
-    def _stepped_to(self, step: np.ndarray, measured: Mapping[str, Any]) -> np.ndarray:
+    def _stepped_to(self, step: np.ndarray, measured: Mapping[str, np.ndarray]) -> np.ndarray:
         if self._space == "joint_position":
             return np.asarray(measured["q"]) + step
         tcp = np.asarray(measured["tcp"])

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from labctl.messages.motion import DeviceReport, Lease, Recover, Stage, Staged, 
 from labctl.messages.processes import Exited, Failing, Kill, Shutdown, Spawn, Suspended
 from labctl.messages.recording import Close
 from labctl.nodes.phase_table import On, OnRaw, by_kind, heard
-from labctl.plain import Hand
+from labctl.plain import Hand, Json
 
 PRACTICE = "practice"  # in the place of an episode's name, which no recording has
 TASK = Prepare(driver="teleop", options={}, kind="human", seed=0, instruction="", episode=PRACTICE)
@@ -94,7 +93,7 @@ class PracticeNode:
         lease_ns: int,
         show: Callable[[View], None],
         *,
-        home: Mapping[str, Any] | None = None,
+        home: Mapping[str, Json] | None = None,
         recover: bool = False,
     ) -> None:
         self._lease_ns, self._show = lease_ns, show

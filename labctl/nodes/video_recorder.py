@@ -15,17 +15,18 @@ from __future__ import annotations
 import json
 import math
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
 from labctl.bus import Work
 from labctl.clock import SECOND
-from labctl.devices import Frame, StreamSpec
+from labctl.config.cell_schema import Video
+from labctl.devices import Camera, Frame, StreamSpec
 from labctl.errors import LabctlError, StorageError
+from labctl.plain import CameraAbout
 from labctl.store.atomic_files import detach, replace_file
 from labctl.store.video import DepthWriter, VideoWriter, frame_times, mend
 
@@ -52,17 +53,24 @@ def index_spec(camera: str, rate_hz: float) -> StreamSpec:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How a camera films, from its cell. video: codec, preset, crf, keyframe_s; latency_s: from light to receipt;
+    """How a camera films, from its cell. latency_s: from light to receipt;
     gather_s: how long a frame may wait for others to be encoded with it.
     """
 
     folder: Path
     camera: str
-    video: Mapping[str, Any]
+    video: Video
     driver: str = ""
     latency_s: float = 0.0
     gather_s: float = 0.0
     durable: bool = True
+
+
+class Again(TypedDict):
+    """That a camera was there again, and which it was then."""
+
+    at_ns: int
+    about: CameraAbout
 
 
 @dataclass(slots=True)
@@ -78,7 +86,9 @@ class Encoded:
 class VideoRecorder:
     """See the module. The node's loop calls all but `_encode`, which runs wherever its Work is run, one at a time."""
 
-    def __init__(self, terms: Terms, episode: str, camera: Any, about: Mapping[str, Any], domains: list[str]) -> None:
+    def __init__(
+        self, terms: Terms, episode: str, camera: Camera, about: CameraAbout | None, domains: list[str]
+    ) -> None:
         """Open the files. Raises InputError for settings no encoder takes, StorageError when the disk refuses."""
         self.episode = episode
         self.file = f"video/{episode}/{terms.camera}.mp4"
@@ -98,23 +108,26 @@ class VideoRecorder:
         self._working = False
         self._turned = self._seen_turned = 0  # how often the encoder came back, and when it was last looked at
         self._still_ns = self._looked_ns = 0
-        self._again: list[dict[str, Any]] = []
+        self._again: list[Again] = []
         self._first_ns: int | None = None
         self._waiting: deque[tuple[int, ...]] = deque()  # rows whose frames are not surely in the file yet
-        self._writer = VideoWriter(self._path, camera.width, camera.height, rate_hz=camera.rate_hz, **terms.video)
+        video, rate_hz = terms.video.model_dump(), camera.rate_hz
+        self._writer = VideoWriter(self._path, camera.width, camera.height, rate_hz=rate_hz, **video)
         self._depth: DepthWriter | None = None
+        self._reconnected: list[Again] = []
+        self._about, self._domains = about, list(domains)
         self._note = {
             "schema": "labctl.camera/1",
             "camera": terms.camera,
             "episode": episode,
             "driver": terms.driver,
             "kind": camera.kind,
-            "about": dict(about),
+            "about": {} if about is None else about,
             "latency_s": terms.latency_s,
-            "video": {"width": camera.width, "height": camera.height, "rate_hz": camera.rate_hz, **terms.video},
+            "video": {"width": camera.width, "height": camera.height, "rate_hz": rate_hz, **video},
             "depth": None,
-            "clock_domains": list(domains),
-            "reconnected": [],
+            "clock_domains": self._domains,
+            "reconnected": self._reconnected,
         }
         self._write_note()
 
@@ -131,9 +144,9 @@ class VideoRecorder:
         """Something is being encoded."""
         return self._working
 
-    def connected_again(self, at_ns: int, about: Mapping[str, Any]) -> None:
+    def connected_again(self, at_ns: int, about: CameraAbout) -> None:
         """The camera was lost and is back; it may be another one."""
-        self._again.append({"at_ns": at_ns, "about": dict(about)})
+        self._again.append({"at_ns": at_ns, "about": about})
 
     def close(self) -> None:
         """No more frames. Those that wait are still encoded, then the file is finished."""
@@ -179,13 +192,13 @@ class VideoRecorder:
             self.indexed_ns = done.rows[-1][2]
         return np.array(done.rows, dtype=np.int64).reshape(-1, len(COLUMNS))
 
-    def _encode(self, batch: list[Frame], again: list[dict[str, Any]], final: bool) -> Encoded:
+    def _encode(self, batch: list[Frame], again: list[Again], final: bool) -> Encoded:
         done = Encoded(closed=final)
         try:
             for frame in batch:
                 self._write(frame)
             if again:
-                self._note["reconnected"] += again
+                self._reconnected += again
                 self._write_note()
             if final:
                 self._writer.close()
@@ -251,17 +264,16 @@ class VideoRecorder:
             height, width = depth.shape
             path = self._path.with_suffix(".depth.mkv")
             self._depth = DepthWriter(path, width, height, rate_hz=self._rate_hz)
-            scale_m = self._note["about"].get("depth_scale_m")
+            scale_m = None if self._about is None else self._about["depth_scale_m"]
             self._note["depth"] = {"codec": "ffv1", "width": width, "height": height, "depth_scale_m": scale_m}
             self._write_note()
         return self._depth
 
     def _domain(self, name: str) -> int:
-        names = self._note["clock_domains"]
-        if name not in names:
-            names.append(name)
+        if name not in self._domains:
+            self._domains.append(name)
             self._write_note()
-        return names.index(name)
+        return self._domains.index(name)
 
     def _write_note(self) -> None:
         text = json.dumps(self._note, indent=1, sort_keys=True, ensure_ascii=False, default=str)

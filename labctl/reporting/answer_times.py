@@ -6,10 +6,11 @@ May not: be asked before unblinding, or leave out a question because its answer 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
+from labctl.analysis.report.lab_facts import Answered, AnswerTimes, Spread
 from labctl.clock import SECOND
 from labctl.errors import LabctlError
 from labctl.store.traces import TraceStore
@@ -19,14 +20,22 @@ NEEDED = ("capture_ns", "request_ns", "reply_ns", "first_ns", "executed", "late"
 LATER = ("call_us", "gpu_memory_mb")  # recordings from before they were kept have none: -1
 
 
+class StartUp(TypedDict):
+    """A controller became ready, as its episode's seal keeps it; told: what its server said of itself."""
+
+    load_s: float
+    warm_s: float
+    told: NotRequired[Mapping[str, float]]
+
+
 def answer_times(
     store: TraceStore,
     episodes: Mapping[str, str],
     arms: Sequence[str],
-    start_ups: Mapping[str, Mapping[str, Any]] | None = None,
-) -> list[dict[str, Any]]:
+    start_ups: Mapping[str, StartUp] | None = None,
+) -> list[AnswerTimes]:
     """One entry per arm that was asked anything. episodes: episode -> arm, of every episode that was revealed.
-    start_ups: episode -> {load_s, warm_s, told} of controllers that became ready; told may be missing.
+    start_ups: by episode, of controllers that became ready.
 
     questions; late: answers that came after their deadline; unanswered; answers_per_s: while it was being asked.
     answer_s: from question to answer, of all answers; command_s: from the capture of the robot's state to the first
@@ -40,13 +49,14 @@ def answer_times(
         found = _questions(store, episode)
         if found is not None and len(found):
             rows.setdefault(arm, []).append(found)
-    made = []
+    made: list[AnswerTimes] = []
     for arm in arms:
         if arm in rows:
-            begun = [told for episode, told in (start_ups or {}).items() if episodes.get(episode) == arm]
-            before = {key: _spread(np.array([told[key] for told in begun]) * SECOND) for key in ("load_s", "warm_s")}
-            said = [told.get("told") or {} for told in begun]
-            made.append({**_summary(arm, rows[arm]), **before, "told": _told(said, rows[arm])})
+            begun = [start_up for episode, start_up in (start_ups or {}).items() if episodes.get(episode) == arm]
+            load_s = _spread(np.array([start_up["load_s"] for start_up in begun]) * SECOND)
+            warm_s = _spread(np.array([start_up["warm_s"] for start_up in begun]) * SECOND)
+            resources = _told([start_up.get("told") or {} for start_up in begun], rows[arm])
+            made.append({**_summary(arm, rows[arm]), "load_s": load_s, "warm_s": warm_s, "told": resources})
     return made
 
 
@@ -66,13 +76,13 @@ def _questions(store: TraceStore, episode: str) -> np.ndarray | None:
 
 def _told(said: Sequence[Mapping[str, float]], episodes: Sequence[np.ndarray]) -> dict[str, float]:
     """The greatest of what was told before the clock and, of GPU memory, with the answers."""
-    names = sorted({name for told in said for name in told})
-    found = {name: max(float(told[name]) for told in said if name in told) for name in names}
+    names = sorted({name for resources in said for name in resources})
+    found = {name: max(float(resources[name]) for resources in said if name in resources) for name in names}
     held = max((float(rows[:, -1].max()) for rows in episodes), default=-1.0)
     return {**found, "gpu_memory_mb": max(held, found.get("gpu_memory_mb", 0.0))} if held >= 0 else found
 
 
-def _summary(arm: str, episodes: Sequence[np.ndarray]) -> dict[str, Any]:
+def _summary(arm: str, episodes: Sequence[np.ndarray]) -> Answered:
     every = np.concatenate(episodes)
     capture, request, reply, first, executed, late, image, server, call, _ = every.T
     answered, used = reply >= 0, executed > 0
@@ -93,7 +103,7 @@ def _summary(arm: str, episodes: Sequence[np.ndarray]) -> dict[str, Any]:
     }
 
 
-def _spread(ns: np.ndarray) -> dict[str, float] | None:
+def _spread(ns: np.ndarray) -> Spread | None:
     if not len(ns):
         return None
     p50, p95 = np.percentile(ns.astype(float) / SECOND, [50, 95])

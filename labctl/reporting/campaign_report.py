@@ -10,8 +10,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from labctl.analysis.episode_facts import LinkedPairs, Practice
+from labctl.analysis.report.lab_facts import AnswerTimes, Lab
 from labctl.config.interim_analyses import looks_after
 from labctl.config.protocol_schema import AnalysisPlan, Protocol
 from labctl.core.event_bodies import CampaignUnblinded
@@ -22,24 +24,29 @@ from labctl.core.trial import TO_UNBLINDED, CampaignState, State
 from labctl.errors import StateError
 from labctl.messages.body_parts import SlotWithArm
 from labctl.reporting.anchoring import anchored
-from labctl.reporting.answer_times import answer_times
+from labctl.reporting.answer_times import StartUp, answer_times
 from labctl.reporting.clip_cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
-from labctl.reporting.facts import facts, refuse_mixed
+from labctl.reporting.facts import facts, kind_of, refuse_mixed
 from labctl.reporting.file_drawer import drawer_facts
 from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.lease_times import lease_lines
-from labctl.reporting.measures import touched_by_arm, traces_of, watched
-from labctl.reporting.operations_table import Row, operations
-from labctl.reporting.other_ways import Ways, counting, reviewed_alone, ways_of
+from labctl.reporting.measures import stress_of
+from labctl.reporting.operations_table import operations
+from labctl.reporting.other_ways import Plan, Ways, counting, reviewed_alone, ways_of
 from labctl.reporting.relabellings import Exchange, relabellings
+from labctl.reporting.touches import touched_by_arm
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
 from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_up
 from labctl.store.opened_body import format_facts
 from labctl.store.verified import JOURNAL_ALONE, in_passing, protocol_of, samples_of, verified, verified_but
 from labctl.store.verify import NOTHING
+
+if TYPE_CHECKING:
+    from labctl.analysis.survival.result import Margin
+    from labctl.analysis.table import Row
 
 BOOT = PERM = 9999
 ALPHA = 0.05  # of a bare table, as is its family
@@ -78,33 +85,34 @@ def report_campaign(
         lab = _lab(campaign, protocol, record, out, missing, rows)
         names = [arm.name for arm in protocol.arm]
         lab["labels"] = stream
-        lab["provenance"] |= anchored(folder, noted, events)
-        lab["provenance"] |= drawer_facts(folder.resolve().parent.parent, record)
+        provenance = lab.setdefault("provenance", {})
+        provenance.update(anchored(folder, noted, events))
+        provenance.update(drawer_facts(folder.resolve().parent.parent, record))
         links = opened_links(campaign.opened, unblinding)
         lab["notes"] = [link_note(link, folder.name) for link in links]
         if pairing is not None:
             link = next(link for link in links if link.campaign == pairing.link["campaign"])
-            _add_linked(lab, pairing.earlier, link, rows, protocol, labels)
+            _add_linked(lab, pairing.earlier, link, record, rows, protocol, labels)
         lab["interventions"] = touched_by_arm(record, rows, names)
         human = {arm.name for arm in protocol.arm if arm.kind == "human"}
-        lab["stress"] = _stress(campaign, record, names, rows, human, missing)
+        lab["stress"] = stress_of(campaign, record, names, rows, human, missing)
         trials = {trial for trial, arm in record.arms.items() if arm in human}
         lab["practice"] = _practice(record, trials)
-        analysis = protocol.analysis
+        analysis, alpha = protocol.analysis, judged_at(record.state, protocol)[0]
     say("2/4 clips are cut")
     with ThreadPoolExecutor(1) as aside:  # coding pictures leaves the interpreter to what is worked out meanwhile
-        cutting = aside.submit(clips, folder, lab["episodes"], without=missing)
+        cutting = aside.submit(clips, folder, lab.get("episodes", []), without=missing)
         lab["episodes_page"] = PAGE
         page = page_of(folder, out, lab.get("linked"), pairing.earlier if pairing else None, missing)
 
         def files() -> dict[str, bytes]:
-            lab["clips"] = cutting.result()
-            return {**{clip["file"]: clip.pop("data") for clip in lab["clips"]}, **page}
+            made = lab["clips"] = cutting.result()
+            return {**{clip["file"]: clip.pop("data", b"") for clip in made}, **page}
 
         sizes = (boot, perm, seed)
         spared = any(record.spares(episode) for _, episode in record.scored)
         every = operations(record, labels=labels, all_stops=True) if spared else None
-        asked = asked_of(analysis, lab["alpha"], rows, unblinding["schedule"])
+        asked = asked_of(analysis, alpha, rows, unblinding["schedule"])
         ways = ways_of(record, labels)
         return _write(rows, out, lab, folder.name, asked, sizes, ways, files, say, every)
 
@@ -135,44 +143,35 @@ def report_linked(
 
 
 def _add_linked(
-    lab: dict[str, Any],
-    earlier: Path,
-    link: Linked,
-    rows: Sequence[Row],
-    protocol: Protocol,
-    labels: str,
+    lab: Lab, earlier: Path, link: Linked, record: Record, rows: Sequence[Row], protocol: Protocol, labels: str
 ) -> None:
     """Put the linked comparison into `lab`; what is provisional of the earlier campaign is so of this report."""
-    later = (lab["campaign"], lab["kind"], lab["alpha"])
-    lab["linked"], before = linked_with(earlier, link, rows, later, protocol, labels)
-    lab["abandoned"] += before["abandoned"]
-    lab["unreviewed"] += before["unreviewed"]
-    lab["deviations"] += before["abandoned"]
-    lab["provisional"] = lab["provisional"] or before["provisional"]
-    lab["provisional_why"] += [f"{link.campaign}: {why}" for why in before["provisional_why"]]
+    lab["linked"], before = linked_with(earlier, link, record, rows, protocol, labels)
+    given_up = before.get("abandoned", [])
+    lab.setdefault("abandoned", []).extend(given_up)
+    lab.setdefault("unreviewed", []).extend(before.get("unreviewed", []))
+    lab.setdefault("deviations", []).extend(given_up)
+    lab["provisional"] = lab.get("provisional", False) or before.get("provisional", False)
+    why = before.get("provisional_why", [])
+    lab.setdefault("provisional_why", []).extend(f"{link.campaign}: {reason}" for reason in why)
 
 
 def linked_with(
-    earlier: Path,
-    link: Linked,
-    rows: Sequence[Row],
-    later: tuple[str, str, float],
-    protocol: Protocol,
-    labels: str,
-) -> tuple[Row, Row]:
-    """`linked.linked_pairs` of an earlier campaign and a later one (its rows; name, kind, alpha), and the earlier's
+    earlier: Path, link: Linked, later: Record, rows: Sequence[Row], protocol: Protocol, labels: str
+) -> tuple[LinkedPairs, Lab]:
+    """`linked.linked_pairs` of an earlier campaign and a later one (its record, rows and protocol), and the earlier's
     facts. Raises as `report_linked`.
     """
     from labctl.analysis.episodes import linked as pairs
 
-    name, kind, alpha = later
+    alpha = judged_at(later.state, protocol)[0]
     with verified_but(earlier) as (campaign, events, _):
         record = record_of(events)
         refuse_mixed(record, earlier.name)
         label_facts(labels, witnesses(record))
         before = facts(record, [], alpha=alpha, robot=campaign.cell.robot.driver)
-    one = pairs.CampaignTable(link.campaign, operations(record, labels=labels), before["kind"])
-    two = pairs.CampaignTable(name, rows, kind)
+    one = pairs.CampaignTable(link.campaign, operations(record, labels=labels), kind_of(record))
+    two = pairs.CampaignTable(later.state.opened["campaign"], rows, kind_of(later))
     tau = protocol.analysis.tau_s
     found = pairs.linked_pairs(one, two, link.anchors, tau=tau, alpha=alpha)
     return {**found, "head": link.head, "changed": list(link.changed)}, before
@@ -196,6 +195,7 @@ def report_table(
     boot: int = BOOT,
     perm: int = PERM,
     seed: int = 0,
+    margin: Margin | None = None,
 ) -> Path:
     """Write the report of a bare operations table (CSV); it claims nothing of blinding. Raises TableError."""
     from labctl.analysis import reading
@@ -203,7 +203,7 @@ def report_table(
     _, lines = reading.read_csv(table)
     reading.read_table(table)
     rows = [row for _, row in lines]
-    asked = Asked(tau, reference, alpha, tuple(family), {})
+    asked = Asked(tau, reference, alpha, tuple(family), {}, margin)
     return _write(rows, out, None, table.stem, asked, (boot, perm, seed), Ways(rows))
 
 
@@ -216,25 +216,33 @@ class Asked:
     alpha: float
     family: tuple[str, ...]
     design: Mapping[tuple[str, str], Sequence[Exchange]]
+    margin: Margin | None
 
 
 def asked_of(analysis: AnalysisPlan, alpha: float, rows: Sequence[Row], schedule: Sequence[SlotWithArm]) -> Asked:
-    """What a protocol asks for; alpha: the level by `judged_at`, rows: of the operations table, schedule: as opened."""
-    reference = analysis.reference if any(row["arm"] == analysis.reference for row in rows) else None
-    return Asked(analysis.tau_s, reference, alpha, analysis.family, relabellings(schedule))
+    """What a protocol asks for; alpha: the level by `judged_at`, rows: of the operations table, schedule: as opened.
+
+    Of an arm that was never scored, nothing: it is no reference, and no other is held against it.
+    """
+    scored = {row["arm"] for row in rows}
+    reference = analysis.reference if analysis.reference in scored else None
+    margin: Margin | None = None
+    if (told := analysis.margin) is not None and (told.non_inferior_to is None or told.non_inferior_to in scored):
+        margin = {"rmst_ratio": told.rmst_ratio, "non_inferior_to": told.non_inferior_to}
+    return Asked(analysis.tau_s, reference, alpha, analysis.family, relabellings(schedule), margin)
 
 
 def _write(
-    rows: list[Any],
+    rows: Sequence[Row],
     out: Path,
-    lab: Any,
+    lab: Lab | None,
     title: str,
     asked: Asked,
     sizes: tuple[int, int, int],
     ways: Ways,
     files: Callable[[], Mapping[str, bytes]] = dict,
     say: Callable[[str], None] = lambda line: None,
-    every: list[Row] | None = None,
+    every: Sequence[Row] | None = None,
 ) -> Path:
     """files: asked for when all is worked out. every: the rows with each stop by hand counted, where some are not: the
     verdict is repeated on them.
@@ -248,18 +256,29 @@ def _write(
     twice = "" if every is None else ", and again with every stop by hand counted"
     say(f"3/4 the statistics are worked out ({boot} bootstrap samples, {perm} label swaps){twice}")
     table = table_from_rows(rows, source=title)
-    plan: Row = {**vars(asked), "boot": boot, "perm": perm, "seed": seed}
+    plan: Plan = {
+        "tau": asked.tau,
+        "reference": asked.reference,
+        "alpha": asked.alpha,
+        "family": asked.family,
+        "design": asked.design,
+        "margin": asked.margin,
+        "boot": boot,
+        "perm": perm,
+        "seed": seed,
+    }
     result = analyze(table, **plan)
-    if every is not None:
+    if every is not None and lab and (stops := lab.get("stops")):
         again = analyze(table_from_rows(every, source=title), **plan)
-        lab["stops"]["repeated"] = {key: again[key] for key in ("arms", "pairs")}
+        stops["repeated"] = {"arms": again["arms"], "pairs": again["pairs"]}
     if lab and (alone := reviewed_alone(ways, rows, plan)):
         lab["reviewed"] = alone
     other_ways = counting(ways, result, plan)
     more = supplement(table, result, perm=perm, design=asked.design)
     say("4/4 figures and pages are written")
-    beside = {"lab": lab, "supplement": more, "counting": other_ways}
-    return build_report(result, rows, out, files=files(), title=title, **beside).html
+    made = files()  # which may add to `lab`
+    report = build_report(result, rows, out, files=made, title=title, lab=lab, supplement=more, counting=other_ways)
+    return report.html
 
 
 def _lab(
@@ -269,18 +288,20 @@ def _lab(
     out: Path,
     lost: Mapping[str, str],
     rows: Sequence[Row],
-) -> dict[str, Any]:
+) -> Lab:
     arms = [arm.name for arm in protocol.arm]
     alpha, look = judged_at(record.state, protocol)
     lab = facts(record, arms, alpha=alpha, robot=campaign.cell.robot.driver, rows=rows)
     lab["look"] = look
     lab["judgements"] = judgements(record, arms)
+    deviations = lab.setdefault("deviations", [])
     if look and look.startswith("not a planned look"):
-        lab["deviations"].insert(0, look)
-    lab["deviations"] += [f"episode {name}: its recording is lost and left out: {why}" for name, why in lost.items()]
-    lab["answer_times"], lab["provenance"]["motion lease"] = _timing(campaign, protocol, record, lost)
-    lab["provenance"] |= format_facts(record.state.opened)
-    for episode in lab["episodes"]:
+        deviations.insert(0, look)
+    deviations += [f"episode {name}: its recording is lost and left out: {why}" for name, why in lost.items()]
+    provenance = lab.setdefault("provenance", {})
+    lab["answer_times"], provenance["motion lease"] = _timing(campaign, protocol, record, lost)
+    provenance.update(format_facts(record.state.opened))
+    for episode in lab.get("episodes", []):
         if episode["episode"] in lost:
             episode["video"] = []
         episode["video"] = [os.path.relpath(campaign.folder / video, out.resolve()) for video in episode["video"]]
@@ -289,7 +310,7 @@ def _lab(
 
 def _timing(
     campaign: Campaign, protocol: Protocol, record: Record, lost: Collection[str]
-) -> tuple[list[dict[str, Any]], dict[str, str] | None]:
+) -> tuple[list[AnswerTimes], dict[str, str] | None]:
     """How fast each arm started and was answered, and how its motion lease was renewed, over every episode, scored or
     not, whose recording is there.
     """
@@ -297,58 +318,29 @@ def _timing(
     of = record.arms
     went = {episode: of[t.id] for t in record.state.trials.values() for episode in t.episodes if episode not in lost}
     openings = (record.unblinding or {}).get("openings") or []
-    begun = {opening["episode"]: opening["value"] for opening in openings if opening["field"] == "start_up"}
+    begun: dict[str, StartUp] = {
+        opening["episode"]: opening["value"] for opening in openings if opening["field"] == "start_up"
+    }
     store = samples_of(campaign)
     people = {arm.name for arm in protocol.arm if arm.kind == "human"}
     try:
-        answers = [{**entry, "by_hand": entry["arm"] in people} for entry in answer_times(store, went, arms, begun)]
+        answers = answer_times(store, went, arms, begun)
+        for entry in answers:
+            entry["by_hand"] = entry["arm"] in people
         return answers, lease_lines(store, went, arms) or None
     finally:
         store.close()
 
 
-def _stress(
-    campaign: Campaign,
-    record: Record,
-    arms: list[str],
-    rows: Sequence[Mapping[str, Any]],
-    human: Collection[str],
-    lost: Collection[str],
-) -> dict[str, Any]:
-    """Stress measures by arm and by episode, from the traces of scored episodes; adaptability where the protocol
-    switches something. human: the arms that people drive; lost: episodes whose traces are not to be read.
-    """
-    from labctl.analysis.episodes import stress
-
-    store = samples_of(campaign)
-    try:
-        found = traces_of(store, record, without=lost)
-    finally:
-        store.close()
-    episodes = [stress.episode_stress(stress.Traces(**one)) for one in found]
-    made = {"rate_hz": stress.RATE_HZ, "arms": stress.arm_stress(episodes, arms), "episodes": episodes}
-    made["taken_over"] = sorted(name for name, episode in record.episodes.items() if episode.taken_over)
-    switches = campaign.opened.get("switches")
-    if switches:
-        from labctl.analysis.episodes import adaptability as adapt
-
-        names = [switch["name"] for switch in switches]
-        after = [adapt.after_switches(adapt.Watched(**one), names) for one in watched(found, record, rows, human)]
-        entries = [one for episode in after for one in episode]
-        by_arm = adapt.by_arm(entries, arms, names)
-        made["adaptability"] = {"switches": [dict(one) for one in switches], "arms": by_arm, "episodes": entries}
-    return made
-
-
-def practised(folder: Path) -> dict[str, Any]:
-    """{rule, people}: everything that was practised beside a campaign, and who is at the plateau. Raises BrokenRecord
+def practised(folder: Path) -> Practice:
+    """Everything that was practised beside a campaign, and who is at the plateau. Raises BrokenRecord
     for a journal that does not hold.
     """
     with verified(folder, JOURNAL_ALONE) as shown:
         return _practice(shown.campaign.record(), ())
 
 
-def _practice(record: Record, human: Collection[str]) -> dict[str, Any]:
+def _practice(record: Record, human: Collection[str]) -> Practice:
     """What teleoperators practised before the reference, and whether they reached the plateau. human: its trials."""
     from labctl.analysis.episodes import operators
 

@@ -5,15 +5,16 @@ May not: read a video, look at more than outcome, duration and end of an episode
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Literal
+from typing import Literal
 
+from labctl.analysis.report.lab_facts import EpisodeEntry
 from labctl.core.events import EndReason
 
-Row = Mapping[str, Any]
 ClipKind = Literal["typical", "worst", "stop"]
+Went = tuple[EpisodeEntry, float]  # an episode that got to go, and its duration in s
 STOPS = (EndReason.SAFETY_STOP, EndReason.INTERLOCK, EndReason.OPERATOR)  # the first of these that there is
 
 
@@ -27,7 +28,7 @@ class Choice:
     why: str
 
 
-def choose(rows: Sequence[Row]) -> list[Choice]:
+def choose(rows: Sequence[EpisodeEntry]) -> list[Choice]:
     """For each arm, in order of appearance, up to three choices.
 
     rows: one per episode, in order of the schedule, with arm, episode, moved, staged, end_reason and duration_s; those
@@ -36,34 +37,36 @@ def choose(rows: Sequence[Row]) -> list[Choice]:
     typical: nearest to the arm's median of items moved, then to its median duration. worst: fewest moved, then longest.
     stop: the earliest that the robot's safety ended; without one, an interlock; without one, the operator.
     """
-    chosen = []
-    for arm in dict.fromkeys(str(row["arm"]) for row in rows):
-        own = [row for row in rows if row["arm"] == arm and row.get("duration_s") is not None]
+    went = [(row, took_s) for row in rows if (took_s := row.get("duration_s")) is not None]
+    chosen: list[Choice] = []
+    for arm in dict.fromkeys(row["arm"] for row in rows):
+        own = [(row, took_s) for row, took_s in went if row["arm"] == arm]
         if own:
             chosen += [_typical(arm, own), _worst(arm, own), *_stop(arm, own)]
     return chosen
 
 
-def _typical(arm: str, rows: Sequence[Row]) -> Choice:
-    moved, took = median(row["moved"] for row in rows), median(row["duration_s"] for row in rows)
-    row = min(rows, key=lambda row: (abs(row["moved"] - moved), abs(row["duration_s"] - took)))
-    middle = f"the medians of its {len(rows)} episodes are {moved:g} and {took:.1f} s"
-    return Choice(arm, "typical", str(row["episode"]), f"{_said(row)}; {middle}")
+def _typical(arm: str, own: Sequence[Went]) -> Choice:
+    moved, took = median(row["moved"] for row, _ in own), median(took_s for _, took_s in own)
+    one = min(own, key=lambda one: (abs(one[0]["moved"] - moved), abs(one[1] - took)))
+    middle = f"the medians of its {len(own)} episodes are {moved:g} and {took:.1f} s"
+    return Choice(arm, "typical", one[0]["episode"], f"{_said(one)}; {middle}")
 
 
-def _worst(arm: str, rows: Sequence[Row]) -> Choice:
-    row = min(rows, key=lambda row: (row["moved"], -row["duration_s"]))
-    return Choice(arm, "worst", str(row["episode"]), f"{_said(row)}; of the fewest moved the longest")
+def _worst(arm: str, own: Sequence[Went]) -> Choice:
+    one = min(own, key=lambda one: (one[0]["moved"], -one[1]))
+    return Choice(arm, "worst", one[0]["episode"], f"{_said(one)}; of the fewest moved the longest")
 
 
-def _stop(arm: str, rows: Sequence[Row]) -> list[Choice]:
+def _stop(arm: str, own: Sequence[Went]) -> list[Choice]:
     for reason in STOPS:
-        ended = [row for row in rows if row["end_reason"] == reason]
+        ended = [one for one in own if one[0]["end_reason"] == reason]
         if ended:
             why = f"{_said(ended[0])}; the first of {len(ended)} ended by {str(reason).replace('_', ' ')}"
-            return [Choice(arm, "stop", str(ended[0]["episode"]), why)]
+            return [Choice(arm, "stop", ended[0][0]["episode"], why)]
     return []
 
 
-def _said(row: Row) -> str:
-    return f"{row['moved']} of {row['staged']} moved in {row['duration_s']:.1f} s"
+def _said(one: Went) -> str:
+    row, took_s = one
+    return f"{row['moved']} of {row['staged']} moved in {took_s:.1f} s"

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from labctl.analysis.report.lab_facts import Clip, EpisodeEntry
 from labctl.clock import SECOND
 from labctl.core.projection import previous_index
 from labctl.core.record import Episode
@@ -25,6 +26,9 @@ from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
 from labctl.store.verified import in_passing, samples_of
 from labctl.store.video import read_frames
+
+if TYPE_CHECKING:
+    from av.video.stream import VideoStream
 
 LONGEST_S = 10
 WIDTH = 320
@@ -46,8 +50,8 @@ class Source:
     t_ns: np.ndarray
 
 
-def clips(folder: Path, rows: Sequence[Mapping[str, Any]], *, without: Collection[str] = ()) -> list[dict[str, Any]]:
-    """[{arm, kind, episode, why, camera, speed, file, data}] of an unblinded campaign's episodes; `rows` as in
+def clips(folder: Path, rows: Sequence[EpisodeEntry], *, without: Collection[str] = ()) -> list[Clip]:
+    """Those of an unblinded campaign's episodes; `rows` as in
     `clip_choice.choose`.
 
     file: a name for the clip below a report's folder; data: its bytes, an mp4 of at most ten seconds.
@@ -55,7 +59,7 @@ def clips(folder: Path, rows: Sequence[Mapping[str, Any]], *, without: Collectio
     An episode without a video of the cell's first camera, or `without` a recording, has no clip. Raises StateError
     before unblinding, StorageError for a video that cannot be read.
     """
-    made = []
+    made: list[Clip] = []
     with in_passing(folder) as campaign:
         if campaign.state.phase != Phase.UNBLINDED:
             raise StateError(f"campaign {folder.name} is {campaign.state.phase}; clips name arms, so unblind it first")
@@ -70,10 +74,18 @@ def clips(folder: Path, rows: Sequence[Mapping[str, Any]], *, without: Collectio
                 if source is None or episode.go_ns is None or episode.end_ns is None:
                     continue
                 start, end, speed = window(choice.kind, episode.go_ns, episode.end_ns, source.t_ns)
-                said = {"arm": choice.arm, "kind": choice.kind, "episode": choice.episode, "why": choice.why}
-                file = f"clips/{number:02d}-{choice.kind}-{choice.episode}.mp4"
-                data = cut(source, start, end, speed)
-                made.append({**said, "camera": camera, "speed": speed, "file": file, "data": data})
+                made.append(
+                    {
+                        "arm": choice.arm,
+                        "kind": choice.kind,
+                        "episode": choice.episode,
+                        "why": choice.why,
+                        "camera": camera,
+                        "speed": speed,
+                        "file": f"clips/{number:02d}-{choice.kind}-{choice.episode}.mp4",
+                        "data": cut(source, start, end, speed),
+                    }
+                )
         finally:
             store.close()
     return made
@@ -132,7 +144,7 @@ def _encode(pictures: Iterator[np.ndarray], count: int) -> bytes:
     buffer = io.BytesIO()
     options = {"fflags": "+bitexact"}
     with av.open(buffer, "w", format="mp4", options=options) as container:
-        stream: Any = None
+        stream: VideoStream | None = None
         for number, picture in enumerate(pictures):
             frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")
             width = min(WIDTH, frame.width) // 2 * 2

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from labctl.analysis.episode_facts import LinkedPairs
 from labctl.pages.episodes import Grid, page_files
-
-if TYPE_CHECKING:
-    from labctl.analysis.report.linked_section import Found
 
 PAGE, VIDEOS = "episodes.html", "episodes"
 CAMERAS = 1  # of each episode; `labctl episodes --page` shows all of them
 
 
 def page_of(
-    folder: Path, out: Path, linked: Found | None, earlier: Path | None, without: Collection[str]
+    folder: Path, out: Path, linked: LinkedPairs | None, earlier: Path | None, without: Collection[str]
 ) -> dict[str, bytes]:
     """The page of a verified campaign's episodes and its videos, by their names in the report's folder `out`; with the
     earlier campaign's where the report is one of two.
@@ -29,7 +26,7 @@ def page_of(
     return page_files(folders, PAGE, VIDEOS, out, beside=grids(linked), **given)
 
 
-def grids(linked: Found | None) -> list[Grid]:
+def grids(linked: LinkedPairs | None) -> list[Grid]:
     """The report's section on linked campaigns as tables of a page; none for one campaign."""
     from labctl.analysis.report import linked_section
 

@@ -6,9 +6,10 @@ May not: estimate anything, or be asked before unblinding (every part is by arm)
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from labctl.analysis.report.lab_facts import Counts, Disputed, EpisodeEntry, Lab, MovedOfStaged
 from labctl.clock import minute_of
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import EndReason
@@ -19,10 +20,12 @@ from labctl.core.skew import campaign_clock
 from labctl.core.trial import State, Trial, tally
 from labctl.errors import StateError
 from labctl.messages.body_parts import Clock, Pins
-from labctl.plain import Json
 from labctl.reporting.hand_stops import UNSAID, stop_facts, stop_lines
 from labctl.reporting.hours import hours
-from labctl.reporting.operations_table import UNTIMED, WRONG_END, Row, operations
+from labctl.reporting.operations_table import UNTIMED, WRONG_END, operations
+
+if TYPE_CHECKING:
+    from labctl.analysis.table import Row
 
 EARLY = frozenset({EndReason.OPERATOR, EndReason.FUTILITY, EndReason.SHUTDOWN})
 
@@ -30,6 +33,11 @@ EARLY = frozenset({EndReason.OPERATOR, EndReason.FUTILITY, EndReason.SHUTDOWN})
 def kinds(record: Record) -> list[str]:
     """The kinds of cell the episodes were stamped with (real, sim, ...)."""
     return sorted({str(one.start["kind"]) for one in record.episodes.values() if one.start})
+
+
+def kind_of(record: Record) -> str:
+    """The kind of cell that its episodes ran in, of a campaign without one the kind it was opened with."""
+    return ", ".join(kinds(record)) or record.state.opened["kind"]
 
 
 def refuse_mixed(record: Record, name: str) -> None:
@@ -41,10 +49,8 @@ def refuse_mixed(record: Record, name: str) -> None:
         )
 
 
-def facts(
-    record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows: Sequence[Row] | None = None
-) -> dict[str, Any]:
-    """The `lab` dict of `labctl.analysis.report.page.build_report`. `arms` are in the order of the protocol; rows: of
+def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows: Sequence[Row] | None = None) -> Lab:
+    """The `lab` of `labctl.analysis.report.page.build_report`. `arms` are in the order of the protocol; rows: of
     the operations table that the report stands on, as `operations` makes them unless given.
 
     Raises StateError before unblinding.
@@ -64,7 +70,7 @@ def facts(
         "provisional": bool(open_reasons or unreviewed),
         "provisional_why": open_reasons,
         "unreviewed": unreviewed,
-        "kind": ", ".join(kinds(record)) or opened["kind"],
+        "kind": kind_of(record),
         "cell": opened["cell"]["name"],
         "robot": robot,
         "commitment": opened["commitment"],
@@ -127,18 +133,17 @@ def _never_reviewed(record: Record) -> list[str]:
     return [f"{minute_of(record.frozen_wall)}: {name} was frozen by {record.frozen_by} without a review: {seen}"]
 
 
-def _session(session: Session) -> dict[str, Any]:
+def _session(session: Session) -> dict[str, str | list[str]]:
     people = [f"{person.id} ({', '.join(person.roles)})" for person in session.people]
-    closed = {} if session.handover is None else {"handover": session.handover}
-    return {"session": session.id, "people": people, **closed}
+    found: dict[str, str | list[str]] = {"session": session.id, "people": people}
+    return found if session.handover is None else {**found, "handover": session.handover}
 
 
 def _voids(record: Record) -> list[tuple[str, Void]]:
     return [(episode.trial, episode.void) for episode in record.episodes.values() if episode.void]
 
 
-def _flow(trials: Iterable[Trial], record: Record) -> dict[str, Any]:
-    """planned: slots of the schedule; run: episodes whose arm was revealed; ended_early: by a person, then scored."""
+def _flow(trials: Iterable[Trial], record: Record) -> Counts:
     chosen = {trial.id: trial for trial in trials}
     voids = [void for trial, void in _voids(record) if trial in chosen]
     after_go = sum(void.after_go for void in voids)
@@ -155,15 +160,22 @@ def _flow(trials: Iterable[Trial], record: Record) -> dict[str, Any]:
 
 
 def _flow_by_arm(record: Record, arms: Sequence[str]) -> dict[str, dict[str, int]]:
-    found, of = {}, record.arms
+    found: dict[str, dict[str, int]] = {}
+    of = record.arms
     for arm in arms:
         flow = _flow([trial for trial in record.state.trials.values() if of[trial.id] == arm], record)
-        kept = {key: flow[key] for key in ("planned", "run", "scored", "not_run", "ended_early")}
-        found[arm] = {**kept, "voids": sum(flow["voids"].values())}
+        found[arm] = {
+            "planned": flow["planned"],
+            "run": flow["run"],
+            "scored": flow["scored"],
+            "not_run": flow["not_run"],
+            "ended_early": flow["ended_early"],
+            "voids": sum(flow["voids"].values()),
+        }
     return found
 
 
-def _voids_as_failures(record: Record, arms: Sequence[str], counts: Sequence[Row]) -> list[dict[str, Any]]:
+def _voids_as_failures(record: Record, arms: Sequence[str], counts: Sequence[Row]) -> list[MovedOfStaged]:
     """Items moved of staged, by the rows of the report, with every void after go counted as an episode in which nothing
     moved; empty if none, or if they count so anyway.
     """
@@ -172,16 +184,16 @@ def _voids_as_failures(record: Record, arms: Sequence[str], counts: Sequence[Row
     after_go = Counter(record.arms[episode.trial] for episode in voids)
     if not after_go:
         return []
-    found = []
+    found: list[MovedOfStaged] = []
     for arm in arms:
         own = [row for row in counts if row["arm"] == arm]
-        staged = sum({row["episode"]: row["items_staged"] or 0 for row in own}.values())
+        staged = sum({row["episode"]: int(row["items_staged"] or 0) for row in own}.values())
         staged += after_go[arm] * record.state.opened["items_staged"]
         found.append({"arm": arm, "moved": sum(row["kind"] == "success" for row in own), "staged": staged})
     return found
 
 
-def _disputed(record: Record, arms: Sequence[str], counts: Sequence[Row]) -> dict[str, Any]:
+def _disputed(record: Record, arms: Sequence[str], counts: Sequence[Row]) -> Disputed:
     """Of how many scored episodes the witnesses disagree with the assessor and nobody has reviewed them, by arm, and
     how many items no witness saw being moved.
     """
@@ -200,7 +212,7 @@ def _ended(record: Record, trial: Trial, episode: Episode) -> EndReason | None:
     return EndReason.OPERATOR if record.spares(episode) else trial.ended
 
 
-def _episode(record: Record, trial: Trial, episode: Episode) -> dict[str, Any]:
+def _episode(record: Record, trial: Trial, episode: Episode) -> EpisodeEntry:
     outcome = trial.outcome
     assert outcome is not None, f"trial {trial.id} is scored without an outcome"
     return {
@@ -250,7 +262,7 @@ def _durability(record: Record) -> list[str]:
     return [f"{loose} episodes were journalled without waiting for the disk (simulation only)"] if loose else []
 
 
-def _provenance(opened: CampaignOpened, pins: Pins | None) -> dict[str, Json]:
+def _provenance(opened: CampaignOpened, pins: Pins | None) -> dict[str, str | Mapping[str, str] | None]:
     files = {"protocol": opened["protocol"], "cell": opened["cell"], "fixture": opened["fixture"]}
     hashes = {f"{name}_sha256": file["sha256"] for name, file in files.items()}
     versions = {"labctl": pins["labctl"], "python": pins["python"], **pins["packages"]} if pins else {}

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from labctl.analysis.report.lab_facts import Stops
 from labctl.core.record import Episode, Record
-
-if TYPE_CHECKING:
-    from labctl.analysis.report.wording import Stops
 
 UNSAID = "no cause said"
 

@@ -6,8 +6,8 @@ May not: tell anything by trial or by arm, or of a block under way while arms ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypedDict
 
+from labctl.analysis.report.lab_facts import AtConsole, Hours, Line
 from labctl.core.record import Record, Spent
 from labctl.core.trial import AFTER_BLOCK, AFTER_TRIAL, FINISHED, State
 
@@ -27,39 +27,6 @@ OF_A_TRIAL = {
     "robot": "time from go to the end of a scored trial",
 }
 NOBODY, AFTER, UNDER_WAY = "nobody entered", "after the last trial", "blocks under way"
-
-
-class AtConsole(TypedDict):
-    """Of scored trials that people ran at a console: how many, the keys pressed, the seconds in which they waited for a
-    person, and the robot's from go to the end; sums.
-    """
-
-    trials: int
-    keys: int
-    waited_s: float
-    robot_s: float
-
-
-class Line(TypedDict):
-    """Seconds by what they went on. of: a block's number from 1, an operator's id, or what else is named."""
-
-    of: str
-    trials: int
-    total_s: float
-    by: dict[str, float]
-    holds: dict[str, float]
-    console: AtConsole
-
-
-class Hours(TypedDict):
-    """Where the hours of a campaign's runs went. what: what each kind of time is, in words."""
-
-    schema: str
-    campaign: str | None
-    total: Line
-    blocks: list[Line]
-    operators: list[Line]
-    what: dict[str, str]
 
 
 def hours(record: Record) -> Hours:

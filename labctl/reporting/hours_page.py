@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from labctl.reporting.hours import COLUMNS, DOING, Hours, Line, cells, clock, hold_lines
+from labctl.analysis.report.lab_facts import Hours, Line
+from labctl.reporting.hours import COLUMNS, DOING, cells, clock, hold_lines
 from labctl.store.atomic_files import file_errors, replace_file
 
 COLOURS = {

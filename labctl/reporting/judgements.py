@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
+from labctl.analysis.report.lab_facts import Judgements, Witness
 from labctl.core.record import Episode, Record
 from labctl.errors import StateError
 
 WITNESSES = ("the operator's tally", "the detector", "the review")
 
 
-def judgements(record: Record, arms: Sequence[str]) -> dict[str, Any]:
-    """{guesses, tags, witnesses} of the scored episodes, for a report; each empty where nothing was recorded.
+def judgements(record: Record, arms: Sequence[str]) -> Judgements:
+    """Those of the scored episodes, for a report; each empty where nothing was recorded.
 
     guesses: Bang's index by arm, of each person's last word on an episode; tags: by arm, in how many of its episodes
     an assessor ticked each; witnesses: each one's count of items moved against the assessor's outcome. Raises
@@ -35,7 +35,7 @@ def judgements(record: Record, arms: Sequence[str]) -> dict[str, Any]:
     for trial, _ in record.scored:
         ticked[of[trial.id]].update(set(trial.outcome.tags) if trial.outcome else ())
     names = sorted({tag for tags in ticked.values() for tag in tags})
-    agreements = []
+    agreements: list[Witness] = []
     for name in WITNESSES:
         both = [
             (seen, trial.outcome.moved)
@@ -43,10 +43,29 @@ def judgements(record: Record, arms: Sequence[str]) -> dict[str, Any]:
             if trial.outcome and (seen := _seen(episode, name)) is not None
         ]
         if both:
-            found = cohens_kappa([seen for seen, _ in both], [moved for _, moved in both]).as_dict()
-            agreements.append({"witness": name, **{k: v for k, v in found.items() if k != "disagreements"}})
+            found = cohens_kappa([seen for seen, _ in both], [moved for _, moved in both])
+            agreements.append(
+                {
+                    "witness": name,
+                    "n": found.n,
+                    "same": found.same,
+                    "kappa": found.kappa,
+                    "interval": None if found.interval is None else [*found.interval],
+                    "weighted": found.weighted,
+                }
+            )
     return {
-        "guesses": [entry.as_dict() for entry in index.values()],
+        "guesses": [
+            {
+                "arm": entry.arm,
+                "said": entry.said,
+                "unknown": entry.unknown,
+                "right": entry.right,
+                "index": entry.index,
+                "interval": None if entry.interval is None else [*entry.interval],
+            }
+            for entry in index.values()
+        ],
         "tags": [
             {"arm": arm, "episodes": scored[arm], "by_tag": {tag: ticked[arm][tag] for tag in names}} for arm in arms
         ]
@@ -65,5 +84,5 @@ def _seen(episode: Episode, witness: str) -> int | None:
     """How many items that witness says were moved; None where it says nothing."""
     if witness == WITNESSES[0]:
         return episode.counted
-    told = episode.detected if witness == WITNESSES[1] else episode.reviewed
-    return None if told is None else sum(operation["result"] == "success" for operation in told)
+    labels = episode.detected if witness == WITNESSES[1] else episode.reviewed
+    return None if labels is None else sum(operation["result"] == "success" for operation in labels)

@@ -29,11 +29,11 @@ class LabTimes:
     @property
     def source(self) -> str:
         """Where these times are from, in words."""
-        told = f"{self.trials} trials of {', '.join(self.campaigns)}"
+        text = f"{self.trials} trials of {', '.join(self.campaigns)}"
         parts = (
             f"{self.staging_s:.0f} s to reset and stage, {self.running_s:.0f} s running, {self.scoring_s:.0f} s scoring"
         )
-        return f"measured over {told}: {parts}; void attempts and holds are in them"
+        return f"measured over {text}: {parts}; void attempts and holds are in them"
 
 
 def lab_times(lab: Path | None, named: Sequence[str] = ()) -> LabTimes | None:

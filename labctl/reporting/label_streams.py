@@ -7,8 +7,8 @@ outcome's counts are a person's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
+from labctl.analysis.report.lab_facts import Labels
 from labctl.core.record import Record
 from labctl.errors import StateError
 
@@ -53,8 +53,8 @@ def witnesses(record: Record) -> dict[str, int]:
     }
 
 
-def label_facts(labels: str, found: Mapping[str, int]) -> dict[str, Any]:
-    """What a report says of the stream it stands on: {stream, text, episodes: of how many it says anything, scored}.
+def label_facts(labels: str, found: Mapping[str, int]) -> Labels:
+    """What a report says of the stream it stands on.
 
     Raises StateError, in one line, when nothing of that stream was recorded.
     """

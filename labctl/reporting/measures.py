@@ -5,106 +5,138 @@ May not: be asked before unblinding (every part is by arm), or count an episode 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from labctl.analysis.episode_facts import Adaptability, Stress
 from labctl.clock import SECOND
-from labctl.core.interventions import Ran, by_arm
 from labctl.core.record import Record
 from labctl.errors import LabctlError, StateError
+from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
+from labctl.store.verified import samples_of
+
+if TYPE_CHECKING:  # whoever asks when items were moved does not wait for the statistics
+    from labctl.analysis.episodes.adaptability import Watched
+    from labctl.analysis.episodes.stress import Traces
+    from labctl.analysis.table import Row
 
 POLICY, ACTION = "policy", "arm/action"
 QUESTION = ("capture_ns", "request_ns", "first_ns", "executed")
 
 
-def touched_by_arm(record: Record, rows: Sequence[Mapping[str, Any]], arms: Sequence[str]) -> list[dict[str, Any]]:
-    """`interventions.by_arm` of the scored episodes that got to go. rows: the operations table, which says when items
-    were moved.
-    """
-    of, moved = record.arms, success_times(rows)
-    return by_arm(
-        (
-            Ran(
-                of[episode.trial],
-                episode.interventions,
-                episode.go_ns,
-                episode.end_ns,
-                [episode.go_ns + round(at_s * SECOND) for at_s in moved.get(episode.id, ())],
-            )
-            for _, episode in record.scored
-            if episode.go_ns is not None and episode.end_ns is not None
-        ),
-        arms,
-    )
-
-
-def success_times(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
+def success_times(rows: Sequence[Row]) -> dict[str, list[float]]:
     """{episode: [seconds from go to each success]}, from rows of the operations table."""
     found: dict[str, list[float]] = {}
     for row in rows:
         if row["kind"] == "success":
-            times = found.setdefault(row["episode"], [])
-            times.append((times[-1] if times else 0.0) + float(row["time_s"]))
+            times = found.setdefault(str(row["episode"]), [])
+            times.append((times[-1] if times else 0.0) + float(row["time_s"] or 0.0))
     return found
 
 
-def watched(
-    episodes: Sequence[Mapping[str, Any]],
+def stress_of(
+    campaign: Campaign,
     record: Record,
-    rows: Sequence[Mapping[str, Any]],
-    people: Collection[str],
-) -> list[dict[str, Any]]:
-    """Episodes of `traces_of` as the arguments of `analysis.adaptability.Watched`: when items were moved, by rows of
-    the operations table, and when their controllers took each switch. people: arms that no policy drives.
+    arms: Sequence[str],
+    rows: Sequence[Row],
+    human: Collection[str],
+    lost: Collection[str],
+) -> Stress:
+    """Stress measures by arm and by episode, from the traces of scored episodes; adaptability where the protocol
+    switches something. human: the arms that people drive; lost: episodes whose traces are not to be read.
     """
+    from labctl.analysis.episodes import stress
+
+    store = samples_of(campaign)
+    try:
+        found = traces_of(store, record, without=lost)
+    finally:
+        store.close()
+    episodes = [stress.episode_stress(one) for one in found]
+    made: Stress = {
+        "rate_hz": stress.RATE_HZ,
+        "arms": stress.arm_stress(episodes, arms),
+        "episodes": episodes,
+        "taken_over": sorted(name for name, episode in record.episodes.items() if episode.taken_over),
+    }
+    switches = campaign.opened.get("switches")
+    if switches:
+        from labctl.analysis.episodes import adaptability as adapt
+
+        names = [switch["name"] for switch in switches]
+        after = [adapt.after_switches(one, names) for one in watched(found, record, rows, human)]
+        entries = [one for episode in after for one in episode]
+        switched: Adaptability = {
+            "switches": [{**one} for one in switches],
+            "arms": adapt.by_arm(entries, arms, names),
+            "episodes": entries,
+        }
+        made["adaptability"] = switched
+    return made
+
+
+def watched(episodes: Sequence[Traces], record: Record, rows: Sequence[Row], people: Collection[str]) -> list[Watched]:
+    """Episodes of `traces_of` with when items were moved, by rows of the operations table, and when their controllers
+    took each switch. people: arms that no policy drives.
+    """
+    from labctl.analysis.episodes.adaptability import Watched
+
     moved = success_times(rows)
     cut = {row["episode"] for row in rows if row["kind"] == "censored"}
-    found = []
-    for one in episodes:
-        own = {name: one[name] for name in ("episode", "arm", "object", "go_ns", "end_ns")}
-        own["spent"] = one["episode"] not in cut
-        moved_ns = (one["go_ns"] + round(at_s * SECOND) for at_s in moved.get(one["episode"], ()))
-        own["moved_ns"] = [min(at_ns, one["end_ns"]) for at_ns in moved_ns]  # rows are rounded to 1 us
-        own["taken_ns"] = {switch.name: switch.t_ns for switch in record.episodes[one["episode"]].switches}
-        if "request_ns" in one and one["arm"] not in people:
-            own["request_ns"] = one["request_ns"]
-        found.append(own)
-    return found
+    return [
+        Watched(
+            episode=one.episode,
+            arm=one.arm,
+            object=one.object,
+            go_ns=one.go_ns,
+            end_ns=one.end_ns,
+            moved_ns=[  # rows are rounded to 1 us
+                min(one.go_ns + round(at_s * SECOND), one.end_ns) for at_s in moved.get(one.episode, ())
+            ],
+            taken_ns={switch.name: switch.t_ns for switch in record.episodes[one.episode].switches},
+            request_ns=one.request_ns[:0] if one.arm in people else one.request_ns,
+            spent=one.episode not in cut,
+        )
+        for one in episodes
+    ]
 
 
-def traces_of(store: TraceStore, record: Record, *, without: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Questions and sent targets of every scored episode that got to go, as the arguments of `analysis.stress.Traces`.
-    Episodes that a person took over are left out, and so are those `without` a recording.
+def traces_of(store: TraceStore, record: Record, *, without: Collection[str] = ()) -> list[Traces]:
+    """Questions and sent targets of every scored episode that got to go. Episodes that a person took over are left out,
+    and so are those `without` a recording.
 
     Raises StateError before unblinding: timing tells arms apart. Streams that are not there, or hold a damaged chunk,
     are left empty.
     """
+    from labctl.analysis.episodes.stress import Traces
+
     if record.unblinding is None:
         raise StateError(f"the campaign is {record.state.phase}; stress measures tell arms apart, unblind it first")
-    found, of = [], record.arms
+    found: list[Traces] = []
+    of = record.arms
     for trial, episode in record.scored:
         if episode.go_ns is None or episode.end_ns is None or episode.taken_over or episode.id in without:
             continue
-        about = {"episode": episode.id, "arm": of[trial.id], "object": trial.condition.split("/")[0]}
+        one = Traces(episode.id, of[trial.id], trial.condition.split("/")[0], episode.go_ns, episode.end_ns)
         specs = {spec.name: spec.columns for spec in store.streams(episode.id)}
         asked = _read(store, episode.id, POLICY, specs)
         if asked is not None and all(name in specs[POLICY] for name in QUESTION):
             capture, request, first, executed = (asked[1][:, specs[POLICY].index(name)] for name in QUESTION)
-            about |= {"capture_ns": capture, "request_ns": request, "first_ns": np.where(executed > 0, first, -1)}
-        told = _read(store, episode.id, ACTION, specs)
-        if told is not None:
+            first = np.where(executed > 0, first, -1)
+            one = replace(one, capture_ns=capture, request_ns=request, first_ns=first)
+        actions = _read(store, episode.id, ACTION, specs)
+        if actions is not None:
             joints = [i for i, name in enumerate(specs[ACTION]) if name.startswith("sent.") and name != "sent.gripper"]
-            about |= {"sent_ns": told[0], "sent": told[1][:, joints]}
-        found.append({**about, "go_ns": episode.go_ns, "end_ns": episode.end_ns})
+            one = replace(one, sent_ns=actions[0], sent=actions[1][:, joints])
+        found.append(one)
     return found
 
 
-def _read(
-    store: TraceStore, episode: str, stream: str, specs: Mapping[str, Any]
-) -> tuple[np.ndarray, np.ndarray] | None:
+def _read(store: TraceStore, episode: str, stream: str, specs: Collection[str]) -> tuple[np.ndarray, np.ndarray] | None:
     if stream not in specs:
         return None
     try:

@@ -9,7 +9,7 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labctl.analysis.episodes.estimand import Estimand, counted
 from labctl.core.event_bodies import OperationRecorded
@@ -20,6 +20,9 @@ from labctl.core.trial import Trial
 from labctl.errors import InputError, MissingExtra
 from labctl.reporting.label_streams import tallied
 from labctl.store.atomic_files import replace_file
+
+if TYPE_CHECKING:
+    from labctl.analysis.table import Value
 
 UNVERIFIED = "unverified"  # column of a table of a record that does not hold: what is wrong
 TABLES = (".csv", ".parquet", ".xlsx")
@@ -72,9 +75,9 @@ def recorded(record: Record, *, labels: str = "best", all_stops: bool = False) -
     rows: list[Row] = []
     for trial, episode in record.scored:
         whole = _whole(record, trial, episode)
-        told = _labelled(episode, labels, devices_tell)
+        labelled = _labelled(episode, labels, devices_tell)
         spared = record.spares(episode) and not all_stops
-        for index, (kind, time_us, cause) in enumerate(_timed(trial, told, spared=spared)):
+        for index, (kind, time_us, cause) in enumerate(_timed(trial, labelled, spared=spared)):
             time_s = None if time_us is None else time_us / 1e6
             row = {**whole, "kind": kind, "time_s": time_s, "op_index": index, "cause": cause}
             rows.append({column: row[column] for column in COLUMNS if column in row})
@@ -218,7 +221,7 @@ def _since_go_us(trial: Trial, t_ns: int | None) -> int:
     return max(0, (t_ns - trial.go_ns + 500) // 1000)
 
 
-def told_of(record: Record) -> dict[str, dict[str, str]]:
+def outcomes_of(record: Record) -> dict[str, dict[str, str]]:
     """What `filter_rows` can ask of a scored episode beside the table: its outcome and its end_reason."""
     return {
         episode.id: {"outcome": "success" if _all_moved(trial) else "failure", "end_reason": str(trial.ended)}
@@ -230,12 +233,12 @@ def _all_moved(trial: Trial) -> bool:
     return trial.outcome is not None and trial.outcome.moved >= trial.outcome.items_staged
 
 
-def filter_rows(rows: Sequence[Row], where: str, told: Mapping[str, Mapping[str, str]]) -> list[Row]:
+def filter_rows(rows: Sequence[Row], where: str, outcomes: Mapping[str, Mapping[str, str]]) -> list[Row]:
     """The rows of the episodes of which `where` ("COLUMN=VALUE") is true of some row; whole episodes stay whole.
 
-    `told` is `told_of`: `outcome=success` means that every staged item of the episode was moved, `outcome=failure` the
-    opposite; `end_reason=budget` is why its motion ended. Raises InputError for anything else than a known column and
-    a value.
+    `outcomes` is `outcomes_of`: `outcome=success` means that every staged item of the episode was moved,
+    `outcome=failure` the opposite; `end_reason=budget` is why its motion ended. Raises InputError for anything else
+    than a known column and a value.
     """
     column, equals, value = where.partition("=")
     known = [*(rows[0] if rows else COLUMNS), "outcome", "end_reason"]
@@ -246,7 +249,7 @@ def filter_rows(rows: Sequence[Row], where: str, told: Mapping[str, Mapping[str,
     if column == "outcome" and value not in ("success", "failure"):
         raise InputError(f"--where {where!r}: an outcome is success or failure")
     if column in ("outcome", "end_reason"):
-        kept = {row["episode"] for row in rows if told[row["episode"]][column] == value}
+        kept = {row["episode"] for row in rows if outcomes[row["episode"]][column] == value}
     else:
         kept = {row["episode"] for row in rows if _text(row[column]) == value}
     return [row for row in rows if row["episode"] in kept]
@@ -277,7 +280,7 @@ def write_table(rows: Sequence[Row], path: Path) -> None:
 def _workbook(columns: Sequence[str], rows: Sequence[Row]) -> bytes:
     try:
         from openpyxl import Workbook
-        from openpyxl.cell import WriteOnlyCell
+        from openpyxl.cell import Cell, WriteOnlyCell
         from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
     except ModuleNotFoundError as error:
         raise MissingExtra("xlsx", "writing a workbook") from error
@@ -286,7 +289,7 @@ def _workbook(columns: Sequence[str], rows: Sequence[Row]) -> bytes:
     sheet.freeze_panes = "A2"
     sheet.append(list(columns))
 
-    def cell(value: Any) -> Any:
+    def cell(value: Value) -> Value | Cell:
         if not isinstance(value, str):
             return value
         made = WriteOnlyCell(sheet, ILLEGAL_CHARACTERS_RE.sub(" ", value))
@@ -300,7 +303,7 @@ def _workbook(columns: Sequence[str], rows: Sequence[Row]) -> bytes:
     return buffer.getvalue()
 
 
-def _text(value: Any) -> str:
+def _text(value: Value) -> str:
     return "" if value is None else str(value)
 
 

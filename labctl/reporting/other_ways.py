@@ -7,13 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
+from labctl.analysis.report.lab_facts import Reviewed
 from labctl.core.record import Record
-from labctl.reporting.operations_table import Row, recorded
+from labctl.reporting.operations_table import recorded
 
 if TYPE_CHECKING:
-    from labctl.analysis.survival.result import AnalysisResult, Counting
+    from labctl.analysis.survival.resample import Design
+    from labctl.analysis.survival.result import AnalysisResult, Counting, Margin
+    from labctl.analysis.table import Row
+
+
+class Plan(TypedDict):
+    """The keywords that `analyze` had."""
+
+    tau: float | None
+    reference: str | None
+    alpha: float
+    family: tuple[str, ...]
+    design: Design | None
+    margin: Margin | None
+    boot: int
+    perm: int
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -36,22 +53,22 @@ def ways_of(record: Record, labels: str) -> Ways:
     return Ways(recorded(record, labels=labels), record.estimand, declared, reviewed if some else frozenset())
 
 
-def counting(ways: Ways, result: AnalysisResult, plan: Row) -> Counting:
-    """`repeated` of `result`. plan: the keywords that `analyze` had. Raises TableError."""
+def counting(ways: Ways, result: AnalysisResult, plan: Plan) -> Counting:
+    """`repeated` of `result`. Raises TableError."""
     from labctl.analysis.episodes.estimand import Estimand
     from labctl.analysis.episodes.repeated import repeated
     from labctl.analysis.survival.analyze import analyze
     from labctl.analysis.table import table_from_rows
 
-    def analyse(other: Sequence[Mapping[str, Any]], most: int | None) -> AnalysisResult | None:
-        cut = plan if most is None else {**plan, "boot": min(plan["boot"], most), "perm": min(plan["perm"], most)}
+    def analyse(other: Sequence[Row], most: int | None) -> AnalysisResult | None:
+        cut: Plan = plan if most is None else {**plan, "boot": min(plan["boot"], most), "perm": min(plan["perm"], most)}
         again = table_from_rows(other, source="counted otherwise")
         return analyze(again, **cut) if again.cells() else None
 
     return repeated(ways.rows, Estimand(**ways.estimand), result, analyse, declared=ways.declared)
 
 
-def reviewed_alone(ways: Ways, rows: Sequence[Row], plan: Row) -> Row | None:
+def reviewed_alone(ways: Ways, rows: Sequence[Row], plan: Plan) -> Reviewed | None:
     """The arms by the reviewed episodes alone; HRT only where the reference is among them. None where all or none was
     reviewed. rows: that the report stands on.
     """
@@ -63,5 +80,6 @@ def reviewed_alone(ways: Ways, rows: Sequence[Row], plan: Row) -> Row | None:
         return None
     there = any(row["arm"] == plan["reference"] for row in alone)
     table = table_from_rows(alone, source="reviewed episodes")
-    found = analyze(table, **{**plan, "reference": plan["reference"] if there else None})
+    again: Plan = {**plan, "reference": plan["reference"] if there else None, "margin": None}
+    found = analyze(table, **again)
     return {"episodes": sorted(ways.reviewed), "arms": found["arms"]}

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from labctl.errors import BrokenRecord, InputError, LinkError, StateError
 from labctl.pages.episodes import Grid
-from labctl.reporting.campaign_report import judged_at, linked_with, opened_seal
+from labctl.reporting.campaign_report import linked_with, opened_seal
 from labctl.reporting.episodes_page import grids
-from labctl.reporting.facts import kinds, refuse_mixed
+from labctl.reporting.facts import refuse_mixed
 from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.operations_table import operations
 from labctl.store.linking import Pairing, opened_links, pair_up
@@ -50,7 +50,5 @@ def _compared(pairing: Pairing) -> list[Grid]:
     refuse_mixed(record, pairing.later.name)
     label_facts(LABELS, witnesses(record))
     link = next(link for link in opened_links(opened, unblinding) if link.campaign == pairing.link["campaign"])
-    kind = ", ".join(kinds(record)) or opened["kind"]
-    later = (str(opened["campaign"]), kind, judged_at(record.state, protocol)[0])
     rows = operations(record, labels=LABELS)
-    return grids(linked_with(pairing.earlier, link, rows, later, protocol, LABELS)[0])
+    return grids(linked_with(pairing.earlier, link, record, rows, protocol, LABELS)[0])

@@ -19,9 +19,10 @@ from labctl.clock import MILLISECOND, SECOND, Clock, began
 from labctl.errors import StateError
 from labctl.messages.processes import EndRun
 from labctl.plain import Json
-from labctl.runtime.campaign_run import CONTACT, toml_of
+from labctl.runtime.campaign_run import CONTACT
 from labctl.runtime.cell_nodes import camera_names
 from labctl.runtime.transport import PREVIEWS, endpoint
+from labctl.store.lab_folder import read_cell
 
 TOPICS = ("@state", "@obs")
 WAIT_NS = 3 * SECOND
@@ -46,7 +47,7 @@ class Attachment:
         self._began = began(self.pid)
         self._sockets = found.get("sockets", "")  # `_contact` gives none without
         sockets = Path(self._sockets)
-        cell = toml_of(self.folder / "cell.toml")
+        cell = read_cell(self.folder / "cell.toml")
         self._context = zmq.Context()
         self._hub = self._socket(zmq.DEALER)
         self._hub.identity = self._name.encode()

@@ -9,22 +9,22 @@ import json
 import os
 import shutil
 import tempfile
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 from labctl.alerts.courier import Alerts
 from labctl.bus import Message, Node
 from labctl.clock import SECOND, Clock, ManualClock, MonotonicClock, began
+from labctl.config.cell_schema import Setup
 from labctl.core.events import Kind
 from labctl.core.liveness import Liveness
 from labctl.core.published_state import PublishedState
 from labctl.core.trial import next_trial, tally
 from labctl.errors import InputError, MissingExtra, StateError
+from labctl.plain import Json
 from labctl.runtime.campaign_writer import CampaignWriter
-from labctl.runtime.cell_nodes import build_node, camera_names, chunk_ns, lacks_terminal, node_names, with_terminal
+from labctl.runtime.cell_nodes import NodeSpec, build_node, camera_names, lacks_terminal, node_names, with_terminal
 from labctl.runtime.ending import on_signals
 from labctl.runtime.episode_sequencer import EpisodeSequencer
 from labctl.runtime.lease_keeper import terms_of
@@ -176,10 +176,9 @@ def _prepare(
     started = writer.log(Kind.RUN_STARTED, {"pins": pins, "recovered": concluded})
     for line in concluded:
         say(f"recovered: {line}")
-    cell = toml_of(campaign.folder / "cell.toml")
-    liveness = Liveness(node_names(cell))
-    spec = {"cell": with_terminal(cell, hand_terminal), "fixture": toml_of(campaign.folder / "fixture.toml")}
-    readiness = Readiness(writer, campaign.arms, spec, here=not live, wanted=not unready)
+    liveness = Liveness(node_names(campaign.cell))
+    setup = Setup(cell=with_terminal(campaign.cell, hand_terminal), fixture=campaign.fixture)
+    readiness = Readiness(writer, campaign.arms, setup, here=not live, wanted=not unready)
     if unready:
         writer.log(Kind.DEVIATION, {"text": "this run began without asking whether every arm answers (--unready)"})
     sequencer = EpisodeSequencer(writer, liveness, campaign.arms, pins, round(campaign.cell.lease.duration_s * SECOND))
@@ -196,18 +195,18 @@ def _prepare(
     )
 
 
-def _spec(campaign: Campaign, *, real_time: bool) -> dict[str, Any]:
-    """What a node is built from; nothing in it depends on an arm of the experiment."""
-    return {
-        "folder": str(campaign.folder),
-        "campaign": campaign.opened["campaign"],
-        "cell": toml_of(campaign.folder / "cell.toml"),
-        "fixture": toml_of(campaign.folder / "fixture.toml"),
-        "traces_url": campaign.traces_url,
-        "durable": campaign.opened["durable"],
-        "real_time": real_time,
-        "chunk_ns": chunk_ns(campaign.cell),
-    }
+def _spec(campaign: Campaign, hand_terminal: str | None = None, *, locks: Path | None = None) -> NodeSpec:
+    """What a node is built from. locks: where cameras wait for their turn, in real time; None in simulated time."""
+    return NodeSpec(
+        cell=with_terminal(campaign.cell, hand_terminal),
+        fixture=campaign.fixture,
+        folder=campaign.folder,
+        campaign=campaign.opened["campaign"],
+        traces_url=campaign.traces_url,
+        durable=campaign.opened["durable"],
+        real_time=locks is not None,
+        locks=locks,
+    )
 
 
 def _run_manual(
@@ -216,7 +215,7 @@ def _run_manual(
     events = campaign.journal.events()
     clock = ManualClock(max(event.at_ns for event in events) + SECOND)
     run = _prepare(campaign, clock, say, watch, live=False, attended=False, unready=unready)
-    spec = _spec(campaign, real_time=False)
+    spec = _spec(campaign)
 
     def make(name: str) -> Node:
         node = build_node(name, spec)
@@ -260,19 +259,18 @@ def _run_live(
 
     given = {"attended": attended, "unready": unready}
     run = _prepare(campaign, clock, say, see, stamper.ask, live=True, hand_terminal=hand_terminal, **given)
-    spec = _spec(campaign, real_time=True)
-    spec["cell"] = with_terminal(spec["cell"], hand_terminal)
+    locks = campaign.folder / LOCKS
+    locks.mkdir(exist_ok=True)
+    spec = _spec(campaign, hand_terminal, locks=locks)
     sockets = Path(tempfile.mkdtemp(prefix="labctl-"))  # short enough for an ipc address, owner-only
     logs = {
         "*": campaign.folder / "logs" / "processes.log",
         "controller": campaign.ledger.private_file("controller.log"),
     }
-    locks = campaign.folder / LOCKS
-    locks.mkdir(exist_ok=True)
-    supervisor = Supervisor({**spec, "sockets": str(sockets), "locks": str(locks)}, logs)
+    supervisor = Supervisor(spec, sockets, logs)
     nodes: list[Node] = [run] if attended else [run, build_node("operator", spec)]
     lease = terms_of(campaign.cell.lease)
-    host = ProcessHost(nodes, sockets, clock, cameras=tuple(camera_names(spec["cell"])), lease=lease)
+    host = ProcessHost(nodes, sockets, clock, cameras=tuple(camera_names(spec.cell)), lease=lease)
 
     def each(now_ns: int) -> None:
         for request in host.host_requests:
@@ -297,7 +295,7 @@ def _run_live(
 
 
 @contextmanager
-def _contact(campaign: Campaign, where: Mapping[str, Any]) -> Iterator[None]:
+def _contact(campaign: Campaign, where: Mapping[str, Json]) -> Iterator[None]:
     """While the run goes on, a file says which process it is and how to reach it."""
     contact = campaign.folder / CONTACT
     try:
@@ -305,11 +303,6 @@ def _contact(campaign: Campaign, where: Mapping[str, Any]) -> Iterator[None]:
         yield
     finally:
         contact.unlink(missing_ok=True)
-
-
-def toml_of(path: Path) -> Mapping[str, Any]:
-    """A TOML file that was validated when the campaign was opened, as a plain dict."""
-    return tomllib.loads(path.read_text("utf-8"))
 
 
 def free_gb(folder: Path) -> float:

@@ -6,7 +6,6 @@ May not: decide anything, or print what a blind role must not see.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from labctl.bus import Body
 from labctl.clock import SECOND, Anchor
@@ -16,6 +15,7 @@ from labctl.core.published_state import Handover
 from labctl.core.trial import Trial, advance, next_trial
 from labctl.errors import StorageError
 from labctl.messages.body_parts import Detected
+from labctl.plain import Json
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import append_head, head_text
 from labctl.store.scene_references import References
@@ -63,7 +63,7 @@ class Hands:
         elif kind in _GOES_ON and self._since_ns is not None:
             self._waited_ns, self._since_ns = self._waited_ns + now_ns - self._since_ns, None
 
-    def body(self, now_ns: int) -> dict[str, Any]:
+    def body(self, now_ns: int) -> dict[str, Json]:
         """What OutcomeRecorded keeps of it."""
         if self._keys is None or not self._whole:
             return {}

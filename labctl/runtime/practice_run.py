@@ -8,17 +8,17 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
 
 from labctl.clock import SECOND, MonotonicClock
-from labctl.config.cell_schema import Cell
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import load
 from labctl.errors import InputError
 from labctl.nodes.practice import Ended, PracticeNode, View
-from labctl.runtime.cell_nodes import chunk_ns, lacks_terminal, stand_in, with_terminal
+from labctl.plain import Json
+from labctl.runtime.cell_nodes import NodeSpec, lacks_terminal, stand_in, with_terminal
 from labctl.runtime.lease_keeper import terms_of
 from labctl.store.lab_folder import MARK, find_lab, read_cell
 from labctl.store.locks import LOCKS, cell_lock_in
@@ -40,8 +40,8 @@ def practise(
     from labctl.runtime.transport import ProcessHost
 
     cell = read_cell(path)
-    plain, fixture = with_terminal(cell.model_dump(mode="json"), _own_terminal(cell, path)), stand_in()
-    _check(cell, path, plain, fixture)
+    cell, fixture = with_terminal(cell, _own_terminal(cell, path)), stand_in()
+    _check(cell, path, fixture)
     clock, place = MonotonicClock(), _place(path, lab)
     with ExitStack() as stack:
         stack.enter_context(cell_lock_in(place, cell.cell.name, f"labctl {VERB}", clock))
@@ -49,9 +49,8 @@ def practise(
         stack.callback(shutil.rmtree, sockets, ignore_errors=True)
         locks = place / LOCKS / cell.cell.name  # a killed practice's arm keeps the next one waiting until it has ended
         locks.mkdir(parents=True, exist_ok=True)
-        spec = {"folder": str(sockets), "campaign": "", "cell": plain, "fixture": fixture, "durable": False}
-        spec |= {"chunk_ns": chunk_ns(cell), "real_time": True, "sockets": str(sockets), "locks": str(locks)}
-        supervisor = Supervisor(spec, {"*": sockets / "processes.log"})
+        spec = NodeSpec(cell=cell, fixture=fixture, folder=sockets, durable=False, locks=locks)
+        supervisor = Supervisor(spec, sockets, {"*": sockets / "processes.log"})
         stack.callback(supervisor.end_all)
         condition = _condition(fixture) if home else None
         node = PracticeNode(round(cell.lease.duration_s * SECOND), show, home=condition, recover=recover)
@@ -81,7 +80,7 @@ def _own_terminal(cell: Cell, path: Path) -> str | None:
     )
 
 
-def _check(cell: Cell, path: Path, plain: Mapping[str, Any], fixture: Mapping[str, Any]) -> None:
+def _check(cell: Cell, path: Path, fixture: Fixture) -> None:
     """Refuse before anything starts what could not work. Connects to nothing."""
     if cell.teleop is None:
         raise InputError(
@@ -90,7 +89,7 @@ def _check(cell: Cell, path: Path, plain: Mapping[str, Any], fixture: Mapping[st
             where=str(path),
         )
     try:
-        load("teleop", {}, cell=plain, fixture=fixture)
+        load("teleop", {}, cell=cell, fixture=fixture)
     except InputError as error:
         raise InputError(f"[teleop]: {error}", where=str(path)) from None
 
@@ -113,7 +112,7 @@ def _place(path: Path, lab: Path | None) -> Path:
         return mine
 
 
-def _condition(fixture: Mapping[str, Any]) -> dict[str, Any]:
+def _condition(fixture: Fixture) -> dict[str, Json]:
     """What a simulated cell sets out: the first object in the first layout; a real arm only goes home."""
-    thing, layout = fixture["object"][0]["name"], fixture["layout"][0]["name"]
+    thing, layout = fixture.object[0].name, fixture.layout[0].name
     return {"id": f"{thing}/{layout}", "object": thing, "layout": layout, "axes": [], "tags": [], "items": 4}

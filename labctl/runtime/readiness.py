@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from labctl.bus import Body, Message, Step, Work
+from labctl.bus import Message, Step, Work
+from labctl.config.cell_schema import Setup
 from labctl.config.protocol_schema import Arm
 from labctl.core.events import ARMS_UNREADY, VOIDS_ALIKE, Kind
 from labctl.core.interlock import Hold
-from labctl.nodes.asking import Said, ask, joints_of
+from labctl.nodes.asking import Asked, Said, ask
 from labctl.runtime.campaign_writer import CampaignWriter
 
 ASKED = "asked"
@@ -32,12 +33,12 @@ BECAUSE = {
 
 
 class Readiness:
-    """See the module. spec: cell and fixture as plain dicts; here: arms are asked in this process."""
+    """See the module. here: arms are asked in this process."""
 
     def __init__(
-        self, writer: CampaignWriter, arms: Mapping[str, Arm], spec: Body, *, here: bool, wanted: bool = True
+        self, writer: CampaignWriter, arms: Mapping[str, Arm], setup: Setup, *, here: bool, wanted: bool = True
     ) -> None:
-        self._writer, self._arms, self._spec, self._here = writer, arms, spec, here
+        self._writer, self._arms, self._setup, self._here = writer, arms, setup, here
         rules = writer.campaign.cell.readiness
         self._due = wanted and rules.ask_arms
         self._asking = False
@@ -51,9 +52,8 @@ class Readiness:
             step.work.append(Work(self._ask_all, ASKED, alone=True))
 
     def _ask_all(self) -> list[tuple[str, Said]]:
-        about = {**self._spec, "joints": joints_of(self._spec["cell"])}
         return [
-            (arm.name, ask({**about, "driver": arm.controller, "options": arm.options}, here=self._here))
+            (arm.name, ask(Asked.of(self._setup, arm.controller, arm.options), here=self._here))
             for arm in self._arms.values()
         ]
 

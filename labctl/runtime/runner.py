@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
@@ -26,6 +25,7 @@ from labctl.messages.motion import DeviceReport, Staged, Unstaged
 from labctl.messages.processes import EndRun, Exited, Failing, Kill, Spawn, Suspended
 from labctl.messages.recording import Late
 from labctl.messages.typed import Misfit, read
+from labctl.plain import Json
 from labctl.runtime.blind_view import blind_view
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.command_handler import Orders
@@ -289,7 +289,7 @@ class RunNode:
 
     def _answer(self, message: Message, act: Callable[[], bool], step: Step) -> None:
         """Carry out one command and say so, or in one line why not; nothing yet when it waits for photos."""
-        reply: dict[str, Any] = {"id": message.body.get("id"), "ok": True}
+        reply: dict[str, Json] = {"id": message.body.get("id"), "ok": True}
         try:
             if act():
                 return

@@ -5,7 +5,6 @@ May not: name an arm of the experiment in a command line, an environment or a fi
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -13,10 +12,10 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from labctl.bus import Message
 from labctl.clock import SECOND
+from labctl.runtime.cell_nodes import NodeSpec, ProcessSpec
 from labctl.store.chain_heads import read_heads
 from labctl.store.timestamps import authority_of, kept
 
@@ -29,15 +28,15 @@ START_S = 5.0  # until that process asks
 
 
 class Supervisor:
-    """One child process per node. `spec` is handed to each on its standard input, so that no command line says
-    anything.
+    """One child process per node. What each is built from is handed to it on its standard input, so that no command
+    line says anything. spec: with `locks`; sockets: where the processes' sockets are.
 
     `logs` maps a node name to the file its standard error goes to; the controller's is private, since a policy's
     words name it.
     """
 
-    def __init__(self, spec: Mapping[str, Any], logs: Mapping[str, Path]) -> None:
-        self._spec = dict(spec)
+    def __init__(self, spec: NodeSpec, sockets: Path, logs: Mapping[str, Path]) -> None:
+        self._spec = {**dict(spec), "sockets": sockets, "parent": os.getpid()}
         self._logs = dict(logs)
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._killed_at: dict[str, int] = {}
@@ -60,9 +59,12 @@ class Supervisor:
                 start_new_session=True,  # a Ctrl-C at the terminal reaches run alone, which ends the others in order
             )
         assert child.stdin is not None
-        child.stdin.write(json.dumps({**self._spec, "name": name, "parent": os.getpid()}).encode())
+        child.stdin.write(self._told(name))
         child.stdin.close()
         self._running[name] = child
+
+    def _told(self, name: str) -> bytes:
+        return ProcessSpec(**self._spec, name=name).model_dump_json().encode()
 
     def kill(self, name: str, now_ns: int) -> None:
         """Ask a process to end; `poll` kills it if it has not ended two seconds later."""

@@ -9,11 +9,14 @@ picture's pixels.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labctl.scene.pose import Pose, moved_back
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 POSE_WIDTH, CHANGE_WIDTH, LIGHT_WIDTH = 320, 640, 40  # pixels across that are enough for each of the three looks
 DIFFERS = 14.0  # grey levels; noise raises it
@@ -29,7 +32,7 @@ def factor(width: int, enough: int) -> int:
     return max(1, round(width / enough))
 
 
-def _reduced(picture: np.ndarray, enough: int) -> Any:
+def _reduced(picture: np.ndarray, enough: int) -> Image:
     """A Pillow image, about `enough` wide where the picture is wider; every point is the mean of what it covers."""
     from PIL import Image
 
@@ -96,11 +99,11 @@ def light_between(reference: np.ndarray, live: np.ndarray, pose: Pose | None, us
     before = _planes(reference, LIGHT_WIDTH).astype(np.float32)
     after = _planes(live, LIGHT_WIDTH)
     after = placed_back(after, pose, factor(live.shape[1], POSE_WIDTH) / factor(live.shape[1], LIGHT_WIDTH))
-    told = (after[0] >= 0) & (before.max(0) < BURNT) & (after.max(0) < BURNT) & sampled(usable, before.shape[1:])
-    if told.mean() < FEWEST_TOLD:
+    lit = (after[0] >= 0) & (before.max(0) < BURNT) & (after.max(0) < BURNT) & sampled(usable, before.shape[1:])
+    if lit.mean() < FEWEST_TOLD:
         return None
-    ratio = np.log((before[:, told] + 1.0) / (after[:, told] + 1.0))
-    terms = _surface(*told.shape)[told.ravel()]
+    ratio = np.log((before[:, lit] + 1.0) / (after[:, lit] + 1.0))
+    terms = _surface(*lit.shape)[lit.ravel()]
     found = np.column_stack([_robust(terms, channel) for channel in ratio])
     gain = float(np.exp(np.median(ratio)))
     return Light(found) if DARKEST <= 1.0 / gain <= BRIGHTEST else None

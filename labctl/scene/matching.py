@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from scipy import ndimage
@@ -159,7 +159,13 @@ def difference(
     return Match(score, move, ssim, changed, regions), np.clip(differs, 0.0, 1.0)
 
 
-def _structural_similarity() -> Any:
+class _Similarity(Protocol):
+    def __call__(
+        self, before: np.ndarray, live: np.ndarray, /, *, win_size: int, data_range: float, full: bool
+    ) -> tuple[np.ndarray, ...]: ...
+
+
+def _structural_similarity() -> _Similarity:
     try:
         from skimage.metrics import structural_similarity
     except ModuleNotFoundError as error:
@@ -167,7 +173,7 @@ def _structural_similarity() -> Any:
     return structural_similarity
 
 
-def _likeness(similarity: Any, before: np.ndarray, lit: np.ndarray, seen: np.ndarray) -> float:
+def _likeness(similarity: _Similarity, before: np.ndarray, lit: np.ndarray, seen: np.ndarray) -> float:
     """Mean structural similarity where both were seen; 1 for pictures smaller than its window."""
     if min(before.shape) < SSIM_WINDOW or not seen.any():
         return 1.0
@@ -195,9 +201,9 @@ def _usable(size: tuple[int, ...], ignore: Sequence[Box]) -> np.ndarray:
 
 def _regions(changed: np.ndarray, compared: np.ndarray, size: tuple[int, int]) -> tuple[float, tuple[Region, ...]]:
     """The share of the compared picture that changed, and its largest regions. What lies close together is one."""
-    found: Any = ndimage.label(ndimage.binary_dilation(changed, iterations=3))
-    labels = found[0]
-    labels = np.where(changed, labels, 0)
+    together = np.empty(changed.shape, np.int32)
+    ndimage.label(ndimage.binary_dilation(changed, iterations=3), output=together)
+    labels = np.where(changed, together, 0)
     areas = np.bincount(labels.ravel())
     if len(areas) < 2:
         return 0.0, ()
@@ -206,7 +212,7 @@ def _regions(changed: np.ndarray, compared: np.ndarray, size: tuple[int, int]) -
     kept = np.flatnonzero(areas >= max(3, SMALLEST * changed.size))
     boxes = ndimage.find_objects(labels)
     scale = size[1] / changed.shape[1]
-    found = []
+    found: list[Region] = []
     for label in sorted(kept.tolist(), key=lambda label: (-areas[label], label))[:REGIONS]:
         rows, columns = boxes[label - 1]
         box = (columns.start, rows.start, columns.stop, rows.stop)

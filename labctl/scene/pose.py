@@ -11,7 +11,6 @@ positive when the picture has turned clockwise about its middle.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import fft, ndimage
@@ -75,8 +74,7 @@ def moved_back(picture: np.ndarray, pose: Pose, *, missing: float = -1.0) -> np.
     middle = np.array([(height - 1) / 2, (width - 1) / 2])
     turn = np.array([[c, s], [-s, c]])
     offset = middle + np.array(pose.shift[::-1]) - turn @ middle
-    shifted: Any = offset  # one number per axis, as its documentation has it
-    return ndimage.affine_transform(picture, turn, shifted, order=1, mode="constant", cval=missing)
+    return ndimage.affine_transform(picture, np.column_stack([turn, offset]), order=1, mode="constant", cval=missing)
 
 
 def _places(picture: np.ndarray, usable: np.ndarray) -> np.ndarray:

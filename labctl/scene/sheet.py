@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from labctl.scene.matching import difference
 from labctl.store.pictures import encode_png, ghost, load_photo
 from labctl.store.scene_references import References, rules
 from labctl.store.verified import in_passing
+
+if TYPE_CHECKING:
+    from PIL.ImageDraw import ImageDraw
+    from PIL.ImageFont import FreeTypeFont, ImageFont
 
 COLUMN, GAP, LINE, HEAD = 400, 8, 16, 26  # pixels
 COLUMNS = ("reference", "photo", "ghost: both over each other", "difference, and where")
@@ -158,14 +162,14 @@ def _difference(row: Row, reference: np.ndarray) -> np.ndarray:
     return np.clip(grey * (1 - share) + np.array(_MARK) * share, 0, 255).astype(np.uint8)
 
 
-def _mark(pen: Any, row: Row, corner: tuple[int, int], scale: float) -> None:
+def _mark(pen: ImageDraw, row: Row, corner: tuple[int, int], scale: float) -> None:
     for region in (row.match.get("scene") or {}).get("regions", ()):
         left, top, right, bottom = (scale * edge for edge in region["box"])
         box = (corner[0] + left - 3, corner[1] + top - 3, corner[0] + right + 3, corner[1] + bottom + 3)
         pen.rectangle(box, outline=_MARK, width=2)
 
 
-def _font(size: int) -> Any:
+def _font(size: int) -> FreeTypeFont | ImageFont:
     from PIL import ImageFont
 
     return ImageFont.load_default(size)

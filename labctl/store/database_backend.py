@@ -8,16 +8,16 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from labctl.errors import StorageError
 from labctl.store.atomic_files import file_errors, sync_file, sync_folder
 
 if TYPE_CHECKING:  # its import takes longer than all that a verb such as `status` asks: see `Reader`
-    from sqlalchemy import Connection, Engine, Table
+    from sqlalchemy import Connection, Engine, Insert, Table
     from sqlalchemy.exc import DatabaseError
 
 BUSY_S = 2.0
@@ -26,6 +26,7 @@ FILE_URL = "sqlite:///"
 NOT_NEXT = "append-only: not the next entry of the chain"
 Mode = Literal["create", "write", "read"]
 Synchronous = Literal["FULL", "NORMAL", "OFF"]
+Made = TypeVar("Made")
 
 
 def sqlite_url(path: Path) -> str:
@@ -105,21 +106,25 @@ class Reader:
             _refuse_missing(self._file)
         self._engine = None if self._file is not None else connect(url, mode="read", synchronous="FULL")
 
-    def rows(self, question: str, **values: str | int) -> list[tuple[Any, ...]]:
-        """What a SELECT with `:name` for each value gives. Raises StorageError."""
+    def rows(self, question: str, make: Callable[..., Made], **values: str | int) -> list[Made]:
+        """What `make` makes of the columns of each row that a SELECT with `:name` for each value gives. Raises
+        StorageError, and what `make` raises.
+        """
         with storage_errors(self._where):
             if self._engine is not None:
                 from sqlalchemy import text
 
                 with self._engine.connect() as reader:
-                    return [tuple(row) for row in reader.execute(text(question), values)]
-            assert self._file is not None, "what is no server is a file"
-            raw = _open_sqlite(self._file, "read", "FULL")
-            try:
-                raw.execute("BEGIN")
-                return raw.execute(question, values).fetchall()
-            finally:
-                raw.close()
+                    found = reader.execute(text(question), values).all()
+            else:
+                assert self._file is not None, "what is no server is a file"
+                raw = _open_sqlite(self._file, "read", "FULL")
+                try:
+                    raw.execute("BEGIN")
+                    found = raw.execute(question, values).fetchall()
+                finally:
+                    raw.close()
+        return [make(*row) for row in found]
 
     def close(self) -> None:
         """Give a server's connections back."""
@@ -217,7 +222,7 @@ def sync_log(connection: Connection, url: str) -> None:
     raw.execute("PRAGMA wal_checkpoint(PASSIVE)").close()  # never in a transaction, which SQLAlchemy would begin
 
 
-def insert_new(engine: Engine, table: Table) -> Any:
+def insert_new(engine: Engine, table: Table) -> Insert:
     """An INSERT that leaves rows whose key exists as they are."""
     if engine.dialect.name != "postgresql":
         from sqlalchemy.dialects import sqlite

@@ -7,7 +7,6 @@ May not: import a vendor's library for a driver that ships with labctl, or conne
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from labctl.config.cell_schema import CameraTable, Cell
 from labctl.config.options import OWN, CameraOptions, Options, is_own
@@ -15,6 +14,7 @@ from labctl.config.protocol_schema import Arm, Protocol
 from labctl.config.toml_text import Document, Location
 from labctl.devices import find_driver, options_type
 from labctl.errors import InputError, OptionError
+from labctl.plain import Json
 
 SIMULATED = "labctl.drivers.sim."  # simulations, recordings, wrappers of faults, emulated cells
 HONEST = "name a real one, or say kind sim, replay or emulated, which every report then shows"
@@ -49,7 +49,7 @@ def check_cell_options(cell: Cell) -> None:
     _check(cell, ("robot", "driver"), cell.robot.driver, ("robot", "options"), cell.robot.options, real)
     for index, camera in enumerate(cell.camera):
         at = ("camera", index)
-        _check(cell, (*at, "driver"), camera.driver, (*at, "options"), _sized(camera), real)
+        _check(cell, (*at, "driver"), camera.driver, (*at, "options"), camera.given, real)
     if cell.teleop is not None:
         _check(cell, ("teleop", "device"), cell.teleop.driver, ("teleop", "options"), cell.teleop.options, real)
     if cell.cell.operator != "console":
@@ -59,12 +59,8 @@ def check_cell_options(cell: Cell) -> None:
 def records_depth(camera: CameraTable) -> bool:
     """Whether a camera gives depth beside its pictures, as its driver declares and its table sets it."""
     table = options_type(camera.driver)
-    declared = None if table is None else table.read(_sized(camera), camera.driver)
+    declared = None if table is None else table.read(camera.given, camera.driver)
     return bool(getattr(declared, "depth", camera.options.get("depth", False)))
-
-
-def _sized(camera: CameraTable) -> dict[str, Any]:
-    return {**camera.options, **{name: getattr(camera, name) for name in CameraOptions.OF_TABLE}}
 
 
 def check_controllers(protocol: Protocol) -> None:
@@ -85,7 +81,7 @@ def check_arm_options(protocol: Document, arms: Iterable[Arm], cell: Cell) -> No
 
 
 def _check(
-    document: Document, named_at: Location, driver: str, at: Location, given: Mapping[str, Any], real: bool
+    document: Document, named_at: Location, driver: str, at: Location, given: Mapping[str, Json], real: bool
 ) -> None:
     try:
         table = options_type(driver)

@@ -6,10 +6,9 @@ May not: connect to a policy, print what a card says, or hand a card to anything
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from labctl.config.cell_schema import Cell
-from labctl.config.policy_card import cameras_of, parse_card
+from labctl.config.policy_card import Card, parse_card
 from labctl.config.protocol_schema import Arm, Protocol
 from labctl.devices import load
 from labctl.errors import InputError
@@ -19,7 +18,7 @@ PERSON = "teleop"  # the controller of an arm that a person drives
 
 
 def with_cards(protocol: Protocol, cards: Mapping[str, str]) -> dict[str, Arm]:
-    """The arms of a protocol by name; where one names a card, its options hold the card itself as a plain dict.
+    """The arms of a protocol by name; where one names a card, its options hold the card itself as a table.
 
     cards: texts by the name the protocol gives them. Raises InputError for a card that does not parse.
     """
@@ -35,8 +34,8 @@ def with_cards(protocol: Protocol, cards: Mapping[str, str]) -> dict[str, Arm]:
 
 def cameras_wanted(arms: Iterable[Arm]) -> set[str]:
     """Cameras whose full pictures some arm's policy reads: the same for every trial, so that it tells no arm."""
-    cards = [arm.options["card"] for arm in arms if isinstance(arm.options.get("card"), Mapping)]
-    return {camera for card in cards for camera in cameras_of(card)}
+    cards = [Card.among(arm.options) for arm in arms]
+    return {camera for card in cards if card is not None for camera in card.cameras}
 
 
 def check_policies(plan: Plan, cell: Cell) -> None:
@@ -44,13 +43,11 @@ def check_policies(plan: Plan, cell: Cell) -> None:
     joints, an endpoint that is none, a callable that is not there; and a person whose device this cell does not name.
     Nothing is connected. Raises InputError.
     """
-    plain: dict[str, Any] = cell.model_dump(mode="json")
-    fixture = plan.fixture.model_dump(mode="json")
     for index, arm in enumerate(with_cards(plan.protocol, plan.cards).values()):
-        if not isinstance(arm.options.get("card"), Mapping) and arm.controller != PERSON:
+        if Card.among(arm.options) is None and arm.controller != PERSON:
             continue
         try:
-            load(arm.controller, arm.options, cell=plain, fixture=fixture).close()
+            load(arm.controller, arm.options, cell=cell, fixture=plan.fixture).close()
         except InputError as error:
             at = ("arm", index, "controller") if error.where else ("arm", index, "options")
             raise plan.protocol.refusal(at, str(error), str(plan.path)) from None

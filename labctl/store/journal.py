@@ -7,11 +7,11 @@ May not: read a clock, decide what an event means, or hold SQL that only one dat
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from labctl.clock import Anchor
 from labctl.core.events import GENESIS, Event, canonical, event_hash
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, Insert, Table
 
     from labctl.bus import Body
+
+Made = TypeVar("Made")
 
 
 class DuplicateCommand(StateError):
@@ -74,7 +76,15 @@ def _inserts() -> tuple[Insert, Insert]:
 def campaigns_in(url: str) -> list[str]:
     """Names of the campaigns whose journals a database holds, sorted. Raises StorageError."""
     reader = database_backend.Reader(url)
-    return sorted(name for (name,) in reader.rows("SELECT DISTINCT campaign FROM event"))
+    return sorted(reader.rows("SELECT DISTINCT campaign FROM event", _name))
+
+
+def _name(campaign: str) -> str:
+    return campaign
+
+
+def _head(seq: int, own: str) -> tuple[int, str]:
+    return seq, own
 
 
 _EVENTS = (
@@ -215,24 +225,39 @@ class Journal:
             raise DuplicateCommand(f"command {command_id} was carried out already, as entry {earlier}")
         writer.execute(_inserts()[1], {"campaign": self.campaign, "command_id": command_id, "seq": seq})
 
-    def _rows(self, question: str, **values: str | int) -> Sequence[Sequence[Any]]:
+    def _rows(self, question: str, make: Callable[..., Made], **values: str | int) -> list[Made]:
+        """As `database_backend.Reader.rows`."""
         if isinstance(self._source, database_backend.Reader):
-            return self._source.rows(question, **values)
+            return self._source.rows(question, make, **values)
         from sqlalchemy import text
 
         with database_backend.storage_errors(self._where):
             if self._writer is None:
                 with self._source.connect() as connection, connection.begin():
-                    return connection.execute(text(question), values).all()
-            with self._writer.begin():
-                return self._writer.execute(text(question), values).all()
+                    found = connection.execute(text(question), values).all()
+            else:
+                with self._writer.begin():
+                    found = self._writer.execute(text(question), values).all()
+        return [make(*row) for row in found]
 
     def events(self, after: int = 0) -> list[Event]:
         """Events with seq > `after`, in order. Raises BrokenRecord for a body that is not JSON, StorageError."""
-        return [self._event(row) for row in self._rows(_EVENTS, campaign=self.campaign, after=after)]
+        return self._rows(_EVENTS, self._event, campaign=self.campaign, after=after)
 
-    def _event(self, row: Sequence[Any]) -> Event:
-        seq, kind, at_ns, boot, wall, who, trial, episode, text, prev, own = row
+    def _event(
+        self,
+        seq: int,
+        kind: str,
+        at_ns: int,
+        boot: str,
+        wall: str,
+        who: str,
+        trial: str | None,
+        episode: str | None,
+        text: str,
+        prev: str,
+        own: str,
+    ) -> Event:
         try:
             body = json.loads(text)
         except (ValueError, TypeError) as error:
@@ -244,9 +269,8 @@ class Journal:
         return self._head if self._writer is not None else self._last()
 
     def _last(self) -> tuple[int, str]:
-        for seq, own in self._rows(_LAST, campaign=self.campaign):
-            return seq, own
-        return 0, GENESIS
+        last = self._rows(_LAST, _head, campaign=self.campaign)
+        return last[0] if last else (0, GENESIS)
 
     def close(self) -> None:
         """Give the database back. Idempotent."""

@@ -211,8 +211,8 @@ def _read_cards(folder: Path, protocol: Protocol) -> dict[str, str]:
         speaks = arm.controller.removeprefix("policy_") if arm.controller.startswith("policy_") else None
         if name is None:
             if speaks:
-                told = f'{arm.controller} needs a policy card: [arm.options] card = "cards/NAME.toml"'
-                raise protocol.refusal(("arm", index, "controller"), told)
+                text = f'{arm.controller} needs a policy card: [arm.options] card = "cards/NAME.toml"'
+                raise protocol.refusal(("arm", index, "controller"), text)
             continue
         if not isinstance(name, str):
             raise protocol.refusal(at, f"card is {name!r}; name a file, relative to the protocol's folder")
@@ -221,8 +221,8 @@ def _read_cards(folder: Path, protocol: Protocol) -> dict[str, str]:
         cards[name] = read_text(folder / name)
         card = parse_card(cards[name], str(folder / name))
         if speaks not in (None, card.policy.dialect):
-            told = f"{arm.controller} speaks {speaks}, its card says {card.policy.dialect!r}"
-            raise protocol.refusal(at, f"{told}; use policy_{card.policy.dialect} or another card")
+            text = f"{arm.controller} speaks {speaks}, its card says {card.policy.dialect!r}"
+            raise protocol.refusal(at, f"{text}; use policy_{card.policy.dialect} or another card")
     return cards
 
 

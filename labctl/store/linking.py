@@ -105,9 +105,9 @@ def opened_links(opened: CampaignOpened, unblinded: CampaignUnblinded) -> list[L
 
 def link_note(link: Linked, name: str) -> str:
     """A report's line on a link of campaign `name`."""
-    told = f"linked to {link.campaign} at head {link.head[:16]}… through {', '.join(link.anchors)}"
+    text = f"linked to {link.campaign} at head {link.head[:16]}… through {', '.join(link.anchors)}"
     same = f"; counted as the same on its opener's word: {', '.join(link.changed)}" if link.changed else ""
-    return f"{told}{same}; its arms are held against the earlier ones by: labctl report {link.campaign} {name}"
+    return f"{text}{same}; its arms are held against the earlier ones by: labctl report {link.campaign} {name}"
 
 
 def _read(folder: Path) -> _Earlier:
@@ -142,17 +142,17 @@ def treatments(protocol: Protocol, cards: Mapping[str, str]) -> dict[str, tuple[
 
 def _treatment(arm: Arm, cards: Mapping[str, str]) -> str:
     options = dict(arm.options)
-    if isinstance(options.get("card"), str):
-        options["card"] = hashlib.sha256(cards.get(options["card"], "").encode()).hexdigest()
+    if isinstance(card := options.get("card"), str):
+        options["card"] = hashlib.sha256(cards.get(card, "").encode()).hexdigest()
     return digest({"kind": arm.kind, "controller": arm.controller, "options": options})
 
 
 def _check_head(plan: Plan, index: int, earlier: _Earlier) -> None:
     wanted = plan.protocol.link[index].head
     if all(event.hash != wanted for event in earlier.events):
-        told = f"head {wanted[:16]}… is no entry of {earlier.name}; its head is {earlier.state.head}"
-        told += "; check that it is the campaign that was meant"
-        raise plan.protocol.refusal(("link", index, "head"), told, str(plan.path))
+        text = f"head {wanted[:16]}… is no entry of {earlier.name}; its head is {earlier.state.head}"
+        text += "; check that it is the campaign that was meant"
+        raise plan.protocol.refusal(("link", index, "head"), text, str(plan.path))
 
 
 def _link(plan: Plan, cell: Cell, earlier: _Earlier, named: Sequence[str]) -> Linked:
@@ -173,8 +173,8 @@ def _link(plan: Plan, cell: Cell, earlier: _Earlier, named: Sequence[str]) -> Li
             scored = ", ".join(sorted(earlier.treatments)) or "none"
             raise InputError(f"anchor {arm!r} was not scored in {earlier.name}; arms scored there are: {scored}")
         if earlier.treatments[arm][0] != ours[arm][0]:
-            told = f"anchor {arm!r} is a {ours[arm][0]} here and a {earlier.treatments[arm][0]} in {earlier.name}"
-            raise InputError(f"{told}; an anchor is the same arm in both, name another")
+            text = f"anchor {arm!r} is a {ours[arm][0]} here and a {earlier.treatments[arm][0]} in {earlier.name}"
+            raise InputError(f"{text}; an anchor is the same arm in both, name another")
     changed = tuple(arm for arm in anchors if earlier.treatments[arm] != ours[arm])
     return Linked(earlier.name, earlier.state.head, tuple(anchors), changed)
 
@@ -204,7 +204,7 @@ def _comparable(plan: Plan, cell: Cell, earlier: _Earlier) -> None:
 
 
 def _switched(switches: Sequence[tuple[float, str]]) -> str:
-    return ", ".join(f"to {told!r} at {at_s:g} s" for at_s, told in switches) or "no instruction"
+    return ", ".join(f"to {instruction!r} at {at_s:g} s" for at_s, instruction in switches) or "no instruction"
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,8 +60,8 @@ def authority_of(folder: Path) -> Authority | None:
     try:
         return Authority(table.authority, path.read_bytes(), table.timeout_s)
     except OSError as error:
-        told = f"[timestamps] certificates: {table.certificates!r} cannot be read ({(error.strerror or '').lower()})"
-        raise InputError(f"{told}; name the authority's root certificate, PEM", where=str(lab / MARK)) from None
+        text = f"[timestamps] certificates: {table.certificates!r} cannot be read ({(error.strerror or '').lower()})"
+        raise InputError(f"{text}; name the authority's root certificate, PEM", where=str(lab / MARK)) from None
 
 
 def kept(folder: Path, kind: str = "tsr") -> dict[int, Path]:

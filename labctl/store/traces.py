@@ -10,10 +10,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from sqlalchemy import BigInteger, Column, Connection, LargeBinary, Select, Table, Text, func, select
+from sqlalchemy import Row as Selected
 from sqlmodel import Field, SQLModel
 
 from labctl.core.events import digest
@@ -53,9 +53,10 @@ class ChunkRow(SQLModel, table=True):
 
 STREAM = StreamRow.metadata.tables["stream"]
 CHUNK = ChunkRow.metadata.tables["chunk"]
-Question = Select[*tuple[Any, ...]]
-Row = dict[str, str | int | bytes]
-Rows = Sequence[Any]  # of what a question selects, by the names of its columns
+Value = str | int | bytes
+Question = Select[*tuple[Value | None, ...]]
+Row = dict[str, Value]
+Rows = Sequence[Selected[*tuple[Value | None, ...]]]  # of what a question selects, by the names of its columns
 
 
 class _Database:

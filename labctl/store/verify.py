@@ -197,10 +197,10 @@ def read_all_but(folder: Path, lost: Collection[str], noted: Noted = NOTHING) ->
         raise BrokenRecord(f"{problems[0]}{more}; no report on a broken record; {remedy}")
     named: dict[str, str] = {}
     for episode in sorted(lost):
-        told = [f"{problem.what}: {problem.detail}" for problem in found if problem.episode == episode]
-        if not told:
+        lines = [f"{problem.what}: {problem.detail}" for problem in found if problem.episode == episode]
+        if not lines:
             raise InputError(f"--lost {episode}: no sealed recording of {folder.name} that does not hold; leave it out")
-        named[episode] = told[0] + (f" (and {len(told) - 1} more)" if len(told) > 1 else "")
+        named[episode] = lines[0] + (f" (and {len(lines) - 1} more)" if len(lines) > 1 else "")
     return looked.events, named
 
 

@@ -10,12 +10,21 @@ import struct
 from collections.abc import Container, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from labctl.errors import InputError, StorageError
 from labctl.realtime import kept
+
+if TYPE_CHECKING:
+    from av import VideoFrame
+    from av.audio.stream import AudioStream
+    from av.container import InputContainer
+    from av.packet import Packet
+    from av.subtitles.stream import SubtitleStream
+    from av.video.codeccontext import VideoCodecContext
+    from av.video.stream import VideoStream
 
 TIME_BASE = Fraction(1, 1_000_000)
 DEPTH_TIME_BASE = Fraction(1, 1000)  # Matroska's own: milliseconds
@@ -41,11 +50,34 @@ AT_ONCE: Mapping[str, Mapping[str, str]] = {
 }
 
 
+# What is used here of PyAV's own classes, whose types leave open of which stream a packet is.
+class _Encoder(Protocol):
+    def encode(self, frame: VideoFrame | None, /) -> list[Packet[VideoStream]]: ...
+
+
+class _Stream(_Encoder, Protocol):
+    time_base: Fraction | None
+
+    @property
+    def codec_context(self) -> VideoCodecContext: ...
+
+
+class _File(Protocol):
+    def add_stream(
+        self, codec: str, /, *, rate: Fraction, options: dict[str, str]
+    ) -> VideoStream | AudioStream | SubtitleStream: ...
+    def start_encoding(self) -> None: ...
+    def mux(self, packet: Packet[VideoStream], /) -> None: ...
+    def close(self) -> None: ...
+
+
 class _Writer:
     """A container with one video stream, and what of it has surely reached the file.
 
     Single-threaded: simulated campaigns must repeat to the byte.
     """
+
+    _stream: _Stream  # of each kind of writer its own
 
     def __init__(self, path: Path, container: str, options: Mapping[str, str]) -> None:
         import av
@@ -55,8 +87,12 @@ class _Writer:
         self._size = 0
         self.frames = 0
         self.settled: int | None = None  # every frame up to this time is in the file, whatever happens to this process
-        self._container: Any = av.open(str(path), "w", format=container, options={**options, **_REPEATABLE})
-        self._stream: Any = None
+        self._container: _File | None = av.open(str(path), "w", format=container, options={**options, **_REPEATABLE})
+
+    @property
+    def _open(self) -> _File:
+        assert self._container is not None, f"{self._path} is closed"
+        return self._container
 
     def _begin(self, width: int, height: int, pixels: str, time_base: Fraction, refusal: str) -> None:
         context = self._stream.codec_context
@@ -67,7 +103,7 @@ class _Writer:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with kept(begun=True):
-                self._container.start_encoding()
+                self._open.start_encoding()
             self._size = self._path.stat().st_size
         except OSError as error:
             raise self._refused(error) from error
@@ -87,15 +123,15 @@ class _Writer:
             self.settled = self._written
         return self.frames
 
-    def _add(self, picture: Any, time: int, time_base: Fraction) -> None:
+    def _add(self, picture: VideoFrame, time: int, time_base: Fraction) -> None:
         picture.pts, picture.time_base = time, time_base
         try:
-            self._mux(self._container, picture)
+            self._mux(self._open, picture)
         except OSError as error:
             raise self._refused(error) from error
         self.frames += 1
 
-    def _mux(self, container: Any, picture: Any) -> None:
+    def _mux(self, container: _File, picture: VideoFrame | None) -> None:
         for packet in self._stream.encode(picture):
             time = packet.pts
             container.mux(packet)
@@ -138,13 +174,16 @@ class VideoWriter(_Writer):
         options = {"preset": preset, "crf": str(crf), **AT_ONCE.get(codec, {})}
         try:
             rate = Fraction(rate_hz).limit_denominator(1000)
-            self._stream = self._container.add_stream(codec, rate=rate, options=options)
+            stream = self._open.add_stream(codec, rate=rate, options=options)
+            if not isinstance(stream, av.VideoStream):
+                raise ValueError(f"{codec} codes no pictures")
         except (ValueError, av.error.FFmpegError) as error:
-            self._container.close()
+            self._open.close()
             raise InputError(
                 f"this build of ffmpeg has no video encoder {codec!r}; libx264 is the usual one"
             ) from error
-        self._stream.codec_context.gop_size = max(1, round(keyframe_s * rate_hz))
+        self._stream = stream
+        stream.codec_context.gop_size = max(1, round(keyframe_s * rate_hz))
         self._reformatter = VideoReformatter()
         refusal = f"the video encoder {codec!r} refuses preset {preset!r} with crf {crf}"
         self._begin(width, height, "yuv420p", TIME_BASE, refusal)
@@ -172,11 +211,15 @@ class DepthWriter(_Writer):
 
     def __init__(self, path: Path, width: int, height: int, *, rate_hz: float = 30.0) -> None:
         """Open the file, making its folder. Raises StorageError when it cannot be made."""
+        import av
+
         super().__init__(path, "matroska", _CLUSTERED)
         self._shape = (height, width)
         self._last_ms = -1
         rate = Fraction(rate_hz).limit_denominator(1000)
-        self._stream = self._container.add_stream("ffv1", rate=rate, options={"level": "3", "slicecrc": "1"})
+        stream = self._open.add_stream("ffv1", rate=rate, options={"level": "3", "slicecrc": "1"})
+        assert isinstance(stream, av.VideoStream), "ffv1 codes pictures"
+        self._stream = stream
         self._begin(width, height, "gray16le", DEPTH_TIME_BASE, f"no depth video can be {width} x {height} pixels")
 
     def write(self, depth: np.ndarray, pts_us: int) -> int:
@@ -215,10 +258,14 @@ def depth_picture(depth: np.ndarray) -> bytes:
     """Depth (height, width) uint16 as a PNG of 16 bits of grey, for viewers."""
     import av
 
-    encoder: Any = av.CodecContext.create("png", "w")
+    encoder = av.CodecContext.create("png", "w")
     encoder.height, encoder.width = depth.shape
     encoder.pix_fmt, encoder.time_base = "gray16be", DEPTH_TIME_BASE
     picture = av.VideoFrame.from_ndarray(np.ascontiguousarray(depth), format="gray16le").reformat(format="gray16be")
+    return _coded(encoder, picture)
+
+
+def _coded(encoder: _Encoder, picture: VideoFrame) -> bytes:
     return b"".join(bytes(packet) for packet in (*encoder.encode(picture), *encoder.encode(None)))
 
 
@@ -232,7 +279,7 @@ def frame_times(path: Path) -> np.ndarray:
         try:
             for packet in container.demux(stream):
                 if packet.size:
-                    times.append(round(packet.pts * stream.time_base / TIME_BASE))
+                    times.append(place_us(packet.pts, stream.time_base))
         except av.error.InvalidDataError:  # as in `_decoded`
             pass
     return np.array(times, dtype=np.int64)
@@ -272,14 +319,20 @@ def _decoded(path: Path, pixels: str, only: Container[int] | None = None) -> Ite
     with open_video(path) as container:
         try:
             for frame in container.decode(video=0):
-                pts_us = round(frame.pts * frame.time_base / TIME_BASE)
+                pts_us = place_us(frame.pts, frame.time_base)
                 if only is None or pts_us in only:
                     yield pts_us, frame.to_ndarray(format=pixels)
         except av.error.InvalidDataError:  # the fragment that was being written when its writer died
             return
 
 
-def open_video(path: Path) -> Any:
+def place_us(pts: int | None, time_base: Fraction | None) -> int:
+    """Where a picture stands in its file, us."""
+    assert pts is not None and time_base is not None, "ours have their times"
+    return round(pts * time_base / TIME_BASE)
+
+
+def open_video(path: Path) -> InputContainer:
     """The container of a video file, to be closed. Raises StorageError when it is none."""
     import av.error
 

@@ -6,11 +6,12 @@ May not: know a driver, or wait for a picture for longer than twenty seconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
+from labctl.config.cell_schema import Cell
 from labctl.devices import Camera, Frame, Kind, load
 from labctl.errors import DeviceError
+from labctl.plain import Json
 from labctl.testing.given import CELL, FIXTURE
 
 CLOCK = MonotonicClock()
@@ -30,12 +31,12 @@ class CameraRig:
     def __init__(
         self,
         driver: str,
-        options: Mapping[str, Any],
+        options: Mapping[str, Json],
         *,
         rate_hz: float,
         live: bool,
         kind: Kind,
-        cell: Mapping[str, Any] = CELL,
+        cell: Cell = CELL,
     ) -> None:
         size = {"width": self.width, "height": self.height, "rate_hz": rate_hz}
         self.camera: Camera = load(driver, {**options, **size}, cell=cell, fixture=FIXTURE)

@@ -44,7 +44,7 @@ class RobotConformance(OfARobot):
         names = [spec.name for spec in rig.robot.streams]
         assert "arm/state" in names and len(names) == len(set(names))
         state = next(spec for spec in rig.robot.streams if spec.name == "arm/state")
-        assert state.rate_hz == rig.cell["robot"]["state_hz"]
+        assert state.rate_hz == rig.cell.robot.state_hz
         assert [column for column in state.columns if column.startswith("q.")] == [
             f"q.{name}" for name in rig.robot.joint_names
         ]
@@ -83,7 +83,7 @@ class RobotConformance(OfARobot):
         assert (actions.delay_s >= 0).all()
 
     def test_a_jump_is_limited_to_what_the_cell_allows_to_the_last_bit(self, rig: RobotRig) -> None:
-        robot, limits = rig.robot, rig.cell["robot"]["limits"]
+        robot, limits = rig.robot, rig.cell.robot.limits
         start = robot.observe()["q"]
         jumps = np.repeat(start + 0.4 * (-1.0) ** np.arange(9)[:, None], 40, axis=0)
         did = rig.follow(jumps)
@@ -92,8 +92,8 @@ class RobotConformance(OfARobot):
         rows = np.concatenate([np.repeat(start[None, :], 2, axis=0), did.sent[given, :-1]])
         assert np.ptp(rows, axis=0).max() > 0.05
         speed = np.diff(rows, axis=0) * robot.control_hz
-        assert (np.abs(speed) <= limits["velocity_rad_s"]).all()
-        assert (np.abs(np.diff(speed, axis=0)) * robot.control_hz <= limits["acceleration_rad_s2"]).all()
+        assert (np.abs(speed) <= limits.velocity_rad_s).all()
+        assert (np.abs(np.diff(speed, axis=0)) * robot.control_hz <= limits.acceleration_rad_s2).all()
 
     def test_drain_gives_ascending_times_once_and_the_declared_columns(self, rig: RobotRig) -> None:
         robot = rig.robot
@@ -200,6 +200,15 @@ class FollowingConformance(OfARobot):
 
 class HomingConformance(OfARobot):
     """What every robot does that takes its time on the way to where episodes begin."""
+
+    def test_staging_opens_the_hand(self, rig: RobotRig) -> None:
+        robot = rig.robot
+        here, open_m = robot.observe()["q"], float(robot.observe()["gripper"][0])
+        rig.follow(np.repeat(here[None, :], 100, axis=0), opening=0.03)
+        rig.until(lambda: robot.observe()["gripper"][0] < 0.035)
+        robot.stage(SCENE, 1, rig.now_ns)
+        rig.until(robot.staged)
+        assert abs(robot.observe()["gripper"][0] - open_m) < 0.005
 
     def test_a_stop_on_the_way_home_is_a_stop(self, rig: RobotRig) -> None:
         robot = rig.robot

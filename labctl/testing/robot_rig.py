@@ -6,13 +6,14 @@ May not: know a driver, or wait for longer than a minute of its clock.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
 from labctl.clock import MILLISECOND, SECOND, ManualClock, MonotonicClock
+from labctl.config.cell_schema import Cell
 from labctl.devices import Actions, Batch, Robot, Setpoints, load
 from labctl.errors import DeviceRefused
+from labctl.plain import Json
 from labctl.testing.given import FIXTURE
 
 SCENE = {"object": "towels", "layout": "layout-1", "items": 3}
@@ -23,7 +24,7 @@ PATIENCE_NS = 60 * SECOND
 class RobotRig:
     """A connected and staged robot with its clock. `live` robots run on the host's monotonic clock."""
 
-    def __init__(self, driver: str, options: Mapping[str, Any], cell: Mapping[str, Any], *, live: bool) -> None:
+    def __init__(self, driver: str, options: Mapping[str, Json], cell: Cell, *, live: bool) -> None:
         self.cell, self.live = cell, live
         self.clock = MonotonicClock() if live else ManualClock(5 * SECOND)
         self.robot: Robot = load(driver, options, cell=cell, fixture=FIXTURE)

@@ -6,8 +6,8 @@ May not: import a viewer, or hand out an arm or an arm-dependent stream while th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -23,11 +23,13 @@ from labctl.core.timeline import Mark
 from labctl.core.trial import Trial
 from labctl.devices import StreamSpec
 from labctl.errors import InputError
+from labctl.plain import Json
 from labctl.store.campaign import Campaign
 from labctl.store.footage import note_beside
 from labctl.store.scene_references import journalled_photos
 from labctl.store.traces import TraceStore
 from labctl.store.verified import in_passing, samples_of
+from labctl.ui.rerun.episode_view import Depth, EpisodeView, Stream, Video
 
 AFTER_NS = 2 * SECOND
 
@@ -42,8 +44,8 @@ def find_episode(folders: Sequence[Path], episode: str) -> Path:
     raise InputError(f"no episode {episode!r} in {looked}; list them with: labctl episodes CAMPAIGN")
 
 
-def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | None = None) -> dict[str, Any]:
-    """Everything recorded of an episode, keyed as `EpisodeView`; see there for shapes.
+def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | None = None) -> EpisodeView:
+    """Everything recorded of an episode.
 
     Before unblinding the view is masked whatever is asked for: `masked` is true, and neither the arm of the experiment
     nor any column is in it that its stream does not leave open (`StreamSpec.open_columns`). Whoever
@@ -55,72 +57,67 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
         own = record.episodes[episode]
         masked = masked or record.unblinding is None
         trial = campaign.state.trials[own.trial]
-        told = timeline.attempt(events, episode)
+        entries = timeline.attempt(events, episode)
         store = samples_of(campaign)
         try:
             specs = {spec.name: spec for spec in store.streams(episode)}
             streams = {name: _stream(store, episode, spec) for name, spec in specs.items()}
         finally:
             store.close()
-        open_to_all = {name: one for name, one in streams.items() if one["open_columns"]}
+        open_to_all = {name: one for name, one in streams.items() if one.open_columns}
         start_ns = _start(own, open_to_all)
-        first_ns, last_ns = _span(told, open_to_all)
+        first_ns, last_ns = _span(entries, open_to_all)
         facts = _facts(campaign, trial, own, None if masked else record.arms[trial.id])
-        return {
-            "title": f"{episode} {trial.condition}"
+        latency_s = {camera.name: camera.latency_s for camera in campaign.cell.camera}
+        return EpisodeView(
+            title=f"{episode} {trial.condition}"
             + (f" {facts['arm']}" if "arm" in facts else "")
             + (f" NOT VERIFIED: {broken}" if broken else ""),
-            "start_ns": start_ns,
-            "wall": _wall(told, start_ns),
-            "streams": {name: _open(one) for name, one in open_to_all.items()} if masked else streams,
-            "videos": _videos(folder, own, streams, {camera.name: camera.latency_s for camera in campaign.cell.camera}),
-            "events": [line for line in timeline.event_lines(told) if first_ns <= line[0] <= last_ns],
-            "lanes": _lanes(told, own, specs, streams, first_ns, last_ns),
-            "facts": {**facts, **_moments(own, start_ns)},
-            "robot": robot_model(campaign.cell.robot.driver, campaign.cell.robot.options),
-            "totes": _totes(campaign, trial),
-            "item_size_m": _item_size(campaign, trial),
-            "photos": _photos(folder, events, own),
-            "masked": masked,
-        }
+            start_ns=start_ns,
+            wall=_wall(entries, start_ns),
+            streams={name: _open(one) for name, one in open_to_all.items()} if masked else streams,
+            videos=_videos(folder, own, streams, latency_s),
+            events=[line for line in timeline.event_lines(entries) if first_ns <= line[0] <= last_ns],
+            lanes=_lanes(entries, own, specs, streams, first_ns, last_ns),
+            facts={**facts, **_moments(own, start_ns)},
+            robot=robot_model(campaign.cell.robot.driver, campaign.cell.robot.options),
+            totes=_totes(campaign, trial),
+            item_size_m=_item_size(campaign, trial),
+            photos=_photos(folder, events, own),
+            masked=masked,
+        )
 
 
-def _stream(store: TraceStore, episode: str, spec: StreamSpec) -> dict[str, Any]:
+def _stream(store: TraceStore, episode: str, spec: StreamSpec) -> Stream:
     t_ns, values = store.read(episode, spec.name)
-    return {
-        "columns": spec.columns,
-        "t_ns": t_ns,
-        "values": values,
-        "unit": spec.unit,
-        "open_columns": spec.open_columns(),
-    }
+    return Stream(spec.columns, t_ns, values, spec.unit, spec.open_columns())
 
 
-def _open(stream: Mapping[str, Any]) -> dict[str, Any]:
+def _open(stream: Stream) -> Stream:
     """Of a stream what a blind role may see."""
-    kept = list(stream["open_columns"])
-    columns = tuple(stream["columns"][i] for i in kept)
-    return {**stream, "columns": columns, "values": stream["values"][:, kept], "open_columns": tuple(range(len(kept)))}
+    kept = list(stream.open_columns or ())
+    columns = tuple(stream.columns[i] for i in kept)
+    return replace(stream, columns=columns, values=stream.values[:, kept], open_columns=tuple(range(len(kept))))
 
 
-def _start(episode: Episode, streams: Mapping[str, Any]) -> int:
+def _start(episode: Episode, streams: Mapping[str, Stream]) -> int:
     """Go; for an episode that never went, its first sample, or when it was staged."""
     if episode.go_ns is not None:
         return episode.go_ns
-    firsts = [int(stream["t_ns"][0]) for stream in streams.values() if len(stream["t_ns"])]
+    firsts = [int(stream.t_ns[0]) for stream in streams.values() if len(stream.t_ns)]
     return min(firsts, default=(episode.staged or episode.revealed).mono_ns)
 
 
-def _wall(told: Sequence[Event], start_ns: int) -> tuple[str, int]:
+def _wall(entries: Sequence[Event], start_ns: int) -> tuple[str, int]:
     """A wall-clock time (ISO 8601, UTC) of this episode, and how many ns after start_ns it was."""
-    nearest = min(told, key=lambda event: abs(event.at_ns - start_ns))
+    nearest = min(entries, key=lambda event: abs(event.at_ns - start_ns))
     return nearest.wall, nearest.at_ns - start_ns
 
 
-def _facts(campaign: Campaign, trial: Trial, episode: Episode, arm: str | None) -> dict[str, Any]:
+def _facts(campaign: Campaign, trial: Trial, episode: Episode, arm: str | None) -> dict[str, Json]:
     """What a reader searches episodes by, in the order it is shown. `arm` only when it may be known."""
     outcome = trial.outcome if trial.episode == episode.id else None
-    found: dict[str, Any] = {
+    found: dict[str, Json] = {
         "arm": arm,
         "condition": trial.condition,
         "outcome": _outcome(outcome, episode.void),
@@ -147,10 +144,10 @@ def _outcome(outcome: Outcome | None, void: Void | None) -> str | None:
     return outcome.extent if outcome else None
 
 
-def _span(told: Sequence[Event], streams: Mapping[str, Any]) -> tuple[int, int]:
+def _span(entries: Sequence[Event], streams: Mapping[str, Stream]) -> tuple[int, int]:
     """From the first sample to a little after the last: what a view covers, however long staging and scoring took."""
-    edges = [int(t_ns) for stream in streams.values() if len(stream["t_ns"]) for t_ns in stream["t_ns"][[0, -1]]]
-    return (min(edges), max(edges) + AFTER_NS) if edges else (told[0].at_ns, told[-1].at_ns)
+    edges = [int(t_ns) for stream in streams.values() if len(stream.t_ns) for t_ns in stream.t_ns[[0, -1]]]
+    return (min(edges), max(edges) + AFTER_NS) if edges else (entries[0].at_ns, entries[-1].at_ns)
 
 
 def _moments(episode: Episode, start_ns: int) -> dict[str, float]:
@@ -162,62 +159,62 @@ def _moments(episode: Episode, start_ns: int) -> dict[str, float]:
 
 
 def _lanes(
-    told: Sequence[Event],
+    entries: Sequence[Event],
     episode: Episode,
     specs: Mapping[str, StreamSpec],
-    streams: Mapping[str, dict[str, Any]],
+    streams: Mapping[str, Stream],
     first_ns: int,
     last_ns: int,
 ) -> dict[str, list[Mark]]:
     """The lanes that have anything on them between two times."""
     found = {
-        "phase": timeline.phase_lane(told),
+        "phase": timeline.phase_lane(entries),
         "operations": timeline.operation_lane(episode),
         "instruction": timeline.instruction_lane(episode),
         "interventions": timeline.intervention_lane(episode.interventions),
-        "holds": timeline.hold_lane(told),
-        "notes": timeline.note_lane(told),
+        "holds": timeline.hold_lane(entries),
+        "notes": timeline.note_lane(entries),
     }
     gaps = timeline.recorded_gaps(episode.gaps, last_ns)
     for name in filter(timeline.is_steady, streams):
-        gaps.setdefault(name, []).extend(timeline.measured_gaps(streams[name]["t_ns"], specs[name].rate_hz))
+        gaps.setdefault(name, []).extend(timeline.measured_gaps(streams[name].t_ns, specs[name].rate_hz))
     found |= {f"gaps {name}": timeline.gap_lane(holes) for name, holes in sorted(gaps.items())}
     shown = {name: timeline.within(marks, first_ns, last_ns) for name, marks in found.items()}
     return {name: marks for name, marks in shown.items() if any(mark.label for mark in marks)}
 
 
 def _videos(
-    folder: Path, episode: Episode, streams: Mapping[str, Any], latency_s: Mapping[str, float]
-) -> dict[str, Any]:
+    folder: Path, episode: Episode, streams: Mapping[str, Stream], latency_s: Mapping[str, float]
+) -> dict[str, Video]:
     """Frames stand at the time at which they were taken, which is before they were received."""
-    found = {}
+    found: dict[str, Video] = {}
     for camera, entry in episode.videos.items():
         index = streams.get(f"camera/{camera}")
-        if index is None or not entry["frames"] or not len(index["values"]):
+        if index is None or not entry["frames"] or not len(index.values):
             continue
         path = folder / entry["file"]
-        columns = {name: index["values"][:, i] for i, name in enumerate(index["columns"])}
+        columns = {name: index.values[:, i] for i, name in enumerate(index.columns)}
         times_ns = capture_ns(columns["host_ns"], latency_s.get(camera, 0.0))
         note = note_beside(path.with_suffix(".json"))
-        found[camera] = {
-            "path": path,
-            "frame_times_ns": times_ns,
-            "pts_us": columns["pts_us"],
-            "about": note.get("about") or {},
-            "depth": _depth(path.with_suffix(".depth.mkv"), note.get("depth"), times_ns, columns.get("depth_ms")),
-        }
+        about = note.get("about")
+        found[camera] = Video(
+            path,
+            times_ns,
+            columns["pts_us"],
+            about if isinstance(about, Mapping) else {},
+            _depth(path.with_suffix(".depth.mkv"), note.get("depth"), times_ns, columns.get("depth_ms")),
+        )
     return found
 
 
-def _depth(path: Path, told: Any, times_ns: np.ndarray, depth_ms: np.ndarray | None) -> dict[str, Any] | None:
+def _depth(path: Path, about: Json, times_ns: np.ndarray, depth_ms: np.ndarray | None) -> Depth | None:
     """The depth that lies beside a video, when there is some: which of its frames belongs to which time."""
-    if depth_ms is None or not isinstance(told, dict) or not path.is_file():
+    if depth_ms is None or not isinstance(about, Mapping) or not path.is_file():
         return None
     there = depth_ms >= 0
-    scale_m = told.get("depth_scale_m")
-    return (
-        {"path": path, "times_ns": times_ns[there], "ms": depth_ms[there], "scale_m": scale_m} if any(there) else None
-    )
+    scale_m = about.get("depth_scale_m")
+    known_m = scale_m if isinstance(scale_m, int | float) else None
+    return Depth(path, times_ns[there], depth_ms[there], known_m) if any(there) else None
 
 
 def _photos(folder: Path, events: Sequence[Event], episode: Episode) -> dict[str, Path]:
@@ -233,22 +230,22 @@ def _photos(folder: Path, events: Sequence[Event], episode: Episode) -> dict[str
     return found
 
 
-def robot_model(driver: str, options: Mapping[str, Any]) -> str:
+def robot_model(driver: str, options: Mapping[str, Json]) -> str:
     """Which arm a cell has: the driver's option `model` or `arm`, else its name; wrappers are looked through."""
-    inner = options.get("driver_options")
-    if isinstance(options.get("driver"), str):
-        return robot_model(options["driver"], inner if isinstance(inner, Mapping) else {})
+    wrapped, inner = options.get("driver"), options.get("driver_options")
+    if isinstance(wrapped, str):
+        return robot_model(wrapped, inner if isinstance(inner, Mapping) else {})
     name = str(options.get("model", options.get("arm", driver)))
     return {"franka": "fr3"}.get(name, name.removeprefix("sim_"))
 
 
-def _totes(campaign: Campaign, trial: Trial) -> dict[str, tuple[Any, Any, bool]]:
+def _totes(campaign: Campaign, trial: Trial) -> dict[str, tuple[Sequence[float], Sequence[float], bool]]:
     """{name: (centre of the floor, inner size, whether items go there)}."""
     layout = trial.condition.partition("/")[2]
     target = next((one.tote_side for one in campaign.fixture.layout if one.name == layout), None)
     return {tote.name: (tote.centre_m, tote.size_m, tote.name == target) for tote in campaign.fixture.tote}
 
 
-def _item_size(campaign: Campaign, trial: Trial) -> Any:
+def _item_size(campaign: Campaign, trial: Trial) -> Sequence[float] | None:
     wanted = trial.condition.partition("/")[0]
     return next((thing.item_size_m for thing in campaign.fixture.object if thing.name == wanted), None)

@@ -12,12 +12,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.runtime.attach import Attachment
 from labctl.store.verified import in_passing, refuse_unless_it_holds
-from labctl.viewing.episode import find_episode, look_at, robot_model
+from labctl.viewing.episode import EpisodeView, find_episode, look_at, robot_model
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from labctl.ui.rerun.live import LiveCell
 
 Say = Callable[[str], None]
 LIVE_NS = SECOND // 60  # so often a live view looks for news
@@ -36,21 +41,19 @@ class Made:
     took_s: float
 
 
-def views_of(episodes: Sequence[str], folders: Sequence[Path], *, masked: bool, unverified: bool) -> list[Any]:
+def views_of(episodes: Sequence[str], folders: Sequence[Path], *, masked: bool, unverified: bool) -> list[EpisodeView]:
     """The views of episodes, looked for in these campaign folders. Raises InputError for one that is in none,
     BrokenRecord for what does not hold; with `unverified` its title says so instead.
     """
-    from labctl.ui.rerun import episode as views
-
-    found = []
+    found: list[EpisodeView] = []
     for name in episodes:
         folder = find_episode(folders, name)
         broken = refuse_unless_it_holds(folder, [name], unverified=unverified)
-        found.append(views.view_of(look_at(folder, name, masked=masked, broken=broken)))
+        found.append(look_at(folder, name, masked=masked, broken=broken))
     return found
 
 
-def write(views: Sequence[Any], path: Path) -> Made:
+def write(views: Sequence[EpisodeView], path: Path) -> Made:
     """Write one episode, or two side by side, as an .rrd. Raises MissingExtra, StorageError."""
     from labctl.ui.rerun import episode as pages
     from labctl.ui.rerun import episode_view
@@ -139,12 +142,12 @@ def show_live(campaign_folder: Path, folder: Path, *, web: bool, port: int | Non
         ear.close()
 
 
-def _draw_live(campaign_folder: Path, ear: Attachment, child: Any, url: str, say: Say) -> None:
+def _draw_live(campaign_folder: Path, ear: Attachment, child: subprocess.Popen[bytes], url: str, say: Say) -> None:
     """Draw until the run ends or the viewer is closed."""
     from labctl.ui.rerun import live
 
     clock = MonotonicClock()
-    screen = live.LiveView(_live_cell(live, campaign_folder), clock.anchor(), url)
+    screen = live.LiveView(_live_cell(campaign_folder), clock.anchor(), url)
     say("live, as a blind role may see it; Ctrl-C ends the view, never the run")
     due_ns = clock.now_ns()
     try:
@@ -158,9 +161,11 @@ def _draw_live(campaign_folder: Path, ear: Attachment, child: Any, url: str, say
         say("the run has ended; the view stays until it is closed, or until Ctrl-C")
 
 
-def _live_cell(live: Any, folder: Path) -> Any:
+def _live_cell(folder: Path) -> LiveCell:
+    from labctl.ui.rerun.live import LiveCell
+
     with in_passing(folder) as campaign:
         robot = campaign.cell.robot
         totes = {tote.name: (tote.centre_m, tote.size_m, False) for tote in campaign.fixture.tote}
         cameras = [camera.name for camera in campaign.cell.camera]
-        return live.LiveCell(campaign.opened["campaign"], robot_model(robot.driver, robot.options), totes, cameras)
+        return LiveCell(campaign.opened["campaign"], robot_model(robot.driver, robot.options), totes, cameras)

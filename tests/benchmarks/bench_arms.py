@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.robots.cells import cell_named
+from support.robots.cells import cell_named, changed
 from support.robots.emulators import Emulators
 
 from labctl.clock import SECOND, cpu_ns
@@ -20,8 +20,7 @@ CELLS = {"emulated_fr3": 1000.0, "emulated_ur5e": 500.0, "emulated_ur5": 125.0}
 @pytest.mark.benchmark
 @pytest.mark.parametrize("name", list(CELLS))
 def test_an_arm_process_at_full_rate(name: str) -> None:
-    cell = cell_named(name)
-    cell["robot"]["state_hz"] = CELLS[name]
+    cell = changed(cell_named(name), {"robot": {"state_hz": CELLS[name]}})
     with Emulators() as emulators:
         rig = RobotRig("emulated", emulators.options(name), cell, live=True)
         try:

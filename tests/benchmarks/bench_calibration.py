@@ -2,19 +2,23 @@
 
     python -m pytest -q -s -m benchmark tests/benchmarks/bench_calibration.py
 
-`LABCTL_CALIBRATION_RUNS` sets the outer runs (10,000 by default, about an hour of one core); claims have 2,000 at most.
+`LABCTL_CALIBRATION_RUNS` sets the outer runs (10,000 by default, about an hour of one core); claims have 2,000 at most,
+margins 4,000.
 """
 
 from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 
 import pytest
+from labctl.analysis.planning.distributions import Distribution
 from support.statistics.calibration import coverage, rejections
 from support.statistics.claims import EVEN, WIDE, positions, unequal_spreads, verdicts
 from support.statistics.cohorts import DISTRIBUTIONS
 from support.statistics.linked_campaigns import told_apart
+from support.statistics.margins import at_margin, within
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.limit(86_400)]
 RUNS = int(os.environ.get("LABCTL_CALIBRATION_RUNS", "10000"))
@@ -91,3 +95,30 @@ def test_positions(slower: float) -> None:
         for by in ("schedule", "free")
     }
     table(columns, CLAIMS)
+
+
+M1, M4 = DISTRIBUTIONS["m1"], DISTRIBUTIONS["m4"]
+SCENE, HEAVY, EASY = replace(M1, scene=0.8), replace(M1, frailty=0.9), replace(M1, frailty=0.0, shape=3.0)
+SHOWN = min(RUNS, 4000)
+# of each: the law of the first arm, that of the second up to its speed, and what is asked
+MARGINS: dict[str, tuple[Distribution, Distribution, dict[str, float]]] = {
+    "m1, one object, 1.5": (M1, M1, {"ratio": 1.5}),
+    "m1, one object, 2": (M1, M1, {"ratio": 2.0}),
+    "m1, four objects, 1.25": (M1, M1, {"ratio": 1.25, "objects": 4}),
+    "m1, four objects, 1.5": (M1, M1, {"ratio": 1.5, "objects": 4}),
+    "m1, shared scenes, 1.5": (SCENE, SCENE, {"ratio": 1.5, "blocks": True}),
+    "frailty .9, 1.5": (HEAVY, HEAVY, {"ratio": 1.5}),
+    "even against frailty .9, 1.5": (EASY, HEAVY, {"ratio": 1.5}),
+    "frailty .9 against even, 1.5": (HEAVY, EASY, {"ratio": 1.5}),
+    "m4, one object, 1.25": (M4, M4, {"ratio": 1.25}),
+    "m4, four objects, 1.25": (M4, M4, {"ratio": 1.25, "objects": 4}),
+}
+
+
+@pytest.mark.parametrize("episodes", [10, 20])
+@pytest.mark.parametrize("name", MARGINS)
+def test_margins(name: str, episodes: int) -> None:
+    first, second, asked = MARGINS[name]
+    for ratio, where in ((asked["ratio"], "at the margin"), (1.0, "alike")):
+        laws = first, at_margin(first, second, ratio)
+        table({f"{name}, N = {episodes}, {where}": within(laws, episodes, range(SHOWN), **asked)}, SHOWN)

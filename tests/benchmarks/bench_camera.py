@@ -1,7 +1,5 @@
 """What pictures cost, drawn, encoded, thinned out: python -m pytest -m benchmark -s tests/benchmarks/bench_camera.py"""
 
-import tomllib
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,13 +9,14 @@ from labctl.drivers.common import kinematics, robot_tables
 from labctl.bus import encode
 from labctl.checks.encoding_cost import scene
 from labctl.clock import SECOND, cpu_ns
+from labctl.config.cell_schema import Video
 from labctl.devices import Frame, load
 from labctl.nodes.preview import Preview
 from labctl.nodes.video_recorder import Terms, VideoRecorder
 from labctl.runtime.simulated_host import finish_work
 from labctl.store.video import VideoWriter
+from labctl.testing.given import SIMULATED
 
-FIXTURE = tomllib.loads((Path(__file__).parents[2] / "fixtures" / "two_totes.toml").read_text())
 FRAMES = 300
 
 pytestmark = pytest.mark.benchmark
@@ -38,7 +37,7 @@ def observations() -> list[dict[str, np.ndarray]]:
 
 @pytest.mark.parametrize("view", ["over_shoulder", "wrist"])
 def test_print_the_cost_of_a_picture_and_its_encoding(view, tmp_path):
-    camera = load("sim_camera", {"view": view}, cell={}, fixture=FIXTURE)
+    camera = load("sim_camera", {"view": view}, **SIMULATED)
     camera.connect(0)
     writer = VideoWriter(tmp_path / "v.mp4", camera.width, camera.height)
     drawn = encoded = 0
@@ -82,9 +81,9 @@ def test_print_the_cost_of_a_film(size, preset, tmp_path):
     depth = (np.linspace(500, 2000, width)[None, :] + np.linspace(0, 300, height)[:, None] + noise).astype(np.uint16)
     for name, given in (("colour", None), ("colour and depth", depth)):
         camera = SimpleNamespace(width=width, height=height, rate_hz=30.0, kind="sim")
-        video = {"codec": "libx264", "preset": preset, "crf": 23, "keyframe_s": 1.0}
+        video = Video(codec="libx264", preset=preset, crf=23, keyframe_s=1.0)
         film = VideoRecorder(
-            Terms(tmp_path, "wrist", video, durable=False), name.replace(" ", "-"), camera, {}, ["device"]
+            Terms(tmp_path, "wrist", video, durable=False), name.replace(" ", "-"), camera, None, ["device"]
         )
         start = cpu_ns()
         for number in range(FRAMES):

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.robots.cells import FIXTURE, cell_named
 
 from labctl.devices import Observation, load
 
@@ -20,7 +21,7 @@ RIG = runpy.run_path(str(Path(__file__).parents[1] / "unit" / "drivers" / "rig.p
 @pytest.mark.parametrize("arm", ["fr3", "ur5"])
 @pytest.mark.parametrize("who", ["person", "steady"])
 def test_cost_of_thirty_simulated_seconds(arm: str, who: str):
-    given = {"cell": RIG["toml"](f"hw_configs/sim_{arm}.toml"), "fixture": RIG["toml"]("fixtures/two_totes.toml")}
+    given = {"cell": cell_named(f"sim_{arm}"), "fixture": FIXTURE}
     robot = load(f"sim_{arm}", {}, **given)
     controller = (
         load("sim_person", {}, **given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -14,7 +14,7 @@ from support.policies.policy_servers import FakeServer
 from labctl.devices import Controller, load
 from labctl.testing.controller import ControllerConformance
 from labctl.testing.given import SIMULATED
-from labctl.testing.options import OptionsConformance
+from labctl.testing.options import Driver, OptionsConformance
 
 CONTROLLERS = {
     "sim_person": ("sim_person", {}),
@@ -56,5 +56,5 @@ class TestEveryController(ControllerConformance):
 
 class TestOptions(OptionsConformance):
     @pytest.fixture(params=list(CONTROLLERS))
-    def driver(self, request: pytest.FixtureRequest) -> tuple[str, Mapping[str, Any], Mapping[str, Any]]:
+    def driver(self, request: pytest.FixtureRequest) -> Driver:
         return *CONTROLLERS[request.param], SIMULATED

@@ -5,7 +5,7 @@ The contract of labctl.devices.Robot. A real cell joins by one more entry here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from support.robots.emulators import Emulators
 
 from labctl.clock import SECOND
 from labctl.testing.given import FIXTURE
-from labctl.testing.options import OptionsConformance
+from labctl.testing.options import Driver, OptionsConformance
 from labctl.testing.robot import FollowingConformance, HomingConformance, RobotConformance, RobotRig
 from labctl.testing.robot_rig import turned
 
@@ -100,8 +100,8 @@ class TestRobotsThatTakeTheirTimeHome(OurRobots, HomingConformance):
 
 class TestOptions(OptionsConformance):
     @pytest.fixture(params=list(ROBOTS))
-    def driver(self, request: pytest.FixtureRequest) -> tuple[str, Mapping[str, Any], Mapping[str, Any]]:
+    def driver(self, request: pytest.FixtureRequest) -> Driver:
         name, cell_name, options = ROBOTS[request.param]
         if not options or name == "emulated":
-            options = cell_named(cell_name)["robot"].get("options", {})
+            options = cell_named(cell_name).robot.options
         return name, options, {"cell": cell_named(cell_name), "fixture": FIXTURE}

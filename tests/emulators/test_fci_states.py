@@ -12,7 +12,7 @@ import pytest
 from labctl.drivers.franka import reading as fci_reading
 from labctl.drivers.franka.reading import ClientState, FciReading, client_samples
 from labctl.drivers.franka.state import Datagram, samples
-from support.robots.cells import cell_named
+from support.robots.cells import cell_named, changed
 from support.robots.emulators import Emulator
 
 from labctl.clock import SECOND
@@ -35,10 +35,9 @@ def emulator() -> Iterator[Emulator]:
 
 
 def rig_of(emulator: Emulator, source: str) -> RobotRig:
-    options = cell_named("emulated_fr3")["robot"]["options"]
+    options = cell_named("emulated_fr3").robot.options
     options["driver_options"] |= {"host": emulator.host, "states": source}
-    cell = cell_named("emulated_fr3")
-    cell["robot"]["state_hz"] = 1000.0
+    cell = changed(cell_named("emulated_fr3"), {"robot": {"state_hz": 1000.0}})
     return RobotRig("emulated", options, cell, live=True)
 
 

@@ -30,10 +30,11 @@ def emulator() -> Iterator[Emulator]:
 @pytest.fixture
 def rig(emulator: Emulator) -> Iterator[RobotRig]:
     """The emulated cell's robot at HIGH, its box wide enough for every joint's end, as fast as franky goes."""
-    cell = cell_named("emulated_fr3")
-    cell["robot"]["limits"] |= {"box_min_m": [-1.2, -1.2, -0.6], "box_max_m": [1.2, 1.2, 1.5], "tool_speed_m_s": 3.0}
-    cell["robot"]["limits"]["velocity_rad_s"] = [1.0, 1.0, 1.0, 1.0, 1.3, 1.3, 1.3]
-    options = cell["robot"]["options"]
+    wide = {"box_min_m": (-1.2, -1.2, -0.6), "box_max_m": (1.2, 1.2, 1.5), "tool_speed_m_s": 3.0}
+    quick = {"velocity_rad_s": (1.0, 1.0, 1.0, 1.0, 1.3, 1.3, 1.3)}
+    robot = cell_named("emulated_fr3").robot
+    robot = robot.model_copy(update={"limits": robot.limits.model_copy(update={**wide, **quick})})
+    cell, options = cell_named("emulated_fr3").model_copy(update={"robot": robot}), robot.options
     options["driver_options"] |= {"host": emulator.host, "home_rad": HIGH.tolist(), "home_speed_rad_s": 0.8}
     made = RobotRig("emulated", options, cell, live=True)
     try:

@@ -32,7 +32,7 @@ def robot_of(request: pytest.FixtureRequest) -> Iterator[RobotRig]:
     """A robot with a load, driven in one of its modes."""
     name, servo = request.param
     emulator, cell = Emulator(NAMES[name]), cell_named(name)
-    options = cell["robot"]["options"]
+    options = cell.robot.options
     servo, _, client = servo.partition(", ")
     options["driver_options"] |= {"host": emulator.host, "servo": servo, **LOADS[name]}
     if client:

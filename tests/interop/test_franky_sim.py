@@ -26,7 +26,7 @@ def test_the_fr3_driver_moves_the_arm_of_franky_sim() -> None:
     assert server, "set FRANKY_SIM to the executable of an environment with franky-sim"
     process = subprocess.Popen([server, "--simulator", "mujoco", "--hostname", host])
     cell = cell_named("emulated_fr3")
-    options = cell["robot"]["options"]["driver_options"]
+    options = cell.robot.options["driver_options"]
     options["host"] = host
     del options["home_rad"]
     rig = RobotRig("franka", options, cell, live=True)

@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "core": ("bus", "plain", "messages", "clock", "errors", "config"),
     "store": (*BASE, "config", "core"),
     "scene": (*BASE, "config", "core", "store"),
-    "nodes": (*BASE, "core", "scene", "store"),
+    "nodes": (*BASE, "config.cell_schema", "config.policy_card", "core", "scene", "store"),
     "alerts": (*BASE, "config", "core", "store"),
     "people": (*BASE, "core", "store"),
     "runtime": (*BASE, "alerts", "config", "core", "nodes", "people", "store"),
@@ -69,7 +69,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "drivers.franka.emulator": (*DRIVER, "drivers.franka", "drivers.sim"),
     "drivers.robotiq.emulator": ("clock", "drivers.sim"),
     "drivers.ur.emulator": (*DRIVER, "drivers.robotiq.emulator", "drivers.sim", "drivers.ur"),
-    "testing": ("plain", "clock", "devices", "errors"),
+    "testing": ("plain", "clock", "devices", "errors", "config.cell_schema"),
     "fixtures": ("errors",),
     "protocols": ("errors",),
 }

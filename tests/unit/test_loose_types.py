@@ -7,10 +7,10 @@ from loose_types import counted, loose
 
 # folder -> how many there may be of Any, object, casts, ignored lines. Wanted of labctl: below 60 of Any.
 CEILINGS = {
-    "labctl": (288, 27, 0, 8),
-    "drivers": (310, 10, 0, 5),
-    "analysis": (104, 18, 0, 1),
-    "ui": (40, 5, 0, 2),
+    "labctl": (28, 27, 0, 5),
+    "drivers": (236, 10, 0, 5),
+    "analysis": (3, 5, 0, 0),
+    "ui": (38, 5, 0, 2),
 }
 MODULE = '''
 """Any object: cast(Any, 1)  # not one of them"""

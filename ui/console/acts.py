@@ -104,7 +104,7 @@ def _label(state: State, verb: str) -> str:
     return {
         "stage": f"Stage {_what(state)}",
         "commit": f"Commit: {_staged(state)}",
-        "start": "Ready: start when the time comes",
+        "start": "Start again" if state.get("withheld") else "Ready: start when the time comes",
         "score": "Score this episode",
     }[verb]
 

@@ -120,8 +120,8 @@ class Console(Attached):
             def guessed(guess: Answer) -> None:
                 self.send("guess", role, {"trial": trial, **guess}, any_state=True, done=lambda reply: None)
 
-            for told in asking.touches(outcome):
-                self.send("touch", role, told, any_state=True)
+            for touch in asking.touches(outcome):
+                self.send("touch", role, touch, any_state=True)
             self.send("score", role, outcome, done=recorded)
 
         episode, marks = self._marks
@@ -202,10 +202,10 @@ class Console(Attached):
         if state is None or not self.may_act("confirm"):
             return
         role = acts.roles_of(state, self._who)[0]
-        told = "confirmed; now the other console voids it and names you"
+        text = "confirmed; now the other console voids it and names you"
 
         def answered(answer: Answer) -> None:
-            self.send("confirm", role, answer, any_state=True, done=lambda reply: self.tell(told))
+            self.send("confirm", role, answer, any_state=True, done=lambda reply: self.tell(text))
 
         self._open(asking.AskConfirm(state, self._who), answered)
 
@@ -260,8 +260,8 @@ class Console(Attached):
         if self._marks[0] != episode:
             self._marks = (episode, [])
         self._marks[1].append(at)
-        text, told = f"marked {at}", f"marked {at}; the words for it come with the score"
-        self.send("note", "operator", {"text": text}, any_state=True, done=lambda reply: self.tell(told))
+        text, words = f"marked {at}", f"marked {at}; the words for it come with the score"
+        self.send("note", "operator", {"text": text}, any_state=True, done=lambda reply: self.tell(words))
 
     def action_acknowledge(self) -> None:
         state = self._state

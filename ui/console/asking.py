@@ -315,8 +315,8 @@ class AskScore(Form):
 
 def touches(outcome: Answer) -> list[Answer]:
     """What the hands did, taken out of the answer of a form: each is a command of its own."""
-    told = outcome.pop("touches", [])
-    return [dict(one) for one in told if isinstance(one, Mapping)] if isinstance(told, list) else []
+    given = outcome.pop("touches", [])
+    return [dict(one) for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
 
 
 class AskGuess(Form):

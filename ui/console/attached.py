@@ -84,9 +84,9 @@ class Attached(Front):
         self._there = self._link.alive()
         self.carry_out()
         if self._stopping:
-            told, self._stopping = self._stopping, ""
-            self.tell(told)
-            self.send("stop", any_state=True, done=lambda reply: self.tell(told))
+            text, self._stopping = self._stopping, ""
+            self.tell(text)
+            self.send("stop", any_state=True, done=lambda reply: self.tell(text))
         if not self._fresh(now_ns) and now_ns >= self._renew_ns:
             self._renew_ns = now_ns + SECOND
             if self._link.renew():

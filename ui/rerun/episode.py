@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from labctl.ui.rerun.episode_view import EpisodeView, Stream, Video, masked_view, view_of
+from labctl.ui.rerun.episode_view import EpisodeView, Stream, Video, masked_view
 
 from labctl.errors import MissingExtra, StorageError
 
-__all__ = ["EpisodeView", "Stream", "Video", "save_episode", "save_side_by_side", "view_of"]
+__all__ = ["EpisodeView", "Stream", "Video", "save_episode", "save_side_by_side"]
 
 APPLICATION = "labctl"
 SIDES = ("a", "b")

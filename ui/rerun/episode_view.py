@@ -6,27 +6,17 @@ May not: know a viewer, or read a campaign.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from labctl.core.timeline import Mark
 from labctl.devices import StreamSpec
 
 STATE, ACTION, TRACKER, POLICY = "arm/state", "arm/action", "tracker", "policy"
 STAGES = ("requested", "limited", "sent")
-
-
-class Mark(Protocol):
-    """From t_ns (host) on a lane shows `label` in the colour of `tone` (quiet, ready, go, good, bad, warn)."""
-
-    @property
-    def t_ns(self) -> int: ...
-    @property
-    def label(self) -> str: ...
-    @property
-    def tone(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,20 +83,6 @@ class EpisodeView:
     item_size_m: Sequence[float] | None = None
     photos: Mapping[str, Path] = field(default_factory=dict)
     masked: bool = True
-
-
-def view_of(seen: Mapping[str, Any]) -> EpisodeView:
-    """The view of what `labctl.viewing.episode.look_at` gathered."""
-    streams = {name: Stream(**stream) for name, stream in seen["streams"].items()}
-    videos = {name: _video(video) for name, video in seen["videos"].items()}
-    known = {one.name for one in fields(EpisodeView)} - {"streams", "videos"}
-    rest = {name: value for name, value in seen.items() if name in known}
-    return EpisodeView(streams=streams, videos=videos, **rest)
-
-
-def _video(seen: Mapping[str, Any]) -> Video:
-    depth = seen.get("depth")
-    return Video(**{**seen, "depth": Depth(**depth) if depth else None})
 
 
 def masked_view(view: EpisodeView) -> EpisodeView:

@@ -21,7 +21,6 @@ from labctl.ui.rerun.episode_view import (
     TRACKER,
     Depth,
     EpisodeView,
-    Mark,
     Stream,
     Video,
     columns,
@@ -34,6 +33,7 @@ from labctl.ui.rerun.episode_view import (
 from labctl.ui.rerun.palette import ITEMS, JOINTS, STAGE_COLOURS, TONES, along
 
 from labctl.clock import wall_ns
+from labctl.core.timeline import Mark
 
 TIMELINE, UTC = "since_go", "utc"
 POSE_HZ = 50.0  # the drawn arm moves no more often; curves keep every sample

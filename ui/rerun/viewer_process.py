@@ -192,8 +192,8 @@ def log_of(folder: Path) -> str:
 def last_line(text: str) -> str:
     """The last line that says something, without colours; "it said nothing" for none."""
     lines = [line for line in (_COLOURS.sub("", line).strip() for line in text.splitlines()) if line]
-    told = [line for line in lines if "rror" in line or "panicked" in line]
-    return (told or lines or ["it said nothing"])[-1]
+    errors = [line for line in lines if "rror" in line or "panicked" in line]
+    return (errors or lines or ["it said nothing"])[-1]
 
 
 def outcome(viewer: subprocess.Popen[bytes], folder: Path) -> None:

@@ -22,6 +22,7 @@ from labctl.drivers.sim.control_link import loopback
 from labctl.drivers.sim.plant import SimulatedPlant
 
 from labctl.clock import MonotonicClock
+from labctl.config.cell_schema import Fixture
 from labctl.errors import InputError
 from labctl.realtime import CONTROLLER, urgent
 
@@ -50,7 +51,7 @@ class Fr3:
     faults: Mapping[str, str] = FAULTS
     ports: Mapping[str, int] = {"robot": wire.ROBOT_PORT, "gripper": wire.HAND_PORT}
 
-    def __init__(self, host: str, fixture: Mapping[str, Any], echo_s: float, paced: bool, ahead: bool) -> None:
+    def __init__(self, host: str, fixture: Fixture, echo_s: float, paced: bool, ahead: bool) -> None:
         self.plant = SimulatedPlant(FR3, fixture, 0.001, now_ns=CLOCK.now_ns())
         try:
             self._robot = FciRobot(self.plant, host)
@@ -147,6 +148,6 @@ class Fr3:
         self._hand.close()
 
 
-def build(options: Fr3EmulatorOptions, *, host: str, fixture: Mapping[str, Any]) -> Fr3:
+def build(options: Fr3EmulatorOptions, *, host: str, fixture: Fixture) -> Fr3:
     """An FR3 on `host`. Raises InputError for a host that is not loopback, or ports in use."""
     return Fr3(loopback(host), fixture, options.echo_s, options.paced, options.ahead)

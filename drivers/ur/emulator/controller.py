@@ -23,6 +23,7 @@ from labctl.drivers.ur.emulator.text import DASHBOARD_PORT, SCRIPT_PORTS, LineSe
 from labctl.drivers.ur.pose import to_ur
 
 from labctl.clock import MonotonicClock
+from labctl.config.cell_schema import Fixture
 from labctl.errors import InputError
 
 CLOCK = MonotonicClock()
@@ -33,6 +34,8 @@ DOUBLES = [(i, f"output_double_register_{i}") for i in (*range(6), *range(12, 20
 STILL: dict[str, object] = {
     "joint_mode": [253] * 6,
     "joint_temperatures": [30.0] * 6,
+    "tool_mode": 253,
+    "tool_temperature": 30.0,
     "actual_main_voltage": 48.0,
     "actual_robot_voltage": 48.0,
 }
@@ -60,7 +63,7 @@ class UrController:
     faults: Mapping[str, str] = FAULTS
 
     def __init__(
-        self, arm: Arm, host: str, fixture: Mapping[str, Any], *, rate_hz: float, version: tuple[int, ...], off: bool
+        self, arm: Arm, host: str, fixture: Fixture, *, rate_hz: float, version: tuple[int, ...], off: bool
     ) -> None:
         self.name = arm.name
         period = 1.0 / rate_hz
@@ -258,6 +261,7 @@ class UrController:
             "target_qdd": body.qdd.tolist(),
             "actual_TCP_pose": pose,
             "target_TCP_pose": pose,
+            "tcp_offset": to_ur(body.tcp),
             "speed_scaling": body.scaling,
             "target_speed_fraction": body.slider,
             "robot_mode": body.robot_mode,

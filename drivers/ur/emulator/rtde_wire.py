@@ -24,7 +24,7 @@ OUTPUT_TYPES: dict[str, str] = {
     **dict.fromkeys(("target_TCP_pose", "target_TCP_speed", "joint_temperatures", "actual_joint_voltage"), "VECTOR6D"),
     "ft_raw_wrench": "VECTOR6D",
     **dict.fromkeys(("actual_tool_accelerometer", "payload_cog"), "VECTOR3D"),
-    "payload_inertia": "VECTOR6D",
+    **dict.fromkeys(("payload_inertia", "tcp_offset"), "VECTOR6D"),
     "joint_mode": "VECTOR6INT32",
     **dict.fromkeys(("actual_digital_input_bits", "actual_digital_output_bits"), "UINT64"),
     **dict.fromkeys(("robot_mode", "safety_mode"), "INT32"),
@@ -33,6 +33,9 @@ OUTPUT_TYPES: dict[str, str] = {
     **dict.fromkeys(("actual_momentum", "actual_main_voltage", "actual_robot_voltage"), "DOUBLE"),
     **dict.fromkeys(("actual_robot_current", "standard_analog_input0", "standard_analog_input1"), "DOUBLE"),
     **dict.fromkeys(("standard_analog_output0", "standard_analog_output1", "payload"), "DOUBLE"),
+    **dict.fromkeys(("analog_io_types", "tool_mode", "tool_analog_input_types"), "UINT32"),
+    "tool_output_voltage": "INT32",
+    **dict.fromkeys(("tool_analog_input0", "tool_analog_input1", "tool_output_current", "tool_temperature"), "DOUBLE"),
 }
 INPUT_TYPES = {"speed_slider_mask": "UINT32", "speed_slider_fraction": "DOUBLE", "external_force_torque": "VECTOR6D"}
 INPUT_TYPES |= {

@@ -6,6 +6,7 @@ import numpy as np
 
 from labctl.bus import Message, Work
 from labctl.clock import MILLISECOND, SECOND
+from labctl.config.cell_schema import Video
 from labctl.devices import Frame
 from labctl.errors import DeviceLost
 from labctl.nodes.camera import CameraNode
@@ -13,7 +14,7 @@ from labctl.nodes.video_recorder import Terms
 from labctl.runtime.simulated_host import finish_work
 
 PERIOD = 100 * MILLISECOND
-VIDEO = {"codec": "libx264", "preset": "ultrafast", "crf": 23, "keyframe_s": 1.0}
+VIDEO = Video(codec="libx264", preset="ultrafast", crf=23, keyframe_s=1.0)
 
 
 class Camera:

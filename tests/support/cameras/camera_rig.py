@@ -11,17 +11,18 @@ import numpy as np
 
 from labctl.bus import Message, Work
 from labctl.clock import SECOND, ManualClock, MonotonicClock
+from labctl.config.cell_schema import Video
 from labctl.nodes.camera import CameraNode
 from labctl.nodes.video_recorder import Terms
 from labctl.runtime.simulated_host import finish_work
 
-VIDEO = {"codec": "libx264", "preset": "ultrafast", "crf": 18, "keyframe_s": 1.0}
+VIDEO = Video(crf=18)
 
 
 class CameraNodeRig:
     """Steps a node as its host does and keeps what it says; `video_recorder` records one episode of it."""
 
-    def __init__(self, folder: Path, camera: Any, *, live: bool, video: dict[str, Any] | None = None) -> None:
+    def __init__(self, folder: Path, camera: Any, *, live: bool, video: Video | None = None) -> None:
         self.clock = MonotonicClock() if live else ManualClock(1000 * SECOND)
         self.folder, self.live = folder, live
         terms = Terms(folder, "wrist", video or VIDEO, driver="test", durable=False)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from labctl.clock import MILLISECOND
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Frame, Kind
 from support.cameras.barcode import Mark, paint, read
 
@@ -68,5 +69,5 @@ class CodedCamera:
         """Nothing to give back."""
 
 
-def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> CodedCamera:
+def build(options: Mapping[str, Any], *, cell: Cell, fixture: Fixture) -> CodedCamera:
     return CodedCamera(options)

@@ -10,11 +10,12 @@ from typing import Any
 
 from labctl.drivers.realsense import camera as realsense
 
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import load
 from support.cameras.software_realsense import SoftRealSense
 
 
-def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> Any:
+def build(options: Mapping[str, Any], *, cell: Cell, fixture: Fixture) -> Any:
     """The camera; its device streams from now on, until this process ends."""
     soft = SoftRealSense(width=options["width"], height=options["height"], rate_hz=int(options["rate_hz"]))
     realsense.connected_devices = lambda: [soft.device]

@@ -12,6 +12,7 @@ from labctl.devices import ActionChunk, Observation, Pace
 from labctl.errors import DeviceError
 from labctl.nodes.controller import ControllerNode
 from labctl.nodes.policy_stream import POLICY
+from labctl.testing.given import SIMULATED
 
 DOF = 7
 POSE = np.array([0.4, 0.0, 0.3, 1.0, 0.0, 0.0, 0.0])
@@ -54,7 +55,7 @@ class Bench:
     """A controller node whose calls are made when `finish` says so."""
 
     def __init__(self, policy: Policy) -> None:
-        self.policy, self.node = policy, ControllerNode({}, {})
+        self.policy, self.node = policy, ControllerNode(**SIMULATED)
         self.now_ns = SECOND
         self.said: list[Message] = []
         self.work: list[Work] = []

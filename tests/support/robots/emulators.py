@@ -102,7 +102,7 @@ class Emulators:
     def options(self, cell_name: str) -> dict[str, Any]:
         """The cell's robot options with the address of its emulator."""
         emulator = self[cell_name]
-        options = copy.deepcopy(cell_named(cell_name)["robot"]["options"])
+        options = copy.deepcopy(cell_named(cell_name).robot.options)
         options["driver_options"]["host"] = emulator.host
         return options
 

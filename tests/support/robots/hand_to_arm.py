@@ -18,12 +18,14 @@ from labctl.drivers.teleop.gate import Caps, Reading
 
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import ActionChunk, Batch, Observation
 from labctl.messages.driving import Prepare, Ready, Start
 from labctl.messages.motion import Lease
 from labctl.nodes.arm import ArmNode
 from labctl.nodes.controller import ControllerNode
 from labctl.runtime.simulated_host import LoopHost
+from labctl.testing.given import SIMULATED
 from labctl.testing.robot import RobotRig
 
 LEASE_NS = SECOND // 2
@@ -37,7 +39,7 @@ _NOW: list[Teleop] = []  # what `build` hands to the controller node: one at a t
 ANSWER_S = 0.002  # what an answer takes in simulated time
 
 
-def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> Teleop:
+def build(options: Mapping[str, Any], *, cell: Cell, fixture: Fixture) -> Teleop:
     return _NOW[-1]
 
 
@@ -119,7 +121,7 @@ class Drive:
         self.arm._last_ns = self.arm._grid_ns = rig.now_ns
         self.arm._hold_here()
         self.host.add(self.arm)
-        self.host.add(ControllerNode({}, {}))
+        self.host.add(ControllerNode(**SIMULATED))
         self.host.post(TASK.to("controller"))
 
     @property

@@ -12,6 +12,7 @@ import numpy as np
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.sim.robot import SimArm
 
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Batch, StreamSpec
 
 TELLING, PLAIN, STREAM = "grip_force.telling", "motor_temperature.plain", "thoughts.telling"
@@ -37,5 +38,5 @@ class TellingArm(SimArm):
         return Batch(batch.stream, batch.t_ns, np.hstack([batch.values, more]))
 
 
-def build(options: Mapping[str, Any], *, cell: Mapping[str, Any], fixture: Mapping[str, Any]) -> TellingArm:
+def build(options: Mapping[str, Any], *, cell: Cell, fixture: Fixture) -> TellingArm:
     return TellingArm(FR3, cell, fixture)

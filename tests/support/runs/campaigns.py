@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from labctl.clock import ManualClock, MonotonicClock
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store.campaign import Campaign, Opened, close_campaign, freeze_campaign, open_campaign, unblind_campaign
 from support.machine.processes import end_with_parent
+from support.runs.recordings import copied
 
 ROOT = Path(__file__).resolve().parents[3]
 PROTOCOL = """
@@ -159,7 +159,7 @@ def unblind(folder: Path) -> None:
 def unblinded_copy(lab: Path, blinded: str) -> Path:
     """A campaign in a copy of its lab, closed, frozen and unblinded; the original, a path, stays as it is."""
     original = Path(blinded)
-    shutil.copytree(original.parent.parent, lab, dirs_exist_ok=True)
+    copied(original.parent.parent, lab)
     unblind(lab / "campaigns" / original.name)
     return lab / "campaigns" / original.name
 

@@ -45,6 +45,12 @@ class Recordings:
         return lab / told["folder"]
 
 
+def copied(folder: Path, to: Path) -> Path:
+    """A copy to write to, of a folder that others may be reading meanwhile; `to`, which may be there."""
+    shutil.copytree(folder, to, ignore=shutil.ignore_patterns(*(f"*{end}" for end in PASSING)), dirs_exist_ok=True)
+    return to
+
+
 def digests(lab: Path) -> dict[str, str]:
     """SHA-256 of every file below a folder, by its path in it."""
     files = (path for path in sorted(lab.rglob("*")) if path.is_file() and not path.name.endswith(PASSING))

@@ -7,6 +7,7 @@ from typing import Any
 
 from labctl.bus import Message, Work
 from labctl.clock import MILLISECOND, SECOND, ManualClock
+from labctl.config.cell_schema import Setup
 from labctl.core.events import Kind
 from labctl.core.liveness import Liveness
 from labctl.core.trial import State, fold
@@ -46,8 +47,8 @@ class Bench:
         self.liveness = Liveness(["recorder", "arm", *self.cameras])
         arms = {arm.name: arm for arm in campaign.protocol.arm}
         sequencer = EpisodeSequencer(writer, self.liveness, arms, {}, 300 * MILLISECOND)
-        spec = {"cell": campaign.cell.model_dump(mode="json"), "fixture": campaign.fixture.model_dump(mode="json")}
-        readiness = Readiness(writer, arms, spec, here=True, wanted=ask_arms)
+        setup = Setup(cell=campaign.cell, fixture=campaign.fixture)
+        readiness = Readiness(writer, arms, setup, here=True, wanted=ask_arms)
         self.node = RunNode(
             writer, sequencer, self.liveness, run_id=1, free_gb=lambda: 100.0, until_done=True, readiness=readiness
         )

@@ -7,7 +7,6 @@ May not: touch a campaign, or be random (noise comes from a seed).
 from __future__ import annotations
 
 import math
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,12 @@ from PIL import Image
 
 from labctl.clock import SECOND
 from labctl.devices import load
+from labctl.testing.given import FIXTURE, SIMULATED
 
 ROOT = Path(__file__).parents[3]
-FIXTURE = tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text())
 WIDTH, HEIGHT = 640, 480
 MARGIN = 48  # drawn around the picture, so that a moved camera sees what was beside it
-OBJECTS = {entry["name"]: entry for entry in FIXTURE["object"]}
+OBJECTS = {entry.name: entry for entry in FIXTURE.object}
 
 
 class Stage:
@@ -31,7 +30,7 @@ class Stage:
 
     def __init__(self, view: str = "over_shoulder", thing: str = "towels") -> None:
         size = {"width": WIDTH + 2 * MARGIN, "height": HEIGHT + 2 * MARGIN, "rate_hz": 10.0}
-        self._camera = load("sim_camera", {"view": view, **size}, cell={}, fixture=FIXTURE)
+        self._camera = load("sim_camera", {"view": view, **size}, **SIMULATED)
         self._camera.connect(0)
         self._thing = thing
         self._drawn = 0
@@ -71,19 +70,19 @@ class Stage:
             "tcp": kinematics.poses(FR3.chain, FR3.home[None])[0],
             "gripper": np.array([0.08]),
             "items": rows,
-            "object": np.array([*thing["item_size_m"], thing["grasp_width_m"]]),
+            "object": np.array([*thing.item_size_m, thing.grasp_width_m]),
         }
 
 
 def arranged(thing: str = "towels", n: int = 4, *, seed: int = 1) -> np.ndarray:
     """n items (n, 4) in the right tote, as the simulated cell would put them."""
     rng = np.random.default_rng(seed)
-    centre, size = np.array(FIXTURE["tote"][1]["centre_m"]), np.array(FIXTURE["tote"][1]["size_m"])
+    centre, size = np.array(FIXTURE.tote[1].centre_m), np.array(FIXTURE.tote[1].size_m)
     side = math.ceil(math.sqrt(n))
     cells = rng.permutation(side * side)[:n]
     place = np.column_stack([cells % side, cells // side]) + rng.uniform(0.3, 0.7, (n, 2))
     found = np.zeros((n, 4))
     found[:, :2] = centre[:2] + (size[:2] - 0.09) * (place / side - 0.5)
-    found[:, 2] = centre[2] + OBJECTS[thing]["item_size_m"][2] / 2
+    found[:, 2] = centre[2] + OBJECTS[thing].item_size_m[2] / 2
     found[:, 3] = rng.uniform(-1.5, 1.5, n)
     return found

@@ -14,8 +14,7 @@ from labctl.bus import Message, Node
 from labctl.clock import MILLISECOND, SECOND, ManualClock
 from labctl.core.trial import State, fold
 from labctl.messages.motion import Stop, Target
-from labctl.runtime.campaign_run import toml_of
-from labctl.runtime.cell_nodes import build_node, chunk_ns
+from labctl.runtime.cell_nodes import NodeSpec, build_node
 from labctl.runtime.lease_keeper import RENEWALS, LeaseKeeper, terms_of
 from labctl.store.campaign import Campaign
 from support.runs.run_bench import Bench
@@ -40,10 +39,7 @@ SWING_RAD, SWING_HZ = 0.1, 0.5
 
 
 def arm_of(folder: Path, campaign: Campaign) -> Node:
-    cell, fixture = (toml_of(folder / name) for name in ("cell.toml", "fixture.toml"))
-    return build_node(
-        "arm", {"cell": cell, "fixture": fixture, "real_time": False, "chunk_ns": chunk_ns(campaign.cell)}
-    )
+    return build_node("arm", NodeSpec(cell=campaign.cell, fixture=campaign.fixture, folder=folder, real_time=False))
 
 
 class WayHome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,7 +65,7 @@ def test_a_healthy_robot_is_connected_and_each_fault_is_told_in_words(emulator: 
 def _mend(emulator: Emulator) -> None:
     """What an operator's acknowledgement would do: recovery over the real protocol."""
     cell = cell_named(emulator.cell)
-    options = cell["robot"]["options"]
+    options = copy.deepcopy(cell.robot.options)
     options["driver_options"]["host"] = emulator.host
     rig = RobotRig("emulated", options, cell, live=True)
     try:

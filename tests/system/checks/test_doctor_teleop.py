@@ -7,7 +7,6 @@ import pty
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from labctl.drivers.teleop import spacemouse as teleop_spacemouse
@@ -19,7 +18,7 @@ from labctl.checks.doctor import Check, check_teleop
 from labctl.checks.probing import feel
 from labctl.cli import call
 from labctl.clock import SECOND, MonotonicClock
-from labctl.config.cell_schema import Cell
+from labctl.config.cell_schema import Cell, Setup
 from labctl.errors import MissingExtra
 from labctl.runtime.cell_nodes import stand_in
 from labctl.store.lab_folder import read_cell
@@ -50,8 +49,8 @@ def typed(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     return code, line
 
 
-def spec(cell: Cell) -> dict[str, Any]:
-    return {"cell": cell.model_dump(mode="json"), "fixture": stand_in()}
+def setup(cell: Cell) -> Setup:
+    return Setup(cell=cell, fixture=stand_in())
 
 
 def leader(servos: Servos, joints: int) -> str:
@@ -118,7 +117,7 @@ def test_a_puck_is_felt_and_one_whose_cable_breaks_is_not(tmp_path: Path, monkey
     puck = Puck()
     monkeypatch.setattr(teleop_spacemouse, "_open", lambda path: (puck, PUCKS[0x256F, 0xC635]))
     cell = cell_of(tmp_path, "spacemouse")
-    assert feel(spec(cell)) == {"waits": "hold the clutch", "engaged": False}
+    assert feel(setup(cell)) == {"waits": "hold the clutch", "engaged": False}
     clock, read = MonotonicClock(), puck.read
     until_ns = clock.now_ns() + SECOND // 5
 
@@ -127,13 +126,13 @@ def test_a_puck_is_felt_and_one_whose_cable_breaks_is_not(tmp_path: Path, monkey
         return read(size, timeout_ms)
 
     monkeypatch.setattr(puck, "read", breaking)
-    assert "its connection broke" in feel(spec(cell))["problem"]
+    assert "its connection broke" in feel(setup(cell))["problem"]
 
 
 def test_a_library_that_is_missing_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pygame", None)
     with pytest.raises(MissingExtra, match=r"pip install 'labctl\[teleop\]'"):
-        feel(spec(cell_of(tmp_path, "gamepad")))
+        feel(setup(cell_of(tmp_path, "gamepad")))
 
 
 def test_an_option_no_device_has_and_a_library_that_crashes_are_one_line_each(

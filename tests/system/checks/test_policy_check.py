@@ -88,7 +88,7 @@ def test_each_policy_is_asked_and_told_by_name(tmp_path: Path, monkeypatch: pyte
     assert well.heard[0]["observation/wrist"].shape == (48, 64, 3), "grey pictures, sized as the card says"
 
 
-CARD = parse_card(card_toml(deadline=0.5), "card.toml").model_dump(mode="json")
+CARD = parse_card(card_toml(deadline=0.5), "card.toml")
 
 
 @pytest.mark.parametrize(

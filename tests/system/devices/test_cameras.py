@@ -13,11 +13,13 @@ from support.cameras import barcode
 from support.cameras.mjpeg import MjpegServer
 from support.cameras.recorded_videos import write_video
 from support.cameras.software_realsense import SoftRealSense
+from support.robots.cells import cell_named, changed
 from support.runs.campaigns import ROOT, events_of, make_campaign, policy
 from support.runs.live_campaign import CLOCK, of_kind, running, wait_for
 
 import labctl.runtime.campaign_run
 from labctl.clock import SECOND
+from labctl.config.cell_schema import CameraTable, Setup
 from labctl.core.events import Kind
 from labctl.core.trial import State, fold
 from labctl.errors import InputError
@@ -142,21 +144,25 @@ def test_a_stream_and_a_realsense_camera_are_recorded_picture_by_picture(
     assert verify_campaign(folder).problems == []
 
 
+def in_a_cell(kind: str) -> Setup:
+    return Setup(cell=changed(cell_named("sim_fr3"), {"cell": {"kind": kind, "clock": None}}), fixture=FIXTURE)
+
+
 def test_a_real_cell_takes_no_stand_in_for_a_camera(tmp_path: Path) -> None:
     film = write_video(tmp_path / "film.mp4", [0, 100_000])
-    entry = {"name": "wrist", "driver": "opencv_camera", "width": 320, "height": 240, "rate_hz": 10.0}
-    entry["options"] = {"source": str(film)}
+    size = {"width": 320, "height": 240, "rate_hz": 10.0}
+    played = CameraTable(name="wrist", driver="opencv_camera", **size, options={"source": str(film)})
     for kind in ("sim", "replay", "emulated"):
-        assert load_camera(entry, {"cell": {"kind": kind}}, {}).kind == "replay"
+        assert load_camera(played, in_a_cell(kind)).kind == "replay"
     with pytest.raises(InputError, match="camera 'wrist': opencv_camera is replay with these options"):
-        load_camera(entry, {"cell": {"kind": "real"}}, {})
-    entry["options"] = {"source": "http://127.0.0.1:9/"}
-    assert load_camera(entry, {"cell": {"kind": "real"}}, {}).kind == "real"
+        load_camera(played, in_a_cell("real"))
+    live = played.model_copy(update={"options": {"source": "http://127.0.0.1:9/"}})
+    assert load_camera(live, in_a_cell("real")).kind == "real"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "hw_configs").glob("*.toml")), ids=lambda path: path.stem)
 def test_every_shipped_cell_has_the_two_cameras_of_its_kind(path: Path) -> None:
-    cell = read_cell(path).model_dump(mode="json")
-    made = [load_camera(entry, cell, FIXTURE) for entry in cell["camera"]]
-    assert [entry["name"] for entry in cell["camera"]] == ["over_shoulder", "wrist"]
-    assert {camera.kind for camera in made} == {"real" if cell["cell"]["kind"] == "real" else "sim"}
+    cell = read_cell(path)
+    made = [load_camera(table, Setup(cell=cell, fixture=FIXTURE)) for table in cell.camera]
+    assert [table.name for table in cell.camera] == ["over_shoulder", "wrist"]
+    assert {camera.kind for camera in made} == {"real" if cell.kind == "real" else "sim"}

@@ -27,6 +27,7 @@ from labctl.core.projection import capture_ns
 from labctl.devices import load
 from labctl.errors import DeviceLost
 from labctl.store.video import read_depth, read_frames
+from labctl.testing.given import SIMULATED
 
 QUIET_CORES, QUIET_S = 0.15, 0.1
 CODED = {"width": 320, "height": 240, "rate_hz": 30.0, "jitter_ms": 9.0, "seed": 7}
@@ -77,7 +78,7 @@ def test_frames_of_a_live_stream_are_stamped_when_they_arrive_and_never_take_eac
     pytest.importorskip("cv2")
     size = {"width": 640, "height": 480, "rate_hz": 30.0}
     with MjpegServer(**size) as server:
-        camera = load("opencv_camera", {**size, "source": server.url}, cell={}, fixture={})
+        camera = load("opencv_camera", {**size, "source": server.url}, **SIMULATED)
         rig = CameraNodeRig(tmp_path, camera, live=True)
         with Standstill() as machine:
             others = Neighbours(machine.pids)
@@ -116,7 +117,7 @@ def test_depth_of_a_realsense_comes_back_bit_for_bit_under_its_own_frames(tmp_pa
 
     path = SoftRealSense("rec-1").record(tmp_path / "r.db3", range(1, 61), skip={7: "depth", 8: "depth"})
     size = {"width": 320, "height": 240, "rate_hz": 30.0, "file": str(path)}
-    straight = load("realsense", {**size, "pace": False}, cell={}, fixture={})
+    straight = load("realsense", {**size, "pace": False}, **SIMULATED)
     straight.connect(0)
     expected = {}
     with pytest.raises(DeviceLost):  # at the end of the recording
@@ -125,7 +126,7 @@ def test_depth_of_a_realsense_comes_back_bit_for_bit_under_its_own_frames(tmp_pa
             assert frame is not None
             expected[frame.number] = frame.depth
     straight.close()
-    rig = CameraNodeRig(tmp_path, load("realsense", size, cell={}, fixture={}), live=False)
+    rig = CameraNodeRig(tmp_path, load("realsense", size, **SIMULATED), live=False)
     rows = rig.film(1.5)
     rig.end()
     depth = dict(read_depth(rig.path().with_suffix(".depth.mkv")))

@@ -59,11 +59,11 @@ def test_no_masked_view_has_it(blinded: Path, unblinded: Path) -> None:
         with Campaign.open(folder) as campaign:
             episodes = [episode for trial in campaign.state.trials.values() for episode in trial.episodes]
         for episode in episodes:
-            seen = look_at(folder, episode, masked=True)["streams"]
-            columns = seen["arm/state"]["columns"]
+            seen = look_at(folder, episode, masked=True).streams
+            columns = seen["arm/state"].columns
             assert STREAM not in seen and "arm/action" not in seen and "policy" not in seen
             assert PLAIN in columns and TELLING not in columns and "q.fr3_joint1" in columns
-            assert seen["arm/state"]["values"].shape == (len(seen["arm/state"]["t_ns"]), len(columns))
+            assert seen["arm/state"].values.shape == (len(seen["arm/state"].t_ns), len(columns))
             assert not [name for name in columns if name.startswith(("dq.", "tau."))]
-    whole = look_at(unblinded, episodes[0])["streams"]
-    assert TELLING in whole["arm/state"]["columns"] and STREAM in whole, "a control: it is there to be seen"
+    whole = look_at(unblinded, episodes[0]).streams
+    assert TELLING in whole["arm/state"].columns and STREAM in whole, "a control: it is there to be seen"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from pathlib import Path
 
 import pytest
+from support.runs.recordings import copied
 
 from labctl.cli import call
 
@@ -18,7 +18,7 @@ FOLDERS = ("parquet", "npz", *(pytest.param(form, marks=pytest.mark.thorough) fo
 @pytest.fixture(scope="module")
 def in_one(unblinded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the campaign, as labctl recorded it before 2026-11-23: no `seal/traces.db`, its rows in `traces.db`."""
-    lab = Path(shutil.copytree(unblinded.parents[1], tmp_path_factory.mktemp("one") / "lab"))
+    lab = copied(unblinded.parents[1], tmp_path_factory.mktemp("one") / "lab")
     folder = lab / "campaigns" / unblinded.name
     apart = folder / "seal" / "traces.db"
     with sqlite3.connect(folder / "traces.db") as database:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 from support.runs.campaigns import HUMAN, make_campaign, policy, unblinded_copy
-from support.runs.recordings import Recordings
+from support.runs.recordings import Recordings, copied
 
 import labctl.pages.episodes
 from labctl.cli import call
@@ -79,7 +78,7 @@ def test_an_unblinded_page_names_arms_and_has_every_video_from_its_go_at_one_spe
 def test_what_does_not_hold_is_refused_or_said_on_the_page(
     unblinded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lab = Path(shutil.copytree(unblinded.parents[1], tmp_path / "lab"))
+    lab = copied(unblinded.parents[1], tmp_path / "lab")
     folder, page = lab / "campaigns" / unblinded.name, tmp_path / "p.html"
     video = next(folder.rglob("wrist.mp4"))
     video.write_bytes(video.read_bytes()[:-1] + b"x")
@@ -117,7 +116,7 @@ def test_a_report_has_the_page_and_the_first_cameras_videos_beside_it(
 def test_campaigns_without_an_anchor_stand_side_by_side_and_are_not_compared(
     unblinded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lab = Path(shutil.copytree(unblinded.parents[1], tmp_path / "lab"))
+    lab = copied(unblinded.parents[1], tmp_path / "lab")
     other = make_campaign(lab, [HUMAN, policy("okapi-policy")], name="other").folder
     page = tmp_path / "p.html"
     assert call(["episodes", str(lab / "campaigns" / unblinded.name), str(other), "--page", str(page)]) == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 import sys
 import urllib.error
 import urllib.request
@@ -16,7 +15,7 @@ import av
 import numpy as np
 import pytest
 from support.runs.campaigns import HUMAN, make_campaign, policy
-from support.runs.recordings import Recordings
+from support.runs.recordings import Recordings, copied
 
 from labctl.cli import call
 from labctl.core.record import Record
@@ -43,7 +42,7 @@ def run_filmed(lab: Path) -> Path:
 def filmed(recordings: Recordings, tmp_path: Path) -> Path:
     """A copy that may be written to."""
     folder = recordings.of(run_filmed)
-    return Path(shutil.copytree(folder.parents[1], tmp_path / "lab")) / "campaigns" / folder.name
+    return copied(folder.parents[1], tmp_path / "lab") / "campaigns" / folder.name
 
 
 def record_of(folder: Path) -> Record:

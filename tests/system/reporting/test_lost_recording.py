@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.runs.campaigns import events_of, make_campaign, policy, unblind
+from support.runs.recordings import copied
 
 from labctl.cli import call
 from labctl.core.events import Kind
@@ -26,7 +27,7 @@ def recorded(lab: Path) -> Path:
 @pytest.fixture
 def lab(tmp_path: Path, recordings) -> Path:
     """A copy of a recorded campaign's lab, to be damaged."""
-    return Path(shutil.copytree(recordings.of(recorded).parents[1], tmp_path / "lab"))
+    return copied(recordings.of(recorded).parents[1], tmp_path / "lab")
 
 
 def test_a_lost_recording_is_left_out_and_named_and_its_outcome_counts(

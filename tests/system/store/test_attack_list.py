@@ -8,7 +8,6 @@ once and copied; a refused order changes nothing, so that all of one state share
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -18,7 +17,7 @@ from typing import Any
 import pytest
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, recorded_with_cameras, unblind
 from support.runs.forging import cut_heads, forge, rewrite_heads
-from support.runs.recordings import Recordings
+from support.runs.recordings import Recordings, copied
 from support.runs.run_bench import Bench
 
 from labctl.cli import call
@@ -178,7 +177,7 @@ SEALED: list[tuple[str, Attack, str, tuple[str, ...]]] = [
 @pytest.fixture
 def blind(recordings: Recordings, tmp_path: Path) -> Path:
     original = recordings.of(recorded_with_cameras)
-    shutil.copytree(original.parents[1], tmp_path / "lab")
+    copied(original.parents[1], tmp_path / "lab")
     return tmp_path / "lab" / "campaigns" / original.name
 
 

@@ -5,7 +5,6 @@ as what nothing reads.
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.runs.campaigns import recorded_with_cameras
-from support.runs.recordings import Recordings
+from support.runs.recordings import Recordings, copied
 
 from labctl.store.campaign import close_campaign, freeze_campaign, unblind_campaign
 from labctl.store.chain_heads import read_heads
@@ -36,13 +35,13 @@ ROWS = 3  # of a table of chunks, spread evenly: a row is bound as every other o
 def blind(recordings: Recordings, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of a campaign that was run with cameras, before anybody closed it."""
     original = recordings.of(recorded_with_cameras)
-    lab = Path(shutil.copytree(original.parents[1], tmp_path_factory.mktemp("blind") / "lab"))
+    lab = copied(original.parents[1], tmp_path_factory.mktemp("blind") / "lab")
     return lab / "campaigns" / original.name
 
 
 @pytest.fixture(scope="module")
 def unblinded(blind: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = Path(shutil.copytree(blind, tmp_path_factory.mktemp("unblinded") / blind.name))
+    folder = copied(blind, tmp_path_factory.mktemp("unblinded") / blind.name)
     close_campaign(folder, who="p-1")
     freeze_campaign(folder, who="p-1", unreviewed=True)
     unblind_campaign(folder, who="p-1")
@@ -199,7 +198,7 @@ def test_each_sealed_value_is_bound_before_unblinding(blind: Path) -> None:
 def test_a_failure_invented_after_the_campaign_was_frozen_is_named(blind: Path, tmp_path: Path) -> None:
     from labctl.store.ledger import Ledger
 
-    folder = Path(shutil.copytree(blind, tmp_path / blind.name))
+    folder = copied(blind, tmp_path / blind.name)
     close_campaign(folder, who="p-1")
     freeze_campaign(folder, who="p-1", unreviewed=True)
     episode = Ledger.open(folder).open_all()["openings"][0]["episode"]
@@ -212,7 +211,7 @@ def test_a_failure_invented_after_the_campaign_was_frozen_is_named(blind: Path, 
 
 def test_columns_that_change_places_are_named(unblinded: Path, tmp_path: Path) -> None:
     """Issue 17.4: renamed columns gave an arm a median answer time of -0.0999 s past verify and report."""
-    folder = Path(shutil.copytree(unblinded, tmp_path / unblinded.name))
+    folder = copied(unblinded, tmp_path / unblinded.name)
     raw = sqlite3.connect(folder / "traces.db")
     (spec,) = raw.execute("SELECT spec FROM stream WHERE name = 'arm/state' LIMIT 1").fetchone()
     raw.close()

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import click
 import pytest
 from support.runs.campaigns import HUMAN, make_campaign, policy
+from support.runs.recordings import copied
 
 from labctl.cli import call, group
 from labctl.core.events import Kind
@@ -50,7 +50,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(recorded: Path, tmp_path: Path) -> Path:
-    shutil.copytree(recorded.parents[1], tmp_path / "lab")
+    copied(recorded.parents[1], tmp_path / "lab")
     return tmp_path / "lab" / "campaigns" / recorded.name
 
 

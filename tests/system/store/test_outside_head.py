@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, unblind
 from support.runs.forging import cut_heads, forge, rewrite_heads
+from support.runs.recordings import copied
 
 from labctl.cli import call
 from labctl.core.events import Event
@@ -29,7 +29,7 @@ def recorded(lab: Path) -> Path:
 @pytest.fixture
 def folder(tmp_path: Path, recordings) -> Path:
     """A copy of an unblinded campaign, to be made anew."""
-    lab = Path(shutil.copytree(recordings.of(recorded).parents[1], tmp_path / "lab"))
+    lab = copied(recordings.of(recorded).parents[1], tmp_path / "lab")
     (found,) = (lab / "campaigns").iterdir()
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.runs.recordings import copied
 
 from labctl.clock import SECOND, ManualClock
 from labctl.core.events import Event, Kind, canonical, digest, event_hash
@@ -101,7 +101,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(original: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(original, tmp_path / original.name))
+    return copied(original, tmp_path / original.name)
 
 
 def events_of(folder: Path) -> list[Event]:

@@ -17,6 +17,7 @@ from support.machine.time_authority import Authority
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, unblind
 from support.runs.forging import forge, rewrite_heads
 from support.runs.live_campaign import of_kind, running
+from support.runs.recordings import copied
 
 from labctl.cli import call
 from labctl.clock import SECOND, MonotonicClock
@@ -52,7 +53,7 @@ def authority(keys: Path) -> Iterator[Authority]:
 @pytest.fixture
 def folder(tmp_path: Path, recordings, authority: Authority) -> Path:
     """A copy of an unblinded campaign in a lab that names the authority."""
-    lab = Path(shutil.copytree(recordings.of(recorded).parents[1], tmp_path / "lab"))
+    lab = copied(recordings.of(recorded).parents[1], tmp_path / "lab")
     names(lab, authority)
     (found,) = (lab / "campaigns").iterdir()
     return found

@@ -77,8 +77,8 @@ def test_show_is_masked_until_the_campaign_is_unblinded(tmp_path: Path, capsys: 
     said = capsys.readouterr().out
     assert "masked: the campaign is not unblinded" in said and " MB in " in said
     seen = look_at(campaign.folder, episode)
-    assert seen["masked"] and "policy" not in seen["streams"] and set(seen["videos"]) == {"over_shoulder", "wrist"}
-    assert seen["photos"]["over_shoulder_staged"].is_file() and "/photos/over_shoulder_staged" in words_of(masked)
+    assert seen.masked and "policy" not in seen.streams and set(seen.videos) == {"over_shoulder", "wrist"}
+    assert seen.photos["over_shoulder_staged"].is_file() and "/photos/over_shoulder_staged" in words_of(masked)
     for text in (words_of(masked), repr(decoded(masked)), masked.read_bytes().decode("latin-1")):
         assert [word for word in TELLING if word in text] == []
     assert "/joints/q" in words_of(masked)
@@ -87,7 +87,7 @@ def test_show_is_masked_until_the_campaign_is_unblinded(tmp_path: Path, capsys: 
     assert ", masked" not in capsys.readouterr().out
     told = words_of(whole)
     assert "zebra-policy" in told or "okapi-policy" in told
-    assert "requested" in told and "policy" in look_at(campaign.folder, episode)["streams"]
+    assert "requested" in told and "policy" in look_at(campaign.folder, episode).streams
     assert call(["show", episode, "--lab", str(tmp_path), "--save", str(again), "--masked"]) == 0
     assert "masked: as asked" in capsys.readouterr().out
     assert repr(decoded(again)) == repr(decoded(masked)), "the same as before unblinding, to the value"

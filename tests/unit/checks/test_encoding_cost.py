@@ -8,11 +8,11 @@ import pytest
 
 from labctl.checks.doctor import check_encoders
 from labctl.checks.encoding_cost import MOST_CORES, SCENES, Cost, best_affordable, measure_cost, measure_depth, scene
-from labctl.config.cell_schema import parse_cell
+from labctl.config.cell_schema import Video, parse_cell
 from labctl.errors import InputError
 
 ROOT = Path(__file__).parents[3]
-VIDEO = {"codec": "libx264", "preset": "veryfast", "crf": 23, "keyframe_s": 1.0}
+VIDEO = Video(codec="libx264", preset="veryfast", crf=23, keyframe_s=1.0)
 # Shares of the fact sheet's shape: each preset costs half as much again as the one before.
 PRICES = {"ultrafast": 0.08, "superfast": 0.10, "veryfast": 0.12, "faster": 0.2, "fast": 0.26, "medium": 0.30}
 
@@ -22,10 +22,10 @@ def machine(times: float = 1.0, tried: list[str] | None = None):
 
     def measure(video, width, height, rate_hz):
         if tried is not None:
-            tried.append(video["preset"])
-        if video["codec"] == "nonsense":
+            tried.append(video.preset)
+        if video.codec == "nonsense":
             raise InputError("this build of ffmpeg has no video encoder 'nonsense'; libx264 is the usual one")
-        cores = times * PRICES[video["preset"]] * width * height / (640 * 480) * rate_hz / 30
+        cores = times * PRICES[video.preset] * width * height / (640 * 480) * rate_hz / 30
         return Cost(cores, rate_hz / cores, 3.0)
 
     return measure
@@ -85,13 +85,13 @@ def test_the_made_up_scene_is_always_the_same_and_moves():
 def test_the_slowest_preset_that_fits_is_the_best_and_dearer_ones_are_not_tried_further():
     tried: list[str] = []
     best = best_affordable(VIDEO, 640, 480, 30.0, machine(tried=tried))
-    assert best is not None and best[0] == {**VIDEO, "preset": "faster"}
+    assert best is not None and best[0] == VIDEO.model_copy(update={"preset": "faster"})
     assert tried == ["ultrafast", "superfast", "veryfast", "faster", "fast"]
 
 
 def test_a_machine_that_affords_nothing_and_a_codec_without_presets_have_no_best():
     assert best_affordable(VIDEO, 640, 480, 30.0, machine(10)) is None
-    assert best_affordable({**VIDEO, "codec": "mjpeg"}, 640, 480, 30.0, machine()) is None
+    assert best_affordable(VIDEO.model_copy(update={"codec": "mjpeg"}), 640, 480, 30.0, machine()) is None
 
 
 @pytest.mark.parametrize(("cores", "most_hz", "fits"), [(0.25, 60, True), (0.26, 60, False), (0.1, 59, False)])

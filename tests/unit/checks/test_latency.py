@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.cameras.filmed_screen import CLOCK, OFFSET_MS, REFRESH_NS, Absent, Screen, ScreenCamera
+from support.robots.cells import FIXTURE, cell_named
 
 from labctl.checks.clock_page import KEPT, ClockPage, PageClock
 from labctl.checks.latency import Latency, advice, delays, measure, measure_all, wait_for_page
 from labctl.clock import MILLISECOND, SECOND, ManualClock
-from labctl.config.cell_schema import parse_cell
+from labctl.config.cell_schema import Setup
 from labctl.errors import DeviceLost, InputError
 
 ROOT = Path(__file__).parents[3]
@@ -116,13 +117,13 @@ def test_a_page_nobody_opens_is_not_waited_for_for_ever(page: ClockPage) -> None
 
 
 def test_simulated_cameras_and_unknown_names_are_told(page: ClockPage) -> None:
-    cell = parse_cell((ROOT / "hw_configs/sim_fr3.toml").read_text(), "c.toml").model_dump(mode="json")
-    found, failed = measure_all(cell, None, page, CLOCK)
+    setup = Setup(cell=cell_named("sim_fr3"), fixture=FIXTURE)
+    found, failed = measure_all(setup, None, page, CLOCK)
     assert found == []
     blind = "is simulated and films no screen; its latency is 0"
     assert failed == [f"camera {name} {blind}" for name in ("over_shoulder", "wrist")]
     with pytest.raises(InputError, match="no camera 'front' in this cell; it has: over_shoulder, wrist"):
-        measure_all(cell, "front", page, CLOCK)
+        measure_all(setup, "front", page, CLOCK)
 
 
 def test_the_page_is_served_on_loopback_and_answers_nothing_else(page: ClockPage) -> None:

@@ -10,7 +10,7 @@ from support.runs.campaigns import ROOT
 from labctl.cli import call
 
 
-def planned(folder: Path, capsys: pytest.CaptureFixture[str], *lines: str) -> str:
+def planned(folder: Path, capsys: pytest.CaptureFixture[str], *lines: str, analysis: str = "") -> str:
     for name in ("protocols", "fixtures"):
         (folder / name).mkdir()
     fixture = "fixtures/two_totes.toml"
@@ -19,7 +19,8 @@ def planned(folder: Path, capsys: pytest.CaptureFixture[str], *lines: str) -> st
     kept = [line for line in text.splitlines() if not line.startswith(("early_end", "stops_count"))]
     at = kept.index("[trial]") + 1
     path = folder / "protocols" / "p.toml"
-    path.write_text("\n".join([*kept[:at], *lines, *kept[at:]]) + "\n", "utf-8")
+    told = "\n".join([*kept[:at], *lines, *kept[at:]]) + "\n"
+    path.write_text(told.replace("alpha = 0.05\n", f"alpha = 0.05\n{analysis}"), "utf-8")
     assert call(["plan", str(path)]) == 0
     return capsys.readouterr().out
 
@@ -37,3 +38,22 @@ def test_a_mistaken_key_is_a_way_to_end_early_that_is_said_where_early_ends_are_
     """A protocol forbids early ends since they inform: a stop that counts as the operator's wish is one."""
     out = planned(tmp_path, capsys, *lines)
     assert ("called mistaken key ends an episode early all the same" in out) is warned
+
+
+@pytest.mark.parametrize(
+    ("table", "asked", "warned"),
+    [
+        ("rmst_ratio = 1.25", "Margin:       RMST ratio 1.25: is every pair equivalent?", True),
+        ("rmst_ratio = 3.0", "RMST ratio 3: is every pair equivalent?", False),
+        ('rmst_ratio = 1.25\nnon_inferior_to = "policy-a"', "is every other arm non-inferior to policy-a?", True),
+    ],
+)
+def test_a_margin_is_said_and_one_that_so_many_blocks_cannot_show_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], table: str, asked: str, warned: bool
+) -> None:
+    out = planned(tmp_path, capsys, analysis=f"[analysis.margin]\n{table}\n")
+    assert asked in out and ("show arms that are alike to be so within a ratio of" in out) is warned
+
+
+def test_without_a_margin_none_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Margin" not in planned(tmp_path, capsys)

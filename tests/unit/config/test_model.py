@@ -345,3 +345,20 @@ def test_no_wrong_end_makes_an_episode_a_success(moved: int, lost: int, remainin
 def test_an_outcome_lacking_a_count_is_refused():
     with pytest.raises(InputError, match="no 'lost'"):
         outcome_from({key: value for key, value in GOOD.items() if key != "lost"})
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("2020-01-01", "options.view is datetime.date(2020, 1, 1); it must be a text, a number, true or false, a list"),
+        ("[1, {at = 07:30:00}]", "options.view[2].at is datetime.time(7, 30); it must be a text"),
+        ("nan", "options.view is nan; it must be a finite number"),
+    ],
+)
+def test_a_date_among_options_is_refused_at_its_line(value, says):
+    """A record keeps options as JSON, which knows neither dates nor nan."""
+    line = 'view = "over_shoulder"'
+    with pytest.raises(InputError) as caught:
+        parse_cell(CELL.replace(line, f"view = {value}"), "cell.toml")
+    message = str(caught.value)
+    assert message.startswith(f"cell.toml:{CELL[: CELL.index(line)].count(chr(10)) + 1}: ") and says in message, message

@@ -9,7 +9,7 @@ from labctl.drivers.policy import actions
 from support.policies.cards import CAMERA, card, card_toml
 
 from labctl.config import policy_card
-from labctl.config.policy_card import cameras_of, parse_card
+from labctl.config.policy_card import Card, parse_card
 from labctl.errors import InputError
 from labctl.store.lab_folder import read_plan
 
@@ -120,8 +120,10 @@ def test_exterior_cameras_are_numbered_from_the_base_the_card_states(base: int, 
 
 def test_the_cameras_of_a_card_come_once_each():
     inputs = "".join(CAMERA.format(key=key, camera="wrist") for key in ("a", "b"))
-    assert cameras_of(card(inputs=inputs)) == ("wrist",)
-    assert cameras_of(card()) == ()
+    for given, cameras in ((card(inputs=inputs), ("wrist",)), (card(), ())):
+        found = Card.among({"card": given})
+        assert found is not None and found.cameras == cameras
+    assert Card.among({}) is None
 
 
 PROTOCOL = """

@@ -97,7 +97,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_a_package_registers_its_driver_by_an_entry_point(path: Path) -> None:
     install(path, "lab-arms", {"arms_a/__init__.py": ARM}, {"our_arm": "arms_a", "our_other": "arms_a:other"})
-    assert load("our_arm", {"speed": 2}, cell={}) == ("arm", {"speed": 2}, {"cell": {}})
+    assert load("our_arm", {"speed": 2}, fixture=3) == ("arm", {"speed": 2}, {"fixture": 3})
     assert load("our_other", {}) == load("our_arm:other", {}) == "other"
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from labctl.clock import SECOND
 from labctl.core import timeline
 from labctl.core.events import Event, Kind
-from labctl.core.interventions import Intervention, Ran, by_arm, spans, unaided
+from labctl.core.interventions import Intervention, spans, unaided
 from labctl.core.record import Episode
 from labctl.core.record_fold import record_of
 from labctl.core.trial import CampaignState
@@ -64,22 +62,6 @@ def test_an_item_is_unaided_when_nobody_touched_the_time_it_took():
     assert unaided(moved, [(21, 22)], 0) == 3
     assert unaided(moved, [(18, 22)], 0) == 2, "it reaches into two"
     assert unaided(moved, [], 0) == 4
-
-
-def test_an_arm_by_hand():
-    touch = Intervention(0, "reset", "console", 10 * SECOND, 16 * SECOND)
-    ran = [
-        Ran("a", [touch], 0, 60 * SECOND, [12 * SECOND, 30 * SECOND]),
-        Ran("a", [], 0, 120 * SECOND, [20 * SECOND]),
-        Ran("b", [], 0, 60 * SECOND, []),
-    ]
-    a, b = by_arm(ran, ["a", "b", "c"])
-    assert (a["episodes"], a["touched"], a["interventions"], a["by_kind"]) == (2, 1, 1, {"reset": 1})
-    assert (a["touched_s"], a["robot_s"]) == (6.0, 180.0)
-    assert a["per_hour"] == pytest.approx(20.0)  # one in three minutes
-    # the first item ended in the touch and the second began in it
-    assert (a["moved"], a["unaided"]) == (3, 1)
-    assert (b["touched"], b["per_hour"], b["by_kind"]) == (0, 0.0, {})
 
 
 def test_an_episode_that_somebody_took_over_is_named_and_one_that_was_touched_otherwise_is_not():

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.robots.cells import FIXTURE, cell_named
 
 if TYPE_CHECKING:
     from support.cameras.software_realsense import SoftRealSense
@@ -24,12 +25,12 @@ def rig() -> SimpleNamespace:
 @pytest.fixture(scope="session")
 def given() -> dict[str, Any]:
     """What a driver of the simulated FR3 cell is built with."""
-    return {"cell": RIG.toml("hw_configs/sim_fr3.toml"), "fixture": RIG.toml("fixtures/two_totes.toml")}
+    return {"cell": cell_named("sim_fr3"), "fixture": FIXTURE}
 
 
 @pytest.fixture(scope="session")
 def given_ur5() -> dict[str, Any]:
-    return {"cell": RIG.toml("hw_configs/sim_ur5.toml"), "fixture": RIG.toml("fixtures/two_totes.toml")}
+    return {"cell": cell_named("sim_ur5"), "fixture": FIXTURE}
 
 
 @pytest.fixture

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from labctl.devices import Batch, Controller, DeviceEvent, Observation, Setpoints
 
-ROOT = Path(__file__).parents[3]
 TICK_NS = 100_000_000
-
-
-def toml(path: str) -> dict[str, Any]:
-    return tomllib.loads((ROOT / path).read_text())
 
 
 @dataclass

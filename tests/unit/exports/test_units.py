@@ -18,7 +18,7 @@ from labctl.testing.given import FIXTURE
 def test_a_robots_columns_have_the_units_of_the_device_seam(name: str) -> None:
     leave_out_without_client(name)
     cell = cell_named(name)
-    robot = load(cell["robot"]["driver"], cell["robot"].get("options", {}), cell=cell, fixture=FIXTURE)
+    robot = load(cell.robot.driver, cell.robot.options, cell=cell, fixture=FIXTURE)
     try:
         specs = {spec.name: spec for spec in (*robot.streams, action_spec(robot))}
     finally:

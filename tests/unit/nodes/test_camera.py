@@ -98,7 +98,7 @@ def test_what_is_to_be_known_beside_the_pictures_is_written_before_the_first(ben
     assert found["schema"] == "labctl.camera/1"
     assert (found["camera"], found["driver"], found["kind"], found["episode"]) == ("wrist", "test", "sim", "e1")
     assert found["about"] == {"model": "test", "serial": "one", "depth_scale_m": 0.001}
-    assert found["video"] == {**VIDEO, "width": 64, "height": 48, "rate_hz": 10.0}
+    assert found["video"] == {**VIDEO.model_dump(), "width": 64, "height": 48, "rate_hz": 10.0}
     assert (found["latency_s"], found["depth"], found["clock_domains"]) == (0.05, None, ["device"])
     bench.release()
     bench.send(close("e1"))

@@ -17,6 +17,7 @@ from labctl.messages.driving import Prepare
 from labctl.nodes import controller as module
 from labctl.nodes.controller import ControllerNode
 from labctl.nodes.policy_stream import POLICY
+from labctl.testing.given import SIMULATED
 
 DOF = 7
 POSE = np.array([0.4, 0.0, 0.3, 1.0, 0.0, 0.0, 0.0])
@@ -69,7 +70,7 @@ class Stage:
         self.hand = Teleop(self.stick, "stick", Caps(), axes=np.eye(6), opening_m=(0.0, 0.08), clock=self.clock)
         self.hand._poller = SimpleNamespace(newest=self.newest, start=lambda: None, stop=lambda: None)  # type: ignore[assignment]
         monkeypatch.setattr(module, "load", lambda name, options, **given: self.policy if name == "p" else self.hand)
-        self.node, self.said, self.work = ControllerNode({}, {}), [], []
+        self.node, self.said, self.work = ControllerNode(**SIMULATED), [], []
         self.send(Message("controller", "open", {"episode": "e"}), TASK.to("controller"))
         self.send(self.obs())
         self.finish()
@@ -211,7 +212,7 @@ def test_a_device_that_is_not_there_before_go_is_a_controller_that_failed(monkey
     monkeypatch.setattr(Teleop, "load", gone)
     policy, hand = Policy(), Teleop(Stick(), "stick", Caps(), axes=np.eye(6), opening_m=(0.0, 0.08))
     monkeypatch.setattr(module, "load", lambda name, options, **given: policy if name == "p" else hand)
-    node = ControllerNode({}, {})
+    node = ControllerNode(**SIMULATED)
     (work,) = node.step(SECOND, [TASK.to("controller")]).work
     with pytest.raises(DeviceLost, match="no stick"):
         work.call()

@@ -9,17 +9,20 @@ import numpy as np
 import pytest
 
 from labctl.clock import SECOND
+from labctl.config.cell_schema import Video
 from labctl.devices import Frame
 from labctl.nodes.video_recorder import Terms, VideoRecorder
 from labctl.store.video import read_frames
 
-VIDEO = {"codec": "libx264", "preset": "ultrafast", "crf": 23, "keyframe_s": 1.0}
+VIDEO = Video(codec="libx264", preset="ultrafast", crf=23, keyframe_s=1.0)
 CAMERA = SimpleNamespace(width=32, height=24, rate_hz=10.0, kind="sim")
 PERIOD_NS = SECOND // 10
 
 
 def film_of(folder: Path, gather_s: float) -> VideoRecorder:
-    return VideoRecorder(Terms(folder, "wrist", VIDEO, gather_s=gather_s, durable=False), "e-1", CAMERA, {}, ["device"])
+    return VideoRecorder(
+        Terms(folder, "wrist", VIDEO, gather_s=gather_s, durable=False), "e-1", CAMERA, None, ["device"]
+    )
 
 
 def frame(number: int) -> Frame:

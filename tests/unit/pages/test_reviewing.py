@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
+from support.runs.recordings import copied
 
 from labctl.core.events import Kind
 from labctl.core.reviewed import Item, queue
@@ -33,7 +33,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(scored: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(scored.parents[1], tmp_path / "lab")) / "campaigns" / scored.name
+    return copied(scored.parents[1], tmp_path / "lab") / "campaigns" / scored.name
 
 
 def items(folder: Path) -> list[Item]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 from support.runs.campaigns import HUMAN, make_campaign, policy
+from support.runs.recordings import copied
 
 from labctl import cli
 from labctl.errors import InputError, StateError
@@ -72,7 +72,7 @@ def test_plan_and_power_say_hours_by_them(lab: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_record_that_does_not_hold_is_not_planned_by(lab: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    shutil.copytree(lab, tmp_path / "copy")
+    copied(lab, tmp_path / "copy")
     (tmp_path / "copy/campaigns/first/seal/schedule.json").write_text("{}", "utf-8")
     heads = tmp_path / "copy/campaigns/first/heads.log"
     heads.write_text(heads.read_text("utf-8").replace("1:", "2:", 1), "utf-8")

@@ -14,7 +14,7 @@ from labctl.clock import SECOND
 from labctl.core.events import Event, Kind
 from labctl.core.record_fold import record_of
 from labctl.errors import InputError, MissingExtra
-from labctl.reporting.operations_table import COLUMNS, filter_rows, operations, told_of, write_table
+from labctl.reporting.operations_table import COLUMNS, filter_rows, operations, outcomes_of, write_table
 
 GO = 7_000_000_123
 BUDGET_S = 120.0
@@ -295,7 +295,7 @@ def test_parquet_without_its_library_names_the_extra(story, tmp_path, monkeypatc
 def test_filtering_keeps_whole_episodes(story):
     story.episode([("success", t) for t in (1, 2, 3, 4)], 4.0, "all_done", moved=4, lost=0, remaining=0, n=0)
     story.episode([("success", 1)], 120.0, "budget", moved=1, lost=0, remaining=3, n=1)
-    rows, told = operations(record_of(story.events)), told_of(record_of(story.events))
+    rows, told = operations(record_of(story.events)), outcomes_of(record_of(story.events))
     assert len(filter_rows(rows, "outcome=success", told)) == 4
     assert len(filter_rows(rows, "outcome=failure", told)) == 2
     assert len(filter_rows(rows, "cause=budget", told)) == 2
@@ -312,7 +312,7 @@ def test_an_outcome_that_was_corrected_is_what_a_filter_asks_for(story):
     old = {**story.events[-1].body["outcome"], "notes": "", "stage_reached": None}
     corrected = {"old": old, "new": {**old, "moved": 4, "remaining": 0}, "why": "three were under the first"}
     story.add(Kind.OUTCOME_CORRECTED, corrected, "t-0", story.events[-1].episode)
-    rows, told = operations(record_of(story.events)), told_of(record_of(story.events))
+    rows, told = operations(record_of(story.events)), outcomes_of(record_of(story.events))
     assert filter_rows(rows, "outcome=success", told) == rows and not filter_rows(rows, "outcome=failure", told)
 
 

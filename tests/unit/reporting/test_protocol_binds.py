@@ -28,6 +28,7 @@ CHANGED = {
     "family": (FAMILY, 'family = ["uph"]'),
     "alpha": ("alpha = 0.05", "alpha = 0.2"),
     "looks": ("alpha = 0.05\n", f"alpha = 0.05\n\n{LOOKS}\n"),
+    "margin": ("alpha = 0.05\n", "alpha = 0.05\n\n[analysis.margin]\nrmst_ratio = 1.25\n"),
 }
 
 
@@ -78,7 +79,8 @@ def test_another_value_of_any_key_gives_another_result_page_and_letters(undrawn:
     for key, (old, new) in CHANGED.items():
         assert DEMO.count(old) == 1
         after = outcome(DEMO.replace(old, new))
-        assert all(a != b for a, b in zip(after, before, strict=True)), key
+        changed = [a != b for a, b in zip(after, before, strict=True)]
+        assert changed == [True, True, key != "margin"], key  # a margin tells no arms apart
 
 
 def test_verdict_and_letters_are_of_one_level() -> None:
@@ -91,6 +93,14 @@ def test_verdict_and_letters_are_of_one_level() -> None:
         for pair in again["pairs"]:
             differs = pair["verdict"] != "not resolved at this N"
             assert differs == (pair["p_holm"] <= alpha) == (not letters[pair["a"]] & letters[pair["b"]])
+
+
+def test_against_an_arm_that_was_never_scored_no_other_is_held() -> None:
+    to = 'alpha = 0.05\n\n[analysis.margin]\nrmst_ratio = 1.25\nnon_inferior_to = "policy-c"\n'
+    plan = parse_protocol(DEMO.replace("alpha = 0.05\n", to), "p.toml").analysis
+    asked = asked_of(plan, 0.05, rows(), [])
+    assert asked.margin == {"rmst_ratio": 1.25, "non_inferior_to": "policy-c"}
+    assert asked_of(plan, 0.05, [row for row in rows() if row["arm"] != "policy-c"], []).margin is None
 
 
 @pytest.mark.parametrize("key", ["famly", "level", "primary"])

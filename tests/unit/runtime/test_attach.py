@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.runs.campaigns import cell_toml
 
 from labctl.clock import began
 from labctl.errors import StateError
@@ -26,7 +27,7 @@ def sockets(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def console(tmp_path: Path, sockets: Path) -> Iterator[Attachment]:
-    (tmp_path / "cell.toml").write_text("")
+    (tmp_path / "cell.toml").write_text(cell_toml(cameras=False))
     (tmp_path / "run.json").write_text(json.dumps({"pid": os.getpid(), "sockets": str(sockets)}))
     made = Attachment(tmp_path)
     yield made

@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import threading
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.cameras import slow_camera
+from support.robots.cells import FIXTURE, cell_named
 
 import labctl.runtime.cell_nodes
 from labctl.bus import Message
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import parse_cell
-from labctl.runtime.cell_nodes import build_node, video_settings
+from labctl.runtime.cell_nodes import NodeSpec, build_node
 from labctl.runtime.simulated_host import finish_work
 
 ROOT = Path(__file__).parents[3]
-FIXTURE = tomllib.loads((ROOT / "fixtures/two_totes.toml").read_text())
 CLOCK = MonotonicClock()
 
 
-def spec(folder: Path) -> dict[str, Any]:
+def spec(folder: Path) -> NodeSpec:
     """A cell of two slow cameras, as a child process gets it."""
-    cell = tomllib.loads((ROOT / "hw_configs/sim_fr3.toml").read_text())
-    for camera in cell["camera"]:
-        camera |= {"driver": "support.cameras.slow_camera:build", "options": {"serial": camera["name"]}}
-    (folder / "locks").mkdir(exist_ok=True)
-    return {
-        "cell": cell,
-        "fixture": FIXTURE,
-        "folder": str(folder),
-        "real_time": True,
-        "locks": str(folder / "locks"),
-        "chunk_ns": 10**9,
-    }
+    cell, slow = cell_named("sim_fr3"), "support.cameras.slow_camera:build"
+    cameras = [camera.model_copy(update={"driver": slow, "options": {"serial": camera.name}}) for camera in cell.camera]
+    locks = folder / "locks"
+    locks.mkdir(exist_ok=True)
+    cell = cell.model_copy(update={"camera": tuple(cameras)})
+    return NodeSpec(cell=cell, fixture=FIXTURE, folder=folder, locks=locks)
 
 
 def connection(name: str, folder: Path) -> threading.Thread:
@@ -88,7 +81,7 @@ def test_a_camera_may_have_video_settings_of_its_own() -> None:
     text = text.replace(
         '[camera.options]\nview = "wrist"', '[camera.video]\ncrf = 30\n[camera.options]\nview = "wrist"'
     )
-    cell = parse_cell(text, "c.toml").model_dump(mode="json")
-    found = {camera["name"]: video_settings(cell, camera) for camera in cell["camera"]}
+    cell = parse_cell(text, "c.toml")
+    found = {camera.name: cell.video_of(camera).model_dump() for camera in cell.camera}
     assert found["over_shoulder"] == {"codec": "libx264", "preset": "ultrafast", "crf": 23, "keyframe_s": 1.0}
     assert found["wrist"] == {**found["over_shoulder"], "crf": 30}

@@ -41,10 +41,10 @@ def test_a_terminal_is_not_named_for_a_cell_without_a_keyboard(tmp_path: Path) -
 
 def test_the_terminal_that_is_named_is_the_keyboards() -> None:
     cell = parse_cell(cell_toml(cameras=False) + KEYBOARD, "c.toml")
-    plain = cell.model_dump(mode="json")
     assert lacks_terminal(cell)
-    assert with_terminal(plain, "/dev/pts/3")["teleop"]["options"] == {"terminal": "/dev/pts/3"}
-    assert with_terminal(plain, None) == plain
+    named = with_terminal(cell, "/dev/pts/3").teleop
+    assert named is not None and named.options == {"terminal": "/dev/pts/3"}
+    assert with_terminal(cell, None) is cell
     (check,) = check_teleop(cell)
     assert check.level == "ok" and "--hand-terminal" in check.remedy
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
+from support.runs.recordings import copied
 from support.runs.run_bench import Bench
 
 from labctl.bus import Message
@@ -111,7 +111,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_is_judged_after_a_run_has_a_head_each_time(done: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(done, tmp_path / done.name))
+    folder = copied(done, tmp_path / done.name)
 
     def last_is_kept() -> bool:
         return read_heads(folder)[-1].hash == events_of(folder)[-1].hash

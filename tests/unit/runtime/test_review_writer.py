@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
+from support.runs.recordings import copied
 
 from labctl.clock import SECOND
 from labctl.core.events import Kind
@@ -32,7 +32,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(scored: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(scored, tmp_path / scored.name))
+    return copied(scored, tmp_path / scored.name)
 
 
 def items(folder: Path) -> list[Item]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from labctl.drivers import BY_NAME
 from labctl.drivers.common.options import check_place
+from support.robots.cells import cell_named
 from support.runs.campaigns import HUMAN, ROOT, make_campaign, policy
 
 from labctl.devices import load, no_stand_in
@@ -80,10 +81,10 @@ def test_a_name_that_leads_to_this_very_computer_is_found_when_the_driver_is_bui
 
     monkeypatch.setattr("socket.getaddrinfo", look_up)
     with pytest.raises(InputError, match=r"fr3\.lab.*this very computer"):
-        check_place("franka", {"cell": {"kind": "real"}}, "fr3.lab")
-    check_place("franka", {"cell": {"kind": "emulated"}}, "fr3.lab")
+        check_place("franka", cell_named("fr3_droid_cell"), "fr3.lab")
+    check_place("franka", cell_named("emulated_fr3"), "fr3.lab")
     for host in ("other.lab", "nobody.knows", "172.16.0.2"):
-        check_place("franka", {"cell": {"kind": "real"}}, host)
+        check_place("franka", cell_named("fr3_droid_cell"), host)
 
 
 @pytest.mark.parametrize("name", ["emulated_fr3", "emulated_ur5", "emulated_ur5e"])

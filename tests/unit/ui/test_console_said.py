@@ -93,6 +93,7 @@ def test_enter_before_all_is_ready_is_taken_back_with_what_is_missing_and_given_
         text = flat(desk.text())
         assert "ARMED" in text and "not started, and nothing is lost" in text
         assert "not ready: the recorder has not opened this episode yet" in text
+        assert "Start again" in text and "start when the time comes" not in text
         desk.hear(Message("run", "opened", {"episode": episode}, sender="recorder"))
         await desk.wait(1.0)
         assert "ARMED" in desk.text() and not bench.events(Kind.EPISODE_STARTED)

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
 
 import pytest
+from labctl.analysis import supplement_result as forms
+from labctl.analysis.episodes import covariate_balance, failures, operators, sensitivity
 from labctl.analysis.episodes.supplement import supplement
 from labctl.analysis.reading import read_table
+from labctl.analysis.results import Result
+from labctl.analysis.survival import items_moved, order_probability
 from labctl.analysis.survival.analyze import analyze, dumps
 from labctl.analysis.table import Table, table_from_rows
 
@@ -45,3 +52,36 @@ def test_a_bare_table_leaves_gaps_not_errors() -> None:
     assert found["spatial"] is None and found["teleoperators"] == []
     assert found["cells"][0]["incidence"] is None and found["arms"][0]["hrt_bounds"] is None
     assert json.loads(dumps(found))["pairs"][0]["moved"] is None
+
+
+@pytest.mark.parametrize(
+    ("made", "form"),
+    [
+        (sensitivity.Bounds, forms.Range),
+        (sensitivity.ByOperation, forms.ByOperation),
+        (order_probability.QQPlot, forms.Quantiles),
+        (failures.Sweep, forms.Swept),
+        (failures.FailureModes, forms.Failures),
+        (covariate_balance.Trend, forms.Trend),
+        (covariate_balance.Sessions, forms.Sessions),
+        (items_moved.MovedDifference, forms.Moved),
+        (covariate_balance.Configuration, forms.Configuration),
+        (covariate_balance.Sides, forms.Sides),
+        (covariate_balance.Spatial, forms.Spatial),
+        (operators.Operator, forms.Operator),
+        (operators.Slope, forms.Slope),
+        (operators.People, forms.People),
+    ],
+)
+def test_a_form_names_what_its_result_holds(made: type[Result], form: type[Any]) -> None:
+    assert [field.name for field in fields(made)] == list(form.__annotations__)
+
+
+def test_the_supplement_has_the_keys_of_its_forms(table: Table) -> None:
+    found = supplement(table, analyze(table, reference="human", boot=19, perm=19), perm=19)
+    parts: list[tuple[Mapping[str, Any], type[Any]]] = [(found, forms.Supplement)]
+    parts += [(cell, forms.MoreOfCell) for cell in found["cells"]]
+    parts += [(arm, forms.MoreOfArm) for arm in found["arms"]]
+    parts += [(pair, forms.MoreOfPair) for pair in found["pairs"]]
+    for part, form in parts:
+        assert list(part) == list(form.__annotations__)

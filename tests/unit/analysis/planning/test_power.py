@@ -19,6 +19,7 @@ from labctl.analysis.planning.power import (
     mcnemar_power,
     normal_trials,
     paired_resolvable,
+    ratio_margin,
     ratio_resolvable,
     smallest_trials,
     wilson_half_width,
@@ -145,6 +146,15 @@ def test_the_resolvable_ratio_is_found_with_the_power_asked_for():
     rng = np.random.default_rng(3)
     gaps = rng.normal(math.log(ratio), spread * math.sqrt(2 / episodes), 100_000)
     assert (np.abs(gaps) / (spread * math.sqrt(2 / episodes)) > 1.959964).mean() == pytest.approx(0.8, abs=0.005)
+
+
+@pytest.mark.parametrize("both", [True, False], ids=["equivalent", "non-inferior"])
+def test_arms_that_are_alike_are_shown_to_be_within_the_margin_with_the_power_asked_for(both: bool):
+    episodes, spread = 30, 0.6
+    se = spread * math.sqrt(2 / episodes)
+    reach = math.log(ratio_margin(episodes, spread, both_sides=both)) - 1.644854 * se  # the 90 % interval lies within
+    gaps = np.random.default_rng(4).normal(0.0, se, 100_000)
+    assert ((np.abs(gaps) if both else gaps) < reach).mean() == pytest.approx(0.8, abs=0.005)
 
 
 def test_the_fewest_trials_are_searched_down_as_well_as_up():

@@ -70,9 +70,10 @@ def test_within_the_free_range_nothing_is_slowed_and_at_the_outermost_angle_noth
 @given(joint=st.integers(0, 6), end=st.sampled_from([-1, 1]), seed=st.integers(0, 10**6))
 def test_the_shipped_cells_slow_down_before_every_end(name: str, joint: int, end: int, seed: int) -> None:
     """From the middle of the other joints' range straight at an end, as fast as the cell allows, and there again."""
-    robot = cell_named(name)["robot"]
-    wide = {**robot["limits"], "box_min_m": [-2.0, -2.0, -2.0], "box_max_m": [2.0, 2.0, 2.0], "tool_speed_m_s": 9.0}
-    limiter = Limiter(FR3, limits_of(FR3, wide, None), 1 / robot["control_hz"])
+    robot = cell_named(name).robot
+    box = {"box_min_m": (-2.0, -2.0, -2.0), "box_max_m": (2.0, 2.0, 2.0)}
+    wide = robot.limits.model_copy(update={**box, "tool_speed_m_s": 9.0})
+    limiter = Limiter(FR3, limits_of(FR3, wide, None), 1 / robot.control_hz)
     far = 0.3 + 0.5 * np.random.default_rng(seed).random()
     goal = FR3.home.copy()
     goal[joint] = (FR3.upper if end > 0 else FR3.lower)[joint]
@@ -82,7 +83,7 @@ def test_the_shipped_cells_slow_down_before_every_end(name: str, joint: int, end
     rows = [np.repeat(start[None, :], 2, axis=0)]
     rows += [limiter.follow(np.repeat((goal + 0.2 * end * np.eye(7)[joint])[None, :], 10, axis=0)).q for _ in range(30)]
     path = np.concatenate(rows)
-    speed = np.diff(path, axis=0) * robot["control_hz"]
+    speed = np.diff(path, axis=0) * robot.control_hz
     allowed = np.array([published(q) for q in path[1:]])
     assert ((speed >= allowed[:, 0]) & (speed <= allowed[:, 1])).all()
     assert abs(path[-1, joint] - goal[joint]) < 0.08, "it comes near the end all the same"

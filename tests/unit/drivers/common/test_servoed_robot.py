@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labctl.drivers.common import servoed_robot
+from labctl.drivers.common import hand_opening, servoed_robot
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.common.servoed_robot import StreamedArm
 from labctl.drivers.common.states import Sample, States
@@ -32,10 +32,13 @@ class Hand:
 
     def __init__(self) -> None:
         self.at, self.sound, self.stops, self.closed = 0.08, RobotStatus("idle"), 0, False
+        self.asked: list[float] = []
+        self.stuck = False  # it is where a test puts it
 
     def connect(self) -> None: ...
     def target(self, opening_m: float) -> None:
-        self.at = opening_m
+        self.asked.append(opening_m)
+        self.at = self.at if self.stuck else opening_m
 
     def opening(self) -> float:
         return self.at
@@ -168,7 +171,7 @@ def test_what_is_given_is_what_the_limits_left_and_the_gripper_gets_its_opening(
 
 
 def test_a_loop_held_up_while_it_limits_setpoints_leads_to_no_jump(bench: Bench, monkeypatch: Any) -> None:
-    arm, limits = bench.arm, cell_named("emulated_fr3")["robot"]["limits"]
+    arm, limits = bench.arm, cell_named("emulated_fr3").robot.limits
     follow, calls = arm._limiter.follow, []
 
     def held_up(wanted: np.ndarray) -> Any:
@@ -183,7 +186,7 @@ def test_a_loop_held_up_while_it_limits_setpoints_leads_to_no_jump(bench: Bench,
     parts = [part for rows in np.array_split(swing, 12) for part in bench.play(rows)]
     sent = np.concatenate([np.repeat(FR3.home[None, :], 2, axis=0), *(part.sent[:, :-1] for part in parts)])
     change = np.diff(sent, n=2, axis=0) * arm.control_hz**2
-    assert len(calls) > 3 and (np.abs(change) <= np.array(limits["acceleration_rad_s2"]) * (1 + 1e-9)).all()
+    assert len(calls) > 3 and (np.abs(change) <= np.array(limits.acceleration_rad_s2) * (1 + 1e-9)).all()
 
 
 def test_a_stop_from_two_threads_halts_once_and_holds_until_a_persons_word(bench: Bench) -> None:
@@ -250,6 +253,39 @@ def test_staging_goes_home_and_is_done_only_then(bench: Bench) -> None:
     bench.until(bench.arm.staged)
     assert np.abs(bench.arm.observe()["q"] - HOME).max() < 1e-9 and all(bench.link.by_joints)
     assert np.abs(np.diff(bench.link.given, axis=0)).max() * bench.arm.control_hz <= 0.3
+
+
+def test_the_hand_opens_before_the_arm_goes_home(bench: Bench) -> None:
+    bench.hand.at, bench.hand.stuck = 0.02, True
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    idles = bench.link.idles
+    bench.until(lambda: bench.link.idles > idles + 5)
+    assert bench.hand.asked == [0.08] and not bench.link.given and not bench.arm.staged()
+    assert bench.arm.status().mode == "moving"
+    bench.hand.at = 0.079
+    bench.until(bench.arm.staged)
+    assert np.abs(bench.arm.observe()["q"] - HOME).max() < 1e-9
+
+
+def test_an_arm_that_stays_where_it_is_has_its_hand_opened_all_the_same(bench: Bench) -> None:
+    bench.arm._home = None
+    bench.hand.at, bench.hand.stuck = 0.02, True
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    idles = bench.link.idles
+    bench.until(lambda: bench.link.idles > idles + 5)
+    assert bench.hand.asked == [0.08] and not bench.arm.staged()
+    bench.hand.at = 0.079
+    bench.until(bench.arm.staged)
+    assert not bench.link.given
+
+
+def test_a_hand_that_does_not_open_is_told_in_words_and_the_arm_stays(bench: Bench, monkeypatch: Any) -> None:
+    monkeypatch.setattr(hand_opening, "OPEN_NS", 50 * MILLISECOND)
+    bench.hand.at, bench.hand.stuck = 0.02, True
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    bench.until(lambda: bench.arm.status().mode == "safety_stop")
+    assert "the hand does not open: it stands at 20 of 80 mm" in bench.arm.status().reason
+    assert not bench.link.given and not bench.arm.staged()
 
 
 def test_an_arm_that_is_not_at_home_is_not_staged(bench: Bench) -> None:

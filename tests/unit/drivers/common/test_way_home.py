@@ -19,8 +19,8 @@ PERIOD_S = 0.01
 
 
 def _limits(arm: Arm, **changed: Any) -> Limits:
-    table = cell_named("emulated_fr3" if arm is FR3 else "emulated_ur5e")["robot"]["limits"]
-    return limits_of(arm, {**table, **changed}, arm.home)
+    table = cell_named("emulated_fr3" if arm is FR3 else "emulated_ur5e").robot.limits
+    return limits_of(arm, table.model_copy(update=changed), arm.home)
 
 
 def _places(arm: Arm, q: np.ndarray) -> np.ndarray:
@@ -100,11 +100,11 @@ def test_a_hand_that_cannot_be_kept_as_it_is_turns_while_it_is_lifted(arm: Arm, 
 @pytest.mark.parametrize("name", ["emulated_fr3", "emulated_ur5e", "fr3_droid_cell", "ur5e_cell"])
 def test_only_where_the_joints_straight_way_leaves_the_box_is_an_arm_refused(name: str) -> None:
     """Seeded starts all over the box, the hand at any angle, no limit broken on the ways that are found."""
-    robot = cell_named(name)["robot"]
-    options = robot["options"].get("driver_options", robot["options"])
+    robot = cell_named(name).robot
+    options = robot.options.get("driver_options", robot.options)
     arm = with_tool(FR3 if "fr3" in name else UR5E, options.get("tool_z_m", HAND_M))
     home = arm.home if options["home_rad"] == "default" else np.array(options["home_rad"])
-    limits, rng = limits_of(arm, robot["limits"], home), np.random.default_rng(3)
+    limits, rng = limits_of(arm, robot.limits, home), np.random.default_rng(3)
     q = rng.uniform(np.maximum(limits.lower, home - 1.5), np.minimum(limits.upper, home + 1.5), (400, arm.dof))
     at = _places(arm, q)
     starts = q[((at > limits.box_min) & (at < limits.box_max)).all(axis=1)][:12]
@@ -137,9 +137,9 @@ def test_an_arm_that_cannot_be_lifted_at_all_goes_straight_by_its_joints_where_t
 
 
 def test_a_way_on_which_a_link_comes_below_the_box_is_refused_though_the_tool_stays_inside() -> None:
-    robot = cell_named("ur5e_cell")["robot"]
-    arm, home = with_tool(UR5E, robot["options"]["tool_z_m"]), np.array(robot["options"]["home_rad"])
-    limits = limits_of(arm, robot["limits"], home)
+    robot = cell_named("ur5e_cell").robot
+    arm, home = with_tool(UR5E, robot.options["tool_z_m"]), np.array(robot.options["home_rad"])
+    limits = limits_of(arm, robot.limits, home)
     start = np.array([1.69, 0.14, 3.03, 0.08, 0.29, 1.17])
     at = _places(arm, start + np.linspace(0.0, 1.0, 200)[:, None] * (home - start))
     assert ((at >= limits.box_min) & (at <= limits.box_max)).all()
@@ -171,10 +171,11 @@ def test_an_arm_at_home_has_no_way_to_go() -> None:
 def test_the_box_must_hold_the_cells_own_home_and_not_ours() -> None:
     away = UR5E.home.copy()
     away[0] += -np.pi / 2
-    table = cell_named("emulated_ur5e")["robot"]["limits"]
+    table = cell_named("emulated_ur5e").robot.limits
     x, y, z = _places(UR5E, away[None, :])[0]
-    box = {"box_min_m": [x - 0.3, y - 0.3, z - 0.3], "box_max_m": [x + 0.3, y + 0.3, z + 0.3]}
-    assert limits_of(UR5E, {**table, **box}, away).box_min[1] < -0.5
-    assert limits_of(UR5E, {**table, **box}, None).box_min[1] < -0.5, "an arm that stays where it is has no home"
+    box = {"box_min_m": (x - 0.3, y - 0.3, z - 0.3), "box_max_m": (x + 0.3, y + 0.3, z + 0.3)}
+    moved = table.model_copy(update=box)
+    assert limits_of(UR5E, moved, away).box_min[1] < -0.5
+    assert limits_of(UR5E, moved, None).box_min[1] < -0.5, "an arm that stays where it is has no home"
     with pytest.raises(InputError, match=r"must hold the home of the ur5e, where the tool is at"):
-        limits_of(UR5E, {**table, **box}, UR5E.home)
+        limits_of(UR5E, moved, UR5E.home)

@@ -14,6 +14,8 @@ from labctl.drivers.common.limits import slowed
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.franka.options import FrankaOptions
 
+from labctl.config.cell_schema import Limits, RobotTable
+
 SPEEDS = st.lists(st.floats(-1.0, 1.0), min_size=7, max_size=7).map(np.array)
 LAGS = st.lists(st.floats(-0.5, 0.5), min_size=7, max_size=7).map(np.array)
 
@@ -22,7 +24,7 @@ def _limit(value: float) -> Any:
     return SimpleNamespace(get=lambda: value)
 
 
-def _link(servo: str, table: dict[str, Any]) -> Any:
+def _link(servo: str, table: RobotTable) -> Any:
     pytest.importorskip("franky")
     from labctl.drivers.franka.robot import FrankaLink
 
@@ -41,7 +43,7 @@ def test_a_joint_speed_that_catches_up_stays_within_the_cells_limits(given_speed
     table = _table()
     link = _link("velocity", table)
     (first, last) = link._motion(FR3.home + lag, given_speed).waypoints
-    most = np.array(table["limits"]["velocity_rad_s"])
+    most = np.array(table.limits.velocity_rad_s)
     asked = np.array(first.target)
     assert (np.abs(asked) <= most * (1 + 1e-12)).all()
     wanted = given_speed + 8.0 * lag  # CORRECT_PER_S
@@ -67,15 +69,12 @@ def test_a_velocity_that_is_slowed_keeps_its_direction(speed, most) -> None:
     assert np.allclose(out, share * speed, atol=1e-15)
 
 
-def _table() -> dict[str, Any]:
-    return {
-        "state_hz": 1000,
-        "control_hz": 100,
-        "limits": {
-            "velocity_rad_s": [1.0, 1.0, 1.0, 1.0, 1.2, 1.2, 1.2],
-            "acceleration_rad_s2": [3.0] * 7,
-            "box_min_m": [0.15, -0.6, 0.0],
-            "box_max_m": [0.8, 0.6, 0.8],
-            "tool_speed_m_s": 0.8,
-        },
-    }
+def _table() -> RobotTable:
+    limits = Limits(
+        velocity_rad_s=[1.0, 1.0, 1.0, 1.0, 1.2, 1.2, 1.2],
+        acceleration_rad_s2=[3.0] * 7,
+        box_min_m=[0.15, -0.6, 0.0],
+        box_max_m=[0.8, 0.6, 0.8],
+        tool_speed_m_s=0.8,
+    )
+    return RobotTable(driver="franka", state_hz=1000, control_hz=100, observe_hz=50, limits=limits)

@@ -20,6 +20,7 @@ from support.cameras.recorded_videos import write_video
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Camera, load
 from labctl.errors import DeviceLost, DeviceRefused, InputError
+from labctl.testing.given import SIMULATED
 
 pytest.importorskip("cv2")
 
@@ -30,7 +31,7 @@ PTS_US = [0, 33_333, 66_667, 99_000, 140_500, 166_667, 200_000, 233_333]  # as a
 
 
 def camera(source: Any, **options: Any) -> Camera:
-    return load("opencv_camera", {**SIZE, "source": source, **options}, cell={}, fixture={})
+    return load("opencv_camera", {**SIZE, "source": source, **options}, **SIMULATED)
 
 
 # -- a network camera

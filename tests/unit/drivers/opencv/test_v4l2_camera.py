@@ -15,6 +15,7 @@ from support.cameras.camera_grabs import CLOCK, frames, until_lost
 from labctl.clock import MILLISECOND
 from labctl.devices import Camera, load
 from labctl.errors import DeviceLost, DeviceRefused
+from labctl.testing.given import SIMULATED
 
 cv2 = pytest.importorskip("cv2")
 
@@ -24,7 +25,7 @@ SIZE = {"width": 320, "height": 240, "rate_hz": 30.0}
 
 
 def camera(source: Any, **options: Any) -> Camera:
-    return load("opencv_camera", {**SIZE, "source": source, **options}, cell={}, fixture={})
+    return load("opencv_camera", {**SIZE, "source": source, **options}, **SIMULATED)
 
 
 # No kernel here has a V4L2 device, so cv2.VideoCapture is stood in for; what it answers follows OpenCV's cap_v4l.cpp:
@@ -202,9 +203,10 @@ def test_a_real_missing_device_is_lost_and_opencv_keeps_quiet() -> None:
     code = """
 from labctl.devices import load
 from labctl.errors import DeviceLost
+from labctl.testing.given import SIMULATED
 for source in (42, "http://127.0.0.1:9/x"):
     options = {"source": source, "width": 64, "height": 48, "rate_hz": 10.0}
-    made = load("opencv_camera", options, cell={}, fixture={})
+    made = load("opencv_camera", options, **SIMULATED)
     try:
         made.connect(0)
     except DeviceLost as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -14,6 +15,7 @@ from labctl.drivers.policy import actions as table
 from scipy.spatial.transform import Rotation
 from support.policies.cards import card
 
+from labctl.config.policy_card import Action, Card, Gripper, Tool
 from labctl.errors import DeviceRefused
 from labctl.nodes.playing import chunk_problem
 
@@ -30,7 +32,7 @@ def meant(space: str, values: Any, gripper: float = 0.0, **action: Any) -> Any:
     made["tool"] = action.pop("tool", made["tool"])
     values = np.atleast_2d(np.asarray(values, dtype=float))
     rows = np.column_stack([values, np.full(len(values), gripper)])
-    return table.to_chunk(rows, made, SEEN)
+    return table.to_chunk(rows, Card.model_validate_json(json.dumps(made)), SEEN)
 
 
 def about(rows: np.ndarray) -> np.ndarray:
@@ -59,13 +61,13 @@ def about(rows: np.ndarray) -> np.ndarray:
     ],
 )
 def test_a_grippers_number_is_an_opening(convention: str, value: float, opening_m: float):
-    gripper = {"action": convention, "open_m": 0.08, "closed_m": 0.0, "binarise_at": None}
+    gripper = Gripper(action=convention, open_m=0.08)
     assert table.openings(np.array([value]), gripper)[0] == pytest.approx(opening_m)
 
 
 @given(st.sampled_from(sorted(table.GRIPPERS)), st.floats(0.01, 0.08))
 def test_what_a_policy_reads_of_the_gripper_is_what_it_would_say(convention: str, opening_m: float):
-    gripper = {"state": convention, "action": convention, "open_m": 0.08, "closed_m": 0.01, "binarise_at": None}
+    gripper = Gripper(state=convention, action=convention, open_m=0.08, closed_m=0.01)
     said = table.gripper_state(np.array([opening_m]), gripper)
     assert table.openings(said, gripper)[0] == pytest.approx(opening_m)
 
@@ -84,7 +86,7 @@ def test_what_a_policy_reads_of_the_gripper_is_what_it_would_say(convention: str
     ],
 )
 def test_a_binarised_gripper_is_at_one_of_its_ends(convention: str, threshold: float, value: float, opening_m: float):
-    gripper = {"action": convention, "open_m": 0.08, "closed_m": 0.0, "binarise_at": threshold}
+    gripper = Gripper(action=convention, open_m=0.08, binarise_at=threshold)
     assert table.openings(np.array([value]), gripper).tolist() == [opening_m]
 
 
@@ -207,7 +209,7 @@ def test_scaled_actions_are_cut_first():
     npst.arrays(float, 3, elements=SMALL), npst.arrays(float, 4, elements=SMALL), npst.arrays(float, 7, elements=SMALL)
 )
 def test_the_policys_tool_frame_is_there_and_back_again(shift: np.ndarray, turn: np.ndarray, pose: np.ndarray):
-    tool = {"shift_m": shift.tolist(), "turn_xyzw": (turn + np.array([0, 0, 0, 1.0])).tolist()}
+    tool = Tool(shift_m=shift.tolist(), turn_xyzw=(turn + np.array([0, 0, 0, 1.0])).tolist())
     pose = pose + np.array([0, 0, 0, 0, 0, 0, 1.0])
     pose[3:] /= np.linalg.norm(pose[3:])
     back = table.to_cell_tool(table.to_policy_tool(pose[None, :], tool), tool)
@@ -216,11 +218,11 @@ def test_the_policys_tool_frame_is_there_and_back_again(shift: np.ndarray, turn:
 
 def test_a_shifted_tool_is_ahead_along_its_own_axis():
     down = np.array([[0.4, 0.0, 0.3, 1.0, 0.0, 0.0, 0.0]])  # half a turn about x: the tool's z points down
-    tool = {"shift_m": [0.0, 0.0, 0.1], "turn_xyzw": [0.0, 0.0, 0.0, 1.0]}
+    tool = Tool(shift_m=(0.0, 0.0, 0.1))
     assert table.to_policy_tool(down, tool)[0, :3] == pytest.approx([0.4, 0.0, 0.2])
 
 
-ACTION = card()["action"]
+ACTION = Action.model_validate_json(json.dumps(card()["action"]))
 WRONG = {
     "no such key": ({"action": np.zeros((4, 8))}, "no 'actions'; it has: action"),
     "nothing": ({}, "it has: nothing"),
@@ -243,7 +245,7 @@ def test_an_answer_the_card_does_not_describe_is_refused(answer: dict, says: str
 
 def test_an_answer_of_another_length_is_refused_when_the_card_states_one():
     with pytest.raises(DeviceRefused, match="holds 10 actions; the card says 15"):
-        table.answer_rows({"actions": np.zeros((10, 8))}, {**ACTION, "horizon": 15}, 7)
+        table.answer_rows({"actions": np.zeros((10, 8))}, ACTION.model_copy(update={"horizon": 15}), 7)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +257,7 @@ def test_a_batch_of_one_lists_and_any_float_are_rows_all_the_same(answer: Any):
 
 def test_one_action_alone_is_a_row_and_several_keys_are_set_side_by_side():
     assert table.answer_rows({"actions": np.arange(8.0)}, ACTION, 7).shape == (1, 8)
-    keys = {**ACTION, "keys": ["joint_position", "gripper_position"]}
+    keys = ACTION.model_copy(update={"keys": ("joint_position", "gripper_position")})
     parts = {"joint_position": np.zeros((1, 16, 7)), "gripper_position": np.ones((1, 16, 1))}
     rows = table.answer_rows(parts, keys, 7)
     assert rows.shape == (16, 8) and (rows[:, -1] == 1).all()
@@ -268,7 +270,7 @@ def test_one_action_alone_is_a_row_and_several_keys_are_set_side_by_side():
 def test_every_space_gives_a_chunk_that_the_controller_node_takes(space: str):
     delta = space in ("joint_delta", "tcp_delta")
     given = {"rotation": "rotvec" if space in ("tcp_pose", "tcp_delta") else None}
-    width = table.width_of({"space": space, **given}, 7)
+    width = table.width_of(ACTION.model_copy(update={"space": space, **given}), 7)
     assert width == (7 if "joint" in space else 6)
     for base in ("observation", "previous", "measured") if delta else (None,):
         chunk = meant(space, np.full((5, width), 0.01), relative_to=base, **given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy.spatial.transform import Rotation
 from support.policies.cards import CAMERA, card
 
 from labctl.clock import MILLISECOND, SECOND
+from labctl.config.policy_card import Card, Image, Input
 from labctl.devices import Observation, Picture
 from labctl.errors import DeviceRefused
 
@@ -30,19 +32,20 @@ def seen(*values: int, period_ns: int = SECOND // 20, camera: str = "wrist") -> 
     return Observation((len(values) - 1) * period_ns, ARRAYS, "Move the items.", {camera: pictures} if values else {})
 
 
-def entry(**given: Any) -> dict[str, Any]:
-    plain = {"key": "k", "camera": None, "state": None, "constant": None, "prompt": False, "dtype": "float32"}
-    return {**plain, "steps": [0], "width": None, "height": None, "resize": None, **given}
+def entry(**given: Any) -> Input:
+    return Input(key=given.pop("key", "k"), **given)
+
+
+def read_of(made: dict[str, Any]) -> Card:
+    """A card, from the table that `card` makes of its text."""
+    return Card.model_validate_json(json.dumps(made))
 
 
 def test_every_source_gives_its_value_under_its_key():
     made = card(inputs=CAMERA.format(key="observation/wrist", camera="wrist"))
-    made["input"] += [
-        entry(key="prompt", prompt=True),
-        entry(key="bias", constant=[1.0, 2.0]),
-        entry(key="n", constant=3),
-    ]
-    read = inputs.read(made, seen(9))
+    more = [entry(key="prompt", prompt=True), entry(key="bias", constant=[1.0, 2.0]), entry(key="n", constant=3)]
+    made["input"] += [one.model_dump(mode="json") for one in more]
+    read = inputs.read(read_of(made), seen(9))
     assert list(read) == ["observation/joint_position", "observation/wrist", "prompt", "bias", "n"]
     assert read["observation/joint_position"].dtype == np.float32
     assert read["observation/joint_position"] == pytest.approx(ARRAYS["q"])
@@ -53,7 +56,7 @@ def test_every_source_gives_its_value_under_its_key():
 def test_states_are_joined_in_the_order_of_the_card():
     made = card()
     made["input"][0] |= {"state": ["tcp_position", "tcp_quaternion_wxyz", "gripper"], "dtype": "float64"}
-    (vector,) = inputs.read(made, seen()).values()
+    (vector,) = inputs.read(read_of(made), seen()).values()
     assert vector.dtype == np.float64
     assert vector == pytest.approx([*POSE[:3], POSE[6], *POSE[3:6], 0.75])  # 20 of 80 mm open: three quarters closed
 
@@ -61,7 +64,7 @@ def test_states_are_joined_in_the_order_of_the_card():
 def test_droids_cartesian_position_is_a_place_and_three_fixed_axis_angles():
     made = card()
     made["input"][0] |= {"state": ["tcp_position", "tcp_euler_xyz"]}
-    (vector,) = inputs.read(made, seen()).values()
+    (vector,) = inputs.read(read_of(made), seen()).values()
     assert vector == pytest.approx([0.4, 0.1, 0.3, 3.0, 0.2, -0.5], abs=1e-6)
 
 
@@ -70,7 +73,7 @@ def test_gr00ts_nine_numbers_are_a_place_and_two_rows_of_the_turned_matrix():
     made = card()
     made["tool"] = {"shift_m": [0.0, 0.0, 0.0], "turn_xyzw": [0.5, -0.5, -0.5, 0.5]}
     made["input"][0] |= {"state": ["tcp_position", "tcp_rot6d_rows"]}
-    (vector,) = inputs.read(made, seen()).values()
+    (vector,) = inputs.read(read_of(made), seen()).values()
     turned = Rotation.from_quat(POSE[3:]).as_matrix() @ np.array([[0, 0, -1], [-1, 0, 0], [0, 1, 0]])
     assert vector == pytest.approx([*POSE[:3], *turned[:2].ravel()], abs=1e-6)
 
@@ -78,7 +81,7 @@ def test_gr00ts_nine_numbers_are_a_place_and_two_rows_of_the_turned_matrix():
 def test_a_camera_without_a_picture_is_an_error_and_not_a_black_one():
     made = card(inputs=CAMERA.format(key="k", camera="wrist"))
     with pytest.raises(DeviceRefused, match="no picture of camera 'wrist'"):
-        inputs.read(made, seen(1, camera="other"))
+        inputs.read(read_of(made), seen(1, camera="other"))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +94,7 @@ def test_earlier_pictures_are_those_nearest_in_time_and_the_oldest_where_there_w
     """Pictures every 50 ms, actions at 20 Hz: a step back is one picture back."""
     made = card(inputs=CAMERA.format(key="k", camera="wrist"))
     made["input"][1]["steps"] = steps
-    picture = inputs.read(made, seen(0, 10, 20, 30, 40))["k"]
+    picture = inputs.read(read_of(made), seen(0, 10, 20, 30, 40))["k"]
     assert picture[..., 0, 0, 0].tolist() == brightness
     assert picture.shape == ((48, 64, 3) if steps == [0] else (len(steps), 48, 64, 3))
 
@@ -99,8 +102,8 @@ def test_earlier_pictures_are_those_nearest_in_time_and_the_oldest_where_there_w
 def test_steps_count_in_actions_and_not_in_pictures():
     made = card(inputs=CAMERA.format(key="k", camera="wrist"), rate=10.0)
     made["input"][1]["steps"] = [-1, 0]  # 100 ms back; pictures come every 50 ms
-    assert inputs.read(made, seen(0, 10, 20, 30, 40))["k"][:, 0, 0, 0].tolist() == [20, 40]
-    assert inputs.history_s(made) == pytest.approx(0.1)
+    assert inputs.read(read_of(made), seen(0, 10, 20, 30, 40))["k"][:, 0, 0, 0].tolist() == [20, 40]
+    assert inputs.history_s(read_of(made)) == pytest.approx(0.1)
 
 
 def test_padding_keeps_the_shape_of_what_is_seen_between_black_bars():
@@ -122,9 +125,8 @@ def test_stretching_fills_the_whole_picture():
     assert stretched.shape == (48, 64, 3) and (stretched == 200).all()
 
 
-def defaults(**given: Any) -> dict[str, Any]:
-    plain = {"width": None, "height": None, "resize": "none", "colour": "rgb", "layout": "hwc", "values": "uint8"}
-    return {**plain, **given}
+def defaults(**given: Any) -> Image:
+    return Image(resize="none", **given)
 
 
 def test_colours_layout_and_range_are_the_cards():
@@ -142,5 +144,5 @@ def test_the_picture_that_was_taken_is_not_changed():
     image.setflags(write=False)
     before = image.copy()
     made = card(inputs=CAMERA.format(key="k", camera="wrist"))
-    inputs.read(made, Observation(0, ARRAYS, "", {"wrist": (Picture(image, 5 * MILLISECOND),)}))
+    inputs.read(read_of(made), Observation(0, ARRAYS, "", {"wrist": (Picture(image, 5 * MILLISECOND),)}))
     assert (image == before).all()

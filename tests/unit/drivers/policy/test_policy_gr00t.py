@@ -136,7 +136,8 @@ def test_a_request_that_timed_out_leaves_a_client_that_can_ask_again():
         took, why = seconds(policy.load)
         assert "no policy server within 0.6 s: the policy server did not answer" in why and took < 2
     with FakeGr00t(port=server.port):
-        policy._card["server"]["ready_s"] = 10.0
+        server = policy._card.server.model_copy(update={"ready_s": 10.0})
+        policy._card = policy._card.model_copy(update={"server": server})
         policy.load()
         assert np.allclose(policy.infer(SEEN).values, Q, atol=1e-6)
         policy.close()

@@ -13,6 +13,7 @@ import pytest
 from support.policies.cards import CAMERA, card
 from support.policies.observations import GIVEN, SEEN, Q
 from support.policies.policy_servers import NEEDS, DeafServer, FakeServer, closed_port, hold
+from support.robots.cells import changed
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import Observation, load
@@ -287,14 +288,14 @@ def test_what_this_cell_could_not_run_is_refused_before_anything_connects(option
 def test_steps_on_what_is_measured_need_a_cell_that_measures_as_often():
     made = card(rate=15.0)
     made["action"] |= {"space": "droid_joint_velocity"}
-    simulated = {**GIVEN, "cell": {**GIVEN["cell"], "cell": {**GIVEN["cell"]["cell"], "clock": "manual"}}}
+    simulated = {**GIVEN, "cell": changed(GIVEN["cell"], {"cell": {"clock": "manual"}})}
     with pytest.raises(InputError, match="15 steps a second; this cell measures 10 times: raise its observe_hz"):
         load("policy_openpi", {"card": made, "endpoint": "ws://127.0.0.1:1"}, **simulated)
 
 
 def test_a_cell_in_real_time_measures_as_often_as_the_arm_is_visited_so_the_shipped_card_fits_the_shipped_cell():
     """observe_hz is "at least": in real time an arm is visited, and measured, every 20 ms (`tick_ns`)."""
-    assert GIVEN["cell"]["cell"]["clock"] == "monotonic" and GIVEN["cell"]["robot"]["observe_hz"] == 10.0
+    assert GIVEN["cell"].cell.clock == "monotonic" and GIVEN["cell"].robot.observe_hz == 10.0
     made = card(rate=15.0)
     made["action"] |= {"space": "droid_joint_velocity"}
     client("ws://127.0.0.1:1", options={"card": made}).close()

@@ -15,6 +15,7 @@ from labctl.drivers.policy.server_process import ServerProcess
 from support.runs.live_campaign import wait_for
 
 from labctl.clock import SECOND, MonotonicClock
+from labctl.config.policy_card import Server
 
 pytestmark = pytest.mark.real_time
 
@@ -36,8 +37,8 @@ while True:
 
 
 def server(notes: Path, manner: str = "polite", **given: Any) -> ServerProcess:
-    plain = {"start": [sys.executable, "-c", SERVER, str(notes), manner], "folder": str(notes), "env": {}}
-    return ServerProcess({**plain, "ready_s": 20.0, "stop_s": 0.3, "gpu": None, "gpu_memory_gb": None, **given})
+    plain = {"start": [sys.executable, "-c", SERVER, str(notes), manner], "folder": str(notes)}
+    return ServerProcess(Server(**{**plain, "ready_s": 20.0, "stop_s": 0.3, **given}))
 
 
 def pids(folder: Path) -> list[int]:
@@ -81,8 +82,9 @@ def test_it_is_asked_to_end_and_then_ended_with_everything_it_started(tmp_path: 
 def test_it_ends_when_whoever_started_it_is_killed(tmp_path: Path):
     program = f"""
 import signal
+from labctl.config.policy_card import Server
 from labctl.drivers.policy.server_process import ServerProcess
-held = ServerProcess({server(tmp_path)._spec!r})
+held = ServerProcess(Server(**{server(tmp_path)._spec!r}))
 held.start()
 signal.pause()
 """

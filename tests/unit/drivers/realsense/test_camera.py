@@ -15,6 +15,7 @@ from support.cameras.camera_grabs import frames, until, until_lost
 from labctl.clock import SECOND
 from labctl.devices import Camera, load
 from labctl.errors import DeviceLost, DeviceRefused, InputError
+from labctl.testing.given import SIMULATED
 
 pytest.importorskip("labctl.drivers.realsense.librealsense")
 from support.cameras.alignment import check_alignment
@@ -32,7 +33,7 @@ SIZE = {"width": 320, "height": 240, "rate_hz": 30.0}
 
 
 def camera(**options: Any) -> Camera:
-    return load("realsense", {**SIZE, **options}, cell={}, fixture={})
+    return load("realsense", {**SIZE, **options}, **SIMULATED)
 
 
 def test_a_system_without_libusb_takes_the_packages() -> None:

@@ -12,6 +12,7 @@ from support.cameras import barcode
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Camera, load
 from labctl.errors import DeviceLost, DeviceRefused
+from labctl.testing.given import SIMULATED
 
 pytest.importorskip("labctl.drivers.realsense.librealsense")
 from support.cameras.alignment import check_alignment
@@ -25,7 +26,7 @@ NUMBERS = range(1, 31)
 
 
 def camera(**options: Any) -> Camera:
-    return load("realsense", {**SIZE, **options}, cell={}, fixture={})
+    return load("realsense", {**SIZE, **options}, **SIMULATED)
 
 
 @pytest.fixture(scope="module")

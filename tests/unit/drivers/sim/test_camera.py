@@ -1,8 +1,5 @@
 """The simulated camera shows what the observations say, and says it the same way every time."""
 
-import tomllib
-from pathlib import Path
-
 import numpy as np
 import pytest
 from labctl.drivers.common import kinematics, robot_tables
@@ -13,14 +10,14 @@ from labctl.drivers.sim.scenery import Tote
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Camera, load
 from labctl.errors import InputError
+from labctl.testing.given import FIXTURE, SIMULATED
 
-FIXTURE = tomllib.loads((Path(__file__).parents[4] / "fixtures" / "two_totes.toml").read_text())
 SIZE = {"width": 320, "height": 240, "rate_hz": 10.0}
-KINDS = [entry["name"] for entry in FIXTURE["object"]]
+KINDS = [entry.name for entry in FIXTURE.object]
 
 
 def camera(view: str = "over_shoulder", **options) -> Camera:
-    made = load("sim_camera", {**SIZE, "view": view, **options}, cell={}, fixture=FIXTURE)
+    made = load("sim_camera", {**SIZE, "view": view, **options}, **SIMULATED)
     made.connect(0)
     return made
 
@@ -28,7 +25,7 @@ def camera(view: str = "over_shoulder", **options) -> Camera:
 def observation(
     kind: str = "towels", *, tcp=(0.42, 0.0, 0.35), items=((0.48, 0.24),), held=None, opening=0.06, arm=robot_tables.FR3
 ):
-    extent = FIXTURE["object"][KINDS.index(kind)]["item_size_m"]
+    extent = FIXTURE.object[KINDS.index(kind)].item_size_m
     wanted = np.array([[*tcp, 1.0, 0.0, 0.0, 0.0]])
     q = arm.inverse(wanted, arm.home)[0]
     rows = np.array([[x, y, extent[2] / 2, 0.4, 1, 0, 0, 0] for x, y in items]).reshape(-1, 8)
@@ -135,7 +132,7 @@ def test_a_frame_comes_when_it_is_due_and_not_before():
 
 
 def test_device_time_is_the_cameras_own_clock():
-    made = load("sim_camera", SIZE, cell={}, fixture=FIXTURE)
+    made = load("sim_camera", SIZE, **SIMULATED)
     made.connect(7 * SECOND)
     frame = made.grab(17 * SECOND)
     assert frame.host_ns == 17 * SECOND
@@ -151,7 +148,7 @@ def test_device_time_is_the_cameras_own_clock():
 )
 def test_a_wrong_option_is_one_clear_line(options, text):
     with pytest.raises(InputError, match=text):
-        load("sim_camera", {**SIZE, **options}, cell={}, fixture=FIXTURE)
+        load("sim_camera", {**SIZE, **options}, **SIMULATED)
 
 
 def test_an_unknown_object_is_a_plain_block():

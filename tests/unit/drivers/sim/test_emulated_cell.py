@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
+from support.robots.cells import FIXTURE, cell_named
 from support.robots.emulators import leave_out_without_client
 
 from labctl.devices import load
 
-ROOT = Path(__file__).resolve().parents[4]
-FIXTURE = tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text("utf-8"))
 PAIRS = [("emulated_fr3", "fr3_droid_cell"), ("emulated_ur5e", "ur5e_cell")]
 
 
 def robot_of(name: str) -> Any:
-    cell = tomllib.loads((ROOT / "hw_configs" / f"{name}.toml").read_text("utf-8"))
-    return load(cell["robot"]["driver"], cell["robot"]["options"], cell=cell, fixture=FIXTURE)
+    cell = cell_named(name)
+    return load(cell.robot.driver, cell.robot.options, cell=cell, fixture=FIXTURE)
 
 
 @pytest.mark.parametrize(("emulated", "real"), PAIRS)

@@ -44,8 +44,8 @@ def test_a_delayed_call_answers_as_the_device_would(given):
 def test_an_exit_ends_the_process_without_a_word():
     code = (
         "from labctl.devices import load\n"
-        "given = {'cell': {}, 'fixture': {'object': []}}\n"
-        "load('faults', {'driver': 'sim_person', 'verb': 'load', 'fault': 'exit'}, **given).load()\n"
+        "from labctl.testing.given import SIMULATED\n"
+        "load('faults', {'driver': 'sim_person', 'verb': 'load', 'fault': 'exit'}, **SIMULATED).load()\n"
         "print('still here')\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

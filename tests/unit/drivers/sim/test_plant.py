@@ -48,3 +48,14 @@ def test_a_tool_that_stands_in_the_floor_may_leave_it_but_not_go_deeper(given: d
     assert moved.to(-0.05) == "the tool hit the floor", "once out, the floor is a floor again"
     moved.plant.clear_contact()
     assert moved.to(-0.06) == "the tool hit the floor", "nor may it be pressed further in"
+
+
+def test_staging_a_scene_leaves_the_fingers_where_they_are(given: dict[str, Any]) -> None:
+    plant = SimulatedPlant(FR3, given["fixture"], 0.01, now_ns=0)
+    plant.grip(0.02)
+    for k in range(1, 101):
+        plant.tick(FR3.home.copy(), k * 10 * MILLISECOND)
+    plant.stage({"object": "towels", "layout": "layout-1", "items": 3}, 1)
+    assert abs(plant.opening - 0.02) < 1e-9
+    plant.tick(FR3.home.copy(), 1010 * MILLISECOND)
+    assert abs(plant.opening - 0.02) < 1e-9, "nor do they open afterwards"

@@ -14,6 +14,7 @@ from labctl.drivers.sim.world import RELEASE_M
 
 from labctl.devices import Setpoints, load
 from labctl.errors import DeviceRefused, InputError
+from labctl.testing.given import FIXTURE
 
 SCENE = {"object": "batteries", "layout": "layout-1", "items": 4}
 PERIOD_NS = 10_000_000
@@ -271,4 +272,4 @@ def test_a_simulated_robot_takes_no_options_and_only_its_own_limits(given, given
     with pytest.raises(InputError, match="list of 6 numbers"):
         load("sim_ur5", {}, **given)
     with pytest.raises(InputError, match="two totes, found 1"):
-        load("sim_ur5", {}, cell=given_ur5["cell"], fixture={**given["fixture"], "tote": given["fixture"]["tote"][:1]})
+        load("sim_ur5", {}, cell=given_ur5["cell"], fixture=FIXTURE.model_copy(update={"tote": FIXTURE.tote[:1]}))

@@ -17,11 +17,13 @@ from labctl.drivers.teleop.gello import Gello
 from labctl.drivers.teleop.keyboard import Keyboard
 from labctl.drivers.teleop.pucks import PUCKS
 from labctl.drivers.teleop.spacemouse import SpaceMouse
+from support.robots.cells import changed
 from support.robots.teleop_devices import Puck, Servos, VirtualPad
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import ByHand, Controller, Observation, load
 from labctl.errors import DeviceLost, InputError, MissingExtra
+from labctl.testing.given import CELL, FIXTURE, SIMULATED
 
 pytestmark = pytest.mark.real_time
 
@@ -226,18 +228,14 @@ def test_waiting_for_the_clutch_ends_when_the_episode_is_given_up(hand):
 
 def test_a_cell_without_a_teleoperation_table_says_what_to_add():
     with pytest.raises(InputError, match=r"no \[teleop\] table; add one with device = one of keyboard"):
-        load("teleop", {}, cell={}, fixture={})
+        load("teleop", {}, **SIMULATED)
     with pytest.raises(InputError, match="no driver named 'teleop_pedal'"):
-        load("teleop", {}, cell={"teleop": {"device": "pedal"}}, fixture={})
+        load("teleop", {}, cell=changed(CELL, {"teleop": {"device": "pedal"}}), fixture=FIXTURE)
 
 
 def test_a_device_of_ones_own_is_named_by_its_module():
-    person = load(
-        "teleop",
-        {},
-        cell={"teleop": {"device": "support.robots.virtual_hand:build", "options": {"socket": "s"}}},
-        fixture={},
-    )
+    cell = changed(CELL, {"teleop": {"device": "support.robots.virtual_hand:build", "options": {"socket": "s"}}})
+    person = load("teleop", {}, cell=cell, fixture=FIXTURE)
     assert isinstance(person, Teleop) and person.hand(Q)["device"] == "support.robots.virtual_hand:build"
 
 
@@ -251,6 +249,6 @@ def test_a_device_of_ones_own_is_named_by_its_module():
 )
 def test_a_library_that_is_not_installed_is_one_line(library, device, options, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
-    person = load("teleop", {}, cell={"teleop": {"device": device, "options": options}}, fixture={})
+    person = load("teleop", {}, cell=changed(CELL, {"teleop": {"device": device, "options": options}}), fixture=FIXTURE)
     with pytest.raises(MissingExtra, match=r"pip install 'labctl\[teleop\]'"):
         person.load()

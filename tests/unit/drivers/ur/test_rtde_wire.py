@@ -17,6 +17,8 @@ def test_lists_of_names_may_end_with_a_comma_as_ur_rtde_writes_them():
         ("actual_TCP_pose", wire.OUTPUT_TYPES, "output", "VECTOR6D"),
         ("joint_mode", wire.OUTPUT_TYPES, "output", "VECTOR6INT32"),
         ("actual_digital_input_bits", wire.OUTPUT_TYPES, "output", "UINT64"),
+        ("tool_output_voltage", wire.OUTPUT_TYPES, "output", "INT32"),
+        ("tool_analog_input_types", wire.OUTPUT_TYPES, "output", "UINT32"),
         ("output_int_register_47", wire.OUTPUT_TYPES, "output", "INT32"),
         ("output_int_register_48", wire.OUTPUT_TYPES, "output", None),
         ("input_double_register_0", wire.INPUT_TYPES, "input", "DOUBLE"),

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 import threading
-import tomllib
 
-from support.robots.cells import ROOT
+from labctl.drivers.ur.emulator import rtde_wire as wire
+from labctl.drivers.ur.emulator.body import pose_of
 from support.robots.emulators import address
 
 from labctl.devices import load
+from labctl.testing.given import FIXTURE
 
 
 def test_it_can_be_asked_for_its_counts_while_it_goes_on_counting() -> None:
-    fixture = tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text())
+    fixture = FIXTURE
     controller = load("labctl.drivers.ur.emulator.ur5e", {}, host=address(), fixture=fixture)
     controller._unsent.extend(range(controller._unsent.maxlen or 0))
     end, interval = threading.Event(), sys.getswitchinterval()
@@ -36,7 +37,7 @@ def test_it_can_be_asked_for_its_counts_while_it_goes_on_counting() -> None:
 
 
 def test_it_serves_the_speed_slider_that_a_person_or_a_client_sets() -> None:
-    fixture = tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text())
+    fixture = FIXTURE
     controller = load("labctl.drivers.ur.emulator.ur5e", {}, host=address(), fixture=fixture)
     try:
         controller._obey("speed_slider", {})
@@ -52,9 +53,25 @@ def test_it_serves_the_speed_slider_that_a_person_or_a_client_sets() -> None:
         controller.close()
 
 
+def test_it_serves_what_the_vendors_own_client_asks_of_the_tool() -> None:
+    """Names and types as Universal Robots' RTDE guide has them, of the recipe in the example of its C++ client."""
+    controller = load("labctl.drivers.ur.emulator.ur5e", {}, host=address(), fixture=FIXTURE)
+    asked = ("analog_io_types", "tool_mode", "tool_analog_input_types", "tool_analog_input0", "tool_analog_input1")
+    asked += ("tool_output_voltage", "tool_output_current", "tool_temperature", "tcp_offset")
+    try:
+        recipe = wire.Recipe([(name, str(wire.type_of(name, wire.OUTPUT_TYPES, "output"))) for name in asked])
+        found = recipe.unpack(recipe.pack(controller._values()))
+        assert list(found) == list(asked)
+        assert found["tool_mode"] == 253, "the tool runs, as each joint does"
+        controller.body.tcp = pose_of([0.0, 0.0, 0.2, 0.0, 0.0, 0.0])
+        assert recipe.unpack(recipe.pack(controller._values()))["tcp_offset"] == (0.0, 0.0, 0.2, 0.0, 0.0, 0.0)
+    finally:
+        controller.close()
+
+
 def test_the_dashboard_does_what_it_answers() -> None:
     """Answers as the e-Series dashboard manual has them; after `restart safety` the robot is switched off."""
-    fixture = tomllib.loads((ROOT / "fixtures" / "two_totes.toml").read_text())
+    fixture = FIXTURE
     controller = load("labctl.drivers.ur.emulator.ur5e", {}, host=address(), fixture=fixture)
     ask = controller._dashboard.answer
     try:

@@ -1,0 +1,194 @@
+"""What `labctl.analysis.episodes` finds of a campaign for its report, as types: times in seconds, shares as fractions.
+
+May not: compute or check. An interval is [low, high] at 95 %, None where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NotRequired, TypedDict
+
+if TYPE_CHECKING:  # whoever reads a campaign does not wait for numpy
+    from labctl.analysis.results import Bounds, Unbounded
+
+
+class Measure(TypedDict):
+    """The mean over the episodes that have it, its t interval, and how many these are."""
+
+    value: float | None
+    ci: Bounds
+    episodes: int
+
+
+class EpisodeStress(TypedDict):
+    """Stress measures of an episode; None where its traces hold too little."""
+
+    episode: str
+    arm: str
+    object: str
+    questions: int
+    inference_hz: float | None
+    latency_s: float | None
+    latency_p95_s: float | None
+    roughness_rad: float | None
+    stability: float | None
+
+
+class ArmStress(TypedDict):
+    """Stress measures of an arm, over `episodes`."""
+
+    arm: str
+    episodes: int
+    inference_hz: Measure
+    latency_s: Measure
+    latency_worst_p95_s: float | None
+    roughness_rad: Measure
+    stability: Measure
+
+
+class Stretch(TypedDict):
+    """Around a switch that a controller took, s after go: items moved and seconds of the stretches before and after
+    it, seconds to the first item ("inf": never) and to the first question; all None where it was not taken.
+    """
+
+    switch_s: float | None
+    moved_before: int | None
+    before_s: float | None
+    moved_after: int | None
+    after_s: float | None
+    first_s: Unbounded | None
+    asked_s: float | None
+
+
+class AfterSwitch(Stretch):
+    """An episode at a switch."""
+
+    episode: str
+    arm: str
+    object: str
+    switch: str
+    met: bool
+
+
+class ArmAfterSwitch(TypedDict):
+    """An arm at a switch that `met` of its `episodes` met; as `adaptability.by_arm` has it."""
+
+    arm: str
+    switch: str
+    episodes: int
+    met: int
+    succeeded: int
+    share: float | None
+    ci: Bounds
+    moved_before: int
+    before_s: float
+    moved_after: int
+    after_s: float
+    first_s: Unbounded | None
+    asked_s: Measure
+
+
+class Switch(TypedDict):
+    """A scripted switch of the instruction, s after go."""
+
+    name: str
+    at_s: float
+    instruction: str
+
+
+class Adaptability(TypedDict):
+    """What came after each switch, by arm and by episode."""
+
+    switches: Sequence[Switch]
+    arms: list[ArmAfterSwitch]
+    episodes: list[AfterSwitch]
+
+
+class Stress(TypedDict):
+    """Stress measures; rate_hz: at which sent targets are compared; taken_over: episodes that a person took over."""
+
+    rate_hz: float
+    arms: list[ArmStress]
+    episodes: list[EpisodeStress]
+    taken_over: list[str]
+    adaptability: NotRequired[Adaptability]
+
+
+class Rule(TypedDict):
+    """When practice counts as enough: so many last episodes within this change. stated: by whom, in words."""
+
+    last: int
+    within: float
+    stated: NotRequired[str]
+
+
+class Driven(TypedDict):
+    """An episode of practice, as the journal keeps it."""
+
+    person: str
+    object: str
+    moved: int
+    staged: int
+    duration_s: float
+
+
+class Practised(TypedDict):
+    """A person's practice: items per hour of each episode in order, the number of the episode (from 1) at which the
+    plateau was reached, None if it was not, and the mean of the last rates.
+    """
+
+    person: str
+    episodes: int
+    rates: list[float]
+    plateau: int | None
+    rate_at_end: float | None
+
+
+class Practice(TypedDict):
+    """What teleoperators practised before the reference."""
+
+    rule: Rule
+    people: list[Practised]
+
+
+class AnchorDrift(TypedDict):
+    """How an anchor's RMST changed from the first campaign to the second: ratio, interval and p."""
+
+    anchor: str
+    ratio: float
+    interval: Bounds
+    p: float | None
+
+
+class LinkedPair(TypedDict):
+    """An arm of one campaign against one of another, as `labctl.analysis.episodes.linked` has it."""
+
+    a: str
+    b: str
+    anchors: list[str]
+    objects: list[str]
+    ratio: float
+    interval: Bounds
+    p: float | None
+    df: float | None
+    apart: float | None
+    naive: float
+    drift: list[AnchorDrift]
+    p_holm: float | None
+    verdict: str
+
+
+class LinkedPairs(TypedDict):
+    """The linked comparison of two campaigns. head: of the earlier when it was linked; changed: anchors that count as
+    the same on their opener's word.
+    """
+
+    schema: str
+    campaigns: list[str]
+    tau: float
+    alpha: float
+    anchors: list[str]
+    pairs: list[LinkedPair]
+    warnings: list[str]
+    head: NotRequired[str]
+    changed: NotRequired[list[str]]

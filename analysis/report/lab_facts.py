@@ -1,0 +1,305 @@
+"""What only a campaign can tell a report (`lab` of its JSON), as types: times in seconds, shares as fractions.
+
+May not: compute or check. `labctl.reporting` makes it; an interval is [low, high] at 95 %, None where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NotRequired, TypedDict
+
+if TYPE_CHECKING:  # whoever reads a campaign does not wait for numpy
+    from labctl.analysis.episode_facts import LinkedPairs, Practice, Stress
+    from labctl.analysis.results import Bounds, Plain
+    from labctl.analysis.survival.result import ArmResult, PairResult
+
+
+class Counts(TypedDict):
+    """What became of trials. planned: slots of the schedule; run: episodes whose arm was revealed; voids: by reason;
+    ended_early: by a person, then scored.
+    """
+
+    planned: int
+    run: int
+    scored: int
+    not_run: int
+    voids: Mapping[str, int]
+    voids_before_go: int
+    voids_after_go: int
+    ended_early: int
+
+
+class Flow(Counts):
+    """Of all trials, and by arm (voids: how many)."""
+
+    by_arm: Mapping[str, Mapping[str, int]]
+
+
+class Blinding(TypedDict):
+    """What was blind: the share of slots whose arm could be deduced, whether operator and run shared a user account,
+    why it was unblinded early.
+    """
+
+    deducible_share: float
+    shared_uid: bool
+    early_unblinding: str | None
+    statement: str
+
+
+class EpisodeEntry(TypedDict):
+    """A scored episode. block: from 0; duration_s: from go to the end, None when it never got to go; video: paths
+    relative to the report.
+    """
+
+    episode: str
+    arm: str
+    object: str
+    block: int
+    outcome: str
+    moved: int
+    staged: int
+    end_reason: str
+    stopped_by_hand: str | None
+    duration_s: float | None
+    video: list[str]
+    rrd_command: str
+
+
+class MovedOfStaged(TypedDict):
+    """Items of an arm."""
+
+    arm: str
+    moved: int
+    staged: int
+
+
+class ArmStops(TypedDict):
+    """Episodes of an arm that a person stopped: how many of which cause, those of them that do not count against it,
+    and how many were voided.
+    """
+
+    arm: str
+    by_cause: dict[str, int]
+    not_counted: dict[str, int]
+    void: int
+
+
+class Repeated(TypedDict):
+    """The analysis with every stop by hand counted."""
+
+    arms: list[ArmResult]
+    pairs: list[PairResult]
+
+
+class Stops(TypedDict):
+    """Stops by hand. counted: the causes that the protocol lists; `repeated` where some stops were not counted."""
+
+    counted: list[str] | None
+    arms: list[ArmStops]
+    repeated: NotRequired[Repeated]
+
+
+class Disputed(TypedDict):
+    """Scored episodes in which witnesses and assessor disagree and nobody looked; items that no witness timed."""
+
+    episodes: int
+    scored: int
+    by_arm: dict[str, int]
+    untimed: int
+
+
+class AtConsole(TypedDict):
+    """Of scored trials that people ran at a console: how many, the keys pressed, the seconds in which they waited for a
+    person, and the robot's from go to the end; sums.
+    """
+
+    trials: int
+    keys: int
+    waited_s: float
+    robot_s: float
+
+
+class Line(TypedDict):
+    """Seconds by what they went on. of: a block's number from 1, an operator's id, or what else is named."""
+
+    of: str
+    trials: int
+    total_s: float
+    by: dict[str, float]
+    holds: dict[str, float]
+    console: AtConsole
+
+
+class Hours(TypedDict):
+    """Where the hours of a campaign's runs went. what: what each kind of time is, in words."""
+
+    schema: str
+    campaign: str | None
+    total: Line
+    blocks: list[Line]
+    operators: list[Line]
+    what: dict[str, str]
+
+
+class Labels(TypedDict):
+    """The stream of labels that a report stands on: in words, of how many of the scored episodes it says anything."""
+
+    stream: str
+    text: str
+    episodes: int
+    scored: int
+
+
+class Guesses(TypedDict):
+    """People's guesses of the arm in episodes of this one: how many, right ones, "could not tell", Bang's index."""
+
+    arm: str
+    said: int
+    unknown: int
+    right: int
+    index: float
+    interval: Bounds
+
+
+class Tags(TypedDict):
+    """In how many of an arm's episodes each failure tag was ticked."""
+
+    arm: str
+    episodes: int
+    by_tag: dict[str, int]
+
+
+class Witness(TypedDict):
+    """A witness's counts against the assessor's in n episodes: share with the same, kappa, weighted kappa."""
+
+    witness: str
+    n: int
+    same: float
+    kappa: float | None
+    interval: Bounds
+    weighted: float | None
+
+
+class Judgements(TypedDict):
+    """What people recorded beside outcomes; each empty where nothing was."""
+
+    guesses: list[Guesses]
+    tags: list[Tags]
+    witnesses: list[Witness]
+
+
+class Spread(TypedDict):
+    """Median and 95th percentile, seconds."""
+
+    p50: float
+    p95: float
+
+
+class Answered(TypedDict):
+    """How fast an arm was answered, as `labctl.reporting.answer_times` has it."""
+
+    arm: str
+    episodes: int
+    questions: int
+    late: int
+    unanswered: int
+    answers_per_s: float | None
+    answer_s: Spread | None
+    command_s: Spread | None
+    picture_s: Spread | None
+    server_s: Spread | None
+    rest_s: Spread | None
+
+
+class AnswerTimes(Answered):
+    """With what came before the clock, what its server told of itself, and whether a person drives the arm."""
+
+    load_s: Spread | None
+    warm_s: Spread | None
+    told: dict[str, float]
+    by_hand: NotRequired[bool]
+
+
+class Touched(TypedDict):
+    """How often, how long and how a person touched an arm's scored episodes.
+
+    episodes, touched: episodes, and those of them with a touch; interventions: touches in all, by_kind {kind: n};
+    touched_s of robot_s: seconds under a hand, and from go to end; per_hour: touches per robot-hour; moved, unaided:
+    items moved by the events told, and those moved without a touch.
+    """
+
+    arm: str
+    episodes: int
+    touched: int
+    interventions: int
+    by_kind: dict[str, int]
+    touched_s: float
+    robot_s: float
+    per_hour: float | None
+    moved: int
+    unaided: int
+
+
+class Reviewed(TypedDict):
+    """The arms by the reviewed episodes alone, which are named."""
+
+    episodes: list[str]
+    arms: list[ArmResult]
+
+
+class Clip(TypedDict):
+    """A clip of an episode, why it is this one, and how many times faster than it happened. file: its name in the
+    report's folder; data: its bytes, until they are written.
+    """
+
+    arm: str
+    kind: str
+    episode: str
+    why: str
+    camera: str
+    speed: int
+    file: str
+    data: NotRequired[bytes]
+
+
+class Lab(TypedDict, total=False):
+    """All of it; any key may be missing. A report of two linked campaigns is the later's."""
+
+    campaign: str
+    question: str
+    phase: str
+    alpha: float
+    provisional: bool
+    provisional_why: list[str]
+    unreviewed: list[str]
+    kind: str
+    cell: str
+    robot: str
+    commitment: str
+    head: str
+    opened_wall: str | None
+    closed_wall: str | None
+    sessions: Sequence[Mapping[str, Plain]]
+    flow: Flow
+    abandoned: list[str]
+    deviations: list[str]
+    blinding: Blinding
+    episodes: list[EpisodeEntry]
+    provenance: dict[str, str | Mapping[str, str] | None]
+    hours: Hours
+    void_as_failure: list[MovedOfStaged]
+    disputed: Disputed
+    stops: Stops | None
+    failures: Mapping[str, Mapping[str, int]]
+    look: str | None
+    judgements: Judgements
+    answer_times: list[AnswerTimes]
+    labels: Labels
+    notes: list[str]
+    linked: LinkedPairs
+    interventions: Sequence[Touched]
+    stress: Stress
+    practice: Practice
+    reviewed: Reviewed
+    episodes_page: str
+    clips: list[Clip]

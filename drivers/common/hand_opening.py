@@ -1,0 +1,35 @@
+"""The hand opens before the arm goes where episodes begin: who stages a scene expects it so, and a policy begins so.
+
+May not: move an arm, or open a hand that nobody ordered to be staged.
+"""
+
+from __future__ import annotations
+
+from labctl.clock import SECOND
+from labctl.devices import Gripper
+from labctl.errors import DeviceRefused
+
+OPEN_M = 0.005  # so near its stroke a hand is open: a driver's own resolution is finer
+OPEN_NS = 5 * SECOND  # the slowest of ours takes 4 s (a Robotiq 2F-85 at its lowest speed, 20 mm/s)
+
+
+class HandOpening:
+    """One gripper's. `begin` and `done` may be called from two threads, one after the other."""
+
+    def __init__(self, gripper: Gripper) -> None:
+        self._gripper = gripper
+        self._until_ns = 0
+
+    def begin(self, now_ns: int) -> None:
+        """Ask the hand to open."""
+        self._until_ns = now_ns + OPEN_NS
+        self._gripper.target(self._gripper.stroke_m)
+
+    def done(self, now_ns: int) -> bool:
+        """Is it open? Raises DeviceRefused for one that is not in time."""
+        opening, stroke = self._gripper.opening(), self._gripper.stroke_m
+        if stroke - opening < OPEN_M:
+            return True
+        if now_ns > self._until_ns:
+            raise DeviceRefused(f"the hand does not open: it stands at {1000 * opening:.0f} of {1000 * stroke:.0f} mm")
+        return False

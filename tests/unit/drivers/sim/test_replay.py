@@ -1,0 +1,62 @@
+"""A recorded arm: what it plays, and what it does not take for a motion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from labctl.drivers.common.robot_tables import FR3
+from support.robots.cells import FIXTURE, cell_named
+
+from labctl.clock import SECOND
+from labctl.devices import Actions, Robot, Setpoints, load
+
+
+def recorded(path: Path, seconds: np.ndarray, q: np.ndarray) -> Robot:
+    """A robot that plays joints q (n, 7) of these times, its cell's controller at 100 Hz."""
+    columns = [*(f"q.{name}" for name in FR3.joint_names), "gripper"]
+    values = np.column_stack([q, np.full(len(q), 0.08)])
+    np.savez(path, columns=np.array(columns), t_ns=np.round(seconds * SECOND).astype(np.int64), values=values)
+    robot = load("replay", {"arm": "fr3", "file": str(path)}, cell=cell_named("sim_fr3"), fixture=FIXTURE)
+    robot.connect(0)
+    return robot
+
+
+def played(robot: Robot, n: int, start: int = 0) -> Actions:
+    t_ns = (start + 1 + np.arange(n)) * (SECOND // 100)
+    return robot.follow(Setpoints(t_ns, np.repeat(FR3.home[None, :], n, axis=0), np.full(n, 0.08)))
+
+
+def test_it_plays_what_was_recorded(tmp_path: Path) -> None:
+    q = FR3.home + 0.3 * np.sin(np.linspace(0, 1, 101))[:, None] * np.eye(7)[0]
+    robot = recorded(tmp_path / "a.npz", np.linspace(0, 1, 101), q)
+    sent = played(robot, 100).sent
+    assert np.abs(sent[:, :-1] - q[1:]).max() < 1e-9
+    assert robot.clipped == "" and robot.events() == []
+
+
+def test_stamps_that_crowd_are_no_motion_faster_than_the_cell_allows_and_it_says_so(tmp_path: Path) -> None:
+    """Stamps of a real UR5's log lie 2 to 385 ms apart, its states 8 ms: by their stamps 15 rad/s (issue 20.25)."""
+    seconds = np.concatenate([np.arange(50) * 0.008, 0.394 + np.arange(50) * 0.0005, 0.8 + np.arange(50) * 0.008])
+    q = FR3.home + 0.004 * np.arange(150)[:, None] * np.eye(7)[2]  # 0.5 rad/s by the robot's own clock
+    robot = recorded(tmp_path / "b.npz", seconds, q)
+    most = cell_named("sim_fr3").robot.limits.velocity_rad_s[2]
+    sent = played(robot, 150).sent[:, 2]
+    assert np.abs(np.diff(sent)).max() * 100 <= most * (1 + 1e-9)
+    assert abs(sent[-1] - q[-1, 2]) < 1e-9, "it comes after"
+    (note,) = robot.events()
+    assert note.kind == "note" and "the recording moves joint 3 at " in str(note.body["reason"])
+    assert f"this cell allows {most:g} rad/s" in str(note.body["reason"]) and robot.events() == []
+
+
+def test_the_joint_that_was_held_back_is_named_while_it_is(tmp_path: Path) -> None:
+    q = np.repeat(FR3.home[None, :], 3, axis=0)
+    q[1:, 0] += 0.3
+    robot = recorded(tmp_path / "c.npz", np.array([0.0, 0.01, 1.0]), q)
+    played(robot, 2)
+    assert robot.clipped == "joint 1 speed"
+    played(robot, 50, start=2)
+    assert robot.clipped == ""
+    robot.stage({}, 1, 0)
+    played(robot, 2)
+    assert len(robot.events()) == 2, "one for each time that it is played"
