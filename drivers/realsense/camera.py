@@ -289,6 +289,11 @@ class Recorded:
             with contextlib.suppress(*VENDOR):  # it was not started
                 sensor.stop()
                 sensor.close()
+        if self._device is not None:
+            with contextlib.suppress(*VENDOR):
+                # The thread that reads the file may have taken its next order and not begun it; the device's end waits
+                # only for one that has begun, and the order is then run on what is gone. `pause` waits for all of them.
+                self._device.pause()
         self._came = queue.Queue()  # frames go before the device that they are of, and not in the middle of the next
         self._pairing.clear()
         self._joiner.clear()

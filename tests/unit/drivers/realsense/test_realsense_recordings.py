@@ -15,6 +15,8 @@ from labctl.errors import DeviceLost, DeviceRefused
 from labctl.testing.given import SIMULATED
 
 pytest.importorskip("labctl.drivers.realsense.librealsense")
+from labctl.drivers.realsense.camera import Recorded
+from labctl.drivers.realsense.device import FORMATS
 from support.cameras.alignment import check_alignment
 from support.cameras.software_realsense import CLOCK, SoftRealSense
 
@@ -79,6 +81,36 @@ def test_a_recording_plays_the_same_however_often_and_is_let_go_of_anywhere(gold
     made = camera(file=str(golden[0]), pace=False)
     whole = play(len(NUMBERS) - 1)
     assert [play(count) for count in (3, 29, 1, 17, 29)] == [whole[:count] for count in (3, 29, 1, 17, 29)]
+
+
+class Watched:
+    """Stands before an object of librealsense and writes down what is called on it."""
+
+    def __init__(self, real: Any, name: str, calls: list[str]) -> None:
+        self._real, self._name, self._calls = real, name, calls
+
+    def __getattr__(self, attribute: str) -> Any:
+        found = getattr(self._real, attribute)
+
+        def call(*values: Any) -> Any:
+            self._calls.append(f"{self._name}.{attribute}")
+            return found(*values)
+
+        return call
+
+
+def test_the_thread_that_reads_a_recording_has_nothing_left_to_do_when_its_device_goes(
+    golden: tuple[Path, SoftRealSense],
+) -> None:
+    """Or it does it on a device that is gone, and the process dies: see tests/faults/jitter.c, which shows it."""
+    calls: list[str] = []
+    made = Recorded(str(golden[0]), (320, 240), 30.0, list(FORMATS))
+    made.open()
+    made.read()
+    made._device = Watched(made._device, "device", calls)
+    made._sensors = [Watched(sensor, "sensor", calls) for sensor in made._sensors]
+    made.close()
+    assert calls == ["sensor.stop", "sensor.close"] * 2 + ["device.pause"]
 
 
 def test_a_recording_plays_at_its_own_times_by_the_callers_clock(golden: tuple[Path, SoftRealSense]) -> None:
