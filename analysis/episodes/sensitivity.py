@@ -126,34 +126,6 @@ def to_common_budget(cells: Mapping[Key, Cell]) -> tuple[dict[Key, Cell], str | 
     return out, f"every arm was cut to the shortest budget: {cut}" if longer else None
 
 
-def voids_as_no_success(table: Table) -> Table:
-    """The table with every void episode kept as one that moved nothing for its whole budget (methodology §4, void).
-
-    Without `budget_s` its own end stands in, else the longest time of its rows.
-    """
-    void = np.array([e.void for e in table.episodes])
-    rows = table.rows_by_episode()
-    kept = [i for i in range(len(table.episode)) if not void[table.episode[i]]]
-    added = [e for e in range(len(void)) if void[e]]
-    full = [
-        next(
-            (t for t in (table.episodes[e].budget_ns, table.episodes[e].end_ns) if t > 0),
-            int(table.time_ns[rows[e]].max()),
-        )
-        for e in added
-    ]
-    return Table(
-        table.where,
-        tuple(
-            replace(e, void=False, end_ns=max(e.budget_ns, e.end_ns) if e.void else e.end_ns) for e in table.episodes
-        ),
-        np.concatenate((table.episode[kept], np.array(added, dtype=np.int64))),
-        np.concatenate((table.kind[kept], np.full(len(added), CENSORED))).astype(np.int8),
-        np.concatenate((table.time_ns[kept], np.array(full, dtype=np.int64))),
-        (*(table.cause[i] for i in kept), *("void" for _ in added)),
-    )
-
-
 def teleoperators(table: Table, reference: str | None) -> tuple[str, ...]:
     """The people whose driving the reference is: every HRT is conditional on them. Empty where the table is silent."""
     named = {e.operator for e in table.episodes if e.arm == reference and not e.void and e.operator}

@@ -1,153 +1,192 @@
-"""The paper's two experiments on a cohort: detection rate against N, and rejections under no difference.
+"""The paper's two experiments on a cohort: detection rate against N, and rejections where nothing differs.
 
 May not: stand for a simulation or be called power. Subsampling a finite cohort without replacement goes to 0 or 1 near
-its size whatever the truth (facts §4.2); `CAVEAT` states it and is printed with every curve.
+its size whatever the truth (facts §4.2), and with replacement it takes the cohort for the truth; `CAVEAT` states it and
+is printed with every table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell
-from labctl.analysis.survival.curves import Floats
-from labctl.analysis.survival.event_order import thinned
+from labctl.analysis.survival.curves import Durations, Floats, Ints, joined
+from labctl.analysis.survival.event_order import event_order
 from labctl.analysis.survival.kernel import Given, PairValues, Pool, Request, backend, spread
-from labctl.analysis.survival.ks import TIE, TINY, Pair, pair_of
-from labctl.analysis.survival.resample import random_swaps, stream_key
-from labctl.analysis.table import NS
+from labctl.analysis.survival.ks import TIE, TINY
+from labctl.analysis.survival.resample import below, hashes, stream_key
+from labctl.analysis.table import NS, UNKNOWN
 
 METRICS = ("F(30)", "F(60)", "RMST", "KS")
+READ_S = (30, 60)
+ALPHAS = (0.01, 0.05, 0.10)
 CAVEAT = (
-    "subsamples of one finite cohort: near its size a curve goes to 0 or 1 whatever the truth, so this is not power"
+    "subsamples of one finite cohort are not power: drawn once each, a rate goes to 0 or 1 near the cohort's size "
+    "whatever the truth; drawn again and again, the cohort is taken for the truth"
 )
 AT_ONCE = 8
+Taken = tuple[Sequence[Ints], Sequence[Ints]]
+"""Episodes of each object's cell for the first and the second side; an episode may stand in it more than once."""
 
 
 @dataclass(frozen=True)
-class Detection(Result):
-    """Share of subsamples in which a metric's p is at or below alpha: `rate[metric]` [sizes], for one pair of arms."""
+class Rejections(Result):
+    """How often each metric tells two sides apart, in `outer` subsamples with `inner` pooled resamples each.
+
+    episodes: per object, of the first and of the second side; repeated: an episode may be drawn more than once.
+    share[metric]: of p at most each of `alphas`, in their order; error[metric]: their standard errors, of `outer`
+    alone; mean_p[metric].
+    """
 
     a: str
     b: str
-    sizes: tuple[int, ...]
-    rate: Mapping[str, Floats]
+    objects: tuple[str, ...]
+    episodes: tuple[tuple[int, int], ...]
+    repeated: bool
     outer: int
     inner: int
+    tau_s: float
+    alphas: tuple[float, ...]
+    share: Mapping[str, tuple[float, ...]]
+    error: Mapping[str, tuple[float, ...]]
+    mean_p: Mapping[str, float]
     caveat: str = CAVEAT
 
 
-def detection_rate(
-    a: Sequence[Cell],
-    b: Sequence[Cell],
-    sizes: Sequence[int],
-    *,
-    outer: int = 300,
-    inner: int = 200,
-    tau_s: float = 120.0,
-    alpha: float = 0.05,
-    seed: int = 0,
-    threads: int | None = None,
-) -> Detection:
-    """How often two arms are told apart by each metric if only N episodes per arm and object had been run.
-
-    `outer` subsamples without replacement, `inner` pooled resamples each, p = b / B as in the paper, macro means over
-    objects, tau = 120 s. Raises ValueError for a size larger than the smallest cell.
+@dataclass(frozen=True)
+class Experiment:
+    """outer: subsamples; inner: pooled resamples for each p = b / B, as in the paper; tau_s: seconds. seed: the same
+    numbers for the same seed, on any number of threads.
     """
-    pair = pair_of(a, b, round(tau_s * NS), observed=True)
-    small = int(min(pair.of_a.min(), pair.of_b.min()))
-    if max(sizes) > small:
-        raise ValueError(f"the smallest cell has {small} episodes; {max(sizes)} cannot be taken from it")
-    rate = {m: np.empty(len(sizes)) for m in METRICS}
-    for i, size in enumerate(sizes):
-        halves = [np.full(len(a), size)] * 2
-        found = _rejections(pair, halves, f"detect {size}", outer, inner, alpha, seed, threads)
-        for j, m in enumerate(METRICS):
-            rate[m][i] = found[:, j].mean()
-    return Detection(pair.a, pair.b, tuple(sizes), rate, outer, inner)
+
+    outer: int
+    inner: int
+    tau_s: float = 120.0
+    seed: int = 0
+    threads: int | None = None
+
+    def detection(self, a: Sequence[Cell], b: Sequence[Cell], size: int, *, repeated: bool = False) -> Rejections:
+        """How often two arms are told apart with `size` episodes of each per object.
+
+        a, b: an arm's cells, the same objects in the same order. repeated: drawn with replacement. Raises ValueError
+        for a size larger than the smallest cell where each episode is drawn once.
+        """
+        small = min(cell.episodes for cell in (*a, *b))
+        if size > small and not repeated:
+            raise ValueError(f"the smallest cell has {small} episodes; {size} cannot be taken from it")
+        name = f"{'again' if repeated else 'once'} {size}"
+        sides = [
+            [self._drawn(f"{name} {side}", cell, size, repeated) for cell in cells]
+            for side, cells in (("a", a), ("b", b))
+        ]
+        first = [cell.episodes for cell in a]
+
+        def take(i: int) -> Taken:
+            return [drawn[i] for drawn in sides[0]], [n + drawn[i] for n, drawn in zip(first, sides[1], strict=True)]
+
+        pooled = [joined(x.observed, y.observed) for x, y in zip(a, b, strict=True)]
+        return self._run((a, b), pooled, name, take, repeated)
+
+    def itself(self, cells: Sequence[Cell]) -> Rejections:
+        """How often two random disjoint halves of one arm are told apart; nominally alpha.
+
+        The paper saw .060 on average for KS and .078 at most; .067 and .088 on simulated cohorts (facts §4.1).
+        """
+        halves = [cell.episodes // 2 for cell in cells]
+        if min(halves) < 1:
+            raise ValueError("a cell with one episode has no halves")
+        orders = [self._drawn("halves", cell, cell.episodes, False) for cell in cells]
+
+        def take(i: int) -> Taken:
+            both = [(order[i][:half], order[i][half : 2 * half]) for order, half in zip(orders, halves, strict=True)]
+            return [one for one, _ in both], [other for _, other in both]
+
+        return self._run((cells, cells), [cell.observed for cell in cells], "halves", take, False)
+
+    def pooled(self, a: Sequence[Cell], b: Sequence[Cell]) -> Rejections:
+        """How often two arms are told apart once their episodes have exchanged labels at random; nominally alpha."""
+        both = [joined(x.observed, y.observed) for x, y in zip(a, b, strict=True)]
+        key = stream_key(self.seed, "pooled", a[0].arm, b[0].arm)
+        orders = [_orders(stream_key(int(key), x.object), self.outer, s.episodes) for x, s in zip(a, both, strict=True)]
+
+        def take(i: int) -> Taken:
+            return [o[i][: x.episodes] for o, x in zip(orders, a, strict=True)], [
+                o[i][x.episodes :] for o, x in zip(orders, a, strict=True)
+            ]
+
+        return self._run((a, b), both, "pooled", take, False)
+
+    def _drawn(self, name: str, cell: Cell, size: int, repeated: bool) -> Ints:
+        """Episodes of a cell [outer, size]."""
+        key = stream_key(self.seed, name, cell.arm, cell.object)
+        if repeated:
+            return below(hashes(key, range(self.outer), range(size)), cell.episodes)
+        return _orders(key, self.outer, cell.episodes)[:, :size]
+
+    def _run(
+        self,
+        sides: tuple[Sequence[Cell], Sequence[Cell]],
+        units: Sequence[Durations],
+        name: str,
+        take: Callable[[int], Taken],
+        repeated: bool,
+    ) -> Rejections:
+        a, b = sides
+        budgets = np.concatenate([cell.budget_ns for cell in (*a, *b)])
+        tau_ns = round(self.tau_s * NS)
+        horizon_ns = min([tau_ns, *budgets[budgets != UNKNOWN].tolist()])
+        arms = a[0].arm, b[0].arm
+        kernel = backend()
+
+        def p_of(i: int) -> Floats:
+            one, other = take(i)
+            walk = event_order([_of(s, np.concatenate(m)) for s, *m in zip(units, one, other, strict=True)], tau_ns)
+            sizes = np.array([len(m) for m in one]), np.array([len(m) for m in other])
+            first = np.concatenate([np.repeat([1.0, 0.0], [n, m]) for n, m in zip(*sizes, strict=True)])[None]
+            request = Request(walk.steps_until(horizon_ns), tuple(walk.steps_until(s * NS) for s in READ_S))
+            keys = [stream_key(self.seed, f"{name} {i}", *arms, side) for side in "ab"]
+            found = _metrics(kernel.pair_values(walk, Given(first, 1.0 - first), range(1), request))
+            drawn = _metrics(kernel.pair_values(walk, Pool(keys[0], keys[1], *sizes), range(self.inner), request))
+            p: Floats = (drawn >= found * (1 - TIE) - TINY).mean(axis=0)
+            return p
+
+        parts = [range(start, min(start + AT_ONCE, self.outer)) for start in range(0, self.outer, AT_ONCE)]
+        p = np.concatenate(spread(lambda part: np.array([p_of(i) for i in part]), parts, self.threads))
+        shares = {m: [float((p[:, j] <= alpha).mean()) for alpha in ALPHAS] for j, m in enumerate(METRICS)}
+        one, other = take(0)
+        return Rejections(
+            *arms,
+            tuple(cell.object for cell in a),
+            tuple((len(x), len(y)) for x, y in zip(one, other, strict=True)),
+            repeated,
+            self.outer,
+            self.inner,
+            self.tau_s,
+            ALPHAS,
+            {m: tuple(found) for m, found in shares.items()},
+            {m: tuple(math.sqrt(r * (1 - r) / self.outer) for r in found) for m, found in shares.items()},
+            {m: float(p[:, j].mean()) for j, m in enumerate(METRICS)},
+        )
 
 
-def null_rate(
-    cells: Sequence[Cell],
-    *,
-    outer: int = 500,
-    inner: int = 500,
-    tau_s: float = 120.0,
-    alpha: float = 0.05,
-    seed: int = 0,
-    threads: int | None = None,
-) -> dict[str, float]:
-    """How often the paper's tests tell two random disjoint halves of one arm apart; nominally alpha.
-
-    The paper saw .060 on average for KS and .078 at most; .067 and .088 on simulated cohorts (facts §4.1).
-    """
-    halves = [c.episodes // 2 for c in cells]
-    pair = pair_of(cells, cells, round(tau_s * NS), observed=True)
-    found = _rejections(pair, [np.array(halves)] * 2, "halves", outer, inner, alpha, seed, threads, halved=True)
-    return {m: float(found[:, j].mean()) for j, m in enumerate(METRICS)}
+def _orders(key: np.uint64, outer: int, episodes: int) -> Ints:
+    """Random orders of the episodes [outer, episodes]."""
+    return np.argsort(hashes(key, range(outer), range(episodes)), axis=1)
 
 
-def _rejections(
-    pair: Pair,
-    sizes: Sequence[np.ndarray],
-    name: str,
-    outer: int,
-    inner: int,
-    alpha: float,
-    seed: int,
-    threads: int | None,
-    *,
-    halved: bool = False,
-) -> np.ndarray:
-    """Whether each metric rejects in each subsample [outer, metrics].
-
-    With `halved` both arms are the same cells: what is not taken for the first half makes the second, and the pair's
-    second copy of the episodes is left out.
-    """
-    first, strata_a, strata_b = 0, [], []
-    for n, m in zip(pair.of_a, pair.of_b, strict=True):
-        strata_a.append(np.arange(first, first + n))
-        strata_b.append(np.arange(first + n, first + n + m))
-        first += int(n + m)
-    units, key = pair.walk.units, stream_key(seed, name, pair.a, pair.b)
-    every = range(outer)
-    in_a = random_swaps(key, every, strata_a, [int(n) for n in sizes[0]], units)
-    if halved:
-        counts = [2 * int(n) for n in sizes[0]]
-        both = random_swaps(key, every, strata_a, counts, units)  # the same first draws, then as many more
-        in_b = both & ~in_a
-    else:
-        in_b = random_swaps(stream_key(seed, name, pair.b, pair.a), every, strata_b, [int(n) for n in sizes[1]], units)
-
-    def some(part: range) -> np.ndarray:
-        return np.array([_one(pair, in_a[i], in_b[i], sizes, f"{name} {i}", inner, alpha, seed) for i in part])
-
-    parts = [range(s, min(s + AT_ONCE, outer)) for s in range(0, outer, AT_ONCE)]
-    return np.concatenate(spread(some, parts, threads))
-
-
-def _one(
-    pair: Pair,
-    in_a: np.ndarray,
-    in_b: np.ndarray,
-    sizes: Sequence[np.ndarray],
-    name: str,
-    inner: int,
-    alpha: float,
-    seed: int,
-) -> list[bool]:
-    kept = in_a | in_b
-    walk = thinned(pair.walk, kept)
-    request = Request(walk.steps_until(pair.horizon_ns), (walk.steps_until(30 * NS), walk.steps_until(60 * NS)))
-    labels = in_a[kept][None, :].astype(float)
-    one, other = (stream_key(seed, name, pair.a, pair.b, side) for side in "ab")
-    kernel = backend()
-    found = _metrics(kernel.pair_values(walk, Given(labels, 1.0 - labels), range(1), request))
-    drawn = _metrics(kernel.pair_values(walk, Pool(one, other, *sizes), range(inner), request))
-    p = (drawn >= found * (1 - TIE) - TINY).mean(axis=0)
-    return (p <= alpha).tolist()
+def _of(whole: Durations, chosen: Ints) -> Durations:
+    """The chosen episodes, in their order, as episodes 0, 1, …; one that is chosen twice is there twice."""
+    by_episode = np.argsort(whole.episode, kind="stable")
+    rows = np.bincount(whole.episode, minlength=whole.episodes)
+    start = np.cumsum(rows) - rows
+    count = rows[chosen]
+    within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    row = by_episode[np.repeat(start[chosen], count) + within]
+    return Durations(whole.time_ns[row], whole.event[row], np.repeat(np.arange(len(chosen)), count), len(chosen))
 
 
 def _metrics(found: PairValues) -> Floats:

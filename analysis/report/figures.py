@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -144,6 +145,8 @@ def make(name: str, title: str, size: tuple[float, float], draw: Callable[[Axes]
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
 
+    # that its list of fonts cannot be kept, on a full disk say, is no line for whoever asked for a report
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     with matplotlib.rc_context(_STYLE):
         figure = Canvas(figsize=size, layout="constrained")
         FigureCanvasAgg(figure)

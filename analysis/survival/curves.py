@@ -33,6 +33,16 @@ class Durations:
         return np.unique(self.time_ns[self.event & (self.time_ns <= horizon_ns) & (self.time_ns < NEVER_NS)])
 
 
+def joined(a: Durations, b: Durations) -> Durations:
+    """The episodes of a, then those of b."""
+    return Durations(
+        np.concatenate((a.time_ns, b.time_ns)),
+        np.concatenate((a.event, b.event)),
+        np.concatenate((a.episode, b.episode + a.episodes)),
+        a.episodes + b.episodes,
+    )
+
+
 def rmst(surviving: Floats, grid_ns: Ints, tau_ns: int) -> Floats:
     """∫_0^tau S dt in seconds [R], exact for a step function; grid times at or beyond tau add nothing."""
     inside = grid_ns < tau_ns

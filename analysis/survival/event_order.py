@@ -82,23 +82,6 @@ def event_order(
     return _assembled(np.concatenate(unit), rows_from, steps, len(groups), units, tau_ns)
 
 
-def thinned(whole: EventOrder, kept: np.ndarray) -> EventOrder:
-    """The event order of the units marked in `kept` [units] alone, renumbered; nothing is sorted again."""
-    number = np.cumsum(kept) - 1
-    keep = kept[whole.unit]
-    place = np.concatenate(([0], np.cumsum(keep)))
-    mid, end = place[whole.mid], place[whole.end]
-    met = end > mid
-    by_group = np.argsort(whole.group[met], kind="stable")
-    rows_from = place[whole.rows_from]
-    stop, owner = end[met][by_group], whole.group[met][by_group]
-    before = np.concatenate(([0], stop[:-1])) if len(stop) else stop
-    first = np.concatenate(([True], owner[1:] != owner[:-1])) if len(stop) else np.zeros(0, dtype=bool)
-    start = np.where(first, rows_from[owner], before)
-    steps = [start, mid[met][by_group], stop, owner, whole.time_ns[met][by_group]]
-    return _assembled(number[whole.unit[keep]], rows_from, steps, whole.groups, int(kept.sum()), whole.tau_ns)
-
-
 def _assembled(unit: Ints, rows_from: Ints, steps: Sequence[Ints], groups: int, units: int, tau_ns: int) -> EventOrder:
     """Steps, given group after group, put in order of time; widths and holdings counted."""
     start, mid, end, owner, time = steps

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from labctl.analysis.survival.cells import Cell
-from labctl.analysis.survival.curves import Durations, Floats, Ints
+from labctl.analysis.survival.curves import Durations, Floats, Ints, joined
 from labctl.analysis.survival.event_order import EventOrder, event_order
 from labctl.analysis.survival.kernel import Draw, Given, PairValues, Pool, Request, pair_values
 from labctl.analysis.survival.resample import Exchange, stream_key
@@ -61,7 +61,7 @@ def pair_of(
     Strata are block × object, or object where no block is named.
     """
     met = list(zip(a, b, strict=True))
-    pooled = [_pool(x.observed, y.observed) if observed else _pool(x.durations, y.durations) for x, y in met]
+    pooled = [joined(x.observed, y.observed) if observed else joined(x.durations, y.durations) for x, y in met]
     budgets = np.concatenate([c.budget_ns for c in (*a, *b)])
     stated = budgets[budgets != UNKNOWN]
     strata, start = [], 0
@@ -155,15 +155,6 @@ def bootstrap_p(pair: Pair, seed: int, boot: int) -> float:
     found = observed_statistics(pair)["ks_macro"]
     drawn = pair_values(pair.walk, pooled_draw(pair, seed), range(boot), pair.request)
     return float((statistics(drawn)["ks_macro"] >= found * (1 - TIE) - TINY).mean())
-
-
-def _pool(a: Durations, b: Durations) -> Durations:
-    return Durations(
-        np.concatenate((a.time_ns, b.time_ns)),
-        np.concatenate((a.event, b.event)),
-        np.concatenate((a.episode, b.episode + a.episodes)),
-        a.episodes + b.episodes,
-    )
 
 
 def _groups(blocks: Sequence[str]) -> list[Ints]:

@@ -31,7 +31,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "extend": ("labctl.cli.lifecycle:extend", "A linked campaign: new arms against an earlier one's, through anchors."),
     "practice": ("labctl.cli.teleop:practice", "Write down what teleoperators practised."),
     "run": ("labctl.cli.run:run", "Run the trials of a campaign."),
-    "stop": ("labctl.cli.stop:stop", "End a run from another shell, at the next safe point."),
+    "stop": ("labctl.cli.run:stop", "End a run from another shell, at the next safe point."),
     "console": ("labctl.cli.console:console", "Attach the operator console to a running campaign."),
     "status": ("labctl.cli.look:status", "Where a campaign stands."),
     "episodes": ("labctl.cli.look:episodes", "List what was recorded."),
@@ -47,6 +47,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "report": ("labctl.cli.report:report", "Write the report of a campaign or a table."),
     "static": ("labctl.cli.static:static", "Ask policies about keyframes of recorded human episodes."),
     "analyze": ("labctl.cli.statistics:analyze", "The statistics alone, from an operations table."),
+    "experiment": (
+        "labctl.cli.experiment:experiment",
+        "The paper's experiments on a table: detection rate, null rate.",
+    ),
     "rates": ("labctl.cli.statistics:rates", "Exact intervals for k-of-n tables."),
     "compare": ("labctl.cli.compare:compare", "Whether two success counts can be told apart."),
 }

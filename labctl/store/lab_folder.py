@@ -154,13 +154,6 @@ def read_text(path: Path) -> str:
         raise InputError(f"cannot be read ({error.strerror}); check its permissions", where=str(path)) from error
 
 
-def read_protocol(path: Path) -> Protocol:
-    """A protocol file, validated. Raises InputError."""
-    from labctl.config.protocol_schema import parse_protocol
-
-    return parse_protocol(read_text(path), str(path))
-
-
 def read_cell(path: Path) -> Cell:
     """A cell file, validated. Raises InputError."""
     from labctl.config.cell_schema import parse_cell

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 from labctl.analysis.planning.distributions import simulate
-from labctl.analysis.planning.experiments import detection_rate
+from labctl.analysis.planning.experiments import METRICS, Experiment
 from labctl.analysis.survival.event_order import event_order
 from labctl.analysis.survival.kernel import Redraw, moments
 from labctl.analysis.survival.resample import stream_key
@@ -26,11 +26,11 @@ def peak_mb() -> float:
 def test_the_whole_detection_rate_experiment() -> None:
     cells = cohort(np.random.default_rng(0), 37)
     sides = {arm: [cells[arm, o] for o in OBJECTS] for arm in POLICIES}
-    detection_rate(sides["m1"], sides["m2"], (5,), outer=2, inner=20)
+    Experiment(2, 20).detection(sides["m1"], sides["m2"], 5)
     wall, cpu = time.perf_counter(), time.process_time()
     for a, b in itertools.combinations(POLICIES, 2):
-        found = detection_rate(sides[a], sides[b], SIZES)
-        print(f"\n{a} v {b}", {m: r.round(2).tolist() for m, r in found.rate.items()}, end="")
+        found = [Experiment(300, 200).detection(sides[a], sides[b], size) for size in SIZES]
+        print(f"\n{a} v {b}", {m: [round(one.share[m][1], 2) for one in found] for m in METRICS}, end="")
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     print(f"\n300 x 200 x 6 pairs x 6 sizes, four metrics: {wall:.1f} s wall, {cpu:.1f} s CPU, peak {peak_mb():.0f} MB")
 

@@ -66,7 +66,7 @@ LISTED: dict[str, dict[str, str]] = {
         "run_with_console: read_text": "what the run printed",
     },
     "labctl/cli/__init__.py": {"call: open": "/dev/null, once nobody reads what is printed"},
-    "labctl/cli/stop.py": {"ended: in_passing": "how many trials are left"},
+    "labctl/cli/run.py": {"ended: in_passing": "how many trials are left"},
     "labctl/cli/demo.py": {
         "last_ns: in_passing": "a time, to unblind at",
         "_say_what_next: read_text": "the report that was just written",

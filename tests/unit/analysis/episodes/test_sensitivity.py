@@ -14,7 +14,6 @@ from labctl.analysis.episodes.sensitivity import (
     timeout_bounds,
     to_common_budget,
     truncated,
-    voids_as_no_success,
 )
 from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.cells import Cell, cells_of
@@ -156,17 +155,6 @@ def test_unequal_budgets_are_cut_to_the_shortest_and_it_is_said() -> None:
         to_common_budget({("a", "cup"): silent})
     with pytest.raises(ValueError, match="lost an item at an unknown time"):
         truncated(cell(row("e1", "ghost", "")), NS)
-
-
-def test_voids_are_kept_as_episodes_that_moved_nothing() -> None:
-    rows = [
-        row("e1", "success", 10, budget_s=60, items_staged=1, end_s=10, void=""),
-        row("e2", "success", 5, budget_s=60, items_staged=1, end_s=20, void="camera_lost"),
-    ]
-    table = voids_as_no_success(table_from_rows(rows))
-    (found,) = cells_of(table).values()
-    assert (found.episodes, found.moved.tolist(), found.end_ns.tolist()) == (2, [1, 0], [10 * NS, 60 * NS])
-    assert found.kind.tolist() == [0, 1] and found.durations.time_ns[1] == 60 * NS
 
 
 def test_interventions_are_read_from_causes_or_not_at_all() -> None:

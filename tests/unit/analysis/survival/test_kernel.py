@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from labctl.analysis.survival import kernel_reference as reference
 from labctl.analysis.survival.curves import Durations, rmst_with_error
-from labctl.analysis.survival.event_order import EventOrder, event_order, thinned
+from labctl.analysis.survival.event_order import EventOrder, event_order
 from labctl.analysis.survival.kernel import (
     Given,
     Pool,
@@ -187,31 +187,6 @@ def test_the_smallest_cells_have_an_answer(found: tuple[list[float], list[int]])
         got = kernel.moments(walk, Given(np.ones((1, s.episodes))), range(1))
         value, se = rmst_with_error(s, 10 * NS)
         assert (got.rmst[0, 0], got.covariance[0, 0, 0]) == pytest.approx((value, se**2), abs=1e-12)
-
-
-def test_an_event_order_thinned_is_the_route_of_what_is_left() -> None:
-    groups = cells(rounded=True)
-    whole = event_order(groups, TAU_NS)
-    kept = np.arange(whole.units) % 3 != 1
-    left, start = [], 0
-    for s in groups:
-        mine = kept[start : start + s.episodes]
-        rows_kept, number = mine[s.episode], np.cumsum(mine) - 1
-        left.append(Durations(s.time_ns[rows_kept], s.event[rows_kept], number[s.episode[rows_kept]], int(mine.sum())))
-        start += s.episodes
-    thin, fresh = thinned(whole, kept), event_order(left, TAU_NS)
-    for name in ("rows_from", "start", "mid", "end", "group", "time_ns", "closes", "width_s", "first_s", "held_from"):
-        assert np.array_equal(getattr(thin, name), getattr(fresh, name)), name
-    assert thin.units == fresh.units and np.array_equal(thin.held_unit, fresh.held_unit)
-    draw = Pool(KEY, OTHER, np.array([3, 2, 4]), np.array([3, 2, 3]))
-    ours, theirs = (compiled.pair_values(w, draw, range(40), Request(len(w.group))) for w in (thin, fresh))
-    assert np.array_equal(ours.sup_mean, theirs.sup_mean)
-
-
-def test_an_event_order_can_lose_a_whole_group() -> None:
-    groups = [durations([1, 2], [1, 1]), durations([3, 4], [1, 1])]
-    thin = thinned(event_order(groups, 10 * NS), np.array([True, True, False, False]))
-    assert thin.groups == 2 and thin.first_s.tolist() == [1.0, 10.0]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
