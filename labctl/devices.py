@@ -384,7 +384,8 @@ def _build_of(name: str, where: str) -> Callable[..., Any]:
     except ModuleNotFoundError as error:
         missing = error.name or "all"
         if module_name.startswith("labctl."):
-            raise MissingExtra("all", f"driver {name!r} (module {missing!r} is missing)") from error
+            extra = importlib.import_module("labctl.drivers").extra_of(module_name)
+            raise MissingExtra(extra, f"driver {name!r} (module {missing!r} is missing)") from error
         raise InputError(f"driver {name!r} needs the module {missing!r}: install it", where=where or None) from error
     except ImportError as error:  # a shared object that its wheel expects the system to have
         raise InputError(f"driver {name!r} cannot load its library: {error}", where=where or None) from error
@@ -396,5 +397,4 @@ def _build_of(name: str, where: str) -> Callable[..., Any]:
 
 def find_driver(name: str) -> str:
     """Where a driver is, as "module:function", without importing it. Raises InputError for a name that nobody has."""
-    found: str = importlib.import_module("labctl.drivers").find(name)
-    return found
+    return str(importlib.import_module("labctl.drivers").find(name))

@@ -6,6 +6,7 @@ May not: import a viewer, or hand out an arm or an arm-dependent stream while th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,8 +22,8 @@ from labctl.core.record_fold import record_of
 from labctl.core.skew import clock_line
 from labctl.core.timeline import Mark
 from labctl.core.trial import Trial
-from labctl.devices import StreamSpec
-from labctl.errors import InputError
+from labctl.devices import OptionsTable, StreamSpec, options_type
+from labctl.errors import InputError, LabctlError
 from labctl.plain import Json
 from labctl.store.campaign import Campaign
 from labctl.store.footage import note_beside
@@ -231,11 +232,18 @@ def _photos(folder: Path, events: Sequence[Event], episode: Episode) -> dict[str
 
 
 def robot_model(driver: str, options: Mapping[str, Json]) -> str:
-    """Which arm a cell has: the driver's option `model` or `arm`, else its name; wrappers are looked through."""
+    """Which robot a cell has: the driver's option `model` or `arm`, its default where it is left out, else the driver's
+    name; wrappers are looked through.
+    """
     wrapped, inner = options.get("driver"), options.get("driver_options")
     if isinstance(wrapped, str):
         return robot_model(wrapped, inner if isinstance(inner, Mapping) else {})
-    name = str(options.get("model", options.get("arm", driver)))
+    read: OptionsTable | None = None
+    with suppress(LabctlError):  # recorded by a driver, or with options, that this labctl does not know any more
+        table = options_type(driver)
+        read = table.read(options, driver) if table is not None else None
+    stated = {key: getattr(read, key, options.get(key)) for key in ("model", "arm")}
+    name = str(stated["model"] or stated["arm"] or driver)
     return {"franka": "fr3"}.get(name, name.removeprefix("sim_"))
 
 
