@@ -83,13 +83,15 @@ def test_a_lost_camera_is_a_gap_and_costs_no_episode(tmp_path: Path, how: signal
     (ended,) = [e for e in of_kind(folder, Kind.EPISODE_ENDED) if e.episode == first.episode]
     assert ended.body["reason"] != "camera_lost"
     gaps = [e.body for e in of_kind(folder, Kind.GAP) if e.episode == first.episode]
-    (gap,) = [one for one in gaps if one["stream"] == "camera/wrist"]  # a busy machine costs the other one frames too
-    assert "its process was lost" in gap["why"]
+    (gap,) = [one for one in gaps if "its process was lost" in one["why"]]  # a busy machine costs either some frames
+    assert gap["stream"] == "camera/wrist"
     assert killed_ns - 1.6 * SECOND < gap["from_ns"] <= killed_ns and gap["to_ns"] == ended.body["end_ns"]
     assert first.body["gaps"] == len(gaps) and first.body["videos"]["wrist"]["frames"] > 20
-    lost = [e.body["why"] for e in of_kind(folder, Kind.GAP) if e.episode == second.episode]
-    assert not [why for why in lost if "process" in why], "it is back in the next episode"
+    lost = [e.body for e in of_kind(folder, Kind.GAP) if e.episode == second.episode]
+    assert not [one for one in lost if one["stream"] == "camera/wrist" and "process" in one["why"]], "it is back"
     frames = {name: video["frames"] for name, video in second.body["videos"].items()}
+    for name in frames:  # what a busy machine took, and the record says so
+        frames[name] += sum(one["lost"] or 0 for one in lost if one["stream"] == f"camera/{name}")
     assert abs(frames["wrist"] - frames["over_shoulder"]) <= 5, "half a second at 10 Hz: each begins and ends by itself"
     assert "the episode goes on, the gap is marked" in log.read_text()
     assert verify_campaign(folder).problems == []
