@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,7 @@ def see_all(lab: Path, folder: Path, said: Iterable[str], capsys: pytest.Capture
     seen["names of files"] = "\n".join(str(path.relative_to(folder)) for path in files)
     for path in files:
         if path.suffix == ".db":
-            with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+            with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
                 seen[path.name] = "\n".join(db.iterdump())
         else:
             seen[str(path.relative_to(folder))] = path.read_bytes().decode("latin-1")

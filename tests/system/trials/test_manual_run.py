@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections import Counter, defaultdict
+from contextlib import closing
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -52,7 +53,7 @@ def everything(folder: Path) -> dict[str, bytes]:
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = str(path.relative_to(folder))
         if path.suffix == ".db":
-            with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+            with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
                 found[name] = "\n".join(db.iterdump()).encode()
         elif not name.endswith(("-wal", "-shm")):  # SQLite's own, with random salts; their rows are in the dump
             found[name] = path.read_bytes()
