@@ -73,7 +73,6 @@ def _pearson(x: Floats, y: Floats) -> float | None:
 
 
 Part = Literal["score", "position_m", "orientation_rad", "gripper_m"]
-APART = ("position_m", "orientation_rad", "gripper_m")  # lengths in m, angles in rad; methodology keeps them apart
 Frame = Mapping[str, Any]  # a keyframe that was compared
 FLOORS = ("still", "random")
 

@@ -72,15 +72,6 @@ def boundaries(fractions: Sequence[float], alpha: float) -> tuple[float, ...]:
     return tuple(found)
 
 
-def crossing(fractions: Sequence[float], bounds: Sequence[float], drift: float = 0.0) -> tuple[float, ...]:
-    """Probability of stopping at each look, either side, when Z at full information has mean `drift`."""
-    out, density = [], None
-    for at, before, z in zip(fractions, (0.0, *fractions), bounds, strict=False):
-        out.append(_crossed(density, at - before, z * math.sqrt(at), drift))
-        density = _carried(density, at - before, z * math.sqrt(at), drift)
-    return tuple(out)
-
-
 def looks(after: Sequence[int], alpha: float) -> tuple[Look, ...]:
     """The looks of a campaign after these numbers of complete blocks, the last being all of them.
 

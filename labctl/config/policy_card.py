@@ -19,7 +19,6 @@ from pydantic import Field, JsonValue, StringConstraints
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
 from labctl.config.values import Lax, Positive, Text, Texts
 
-DIALECTS = ("openpi", "roboarena", "gr00t", "callable")
 STATES = (
     "joint_position",
     "joint_velocity",
@@ -62,9 +61,9 @@ Seconds = Annotated[float, Field(gt=0, le=3600)]
 
 
 class Head(Table):
-    """[policy]. `dialect` is one of DIALECTS, or X of a driver `policy_X` that a package registers; each refuses the
-    card of another one. `weights` says what the server loads, for the record; `weights_sha256` is their digest, if
-    known.
+    """[policy]. `dialect` is X of a driver `policy_X`, shipped (openpi, roboarena, gr00t, callable) or registered by a
+    package; each refuses the card of another one. `weights` says what the server loads, for the record;
+    `weights_sha256` is their digest, if known.
     """
 
     name: Name

@@ -111,7 +111,9 @@ class EndRun(Typed):
 
 @dataclass(frozen=True, slots=True)
 class CommandSent(Typed):
-    """What a person orders; `core.commands` has each verb's args, and refuses what does not fit."""
+    """What a person orders; `core.commands` has each verb's args, and refuses what does not fit; keys: how many were
+    pressed since the last one.
+    """
 
     KIND: ClassVar = "command"
     FROM: ClassVar = "operator, console"
@@ -122,6 +124,7 @@ class CommandSent(Typed):
     id: str | None = None
     version: int | None = None
     args: Mapping[str, Json] | None = None
+    keys: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from typing import Protocol
 
 from labctl.bus import Message, Step
 from labctl.core.published_state import PublishedState, published
+from labctl.messages.processes import CommandSent
+from labctl.messages.typed import read
 from labctl.plain import Json
 
 
@@ -60,4 +62,5 @@ class OperatorNode:
             return None
         self._sent += 1
         body = {"id": f"operator-{state['run']}-{self._sent}", "version": state["version"], **wanted}
-        return now_ns + self._script.delay_ns(str(wanted["verb"])), Message("run", "command", body)
+        command = read(CommandSent, Message("run", CommandSent.KIND, body))
+        return now_ns + self._script.delay_ns(command.verb), command.to("run")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict
 
@@ -20,7 +21,7 @@ from labctl.core.scene_words import moved
 from labctl.devices import Frame
 from labctl.errors import LabctlError
 from labctl.messages.body_parts import MatchBody, MoveBody, Photo
-from labctl.messages.pictures import Compare
+from labctl.messages.pictures import Compare, Ghost
 from labctl.messages.pictures import Photo as TakePhoto
 from labctl.messages.typed import read
 from labctl.scene.matching import TOLERANCE_PX, Box, camera_move, compare
@@ -73,11 +74,6 @@ class ScenePhotos:
     def waiting(self) -> bool:
         """A photo was asked for: the next frames are wanted as soon as there are any."""
         return self._photo is not None
-
-    @property
-    def averaged(self) -> int:
-        """How many frames the next look is the mean of."""
-        return len(self._frames)
 
     def read(self, message: Message, step: Step) -> None:
         """Mail of one of KINDS."""
@@ -142,15 +138,17 @@ class ScenePhotos:
 
     def _tell(self, result: Shown | None, step: Step) -> None:
         task = self._task
-        if task is None or result is None or result["round"] != task.round:
+        if task is None or task.trial is None or result is None or result["round"] != task.round:
             return
         said = {"camera": self._camera, "trial": task.trial, "t_ns": result["t_ns"]}
         if result["found"] is not None:
             self._found = result["found"]
             step.out.append(Message("run", "compared", {**said, "round": task.round, **self._found}))
         if result["pictures"]:
-            shown = {**said, "counts": task.counts, **(self._found or {})}
-            step.out.append(Message("@preview", "ghost", shown, result["pictures"]))
+            shown = Ghost(self._camera, task.trial, result["t_ns"], task.counts)
+            if self._found is not None:
+                shown = replace(shown, **self._found)
+            step.out.append(shown.to("@preview", result["pictures"]))
 
 
 def mean(frames: Sequence[Frame]) -> np.ndarray:

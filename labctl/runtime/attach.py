@@ -17,7 +17,7 @@ import zmq
 from labctl.bus import Body, Message, decode, encode
 from labctl.clock import MILLISECOND, SECOND, Clock, began
 from labctl.errors import StateError
-from labctl.messages.processes import EndRun
+from labctl.messages.processes import CommandSent, EndRun
 from labctl.plain import Json
 from labctl.runtime.campaign_run import CONTACT
 from labctl.runtime.cell_nodes import camera_names
@@ -120,12 +120,8 @@ class Attachment:
         """
         if self.read_only:
             raise StateError("this console is read-only; open one without --read-only to act")
-        body = {"id": self._next_id(), "verb": verb, "who": who, "role": role, "args": dict(args or {})}
-        if version is not None:
-            body["version"] = version
-        if keys is not None:
-            body["keys"] = keys
-        return self._ask(Message("run", "command", body, sender=self._name))
+        command = CommandSent(verb, who, role, self._next_id(), version, dict(args or {}), keys)
+        return self._ask(command.to("run", sender=self._name))
 
     def _next_id(self) -> str:
         self._sent += 1

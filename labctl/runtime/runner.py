@@ -22,7 +22,7 @@ from labctl.core.session import Role
 from labctl.core.trial import RUN_LEFT, State, Trial, Verb, allowed, standing, tally
 from labctl.errors import LabctlError, StateError
 from labctl.messages.motion import DeviceReport, Staged, Unstaged
-from labctl.messages.processes import EndRun, Exited, Failing, Kill, Spawn, Suspended
+from labctl.messages.processes import EndRun, Exited, Failing, Hello, Kill, Spawn, Suspended
 from labctl.messages.recording import Late
 from labctl.messages.typed import Misfit, read
 from labctl.plain import Json
@@ -201,7 +201,7 @@ class RunNode:
 
     def _greet(self, name: str, now_ns: int, step: Step) -> None:
         self._liveness.asked.pop(name, None)
-        self._sequencer.hear(Message("run", "hello", sender=name), now_ns, step)
+        self._sequencer.hear(Hello().to("run", sender=name), now_ns, step)
         self._scene.forget(name)
         if name == "arm":
             self._staging.give_up("arm_lost", step)

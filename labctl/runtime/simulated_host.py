@@ -17,7 +17,7 @@ from collections.abc import Callable
 from labctl.bus import Message, Node, Step, Work
 from labctl.clock import MILLISECOND, ManualClock, Suspensions
 from labctl.errors import DeviceError, LabctlError
-from labctl.messages.processes import Suspended
+from labctl.messages.processes import Hello, Suspended
 
 BEAT_NS = 500 * MILLISECOND
 END_NS = 3_000 * MILLISECOND
@@ -55,7 +55,7 @@ class LoopHost:
             self._topics.setdefault(topic, []).append(node.name)
             self._topics[topic].sort()
         if node.name != "run":
-            self._deliver(Message("run", "hello", sender=node.name))
+            self._deliver(Hello().to("run", sender=node.name))
 
     def remove(self, name: str) -> None:
         """End a node as a killed process ends: at once, its mail lost."""

@@ -102,10 +102,6 @@ class Supervisor:
                     self.spawn(name)
         return out
 
-    def pids(self) -> dict[str, int]:
-        """Process ids by node name."""
-        return {name: child.pid for name, child in self._running.items()}
-
     def end_all(self) -> None:
         """End every process: SIGTERM, then SIGKILL after five seconds each."""
         for child in self._running.values():

@@ -30,7 +30,7 @@ import zmq
 from labctl.bus import Message, Node, Step, Work, decode, encode, joined, parted
 from labctl.clock import MILLISECOND, SECOND, Clock, Suspensions
 from labctl.errors import LabctlError
-from labctl.messages.processes import Shutdown, Suspended
+from labctl.messages.processes import Hello, Shutdown, Suspended
 from labctl.runtime.ending import on_signals
 from labctl.runtime.lease_keeper import LeaseKeeper, LeaseTerms
 
@@ -262,7 +262,7 @@ class ProcessHost:
         """
         on_signals(lambda asked: self.end() if asked.kind == Shutdown.KIND else self.deliver(asked))
         if self._main != "run":
-            self._mailroom.send(Message("run", "hello", {"pid": os.getpid()}, sender=self._main))
+            self._mailroom.send(Hello(os.getpid()).to("run", sender=self._main))
         if self._keeper is not None:
             self._keeper.start()
         try:

@@ -305,11 +305,6 @@ def chain_problems(events: Sequence[Event]) -> list[Problem]:
     return found
 
 
-def check_chain(events: Sequence[Event]) -> list[str]:
-    """The problems of `chain_problems`, one line each; empty when the chain holds."""
-    return [str(problem) for problem in chain_problems(events)]
-
-
 def events_of(folder: Path) -> list[Event]:
     """Every event of the one campaign in this folder. Raises BrokenRecord, StorageError."""
     url = database_backend.sqlite_url(folder / "journal.db")

@@ -175,11 +175,6 @@ def refuse_unless_as_opened(folder: Path, events: Sequence[Event]) -> None:
         raise BrokenRecord(f"{found.problems[0]}; no trial is run by it; see: labctl verify {folder.name}")
 
 
-def read_events_or_refuse(folder: Path) -> list[Event]:
-    """The events of a campaign whose whole record holds, for a report. Raises BrokenRecord naming the first problem."""
-    return read_all_but(folder, ())[0]
-
-
 def read_all_but(folder: Path, lost: Collection[str], noted: Noted = NOTHING) -> tuple[list[Event], dict[str, str]]:
     """The events of a campaign whose record holds but for the recordings of `lost` episodes, and what is wrong with
     each of those. Whoever asks reads nothing of these recordings. noted: as `verify_campaign` has it.

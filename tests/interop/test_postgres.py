@@ -17,7 +17,7 @@ from labctl.clock import ManualClock
 from labctl.core.events import Kind
 from labctl.devices import StreamSpec
 from labctl.errors import StorageError
-from labctl.store.journal import DuplicateCommand, Journal, check_chain
+from labctl.store.journal import DuplicateCommand, Journal, chain_problems
 from labctl.store.traces import Chunk, TraceStore
 
 pytestmark = pytest.mark.interop
@@ -71,7 +71,7 @@ def test_a_chain_is_kept_and_read_back_by_another_connection(server: str) -> Non
         with_two.append(Kind.DEVIATION, anchor=CLOCK.anchor(), who="x", body={"text": "again"}, command_id="c1")
     reader = Journal.open(server, "chain", readonly=True)
     assert reader.events() == with_two.events() and len(reader.events()) == 2
-    assert check_chain(reader.events()) == []
+    assert chain_problems(reader.events()) == []
     with pytest.raises(StorageError):
         reader.append(Kind.DEVIATION, anchor=CLOCK.anchor(), who="x", body={})
     reader.close()
@@ -99,7 +99,7 @@ def test_the_server_refuses_to_change_an_entry(server: str, tampering: str) -> N
         connection.exec_driver_sql(tampering)
     engine.dispose()
     reader = Journal.open(server, "guarded", readonly=True)
-    assert check_chain(reader.events()) == [] and len(reader.events()) == 2
+    assert chain_problems(reader.events()) == [] and len(reader.events()) == 2
     reader.close()
 
 

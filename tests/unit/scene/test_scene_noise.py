@@ -100,14 +100,16 @@ def test_what_was_moved_is_seen_all_the_same(tmp_path):
 
 
 def test_frames_from_before_a_task_are_not_averaged_in(tmp_path):
+    """A comparison waits for as many frames of its own task, however many were seen before."""
     camera = Camera(tmp_path)
-    camera.see(3)
-    assert not camera.photos.averaged
-    camera.read("compare", trial="t-1", round=1, compare=True, scene=None, pose=None, counts=True)
-    camera.see(30)
-    assert camera.photos.averaged == AVERAGED
-    camera.read("compare", trial=None, round=2)
-    assert not camera.photos.averaged
+    camera.see(AVERAGED)
+    for number in (1, 2):
+        camera.sent.clear()
+        camera.read("compare", trial=f"t-{number}", round=number, compare=True, scene=None, pose=None, counts=True)
+        camera.see(AVERAGED - 1)
+        assert not camera.sent
+        camera.see(AVERAGED)
+        assert [message.kind for message in camera.sent] == ["compared"]
 
 
 def scored(score: float, needed: float | None, slack: float = 0.0) -> list[str]:

@@ -13,7 +13,7 @@ from labctl.core.trial import Phase, State
 from labctl.errors import BrokenRecord, InputError, StateError, StorageError
 from labctl.store.campaign import Campaign, close_campaign, freeze_campaign, open_campaign, unblind_campaign
 from labctl.store.chain_heads import read_heads
-from labctl.store.journal import check_chain
+from labctl.store.journal import chain_problems
 from labctl.store.ledger import check_commitment
 from labctl.store.locks import campaign_lock
 
@@ -198,7 +198,7 @@ def test_a_campaign_ends_only_in_order(lab):
         assert campaign.state.phase == Phase.UNBLINDED and not campaign.state.unblinded_early
     frozen = next(event for event in events if event.kind == Kind.CAMPAIGN_FROZEN)
     assert (frozen.body["reviewed"], frozen.body["head"]) == (False, frozen.prev)
-    assert check_chain(events) == []
+    assert chain_problems(events) == []
 
 
 def test_a_campaign_is_frozen_without_a_review_only_on_somebodys_word(lab):

@@ -14,7 +14,7 @@ from labctl.clock import ManualClock
 from labctl.core.events import GENESIS, Event, Kind, event_hash
 from labctl.errors import BrokenRecord, StateError, StorageError
 from labctl.store.database_backend import sqlite_url
-from labctl.store.journal import DuplicateCommand, Journal, chain_problems, check_chain
+from labctl.store.journal import DuplicateCommand, Journal, chain_problems
 
 CLOCK = ManualClock()
 REST = "kind, at_ns, boot, wall, who, trial, episode, '{}', prev, hash"
@@ -52,7 +52,7 @@ def test_an_appended_event_is_read_back_equal_and_chained(journal):
     assert (first.prev, second.prev) == (GENESIS, first.hash)
     assert journal.head() == (2, second.hash)
     assert journal.events(after=1) == [second]
-    assert check_chain(journal.events()) == []
+    assert chain_problems(journal.events()) == []
 
 
 def test_a_committed_event_is_seen_by_another_connection_at_once(journal, url):
@@ -68,7 +68,7 @@ def test_a_body_hashes_the_same_after_a_round_trip_through_the_database(journal)
     body = {"pair": (1, 2), "kind": Kind.GO, "10": 1.5e-9, "9": "ü", "deep": {"b": None, "a": [True]}}
     event = journal.append(Kind.DEVIATION, anchor=CLOCK.anchor(), who="run", body=body)
     assert event.body["pair"] == [1, 2]
-    assert check_chain(journal.events()) == []
+    assert chain_problems(journal.events()) == []
 
 
 def test_a_body_with_nan_is_refused_and_nothing_is_written(journal):
@@ -90,7 +90,7 @@ def test_reopening_continues_the_chain(journal, url):
     journal.close()
     again = Journal.open(url, "c")
     assert add(again).seq == 2
-    assert check_chain(again.events()) == []
+    assert chain_problems(again.events()) == []
     again.close()
 
 
@@ -136,7 +136,7 @@ def test_triggers_refuse_every_change_of_what_is_written(journal, url, statement
     with pytest.raises(sqlite3.IntegrityError, match="append-only"):
         raw.execute(statement)
     raw.close()
-    assert check_chain(journal.events()) == []
+    assert chain_problems(journal.events()) == []
 
 
 def test_a_reader_creates_no_file_and_cannot_write(journal, url, tmp_path):
@@ -190,7 +190,7 @@ def test_a_full_disk_is_one_line_and_the_journal_goes_on_when_there_is_space(jou
         add(journal, text="x" * 100_000)
     raw.execute("PRAGMA max_page_count=1000000")
     assert add(journal).seq == 2
-    assert check_chain(journal.events()) == []
+    assert chain_problems(journal.events()) == []
 
 
 def test_a_body_that_is_no_longer_json_is_named(journal, url):

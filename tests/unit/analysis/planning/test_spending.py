@@ -8,10 +8,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from labctl.analysis.planning.spending import boundaries, crossing, looks, planned_look, spent, standing
+from labctl.analysis.planning import spending
+from labctl.analysis.planning.spending import boundaries, looks, planned_look, spent, standing
 from scipy import stats
 
 from labctl.errors import QuestionError
+
+
+def crossing(fractions: list[float], bounds: list[float], drift: float = 0.0) -> tuple[float, ...]:
+    """Probability of stopping at each look, either side, when Z at full information has mean `drift`."""
+    out, density = [], None
+    for at, before, z in zip(fractions, (0.0, *fractions), bounds, strict=False):
+        out.append(spending._crossed(density, at - before, z * math.sqrt(at), drift))
+        density = spending._carried(density, at - before, z * math.sqrt(at), drift)
+    return tuple(out)
 
 
 def equal(count: int) -> list[float]:
