@@ -5,8 +5,7 @@ May not: know limits, time or any particular robot (`robot_tables` holds the tab
 Row i of a table is (a_{i-1}, alpha_{i-1}, d_i); joint i contributes Rx(alpha) Tx(a) Rz(q_i) Tz(d)
 (Craig, Introduction to Robotics, ch. 3). A table in the standard form is the same list shifted by one row.
 Poses are x y z qx qy qz qw in metres, base frame, scalar last, unit norm. Quaternions follow the joints continuously:
-the
-sign is not normalised, so a pose stream never jumps between q and -q while the arm moves.
+the sign is not normalised, so a pose stream never jumps between q and -q while the arm moves.
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ from __future__ import annotations
 import cmath
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,14 +24,16 @@ SAME_TURN = 1e-5  # half a turn's sine: what states in single precision differ b
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A serial chain: rows (a, alpha, d) in m and rad, then the tool: a turn and a shift along z.
+    """A serial chain: rows (a, alpha, d) in m and rad, then the tool in the frame of the last row: a shift (tool_xy,
+    tool_z) in m, then a turn `tool_rpy` in rad, roll, pitch and yaw as in URDF: R = Rz(yaw) Ry(pitch) Rx(roll).
 
     Every alpha is a multiple of a quarter turn between -90 and 90 degrees, which keeps the products exact.
     """
 
     rows: tuple[tuple[float, float, float], ...]
     tool_z: float
-    tool_yaw: float = 0.0
+    tool_rpy: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    tool_xy: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         if any(math.sin(alpha) not in (-1.0, 0.0, 1.0) for _, alpha, _ in self.rows):
@@ -41,17 +43,50 @@ class Chain:
     def dof(self) -> int:
         return len(self.rows)
 
+    @property
+    def on_axis(self) -> bool:
+        """Does the tool lie on the last axis and point along it, however it is turned about it?"""
+        return not any(self.tool_xy) and not any(self.tool_rpy[:2])
+
+
+@lru_cache(maxsize=64)
+def _tool_turn(rpy: tuple[float, float, float]) -> tuple[complex, complex]:
+    """A and B (see `_turn`) of a tool's turn."""
+    roll, pitch, yaw = (0.5 * angle for angle in rpy)
+    a, b = cmath.exp(1j * yaw), 0j
+    if roll or pitch:
+        about_y, about_x = math.cos(pitch), math.cos(roll)
+        up, side = 1j * math.sin(pitch), math.sin(roll)  # the parts B of a turn about y and of one about x
+        b = a * (about_y * side + up * about_x)
+        a = a * (about_y * about_x - up * side)
+    return a, b
+
+
+def tool_quaternion(chain: Chain) -> np.ndarray:
+    """The tool's turn (4,), scalar last, in the frame of the chain's last row."""
+    a, b = _tool_turn(chain.tool_rpy)
+    return np.array([b.real, b.imag, a.imag, a.real])
+
+
+def without_tool(chain: Chain, poses: np.ndarray) -> tuple[Chain, np.ndarray]:
+    """The chain that ends at its last row, and where that has to be (n, 7) for the tool to be at `poses` (n, 7)."""
+    turn = tool_quaternion(chain)
+    last = _times(poses[:, 3:], np.broadcast_to(turn * [-1.0, -1.0, -1.0, 1.0], (len(poses), 4)))
+    reach = np.array([*chain.tool_xy, chain.tool_z])
+    bare = replace(chain, tool_z=0.0, tool_rpy=(0.0, 0.0, 0.0), tool_xy=(0.0, 0.0))
+    return bare, np.column_stack([poses[:, :3] - rotation(last) @ reach, last])
+
 
 def _position(chain: Chain, spin: Sequence[complex] | np.ndarray) -> tuple[Any, Any, Any]:
     """Tool position from exp(i q) per joint, from the tool back to the base. One code for numbers and for (n,) arrays.
 
     The point's x + i y is one complex number: a joint turns it by one product, a quarter turn about x swaps y and z.
     """
-    u: Any = 0j
+    u: Any = complex(*chain.tool_xy)
     z: Any = chain.tool_z
     for i in range(chain.dof - 1, -1, -1):
         a, alpha, d = chain.rows[i]
-        if not (isinstance(u, complex) and u == 0):  # the tool lies on the last axis, which cannot move it
+        if not (isinstance(u, complex) and u == 0):  # a tool on the last axis is not moved by it
             u = u * spin[i]
         if d:
             z = z + d
@@ -84,9 +119,11 @@ def _turn(chain: Chain, spin: Sequence[complex] | np.ndarray) -> tuple[Any, Any,
         if alpha:
             scale *= math.sqrt(0.5)
         a, b = a * spin[i], b * spin[i].conjugate()
-    if chain.tool_yaw:
-        last = cmath.exp(0.5j * chain.tool_yaw)
-        a, b = a * last, b * last.conjugate()
+    along, across = _tool_turn(chain.tool_rpy)
+    if across:
+        a, b = a * along - b * across.conjugate(), a * across + b * along.conjugate()
+    elif along != 1:
+        a, b = a * along, b * along.conjugate()
     return b.real * scale, b.imag * scale, a.imag * scale, a.real * scale
 
 
@@ -160,9 +197,8 @@ def jacobian(chain: Chain, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
         turn = turn @ spin
         axes.append(turn[:, :, 2])
         origins.append(origin)
-    tip = origin + chain.tool_z * turn[:, :, 2]
-    c, s = math.cos(chain.tool_yaw), math.sin(chain.tool_yaw)
-    turn = turn @ np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+    tip = origin + turn @ np.array([*chain.tool_xy, chain.tool_z])
+    turn = turn @ rotation(tool_quaternion(chain)[None, :])[0]
     axis, base = np.stack(axes, axis=2), np.stack(origins, axis=2)
     linear = np.cross(axis, tip[:, :, None] - base, axis=1)
     return np.concatenate([linear, axis], axis=1), tip, turn

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from labctl.drivers.common.robot_tables import HAND_M
+from labctl.drivers.common.robot_tables import HAND_M, Tool
 from pydantic import Field, field_validator
 
 from labctl.config.cell_schema import Cell
 from labctl.config.options import OWN, Options, Wrapped, is_own, wrapped_driver
-from labctl.config.values import Lax, Text
+from labctl.config.values import Lax, Point, Text
 from labctl.errors import InputError
 
 Home = Literal["default"] | Annotated[tuple[float, ...], Lax] | None
@@ -29,6 +29,10 @@ class RobotOptions(Options):
 
     host: Text = Field(description="address of the robot's controller")
     tool_z_m: float = Field(HAND_M, ge=0, le=0.5, description="from the flange to the fingertips")
+    tool_xy_m: Annotated[tuple[float, float], Lax] = Field((0.0, 0.0), description="the fingertips, beside that axis")
+    tool_rpy_rad: Point = Field(
+        (0.0, 0.0, 0.0), description="how the tool is turned on the flange: roll, pitch, yaw in URDF's order"
+    )
     home_rad: Home = Field(
         None,
         description="where episodes begin; left out, the arm stays where it is",
@@ -45,6 +49,10 @@ class RobotOptions(Options):
 
     def wrapped(self) -> Sequence[Wrapped]:
         return (self.held(),)
+
+    def tool(self) -> Tool:
+        """The tool centre point in the frame of the flange."""
+        return Tool((*self.tool_xy_m, self.tool_z_m), self.tool_rpy_rad)
 
     def held(self) -> Wrapped:
         """The gripper. Raises OptionError for a driver that is no name."""

@@ -3,9 +3,9 @@
 May not: move anything or read a cell; numbers come from the makers' documents and are quoted where they stand.
 
 FR3: modified DH and flange of franka_description / Franka's FCI documentation ("Robot and interface specifications"),
-hand turned by -45 degrees with the TCP 0.1034 m beyond the flange. UR5 (CB3) and UR5e: DH of Universal Robots' support
-article "DH parameters for calculations of kinematics and dynamics", joints +-360 degrees, 180 degrees/s; the same
-gripper stands on their flange. `with_tool` puts another one there.
+hand turned by -45 degrees with the TCP 0.1034 m beyond the flange; it weighs 0.73 kg (its product manual). UR5 (CB3)
+and UR5e: DH of Universal Robots' support article "DH parameters for calculations of kinematics and dynamics", joints
++-360 degrees, 180 degrees/s; the same gripper stands on their flange. `with_tool` puts another one there.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from labctl.drivers.common.joint_ends import JointEnds
 from labctl.drivers.common.kinematics import Chain
 
 HAND_M = 0.1034  # flange to TCP of the Franka hand
+HAND_RPY = (0.0, 0.0, -math.pi / 4)  # and how it is turned there
+HAND_KG = 0.73
 DOWN_TOLERANCE = 1e-6
 
 Inverse = Callable[[Chain, np.ndarray, np.ndarray], np.ndarray]
@@ -52,12 +54,25 @@ class Arm:
 
     def inverse(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
         """See the class."""
-        return self.method(self.chain, poses, q_seed)
+        chain = self.chain
+        if not chain.on_axis:
+            chain, poses = kinematics.without_tool(chain, poses)
+        return self.method(chain, poses, q_seed)
 
 
-def with_tool(arm: Arm, tool_z: float) -> Arm:
-    """The arm with its tool centre point tool_z m beyond the flange. Home holds the same joints, so another pose."""
-    return replace(arm, chain=replace(arm.chain, tool_z=arm.chain.tool_z - HAND_M + tool_z))
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool in the frame of the flange: a shift in m, then a turn in rad, as `Chain` has it (URDF's order)."""
+
+    xyz: tuple[float, float, float]
+    rpy: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+def with_tool(arm: Arm, tool: Tool) -> Arm:
+    """An arm of the tables below with another tool on its flange. Home holds the same joints, so another pose."""
+    x, y, z = tool.xyz
+    chain = replace(arm.chain, tool_z=arm.chain.tool_z - HAND_M + z, tool_xy=(x, y), tool_rpy=tool.rpy)
+    return replace(arm, chain=chain)
 
 
 _D1, _D3, _D5, _A4, _A7, _FLANGE = 0.333, 0.316, 0.384, 0.0825, 0.088, 0.107
@@ -74,7 +89,7 @@ FR3_CHAIN = Chain(
         (_A7, _Q, 0.0),
     ),
     tool_z=_FLANGE + HAND_M,
-    tool_yaw=-math.pi / 4,
+    tool_rpy=HAND_RPY,
 )
 # FCI documentation, "Joint space limits" of the FR3 (velocity: the upper bound, away from the position limits).
 FR3_LOWER = np.array([-2.7437, -1.7837, -2.9007, -3.0421, -2.8065, 0.5445, -3.0159])
@@ -95,13 +110,12 @@ _BEND_1, _BEND_2 = math.atan2(_A4, _D3), math.atan2(_A4, _D5)
 
 
 def fr3_downward(chain: Chain, poses: np.ndarray) -> np.ndarray:
-    """Joint angles (n, 7) of an FR3 for poses that point straight down, in closed form with joints 3 and 5 at zero.
+    """Joint angles (n, 7) of an FR3 for poses that point straight down, in closed form with joints 3 and 5 at zero, of
+    a chain whose tool is `on_axis`.
 
     The arm then lies in the vertical plane through its base: a triangle of two bent links reaches the wrist, joint 6
-    makes the hand
-    vertical, joint 7 its yaw. A point beyond reach is answered by the stretched arm in its direction. Yaw is twice
-    the angle of
-    (qx, qy).
+    makes the hand vertical, joint 7 its yaw. A point beyond reach is answered by the stretched arm in its direction.
+    Yaw is twice the angle of (qx, qy).
     """
     x, y, z = poses[:, 0], poses[:, 1], poses[:, 2]
     q = np.zeros((poses.shape[0], 7))
@@ -117,7 +131,7 @@ def fr3_downward(chain: Chain, poses: np.ndarray) -> np.ndarray:
     q[:, 1] = lean - shoulder - _BEND_1
     q[:, 5] = lean + wrist + _BEND_2
     q[:, 3] = q[:, 1] - q[:, 5]
-    turn = q[:, 0] - 2 * np.arctan2(poses[:, 4], poses[:, 3]) + math.pi / 4
+    turn = q[:, 0] - 2 * np.arctan2(poses[:, 4], poses[:, 3]) - chain.tool_rpy[2]
     q[:, 6] = (turn + math.pi) % (2 * math.pi) - math.pi
     return q
 
@@ -146,7 +160,8 @@ UR5_ACCELERATION = np.full(6, 40.0)  # not published as a joint limit: what the 
 
 
 def ur_inverse(links: Links, chain: Chain, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
-    """Joint angles (n, 6) of a UR5 or UR5e in closed form, in the shoulder, elbow and wrist branch of q_seed (6,).
+    """Joint angles (n, 6) of a UR5 or UR5e in closed form, in the shoulder, elbow and wrist branch of q_seed (6,), of a
+    chain whose tool is `on_axis`.
 
     After Hawkins, "Analytic inverse kinematics for the Universal Robots UR-5/UR-10 arms" (2013), written with vectors:
     n is the common axis of joints 2 to 4, whose plane holds a two-link arm. Beyond reach the arm stretches. Angles
@@ -170,6 +185,7 @@ def ur_inverse(links: Links, chain: Chain, poses: np.ndarray, q_seed: np.ndarray
         (tip_xx * c + tip_xy * s) * -x4_up + tip_xz * x4_out,
         cos5 * ((tip_xx * c + tip_xy * s) * x4_out + tip_xz * x4_up) + sin5 * (tip_xx * s - tip_xy * c),
     )
+    sixth = sixth - chain.tool_rpy[2]
     across, up = x * c + y * s - d5 * x4_up, z + d5 * x4_out - d1
     cos3 = np.clip((across * across + up * up - a2 * a2 - a3 * a3) / (2 * a2 * a3), -1.0, 1.0)
     third = np.arccos(cos3) * (1.0 if q_seed[2] >= 0 else -1.0)

@@ -17,7 +17,9 @@ from labctl.drivers.common.kinematics import Chain
 def levers(chain: Chain) -> np.ndarray:
     """How far from each joint's axis the tool can be at most, (dof,) m: the links beyond it, stretched out."""
     links = [math.hypot(a, d) for a, _, d in chain.rows[1:]]
-    return np.array([sum(links[i:]) + chain.tool_z for i in range(len(links))] + [0.0])
+    aside = math.hypot(*chain.tool_xy)
+    tool = math.hypot(aside, chain.tool_z)
+    return np.array([sum(links[i:]) + tool for i in range(len(links))] + [aside])
 
 
 @dataclass(slots=True)

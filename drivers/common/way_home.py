@@ -109,7 +109,7 @@ def _lift(arm: Arm, limits: Limits, start: np.ndarray, by_m: float, turns: bool)
 def _links(arm: Arm) -> list[kinematics.Chain]:
     """Chains that end where a link does: the elbow, the wrist, the flange."""
     rows = arm.chain.rows
-    return [replace(arm.chain, rows=rows[:k], tool_z=0.0) for k in range(2, len(rows) + 1)]
+    return [replace(arm.chain, rows=rows[:k], tool_z=0.0, tool_xy=(0.0, 0.0)) for k in range(2, len(rows) + 1)]
 
 
 def _gentle(s: np.ndarray) -> np.ndarray:

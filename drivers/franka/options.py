@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from labctl.drivers.common.options import RobotOptions
+from labctl.drivers.common.robot_tables import HAND_KG, HAND_M, HAND_RPY, Tool
 from pydantic import Field
 
 from labctl.config.options import Options
@@ -28,6 +29,10 @@ class FrankaOptions(RobotOptions):
         "ignore", description='"enforce" on a PREEMPT_RT kernel: franky then refuses to run without one'
     )
     dynamics_factor: float = Field(FACTOR_CAP, ge=0.01, le=FACTOR_CAP, description="of franky's limits")
+    tool_rpy_rad: Point = Field(
+        HAND_RPY, description="how the tool is turned on the flange: roll, pitch, yaw in URDF's order"
+    )
+    tool_kg: float = Field(HAND_KG, ge=0, le=5, description="mass of the end effector that is set in Desk")
     load_kg: float = Field(0.0, ge=0, le=5, description="of a load beside the end effector set in Desk")
     load_com_m: Point = Field((0.0, 0.0, 0.0), description="its centre of mass, from the flange")
     collision_torque_nm: float = Field(20.0, ge=1, le=100, description="above it, in any joint, the robot stops itself")
@@ -45,10 +50,22 @@ class FrankaHandOptions(Options):
 
 
 class Fr3EmulatorOptions(Options):
-    """An emulated FR3."""
+    """An emulated FR3. Its tool is both what is mounted and what is set in Desk."""
 
     echo_s: float = Field(0.2, ge=0.02, le=5, description="without an answer for so long, it stops a motion")
     paced: bool = Field(True, description="one cycle in a millisecond; false: as fast as it is answered")
     ahead: bool = Field(
         False, description="before other programs of this machine, if allowed: a real controller has its own computer"
     )
+    tool_x_m: float = Field(0.0, ge=-0.5, le=0.5, description="of the tool, in the flange's frame")
+    tool_y_m: float = Field(0.0, ge=-0.5, le=0.5, description="of the tool, in the flange's frame")
+    tool_z_m: float = Field(HAND_M, ge=0, le=0.5, description="of the tool, in the flange's frame")
+    tool_roll_rad: float = Field(HAND_RPY[0], description="how the tool is turned there, in URDF's order")
+    tool_pitch_rad: float = Field(HAND_RPY[1], description="likewise")
+    tool_yaw_rad: float = Field(HAND_RPY[2], description="likewise")
+    tool_kg: float = Field(HAND_KG, ge=0, le=5, description="its mass")
+
+    def tool(self) -> Tool:
+        """The tool in the frame of the flange."""
+        turn = (self.tool_roll_rad, self.tool_pitch_rad, self.tool_yaw_rad)
+        return Tool((self.tool_x_m, self.tool_y_m, self.tool_z_m), turn)

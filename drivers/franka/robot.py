@@ -19,12 +19,13 @@ import numpy as np
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import limits_of, slowed
 from labctl.drivers.common.options import check_place
-from labctl.drivers.common.robot_tables import FR3, HAND_M, Arm, with_tool
+from labctl.drivers.common.robot_tables import FR3, Arm, with_tool
 from labctl.drivers.common.servoed_robot import StreamedArm
 from labctl.drivers.common.state_timeout import Silence
 from labctl.drivers.common.states import States
 from labctl.drivers.franka.options import FrankaOptions
 from labctl.drivers.franka.reading import FciReading
+from labctl.drivers.franka.tool import unlike
 from labctl.drivers.franka.words import what_is_wrong
 
 from labctl.clock import SECOND, MonotonicClock
@@ -39,7 +40,6 @@ JOINT_SHARE, LEAST_SHARE = 0.9, 0.01  # the least is franky's own
 HOLD_MS = 100  # a velocity is held this long before the stop behind it begins
 ENDS_S = 0.12  # so long after it was asked for a speed still fits the joints' ends: held, and taken up a moment later
 CORRECT_PER_S = 8.0  # share of the position error that is corrected in a second
-TOOL_TOLERANCE_M = 1e-3
 SETTLED_RAD, SETTLE_CYCLES = 2e-5, 150
 JOIN_S = 3.0
 
@@ -129,14 +129,11 @@ class FrankaLink:
             limit.set(min(limit.max, most))
 
     def _compare_tool(self, state: Any) -> None:
-        tool = float(state.F_T_EE.translation[2])
-        wanted = self._arm.chain.tool_z - FR3.chain.tool_z + HAND_M
-        if abs(tool - wanted) > TOOL_TOLERANCE_M:
+        given = self._options
+        wrong = unlike(np.array(state.F_T_EE.matrix), float(state.m_ee), given.tool(), given.tool_kg)
+        if wrong:
             self.close()
-            raise DeviceRefused(
-                f"the robot's end effector is {tool:.4f} m beyond the flange, the cell says {wanted:.4f} m (tool_z_m); "
-                "correct one of them: Desk, Settings, End effector, or the cell file"
-            )
+            raise DeviceRefused(wrong)
 
     # -- the servo thread
 
@@ -271,7 +268,7 @@ def build(options: FrankaOptions, *, cell: Cell, fixture: Fixture) -> StreamedAr
     Raises InputError for a rate or limit it cannot take, or a cell that is not real or emulated.
     """
     check_place("franka", cell, options.host)
-    arm, held = with_tool(FR3, options.tool_z_m), options.held()
+    arm, held = with_tool(FR3, options.tool()), options.held()
     gripper: Gripper = no_stand_in(load(held.driver, held.options, host=options.host), held.driver, cell.kind)
     link = FrankaLink(arm, options, cell.robot)
     return StreamedArm(arm, link, gripper, cell, options.home(arm.home), options.home_speed_rad_s)

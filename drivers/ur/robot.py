@@ -185,7 +185,8 @@ class UrLink:
         if self._upper:
             flags |= rtde_control.RTDEControlInterface.FLAG_UPPER_RANGE_REGISTERS
         control = self._ask(lambda: rtde_control.RTDEControlInterface(self._host, 1 / self._period_s, flags))
-        self._ask(lambda: control.setTcp([0.0, 0.0, given.tool_z_m, 0.0, 0.0, 0.0]))
+        tool = to_ur((*given.tool().xyz, *kinematics.tool_quaternion(self._arm.chain)))
+        self._ask(lambda: control.setTcp(tool))
         if given.payload_kg:
             self._ask(lambda: control.setPayload(given.payload_kg, list(given.payload_cog_m)))
         self._ask(lambda: control.setWatchdog(given.watchdog_hz))
@@ -343,7 +344,7 @@ def build(options: UrOptions, *, cell: Cell, fixture: Fixture) -> StreamedArm:
     for key, rate_hz in (("state_hz", robot.state_hz), ("control_hz", robot.control_hz)):
         if not 1 <= rate_hz <= most_hz:
             raise InputError(f"ur5: robot.{key} must be from 1 to {most_hz:g} for a {base.name}, found {rate_hz:g}")
-    arm, held = with_tool(base, options.tool_z_m), options.held()
+    arm, held = with_tool(base, options.tool()), options.held()
     gripper: Gripper = no_stand_in(load(held.driver, held.options, host=options.host), held.driver, cell.kind)
     link = UrLink(arm, options, float(robot.state_hz), float(robot.control_hz))
     return StreamedArm(arm, link, gripper, cell, options.home(arm.home), options.home_speed_rad_s)

@@ -12,7 +12,7 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from labctl.drivers.common.robot_tables import FR3
+from labctl.drivers.common.robot_tables import FR3, with_tool
 from labctl.drivers.franka import state as fci
 from labctl.drivers.franka.emulator import wire as wire
 from labctl.drivers.franka.emulator.hand import FciHand
@@ -45,21 +45,21 @@ FAULTS = {
 
 
 class Fr3:
-    """See `labctl.drivers.sim.control_port.Emulator`. echo_s: a client in control, silent so long, has gone."""
+    """See `labctl.drivers.sim.control_port.Emulator`."""
 
     name = "fr3"
     faults: Mapping[str, str] = FAULTS
     ports: Mapping[str, int] = {"robot": wire.ROBOT_PORT, "gripper": wire.HAND_PORT}
 
-    def __init__(self, host: str, fixture: Fixture, echo_s: float, paced: bool, ahead: bool) -> None:
-        self.plant = SimulatedPlant(FR3, fixture, 0.001, now_ns=CLOCK.now_ns())
+    def __init__(self, host: str, fixture: Fixture, options: Fr3EmulatorOptions) -> None:
+        self.plant = SimulatedPlant(with_tool(FR3, options.tool()), fixture, 0.001, now_ns=CLOCK.now_ns())
         try:
-            self._robot = FciRobot(self.plant, host)
+            self._robot = FciRobot(self.plant, host, options.tool_kg)
             self._hand = FciHand(self.plant, host)
         except OSError as error:
             why = f"{host}:{wire.ROBOT_PORT} cannot be bound ({error.strerror}); another emulator runs there"
             raise InputError(why) from error
-        self._echo_ns, self._paced, self._ahead = round(echo_s * 1e9), paced, ahead
+        self._echo_ns, self._paced, self._ahead = round(options.echo_s * 1e9), options.paced, options.ahead
         self._asked: queue.SimpleQueue[tuple[str, Mapping[str, Any]]] = queue.SimpleQueue()
         self._late = 0
 
@@ -150,4 +150,4 @@ class Fr3:
 
 def build(options: Fr3EmulatorOptions, *, host: str, fixture: Fixture) -> Fr3:
     """An FR3 on `host`. Raises InputError for a host that is not loopback, or ports in use."""
-    return Fr3(loopback(host), fixture, options.echo_s, options.paced, options.ahead)
+    return Fr3(loopback(host), fixture, options)

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from labctl.drivers.common import kinematics
+from labctl.drivers.common.robot_tables import HAND_KG
 from labctl.drivers.franka import state as fci
 from labctl.drivers.franka.emulator import wire as wire
 from labctl.drivers.franka.emulator.motion import Motion
-from labctl.drivers.franka.emulator.urdf import urdf
+from labctl.drivers.franka.emulator.urdf import FLANGE_M, urdf
 from labctl.drivers.sim.plant import SimulatedPlant
 
 RECOVERY_MS = 200  # Assumption: how long an automatic error recovery takes
@@ -38,8 +40,8 @@ class _Move:
 class FciRobot:
     """See the module. `cycle(now_ns)` makes the next state; `read(sock)` handles what a socket has to say."""
 
-    def __init__(self, plant: SimulatedPlant, host: str) -> None:
-        self.plant = plant
+    def __init__(self, plant: SimulatedPlant, host: str, tool_kg: float = HAND_KG) -> None:
+        self.plant, self._tool_kg = plant, tool_kg
         self.motion = Motion(plant.arm)
         self._listener = socket.create_server((host, wire.ROBOT_PORT), backlog=4)
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -69,15 +71,15 @@ class FciRobot:
         self.sent_to_client = 0
 
     def _constants(self) -> None:
-        unit, hand = wire.matrix((0.0,) * 6 + (1.0,)), self.plant.arm.chain
-        flange_to_tool = (0.0, 0.0, hand.tool_z - 0.107, 0.0, 0.0, float(np.sin(hand.tool_yaw / 2)))
-        tool = wire.matrix((*flange_to_tool, float(np.cos(hand.tool_yaw / 2))))
+        unit, chain = wire.matrix((0.0,) * 6 + (1.0,)), self.plant.arm.chain
+        flange_to_tool = (*chain.tool_xy, chain.tool_z - FLANGE_M)
+        tool = wire.matrix((*flange_to_tool, *kinematics.tool_quaternion(chain).tolist()))
         for name in ("F_T_EE", "F_T_NE"):
             self._state.set(name, tool)
         for name in ("EE_T_K", "NE_T_EE"):
             self._state.set(name, unit)
         self._state.set("O_ddP_O", np.array([0.0, 0.0, -9.81]))
-        self._state.set("m_ee", 0.73)
+        self._state.set("m_ee", self._tool_kg)
 
     # -- sockets
 

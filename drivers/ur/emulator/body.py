@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.robot_tables import Arm, with_tool
+from labctl.drivers.common.robot_tables import Arm, Tool, with_tool
 from labctl.drivers.ur.pose import from_ur, joined, to_ur, undone
 
 # robot modes, safety modes, runtime states: numbers of the RTDE guide
@@ -30,7 +30,7 @@ class Body:
 
     def __init__(self, arm: Arm, period_s: float) -> None:
         self.arm, self.dt = arm, period_s
-        self._flange = with_tool(arm, 0.0)
+        self._flange = with_tool(arm, Tool((0.0, 0.0, 0.0)))
         self.tcp = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
         self.q, self.qd, self.qdd = arm.home.copy(), np.zeros(6), np.zeros(6)
         self.robot_mode, self.safety_mode, self.runtime = RUNNING, NORMAL, STOPPED
@@ -63,6 +63,12 @@ class Body:
         reached = self.pose(q)
         off = np.linalg.norm(reached[:3] - pose[:3]) > 1e-4 or abs(reached[3:] @ pose[3:]) < 1 - 1e-6
         return None if off else q
+
+    def jacobian(self) -> np.ndarray:
+        """Of the tool where it is (6, 6), linear rows first."""
+        jac, _, turn = kinematics.jacobian(self._flange.chain, self.q[None, :])
+        reach = turn[0] @ self.tcp[:3]
+        return np.vstack([jac[0][:3] + np.cross(jac[0][3:], reach, axisa=0).T, jac[0][3:]])
 
     # -- safety and power
 
@@ -261,8 +267,7 @@ class Speed(Motion):
     def step(self, body: Body) -> bool:
         wanted, rate = self.target, self._a
         if self.linear:
-            chain = with_tool(body.arm, float(body.tcp[2])).chain
-            jacobian = kinematics.jacobian(chain, body.q[None, :])[0][0]
+            jacobian = body.jacobian()
             damped = jacobian.T @ jacobian + 1e-6 * np.eye(6)
             wanted = np.linalg.solve(damped, jacobian.T @ self.target)
             rate = max(self._a * 4.0, 4.0)  # Assumption: a tool acceleration as one of the joints

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.kinematics import Chain
-from labctl.drivers.common.robot_tables import FR3, UR5, UR5E, Arm
+from labctl.drivers.common.robot_tables import FR3, UR5, UR5E, Arm, Tool, with_tool
 from labctl.drivers.common.sweep import levers
+from scipy.spatial.transform import Rotation
 
 ARMS = pytest.mark.parametrize("arm", [FR3, UR5, UR5E], ids=["fr3", "ur5", "ur5e"])
 
@@ -154,3 +155,45 @@ def test_no_joint_moves_the_tool_further_than_its_lever(arm):
 def test_a_table_with_an_oblique_axis_is_refused():
     with pytest.raises(ValueError, match="quarter turn"):
         Chain(rows=((0.0, 0.3, 0.1),), tool_z=0.0)
+
+
+TOOLS = [
+    Tool((0.0, 0.0, 0.163)),
+    Tool((0.02, -0.03, 0.12), (0.0, 0.0, 0.6)),
+    Tool((0.0, 0.05, 0.10), (0.3, -0.7, 2.5)),
+    Tool((-0.04, 0.0, 0.0), (math.pi / 2, 0.0, 0.0)),
+]
+
+
+@ARMS
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_tool_stands_on_the_flange_as_urdf_says(arm: Arm, tool: Tool) -> None:
+    """URDF: a fixed joint's origin is a shift xyz, then fixed-axis roll, pitch and yaw; scipy's "xyz" is that order."""
+    changed = with_tool(arm, tool)
+    q = _random(arm, 20)
+    flange = kinematics.poses(with_tool(arm, Tool((0.0, 0.0, 0.0))).chain, q)
+    turn = Rotation.from_quat(flange[:, 3:])
+    expected = turn * Rotation.from_euler("xyz", tool.rpy)
+    poses = kinematics.poses(changed.chain, q)
+    assert np.abs(poses[:, :3] - flange[:, :3] - turn.apply(tool.xyz)).max() < 1e-12
+    assert (Rotation.from_quat(poses[:, 3:]) * expected.inv()).magnitude().max() < 1e-12
+    jacobian, tip, turned = kinematics.jacobian(changed.chain, q)
+    assert np.abs(tip - poses[:, :3]).max() < 1e-12
+    assert np.abs(turned - expected.as_matrix()).max() < 1e-12
+    for j in range(arm.dof):
+        step = 1e-6 * np.eye(arm.dof)[j]
+        slope = (kinematics.positions(changed.chain, q + step) - kinematics.positions(changed.chain, q - step)).T / 2e-6
+        assert np.abs(jacobian[:, :3, j] - slope).max() < 1e-8
+    assert (np.linalg.norm(jacobian[:, :3], axis=1) <= levers(changed.chain) + 1e-12).all()
+
+
+@ARMS
+@pytest.mark.parametrize("tool", TOOLS)
+def test_an_arm_with_any_tool_reaches_its_own_poses_again(arm: Arm, tool: Tool) -> None:
+    changed = with_tool(arm, tool)
+    q = arm.home + np.random.default_rng(3).uniform(-0.35, 0.35, (40, arm.dof))
+    for rows in (q, arm.home[None, :]):
+        poses = kinematics.poses(changed.chain, rows)
+        back = kinematics.poses(changed.chain, changed.inverse(poses, arm.home))
+        assert np.abs(back[:, :3] - poses[:, :3]).max() < 1e-4
+        assert np.abs(np.abs(np.sum(back[:, 3:] * poses[:, 3:], axis=1)) - 1).max() < 1e-6

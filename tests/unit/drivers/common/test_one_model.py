@@ -26,7 +26,8 @@ class Bench:
     def __init__(self, name: str, off_m: float, yaw: float = 0.0) -> None:
         arm, cell = ARMS[name]
         rows = tuple((a + off_m if a else a, alpha, d + off_m if d else d) for a, alpha, d in arm.chain.rows)
-        self.true = replace(arm.chain, rows=rows, tool_yaw=arm.chain.tool_yaw + yaw)
+        turn = (0.0, 0.0, arm.chain.tool_rpy[2] + yaw)
+        self.true = replace(arm.chain, rows=rows, tool_rpy=turn)
         self.arm: Arm = arm
         gripper: Any = SimpleNamespace(opening=lambda: 0.08, stroke_m=0.08)
         link: Any = SimpleNamespace(more={})

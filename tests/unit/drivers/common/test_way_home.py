@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import Limits, limits_of
-from labctl.drivers.common.robot_tables import FR3, HAND_M, UR5E, Arm, with_tool
+from labctl.drivers.common.robot_tables import FR3, HAND_M, UR5E, Arm, Tool, with_tool
 from labctl.drivers.common.way_home import way_home
 from support.robots.cells import cell_named
 
@@ -102,7 +102,7 @@ def test_only_where_the_joints_straight_way_leaves_the_box_is_an_arm_refused(nam
     """Seeded starts all over the box, the hand at any angle, no limit broken on the ways that are found."""
     robot = cell_named(name).robot
     options = robot.options.get("driver_options", robot.options)
-    arm = with_tool(FR3 if "fr3" in name else UR5E, options.get("tool_z_m", HAND_M))
+    arm = with_tool(FR3 if "fr3" in name else UR5E, Tool((0.0, 0.0, options.get("tool_z_m", HAND_M))))
     home = arm.home if options["home_rad"] == "default" else np.array(options["home_rad"])
     limits, rng = limits_of(arm, robot.limits, home), np.random.default_rng(3)
     q = rng.uniform(np.maximum(limits.lower, home - 1.5), np.minimum(limits.upper, home + 1.5), (400, arm.dof))
@@ -138,7 +138,7 @@ def test_an_arm_that_cannot_be_lifted_at_all_goes_straight_by_its_joints_where_t
 
 def test_a_way_on_which_a_link_comes_below_the_box_is_refused_though_the_tool_stays_inside() -> None:
     robot = cell_named("ur5e_cell").robot
-    arm, home = with_tool(UR5E, robot.options["tool_z_m"]), np.array(robot.options["home_rad"])
+    arm, home = with_tool(UR5E, Tool((0.0, 0.0, robot.options["tool_z_m"]))), np.array(robot.options["home_rad"])
     limits = limits_of(arm, robot.limits, home)
     start = np.array([1.69, 0.14, 3.03, 0.08, 0.29, 1.17])
     at = _places(arm, start + np.linspace(0.0, 1.0, 200)[:, None] * (home - start))
