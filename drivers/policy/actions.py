@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from labctl.drivers.common.robot_tables import Tool as FlangeTool
 
 from labctl.config.policy_card import Action, Card, Gripper, Tool
 from labctl.devices import ActionChunk
@@ -121,8 +122,21 @@ def _norms(rows: np.ndarray) -> np.ndarray:
 
 
 def to_policy_tool(pose: np.ndarray, tool: Tool) -> np.ndarray:
-    """Poses (n, 7) of the cell's tool as poses of the policy's tool frame (the card's [tool])."""
+    """Poses (n, 7) of the cell's tool as poses of the policy's frame: the card's [tool], seen from the cell's tool."""
     return _moved(pose, np.array(tool.shift_m), turns(np.array([tool.turn_xyzw]), "quaternion_xyzw"))
+
+
+def seen_from_tool(frame: Tool, mounted: FlangeTool) -> Tool:
+    """A card's [tool] as seen from the cell's tool centre point, whichever frame it is given in; `mounted` is where
+    that point is on the flange.
+    """
+    if frame.frame != "flange":
+        return frame
+    pose = np.array([[*frame.shift_m, *frame.turn_xyzw]])
+    turn = turns(np.array([mounted.rpy]), "euler_xyz").inv()
+    at = turn.apply(pose[:, :3] - np.array(mounted.xyz))[0]
+    turned = (turn * turns(pose[:, 3:], "quaternion_xyzw")).as_quat()[0]
+    return Tool(frame="tcp", shift_m=tuple(at.tolist()), turn_xyzw=tuple(turned.tolist()))
 
 
 def to_cell_tool(pose: np.ndarray, tool: Tool) -> np.ndarray:
@@ -185,7 +199,8 @@ def to_chunk(rows: np.ndarray, card: Card, arrays: Mapping[str, np.ndarray]) -> 
     space, values = _meaning(action, card.tool, values, arrays)
     gripper = openings(rows[:, -1], card.gripper)
     execute = min(action.execute or len(rows), len(rows))
-    return ActionChunk(space, values, gripper, 1.0 / timing.rate_hz, execute, starts=timing.starts)
+    about = card.tool.shift_m if space == "tcp_step" else (0.0, 0.0, 0.0)
+    return ActionChunk(space, values, gripper, 1.0 / timing.rate_hz, execute, starts=timing.starts, about_m=about)
 
 
 def _meaning(

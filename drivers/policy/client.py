@@ -14,7 +14,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from labctl.drivers.policy.actions import answer_rows, to_chunk, width_of
+from labctl.drivers.common.flange import tool_of
+from labctl.drivers.policy.actions import answer_rows, seen_from_tool, to_chunk, width_of
 from labctl.drivers.policy.inputs import history_s, read
 from labctl.drivers.policy.options import PolicyOptions
 from labctl.drivers.policy.server_metadata import CALL_TIMES, MODEL_TIMES, greatest, resources_told, seconds_told
@@ -140,10 +141,11 @@ def pace_of(card: Card) -> Pace:
 
 
 def card_for(driver: str, options: PolicyOptions, cell: Cell) -> tuple[Card, int]:
-    """The card of an arm's options and the cell's number of joints, after comparing the two.
+    """The card of an arm's options, its [tool] as seen from the cell's tool centre point, and the cell's number of
+    joints, after comparing the two.
 
-    Raises InputError for a card of another dialect, a camera the cell has not, or actions and steps that this arm
-    cannot follow.
+    Raises InputError for a card of another dialect, a camera the cell has not, a frame that nobody knows, or actions
+    and steps that this arm cannot follow.
     """
     card = options.card
     dialect = driver.removeprefix("policy_")
@@ -166,4 +168,17 @@ def card_for(driver: str, options: PolicyOptions, cell: Cell) -> tuple[Card, int
     if stepped and measured_hz < timing.rate_hz:
         text = f"counts from what is measured at each of {timing.rate_hz:g} steps a second"
         raise InputError(f"{action.space} {text}; this cell measures {measured_hz:g} times: raise its observe_hz")
-    return card, dof
+    return in_frame_of(card, cell), dof
+
+
+def in_frame_of(card: Card, cell: Cell) -> Card:
+    """The card with its [tool] as seen from the tool centre point of a cell. Raises InputError."""
+    if card.tool.frame != "flange":
+        return card
+    tool = seen_from_tool(card.tool, tool_of(cell))
+    if card.action.space == "tcp_velocity" and any(tool.shift_m):
+        raise InputError(
+            "the card's tcp_velocity is in frame \"flange\", which is not this cell's tool centre point; "
+            'such a velocity cannot be followed: have the policy give it of the tool, and say frame = "tcp"'
+        )
+    return card.model_copy(update={"tool": tool})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
+from labctl.drivers.common.robot_tables import HAND_M, HAND_RPY, Tool
 from pydantic import Field
 
 from labctl.config.options import CameraOptions, Options, Wrapped
@@ -40,11 +41,31 @@ class SimCameraOptions(CameraOptions):
     view: Literal["over_shoulder", "wrist"] = Field("over_shoulder", description="where it stands")
 
 
+class SimFr3Options(Options):
+    """A simulated FR3; it has none."""
+
+    def tool(self) -> Tool:
+        """The Franka Hand's, in the frame of the flange."""
+        return Tool((0.0, 0.0, HAND_M), HAND_RPY)
+
+
+class SimUr5Options(Options):
+    """A simulated UR5; it has none."""
+
+    def tool(self) -> Tool:
+        """As far out as the Franka Hand's, in the frame of the flange."""
+        return Tool((0.0, 0.0, HAND_M))
+
+
 class Replay(Options):
     """A recorded arm."""
 
     file: Text = Field(description="an .npz of a recorded arm/state stream, as `labctl export … --to npz` writes it")
     arm: Literal["fr3", "ur5", "ur5e"] = Field("fr3", description="the robot that was recorded")
+
+    def tool(self) -> Tool:
+        """That of the simulated arm."""
+        return (SimFr3Options() if self.arm == "fr3" else SimUr5Options()).tool()
 
 
 class WrappingOptions(Options):

@@ -6,13 +6,13 @@ May not: hold behaviour of its own; everything is in `labctl.drivers.sim.robot`.
 from __future__ import annotations
 
 from labctl.drivers.common.robot_tables import UR5
+from labctl.drivers.sim.options import SimUr5Options
 from labctl.drivers.sim.robot import SimArm
 
 from labctl.config.cell_schema import Cell, Fixture
-from labctl.config.options import NoOptions
 
 
-def build(options: NoOptions, *, cell: Cell, fixture: Fixture) -> SimArm:
+def build(options: SimUr5Options, *, cell: Cell, fixture: Fixture) -> SimArm:
     """A simulated UR5; cell and fixture are the parsed files.
 
     Raises InputError for a limit or a fixture it cannot take.

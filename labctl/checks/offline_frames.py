@@ -15,7 +15,7 @@ from labctl.core.projection import previous_index
 from labctl.devices import ActionChunk, Observation, Picture, Robot
 from labctl.errors import StateError
 from labctl.exports.recordings import Recording
-from labctl.nodes.playing import turned_by
+from labctl.nodes.playing import stepped
 from labctl.nodes.targets import integrated_joints, integrated_poses
 from labctl.store.video import read_frames
 
@@ -121,7 +121,7 @@ def reached(chunk: ActionChunk, q: np.ndarray, tcp: np.ndarray, arm: Robot) -> t
     if chunk.space == "tcp_velocity":
         return integrated_poses(steps_ns, values, dt_ns, tcp), due_ns
     if chunk.space == "tcp_step":
-        return _stepped(values, tcp), due_ns
+        return _stepped(values, tcp, np.array(chunk.about_m)), due_ns
     joints = {
         "joint_position": lambda: values,
         "joint_velocity": lambda: integrated_joints(steps_ns, values, dt_ns, q),
@@ -130,16 +130,11 @@ def reached(chunk: ActionChunk, q: np.ndarray, tcp: np.ndarray, arm: Robot) -> t
     return np.array([arm.to_pose(one) for one in joints]), due_ns
 
 
-def _stepped(steps: np.ndarray, tcp: np.ndarray) -> np.ndarray:
-    """Poses (n, 7) after each of the steps (n, 7), every one on the one before."""
-    turned = _joined(steps[:, 3:], tcp[3:])
-    return np.column_stack([tcp[:3] + np.cumsum(steps[:, :3], axis=0), turned])
-
-
-def _joined(turns: np.ndarray, start: np.ndarray) -> np.ndarray:
-    found, at = [], start
-    for turn in turns:
-        at = turned_by(at, turn)
+def _stepped(steps: np.ndarray, tcp: np.ndarray, about: np.ndarray) -> np.ndarray:
+    """Poses (n, 7) after each of the steps (n, 7), every one on the one before; see `stepped`."""
+    found, at = [], tcp
+    for step in steps:
+        at = stepped(at, step, about)
         found.append(at)
     return np.array(found)
 

@@ -119,8 +119,12 @@ class Gripper(Table):
 
 
 class Tool(Table):
-    """[tool]: the policy's tool frame, seen from the cell's tool centre point: a shift in m, then a turn."""
+    """[tool]: the frame that the policy's poses and motions of the tool are of. frame: "tcp", the cell's tool centre
+    point, or "flange", the robot's own (panda_link8 and fr3_link8 of Franka's URDF, tool0 of a UR's); then a shift in m
+    and a turn from there.
+    """
 
+    frame: Literal["tcp", "flange"] | None = None
     shift_m: Annotated[tuple[float, float, float], Lax] = (0.0, 0.0, 0.0)
     turn_xyzw: Annotated[tuple[float, float, float, float], Lax] = (0.0, 0.0, 0.0, 1.0)
 
@@ -215,11 +219,15 @@ class Card(Document):
         return tuple(dict.fromkeys(entry.camera for entry in self.input if entry.camera is not None))
 
 
-def parse_card(text: str, where: str) -> Card:
-    """The card in a TOML text; `where` is its file's name for messages. Raises InputError with file:line."""
+def parse_card(text: str, where: str, *, frozen: bool = False) -> Card:
+    """The card in a TOML text; `where` is its file's name for messages. frozen: of a campaign that was opened already;
+    one from before frames had to be named is of the cell's tool centre point. Raises InputError with file:line.
+    """
     card = parse(Card, text, where)
     for check in (_check_inputs, _check_images, _check_action, _check_gripper, _check_timing, _check_server):
         check(card)
+    if not frozen:
+        _check_frame(card)
     for dialect, check in (("roboarena", _check_roboarena), ("gr00t", _check_gr00t)):
         if card.policy.dialect == dialect:
             check(card)
@@ -251,6 +259,19 @@ def _check_inputs(card: Card) -> None:
             raise card.refusal(at, f"{entry.key!r} is no picture; steps, width, height and resize are for pictures")
         if list(entry.steps) != sorted(set(entry.steps)):
             raise card.refusal((*at, "steps"), f"steps is {list(entry.steps)}; count up to now, like [-15, 0]")
+
+
+def _check_frame(card: Card) -> None:
+    """Raises InputError for a card that is given or gives something of the tool and does not say of which frame."""
+    if card.tool.frame is not None:
+        return
+    what = 'say frame = "tcp" (the cell\'s tool centre point) or "flange" (panda_link8 of DROID\'s robots) in [tool]'
+    for index, entry in enumerate(card.input):
+        for state in entry.state or ():
+            if state.startswith("tcp_"):
+                raise card.refusal(("input", index, "state"), f"{state} of which frame? {what}")
+    if "joint" not in card.action.space:
+        raise card.refusal(("action", "space"), f"{card.action.space} of which frame? {what}")
 
 
 def _check_images(card: Card) -> None:
@@ -300,11 +321,8 @@ def _check_action(card: Card) -> None:
             f"rate_hz is {card.timing.rate_hz:g}; {action.space} is in units per step of {DROID_HZ:g} Hz, so say 15.0"
         )
         raise card.refusal(("timing", "rate_hz"), text)
-    moving = action.space in ("tcp_velocity", "droid_cartesian_velocity") or action.relative_to == "measured"
-    if moving and action.space != "joint_delta" and any(card.tool.shift_m):
-        raise card.refusal(
-            ("tool", "shift_m"), f"a shifted tool moves otherwise; {action.space} cannot use a shift here"
-        )
+    if action.space == "tcp_velocity" and any(card.tool.shift_m):
+        raise card.refusal(("tool", "shift_m"), "a shifted tool moves otherwise; tcp_velocity cannot use a shift here")
 
 
 def _check_gripper(card: Card) -> None:

@@ -35,6 +35,7 @@ class Play:
         chosen = slice(past, past + chunk.execute)
         self.t_ns, self._values, self._gripper = due[chosen], chunk.values[chosen], chunk.gripper[chosen]
         self._space, self._stepped = STEPS.get(chunk.space, chunk.space), chunk.space in STEPS
+        self._about = np.array(chunk.about_m)
         self._next = 0
         self.first_ns = now_ns
         self.done = chunk.done
@@ -81,8 +82,21 @@ class Play:
     def _stepped_to(self, step: np.ndarray, measured: Mapping[str, np.ndarray]) -> np.ndarray:
         if self._space == "joint_position":
             return np.asarray(measured["q"]) + step
-        tcp = np.asarray(measured["tcp"])
-        return np.concatenate([tcp[:3] + step[:3], turned_by(tcp[3:], step[3:])])
+        return stepped(np.asarray(measured["tcp"]), step, self._about)
+
+
+def stepped(tcp: np.ndarray, step: np.ndarray, about: np.ndarray) -> np.ndarray:
+    """A tool pose (7,) after a "tcp_step" (7,) that moves and turns the point `about` (3,) m of the tool's frame."""
+    turned = turned_by(tcp[3:], step[3:])
+    at = tcp[:3] + step[:3]
+    return np.concatenate([at + point_of(tcp[3:], about) - point_of(turned, about) if about.any() else at, turned])
+
+
+def point_of(quaternion: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """A point (3,) turned by a quaternion (x y z w)."""
+    v, w = quaternion[:3], quaternion[3]
+    across = 2 * np.cross(v, point)
+    return point + w * across + np.cross(v, across)
 
 
 def turned_by(quaternion: np.ndarray, turn: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ def with_cards(protocol: Protocol, cards: Mapping[str, str]) -> dict[str, Arm]:
     for arm in protocol.arm:
         name = arm.options.get("card")
         if isinstance(name, str) and name in cards:
-            card = parse_card(cards[name], name).model_dump(mode="json")
+            card = parse_card(cards[name], name, frozen=True).model_dump(mode="json")
             arm = arm.model_copy(update={"options": {**arm.options, "card": card}})
         made[arm.name] = arm
     return made

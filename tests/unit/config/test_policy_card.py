@@ -103,9 +103,36 @@ def test_a_delta_has_to_say_from_what_and_a_pose_how_it_is_turned():
 
 
 def test_a_shifted_tool_is_refused_where_velocities_would_be_those_of_another_point():
-    text = card_toml().replace('"joint_position"\nexecute', '"tcp_velocity"\nexecute')
+    text = card_toml().replace('"joint_position"\nexecute', '"tcp_velocity"\nexecute') + '[tool]\nframe = "tcp"\n'
     assert parse_card(text, "card.toml").action.space == "tcp_velocity"
-    assert "moves otherwise" in refused(text + "[tool]\nshift_m = [0.0, 0.0, 0.1]\n", "shift_m")
+    assert "moves otherwise" in refused(text + "shift_m = [0.0, 0.0, 0.1]\n", "shift_m")
+
+
+FRAMES = 'say frame = "tcp" (the cell\'s tool centre point) or "flange" (panda_link8 of DROID\'s robots) in [tool]'
+
+
+@pytest.mark.parametrize("state", [name for name in policy_card.STATES if name.startswith("tcp_")])
+def test_a_card_that_reads_where_the_tool_is_has_to_name_the_frame(state: str):
+    text = card_toml().replace('state = ["joint_position"]', f'state = ["gripper", "{state}"]')
+    assert f"{state} of which frame? {FRAMES}" in refused(text, 'state = ["gripper"')
+    for frame in ("tcp", "flange"):
+        assert parse_card(f'{text}[tool]\nframe = "{frame}"\n', "card.toml").tool.frame == frame
+    assert "'tcp' or 'flange'" in refused(text + '[tool]\nframe = "hand"\n', 'frame = "hand"')
+
+
+@pytest.mark.parametrize("space", [space for space in policy_card.SPACES if "joint" not in space])
+def test_a_card_that_moves_the_tool_has_to_name_the_frame(space: str):
+    words = {"tcp_pose": 'rotation = "rotvec"', "tcp_delta": 'rotation = "rotvec"\nrelative_to = "measured"'}
+    text = card_toml(rate=15.0, action=words.get(space, ""))
+    text = text.replace('space = "joint_position"', f'space = "{space}"')
+    assert f"{space} of which frame? {FRAMES}" in refused(text, "space =")
+    assert parse_card(text + '[tool]\nframe = "flange"\n', "card.toml").tool.frame == "flange"
+
+
+def test_a_card_of_joints_needs_no_frame_and_a_frozen_one_is_read_as_it_was():
+    assert parse_card(card_toml(), "card.toml").tool.frame is None
+    old = card_toml(action='rotation = "rotvec"').replace('space = "joint_position"', 'space = "tcp_pose"')
+    assert parse_card(old, "card.toml", frozen=True).tool.frame is None
 
 
 @pytest.mark.parametrize(("base", "first", "fits"), [(1, 1, True), (0, 0, True), (1, 0, False), (0, 1, False)])

@@ -162,7 +162,7 @@ def test_a_question_ends_when_it_is_closed():
 
 
 FRONT = CAMERA.format(key="video.front", camera="wrist")
-PLACE = '[[input]]\nkey = "state.eef"\nstate = ["tcp_position"]\n'
+PLACE = '[[input]]\nkey = "state.eef"\nstate = ["tcp_position"]\n[tool]\nframe = "tcp"\n'
 DESCRIBED = {
     "a picture the card has not": ({"video": ("front",)}, "", "reads video: front; the card has: none"),
     "a picture nobody reads": ({}, FRONT, "reads video: none; the card has: front"),
