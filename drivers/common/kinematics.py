@@ -71,7 +71,7 @@ def tool_quaternion(chain: Chain) -> np.ndarray:
 def without_tool(chain: Chain, poses: np.ndarray) -> tuple[Chain, np.ndarray]:
     """The chain that ends at its last row, and where that has to be (n, 7) for the tool to be at `poses` (n, 7)."""
     turn = tool_quaternion(chain)
-    last = _times(poses[:, 3:], np.broadcast_to(turn * [-1.0, -1.0, -1.0, 1.0], (len(poses), 4)))
+    last = product(poses[:, 3:], np.broadcast_to(turn * [-1.0, -1.0, -1.0, 1.0], (len(poses), 4)))
     reach = np.array([*chain.tool_xy, chain.tool_z])
     bare = replace(chain, tool_z=0.0, tool_rpy=(0.0, 0.0, 0.0), tool_xy=(0.0, 0.0))
     return bare, np.column_stack([poses[:, :3] - rotation(last) @ reach, last])
@@ -167,15 +167,15 @@ def carried(poses: np.ndarray, origin: np.ndarray, to: np.ndarray) -> np.ndarray
     differ from where the tool is stays where the tool is, however far the two are apart.
     """
     moved = poses[:, :3] - origin[:3] + to[:3]
-    turn = _times(to[None, 3:], origin[None, 3:] * [-1.0, -1.0, -1.0, 1.0])
+    turn = product(to[None, 3:], origin[None, 3:] * [-1.0, -1.0, -1.0, 1.0])
     if float(np.abs(turn[0, :3]).max()) < SAME_TURN:
         return np.column_stack([moved, poses[:, 3:]])
-    turned = _times(turn, poses[:, 3:])
+    turned = product(turn, poses[:, 3:])
     side = np.where((turned * poses[:, 3:]).sum(axis=1) < 0, -1.0, 1.0)[:, None]
     return np.column_stack([moved, side * turned / np.linalg.norm(turned, axis=1, keepdims=True)])
 
 
-def _times(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Quaternions (n, 4) of turn b and then turn a, scalar last."""
     v, w, u, s = a[:, :3], a[:, 3:], b[:, :3], b[:, 3:]
     return np.column_stack([w * u + s * v + np.cross(v, u), w * s - (v * u).sum(axis=1, keepdims=True)])
@@ -223,7 +223,7 @@ def solve(chain: Chain, wanted: np.ndarray, q_seed: np.ndarray, lower: np.ndarra
         if goal is None:
             jac = jac[:, :3]
         else:
-            error = np.concatenate([error, _rotation_vector(goal @ np.swapaxes(turn, 1, 2))], axis=1)
+            error = np.concatenate([error, rotation_vector(goal @ np.swapaxes(turn, 1, 2))], axis=1)
         size = np.linalg.norm(error, axis=1)
         if float(size.max()) < 1e-7:
             break
@@ -233,7 +233,7 @@ def solve(chain: Chain, wanted: np.ndarray, q_seed: np.ndarray, lower: np.ndarra
     return q
 
 
-def _rotation_vector(turn: np.ndarray) -> np.ndarray:
+def rotation_vector(turn: np.ndarray) -> np.ndarray:
     """Axis times angle (n, 3), rad, of rotation matrices (n, 3, 3)."""
     axis = np.stack(
         [turn[:, 2, 1] - turn[:, 1, 2], turn[:, 0, 2] - turn[:, 2, 0], turn[:, 1, 0] - turn[:, 0, 1]], axis=1

@@ -94,6 +94,7 @@ class StreamedArm:
         self._gripper.connect()
         try:
             self._link.open(self._states)
+            self._ik.measured(self._link.measured)
             self._cycled_ns = self._clock.now_ns()
             self._look(now_ns)
         except DeviceError:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
+from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.states import States
 
 from labctl.devices import RobotStatus
@@ -25,10 +26,12 @@ class Link(Protocol):
     now and stay. `recover` does one step towards a robot that may move and returns True when it is there; it is
     asked for at rest alone, and waits for nothing. `start_q` is where the next motion begins. `lost` says why the
     robot is, "" while it is not; `health` says that too, and all else that is wrong. All raise DeviceLost or
-    DeviceRefused, nothing else. `more` are the units of the columns of `Sample.more`.
+    DeviceRefused, nothing else. `more` are the units of the columns of `Sample.more`. `measured` is what the controller
+    says was measured on this very robot, known once it is open; None if it says nothing.
     """
 
     more: Mapping[str, str]
+    measured: MeasuredChain | None
 
     def open(self, states: States) -> None: ...
     def start_q(self) -> np.ndarray: ...

@@ -18,6 +18,7 @@ import franky
 import numpy as np
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import limits_of, slowed
+from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.options import check_place
 from labctl.drivers.common.robot_tables import FR3, Arm, with_tool
 from labctl.drivers.common.servoed_robot import StreamedArm
@@ -76,6 +77,8 @@ def tool_share(jacobian: np.ndarray) -> float:
 
 class FrankaLink:
     """franky as the `Link` of a streamed arm."""
+
+    measured: MeasuredChain | None = None  # the FCI does not say
 
     def __init__(self, arm: Arm, options: FrankaOptions, robot: RobotTable) -> None:
         """robot: the cell's table of that name."""

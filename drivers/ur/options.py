@@ -39,3 +39,6 @@ class UrEmulatorOptions(Options):
     """An emulated UR."""
 
     start: Literal["running", "power_off"] = Field("running", description="the state it begins in")
+    calibration: Literal["none", "said", "unsaid"] = Field(
+        "none", description="none: the robot is as published; said: it is not, and says so; unsaid: it is not"
+    )

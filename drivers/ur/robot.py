@@ -20,11 +20,14 @@ import numpy as np
 import rtde_control
 import rtde_receive
 from labctl.drivers.common import kinematics
+from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.options import check_place
-from labctl.drivers.common.robot_tables import UR5, UR5E, Arm, with_tool
+from labctl.drivers.common.robot_tables import UR5, UR5E, Arm, Tool, with_tool
 from labctl.drivers.common.servoed_robot import StreamedArm
 from labctl.drivers.common.state_timeout import Silence
 from labctl.drivers.common.states import Sample, States
+from labctl.drivers.common.tool_model import ToolModel
+from labctl.drivers.ur.calibration import read_calibration
 from labctl.drivers.ur.options import Model, UrOptions
 from labctl.drivers.ur.pose import from_ur, to_ur
 from labctl.drivers.ur.words import (
@@ -54,6 +57,7 @@ VARIABLES += ["speed_scaling", "target_speed_fraction", "actual_TCP_force"]
 WRENCH = {**{f"wrench.f{axis}": "N" for axis in "xyz"}, **{f"wrench.t{axis}": "N.m" for axis in "xyz"}}
 SCALED_NS = 200 * MILLISECOND  # slowed for so long by its safety limits, and not by one corner of its way
 RTDE_PORT = 30004
+OTHER_M = 0.03  # further than a calibration moves a flange
 PROBE_S = 0.5
 POLL_NS = MILLISECOND // 4
 TRIES = 3
@@ -83,6 +87,8 @@ class UrLink:
 
     def __init__(self, arm: Arm, options: UrOptions, state_hz: float, control_hz: float) -> None:
         self._arm, self._options, self._host = arm, options, options.host
+        self.measured: MeasuredChain | None = None
+        self._model = ToolModel(arm)
         self._state_hz, self._period_s = state_hz, 1.0 / control_hz
         self._nap_ns = round(0.6 * SECOND / state_hz)
         self._upper = options.register_offset == "upper"
@@ -115,12 +121,28 @@ class UrLink:
             )
         )
         self._dashboard = dashboard_client.DashboardClient(self._host)
+        self.measured = self._calibration()
+        self._model = ToolModel(self._arm, self.measured)
         self._read()
         self._reader = threading.Thread(target=self._read_on, name="rtde-states", daemon=True)
         self._reader.start()
         if self._ready_for_program():
             with contextlib.suppress(DeviceRefused):  # health says what is missing
                 self._attach()
+
+    def _calibration(self) -> MeasuredChain | None:
+        """What was measured on this robot, if it says. Raises DeviceRefused for one that is no robot of this model."""
+        found = read_calibration(self._host)
+        if found is not None:
+            bare = with_tool(self._arm, Tool((0.0, 0.0, 0.0))).chain
+            at = kinematics.positions(bare, self._arm.home[None, :])[:, 0]
+            far = float(np.linalg.norm(found.flange(self._arm.home[None, :])[0][0] - at))
+            if far > OTHER_M:
+                raise DeviceRefused(
+                    f"the robot's own kinematics have its flange {far:.3f} m from where a {self._arm.name}'s is: "
+                    f'is it one? The cell says model = "{self._options.model}"'
+                )
+        return found
 
     def _ask(self, call: Callable[[], Any]) -> Any:
         try:
@@ -230,12 +252,18 @@ class UrLink:
         if by_joints or given.servo == "joint":
             self._do(self._ask(lambda: control.servoJ(q.tolist(), *args)), "servo")
         elif given.servo == "cartesian":
-            pose = to_ur(kinematics.pose(self._arm.chain, q.tolist()))
+            pose = to_ur(self._pose(q))
             self._do(self._ask(lambda: control.servoL(pose, *args)), "servo")
         else:
             speed = dq + CORRECT_PER_S * (q - self.start_q())
             twist = kinematics.jacobian(self._arm.chain, self.start_q()[None, :])[0][0] @ speed
             self._do(self._ask(lambda: control.speedL(twist.tolist(), 1.0, 2 * self._period_s)), "speed")
+
+    def _pose(self, q: np.ndarray) -> np.ndarray:
+        """Where the controller has the tool (7,) with joints q: not where the published table has it."""
+        if (newest := self._states.newest if self._states else None) is not None:
+            self._model.seen(newest.q, newest.tcp)
+        return self._model.pose(q)
 
     def rest(self, q: np.ndarray) -> bool:
         """Wait until the servo has caught up, for at most a second; then end it."""

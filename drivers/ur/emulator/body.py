@@ -10,7 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from labctl.drivers.common import kinematics
+from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.robot_tables import Arm, Tool, with_tool
+from labctl.drivers.common.tool_model import ToolModel
 from labctl.drivers.ur.pose import from_ur, joined, to_ur, undone
 
 # robot modes, safety modes, runtime states: numbers of the RTDE guide
@@ -28,9 +30,11 @@ POWER_CYCLES_S = 0.5  # Assumption: far shorter than a real power-on, so that te
 class Body:
     """q, qd, qdd (6,): rad, rad/s, rad/s2. `tcp` (7,) is the tool in the flange's frame."""
 
-    def __init__(self, arm: Arm, period_s: float) -> None:
+    def __init__(self, arm: Arm, period_s: float, measured: MeasuredChain | None = None) -> None:
+        """measured: of this very robot, if it is not as published."""
         self.arm, self.dt = arm, period_s
         self._flange = with_tool(arm, Tool((0.0, 0.0, 0.0)))
+        self._model = ToolModel(self._flange, measured)
         self.tcp = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
         self.q, self.qd, self.qdd = arm.home.copy(), np.zeros(6), np.zeros(6)
         self.robot_mode, self.safety_mode, self.runtime = RUNNING, NORMAL, STOPPED
@@ -54,18 +58,18 @@ class Body:
 
     def pose(self, q: np.ndarray) -> np.ndarray:
         """Tool pose (7,) for joints (6,)."""
-        return joined(np.array(kinematics.pose(self._flange.chain, q.tolist())), self.tcp)
+        return joined(self._model.pose(q), self.tcp)
 
     def joints(self, pose: np.ndarray, near: np.ndarray) -> np.ndarray | None:
         """Joints (6,) for a tool pose (7,), near others; None when it cannot be reached."""
         flange = joined(pose, undone(self.tcp))
-        q = self._flange.inverse(flange[None, :], near)[0]
+        q = self._model.joints(flange[None, :], near)[0][0]
         reached = self.pose(q)
         off = np.linalg.norm(reached[:3] - pose[:3]) > 1e-4 or abs(reached[3:] @ pose[3:]) < 1 - 1e-6
         return None if off else q
 
     def jacobian(self) -> np.ndarray:
-        """Of the tool where it is (6, 6), linear rows first."""
+        """Of the tool where it is (6, 6), linear rows first; of a robot as published."""
         jac, _, turn = kinematics.jacobian(self._flange.chain, self.q[None, :])
         reach = turn[0] @ self.tcp[:3]
         return np.vstack([jac[0][:3] + np.cross(jac[0][3:], reach, axisa=0).T, jac[0][3:]])

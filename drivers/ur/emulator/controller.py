@@ -15,11 +15,14 @@ from typing import Any
 from labctl.drivers.common.robot_tables import Arm
 from labctl.drivers.robotiq.emulator.server import RobotiqServer
 from labctl.drivers.sim.plant import SimulatedPlant
+from labctl.drivers.ur.calibration import PRIMARY_PORT
 from labctl.drivers.ur.emulator.body import PLAYING, POWER_OFF, RUNNING, STOPPED, Body
 from labctl.drivers.ur.emulator.dashboard import Dashboard
+from labctl.drivers.ur.emulator.primary import kinematics_info, measured, published
 from labctl.drivers.ur.emulator.rtde_server import PORT, RtdeServer
 from labctl.drivers.ur.emulator.script import ControlScript, Registers, ScriptEnded
 from labctl.drivers.ur.emulator.text import DASHBOARD_PORT, SCRIPT_PORTS, LineServer, line_end, program_end
+from labctl.drivers.ur.options import UrEmulatorOptions
 from labctl.drivers.ur.pose import to_ur
 
 from labctl.clock import MonotonicClock
@@ -63,13 +66,21 @@ class UrController:
     faults: Mapping[str, str] = FAULTS
 
     def __init__(
-        self, arm: Arm, host: str, fixture: Fixture, *, rate_hz: float, version: tuple[int, ...], off: bool
+        self,
+        arm: Arm,
+        host: str,
+        fixture: Fixture,
+        options: UrEmulatorOptions,
+        *,
+        rate_hz: float,
+        version: tuple[int, ...],
     ) -> None:
         self.name = arm.name
         period = 1.0 / rate_hz
         self.plant = SimulatedPlant(arm, fixture, period, now_ns=CLOCK.now_ns())
-        self.body = Body(arm, period)
-        if off:
+        chain = None if options.calibration == "none" else measured(arm.name)
+        self.body = Body(arm, period, chain)
+        if options.start == "power_off":
             self.body.robot_mode = POWER_OFF
         self.registers = Registers()
         self.ports: Mapping[str, int] = {"RTDE": PORT, "dashboard": DASHBOARD_PORT, "script": 30003, "gripper": 63352}
@@ -78,9 +89,13 @@ class UrController:
         self._dashboard = Dashboard(self.body, "UR5", polyscope, serial, self._stop_program)
         try:
             self._rtde = RtdeServer(host, rate_hz, version, self._write)
-            self._texts = [LineServer(host, DASHBOARD_PORT, "Connected: Universal Robots Dashboard Server", line_end,
+            self._texts = [LineServer(host, DASHBOARD_PORT, b"Connected: Universal Robots Dashboard Server\n", line_end,
                                       self._dashboard.answer)]  # fmt: skip
-            self._texts += [LineServer(host, port, "", program_end, self._load) for port in SCRIPT_PORTS]
+            info = b"" if options.calibration == "unsaid" else kinematics_info(chain or published(arm.name))
+            for port in SCRIPT_PORTS:
+                self._texts.append(
+                    LineServer(host, port, info if port == PRIMARY_PORT else b"", program_end, self._load)
+                )
             self._gripper = RobotiqServer(host, self.plant)
         except OSError as error:
             raise InputError(

@@ -45,6 +45,7 @@ class ControlScript:
         self._writes = self._operation = 0
         self._moving_async = False
         self.fail_next_ik = False
+        self._solved: tuple[list[float], np.ndarray] = ([], np.empty(0))  # the pose of a servol, and its joints
         self._finished()
         self._status(READY)
 
@@ -157,12 +158,19 @@ class ControlScript:
         return self._until_done()
 
     def servo(self, to_pose: bool) -> None:
-        q = self._ik(pose_of(self._six())) if to_pose else np.array(self._six())
+        q = self._servoed() if to_pose else np.array(self._six())
         lookahead, gain = self._double(9), self._double(10)
         if isinstance(self._body.motion, Servo):
             self._body.motion.set(q, lookahead, gain)
         else:
             self._body.motion = Servo(q, lookahead, gain)
+
+    def _servoed(self) -> np.ndarray:
+        """Joints for the pose of a servol, which stands in the registers for many cycles."""
+        asked = self._six()
+        if self.fail_next_ik or asked != self._solved[0]:
+            self._solved = (asked, self._ik(pose_of(asked)))
+        return self._solved[1]
 
     def speed(self, linear: bool) -> None:
         if isinstance(self._body.motion, Speed):
@@ -186,7 +194,7 @@ class ControlScript:
         return wait
 
     def set_tcp(self) -> None:
-        self._body.tcp = pose_of(self._six())
+        self._body.tcp, self._solved = pose_of(self._six()), ([], np.empty(0))
 
     def forward(self, given: bool) -> None:
         q = np.array(self._six()) if given else self._body.q

@@ -14,14 +14,14 @@ MOST_BYTES = 1 << 20
 
 
 class LineServer:
-    """Text clients on one port. `banner` is sent first; `answer(text)` gets complete pieces, split by `cut`."""
+    """Text clients on one port. `hello` is sent first; `answer(text)` gets complete pieces, split by `cut`."""
 
     def __init__(
-        self, host: str, port: int, banner: str, cut: Callable[[str], int], answer: Callable[[str], str | None]
+        self, host: str, port: int, hello: bytes, cut: Callable[[str], int], answer: Callable[[str], str | None]
     ) -> None:
         self._listener = socket.create_server((host, port), backlog=8)
         self._listener.setblocking(False)
-        self._banner, self._cut, self._answer = banner, cut, answer
+        self._hello, self._cut, self._answer = hello, cut, answer
         self._clients: dict[socket.socket, str] = {}
 
     def sockets(self) -> list[socket.socket]:
@@ -38,7 +38,7 @@ class LineServer:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             client.setblocking(False)
             self._clients[client] = ""
-            self._say(client, self._banner)
+            self._send(client, self._hello)
         elif sock in self._clients:
             self._hear(sock)
 
@@ -63,10 +63,13 @@ class LineServer:
 
     def _say(self, sock: socket.socket, text: str) -> None:
         if text:
-            try:
-                sock.sendall(text.encode() + b"\n")
-            except OSError:
-                self._drop(sock)
+            self._send(sock, text.encode() + b"\n")
+
+    def _send(self, sock: socket.socket, data: bytes) -> None:
+        try:
+            sock.sendall(data)
+        except OSError:
+            self._drop(sock)
 
     def _drop(self, sock: socket.socket) -> None:
         self._clients.pop(sock, None)

@@ -16,4 +16,4 @@ from labctl.config.cell_schema import Fixture
 def build(options: UrEmulatorOptions, *, host: str, fixture: Fixture) -> UrController:
     """On `host`. Raises InputError for one that is not loopback."""
     version = (3, 15, 4, 106291)
-    return UrController(UR5, loopback(host), fixture, rate_hz=125.0, version=version, off=options.start == "power_off")
+    return UrController(UR5, loopback(host), fixture, options, rate_hz=125.0, version=version)

@@ -16,4 +16,4 @@ from labctl.config.cell_schema import Fixture
 def build(options: UrEmulatorOptions, *, host: str, fixture: Fixture) -> UrController:
     """On `host`. Raises InputError for one that is not loopback."""
     version = (5, 11, 0, 108249)
-    return UrController(UR5E, loopback(host), fixture, rate_hz=500.0, version=version, off=options.start == "power_off")
+    return UrController(UR5E, loopback(host), fixture, options, rate_hz=500.0, version=version)

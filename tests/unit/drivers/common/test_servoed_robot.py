@@ -58,6 +58,7 @@ class Link:
     """An arm that is at once where a setpoint sends it."""
 
     more: Mapping[str, str] = {}
+    measured = None
 
     def __init__(self) -> None:
         self.q = FR3.home.copy()
