@@ -14,11 +14,13 @@ from labctl.drivers.common.robot_tables import HAND_M, Tool
 from pydantic import Field, field_validator
 
 from labctl.config.cell_schema import Cell
-from labctl.config.options import OWN, Options, Wrapped, is_own, wrapped_driver
+from labctl.config.options import OWN, Contradiction, Options, Wrapped, is_own, wrapped_driver
 from labctl.config.values import Lax, Point, Text
 from labctl.errors import InputError
 
 Home = Literal["default"] | Annotated[tuple[float, ...], Lax] | None
+
+FEWEST_STATES = 5  # that may be missing before a robot is lost: one that came late is none
 
 
 class RobotOptions(Options):
@@ -58,6 +60,20 @@ class RobotOptions(Options):
         """The gripper. Raises OptionError for a driver that is no name."""
         return wrapped_driver("gripper", self.gripper, self.GRIPPER)
 
+    def contradictions(self, cell: Cell) -> Sequence[Contradiction]:
+        found: list[Contradiction] = []
+        slowest, states = min(cell.robot.limits.velocity_rad_s), self.silence_s * cell.robot.state_hz
+        if self.home_speed_rad_s > slowest:
+            keys = f"home_speed_rad_s = {self.home_speed_rad_s:g} and robot.limits.velocity_rad_s = {slowest:g}"
+            remedy = f"home_speed_rad_s = {slowest:g} or less"
+            found.append(Contradiction("speeds", f"{keys}: no joint goes home faster than it may turn", remedy))
+        if states < FEWEST_STATES:
+            keys = f"silence_s = {self.silence_s:g} and robot.state_hz = {cell.robot.state_hz:g}"
+            text = f"{keys}: the robot counts as lost after {states:.1f} states that did not come"
+            remedy = f"silence_s = {FEWEST_STATES / cell.robot.state_hz:g} or more"
+            found.append(Contradiction("states", text, remedy))
+        return found
+
     @field_validator("home_rad")
     @classmethod
     def _has_every_joint(cls, given: Home) -> Home:
@@ -91,3 +107,12 @@ def check_place(driver: str, cell: Cell, host: str) -> None:
 def frozen_field() -> Any:
     """The option of a live camera that detects a picture which does not change."""
     return Field(2.0, ge=0, le=3600, description="the same picture for so long, and the camera is lost; 0: never")
+
+
+def too_long(key: str, given: float, exposure_s: float, rate_hz: float) -> Sequence[Contradiction]:
+    """The contradiction of an exposure, `given` in the key's own unit, that is longer than its camera's period."""
+    if exposure_s * rate_hz <= 1.0:
+        return ()
+    keys = f"{key} = {given:g} ({1e3 * exposure_s:g} ms) and rate_hz = {rate_hz:g} ({1e3 / rate_hz:.3g} ms a picture)"
+    remedy = f"{key} below {given / exposure_s / rate_hz:.3g}, or a lower rate_hz"
+    return (Contradiction("exposure", f"{keys}: the camera gives fewer pictures than that", remedy),)

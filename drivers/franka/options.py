@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from labctl.drivers.common.options import RobotOptions
 from labctl.drivers.common.robot_tables import HAND_KG, HAND_M, HAND_RPY, Tool
 from pydantic import Field
 
-from labctl.config.options import Options
+from labctl.config.cell_schema import Cell
+from labctl.config.options import Contradiction, Options
 from labctl.config.values import Point
 
 Servo = Literal["velocity", "cartesian"]
 StateSource = Literal["auto", "network", "client"]
 # At 1.0 franky 2.0.0 requests more acceleration than an FR3 allows (measured).
 FACTOR_CAP = 0.5
+# What the wheel of franky 2.0.0 limits joints to (a test asks it). The factor is of accelerations; a velocity that is
+# asked for is not scaled by it (measured).
+FRANKY_RAD_S = (2.175, 2.175, 2.175, 2.175, 2.61, 2.61, 2.61)
+FRANKY_RAD_S2 = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)
 
 
 class FrankaOptions(RobotOptions):
@@ -28,7 +34,7 @@ class FrankaOptions(RobotOptions):
     realtime: Literal["ignore", "enforce"] = Field(
         "ignore", description='"enforce" on a PREEMPT_RT kernel: franky then refuses to run without one'
     )
-    dynamics_factor: float = Field(FACTOR_CAP, ge=0.01, le=FACTOR_CAP, description="of franky's limits")
+    dynamics_factor: float = Field(FACTOR_CAP, ge=0.01, le=FACTOR_CAP, description="of franky's accelerations")
     tool_rpy_rad: Point = Field(
         HAND_RPY, description="how the tool is turned on the flange: roll, pitch, yaw in URDF's order"
     )
@@ -40,6 +46,31 @@ class FrankaOptions(RobotOptions):
     states: StateSource = Field(
         "auto", description="network: every state, needs CAP_NET_RAW; client: franky's newest; auto: network if allowed"
     )
+
+    def contradictions(self, cell: Cell) -> Sequence[Contradiction]:
+        given, factor = cell.robot.limits, self.dynamics_factor
+        fast = _first_above(given.velocity_rad_s, FRANKY_RAD_S)
+        sharp = _first_above(given.acceleration_rad_s2, [factor * most for most in FRANKY_RAD_S2])
+        found = list(super().contradictions(cell))
+        if fast is not None:
+            joint, asked, most = fast
+            text = f"robot.limits.velocity_rad_s = {asked:g} of joint {joint}: franky lets it turn at {most:g} rad/s"
+            found.append(Contradiction("limits", text, f"velocity_rad_s = {most:g} or less for joint {joint}"))
+        if sharp is not None:
+            joint, asked, most = sharp
+            keys = f"robot.limits.acceleration_rad_s2 = {asked:g} of joint {joint} and dynamics_factor = {factor:g}"
+            text = f"{keys}: franky then accelerates it by {most:.4g} rad/s2, and the arm lags behind its setpoints"
+            higher = f", or dynamics_factor = {wanted:.2g}" if (wanted := factor * asked / most) <= FACTOR_CAP else ""
+            remedy = f"acceleration_rad_s2 = {most:.4g} or less for joint {joint}{higher}"
+            found.append(Contradiction("limits", text, remedy))
+        return found
+
+
+def _first_above(asked: Sequence[float], most: Sequence[float]) -> tuple[int, float, float] | None:
+    """The number, from 1, of the joint that is asked for most beyond what it may have; what is asked; what it may."""
+    over = [(one / least, i) for i, (one, least) in enumerate(zip(asked, most, strict=False)) if one > least]
+    worst = max(over, default=None)
+    return None if worst is None else (worst[1] + 1, asked[worst[1]], most[worst[1]])
 
 
 class FrankaHandOptions(Options):

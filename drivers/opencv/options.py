@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
-from labctl.drivers.common.options import frozen_field
+from labctl.drivers.common.options import frozen_field, too_long
 from labctl.drivers.opencv.source import Source, parse_source
 from pydantic import Field, field_validator, model_validator
 
-from labctl.config.options import CameraOptions
+from labctl.config.cell_schema import Cell
+from labctl.config.options import CameraOptions, Contradiction
 
 OF_DEVICE = ("fourcc", "exposure_s", "gain", "white_balance_k", "focus")
 FOREIGN = {"device": ("pace",), "url": ("pace", *OF_DEVICE), "file": ("frozen_s", *OF_DEVICE)}
@@ -38,6 +40,9 @@ class OpencvOptions(CameraOptions):
     def found(self) -> Source:
         """The source that is named."""
         return parse_source(self.source)
+
+    def contradictions(self, cell: Cell) -> Sequence[Contradiction]:
+        return too_long("exposure_s", self.exposure_s or 0.0, self.exposure_s or 0.0, self.rate_hz)
 
     @field_validator("source")
     @classmethod

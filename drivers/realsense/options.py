@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Self
 
-from labctl.drivers.common.options import frozen_field
+from labctl.drivers.common.options import frozen_field, too_long
 from pydantic import Field, model_validator
 
-from labctl.config.options import CameraOptions
+from labctl.config.cell_schema import Cell
+from labctl.config.options import CameraOptions, Contradiction
 from labctl.config.values import Text
 
 OF_CAMERA = ("serial", "frozen_s", "color_sensor", "depth_sensor")
+COLOUR_UNIT_S = 1e-4  # of a D400's exposure of colour (librealsense's option EXPOSURE; its depth counts in 1e-6 s)
 Settings = Annotated[
     dict[str, bool | int | float], Field(json_schema_extra={"allowed": "a table of librealsense's options by name"})
 ]
@@ -26,6 +29,10 @@ class RealsenseOptions(CameraOptions):
     depth_sensor: Settings = Field(default_factory=dict, description="set before streaming and read back")
     file: Text | None = Field(None, description="a .db3 recording to play in place of a camera")
     pace: bool = Field(True, description="of a recording: at its own times, or as fast as it is read")
+
+    def contradictions(self, cell: Cell) -> Sequence[Contradiction]:
+        exposure = float(self.color_sensor.get("exposure", 0.0))
+        return too_long("color_sensor.exposure", exposure, exposure * COLOUR_UNIT_S, self.rate_hz)
 
     @model_validator(mode="after")
     def _fits_its_source(self) -> Self:

@@ -20,11 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from labctl.checks import contradictions
 from labctl.checks.encoding_cost import MOST_CORES, Measure, MeasureDepth, best_affordable, measure_cost, measure_depth
 from labctl.checks.probing import probe, probe_hand
 from labctl.checks.usage_reports import reporting
 from labctl.clock import MILLISECOND, Clock, MonotonicClock
 from labctl.config.cell_schema import Cell, Setup, Video
+from labctl.config.options import Contradiction
 from labctl.errors import LabctlError, how_to_install
 from labctl.runtime.cell_nodes import NodeSpec, build_node, camera_names, lacks_terminal, stand_in
 from labctl.store.driver_options import check_cell_options, records_depth
@@ -189,17 +191,24 @@ def check_realtime(limit: int) -> Check:
 
 
 def check_cell(path: Path, folder: Path) -> list[Check]:
-    """The checks of one cell file: it parses, its disk is free enough, its drivers load, its
-    teleoperation device can be read. Nothing moves."""
+    """The checks of one cell file: it parses, it does not contradict itself, its disk is free enough, its drivers
+    load, its teleoperation device can be read. Nothing moves.
+    """
     try:
         cell = read_cell(path)
         check_cell_options(cell)
     except LabctlError as error:
         return [Check("cell", "fail", str(error), "correct the cell file")]
     checks = [Check("cell", "ok", f"{path}: {cell.cell.name}, kind {cell.cell.kind}, clock {cell.cell.clock}")]
+    checks += contradicting(contradictions.of_cell(cell))
     if cell.storage.min_free_gb > 1.0:
         checks.append(check_free_disk(folder, cell.storage.min_free_gb))
     return checks + check_drivers(cell, folder) + check_capture(cell) + check_teleop(cell) + check_encoders(cell)
+
+
+def contradicting(found: Iterable[Contradiction]) -> list[Check]:
+    """Keys that do not go together, each pair as one warning."""
+    return [Check(one.about, "warn", one.text, one.remedy) for one in found]
 
 
 def check_drivers(cell: Cell, folder: Path) -> list[Check]:

@@ -1,4 +1,5 @@
-"""Asks each policy of a protocol for an answer, in a process of its own, and says how long it took. Nothing moves.
+"""Looks whether a protocol's scene and cards fit the cell; asks each policy for an answer, in a process of its own, and
+says how long it took. Nothing moves.
 
 May not: open a campaign, be part of a trial, or trust a policy not to crash the process it runs in.
 
@@ -10,7 +11,8 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from labctl.checks.doctor import Check
+from labctl.checks.contradictions import of_cards, of_scene
+from labctl.checks.doctor import Check, contradicting
 from labctl.config.cell_schema import Setup
 from labctl.config.policy_card import Card
 from labctl.errors import LabctlError
@@ -20,20 +22,23 @@ from labctl.store.lab_folder import read_cell, read_plan
 
 
 def check_protocol(protocol: Path, cell: Path) -> list[Check]:
-    """One check for each arm with a policy card: it answers, in time for the protocol's arming and its own deadline."""
+    """What in scene, cards and cell does not go together; then one check for each arm with a policy card: it answers,
+    in time for the protocol's arming and its own deadline.
+    """
     try:
         plan, found = read_plan(protocol), read_cell(cell)
         check_policies(plan, found)
     except LabctlError as error:
         return [Check("policies", "fail", str(error), "correct this first")]
     setup = Setup(cell=found, fixture=plan.fixture)
+    arms = with_cards(plan.protocol, plan.cards)
+    cards = {name: card for name, arm in arms.items() if (card := Card.among(arm.options)) is not None}
     checks = []
-    for arm in with_cards(plan.protocol, plan.cards).values():
-        card = Card.among(arm.options)
-        if card is not None:
-            said = ask(Asked.of(setup, arm.controller, arm.options))
-            checks.append(judged(arm.name, said, card, plan.protocol.trial.arming_s))
-    return checks or [Check("policies", "ok", "no arm of this protocol has a policy card")]
+    for name, card in cards.items():
+        said = ask(Asked.of(setup, arms[name].controller, arms[name].options))
+        checks.append(judged(name, said, card, plan.protocol.trial.arming_s))
+    apart = contradicting([*of_scene(found, plan.fixture), *of_cards(found, cards)])
+    return apart + checks if checks else [*apart, Check("policies", "ok", "no arm of this protocol has a policy card")]
 
 
 def judged(arm: str, said: Said, card: Card | None, arming_s: float) -> Check:

@@ -205,6 +205,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "policy.weights_sha256": "Digest of the weights, where it is known.",
         "policy.notes": "Anything that a reader should know.",
         "image": "How pictures are handed over, unless an input says otherwise.",
+        "image.aspect": "Width to height of the pictures that the policy was trained on, before any resizing.",
         "image.width": "Width they are made in pixels.",
         "image.height": "Height they are made in pixels.",
         "image.resize": "How they get there: with borders, stretched, or not at all.",

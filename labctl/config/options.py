@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, ValidationError
 
+from labctl.config.cell_schema import Cell
 from labctl.config.toml_text import Location, Table, suggestion
 from labctl.config.values import Positive
 from labctl.errors import OptionError
@@ -29,6 +30,15 @@ class Wrapped:
     key: str
     driver: str
     options: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Two keys that do not go together. about: what they are of; text: both, with their numbers; remedy: what to do."""
+
+    about: str
+    text: str
+    remedy: str
 
 
 class Options(Table):
@@ -51,6 +61,10 @@ class Options(Table):
 
     def wrapped(self) -> Sequence[Wrapped]:
         """The drivers that are named inside, whose options are checked as well."""
+        return ()
+
+    def contradictions(self, cell: Cell) -> Sequence[Contradiction]:
+        """Where these options do not go together, or with the rest of their cell, though each may be so alone."""
         return ()
 
 

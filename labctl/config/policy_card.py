@@ -75,9 +75,11 @@ class Head(Table):
 
 class Image(Table):
     """[image]: how pictures are handed over, unless an input says otherwise. A picture older than `max_age_s` when a
-    question would be asked is not used: the arm holds until a fresh one is there.
+    question would be asked is not used: the arm holds until a fresh one is there. aspect: width to height of the
+    pictures that the policy was trained on, before any resizing, such as [16, 9]; `labctl doctor` compares the cell's.
     """
 
+    aspect: Annotated[tuple[Positive, Positive], Lax] | None = None
     width: Annotated[int, Field(gt=0, le=4096)] | None = None
     height: Annotated[int, Field(gt=0, le=4096)] | None = None
     resize: Literal["pad", "stretch", "none"] | None = None

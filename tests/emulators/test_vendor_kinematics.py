@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import FR3, UR5, UR5E
+from labctl.drivers.franka.options import FRANKY_RAD_S, FRANKY_RAD_S2
 from labctl.drivers.ur.pose import from_ur
 from support.robots.emulators import Emulator
 
@@ -23,6 +24,12 @@ for q in json.load(sys.stdin):
     pose = model.pose(franky.Frame.EndEffector, q, state.F_T_EE, state.EE_T_K)
     found.append([*pose.translation, *pose.quaternion])
 print(json.dumps(found))
+"""
+LIMITS = """
+import json, franky
+robot = franky.Robot({host!r}, relative_dynamics_factor=0.3, realtime_config=franky.RealtimeConfig.Ignore)
+limits = (robot.joint_velocity_limit, robot.joint_acceleration_limit)
+print(json.dumps([list(limit.get()) for limit in limits]))
 """
 UR_RTDE = """
 import json, sys, os, rtde_control
@@ -58,3 +65,13 @@ def test_forward_kinematics_agree_with_the_client(arm, name: str, code: str) -> 
     ours = kinematics.poses(arm.chain, q)
     assert np.abs(ours[:, :3] - theirs[:, :3]).max() < 1e-6
     assert np.abs(np.abs((ours[:, 3:] * theirs[:, 3:]).sum(axis=1)) - 1).max() < 1e-6
+
+
+def test_the_limits_that_doctor_compares_with_are_those_of_the_franky_that_is_installed() -> None:
+    """Issue 20.16: a factor of 0.3 stands beside them; it scales the accelerations of a motion, and no limit here."""
+    emulator = Emulator("fr3")
+    try:
+        velocity, acceleration = asked(LIMITS, emulator.host, np.zeros(0))
+    finally:
+        emulator.end()
+    assert (tuple(velocity), tuple(acceleration)) == (FRANKY_RAD_S, FRANKY_RAD_S2)

@@ -1,0 +1,109 @@
+"""Keys of a cell file that do not go together, though each may be as it is alone; with a protocol, its scene and cards
+too.
+
+May not: connect to anything, or know a driver: what a driver's options say of themselves comes from their table.
+What no fact decides is not judged here: thresholds of force and torque (docs/hardware.md has where ours come from).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from labctl.config.cell_schema import CameraTable, Cell, Fixture
+from labctl.config.options import Contradiction, Options
+from labctl.config.policy_card import Card
+from labctl.devices import options_type
+from labctl.plain import Json
+
+INSIDE_M = 0.001  # a driver keeps the tool this far inside the box
+SAME_ASPECT = 0.02  # 640 x 360 and 1280 x 720 are alike; 848 x 480 is 16:9 but for 0.6 %
+
+
+def of_cell(cell: Cell) -> list[Contradiction]:
+    """What contradicts itself in one cell file whose options are right: `labctl.store.driver_options` looks there."""
+    found = [*_of_rates(cell), *_of_the_hand(cell), *_of_driver(cell, cell.robot.driver, cell.robot.options)]
+    for camera in cell.camera:
+        inside = _of_driver(cell, camera.driver, camera.given)
+        found += [Contradiction(f"camera {camera.name}: {one.about}", one.text, one.remedy) for one in inside]
+    return found
+
+
+def of_scene(cell: Cell, fixture: Fixture) -> list[Contradiction]:
+    """Where a fixture's items lie beyond what the cell's box lets the tool reach."""
+    limits, found = cell.robot.limits, list[Contradiction]()
+    floor = limits.box_min_m[2] + INSIDE_M
+    lowest = min(tote.centre_m[2] for tote in fixture.tote)
+    flat = min(fixture.object, key=lambda each: each.item_size_m[2])
+    middle = lowest + flat.item_size_m[2] / 2
+    if floor > middle + 1e-9:
+        keys = f"robot.limits.box_min_m z = {limits.box_min_m[2]:g} m and item_size_m of {flat.name!r}"
+        text = f"{keys}: the fingertips stay {1e3 * (floor - lowest):.0f} mm above the tote's floor"
+        text += f", and an item lying there is {1e3 * flat.item_size_m[2]:.0f} mm high"
+        found.append(Contradiction("box", text, f"box_min_m z = {middle - INSIDE_M:.3f} or less, or higher items"))
+    for tote in fixture.tote:
+        for axis, low, high, at, size in zip(
+            "xy", limits.box_min_m, limits.box_max_m, tote.centre_m, tote.size_m, strict=False
+        ):
+            if at - size / 2 < low or at + size / 2 > high:
+                ends = f"{at - size / 2:g} to {at + size / 2:g} m"
+                text = f"robot.limits box {axis} = {low:g} to {high:g} m and tote {tote.name!r}, {axis} = {ends}"
+                remedy = "widen the box where the cell allows it, or move the tote"
+                found.append(Contradiction("box", f"{text}: items there cannot be reached", remedy))
+    return found
+
+
+def of_cards(cell: Cell, cards: Mapping[str, Card]) -> list[Contradiction]:
+    """Cameras whose pictures have another shape than what a card says its policy was trained on; cards by arm."""
+    cameras = {camera.name: camera for camera in cell.camera}
+    found = list[Contradiction]()
+    for arm, card in cards.items():
+        if card.image.aspect is None:
+            continue
+        for name in sorted(card.cameras):
+            if name in cameras and (wrong := _other_shape(arm, card.image.aspect, cameras[name])) is not None:
+                found.append(wrong)
+    return found
+
+
+def _other_shape(arm: str, aspect: tuple[float, float], camera: CameraTable) -> Contradiction | None:
+    wide, high = aspect
+    if abs(camera.width / camera.height * high / wide - 1) <= SAME_ASPECT:
+        return None
+    keys = f"camera {camera.name}: width = {camera.width}, height = {camera.height}, and the card of arm {arm}"
+    text = f"{keys}: image.aspect = [{wide:g}, {high:g}]; its policy sees another part of the scene than in training"
+    return Contradiction("pictures", text, f"width = {camera.width} and height = {round(camera.width * high / wide)}")
+
+
+def _of_rates(cell: Cell) -> Iterator[Contradiction]:
+    robot = cell.robot
+    if robot.observe_hz > robot.state_hz:
+        keys = f"robot.observe_hz = {robot.observe_hz:g} and robot.state_hz = {robot.state_hz:g}"
+        remedy = f"observe_hz = {robot.state_hz:g} or less"
+        yield Contradiction("states", f"{keys}: the same state would be published again and again", remedy)
+
+
+def _of_the_hand(cell: Cell) -> Iterator[Contradiction]:
+    hand, limits = cell.teleop, cell.robot.limits
+    if hand is None:
+        return
+    fastest = max(limits.velocity_rad_s)
+    if hand.joint_rad_s > fastest:
+        keys = f"teleop.joint_rad_s = {hand.joint_rad_s:g} and robot.limits.velocity_rad_s, at most {fastest:g}"
+        yield Contradiction("teleop", f"{keys}: the arm lags behind the hand", f"joint_rad_s = {fastest:g} or less")
+    most = limits.tool_speed_m_s
+    if most is not None and hand.linear_m_s > most:
+        keys = f"teleop.linear_m_s = {hand.linear_m_s:g} and robot.limits.tool_speed_m_s = {most:g}"
+        yield Contradiction("teleop", f"{keys}: the arm lags behind the hand", f"linear_m_s = {most:g} or less")
+    if hand.closed_m >= hand.open_m:
+        keys = f"teleop.closed_m = {hand.closed_m:g} and teleop.open_m = {hand.open_m:g}"
+        yield Contradiction("teleop", f"{keys}: the hand would close by opening", "closed_m below open_m")
+
+
+def _of_driver(cell: Cell, driver: str, given: Mapping[str, Json]) -> Iterable[Contradiction]:
+    """What the options of a driver, and of those that it names inside, say of themselves in this cell."""
+    table = options_type(driver)
+    options = None if table is None else table.read(given, driver)
+    if not isinstance(options, Options):
+        return []
+    inside = [one for other in options.wrapped() for one in _of_driver(cell, other.driver, other.options)]
+    return [*options.contradictions(cell), *inside]

@@ -1,0 +1,136 @@
+"""Keys of a cell that do not go together are each named with their numbers and the remedy (issue 20.16)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from support.runs.campaigns import ROOT
+
+from labctl.checks import contradictions, doctor
+from labctl.config.cell_schema import Cell, Fixture, parse_cell
+from labctl.config.policy_card import Card, Image, parse_card
+from labctl.store.driver_options import check_cell_options
+from labctl.store.lab_folder import read_cell, read_fixture
+
+CELLS = sorted((ROOT / "hw_configs").glob("*.toml"))
+TELEOP = '\n[teleop]\ndevice = "keyboard"\n'
+# What has to be named: cell, text of the shipped file, what it is replaced by, the line.
+WRONG = {
+    "acceleration": (
+        *("fr3_droid_cell", "[2.2, 2.2, 2.2, 2.2, 2.2, 2.2, 2.2]", "[2.5, 2.5, 2.5, 2.5, 2.5, 2.5, 2.5]"),
+        r"limits: .*acceleration_rad_s2 = 2\.5 of joint 2 and dynamics_factor = 0\.3: .* 2\.25 rad/s2.* -> .*0\.33",
+    ),
+    "emulated": (
+        *("emulated_fr3", "dynamics_factor = 0.5", "dynamics_factor = 0.2"),
+        r"limits: .*acceleration_rad_s2 = 3 of joint 2 and dynamics_factor = 0\.2: .* 1\.5 rad/s2",
+    ),
+    "velocity": (
+        *("fr3_droid_cell", "[0.8, 0.8, 0.8, 0.8, 1.0, 1.0, 1.0]", "[0.8, 0.8, 0.8, 0.8, 1.0, 1.0, 3.0]"),
+        r"limits: .*velocity_rad_s = 3 of joint 7: .* 2\.61 rad/s -> velocity_rad_s = 2\.61 or less for joint 7",
+    ),
+    "home speed": (
+        *("ur5e_cell", "home_speed_rad_s = 0.2", "home_speed_rad_s = 0.9"),
+        r"speeds: home_speed_rad_s = 0\.9 and robot\.limits\.velocity_rad_s = 0\.8: .* -> home_speed_rad_s = 0\.8",
+    ),
+    "silence": (
+        *("fr3_droid_cell", "state_hz = 1000.0", "state_hz = 8.0"),
+        r"states: silence_s = 0\.5 and robot\.state_hz = 8: .*after 4\.0 states.* -> silence_s = 0\.625 or more",
+    ),
+    "observations": (
+        *("ur5e_cell", "state_hz = 500.0", "state_hz = 20.0"),
+        r"states: robot\.observe_hz = 30 and robot\.state_hz = 20: .* -> observe_hz = 20 or less",
+    ),
+    "exposure of a USB camera": (
+        *("fr3_droid_cell", "exposure_s = 0.01", "exposure_s = 0.05"),
+        r"camera wrist: exposure: exposure_s = 0\.05 \(50 ms\) and rate_hz = 30 \(33\.3 ms .* exposure_s below 0\.0333",
+    ),
+    "exposure of a RealSense": (
+        *("fr3_droid_cell", "exposure = 100", "exposure = 500"),
+        r"camera over_shoulder: exposure: color_sensor\.exposure = 500 \(50 ms\) and rate_hz = 30 .* below 333",
+    ),
+    "a hand's joints": (
+        *("sim_fr3", "[video]", f"{TELEOP}joint_rad_s = 3.0\n[video]"),
+        r"teleop: teleop\.joint_rad_s = 3 and robot\.limits\.velocity_rad_s, at most .* -> joint_rad_s = ",
+    ),
+    "a hand's tool": (
+        *("fr3_droid_cell", "[video]", f"{TELEOP}linear_m_s = 0.5\n[video]"),
+        r"teleop: teleop\.linear_m_s = 0\.5 and robot\.limits\.tool_speed_m_s = 0\.4: .* -> linear_m_s = 0\.4 or less",
+    ),
+    "a hand's opening": (
+        *("sim_fr3", "[video]", f"{TELEOP}closed_m = 0.08\n[video]"),
+        r"teleop: teleop\.closed_m = 0\.08 and teleop\.open_m = 0\.08: .* -> closed_m below open_m",
+    ),
+}
+
+
+def changed(name: str, old: str, new: str) -> Cell:
+    text = (ROOT / "hw_configs" / f"{name}.toml").read_text()
+    assert old in text
+    return parse_cell(text.replace(old, new), f"{name}.toml")
+
+
+def fixture() -> Fixture:
+    return read_fixture(ROOT / "fixtures" / "two_totes.toml")
+
+
+def cards() -> dict[str, Card]:
+    paths = sorted((ROOT / "protocols" / "cards").glob("*droid*.toml"))
+    return {path.stem: parse_card(path.read_text(), path.name) for path in paths}
+
+
+def lines(found: list[contradictions.Contradiction]) -> list[str]:
+    return [f"{one.about}: {one.text} -> {one.remedy}" for one in found]
+
+
+@pytest.mark.parametrize("path", CELLS, ids=lambda path: path.stem)
+def test_no_cell_that_labctl_ships_contradicts_itself(path: Path) -> None:
+    cell = read_cell(path)
+    check_cell_options(cell)
+    assert lines(contradictions.of_cell(cell)) == []
+    assert lines(contradictions.of_scene(cell, fixture())) == []
+
+
+def test_the_droid_cell_has_pictures_as_the_policies_of_droid_were_trained_on() -> None:
+    cell = read_cell(ROOT / "hw_configs" / "fr3_droid_cell.toml")
+    assert len(cards()) == 3 and all(card.image.aspect == (16, 9) for card in cards().values())
+    assert lines(contradictions.of_cards(cell, cards())) == []
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_what_does_not_go_together_is_one_line_with_keys_numbers_and_remedy(kind: str) -> None:
+    name, old, new, said = WRONG[kind]
+    found = lines(contradictions.of_cell(changed(name, old, new)))
+    assert [bool(re.match(said, line)) for line in found].count(True) == 1, found
+    assert not any("\n" in line for line in found)
+
+
+def test_a_box_above_the_middle_of_the_flattest_item_is_named() -> None:
+    """The shipped FR3 cell of before: a floor of 20 mm over scissors of 10 mm."""
+    (line,) = lines(contradictions.of_scene(changed("fr3_droid_cell", "-0.45, 0.003]", "-0.45, 0.02]"), fixture()))
+    assert "box_min_m z = 0.02 m and item_size_m of 'scissors'" in line
+    assert "stay 21 mm above" in line and "10 mm high" in line and "z = 0.004 or less" in line
+
+
+def test_a_tote_outside_of_the_box_is_named() -> None:
+    (line,) = lines(contradictions.of_scene(changed("fr3_droid_cell", "[0.25, -0.45,", "[0.25, -0.30,"), fixture()))
+    assert "tote 'right', y = -0.39 to -0.09 m" in line and "y = -0.3 to 0.45 m" in line
+
+
+def test_pictures_of_another_shape_than_a_policy_was_trained_on_are_named() -> None:
+    cell = changed("fr3_droid_cell", "height = 360", "height = 480")
+    found = lines(contradictions.of_cards(cell, {"pi": cards()["pi05_droid"]}))
+    assert len(found) == 2  # both cameras
+    assert "camera over_shoulder: width = 640, height = 480, and the card of arm pi: image.aspect = [16, 9]" in found[0]
+    assert "-> width = 640 and height = 360" in found[0]
+    assert not contradictions.of_cards(cell, {"pi": cards()["pi05_droid"].model_copy(update={"image": Image()})})
+
+
+def test_doctor_says_it_as_a_warning(tmp_path: Path) -> None:
+    name, old, new, _ = WRONG["home speed"]
+    path = tmp_path / "c.toml"
+    text = (ROOT / "hw_configs" / f"{name}.toml").read_text()
+    path.write_text(text.replace(old, new))
+    (check,) = doctor.contradicting(contradictions.of_cell(read_cell(path)))
+    assert (check.name, check.level) == ("speeds", "warn") and check.remedy
