@@ -55,23 +55,27 @@ def estimate(value: Number | None, bounds: Bounds, *, digits: int = 1, scale: fl
     return text if span == MISSING else f"{text} {span}"
 
 
-def p_value(p: float | None, least: float = 0.0) -> str:
-    """Two decimals from 0.1 on, three below, four below 0.001, then "< 0.0001". least: what a test could at most say by
-    its resamples, such as 1 / (B + 1) of the paper's b / B; below it stands "< " and that. Never "0".
+def p_value(p: float | None, error: float | None, least: float = 0.0) -> str:
+    """Two decimals from 0.1 on, three below, four below 0.001, then "< 0.0001"; behind it `±` and the Monte-Carlo error
+    to one digit, where `error` is not None or 0: random draws then gave the p, and another seed gives another.
+
+    least: what a test could at most say by its resamples, such as 1 / (B + 1) of the paper's b / B; below it stands
+    "< " and that. Never "0".
     """
     if p is None:
         return MISSING
     x = float(p)
     if x < least:
-        return f"< {p_value(least).removeprefix('< ')}"
+        return f"< {p_value(least, None).removeprefix('< ')}"
     if x < 0.0001:
         return "< 0.0001"
-    return f"{x:.{2 if x >= 0.1 else 3 if x >= 0.001 else 4}f}"
+    text = f"{x:.{2 if x >= 0.1 else 3 if x >= 0.001 else 4}f}"
+    return text if not error else f"{text} ± {error:.{max(2, -math.floor(math.log10(error)))}f}"
 
 
-def p_equals(p: float | None) -> str:
-    """`p = 0.31`, or `p < 0.0001`, for use in a sentence."""
-    text = p_value(p)
+def p_equals(p: float | None, error: float | None) -> str:
+    """`p = 0.31 ± 0.005`, `p = 0.31` without draws, or `p < 0.0001`, for use in a sentence."""
+    text = p_value(p, error)
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 

@@ -1,6 +1,7 @@
 """The object that `labctl.analysis.episodes.supplement` makes, as types; times in seconds, shares as fractions.
 
-May not: compute or check. An interval is [low, high] at 95 %; None is "the table has no answer", "inf" infinity.
+May not: compute or check. Each `_error` is the Monte-Carlo error of a p, 0 where every way was listed.
+An interval is [low, high] at 95 %; None is "the table has no answer", "inf" infinity.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ class Trend(TypedDict):
     rmst: list[float]
     slope: float | None
     p: float | None
+    p_error: float | None
 
 
 class Sessions(TypedDict):
@@ -92,6 +94,7 @@ class Sessions(TypedDict):
     episodes: list[int]
     moved: list[float]
     p: float | None
+    p_error: float | None
 
 
 class MoreOfArm(TypedDict):
@@ -113,6 +116,7 @@ class Moved(TypedDict):
     difference: float
     interval: Bounds
     p: float
+    p_error: float
     paired: bool
     blocks: int
     per_hour: float | None
@@ -126,9 +130,11 @@ class MoreOfPair(TypedDict):
     moved: Moved | None
     object_log_rmst_ratio: dict[str, float | None]
     object_p: dict[str, float | None]
+    object_p_error: dict[str, float | None]
     pp: list[Mapping[str, Plain]]
     logrank_stratified_cluster: float | None
     logrank_stratified_permutation: float | None
+    logrank_stratified_permutation_error: float | None
 
 
 class Configuration(TypedDict):
@@ -152,6 +158,7 @@ class Sides(TypedDict):
     moved_same: float | None
     moved_opposite: float | None
     p: float | None
+    p_error: float | None
 
 
 class Spatial(TypedDict):

@@ -81,15 +81,17 @@ def _end(bound: float, first: str, second: str) -> str:
 
 
 def _evidence(found: Found) -> str:
-    text = f"By {TESTS[found['test']]}, two-sided, {p_equals(found['p_value'])}"
+    text = f"By {TESTS[found['test']]}, two-sided, {p_equals(found['p_value'], None)}"
     if found["test"] == "mcnemar_mid":
-        text += f"; by the exact conditional test, which is conservative, {p_equals(found['p']['mcnemar_exact'])}"
+        text += f"; by the exact conditional test, which is conservative, {p_equals(found['p']['mcnemar_exact'], None)}"
     if found["test"] == "mcnemar_exact":
-        text += f"; its mid-p form, {p_equals(found['p']['mcnemar_mid'])}, rejects too often when most pairs disagree"
+        text += (
+            f"; its mid-p form, {p_equals(found['p']['mcnemar_mid'], None)}, rejects too often when most pairs disagree"
+        )
     if "cmh_exact" in found["p"]:
-        text += f"; without the mid-p, {p_equals(found['p']['cmh_exact'])}"
+        text += f"; without the mid-p, {p_equals(found['p']['cmh_exact'], None)}"
     if "p_holm" in found:
-        text += f"; after Holm's correction for all pairs, {p_equals(found['p_holm'])}"
+        text += f"; after Holm's correction for all pairs, {p_equals(found['p_holm'], None)}"
     return f"{text}; alpha {found['alpha']:g}."
 
 
@@ -108,7 +110,8 @@ def _limits(found: Found, first: str, second: str) -> list[str]:
         )
         if found["smallest_p"] > found["alpha"]:
             out.append(
-                f"{b + c} discordant pairs cannot give a p below {p_value(found['smallest_p'])} whatever they say; "
+                f"{b + c} discordant pairs cannot give a p below {p_value(found['smallest_p'], None)} "
+                "whatever they say; "
                 "run more pairs."
                 if b + c
                 else "No pair disagrees, so nothing can be told apart; run more pairs."

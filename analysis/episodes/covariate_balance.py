@@ -1,5 +1,6 @@
 """Things that should not matter: the side of the tote and of the camera, the session, the order of blocks.
 
+Each `p_error` is the Monte-Carlo error of a p.
 May not: correct for any of them. It prints how balanced they were and whether results moved with them.
 """
 
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from labctl.analysis.episodes.sensitivity import part_of
+from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.curves import Floats, curve, rmst_with_error
@@ -47,6 +49,7 @@ class Sides(Result):
     moved_same: float | None
     moved_opposite: float | None
     p: float | None
+    p_error: float | None
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,7 @@ class Trend(Result):
     rmst: Floats
     slope: float | None
     p: float | None
+    p_error: float | None
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,7 @@ class Sessions(Result):
     episodes: tuple[int, ...]
     moved: tuple[float, ...]
     p: float | None
+    p_error: float | None
 
 
 def spatial(table: Table, seed: int = 0, perm: int = 9999) -> Spatial | None:
@@ -145,7 +150,7 @@ def trend(table: Table, arm: str, tau_ns: int, seed: int = 0, perm: int = 9999) 
     known = spread > 0 and value.max() > value.min()
     return Trend(
         arm, order, tuple(m[1] for m in met), tuple(m[2] for m in met), value,
-        found / spread if known else None, p if known else None,
+        found / spread if known else None, p if known else None, share_error(p, perm + 1) if known else None,
     )  # fmt: skip
 
 
@@ -174,7 +179,14 @@ def sessions(table: Table, arm: str, seed: int = 0, perm: int = 9999) -> Session
     shuffled = _shuffled(centred, groups, stream_key(seed, "sessions", arm), perm)
     p = _p(spread(shuffled), float(spread(centred[None, :])[0]))
     counts = members.sum(axis=1).astype(int)
-    return Sessions(arm, tuple(order), tuple(counts.tolist()), tuple(((members @ share) / counts).tolist()), p)
+    return Sessions(
+        arm,
+        tuple(order),
+        tuple(counts.tolist()),
+        tuple(((members @ share) / counts).tolist()),
+        p,
+        share_error(p, perm + 1),
+    )
 
 
 def _shuffled(values: Floats, groups: Sequence[np.ndarray], key: np.uint64, perm: int) -> Floats:
@@ -198,7 +210,7 @@ def _sides(arm: str, cells: Sequence[Cell], where: Sequence[Sequence[tuple[str, 
     kept = [[part for p, s in met if (part := _matching(p, (s == side).tolist()))] for side in (True, False)]
     same_side, opposite = (_completion(k) if k else None for k in kept)
     if not all(kept) or any((p.staged == UNKNOWN).any() for p, _ in met):
-        return Sides(arm, same_side, opposite, None, None, None)
+        return Sides(arm, same_side, opposite, None, None, None, None)
     shares = [moved_share(k)[0] for k in kept]
     flags = np.concatenate([s for _, s in met])
     moved, staged = (np.concatenate([getattr(p, name) for p, _ in met]).astype(float) for name in ("moved", "staged"))
@@ -212,7 +224,7 @@ def _sides(arm: str, cells: Sequence[Cell], where: Sequence[Sequence[tuple[str, 
         return (marked @ moved) / (marked @ staged) - (~marked @ moved) / (~marked @ staged)
 
     p = _p(np.abs(gap(labels)), abs(float(gap(flags[None, :])[0])))
-    return Sides(arm, same_side, opposite, shares[0], shares[1], p)
+    return Sides(arm, same_side, opposite, shares[0], shares[1], p, share_error(p, perm + 1))
 
 
 def _completion(cells: Sequence[Cell]) -> float | None:

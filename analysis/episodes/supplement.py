@@ -21,6 +21,7 @@ from labctl.analysis.survival.items_moved import moved_difference
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.logrank import logrank_permutation, stratified
 from labctl.analysis.survival.order_probability import pp_plot, qq_plot
+from labctl.analysis.survival.permutation import p_error
 from labctl.analysis.survival.resample import Design, Exchange, stream_key
 from labctl.analysis.survival.result import AnalysisResult, PairResult
 from labctl.analysis.table import NS, Table
@@ -91,13 +92,16 @@ def _pair(cells: Mapping[Key, Cell], row: PairResult, plan: Plan, exchanges: Seq
     of_a, of_b = ([cells[arm, o] for o in row["objects"]] for arm in (row["a"], row["b"]))
     pair = pair_of(of_a, of_b, plan.tau_ns, exchanges=exchanges)
     robust = stratified([(x.durations, y.durations) for x, y in zip(of_a, of_b, strict=True)])
+    logrank = logrank_permutation(pair, plan.seed, plan.perm)
     return {
         "a": row["a"],
         "b": row["b"],
         "moved": moved_difference(of_a, of_b, pair, plan.seed, plan.perm),
         "object_log_rmst_ratio": {one["object"]: one["log_rmst_ratio"] for one in row["by_object"]},
         "object_p": {one["object"]: one["p"] for one in row["by_object"]},
+        "object_p_error": {one["object"]: one.get("p_error") for one in row["by_object"]},
         "pp": [{"object": x.object, **pp_plot(x, y, plan.tau_ns).as_dict()} for x, y in zip(of_a, of_b, strict=True)],
         "logrank_stratified_cluster": robust.p_cluster,
-        "logrank_stratified_permutation": logrank_permutation(pair, plan.seed, plan.perm),
+        "logrank_stratified_permutation": logrank,
+        "logrank_stratified_permutation_error": p_error(pair, plan.perm, logrank),
     }

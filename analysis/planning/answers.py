@@ -9,21 +9,21 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
-from labctl.analysis.planning.distributions import Arm, Distribution, fitted, stated
+from labctl.analysis.planning.distributions import Arm, Distribution, stated
+from labctl.analysis.planning.pilot import Pilot
 from labctl.analysis.planning.simulation import (
     MEASURES,
     HrtPrecision,
     Plan,
+    Power,
     Resolvable,
     episodes_for,
     hrt_precision,
     powers,
     resolvable,
 )
-from labctl.analysis.survival.cells import cells_of
-from labctl.analysis.table import NS, UNKNOWN, Table
 
 from labctl.errors import QuestionError
 
@@ -86,13 +86,19 @@ class Needed(TypedDict):
 
 
 class PairPower(TypedDict):
-    """Power for a pair of arms at its level, and by measure the episodes that the target takes."""
+    """Power for a pair of arms at its level, and by measure the episodes that the target takes.
+
+    Of a pilot's arms the power is at the laws that fit it best; the assurance is the mean power over the laws that it
+    goes with.
+    """
 
     a: str
     b: str
     level: float
     power: list[MeasurePower]
     episodes_for_target: dict[str, Needed]
+    assurance: NotRequired[list[MeasurePower]]
+    assurance_for_target: NotRequired[dict[str, Needed]]
 
 
 class ToldApart(TypedDict):
@@ -113,7 +119,9 @@ class HrtAt(HrtPrecision):
 
 
 class Answer(TypedDict):
-    """What was asked, the arms as they were drawn, and what came of it. sizes: episodes per arm and object."""
+    """What was asked, the arms as they were drawn, and what came of it. sizes: episodes per arm and object;
+    no_assurance: why a pilot gives none.
+    """
 
     schema: str
     question: str
@@ -130,6 +138,7 @@ class Answer(TypedDict):
     pairs: list[PairPower]
     resolvable: ToldApart
     hrt: list[HrtAt]
+    no_assurance: NotRequired[str]
 
 
 def arms_from_rmst(
@@ -147,29 +156,6 @@ def arms_from_rmst(
     )
 
 
-def arms_from_pilot(table: Table, tau_s: float, items: int | None, budget_s: float | None) -> tuple[Arm, ...]:
-    """Arms fitted to a pilot's operations table, each at the objects all of them have met.
-
-    Items and budget are the table's where they are not given. Raises QuestionError where the table has no single value.
-    """
-    cells = cells_of(table)
-    names = sorted({arm for arm, _ in cells})
-    shared = sorted(set.intersection(*({o for a, o in cells if a == arm} for arm in names)))
-    if len(names) < 2 or not shared:
-        raise QuestionError("a pilot needs two arms or more that have met the same object")
-    staged = {int(n) for c in cells.values() for n in c.staged}
-    budgets = {int(n) for c in cells.values() for n in c.budget_ns}
-    if items is None:
-        if len(staged) > 1 or UNKNOWN in staged:
-            raise QuestionError("the pilot's items_staged is not one number; give --items")
-        items = staged.pop()
-    if budget_s is None:
-        if len(budgets) > 1 or UNKNOWN in budgets:
-            raise QuestionError("the pilot's budget_s is not one number; give --budget-s")
-        budget_s = budgets.pop() / NS
-    return tuple(fitted(arm, [cells[arm, o] for o in shared], tau_s, items, budget_s) for arm in names)
-
-
 def levels(arms: Sequence[str], reference: str | None, alpha: float) -> dict[tuple[str, str], float]:
     """The level of every pair at Holm's strictest step; pairs with the reference are a family of their own."""
     pairs = list(itertools.combinations(arms, 2))
@@ -178,30 +164,41 @@ def levels(arms: Sequence[str], reference: str | None, alpha: float) -> dict[tup
     return {pair: alpha / len(family) for family in (with_reference, others) for pair in family}
 
 
-def answer(arms: Sequence[Arm], request: Request, progress: Progress = lambda what, done, of: None) -> Answer:
-    """Simulate and answer. Raises QuestionError for arms or sizes that make no sense."""
+def answer(
+    arms: Sequence[Arm],
+    request: Request,
+    progress: Progress = lambda what, done, of: None,
+    pilot: Pilot | None = None,
+) -> Answer:
+    """Simulate and answer, with the assurance that `pilot` gives, whose arms these are. Raises QuestionError for arms
+    or sizes that make no sense.
+    """
     _check(arms, request)
     plan = Plan(tuple(arms), request.tau_s, request.runs, request.perm, request.seed)
     by_pair = levels([arm.name for arm in arms], request.reference, request.alpha)
     rows = powers(plan, request.sizes, by_pair, lambda done, of: progress("power", done, of))
-    pairs: list[PairPower] = []
-    for (a, b), level in by_pair.items():
-        own = [row for row in rows if (row.a, row.b) == (a, b)]
-        needed = {m: episodes_for([r for r in own if r.measure == m], request.target) for m in MEASURES}
-        pairs.append(
-            {
-                "a": a,
-                "b": b,
-                "level": level,
-                "power": [
-                    {"episodes": r.episodes, "measure": r.measure, "power": r.power, "error": r.error} for r in own
-                ],
-                "episodes_for_target": {
-                    m: {"episodes": None if at[0] is None else math.ceil(round(at[0], 6)), "low": at[1], "high": at[2]}
-                    for m, at in needed.items()
-                },
-            }
+    pairs: list[PairPower] = [
+        {
+            "a": a,
+            "b": b,
+            "level": level,
+            "power": _rows(rows, a, b),
+            "episodes_for_target": _needed(rows, a, b, request),
+        }
+        for (a, b), level in by_pair.items()
+    ]
+    unable = pilot and pilot.too_small()
+    if pilot is not None and unable is None:
+        assured = powers(
+            plan,
+            request.sizes,
+            by_pair,
+            lambda done, of: progress("assurance", done, of),
+            _fits(pilot, request, progress),
         )
+        for pair in pairs:
+            pair["assurance"] = _rows(assured, pair["a"], pair["b"])
+            pair["assurance_for_target"] = _needed(assured, pair["a"], pair["b"], request)
     planned = request.sizes[-1]
     others = [arm for arm in arms if arm.name != request.reference]
     base = min(others, key=lambda arm: arm.rmst_s)
@@ -210,7 +207,7 @@ def answer(arms: Sequence[Arm], request: Request, progress: Progress = lambda wh
     detect = resolvable(
         halved, base.name, planned, strictest, request.target, lambda done, of: progress("resolvable", done, of)
     )
-    return {
+    found: Answer = {
         "schema": SCHEMA,
         "question": "times",
         "tau_s": request.tau_s,
@@ -238,6 +235,35 @@ def answer(arms: Sequence[Arm], request: Request, progress: Progress = lambda wh
             if request.reference is not None
         ],
     }
+    if unable is not None:
+        found["no_assurance"] = unable
+    return found
+
+
+def _fits(pilot: Pilot, request: Request, progress: Progress) -> list[tuple[Arm, ...]]:
+    """The arms of every campaign, each fitted to the pilot with its episodes weighed anew."""
+    found: list[tuple[Arm, ...]] = []
+    for run in range(request.runs):
+        found.append(pilot.drawn(request.seed, run))
+        progress("fits to the pilot", run + 1, request.runs)
+    return found
+
+
+def _rows(found: Sequence[Power], a: str, b: str) -> list[MeasurePower]:
+    return [
+        {"episodes": r.episodes, "measure": r.measure, "power": r.power, "error": r.error}
+        for r in found
+        if (r.a, r.b) == (a, b)
+    ]
+
+
+def _needed(found: Sequence[Power], a: str, b: str, request: Request) -> dict[str, Needed]:
+    out: dict[str, Needed] = {}
+    for measure in MEASURES:
+        own = [r for r in found if (r.a, r.b) == (a, b) and r.measure == measure]
+        best, low, high = episodes_for(own, request.target)
+        out[measure] = {"episodes": None if best is None else math.ceil(round(best, 6)), "low": low, "high": high}
+    return out
 
 
 def _arm(arm: Arm) -> ArmLaws:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from labctl.analysis.survival.cells import Cell
-from labctl.analysis.survival.curves import NEVER_NS, Durations, rmst_with_error
+from labctl.analysis.survival.curves import NEVER_NS, Durations, Floats, rmst_with_error
 from labctl.analysis.table import CENSORED, GHOST, NS, SUCCESS, UNKNOWN
 from scipy import optimize, special
 
@@ -97,6 +97,9 @@ def simulate(
 EPISODES = 2000
 """Simulated episodes behind a calibration: RMST then is known to about 1.5 %."""
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
+WIDEST = 2.0
+"""Standard deviation of the logarithm of an episode's pace beyond which nothing is fitted."""
+LEAST_LEFT = 0.25
 FEWEST = 3
 """Ended items of an arm at an object below which nothing is fitted."""
 
@@ -134,35 +137,51 @@ def distribution_rmst(distribution: Distribution, tau_s: float, episodes: int = 
     return rmst_with_error(cell.durations, round(tau_s * NS))[0]
 
 
-def fitted(name: str, cells: Sequence[Cell], tau_s: float, items: int, budget_s: float) -> Arm:
+def fitted(
+    name: str,
+    cells: Sequence[Cell],
+    tau_s: float,
+    items: int,
+    budget_s: float,
+    weights: Sequence[Floats] | None = None,
+    start: Arm | None = None,
+) -> Arm:
     """The arm fitted to a pilot's cells (one object each) by maximum likelihood.
 
     Item times are gamma with one shape, times exp(N(0, frailty)) shared by an episode's items and integrated out by
-    quadrature; the mean differs by object. An item that ends is lost with the share that was lost. Durations restart
-    at a lost item; what follows one without a time is left out. Raises QuestionError where too little ended.
+    quadrature; the mean differs by object. Likelihood gives too small a frailty, as each object's mean is fitted to the
+    same episodes: its variance is divided by what that leaves, (n - 1) / n of n episodes at one object. An item that
+    ends is lost with the share that was lost. Durations restart at a lost item; what follows one without a time is left
+    out. `weights` says how much every episode of each cell counts, [episodes] of mean 1; `start` is an arm whose law
+    the search begins at, and whose RMSTs are passed on, not computed anew. Raises QuestionError where too little ended.
     """
-    data = [_item_times(cell) for cell in cells]
-    ended = sum(int((cell.kind != CENSORED).sum()) for cell in cells)
+    counts = weights or [np.ones(cell.episodes) for cell in cells]
+    data = [_item_times(cell, count) for cell, count in zip(cells, counts, strict=True)]
     for cell, d in zip(cells, data, strict=True):
         if d.ended.sum() < FEWEST:
             found = f"{name} ended {int(d.ended.sum())} items at {cell.object}"
             raise QuestionError(
                 f"{found}; a distribution needs {FEWEST} or more: run a larger pilot, or state --rmst instead"
             )
-    lost = sum(int((cell.kind == GHOST).sum()) for cell in cells) / ended
-    start = [math.log(d.seconds.sum() / d.ended.sum()) for d in data]
+    rows = [(count[cell.durations.episode], cell.kind) for cell, count in zip(cells, counts, strict=True)]
+    lost = math.fsum(count[kind == GHOST].sum() for count, kind in rows) / math.fsum(
+        count[kind != CENSORED].sum() for count, kind in rows
+    )
     result = optimize.minimize(
         _minus_log_likelihood,
-        np.array([*start, 0.0, math.log(0.5)]),
+        _start(cells, data, start),
         args=(data,),
         method="L-BFGS-B",
-        bounds=[(-7.0, 14.0)] * len(data) + [(math.log(0.2), math.log(20.0)), (math.log(0.02), math.log(2.0))],
+        bounds=[(-7.0, 14.0)] * len(data) + [(math.log(0.2), math.log(20.0)), (math.log(0.02), math.log(WIDEST))],
     )
-    *means, shape, frailty = np.exp(result.x).tolist()
+    *means, shape, narrow = np.exp(result.x).tolist()
+    frailty = min(narrow / math.sqrt(_left_of_spread(counts)), WIDEST)
     distributions = {
         cell.object: Distribution(mean, shape=shape, frailty=frailty, lost=lost, items=items, budget_s=budget_s)
         for cell, mean in zip(cells, means, strict=True)
     }
+    if start is not None:
+        return Arm(name, distributions, start.asked_s, start.rmst_s)
     seen = [rmst_with_error(cell.durations, round(tau_s * NS))[0] for cell in cells]
     back = [distribution_rmst(distribution, tau_s) for distribution in distributions.values()]
     return Arm(name, distributions, math.fsum(seen) / len(seen), math.fsum(back) / len(back))
@@ -170,14 +189,32 @@ def fitted(name: str, cells: Sequence[Cell], tau_s: float, items: int, budget_s:
 
 @dataclass(frozen=True)
 class _Items:
-    """Items of one cell: seconds each took or had taken, whether it ended, and where each episode begins."""
+    """Items of one cell: seconds each took or had taken, whether it ended, where each episode begins, and how much it
+    counts.
+    """
 
     seconds: np.ndarray
     ended: np.ndarray
     first: np.ndarray
+    weight: Floats
 
 
-def _item_times(cell: Cell) -> _Items:
+def _left_of_spread(counts: Sequence[Floats]) -> float:
+    """What is left of a variance about means that are fitted too: 1 - sum of squared shares, a mean over cells."""
+    total = math.fsum(float(count.sum()) for count in counts)
+    left = [float(count.sum()) / total * (1 - float(((count / count.sum()) ** 2).sum())) for count in counts]
+    return max(math.fsum(left), LEAST_LEFT)
+
+
+def _start(cells: Sequence[Cell], data: Sequence[_Items], arm: Arm | None) -> np.ndarray:
+    """Where the search for means, shape and frailty begins, as logarithms."""
+    if arm is None:
+        return np.array([*(math.log(d.seconds.sum() / d.ended.sum()) for d in data), 0.0, math.log(0.5)])
+    laws = [arm.distributions[cell.object] for cell in cells]
+    return np.log([*(law.mean_s for law in laws), laws[0].shape, laws[0].frailty])
+
+
+def _item_times(cell: Cell, weight: Floats) -> _Items:
     ghost, ended = cell.kind == GHOST, cell.kind != CENSORED
     time = np.where(ghost, cell.ghost_ns, cell.durations.time_ns)
     same = np.append(False, np.diff(cell.durations.episode) == 0)
@@ -186,7 +223,8 @@ def _item_times(cell: Cell) -> _Items:
     known = (time != UNKNOWN) & (before != UNKNOWN) & (time != NEVER_NS) & (time >= before)
     episode = cell.durations.episode[known]
     seconds = np.maximum((time - before)[known] / NS, 1e-3)
-    return _Items(seconds, ended[known], np.flatnonzero(np.diff(episode, prepend=-1)))
+    first = np.flatnonzero(np.diff(episode, prepend=-1))
+    return _Items(seconds, ended[known], first, weight[episode[first]])
 
 
 def _minus_log_likelihood(theta: np.ndarray, data: Sequence[_Items]) -> float:
@@ -199,7 +237,7 @@ def _minus_log_likelihood(theta: np.ndarray, data: Sequence[_Items]) -> float:
         staying = np.log(np.maximum(special.gammaincc(shape, x), 1e-300))
         each = np.where(d.ended[:, None], density, staying)
         by_episode = np.add.reduceat(each, d.first, axis=0) + np.log(WEIGHTS / WEIGHTS.sum())
-        total += float(np.logaddexp.reduce(by_episode, axis=1).sum())
+        total += float(d.weight @ np.logaddexp.reduce(by_episode, axis=1))
     return -total
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TypedDict
 
 import numpy as np
+from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.planning.distributions import Arm, distribution_rmst, simulate, stated
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.clusters import clusters, rmst_replicates
@@ -61,12 +62,14 @@ class Power:
 
 class Resolvable(TypedDict):
     """By one measure, the RMST in seconds of an arm just slower than another, and the ratio of the two; None where none
-    is told apart.
+    is told apart. `low` and `high` are where the ratio would be if every power were off by 1.96 errors.
     """
 
     measure: str
     ratio: float | None
     rmst: float | None
+    low: float | None
+    high: float | None
 
 
 class HrtPrecision(TypedDict):
@@ -77,19 +80,27 @@ class HrtPrecision(TypedDict):
 
 
 def powers(
-    plan: Plan, sizes: Sequence[int], levels: Mapping[Pair, float], progress: Progress = lambda done, of: None
+    plan: Plan,
+    sizes: Sequence[int],
+    levels: Mapping[Pair, float],
+    progress: Progress = lambda done, of: None,
+    arms: Sequence[tuple[Arm, ...]] = (),
 ) -> list[Power]:
     """Power of every measure for every pair in `levels` (its two-sided level) at every size.
 
     The same campaigns serve all pairs and measures of a size; a pair that every campaign of a size told apart by every
-    measure is not simulated at larger ones. A p that is undefined counts as not reached.
+    measure is not simulated at larger ones. A p that is undefined counts as not reached. `arms` [runs] are the arms of
+    each campaign, named and in the order of the plan's, where they differ from one to the next: the share then is an
+    assurance, the mean power over what the arms may be (A. O'Hagan, J. W. Stevens & M. J. Campbell, Pharm. Stat. 4
+    (2005) 187).
     """
     out: list[Power] = []
     sure: set[Pair] = set()
     for i, size in enumerate(sorted(sizes)):
         reached = {pair: dict.fromkeys(MEASURES, 0) for pair in levels if pair not in sure}
         for run in range(plan.runs if reached else 0):
-            drawn = campaign(plan, size, run, [arm for pair in reached for arm in pair])
+            own = replace(plan, arms=arms[run]) if arms else plan
+            drawn = campaign(own, size, run, [arm for pair in reached for arm in pair])
             for (a, b), counts in reached.items():
                 found = p_values(drawn[a], drawn[b], plan, run)
                 for measure in MEASURES:
@@ -99,7 +110,7 @@ def powers(
         for (a, b), counts in reached.items():
             for measure, count in counts.items():
                 share = count / plan.runs
-                out.append(Power(a, b, size, measure, levels[a, b], share, error(share, plan.runs)))
+                out.append(Power(a, b, size, measure, levels[a, b], share, share_error(share, plan.runs)))
             if min(counts.values()) == plan.runs:
                 sure.add((a, b))
     progress(len(sizes) * plan.runs, len(sizes) * plan.runs)
@@ -132,12 +143,6 @@ def p_values(a: Sequence[Cell], b: Sequence[Cell], plan: Plan, run: int) -> dict
     return {"moved": moved and moved.p, **permutation_p(pair, plan.seed + run, plan.perm)}
 
 
-def error(share: float, runs: int) -> float:
-    """Monte-Carlo standard error of a share, never 0 (a share of 0 or 1 is moved in by half a run)."""
-    p = min(max(share, 0.5 / runs), 1 - 0.5 / runs)
-    return math.sqrt(p * (1 - p) / runs)
-
-
 def episodes_for(found: Sequence[Power], target: float) -> tuple[float | None, float | None, float | None]:
     """Episodes per arm and object at which one measure of one pair reaches `target`, and a 95 % Monte-Carlo range.
 
@@ -163,21 +168,24 @@ def resolvable(
     """
     own = next(arm for arm in plan.arms if arm.name == base)
     ratios = [r for r in (1.0, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0) if own.rmst_s * r < 0.95 * plan.tau_s]
-    seen: dict[str, list[tuple[float, float]]] = {measure: [] for measure in MEASURES}
+    seen: dict[str, list[tuple[float, float, float]]] = {measure: [] for measure in MEASURES}
     for i, ratio in enumerate(ratios):
         other = _slower(own, ratio, plan.tau_s)
         pair = replace(plan, arms=(replace(own, name="faster"), replace(other, name="slower")))
         rows = powers(pair, [size], {("faster", "slower"): level})
         for row in rows:
-            seen[row.measure].append((math.log(other.rmst_s / own.rmst_s), row.power))
+            seen[row.measure].append((math.log(other.rmst_s / own.rmst_s), row.power, row.error))
         progress(i + 1, len(ratios))
         if min(row.power for row in rows) >= max(target, 0.95):
             break
     out: list[Resolvable] = []
     for measure, points in seen.items():
-        at = _crossing(points, target)
-        ratio = None if at is None else math.exp(at)
-        out.append({"measure": measure, "ratio": ratio, "rmst": None if ratio is None else ratio * own.rmst_s})
+        ratio, low, high = (
+            None if (at := _crossing([(x, p + shift * e) for x, p, e in points], target)) is None else math.exp(at)
+            for shift in (0, 1.96, -1.96)
+        )
+        rmst = None if ratio is None else ratio * own.rmst_s
+        out.append({"measure": measure, "ratio": ratio, "rmst": rmst, "low": low, "high": high})
     return out
 
 

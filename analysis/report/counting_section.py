@@ -127,7 +127,10 @@ def _verdicts(counting: Counting, result: AnalysisResult) -> Table:
 def _of_pairs(pairs: Sequence[PairResult], result: AnalysisResult) -> list[str]:
     found = {(pair["a"], pair["b"]): pair for pair in pairs}
     shown = (found.get((pair["a"], pair["b"])) for pair in result["pairs"])
-    return [MISSING if one is None else f"{verdict_words(one)} ({p_value(one['p_holm'])})" for one in shown]
+    return [
+        MISSING if one is None else f"{verdict_words(one)} ({p_value(one['p_holm'], one.get('p_holm_error'))})"
+        for one in shown
+    ]
 
 
 def _times(counting: Counting, result: AnalysisResult) -> Table:

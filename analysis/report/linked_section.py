@@ -137,7 +137,7 @@ def _ratio(one: LinkedPair | AnchorDrift) -> str:
 
 
 def _p(p: float | None) -> str:
-    return "not computed" if p is None else p_value(p)
+    return "not computed" if p is None else p_value(p, None)
 
 
 def _ends(bounds: Sequence[float] | None) -> dict[str, float | None]:

@@ -68,8 +68,8 @@ def table(result: AnalysisResult) -> Table | None:
             interval([math.exp(end) for end in found["ci"]] if found["ci"] else None, digits=2),
             _level(found),
             _ends(found),
-            p_value(found["p"]),
-            p_value(found["p_holm"]),
+            p_value(found["p"], found["p_error"]),
+            p_value(found["p_holm"], found["p_holm_error"]),
             margin_words(pair) if found["unable"] is None else f"{margin_words(pair)}: {UNABLE[found['unable']]}",
         )
         for pair in result["pairs"]
@@ -101,7 +101,7 @@ def _listed(asked: Sequence[Asked]) -> str:
         if found["unable"] is not None:
             return f"{names} ({UNABLE[found['unable']]})"
         told = f"{_ratio(pair, found, turned=turned)} of {first} over {second}, {_level(found)} % interval"
-        return f"{names} ({told}; Holm-adjusted {p_equals(found['p_holm'])})"
+        return f"{names} ({told}; Holm-adjusted {p_equals(found['p_holm'], found['p_holm_error'])})"
 
     return "; ".join(one(pair, found) for pair, found in asked)
 

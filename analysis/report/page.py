@@ -14,6 +14,7 @@ from typing import TypedDict
 from urllib.parse import quote
 
 from labctl.analysis.report import (
+    anew_words,
     counting_section,
     diagrams,
     figures,
@@ -176,15 +177,17 @@ def build_page(
     parts = lab_sections.sections(facts, result)
     table = margin_words.table(result)
     margin = table and supplementary_sections.Section("margin", margin_words.TITLE, tables=(("", table),))
+    further = anew_words.table(result)
+    anew = further and supplementary_sections.Section("anew", anew_words.TITLE, tables=(("", further),))
     within = margin_words.claims(result, protocol=lab is not None, otherwise=_otherwise(counting, facts.get("stops")))
-    more = [*filter(None, (margin, ways, *more, people)), *parts, *filter(None, (stops,))]
+    more = [*filter(None, (margin, anew, ways, *more, people)), *parts, *filter(None, (stops,))]
     page: Page = {
         "title": title,
         "head": {**page_words.HEADINGS, "hrt": f"Compared with {reference or 'a reference'}"},
         "question": facts.get("question"),
         "meta": _meta(facts),
         "badges": _badges(facts),
-        "claims": [*wording.summary(result), *within, *headlines.claims(facts, missing)],
+        "claims": [*wording.summary(result), *anew_words.claims(result), *within, *headlines.claims(facts, missing)],
         "cautions": [line for line in cautions if line],
         "main": headlines.with_unscored(tables.main_table(result, rows, lab), missing),
         "whiskers": diagrams.whiskers(result, looks),

@@ -74,7 +74,7 @@ def _verdicts(again: Repeated, result: AnalysisResult) -> Table:
     rows = []
     for pair in result["pairs"]:
         other = repeated[pair["a"], pair["b"]]
-        cells = [(verdict_words(one), p_value(one["p_holm"])) for one in (pair, other)]
+        cells = [(verdict_words(one), p_value(one["p_holm"], one.get("p_holm_error"))) for one in (pair, other)]
         rows.append((f"{pair['a']} – {pair['b']}", *cells[0], *cells[1]))
     columns = (
         *(Column("Pair", "text"), Column("As the protocol counts", "text"), Column("p Holm")),

@@ -143,7 +143,8 @@ def _spatial(found: Supplement) -> Section | None:
     )
     tables = [("", Table(columns, rows, balance))]
     sides = tuple(
-        (side["arm"], *(percent(side[key]) for key in ("moved_same", "moved_opposite")), p_value(side["p"]),
+        (side["arm"], *(percent(side[key]) for key in ("moved_same", "moved_opposite")),
+         p_value(side["p"], side["p_error"]),
          *(percent(side[key]) for key in ("same", "opposite")))
         for side in spatial["sides"]
         if side["same"] is not None and side["opposite"] is not None
@@ -162,7 +163,7 @@ def _time(found: Supplement, styles: Mapping[str, Look], reference: str | None) 
     figure = supplementary_figures.trend_figure(trends, styles)
     tables: list[tuple[str, Table]] = []
     if trends:
-        rows = tuple((t["arm"], number(t["slope"], 2), p_value(t["p"])) for t in trends)
+        rows = tuple((t["arm"], number(t["slope"], 2), p_value(t["p"], t["p_error"])) for t in trends)
         columns = (ARM, Column("Slope, s per block"), Column("p"))
         tables.append(("", Table(columns, rows, "A slope would be learning, fatigue or wear; p by shuffling blocks.")))
     sessions = [by for arm in found["arms"] if (by := arm.get("sessions"))]
@@ -172,7 +173,7 @@ def _time(found: Supplement, styles: Mapping[str, Look], reference: str | None) 
         for entry in sessions:
             by = dict(zip(entry["session"], zip(entry["moved"], entry["episodes"], strict=True), strict=True))
             cells = [f"{percent(by[name][0])} (n = {by[name][1]})" if name in by else MISSING for name in names]
-            rows.append((entry["arm"], *cells, p_value(entry["p"])))
+            rows.append((entry["arm"], *cells, p_value(entry["p"], entry["p_error"])))
         columns = (ARM, *(Column(f"{name}, moved %") for name in names), Column("p"))
         tables.append(("By session", Table(columns, tuple(rows), "p by shuffling sessions within objects.")))
     people = found.get("teleoperators") or []
@@ -190,11 +191,11 @@ def _moved(found: Supplement) -> Section | None:
             (
                 f"{pair['a']} – {pair['b']}",
                 estimate(moved["difference"], moved["interval"], scale=100.0),
-                p_value(moved["p"]),
+                p_value(moved["p"], moved["p_error"]),
                 f"{moved['blocks']} {'blocks' if moved['paired'] else 'episodes'}",
                 number(moved["per_hour"]),
-                p_value(pair["logrank_stratified_cluster"]),
-                p_value(pair["logrank_stratified_permutation"]),
+                p_value(pair["logrank_stratified_cluster"], None),
+                p_value(pair["logrank_stratified_permutation"], pair["logrank_stratified_permutation_error"]),
             )
         )
     columns = (

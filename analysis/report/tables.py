@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 from labctl.analysis.numerals import MISSING, count, estimate, interval, number, p_value, percent
 from labctl.analysis.report.lab_facts import Lab, Reviewed
 from labctl.analysis.report.wording import confidence, margin_words, matrix_words, time_ratio, verdict_words
-from labctl.analysis.survival.result import AnalysisResult, ArmResult, Bounds
+from labctl.analysis.survival.result import AnalysisResult, ArmResult, Bounds, PairResult
 from labctl.analysis.table import WRONG_END, Row
 
 T = TypeVar("T", int, float)
@@ -281,7 +281,7 @@ def pair_table(result: AnalysisResult) -> Table:
             estimate(pair.get("moved_difference"), pair.get("moved_difference_ci"), scale=100),
             estimate(pair.get("auc"), pair.get("auc_ci"), digits=2),
             verdict_words(pair),
-            _computed(pair.get("p_holm")),
+            _computed(pair.get("p_holm"), pair.get("p_holm_error")),
             *([margin_words(pair)] if asked else []),
         )
         for pair in result.get("pairs") or []
@@ -318,27 +318,37 @@ def test_table(result: AnalysisResult) -> Table:
     )
     rows = []
     for pair in result.get("pairs") or []:
-        p = pair.get("p") or {}
+        p, errors = pair.get("p") or {}, pair.get("p_error") or {}
         least = {"ks_macro_bootstrap": 1 / (result.get("boot", 0) + 1)} if result.get("boot") else {}
         keys = ("family", *(key for _, key in (*tests, *others)))
-        tested = [_computed(p.get(key), least.get(key, 0.0)) for key in keys]
+        tested = [_computed(p.get(key), errors.get(key), least.get(key, 0.0)) for key in keys]
         by, ways = pair.get("relabelled_by"), count(pair.get("relabellings"))
         by = MISSING if by is None else f"{by} ({ways})"
         effects = [number(pair.get(key), 3) for key in ("ks_macro", "ks_sup_mean")]
-        rows.append((f"{pair['a']} – {pair['b']}", _computed(pair.get("p_holm")), *tested, *effects, by))
+        rows.append(
+            (
+                f"{pair['a']} – {pair['b']}",
+                _computed(pair.get("p_holm"), pair.get("p_holm_error")),
+                *tested,
+                *effects,
+                by,
+            )
+        )
     families = " among the pairs with the reference and, apart, among the others" if result.get("reference") else ""
     note = (
         f"A pair differs where the Holm-adjusted p is at most alpha = {result['alpha']:g}, "
         f"Holm{families or ' over all'}. "
         f"The family, whose smallest p is tested: {', '.join(TESTS[key] for key in result['family'])}. Other p-values "
         "are context. Log RMST and items/h are tested in units of their standard error. Labels exchanged: as the "
-        "schedule could have drawn them, or freely where it leaves too few ways or is unknown, and how many ways."
+        "schedule could have drawn them, or freely where it leaves too few ways or is unknown, and how many ways. ±, "
+        "here and everywhere: the Monte-Carlo error of a p that random draws gave; where none stands a formula "
+        "did, or every way was listed."
     )
     return _without_empty(Table(columns, tuple(rows), note), _computed(None))
 
 
-def _computed(p: float | None, least: float = 0.0) -> str:
-    return "not computed" if p is None else p_value(p, least)
+def _computed(p: float | None, error: float | None = None, least: float = 0.0) -> str:
+    return "not computed" if p is None else p_value(p, error, least)
 
 
 def pair_matrix(result: AnalysisResult) -> Table:
@@ -352,7 +362,7 @@ def pair_matrix(result: AnalysisResult) -> Table:
         if row == column or pair is None:
             return "" if row == column else MISSING
         words = matrix_words(pair, row)
-        return words if pair.get("p_holm") is None else f"{words} ({p_value(pair['p_holm'])})"
+        return words if pair.get("p_holm") is None else f"{words} ({_holm(pair)})"
 
     rows = tuple((row, *(cell(row, column) for column in arms), letters[row]) for row in arms)
     note = (
@@ -361,6 +371,10 @@ def pair_matrix(result: AnalysisResult) -> Table:
         f"differ at alpha = {result['alpha']:g}."
     )
     return Table((ARM, *map(Column, arms), Column("Letters", "text")), rows, note)
+
+
+def _holm(pair: PairResult) -> str:
+    return p_value(pair["p_holm"], pair.get("p_holm_error"))
 
 
 def _without_empty(table: Table, absent: str) -> Table:

@@ -139,15 +139,19 @@ def _won(arm: str, pairs: Sequence[PairResult], result: AnalysisResult) -> Claim
         return f"{ratio} times as long as {other}, {times}{_where(pair, result)}"
 
     losers = [pair["b"] if pair["a"] == arm else pair["a"] for pair in pairs]
-    worst = max(p for pair in pairs if (p := pair["p_holm"]) is not None)
+    worst = max(pairs, key=lambda pair: pair["p_holm"] or 0.0)
     held = f"intervals hold for all pairs at once, {confidence(result)} %"
-    adjusted = f"{'' if len(pairs) == 1 else 'largest '}Holm-adjusted {p_equals(worst)}"
+    adjusted = f"{'' if len(pairs) == 1 else 'largest '}Holm-adjusted {_p(worst)}"
     return Claim(
         "resolved",
         f"{arm} was faster per item than {listing(losers)}: it took {'; '.join(map(one, pairs))} "
         f"(mean time per item, capped at {number(result['tau'], 0)} s; {held}; {adjusted}).{_helped(arm, result)}"
         f"{few(pairs, result)}",
     )
+
+
+def _p(pair: PairResult) -> str:
+    return p_equals(pair["p_holm"], pair.get("p_holm_error"))
 
 
 def _helped(name: str, result: AnalysisResult) -> str:
@@ -180,7 +184,7 @@ def _mixed(pair: PairResult, kind: Standing, result: AnalysisResult) -> Claim:
         "depends": "which one leads depends on the object, so they are not ranked",
         "crossing": "their curves cross or their measures disagree, so they are not ranked",
     }.get(kind, "by time per item neither leads: the interval holds 1, so they are not ranked")
-    text = f"{pair['a']} and {pair['b']} differ ({effect}; Holm-adjusted {p_equals(pair['p_holm'])}), but {why}."
+    text = f"{pair['a']} and {pair['b']} differ ({effect}; Holm-adjusted {_p(pair)}), but {why}."
     return Claim(kind, text + few([pair], result))
 
 
@@ -191,7 +195,7 @@ def _open(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
         n = [episodes.get(pair[side]) for side in ("a", "b")]
         size = "" if None in n else f", {n[0]} and {n[1]} episodes"
         effect = f"time per item {time_ratio(pair, adjusted=True)}"
-        return f"{pair['a']} over {pair['b']} ({effect}, Holm-adjusted {p_equals(pair['p_holm'])}{size})"
+        return f"{pair['a']} over {pair['b']} ({effect}, Holm-adjusted {_p(pair)}{size})"
 
     question = "This is an open question" if len(pairs) == 1 else "These are open questions"
     return (

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.survival.cautions import cautions, unequal_budgets
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import Replicates, clusters, episode_replicates, rmst_replicates
@@ -39,6 +40,7 @@ from labctl.analysis.survival.verdicts import (
     InView,
     compact_letters,
     holm_by_family,
+    holm_errors_by_family,
     of_one_family,
     verdict,
 )
@@ -117,7 +119,13 @@ def pair_rows(cohort: Cohort, plan: Plan, refused: set[Key], arms: Sequence[ArmR
     adjusted = holm_by_family(
         {p: v for p, row in rows.items() if (v := row["p"]["family"]) is not None}, plan.reference
     )
+    drawn = holm_errors_by_family(
+        {p: rows[p]["p"]["family"] or 0.0 for p in adjusted},
+        {p: rows[p]["p_error"]["family"] or 0.0 for p in adjusted},
+        plan.reference,
+    )
     for p, (row, ratio, test) in known.items():
+        row["p_holm_error"] = drawn.get(p)
         together = {o: found for o, (_, found, _) in known.items() if of_one_family(p, o, plan.reference)}
         time = simultaneous(together, 1 - plan.alpha)[p] if ratio else None
         row["p_holm"], row["log_rmst_ratio_adjusted_ci"] = adjusted.get(p), listed(time)
@@ -178,8 +186,9 @@ def _silent(pair: Key) -> PairResult:
     return PairResult(
         a=pair[0], b=pair[1], objects=[], rmst_a=None, rmst_b=None, ks_macro=None, ks_sup_mean=None,
         log_rmst_ratio=None, log_rmst_ratio_ci=None, log_rmst_ratio_adjusted_ci=None, uph_difference=None,
-        uph_difference_ci=None, moved_difference=None, moved_difference_ci=None, moved_p=None, auc=None, auc_ci=None,
-        by_object=[], relabelled_by=None, relabellings=None, p=dict.fromkeys(names), p_holm=None, logrank_chi2=None,
+        uph_difference_ci=None, moved_difference=None, moved_difference_ci=None, moved_p=None,
+        moved_p_error=None, auc=None, auc_ci=None, by_object=[], relabelled_by=None, relabellings=None,
+        p=dict.fromkeys(names), p_error=dict.fromkeys(names), p_holm=None, p_holm_error=None, logrank_chi2=None,
         verdict=None, leads=None,
     )  # fmt: skip
 
@@ -201,6 +210,11 @@ def _known_pair(
     plain = logrank(_joined([c.observed for c in of_a]), _joined([c.observed for c in of_b]))
     bootstrapped = bootstrap_p(pair_of(of_a, of_b, plan.tau_ns, observed=True), plan.seed, plan.boot)
     others = {"family": test.family, "ks_macro_bootstrap": bootstrapped, "logrank_cluster": carried.p_cluster}
+    errors = {
+        "family": test.family_error,
+        "ks_macro_bootstrap": share_error(bootstrapped, plan.boot),
+        "logrank_cluster": None if carried.p_cluster is None else 0.0,
+    }
     rmst_a, rmst_b = (math.fsum(cohort.replicates.value[arm, o] for o in shared) / len(shared) for arm in pair)
     row: PairResult = {
         **_silent(pair),
@@ -216,12 +230,22 @@ def _known_pair(
         "moved_difference": moved and moved.difference,
         "moved_difference_ci": listed(moved.interval) if moved else None,
         "moved_p": moved and moved.p,
+        "moved_p_error": moved and moved.p_error,
         "auc": area,
         "auc_ci": area_ci,
-        "by_object": [{"object": o, "log_rmst_ratio": test.object_ratio[o], "p": test.object_p[o]} for o in shared],
+        "by_object": [
+            {
+                "object": o,
+                "log_rmst_ratio": test.object_ratio[o],
+                "p": test.object_p[o],
+                "p_error": test.object_error[o],
+            }
+            for o in shared
+        ],
         "relabelled_by": test.relabelled_by,
         "relabellings": test.relabellings,
         "p": {**test.p, **others},
+        "p_error": {**test.error, **errors},
         "logrank_chi2": plain.chi2,
     }
     return row, ratio, test

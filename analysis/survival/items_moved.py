@@ -15,7 +15,7 @@ from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import LEVEL, Interval
 from labctl.analysis.survival.ks import Pair
-from labctl.analysis.survival.permutation import relabelled, share_at_least
+from labctl.analysis.survival.permutation import p_error, relabelled, share_at_least
 from labctl.analysis.survival.studentised import in_errors, share_columns, share_difference
 from labctl.analysis.table import UNKNOWN
 from scipy import stats
@@ -25,8 +25,9 @@ from scipy import stats
 class MovedDifference(Result):
     """Items moved / items staged of a less that of b, mean over objects; paired where blocks are named.
 
-    `p` is by permutation within block × object, two-sided; `interval` is t on the differences of `blocks` blocks
-    (episodes of either arm where there are none), `per_hour` the same difference in items per robot-hour.
+    `p` is by permutation within block × object, two-sided, `p_error` its Monte-Carlo error; `interval` is t on the
+    differences of `blocks` blocks (episodes of either arm where there are none), `per_hour` the same difference in
+    items per robot-hour.
     """
 
     a: str
@@ -34,6 +35,7 @@ class MovedDifference(Result):
     difference: float
     interval: Interval | None
     p: float
+    p_error: float
     paired: bool
     blocks: int
     per_hour: float | None
@@ -97,6 +99,7 @@ def moved_difference(
         found,
         None if reach is None else (max(-1.0, found - reach), min(1.0, found + reach)),
         p,
+        p_error(pair, perm, p),
         paired,
         sum(len(d) for d in differences if paired) or len(share),
         None if hourly_a is None or hourly_b is None else hourly_a - hourly_b,

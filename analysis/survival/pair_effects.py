@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.survival.clusters import Key, Replicates
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import (
@@ -25,7 +26,7 @@ from labctl.analysis.survival.kernel import Given, pair_values
 from labctl.analysis.survival.ks import Pair
 from labctl.analysis.survival.result import Margin, MarginVerdict
 from labctl.analysis.survival.studentised import hourly_difference
-from labctl.analysis.survival.verdicts import holm, holm_levels, of_one_family
+from labctl.analysis.survival.verdicts import holm, holm_errors, holm_levels, of_one_family
 from scipy import stats
 
 Two = tuple[str, str]
@@ -137,6 +138,7 @@ def against_margin(
         pair: (-width if to in (None, pair[0]) else None, width if to in (None, pair[1]) else None) for pair in asked
     }
     found = {pair: p_beyond(ratio, ends[pair]) for pair, ratio in settled.items() if ratio}
+    errors = {pair: _drawn_error(settled[pair], p) for pair, p in found.items()}
     floor = {pair for pair, ratio in settled.items() if ratio and _floored(ratio, pair, margin, tau_s)}
     counted = {pair: 1.0 if pair in floor else found.get(pair, 1.0) for pair in asked}
     out: dict[Two, MarginVerdict] = {}
@@ -151,7 +153,11 @@ def against_margin(
             "level": 1.0 - 2 * tail,
             "ci": list(interval) if interval else None,
             "p": found.get(pair),
+            "p_error": errors.get(pair),
             "p_holm": p_holm if pair in found else None,
+            "p_holm_error": holm_errors(family, {o: errors.get(o, 0.0) for o in family})[pair]
+            if pair in found
+            else None,
             "shown": p_holm <= alpha,
             "unable": "floor" if pair in floor else "no_spread" if pair not in found else None,
         }
@@ -165,6 +171,12 @@ def _careful(ratio: RatioReplicates | None) -> RatioReplicates | None:
     if ratio is None or ratio.units < 2 or not ratio.se > 0:
         return None
     return replace(ratio, se=ratio.se * math.sqrt(ratio.units / (ratio.units - 1)))
+
+
+def _drawn_error(ratio: RatioReplicates | None, p: float) -> float:
+    """Monte-Carlo error of a p from replicates, 0 of one by t."""
+    drawn = 0 if ratio is None else int((~np.isnan(ratio.t)).sum())
+    return share_error(p, drawn + 1) if drawn else 0.0
 
 
 def _settled(ratio: RatioReplicates, tail: float) -> RatioReplicates:

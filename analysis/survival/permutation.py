@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.kernel import Given, Moments, PairValues, Request, Swap, moments, pair_values
@@ -25,7 +26,7 @@ from labctl.analysis.survival.resample import (
     ways_of,
 )
 from labctl.analysis.survival.studentised import both_roles, hourly_difference, in_errors, log_ratio_errors, two_roles
-from labctl.analysis.survival.verdicts import holm
+from labctl.analysis.survival.verdicts import holm, holm_errors
 from numpy.typing import NDArray
 
 
@@ -36,7 +37,8 @@ class PairTest(Result):
     `family` is the min-P combination of those of the family that are defined, None if none is. `object_ratio` and
     `object_p` are log(RMST_a / RMST_b) and its p per object, Holm-adjusted over objects: whether it depends on the
     object who leads. p-values of signed statistics are of the statistic in units of its standard error.
-    `relabelled_by` says where the relabellings come from (`resample.py`).
+    `relabelled_by` says where the relabellings come from (`resample.py`). `error` and each `_error` is the Monte-Carlo
+    error of a p, 0 where every relabelling was listed.
     """
 
     a: str
@@ -49,6 +51,9 @@ class PairTest(Result):
     relabelled_by: str
     object_ratio: Mapping[str, float | None]
     object_p: Mapping[str, float | None]
+    error: Mapping[str, float | None]
+    family_error: float | None
+    object_error: Mapping[str, float | None]
 
     def opposed(self, alpha: float) -> bool:
         """Whether a leads at one object and b at another, each by a p at or below alpha."""
@@ -80,18 +85,24 @@ def permutation_test(pair: Pair, seed: int, perm: int, family: Sequence[str] = S
     least = np.min(members, axis=0) if members else None
     ratios, by_object = log_ratios(walks[0])[0], np.concatenate([objects for _, objects in errors])
     known = [i for i in range(len(pair.objects)) if np.isfinite(ratios[i])]
-    adjusted = holm({pair.objects[i]: float(_shares(np.abs(by_object[:, i]))[0]) for i in known})
+    each = {pair.objects[i]: float(_shares(np.abs(by_object[:, i]))[0]) for i in known}
+    adjusted, off = holm(each), holm_errors(each, {o: p_error(pair, perm, p) for o, p in each.items()})
+    p = {k: float(shares[k][0]) if k in shares else None for k in STATISTICS}
+    combined = None if least is None else float((least <= least[0] * (1 + TIE)).mean())
     return PairTest(
         pair.a,
         pair.b,
         value,
-        {k: float(shares[k][0]) if k in shares else None for k in STATISTICS},
-        None if least is None else float((least <= least[0] * (1 + TIE)).mean()),
+        p,
+        combined,
         len(tested["uph"]),
         _enumerable(pair, perm),
         relabelled_by(pair),
         {o: _finite(ratio) for o, ratio in zip(pair.objects, ratios, strict=True)},
         {o: adjusted.get(o) for o in pair.objects},
+        {k: None if v is None else p_error(pair, perm, v) for k, v in p.items()},
+        None if combined is None else p_error(pair, perm, combined),
+        {o: off.get(o) for o in pair.objects},
     )
 
 
@@ -125,6 +136,11 @@ def relabelled_by(pair: Pair) -> str:
 def share_at_least(values: Floats) -> float:
     """Two-sided p of signed values [R], the observed first."""
     return float(_shares(np.abs(values))[0])
+
+
+def p_error(pair: Pair, perm: int, p: float) -> float:
+    """Monte-Carlo error of a p of the pair from `perm` random relabellings, 0 where they are all listed."""
+    return 0.0 if _enumerable(pair, perm) else share_error(p, perm + 1)
 
 
 def _enumerable(pair: Pair, perm: int) -> bool:

@@ -82,6 +82,7 @@ class AtObject(TypedDict):
     object: str
     log_rmst_ratio: float | None
     p: float | None
+    p_error: float | None
 
 
 class Margin(TypedDict):
@@ -108,7 +109,9 @@ class MarginVerdict(TypedDict):
     level: float
     ci: Bounds
     p: float | None
+    p_error: float | None
     p_holm: float | None
+    p_holm_error: float | None
     shown: bool
     unable: Literal["no_spread", "floor"] | None
 
@@ -119,6 +122,7 @@ class PairResult(TypedDict):
     `rmst_a` and `rmst_b` are macro means over these objects alone. Intervals are 95 % each, but for
     `log_rmst_ratio_adjusted_ci`: with those of the pairs of its family it holds at once at 1 - alpha, and a direction
     rests on it. `relabellings` says where the labels of its permutation test come from and how many were tried.
+    Each `_error` is the Monte-Carlo standard error of a p: 0 where a formula gave it or every relabelling was listed.
     `margin` is there where one was registered that asks about this pair.
     """
 
@@ -137,21 +141,50 @@ class PairResult(TypedDict):
     moved_difference: float | None
     moved_difference_ci: Bounds
     moved_p: float | None
+    moved_p_error: float | None
     auc: float | None
     auc_ci: Bounds
     by_object: list[AtObject]
     relabelled_by: str | None
     relabellings: int | None
     p: dict[str, float | None]
+    p_error: dict[str, float | None]
     p_holm: float | None
+    p_holm_error: float | None
     logrank_chi2: float | None
     verdict: str | None
     leads: str | None
     margin: NotRequired[MarginVerdict]
 
 
+class RandomFactor(TypedDict):
+    """A factor of a pair: how many levels it had, the standard error of log(RMST_a / RMST_b) that they give, and the
+    95 % interval of what one further level of the size of these would show. unable: why there is neither; "unknown": an
+    episode does not name its level, "few": fewer than four, "confounded": without one nothing is left of an arm at an
+    object.
+    """
+
+    levels: int
+    se: float | None
+    further_ci: Bounds
+    unable: Literal["unknown", "few", "confounded"] | None
+
+
+class Anew(TypedDict):
+    """A pair over further evenings and people: `ci` is of log(RMST_a / RMST_b), its mean over levels like those that
+    were met of every factor that is able, 95 %, t on `df`; None where sessions, if asked for, are not.
+    """
+
+    a: str
+    b: str
+    log_rmst_ratio: float | None
+    ci: Bounds
+    df: float | None
+    factors: dict[str, RandomFactor]
+
+
 class AnalysisResult(TypedDict):
-    """The whole result; `margin` where one was registered."""
+    """The whole result; `margin` where one was registered, `anew` where random factors were."""
 
     schema: str
     tau: float
@@ -161,6 +194,7 @@ class AnalysisResult(TypedDict):
     alpha: float
     family: list[str]
     margin: NotRequired[Margin]
+    anew: NotRequired[list[Anew]]
     cells: list[CellResult]
     arms: list[ArmResult]
     pairs: list[PairResult]

@@ -93,6 +93,21 @@ def holm(p: Mapping[K, float]) -> dict[K, float]:
     return out
 
 
+def holm_errors(p: Mapping[K, float], error: Mapping[K, float]) -> dict[K, float]:
+    """Monte-Carlo errors of Holm's adjusted p-values: that of the p which decides each, times how many are left at its
+    step; of one that is 1, only how far below it may be.
+    """
+    order = sorted(p, key=lambda k: (p[k], str(k)))
+    out: dict[K, float] = {}
+    highest, by = 0.0, 0.0
+    for rank, k in enumerate(order):
+        left = len(order) - rank
+        if left * p[k] >= highest:
+            highest, by = left * p[k], left * error[k]
+        out[k] = min(by, max(0.0, 1.0 - highest + by))
+    return out
+
+
 def holm_levels(p: Mapping[K, float], alpha: float) -> dict[K, float]:
     """The level that Holm's step-down holds each p to: alpha over how many are left at its step; from the first that it
     does not reject on, that step's. A p is at most its level exactly where its adjusted p is at most alpha.
@@ -108,6 +123,14 @@ def holm_by_family(p: Mapping[Two, float], reference: str | None) -> dict[Two, f
     """Holm among the pairs of policies and, as a family of their own, among the pairs with the reference."""
     families = {pair: {o: v for o, v in p.items() if of_one_family(pair, o, reference)} for pair in p}
     return {pair: holm(family)[pair] for pair, family in families.items()}
+
+
+def holm_errors_by_family(
+    p: Mapping[Two, float], error: Mapping[Two, float], reference: str | None
+) -> dict[Two, float]:
+    """Monte-Carlo errors of what `holm_by_family` gives."""
+    families = {pair: {o: v for o, v in p.items() if of_one_family(pair, o, reference)} for pair in p}
+    return {pair: holm_errors(family, error)[pair] for pair, family in families.items()}
 
 
 def of_one_family(pair: Two, other: Two, reference: str | None) -> bool:

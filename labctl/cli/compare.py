@@ -150,8 +150,8 @@ def _print_rows(rows: list[ComparedArms], alpha: float) -> None:
             f"{row['a']} - {row['b']}",
             *(f"{row[side]['successes']}/{row[side]['trials']}" for side in ("first", "second")),
             f"{words.points(row['difference'])} {words.span(row)}",
-            numerals.p_value(row["p_value"]),
-            numerals.p_value(row["p_holm"]),
+            numerals.p_value(row["p_value"], None),
+            numerals.p_value(row["p_holm"], None),
         )
         for row in rows
     ]

@@ -109,6 +109,26 @@ def listed(names: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
+def random_option(command: F) -> F:
+    """--random FACTORS: what a protocol has in `random_factors` of [analysis]."""
+    return click.option(
+        "--random",
+        default="",
+        metavar="FACTORS",
+        help="For a table: session, operator; the interval of a ratio beyond those met, chosen before.",
+    )(command)
+
+
+def factors_of(names: str) -> tuple[str, ...]:
+    """The factors of --random. Raises InputError."""
+    from labctl.errors import InputError
+
+    found = listed(names)
+    if not {*found} <= {"session", "operator"} or len(set(found)) < len(found):
+        raise InputError(f"--random is {names!r}; allowed are session, operator or session,operator")
+    return found
+
+
 def margin_options(command: F) -> F:
     """--margin RATIO and --non-inferior-to ARM: what a protocol has in [analysis.margin]."""
     to = click.option(

@@ -20,6 +20,7 @@ from labctl.cli.power import Given, needed_pace, pace_of
 if TYPE_CHECKING:
     from labctl.analysis.planning.answers import Answer, HrtAt, MeasurePower, Needed, PairPower
     from labctl.analysis.planning.distributions import Arm
+    from labctl.analysis.planning.simulation import Resolvable
     from labctl.analysis.table import Table
 
 Number = TypeVar("Number", int, float)
@@ -32,6 +33,10 @@ NAMES = {
     "ks_macro": "KS macro",
     "family": "family min-P",
 }
+ASSURED = (
+    "N =: the power if the arms are just as the pilot's best fit has them. Assured: the mean power over the arms that "
+    "the pilot goes with as well, each campaign's fitted to the pilot with its episodes weighed anew."
+)
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -55,6 +60,7 @@ def times(given: Given) -> None:
     from labctl.errors import InputError
 
     design = _design(given["protocol"])
+    pilot = None
     tau, items, budget = (
         given["tau"] or design.tau,
         given["items"] or design.items,
@@ -62,10 +68,12 @@ def times(given: Given) -> None:
     )
     if given["pilot"] is not None:
         from labctl.analysis import reading
+        from labctl.analysis.planning import pilot as pilots
 
         table = reading.read_table(given["pilot"])
         tau = tau or _shortest_budget(table)
-        arms = answers.arms_from_pilot(table, tau, items, budget)
+        pilot = pilots.pilot_of(table, tau, items, budget)
+        arms = pilot.arms
     else:
         tau, items, budget = _needed("tau", tau), _needed("items", items), _needed("budget-s", budget)
         arms = _stated(given, design, tau, items, budget)
@@ -90,7 +98,7 @@ def times(given: Given) -> None:
         seed=given["seed"],
     )
     with progress("campaigns", quiet=True) as say:
-        found = answers.answer(arms, request, _steps(say, quiet=given["as_json"]))
+        found = answers.answer(arms, request, _steps(say, quiet=given["as_json"]), pilot)
     costs = [] if pace is None else [{"episodes": size, **pace.cost(each * size)} for size in sizes]
     if given["as_json"]:
         print_json({**found, **({} if pace is None else {"cost": {"times": pace.source, "by_size": costs}})})
@@ -223,13 +231,15 @@ def _print(found: Answer, *, pilot: bool) -> None:
         f"Power by N, episodes per arm and object ({blocks} blocks in all); {found['runs']} campaigns each, "
         "+- is their Monte-Carlo error."
     )
+    if pilot:
+        click.echo(found.get("no_assurance") or ASSURED)
     for pair in found["pairs"]:
         _print_pair(pair, found["sizes"], found["target"])
     best = found["resolvable"]
     given = f"{found['target']:.0%} power at N = {best['episodes']}, level {best['level']:.2g}"
     click.echo(f"Told apart from {best['arm']} (RMST {best['rmst']:.0f} s) with {given}: an arm whose RMST is at least")
     rows = [
-        (NAMES[row["measure"]], "beyond reach" if row["rmst"] is None else f"{row['rmst']:.0f} s, x {row['ratio']:.2f}")
+        (NAMES[row["measure"]], "beyond reach" if row["rmst"] is None else f"{row['rmst']:.0f} s, {_ratio(row)}")
         for row in best["by_measure"]
     ]
     print_table(("by", "RMST"), rows)
@@ -240,7 +250,9 @@ def _print(found: Answer, *, pilot: bool) -> None:
         shown = [(arm, *(_hrt(by[arm, size]) for size in found["sizes"])) for arm in arms]
         print_table(("arm", *(f"N = {size}" for size in found["sizes"])), shown)
     if pilot:
-        click.echo("The pilot's own uncertainty is not in these numbers: plan for arms closer together than it saw.")
+        click.echo(
+            "What the pilot was run for looks larger in it than it is: plan for arms closer together than it saw."
+        )
 
 
 def _laws(found: Answer) -> list[tuple[str, ...]]:
@@ -256,25 +268,47 @@ def _laws(found: Answer) -> list[tuple[str, ...]]:
 
 
 def _print_pair(pair: PairPower, sizes: list[int], target: float) -> None:
-    by = {(row["episodes"], row["measure"]): row for row in pair["power"]}
-    seen = sorted({row["episodes"] for row in pair["power"]})
     title = f"{pair['a']} vs {pair['b']}, level {pair['level']:.2g}"
-    if all(row["power"] == 1.0 for row in pair["power"]):
-        click.echo(f"{title}: told apart by every test in every campaign at N = {seen[0]}.")
+    assured = pair.get("assurance")
+    if all(row["power"] == 1.0 for row in [*pair["power"], *(assured or ())]):
+        first, error = pair["power"][0]["episodes"], pair["power"][0]["error"]
+        click.echo(f"{title}: told apart by every test in every campaign at N = {first}, {_share(1.0, error)}.")
         return
     click.echo(f"{title}:")
+    needed, sure = pair["episodes_for_target"], pair.get("assurance_for_target")
+    heads = [head for size in sizes for head in (f"N = {size}", *(["assured"] if assured is not None else []))]
     rows = [
-        (name, *(_share(by.get((size, m))) for size in sizes), _episodes(pair["episodes_for_target"][m], sizes))
-        for m, name in NAMES.items()
+        (
+            name,
+            *(
+                _at(rows, size, measure)
+                for size in sizes
+                for rows in (pair["power"], *([assured] if assured is not None else []))
+            ),
+            *(_episodes(at[measure], sizes) for at in (needed, *([sure] if sure is not None else []))),
+        )
+        for measure, name in NAMES.items()
     ]
-    print_table(("test", *(f"N = {size}" for size in sizes), f"N for {target:.0%}"), rows)
+    last = [f"N for {target:.0%}", *(["assured"] if sure is not None else [])]
+    print_table(("test", *heads, *last), rows)
 
 
-def _share(row: MeasurePower | None) -> str:
-    """A power with its error; what was not simulated any more is certain."""
-    if row is None:
-        return "1.00"
-    return f"{row['power']:.2f}".replace("0.", ".", 1) + f"+-{row['error']:.2f}".replace("0.", ".", 1)
+def _at(rows: Sequence[MeasurePower], size: int, measure: str) -> str:
+    """A power with its error; a pair that all campaigns told apart was not simulated at larger sizes, and stands as it
+    did at its last one.
+    """
+    row = [row for row in rows if row["measure"] == measure and row["episodes"] <= size][-1]
+    return _share(row["power"], row["error"])
+
+
+def _share(power: float, error: float) -> str:
+    return f"{power:.2f}".replace("0.", ".", 1) + f"+-{max(error, 0.01):.2f}".replace("0.", ".", 1)
+
+
+def _ratio(row: Resolvable) -> str:
+    """`x 1.24 [1.18, 1.31]`; a side without an end is beyond the ratios tried."""
+    low, high = (f"{end:.2f}" if end is not None else "?" for end in (row["low"], row["high"]))
+    return f"x {row['ratio']:.2f} [{low}, {high}]"
 
 
 def _hrt(row: HrtAt) -> str:

@@ -16,12 +16,14 @@ from labctl.cli.options import (
     PATH,
     commitment_option,
     example,
+    factors_of,
     head_option,
     lab_option,
     listed,
     margin_of,
     margin_options,
     progress,
+    random_option,
 )
 
 EPILOG = example(
@@ -46,6 +48,7 @@ EPILOG = example(
     "--family", default=None, metavar="NAMES", help="For a table: statistics that say whether a pair differs."
 )
 @margin_options
+@random_option
 @click.option(
     "--labels",
     type=click.Choice(["operator", "detector", "reviewed", "device"]),
@@ -73,6 +76,7 @@ def report(
     family: str | None,
     margin: float | None,
     non_inferior_to: str | None,
+    random: str,
     labels: str | None,
     lost: tuple[str, ...],
     head: str | None,
@@ -112,11 +116,12 @@ def report(
             perm=perm,
             seed=seed,
             margin=margin_of(margin, non_inferior_to),
+            random_factors=factors_of(random),
         )
     elif lost and len(what) > 1:
         raise InputError("--lost is for the report of one campaign; of two that are compared, both must hold")
-    elif not all(given is None for given in (reference, tau, alpha, family, margin, non_inferior_to)):
-        names = "--reference, --tau, --alpha, --family, --margin and --non-inferior-to"
+    elif random or any(given is not None for given in (reference, tau, alpha, family, margin, non_inferior_to)):
+        names = "--reference, --tau, --alpha, --family, --margin, --non-inferior-to and --random"
         raise InputError(f"{names} of a campaign stand in its protocol; leave them out")
     else:
         known = noted(head, commitment)

@@ -14,6 +14,7 @@ from labctl.cli.options import (
     CONTEXT,
     alpha_option,
     example,
+    factors_of,
     family_option,
     file_argument,
     json_option,
@@ -21,6 +22,7 @@ from labctl.cli.options import (
     margin_of,
     margin_options,
     print_table,
+    random_option,
 )
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ RATES = example(
 @alpha_option
 @family_option
 @margin_options
+@random_option
 @click.option("--extra", is_flag=True, help="Admit columns the operations table does not know.")
 @json_option
 def analyze(
@@ -63,6 +66,7 @@ def analyze(
     family: str,
     margin: float | None,
     non_inferior_to: str | None,
+    random: str,
     extra: bool,
     as_json: bool,
 ) -> None:
@@ -70,7 +74,7 @@ def analyze(
     from labctl.analysis import reading
     from labctl.analysis.survival import analyze as module
 
-    within = margin_of(margin, non_inferior_to)
+    within, factors = margin_of(margin, non_inferior_to), factors_of(random)
     read = reading.read_table(table, extra=extra)
     result = module.analyze(
         read,
@@ -83,6 +87,10 @@ def analyze(
         family=listed(family),
         margin=within,
     )
+    if factors:
+        from labctl.analysis.episodes.random_factors import anew
+
+        result["anew"] = anew(read, result, factors)
     if as_json:
         click.echo(module.dumps(result), nl=False)
     else:
@@ -91,6 +99,7 @@ def analyze(
 
 def _print_analysis(result: AnalysisResult) -> None:
     from labctl.analysis import numerals
+    from labctl.analysis.report import anew_words
     from labctl.analysis.report.margin_words import claims
     from labctl.analysis.report.wording import confidence, time_ratio, verdict_words
 
@@ -115,13 +124,14 @@ def _print_analysis(result: AnalysisResult) -> None:
             f"{pair['a']} vs {pair['b']}",
             verdict_words(pair),
             time_ratio(pair, adjusted=True),
-            numerals.p_value(pair["p_holm"]),
+            numerals.p_value(pair["p_holm"], pair["p_holm_error"]),
         )
         for pair in result["pairs"]
     ]
     if pairs:
         print_table(("pair", "verdict", f"time per item, ratio [{confidence(result)} %, all pairs]", "p (Holm)"), pairs)
-    for claim in claims(result, protocol=False):
+        click.echo("± behind a p: its Monte-Carlo error, of random label swaps; another seed gives another p.")
+    for claim in (*claims(result, protocol=False), *anew_words.claims(result)):
         click.echo(claim.text)
     for warning in result["warnings"]:
         click.echo(f"warning: {warning}")

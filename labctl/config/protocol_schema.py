@@ -100,7 +100,10 @@ class Design(Table):
 
 
 class AnalysisPlan(Table):
-    """[analysis]: fixed before the first trial. Without a reference there is no HRT."""
+    """[analysis]: fixed before the first trial. Without a reference there is no HRT.
+
+    random_factors: what a claim is to go beyond, of the evenings and the teleoperators of the reference that were met.
+    """
 
     tau_s: Positive
     reference: Text | None = None
@@ -110,6 +113,7 @@ class AnalysisPlan(Table):
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     looks: Looks | None = None
     margin: Margin | None = None
+    random_factors: Annotated[tuple[Literal["session", "operator"], ...], Lax] = ()
 
 
 class Arm(Table):
@@ -204,6 +208,7 @@ def parse_protocol(text: str, where: str) -> Protocol:
     refuse_repeats(found, ("design", "objects"), found.design.objects)
     refuse_repeats(found, ("design", "layouts"), found.design.layouts)
     refuse_repeats(found, ("analysis", "family"), found.analysis.family)
+    refuse_repeats(found, ("analysis", "random_factors"), found.analysis.random_factors)
     for name in ("void_reasons", "failure_tags", "stages", "stops_count"):
         refuse_repeats(found, ("trial", name), getattr(found.trial, name))
     own = "controller_lost" if found.estimand.crash != "void" else None

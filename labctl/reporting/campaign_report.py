@@ -196,6 +196,7 @@ def report_table(
     perm: int = PERM,
     seed: int = 0,
     margin: Margin | None = None,
+    random_factors: Sequence[str] = (),
 ) -> Path:
     """Write the report of a bare operations table (CSV); it claims nothing of blinding. Raises TableError."""
     from labctl.analysis import reading
@@ -203,7 +204,7 @@ def report_table(
     _, lines = reading.read_csv(table)
     reading.read_table(table)
     rows = [row for _, row in lines]
-    asked = Asked(tau, reference, alpha, tuple(family), {}, margin)
+    asked = Asked(tau, reference, alpha, tuple(family), {}, margin, tuple(random_factors))
     return _write(rows, out, None, table.stem, asked, (boot, perm, seed), Ways(rows))
 
 
@@ -217,6 +218,7 @@ class Asked:
     family: tuple[str, ...]
     design: Mapping[tuple[str, str], Sequence[Exchange]]
     margin: Margin | None
+    random_factors: tuple[str, ...] = ()
 
 
 def asked_of(analysis: AnalysisPlan, alpha: float, rows: Sequence[Row], schedule: Sequence[SlotWithArm]) -> Asked:
@@ -229,7 +231,9 @@ def asked_of(analysis: AnalysisPlan, alpha: float, rows: Sequence[Row], schedule
     margin: Margin | None = None
     if (told := analysis.margin) is not None and (told.non_inferior_to is None or told.non_inferior_to in scored):
         margin = {"rmst_ratio": told.rmst_ratio, "non_inferior_to": told.non_inferior_to}
-    return Asked(analysis.tau_s, reference, alpha, analysis.family, relabellings(schedule), margin)
+    return Asked(
+        analysis.tau_s, reference, alpha, analysis.family, relabellings(schedule), margin, analysis.random_factors
+    )
 
 
 def _write(
@@ -247,6 +251,7 @@ def _write(
     """files: asked for when all is worked out. every: the rows with each stop by hand counted, where some are not: the
     verdict is repeated on them.
     """
+    from labctl.analysis.episodes.random_factors import anew
     from labctl.analysis.episodes.supplement import supplement
     from labctl.analysis.report.page import build_report
     from labctl.analysis.survival.analyze import analyze
@@ -268,6 +273,8 @@ def _write(
         "seed": seed,
     }
     result = analyze(table, **plan)
+    if asked.random_factors:
+        result["anew"] = anew(table, result, asked.random_factors)
     if every is not None and lab and (stops := lab.get("stops")):
         again = analyze(table_from_rows(every, source=title), **plan)
         stops["repeated"] = {"arms": again["arms"], "pairs": again["pairs"]}

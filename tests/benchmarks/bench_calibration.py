@@ -2,8 +2,8 @@
 
     python -m pytest -q -s -m benchmark tests/benchmarks/bench_calibration.py
 
-`LABCTL_CALIBRATION_RUNS` sets the outer runs (10,000 by default, about an hour of one core); claims have 2,000 at most,
-margins 4,000.
+`LABCTL_CALIBRATION_RUNS` sets the outer runs (10,000 by default, about an hour of one core); claims, evenings and
+assurance have 2,000 at most, margins 4,000.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from dataclasses import replace
 
 import pytest
 from labctl.analysis.planning.distributions import Distribution
+from support.statistics.assurance import by_row, promises
 from support.statistics.calibration import coverage, rejections
 from support.statistics.claims import EVEN, WIDE, positions, unequal_spreads, verdicts
 from support.statistics.cohorts import DISTRIBUTIONS
+from support.statistics.evenings import Evenings
+from support.statistics.evenings import coverage as further
 from support.statistics.linked_campaigns import told_apart
 from support.statistics.margins import at_margin, within
 
@@ -122,3 +125,27 @@ def test_margins(name: str, episodes: int) -> None:
     for ratio, where in ((asked["ratio"], "at the margin"), (1.0, "alike")):
         laws = first, at_margin(first, second, ratio)
         table({f"{name}, N = {episodes}, {where}": within(laws, episodes, range(SHOWN), **asked)}, SHOWN)
+
+
+@pytest.mark.parametrize("sd", [None, 0.3])
+def test_assurance(sd: float | None) -> None:
+    table(by_row(promises(range(CLAIMS), sd=sd)), CLAIMS)
+
+
+EVENINGS = {
+    "4 evenings": Evenings(4),
+    "5": Evenings(5),
+    "6": Evenings(6),
+    "8": Evenings(8),
+    "4, alike": Evenings(4, apart=0.0),
+    "8, apart by .6": Evenings(8, apart=0.6),
+    "4, of 5 blocks at 4 objects": Evenings(4, each=5, objects=4),
+    "6, 4 people": Evenings(6, people=4, persons=0.3),
+    "6, one of 6 people each": Evenings(6, people=6, persons=0.3, turns=1),
+    "8 of 4 blocks, 5 people": Evenings(8, each=4, people=5, persons=0.3),
+}
+
+
+@pytest.mark.parametrize("name", EVENINGS)
+def test_further_evenings(name: str) -> None:
+    table({name: further(EVENINGS[name], range(CLAIMS))}, CLAIMS)

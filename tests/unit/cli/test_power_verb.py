@@ -68,7 +68,8 @@ def test_times_are_simulated_from_a_pilot(capsys: pytest.CaptureFixture[str]):
     code, out, _ = typed("--pilot", str(PILOT), "--n", "3", *QUICK, capsys=capsys)
     assert code == 0
     assert "Assumed (fitted to the pilot)" in out and "policy-b" in out
-    assert "The pilot's own uncertainty is not in these numbers" in out
+    assert "Assured: the mean power over the arms that the pilot goes with as well" in out
+    assert "for looks larger in it than it is" in out
 
 
 RMST = ["--rmst", "77,99", "--tau", "240", "--items", "8", "--budget-s", "240"]

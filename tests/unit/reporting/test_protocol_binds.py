@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from labctl.analysis.episodes.random_factors import anew
 from labctl.analysis.episodes.supplement import supplement
 from labctl.analysis.report import figures, markdown, success_curves
 from labctl.analysis.report.page import build_page
@@ -29,6 +30,7 @@ CHANGED = {
     "alpha": ("alpha = 0.05", "alpha = 0.2"),
     "looks": ("alpha = 0.05\n", f"alpha = 0.05\n\n{LOOKS}\n"),
     "margin": ("alpha = 0.05\n", "alpha = 0.05\n\n[analysis.margin]\nrmst_ratio = 1.25\n"),
+    "random_factors": ("alpha = 0.05\n", 'alpha = 0.05\nrandom_factors = ["session", "operator"]\n'),
 }
 
 
@@ -43,7 +45,8 @@ def rows() -> list[dict[str, Any]]:
     }
     return [
         {"episode": f"{arm}{i}", "arm": arm, "object": "towels", "block": str(i), "kind": "success",
-         "time_s": round(float(t), 3), "items_staged": 1, "end_s": round(float(t), 3), "budget_s": 120.0}
+         "time_s": round(float(t), 3), "items_staged": 1, "end_s": round(float(t), 3), "budget_s": 120.0,
+         "session": f"s{i % 5}", "operator": f"p{i % 4}"}
         for arm, drawn in times.items() for i, t in enumerate(drawn)
     ]  # fmt: skip
 
@@ -62,8 +65,11 @@ def outcome(text: str) -> tuple[str, str, dict[str, str]]:
     alpha, _ = judged_at(SimpleNamespace(trials=trials), protocol)  # type: ignore[arg-type]
     told = rows()
     plan = vars(asked_of(protocol.analysis, alpha, told, []))
+    factors = plan.pop("random_factors")
     table = table_from_rows(told)
     result = analyze(table, **plan, boot=199, perm=199)
+    if factors:
+        result["anew"] = anew(table, result, factors)
     page, _ = build_page(result, told, lab=None, title="t")
     letters = {arm["arm"]: arm["letters"] for arm in result["arms"]}
     assert {a["arm"]: a["letters"] for a in supplement(table, result, perm=19)["arms"]} == letters
@@ -80,7 +86,7 @@ def test_another_value_of_any_key_gives_another_result_page_and_letters(undrawn:
         assert DEMO.count(old) == 1
         after = outcome(DEMO.replace(old, new))
         changed = [a != b for a, b in zip(after, before, strict=True)]
-        assert changed == [True, True, key != "margin"], key  # a margin tells no arms apart
+        assert changed == [True, True, key not in ("margin", "random_factors")], key  # neither tells arms apart
 
 
 def test_verdict_and_letters_are_of_one_level() -> None:

@@ -7,8 +7,9 @@ import math
 from pathlib import Path
 
 import pytest
-from labctl.analysis.planning.answers import Request, answer, arms_from_pilot, arms_from_rmst, levels
+from labctl.analysis.planning.answers import Request, answer, arms_from_rmst, levels
 from labctl.analysis.planning.distributions import Distribution
+from labctl.analysis.planning.pilot import pilot_of
 from labctl.analysis.planning.simulation import MEASURES
 from labctl.analysis.reading import read_table
 from labctl.analysis.table import table_from_rows
@@ -40,7 +41,7 @@ def test_items_are_lost_at_the_usual_share_unless_that_alone_would_make_the_rmst
 
 
 def test_a_pilot_gives_every_arm_a_law_at_every_object_with_its_items_and_budget():
-    arms = arms_from_pilot(read_table(PILOT), 120.0, None, None)
+    arms = pilot_of(read_table(PILOT), 120.0, None, None).arms
     assert [arm.name for arm in arms] == ["human", "policy-a", "policy-b", "policy-c"]
     for arm in arms:
         assert len(arm.distributions) == 4
@@ -58,13 +59,13 @@ def pilot_row(**said: object) -> dict[str, object]:
 def test_a_pilot_that_cannot_say_is_refused():
     one_arm = table_from_rows([pilot_row(), pilot_row(time_s=6.0)])
     with pytest.raises(QuestionError, match="two arms or more that have met the same object"):
-        arms_from_pilot(one_arm, 60.0, None, None)
+        pilot_of(one_arm, 60.0, None, None)
     mixed = table_from_rows([pilot_row(), pilot_row(episode="2", arm="b", items_staged=3)])
     with pytest.raises(QuestionError, match="items_staged is not one number; give --items"):
-        arms_from_pilot(mixed, 60.0, None, None)
+        pilot_of(mixed, 60.0, None, None)
     silent = table_from_rows([pilot_row(budget_s=""), pilot_row(episode="2", arm="b", budget_s="")])
     with pytest.raises(QuestionError, match="budget_s is not one number; give --budget-s"):
-        arms_from_pilot(silent, 60.0, None, None)
+        pilot_of(silent, 60.0, None, None)
 
 
 def test_the_answer_holds_assumptions_power_sizes_and_what_is_resolvable():

@@ -70,7 +70,7 @@ def test_episodes_in_which_everything_was_moved_are_counted_of_all(unequal):
     ("p", "least", "text"), [(0.0, 0.0, "< 0.0001"), (0.0, 1 / 1000, "< 0.001"), (0.002, 1 / 1000, "0.002")]
 )
 def test_no_p_is_0(p, least, text):
-    assert p_value(p, least) == text
+    assert p_value(p, None, least) == text
 
 
 def test_hrt_of_the_reviewed_episodes_stands_beside_that_of_all():

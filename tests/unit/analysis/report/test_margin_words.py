@@ -52,7 +52,8 @@ NEAR, FAR = [-0.1, 0.14], [-0.3, 0.34]
 def asked(ci: list[float] | None, p: float | None, *, arm: str | None = None, level: float = 0.9, **more: Any) -> Any:
     told = {"claim": "equivalent" if arm is None else "non-inferior", "arm": arm, "margin": [-0.223, 0.223]}
     shown = p is not None and p <= 0.05
-    return {**told, "level": level, "ci": ci, "p": p, "p_holm": p, "shown": shown, "unable": None, **more}
+    told |= {"level": level, "ci": ci, "p": p, "p_error": 0.0, "p_holm": p, "p_holm_error": 0.0}
+    return {**told, "shown": shown, "unable": None, **more}
 
 
 def pair(a: str, b: str, margin: Any = None, **more: Any) -> dict[str, Any]:

@@ -171,7 +171,15 @@ def test_a_number_has_one_decimal_and_infinity_is_not_reached(value, text):
     [(None, "–"), (0.314, "0.31"), (0.0312, "0.031"), (0.00012, "0.0001"), (0.00001, "< 0.0001"), (1, "1.00")],
 )
 def test_a_p_value_keeps_the_digits_that_matter(p, text):
-    assert numerals.p_value(p) == text
+    assert numerals.p_value(p, None) == numerals.p_value(p, 0.0) == text
+
+
+@pytest.mark.parametrize(
+    ("p", "error", "text"),
+    [(0.314, 0.0046, "0.31 ± 0.005"), (0.0312, 0.0017, "0.031 ± 0.002"), (0.0001, 0.0001, "0.0001 ± 0.0001")],
+)
+def test_what_random_draws_gave_has_its_error_behind_it_to_a_digit(p, error, text):
+    assert numerals.p_value(p, error) == text and numerals.p_equals(p, error) == f"p = {text}"
 
 
 def test_an_estimate_prints_hrt_in_percent_with_its_interval():
