@@ -151,6 +151,7 @@ def plan(
         *resolved["warnings"],
         *_open_ends(found.protocol.trial),
         *_too_near(margin, blocks),
+        *_few_evenings(found.protocol.analysis.random_factors, evenings or seen.hours.sessions),
     ]
     if as_json:
         answer = {"times": source, "evenings": evenings, "resolution": {**resolved, "blocks": blocks}}
@@ -192,6 +193,20 @@ def _too_near(margin: RegisteredMargin | None, blocks: int) -> list[str]:
     return [
         f"{blocks} blocks show arms that are alike to be so within a ratio of {margin['shown_rmst_ratio']:.2f} with "
         f"{margin['power']:.0%} power, and the margin is {margin['rmst_ratio']:g}; plan more blocks_per_condition"
+    ]
+
+
+def _few_evenings(factors: Sequence[str], evenings: float) -> list[str]:
+    """Where an interval over further evenings is registered and the evenings would be too few for one."""
+    if "session" not in factors:
+        return []
+    from labctl.analysis.episodes.random_factors import FEWEST
+
+    if evenings >= FEWEST:
+        return []
+    return [
+        f"random_factors has session, and an interval over further evenings takes {FEWEST}; the trials fit in "
+        f"{evenings:g}: spread them, with every arm at every object on each"
     ]
 
 

@@ -57,3 +57,16 @@ def test_a_margin_is_said_and_one_that_so_many_blocks_cannot_show_is_warned_of(
 
 def test_without_a_margin_none_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Margin" not in planned(tmp_path, capsys)
+
+
+def test_too_few_evenings_for_an_interval_over_further_ones_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = planned(tmp_path, capsys, analysis='random_factors = ["session"]\n')
+    assert "an interval over further evenings takes 4; the trials fit in 2: spread them" in " ".join(out.split())
+    assert "further evenings" not in planned_again(tmp_path, capsys, "--evenings", "4")
+
+
+def planned_again(folder: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert call(["plan", str(folder / "protocols" / "p.toml"), *words]) == 0
+    return capsys.readouterr().out

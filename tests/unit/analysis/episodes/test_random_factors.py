@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,8 @@ from labctl.analysis.survival.result import Anew
 from labctl.analysis.table import Table, table_from_rows
 from scipy import stats
 from support.statistics.evenings import Evenings, coverage
+
+from labctl import cli
 
 BOTH = ("session", "operator")
 Times = dict[str, list[list[float]]]
@@ -126,6 +131,24 @@ def test_an_order_that_is_of_these_evenings_alone_is_called_so() -> None:
 def test_nothing_is_said_where_nothing_was_registered() -> None:
     result = analyze(table_from_rows(rows(drawn(4))), tau=500.0, boot=199, perm=199)
     assert anew_words.claims(result) == [] and anew_words.table(result) is None
+
+
+def test_a_table_takes_the_factors_as_typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = rows(drawn(6))
+    path = tmp_path / "operations.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(made[0]))
+        writer.writeheader()
+        writer.writerows(made)
+    words = ["analyze", str(path), "--reference", "human", "--boot", "199", "--perm", "199", "--random"]
+    assert cli.call([*words, "session,operator"]) == 0
+    assert "That goes beyond those who were met: human – policy" in capsys.readouterr().out
+    assert cli.call([*words, "session", "--json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)["anew"]
+    assert told["ci"] == pytest.approx(found(table_from_rows(made), ("session",))["ci"])
+    assert cli.call([*words, "evening"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "--random is 'evening'; allowed are session, operator or session,operator" in said
 
 
 @pytest.mark.thorough
