@@ -184,24 +184,26 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def jacobian(chain: Chain, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Geometric Jacobians (n, 6, dof; linear rows first), tool positions (n, 3), rotations (n, 3, 3) for q (n, dof)."""
     n = q.shape[0]
-    turn = np.broadcast_to(np.eye(3), (n, 3, 3))
+    x, y, z = (np.broadcast_to(row, (n, 3)) for row in np.eye(3))  # the axes of the link, and where it begins
     origin = np.zeros((n, 3))
-    axes, origins = [], []
+    cosine, sine = np.cos(q)[:, :, None], np.sin(q)[:, :, None]
+    axis, base = np.empty((n, 3, chain.dof)), np.empty((n, 3, chain.dof))
     for i, (a, alpha, d) in enumerate(chain.rows):
-        origin = origin + a * turn[:, :, 0]
+        origin = origin + a * x
         ca, sa = math.cos(alpha), math.sin(alpha)
-        turn = turn @ np.array([[1, 0, 0], [0, ca, -sa], [0, sa, ca]])
-        origin = origin + d * turn[:, :, 2]
-        c, s, zero, one = np.cos(q[:, i]), np.sin(q[:, i]), np.zeros(n), np.ones(n)
-        spin = np.moveaxis(np.array([[c, -s, zero], [s, c, zero], [zero, zero, one]]), -1, 0)
-        turn = turn @ spin
-        axes.append(turn[:, :, 2])
-        origins.append(origin)
-    tip = origin + turn @ np.array([*chain.tool_xy, chain.tool_z])
-    turn = turn @ rotation(tool_quaternion(chain)[None, :])[0]
-    axis, base = np.stack(axes, axis=2), np.stack(origins, axis=2)
-    linear = np.cross(axis, tip[:, :, None] - base, axis=1)
-    return np.concatenate([linear, axis], axis=1), tip, turn
+        y, z = ca * y + sa * z, ca * z - sa * y
+        origin = origin + d * z
+        x, y = cosine[:, i] * x + sine[:, i] * y, cosine[:, i] * y - sine[:, i] * x
+        axis[:, :, i], base[:, :, i] = z, origin
+    last = np.stack([x, y, z], axis=2)
+    tip = origin + last @ np.array([*chain.tool_xy, chain.tool_z])
+    turn = last @ rotation(tool_quaternion(chain)[None, :])[0]
+    out = np.empty((n, 6, chain.dof))
+    lever = tip[:, :, None] - base
+    for k, (u, v) in enumerate(((1, 2), (2, 0), (0, 1))):
+        out[:, k] = axis[:, u] * lever[:, v] - axis[:, v] * lever[:, u]
+    out[:, 3:] = axis
+    return out, tip, turn
 
 
 def solve(chain: Chain, wanted: np.ndarray, q_seed: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

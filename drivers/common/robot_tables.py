@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from labctl.drivers.common import kinematics
+from labctl.drivers.common import kinematics, null_space
 from labctl.drivers.common.joint_ends import JointEnds
 from labctl.drivers.common.kinematics import Chain
 
@@ -24,6 +24,8 @@ HAND_M = 0.1034  # flange to TCP of the Franka hand
 HAND_RPY = (0.0, 0.0, -math.pi / 4)  # and how it is turned there
 HAND_KG = 0.73
 DOWN_TOLERANCE = 1e-6
+PLANAR_RAD = 1e-4  # an FR3 whose joint 3 is so near zero lies in the plane of the closed form
+SAME_BRANCH_RAD = 2.0  # nearer than half a turn: neither the arm turned round, nor a joint
 
 Inverse = Callable[[Chain, np.ndarray, np.ndarray], np.ndarray]
 
@@ -136,10 +138,19 @@ def fr3_downward(chain: Chain, poses: np.ndarray) -> np.ndarray:
     return q
 
 
+# Joint 3 rests at zero: straight down that is the closed form, whose plane holds the arm. Joints 2, 4 and 6 do not turn
+# there while the elbow swings.
+FR3_POSTURE = null_space.Posture(rests=2, swings=(0, 2, 4, 6), lower=FR3_LOWER, upper=FR3_UPPER)
+
+
 def _fr3_inverse(chain: Chain, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
-    if float(np.abs(poses[:, 5:]).max()) < DOWN_TOLERANCE:
-        return np.clip(fr3_downward(chain, poses), FR3_LOWER, FR3_UPPER)
-    return kinematics.solve(chain, poses, q_seed, FR3_LOWER, FR3_UPPER)
+    """The closed form where the arm is on its branch already: elsewhere it would jump there."""
+    if float(np.abs(poses[:, 5:]).max()) < DOWN_TOLERANCE and abs(float(q_seed[2])) < PLANAR_RAD:
+        q = fr3_downward(chain, poses)
+        steps = np.diff(q, axis=0, prepend=q_seed[None, :])
+        if FR3_POSTURE.roomy(q) and float(np.abs(steps).max()) < SAME_BRANCH_RAD:
+            return np.clip(q, FR3_LOWER, FR3_UPPER)
+    return null_space.joints(chain, poses, q_seed, FR3_POSTURE)
 
 
 Links = tuple[float, float, float, float, float, float]
