@@ -4,7 +4,8 @@ May not: decide an outcome (a person's count is the truth), know an arm of the e
 
 After the paper's release detector (PhAIL, appendix; methodology.md section 2): an item is held while the gripper stands
 still between closed and open; a hold ends in a release when the fingers open from it, or in a slump when they fall
-shut. Where the tool was then says what became of the item: target tote, source tote, or neither. Times are the edge's.
+shut, all the way. Fingers that stand again before that, on an item that they came to half open, let nothing fall. Where
+the tool was then says what became of the item: target tote, source tote, or neither. Times are the edge's.
 A hold that begins where an item lay already is that item again: taken out of the target it is no success any more, put
 back into it no second one, and picked up after a drop it was not lost.
 """
@@ -23,7 +24,7 @@ STILL_M = 0.0015  # fingers that stay within this band are holding still
 HOLD_S = 0.25  # for at least so long
 CLOSED_M = 0.004  # a gripper narrower than this holds nothing but a sheet, unless half an item is thinner
 RELEASE_M = 0.004  # how far fingers open before it is a release
-SLUMP_M = 0.003  # how far they fall shut before it is a slump
+SLUMP_M = 0.003  # how far they close before it may be a slump
 EDGE_S = 0.6  # within which either must show after the hold's last still moment
 MOVED_M = 0.10  # a release nearer than this to its grasp put the item back where it was
 FREE_M = 0.92  # share of the widest opening seen that counts as open
@@ -79,7 +80,7 @@ def detect(t_ns: np.ndarray, opening: np.ndarray, tcp: np.ndarray, layout: Layou
     found: list[Candidate] = []
     lying: dict[str, list[int]] = {}  # by zone, which candidates left an item there that stands
     for start, end in _holds(seconds, opening, layout.grasp_m):
-        edge = _edge(seconds, opening, end)
+        edge = _edge(seconds, opening, end, _shut(layout.grasp_m))
         if edge is None:
             continue
         kind, at = edge
@@ -102,10 +103,15 @@ def detect(t_ns: np.ndarray, opening: np.ndarray, tcp: np.ndarray, layout: Layou
     return found
 
 
+def _shut(grasp_m: float | None) -> float:
+    """Fingers this narrow hold nothing, m."""
+    return CLOSED_M if grasp_m is None else min(CLOSED_M, 0.5 * grasp_m)
+
+
 def _holds(seconds: np.ndarray, opening: np.ndarray, grasp_m: float | None) -> list[tuple[int, int]]:
     """(first, last) samples of every stretch in which the fingers stand still around something."""
     widest = float(opening.max())
-    closed = CLOSED_M if grasp_m is None else min(CLOSED_M, 0.5 * grasp_m)
+    closed = _shut(grasp_m)
     between = (opening > closed) & (opening < FREE_M * widest)
     if grasp_m is not None:
         between &= opening < max(2.0 * grasp_m, grasp_m + 0.015)
@@ -122,7 +128,7 @@ def _holds(seconds: np.ndarray, opening: np.ndarray, grasp_m: float | None) -> l
     return holds
 
 
-def _edge(seconds: np.ndarray, opening: np.ndarray, end: int) -> tuple[str, int] | None:
+def _edge(seconds: np.ndarray, opening: np.ndarray, end: int, shut: float) -> tuple[str, int] | None:
     """How a hold ended, and at which sample: None when the recording or the grip went on otherwise."""
     held = float(opening[end])
     last = int(np.searchsorted(seconds, float(seconds[end]) + EDGE_S, side="right"))
@@ -130,8 +136,21 @@ def _edge(seconds: np.ndarray, opening: np.ndarray, end: int) -> tuple[str, int]
         if opening[i] - held >= RELEASE_M:
             return "release", i
         if held - opening[i] >= min(SLUMP_M, 0.5 * held):
-            return "slump", i
+            return ("slump", i) if _falls_shut(seconds, opening, i, shut) else None
     return None
+
+
+def _falls_shut(seconds: np.ndarray, opening: np.ndarray, start: int, shut: float) -> bool:
+    """Do fingers that close from sample `start` on come all the way to `shut`, m, before they stand?"""
+    lowest, since = float(opening[start]), float(seconds[start])
+    for i in range(start, len(opening)):
+        if opening[i] <= shut:
+            return True
+        if opening[i] < lowest - STILL_M:
+            lowest, since = float(opening[i]), float(seconds[i])
+        elif seconds[i] - since >= HOLD_S:
+            return False
+    return False
 
 
 def zone_of(point: np.ndarray, layout: Layout) -> str:

@@ -57,6 +57,22 @@ def test_fingers_that_fall_shut_over_the_table_lost_the_item():
     assert kinds((1.0, 0.025, SOURCE), (0.5, 0.025, TABLE), (1.0, 0.0, TABLE)) == [("slump", "outside", "lost")]
 
 
+@pytest.mark.parametrize("wide", [0.030, 0.038])
+def test_fingers_half_open_on_approach_that_then_close_on_an_item_let_nothing_fall(wide: float):
+    """Issue 20.25: on a real log 5 of 12 candidates were such closings."""
+    approach = ((1.0, wide, TABLE), (0.5, wide, SOURCE), (1.0, 0.025, SOURCE))
+    assert kinds(*approach, (1.0, 0.025, TARGET), (1.0, 0.08, TARGET)) == [("release", "left", "success")]
+    assert kinds(*approach, (1.0, 0.025, TABLE), (1.0, 0.0, TABLE)) == [("slump", "outside", "lost")]
+
+
+def test_fingers_that_take_seconds_to_fall_shut_lost_the_item_all_the_same():
+    t_ns, opening, place = traces((1.0, 0.038, SOURCE), (0.5, 0.038, TABLE), (3.0, 0.0, TABLE))
+    fall = (opening < 0.038) & (np.arange(len(opening)) > 2 * HZ // 5 + 3 * HZ // 2)
+    slow = 0.038 - 0.02 * np.arange(fall.sum()) / HZ  # a Robotiq 2F-85 at its lowest speed, 20 mm/s
+    opening[fall] = np.maximum(slow, 0.0)
+    assert [found.edge for found in detect(t_ns, opening, place, LAYOUT)] == ["slump"]
+
+
 def test_an_item_that_slips_out_over_the_target_has_arrived():
     assert kinds((1.0, 0.025, SOURCE), (0.5, 0.025, TARGET), (1.0, 0.0, TARGET)) == [("slump", "left", "success")]
 
