@@ -14,11 +14,11 @@ import numpy as np
 from labctl.drivers.teleop.gate import Reading
 from labctl.drivers.teleop.options import GelloOptions
 
-from labctl.clock import Clock, MonotonicClock
+from labctl.clock import SECOND, Clock, MonotonicClock
 from labctl.errors import DeviceLost, MissingExtra
 
 POSITION, LENGTH, TURN = 132, 4, 4096
-MISSES = 5  # readings in a row without an answer, and the leader is gone
+SILENT_S = 1.0  # without an answer, and the leader is gone; what it drives stands still long before (`caps.stale_s`)
 
 
 class Gello:
@@ -45,7 +45,7 @@ class Gello:
         self._clock = clock
         self._port: Any = None
         self._bus: Any = None
-        self._missed = 0
+        self._heard_ns = 0
 
     def open(self) -> None:
         try:
@@ -61,7 +61,7 @@ class Gello:
         self._bus = GroupSyncRead(self._port, PacketHandler(2.0), POSITION, LENGTH)
         for number in (*self._ids, self._trigger[0]):
             self._bus.addParam(number)
-        self._missed = 0
+        self._heard_ns = self._clock.now_ns()
 
     def poll(self) -> Reading | None:
         try:
@@ -69,17 +69,16 @@ class Gello:
         except Exception as error:  # see open
             raise DeviceLost(f"its serial line broke ({error})") from error
         if not answered:
-            self._missed += 1
-            if self._missed >= MISSES:
-                raise DeviceLost(f"no answer from the servos {MISSES} times in a row; check power and cable")
+            if self._clock.now_ns() - self._heard_ns > SILENT_S * SECOND:
+                raise DeviceLost(f"no answer from the servos for {SILENT_S:g} s; check power and cable")
             return None
-        self._missed = 0
+        self._heard_ns = self._clock.now_ns()
         angles = np.array([self._angle(number) for number in self._ids])
         number, released, pressed = self._trigger
         pull = float(np.clip((self._angle(number) - released) / (pressed - released), 0.0, 1.0))
         grip = 1.0 - float(np.clip((pull - 0.2) / 0.8, 0.0, 1.0))
         joints = self._signs * angles + self._offsets
-        return Reading(self._clock.now_ns(), joints=joints, engaged=pull > 0.05, grip=grip)
+        return Reading(self._heard_ns, joints=joints, engaged=pull > 0.05, grip=grip)
 
     def _angle(self, number: int) -> float:
         """A servo's angle in rad, signed: it may have turned past zero."""

@@ -112,6 +112,11 @@ def test_an_episode_without_success_is_one_censored_observation_of_its_budget(st
     assert story.rows() == [("censored", BUDGET_S, "budget")]
 
 
+def test_an_episode_that_ended_as_it_began_is_in_the_table_whatever_was_counted(story):
+    story.episode([], 0.0, "operator", moved=4, lost=0, remaining=0)
+    assert story.rows() == [("censored", 0.0, "operator")]
+
+
 def test_a_lost_item_is_a_ghost_with_its_cause_and_time_and_does_not_restart_the_clock(story):
     ops = [("success", 10.0), ("lost", 16.0, "outside"), ("success", 25.0)]
     story.episode(ops, 120.0, "budget", moved=2, lost=1, remaining=1)
