@@ -66,7 +66,7 @@ class CameraAbout(TypedDict):
 
 
 class SpecEntry(TypedDict):
-    """A stream's declaration, as `labctl.devices.StreamSpec` has it."""
+    """A stream's declaration, as `labctl.streams.StreamSpec` has it."""
 
     name: str
     columns: Sequence[str]
@@ -76,3 +76,4 @@ class SpecEntry(TypedDict):
     clock: NotRequired[str]
     arm_dependent: NotRequired[bool]
     private_columns: NotRequired[Sequence[str] | None]
+    public_columns: NotRequired[Sequence[str]]

@@ -69,7 +69,7 @@ class VideoEntry(TypedDict):
 class StreamEntry(TypedDict):
     """How much was stored of a stream: n samples in so many chunks, the root of their digests, first and last time.
 
-    spec: digest of the stream's declaration (`labctl.devices.StreamSpec`).
+    spec: digest of the stream's declaration (`labctl.streams.StreamSpec`).
     """
 
     n: int

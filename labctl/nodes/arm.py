@@ -12,7 +12,7 @@ import numpy as np
 from labctl.bus import Message, Step
 from labctl.clock import SECOND
 from labctl.core.rollout import ACTION, LEASES
-from labctl.devices import Actions, Batch, Robot, Setpoints, StreamSpec
+from labctl.devices import Actions, Batch, Robot, Setpoints
 from labctl.errors import DeviceRefused
 from labctl.messages.motion import DeviceReport, Lease, Obs, Stage, Staged, Stop, StopHeard, Target, Unstaged
 from labctl.messages.processes import Suspended
@@ -21,6 +21,7 @@ from labctl.messages.typed import Misfit, read
 from labctl.nodes.targets import Targets, integrated_joints, integrated_poses
 from labctl.nodes.tracing import TraceSender
 from labctl.realtime import VISIT_NS
+from labctl.streams import StreamSpec
 
 # Each renewal: how long after the one before, and what was left of the lease. A policy that loads the machine shows.
 LEASE_SPEC = StreamSpec(LEASES, ("since_last_s", "left_s"), "s", 10.0, arm_dependent=True)

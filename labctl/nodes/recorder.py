@@ -9,11 +9,11 @@ import numpy as np
 
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
-from labctl.devices import spec_of
 from labctl.messages import recording as messages
 from labctl.messages.body_parts import GapBody
 from labctl.messages.typed import Misfit, read
 from labctl.store.traces import Chunk, TraceStore
+from labctl.streams import spec_of
 
 PATIENCE_NS = 10 * SECOND  # so long after a close a producer may still deliver: twice what an encoder may stand still
 Arrived = tuple[messages.Chunk, Message]

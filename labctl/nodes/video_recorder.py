@@ -24,11 +24,12 @@ import numpy as np
 from labctl.bus import Work
 from labctl.clock import SECOND
 from labctl.config.cell_schema import Video
-from labctl.devices import Camera, Frame, StreamSpec
+from labctl.devices import Camera, Frame
 from labctl.errors import LabctlError, StorageError
 from labctl.plain import CameraAbout
 from labctl.store.atomic_files import detach, replace_file
 from labctl.store.video import DepthWriter, VideoWriter, frame_times, mend
+from labctl.streams import StreamSpec
 
 QUEUE_S = 10.0  # so many seconds of frames may wait for the encoder if their colours take no more than QUEUE_BYTES,
 QUEUE_BYTES = 256_000_000  # and FEWEST at least
@@ -48,7 +49,7 @@ def index_spec(camera: str, rate_hz: float) -> StreamSpec:
     `clock_domains` names, -1 if it has none; host_ns: on receipt; pts_us: where it stands in the mp4; depth_ms: in the
     depth file, -1 without.
     """
-    return StreamSpec(f"camera/{camera}", COLUMNS, "1, us, ns, us, 1, ms", rate_hz, "<i8", private_columns=())
+    return StreamSpec(f"camera/{camera}", COLUMNS, "1, us, ns, us, 1, ms", rate_hz, "<i8", public_columns=COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
