@@ -26,18 +26,17 @@ from labctl.messages.processes import EndRun, Exited, Failing, Hello, Kill, Spaw
 from labctl.messages.recording import Late
 from labctl.messages.typed import Misfit, read
 from labctl.plain import Json
-from labctl.runtime.blind_view import blind_view
+from labctl.runtime.blind_view import blind_view, setting_of
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.command_handler import Orders
 from labctl.runtime.episode_sequencer import EpisodeSequencer
-from labctl.runtime.operator_state import camera_states, campaign_part, devices
+from labctl.runtime.operator_state import CellReport, Publication, camera_states
 from labctl.runtime.readiness import ASKED, Readiness
 from labctl.runtime.robot_watch import ArmWatch
 from labctl.runtime.scene_watch import SceneWatch
 from labctl.runtime.staging import Staging
 from labctl.store.journal import DuplicateCommand
 
-PUBLISH_NS = SECOND
 SEALING_NS = 2 * CLOSE_PATIENCE_NS  # how long an episode that was ended with its run may take to be sealed
 _ROUTINE = frozenset({"obs", "beats"})
 MOST_DEATHS = 3  # in a row, of one process between episodes: then the cell is faulted
@@ -68,13 +67,14 @@ class RunNode:
         self._writer = writer
         self._sequencer = sequencer
         self._liveness = liveness
-        self._run_id = run_id
+        self._publication = Publication(run_id)
         self._free_gb = free_gb
         self._free_now = free_gb()
         self._until_done, self._attended = until_done, attended
         self._readiness = readiness
         self._tell = watch
         cell = writer.campaign.cell
+        self._setting = setting_of(cell, writer.campaign.fixture, writer.campaign.protocol)
         self._cameras = [f"camera:{camera.name}" for camera in cell.camera]
         self._limits = Limits(BEAT_LIMIT_NS, BEAT_LIMIT_NS, BEAT_LIMIT_NS, cell.storage.min_free_gb)
         self._staging = Staging(writer, sequencer)
@@ -85,9 +85,6 @@ class RunNode:
             writer, sequencer, liveness, self._staging, self._watch, self._scene, readiness, self._holds
         )
         self._failing: dict[str, str] = {}
-        self._moment = 0
-        self._published: tuple[object, ...] = ()
-        self._next_publish_ns = 0
         self._next_disk_ns = 0
         self._ended_by = ""  # who asked from outside that this run ends
         self._shutting_down = False
@@ -131,13 +128,13 @@ class RunNode:
         if self._shutting_down:
             at_rest = rollout is None or rollout.phase == Phase.SEALED
             self.finished = self.finished or at_rest or now_ns >= self._leave_by_ns
-        if now_ns >= self._next_publish_ns or any(message.kind not in _ROUTINE for message in inbox):
+        if now_ns >= self._publication.next_ns or any(message.kind not in _ROUTINE for message in inbox):
             self._publish(now_ns, step)
         step.due_ns = self._due(now_ns)
         return step
 
     def _due(self, now_ns: int) -> int:
-        due = self._next_publish_ns
+        due = self._publication.next_ns
         if self._scene.request is not None:
             due = min(due, self._scene.request.until_ns)
         rollout = self._sequencer.rollout
@@ -309,32 +306,22 @@ class RunNode:
 
     def _publish(self, now_ns: int, step: Step) -> None:
         """The state for whoever looks: when it changed, and twice a second besides."""
-        writer, rollout, trial = self._writer, self._sequencer.rollout, self._writer.current()
+        writer, orders, rollout, trial = self._writer, self._orders, self._sequencer.rollout, self._writer.current()
         live = self._holds(now_ns, Verb.COMMIT)
-        verbs = tuple(str(verb) for verb in allowed(writer.state, trial, live, Role.OPERATOR)) if trial else ()
+        verbs = tuple(allowed(writer.state, trial, live, Role.OPERATOR)) if trial else ()
         cameras = camera_states(self._cameras, self._liveness, rollout)
         codes = tuple(hold.code for hold in live)
-        seen = tuple((camera["lost"], camera["missing"]) for camera in cameras)
-        hand = str(rollout.hand) if rollout is not None else ""
-        waits = rollout.withheld if rollout is not None else ""
-        key = (writer.state.last_seq, self._orders.touches, codes, self._staging.done, verbs, seen, hand, waits)
-        if key == self._published and now_ns < self._next_publish_ns:
+        pictures = tuple((camera["lost"], camera["missing"]) for camera in cameras)
+        episode = (str(rollout.hand), rollout.withheld) if rollout is not None else ()
+        seen = (writer.state.last_seq, orders.touches, codes, self._staging.done, verbs, pictures, episode)
+        if not self._publication.due(seen, now_ns):
             return
-        self._moment += key != self._published
-        self._published, self._next_publish_ns = key, now_ns + PUBLISH_NS
-        view = blind_view(writer, rollout, live, self._scene.shown(trial), self._orders.second)
-        shown: PublishedState = {
-            "run": self._run_id,
-            "version": self._orders.version(trial),
-            "moment": self._moment,
-            "allowed": list(verbs),
-            "staged": bool(trial and self._staging.done == trial.id),
-            "arm": {"mode": self._liveness.mode, "reason": self._liveness.mode_reason},
-            "clipped": self._liveness.clip(now_ns),
-            "devices": devices(self._snapshot(now_ns), self._limits, cameras, writer.recording),
-            "cameras": cameras,
-            **campaign_part(view),
-        }
+        scene, clip = self._scene.shown(trial), self._liveness.clip(now_ns)
+        view = blind_view(self._setting, writer.state, writer.facts, rollout, live, scene, orders.second)
+        cell = CellReport(
+            self._snapshot(now_ns), self._limits, cameras, self._staging.done, clip, writer.facts.recording
+        )
+        shown = self._publication.state(view, cell, orders.version(trial))
         step.out.append(Message("@state", "state", shown))
         self._tell(shown)
 
