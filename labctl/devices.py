@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 
 from labctl.errors import InputError, MissingExtra
-from labctl.plain import CameraAbout, Hand, Json
+from labctl.plain import GIVE_UP_S, CameraAbout, Hand, Json
 from labctl.streams import StreamSpec as StreamSpec  # for drivers, which declare their streams
 
 D = TypeVar("D")
@@ -217,7 +217,7 @@ class Pace:
     history_s: float = 0.0
     deadline_s: float = math.inf
     late: Literal["hold", "end"] = "hold"
-    give_up_s: float = 10.0
+    give_up_s: float = GIVE_UP_S
     ask_ahead_s: float = 0.0
 
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypeAlias, TypedDict
 
+# How long a question to a controller may go unanswered before it ends the episode, where nothing else is said.
+GIVE_UP_S = 10.0
+
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 

@@ -112,8 +112,8 @@ class VideoRecorder:
         self._again: list[Again] = []
         self._first_ns: int | None = None
         self._waiting: deque[tuple[int, ...]] = deque()  # rows whose frames are not surely in the file yet
-        video, rate_hz = terms.video.model_dump(), camera.rate_hz
-        self._writer = VideoWriter(self._path, camera.width, camera.height, rate_hz=rate_hz, **video)
+        coded = terms.video.model_dump()
+        self._writer = VideoWriter(self._path, camera.width, camera.height, terms.video, rate_hz=camera.rate_hz)
         self._depth: DepthWriter | None = None
         self._reconnected: list[Again] = []
         self._about, self._domains = about, list(domains)
@@ -125,7 +125,7 @@ class VideoRecorder:
             "kind": camera.kind,
             "about": {} if about is None else about,
             "latency_s": terms.latency_s,
-            "video": {"width": camera.width, "height": camera.height, "rate_hz": rate_hz, **video},
+            "video": {"width": camera.width, "height": camera.height, "rate_hz": camera.rate_hz, **coded},
             "depth": None,
             "clock_domains": self._domains,
             "reconnected": self._reconnected,

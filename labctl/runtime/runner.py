@@ -8,7 +8,6 @@ score.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
 from labctl.bus import Message, Step
@@ -76,11 +75,11 @@ class RunNode:
         cell = writer.campaign.cell
         self._setting = setting_of(cell, writer.campaign.fixture, writer.campaign.protocol)
         self._cameras = [f"camera:{camera.name}" for camera in cell.camera]
-        self._limits = Limits(BEAT_LIMIT_NS, BEAT_LIMIT_NS, BEAT_LIMIT_NS, cell.storage.min_free_gb)
         self._staging = Staging(writer, sequencer)
         self._watch = ArmWatch(writer, liveness, sequencer, self._staging)
         self._scene = SceneWatch(writer)
-        self._limits = replace(self._limits, **self._scene.limits())
+        old_ns = (BEAT_LIMIT_NS, BEAT_LIMIT_NS, BEAT_LIMIT_NS)
+        self._limits = Limits(*old_ns, cell.storage.min_free_gb, self._scene.limits())
         self._orders = Orders(
             writer, sequencer, liveness, self._staging, self._watch, self._scene, readiness, self._holds
         )
