@@ -46,7 +46,7 @@ class Camera:
         self.sent: list[Message] = []
 
     def read(self, kind: str, **body: Any) -> None:
-        self.photos.read(Message("camera:shoulder", kind, body), Step())
+        self.photos.hear(Message("camera:shoulder", kind, body), 0, Step())
 
     def see(self, frames: int) -> None:
         for _ in range(frames):
@@ -55,7 +55,7 @@ class Camera:
             self.photos.see(Frame(frame(self.number), self.now_ns, 0.0, self.number), step)
             for work in step.work:
                 message, _ = finish_work(work)
-                self.photos.read(message, step)
+                self.photos.hear(message, 0, step)
             self.sent += step.out
 
     def photo(self) -> dict[str, Any]:
