@@ -1,7 +1,8 @@
 """What labctl asks of devices and controllers: small Protocol classes and the values they exchange.
 
 May not: import a driver, read a clock or the environment. Drivers implement these classes without importing anything
-else of labctl than this module, `plain`, `clock`, `errors` and `config`; `load` finds them by the name in a TOML file.
+else of labctl than this module, `streams`, `plain`, `clock`, `errors` and `config`; `load` finds them by the name in a
+TOML file.
 
 Units: seconds, metres, radians, newtons; times are integer ns of the host's monotonic clock unless named otherwise.
 Frames: poses are of the tool centre point (TCP) in the robot's base frame, as x y z qx qy qz qw (scalar last).
@@ -19,53 +20,11 @@ from typing import Any, Literal, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 
 from labctl.errors import InputError, MissingExtra
-from labctl.plain import CameraAbout, Hand, Json, SpecEntry
+from labctl.plain import GIVE_UP_S, CameraAbout, Hand, Json
+from labctl.streams import StreamSpec as StreamSpec  # for drivers, which declare their streams
 
 D = TypeVar("D")
 Kind = Literal["real", "sim", "replay", "faults", "emulated"]
-
-
-@dataclass(frozen=True, slots=True)
-class StreamSpec:
-    """A declared channel: known before anything connects.
-
-    `columns` name the values of one sample, in order; `dtype` is a numpy little-endian code such as "<f8" or "<i8".
-    `clock` says whose clock stamps a sample: "host" or a device's own (then a column holds the device time).
-
-    What a blind role may see of it is said here and nowhere else: nothing of a stream that is `arm_dependent`
-    (latencies, a policy's timing; its digests are sealed too), and none of the `private_columns`, whose shape can tell
-    one policy from another. Exports, views and whoever comes later ask `open_columns`.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    unit: str
-    rate_hz: float
-    dtype: str = "<f8"
-    clock: str = "host"
-    arm_dependent: bool = False
-    private_columns: tuple[str, ...] | None = None  # None: not declared, as in what was recorded before there were any
-
-    def open_columns(self) -> tuple[int, ...]:
-        """Where the columns stand that a blind role may see. Of a stream without a declaration: `telling_columns`."""
-        if self.arm_dependent:
-            return ()
-        private = self.private_columns
-        if private is None:
-            private = self.columns if self.name == "arm/action" else telling_columns(self.columns)
-        return tuple(i for i, column in enumerate(self.columns) if column not in private)
-
-
-def telling_columns(columns: Sequence[str]) -> tuple[str, ...]:
-    """Of measured columns those in which the rate of a policy's answers stands out: speeds, torques, device times."""
-    return tuple(column for column in columns if column.startswith(("dq.", "tau.", "device_s")))
-
-
-def spec_of(fields: SpecEntry) -> StreamSpec:
-    """The declaration that `dataclasses.asdict` made JSON of."""
-    private = fields.get("private_columns")
-    given = {"columns": tuple(fields["columns"]), "private_columns": None if private is None else tuple(private)}
-    return StreamSpec(**{**fields, **given})
 
 
 @dataclass(slots=True)
@@ -258,7 +217,7 @@ class Pace:
     history_s: float = 0.0
     deadline_s: float = math.inf
     late: Literal["hold", "end"] = "hold"
-    give_up_s: float = 10.0
+    give_up_s: float = GIVE_UP_S
     ask_ahead_s: float = 0.0
 
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypeAlias, TypedDict
 
+# How long a question to a controller may go unanswered before it ends the episode, where nothing else is said.
+GIVE_UP_S = 10.0
+
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 
@@ -66,7 +69,7 @@ class CameraAbout(TypedDict):
 
 
 class SpecEntry(TypedDict):
-    """A stream's declaration, as `labctl.devices.StreamSpec` has it."""
+    """A stream's declaration, as `labctl.streams.StreamSpec` has it."""
 
     name: str
     columns: Sequence[str]
@@ -76,3 +79,4 @@ class SpecEntry(TypedDict):
     clock: NotRequired[str]
     arm_dependent: NotRequired[bool]
     private_columns: NotRequired[Sequence[str] | None]
+    public_columns: NotRequired[Sequence[str]]

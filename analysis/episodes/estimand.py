@@ -15,17 +15,16 @@ if TYPE_CHECKING:  # whoever reads a campaign does not wait for numpy
 
 Made: TypeAlias = "dict[str, Value]"
 CRASH = "controller_lost"
-AS_RECORDED = "as_recorded"
 
 
 @dataclass(frozen=True)
 class Estimand:
-    """Values as `[estimand]` of a protocol has them; of a bare table nothing is known of crashes: AS_RECORDED."""
+    """Values as `[estimand]` of a protocol has them: CHOICES."""
 
-    help: str = "as_it_went"
-    voids: str = "left_out"
-    early_ends: str = "by_reason"
-    crash: str = AS_RECORDED
+    help: str
+    voids: str
+    early_ends: str
+    crash: str
 
 
 CHOICES: Mapping[str, Sequence[str]] = {

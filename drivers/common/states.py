@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from labctl.drivers.common.robot_tables import Arm
 
-from labctl.devices import Batch, StreamSpec, telling_columns
+from labctl.devices import Batch, StreamSpec
 
 STATE, DEVICE = "arm/state", "arm/device"
 REST_RAD_S = 0.02  # slower than this an arm stands
@@ -42,12 +42,16 @@ def stacked(samples: Sequence[Sample]) -> Sample:
     return Sample(q, dq, tau, tcp, device_s, more)
 
 
-def state_spec(arm: Arm, rate_hz: float) -> StreamSpec:
-    """The declared stream of an arm's states."""
-    joints = tuple(f"{what}.{name}" for what in ("q", "dq", "tau") for name in arm.joint_names)
+def state_spec(arm: Arm, rate_hz: float, *, device_clock: bool = True) -> StreamSpec:
+    """The declared stream of an arm's states. Where it is may be seen; in speeds, torques and device times the rate of
+    a policy's answers stands out. device_clock: the controller has a clock of its own.
+    """
+    q, dq, tau = (tuple(f"{what}.{name}" for name in arm.joint_names) for what in ("q", "dq", "tau"))
     pose = tuple(f"tcp.{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw"))
-    columns = (*joints, *pose, "gripper", "device_s")
-    return StreamSpec(STATE, columns, "rad rad/s N.m m s", rate_hz, private_columns=telling_columns(columns))
+    device_s, unit = (("device_s",), "rad rad/s N.m m s") if device_clock else ((), "rad rad/s N.m m")
+    columns = (*q, *dq, *tau, *pose, "gripper", *device_s)
+    public, private = (*q, *pose, "gripper"), (*dq, *tau, *device_s)
+    return StreamSpec(STATE, columns, unit, rate_hz, private_columns=private, public_columns=public)
 
 
 def device_spec(more: Mapping[str, str], rate_hz: float) -> StreamSpec:

@@ -19,12 +19,13 @@ from labctl.drivers.common import kinematics
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.limits import Limiter, limits_of
 from labctl.drivers.common.robot_tables import Arm
+from labctl.drivers.common.states import state_spec
 from labctl.drivers.common.sweep import Sweep, yaw_of
 from labctl.drivers.sim.world import World, tote_row
 
 from labctl.clock import SECOND
 from labctl.config.cell_schema import Cell, Fixture, RobotTable
-from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints, StreamSpec, telling_columns
+from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints, StreamSpec
 from labctl.errors import DeviceRefused
 
 TCP_SPEED_M_S = 1.0  # the simulated safety controller stops above this speed of the tool
@@ -264,10 +265,8 @@ def _fixed(values: Sequence[float]) -> np.ndarray:
 
 
 def _streams(arm: Arm, robot: RobotTable) -> tuple[StreamSpec, ...]:
-    joints = tuple(f"{what}.{name}" for what in ("q", "dq", "tau") for name in arm.joint_names)
-    pose = tuple(f"tcp.{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw"))
-    columns, rate_hz = (*joints, *pose, "gripper"), float(robot.state_hz)
+    columns = ("item", *TRACKED)
     return (
-        StreamSpec("arm/state", columns, "rad rad/s N.m m", rate_hz, private_columns=telling_columns(columns)),
-        StreamSpec("tracker", ("item", *TRACKED), "m rad", float(robot.observe_hz), private_columns=()),
+        state_spec(arm, float(robot.state_hz), device_clock=False),
+        StreamSpec("tracker", columns, "m rad", float(robot.observe_hz), public_columns=columns),
     )

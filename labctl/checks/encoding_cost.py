@@ -55,14 +55,14 @@ def measure_cost(video: Video, width: int, height: int, rate_hz: float, clock: C
     """
     with tempfile.TemporaryDirectory(prefix="labctl-encode-") as folder:
         path = Path(folder) / "v.mp4"
-        writer = VideoWriter(path, width, height, rate_hz=rate_hz, **video.model_dump())
+        writer = VideoWriter(path, width, height, video, rate_hz=rate_hz)
         return _price(writer, scene(width, height), path, rate_hz, clock or MonotonicClock())
 
 
 def try_encoder(video: Video, width: int, height: int, rate_hz: float) -> None:
     """Encode one picture. Raises InputError for settings no encoder takes, StorageError."""
     with tempfile.TemporaryDirectory(prefix="labctl-encode-") as folder:
-        writer = VideoWriter(Path(folder) / "v.mp4", width, height, rate_hz=rate_hz, **video.model_dump())
+        writer = VideoWriter(Path(folder) / "v.mp4", width, height, video, rate_hz=rate_hz)
         try:
             writer.write(np.zeros((height, width, 3), np.uint8), 0)
         finally:

@@ -120,17 +120,13 @@ def call(arguments: Sequence[str] | None = None) -> int:
 
 
 def explain(error: BaseException) -> tuple[str, int] | None:
-    """The line and the exit code for an error a user can act on; None for a bug.
-
-    The database libraries' errors are recognised by name, so that this module imports none of them.
+    """The line and the exit code for an error a user can act on; None for a bug. What a database says of itself is a
+    StorageError already (`labctl.store.database_backend.storage_errors`).
     """
     if isinstance(error, LabctlError):
         return str(error), error.exit_code
     if isinstance(error, OSError):
         return _explain_os(error)
-    kind = type(error)
-    if kind.__name__ in ("OperationalError", "DatabaseError") and kind.__module__.startswith(("sqlalchemy", "sqlite3")):
-        return _explain_database(error)
     return None
 
 
@@ -142,17 +138,6 @@ def _explain_os(error: OSError) -> tuple[str, int] | None:
         return f"{name}: not allowed ({error.strerror}); check its owner and permissions", 1
     if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR) and error.filename:
         return f"{name}: {error.strerror}", 2
-    return None
-
-
-def _explain_database(error: BaseException) -> tuple[str, int] | None:
-    text = str(getattr(error, "orig", None) or error).splitlines()[0]
-    if "locked" in text or "busy" in text:
-        return "the database is locked by another process; end that process or wait for it, then try again", 1
-    if "full" in text or "disk I/O" in text:
-        return f"the database cannot be written ({text}); free some disk and run the command again", 1
-    if "readonly" in text or "unable to open" in text or "not a database" in text or "malformed" in text:
-        return f"the database cannot be used ({text}); check the campaign folder, its owner and permissions", 1
     return None
 
 

@@ -18,6 +18,7 @@ from pydantic import Field, JsonValue, StringConstraints
 
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
 from labctl.config.values import Lax, Positive, Text, Texts
+from labctl.plain import GIVE_UP_S
 
 STATES = (
     "joint_position",
@@ -161,7 +162,7 @@ class Timing(Table):
     rate_hz: Annotated[float, Field(gt=0, le=200)]
     deadline_s: Seconds
     late: Literal["hold", "end"]
-    give_up_s: Seconds = 10.0
+    give_up_s: Seconds = GIVE_UP_S
     starts: Literal["reply", "capture"] = "reply"
     ask_ahead_s: Annotated[float, Field(ge=0, le=60)] = 0.0
     warm_calls: Annotated[int, Field(ge=1, le=20)] = 2

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from labctl.clock import MILLISECOND, SECOND
+from labctl.clock import MILLISECOND
 from labctl.core.scene_words import camera_moved, change, movement
 from labctl.core.trial_table import Verb
-from labctl.messages.body_parts import MatchBody, MoveBody
+from labctl.messages.body_parts import MatchBody, MoveBody, ScoreLimits
 
 _ARM_MATTERS = frozenset({Verb.STAGE, Verb.COMMIT, Verb.REVEAL, Verb.START})
 _RECORD_MATTERS = frozenset({Verb.COMMIT, Verb.REVEAL, Verb.START})
@@ -53,15 +53,14 @@ class Look:
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How old a signal may be, in nanoseconds, how much disk must be free, in 10^9 bytes, and how well a scene must
-    match: scores 0 to 100 (None: any will do), a camera's movement in pixels.
+    match.
     """
 
-    arm_ns: int = SECOND
-    recorder_ns: int = SECOND
-    camera_ns: int = SECOND
-    min_free_gb: float = 1.0
-    min_score: float | None = None
-    max_camera_shift_px: float = 4.0
+    arm_ns: int
+    recorder_ns: int
+    camera_ns: int
+    min_free_gb: float
+    scene: ScoreLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,25 +102,25 @@ def holds(snapshot: Snapshot, limits: Limits, act: Verb) -> list[Hold]:
     if act in _RECORD_MATTERS:
         found += _recording(snapshot, limits)
     if act == Verb.COMMIT:
-        found += scene_holds(snapshot.looks, limits)
+        found += scene_holds(snapshot.looks, limits.scene)
         if snapshot.photographing:
             found.append(Hold("photographing", "the scene's photo is being taken", "wait a moment", awaited=True))
     return found
 
 
-def scene_holds(looks: Mapping[str, Look], limits: Limits) -> Iterator[Hold]:
+def scene_holds(looks: Mapping[str, Look], limits: ScoreLimits) -> Iterator[Hold]:
     """Reasons against committing a scene: a camera that moved, a scene that differs. A moved camera is said alone: the
     scene can be judged once it stands.
     """
     for name, look in sorted(looks.items()):
-        if look.pose is not None and camera_moved(look.pose, limits.max_camera_shift_px):
+        if look.pose is not None and camera_moved(look.pose, limits["max_camera_shift_px"]):
             text = f"camera {name} does not stand where it stood: {movement(look.pose)}"
             if not look.pose["note"]:
-                text += f"; {look.pose['moved_px']:.1f} px at most, {limits.max_camera_shift_px:g} are allowed"
+                text += f"; {look.pose['moved_px']:.1f} px at most, {limits['max_camera_shift_px']:g} are allowed"
             clears = "put the camera back, or accept its view by name as the new reference"
             yield Hold(f"{CAMERA_MOVED}{name}", text, clears)
             continue
-        needed = limits.min_score if look.needed is None else look.needed
+        needed = limits["min_score"] if look.needed is None else look.needed
         if needed is None or not look.counts:
             continue
         if look.scene is None:

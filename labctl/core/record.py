@@ -210,7 +210,7 @@ class Record:
         """What counts as what, as `[estimand]` of its protocol had it. Campaigns from before it could be declared count
         what they did: a crash is void, or censored where `process_lost` had it scored.
         """
-        crash = "void" if self.state.opened.get("process_lost", "void") == "void" else "ended"
+        crash = "ended" if self.state.opened.get("process_lost") == "score" else "void"
         before = {"help": "as_it_went", "voids": "left_out", "early_ends": "by_reason", "crash": crash}
         return {**before, **(self.state.opened.get("estimand") or {})}
 

@@ -6,7 +6,7 @@ May not: know of other trials (`trial` does), write events, read a clock, or lea
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -103,7 +103,7 @@ class Trial:
     end_ns: int | None = None
     sealed_recording: bool = False
     version: int = 0
-    max_voids: int = 3
+    max_voids: int = field(kw_only=True)
     touches: int = 0
     touching: tuple[int, ...] = ()
     unsaid: tuple[int, ...] = ()

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from labctl.clock import SECOND, wall_ns
-from labctl.devices import StreamSpec
 from labctl.errors import BrokenRecord
 from labctl.exports.arrow import Schema, Table, Writer, arrow
 from labctl.exports.recordings import Recording, Recordings
@@ -22,6 +21,7 @@ from labctl.exports.selection import Selection
 from labctl.exports.units import column_units
 from labctl.plain import Json
 from labctl.reporting.operations_table import parquet_bytes
+from labctl.streams import StreamSpec
 
 WRITING = "writing Parquet"
 COMPRESSION = "zstd"

@@ -20,7 +20,6 @@ import numpy as np
 
 from labctl import __version__
 from labctl.core.timeline import event_lines
-from labctl.devices import StreamSpec
 from labctl.errors import MissingExtra
 from labctl.exports import foxglove
 from labctl.exports.annexb import access_units, stream_format
@@ -29,6 +28,7 @@ from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import Chosen, Selection
 from labctl.exports.units import column_units
 from labctl.plain import Json
+from labctl.streams import StreamSpec
 
 if TYPE_CHECKING:
     from mcap.writer import Writer

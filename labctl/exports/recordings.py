@@ -19,7 +19,6 @@ from labctl.core.projection import capture_ns
 from labctl.core.record import Episode
 from labctl.core.record_fold import record_of
 from labctl.core.timeline import attempt
-from labctl.devices import StreamSpec
 from labctl.errors import BrokenRecord
 from labctl.exports.selection import Chosen, Selection
 from labctl.exports.splice import Coding
@@ -27,6 +26,7 @@ from labctl.plain import Json
 from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
 from labctl.store.verified import samples_of
+from labctl.streams import StreamSpec
 
 CAMERA = "camera/"
 
@@ -96,7 +96,8 @@ class Recording:
 def _narrowed(spec: StreamSpec, kept: Sequence[int]) -> StreamSpec:
     """The declaration of some columns of a stream; of those that are left out not even the names."""
     columns = tuple(spec.columns[i] for i in kept)
-    return replace(spec, columns=columns, private_columns=tuple(c for c in spec.private_columns or () if c in columns))
+    private, public = (tuple(c for c in all_ if c in columns) for all_ in (spec.private_columns, spec.public_columns))
+    return replace(spec, columns=columns, private_columns=private, public_columns=public)
 
 
 def _filmed(cell: Cell, camera: CameraTable) -> Coding:

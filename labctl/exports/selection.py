@@ -16,11 +16,11 @@ from labctl.core.design import drbg
 from labctl.core.events import Event
 from labctl.core.record import Record
 from labctl.core.trial import TO_UNBLINDED, Phase, Trial
-from labctl.devices import StreamSpec
 from labctl.errors import InputError, StateError
 from labctl.plain import Json
 from labctl.reporting.operations_table import Row, filter_rows, operations, outcomes_of
 from labctl.store.campaign import Campaign
+from labctl.streams import StreamSpec
 from labctl.viewing.episode import robot_model
 
 SCHEMA = "labctl.export/1"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from labctl.devices import StreamSpec
+from labctl.streams import StreamSpec
 
 # The first name that fits wins. Prefixes as robots and cameras declare them; see docs/exports.md.
 _NAMED = (

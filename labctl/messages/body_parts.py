@@ -69,7 +69,7 @@ class VideoEntry(TypedDict):
 class StreamEntry(TypedDict):
     """How much was stored of a stream: n samples in so many chunks, the root of their digests, first and last time.
 
-    spec: digest of the stream's declaration (`labctl.devices.StreamSpec`).
+    spec: digest of the stream's declaration (`labctl.streams.StreamSpec`).
     """
 
     n: int
@@ -277,7 +277,9 @@ class SceneRules(TypedDict):
 
 
 class ScoreLimits(TypedDict):
-    """The limits of [scene]: the least score of a match, the most that a camera may have moved."""
+    """The limits of [scene]: the least score of a match, 0 to 100 (None: any will do), and how far a camera may have
+    moved, in pixels.
+    """
 
     min_score: float | None
     max_camera_shift_px: float

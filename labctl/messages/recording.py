@@ -58,7 +58,7 @@ class ProducerLost(Typed):
 
 @dataclass(frozen=True, slots=True)
 class Declare(Typed):
-    """The streams of an episode, as `devices.StreamSpec`s."""
+    """The streams of an episode, as `streams.StreamSpec`s."""
 
     KIND: ClassVar = "declare"
     FROM: ClassVar = "producers"

@@ -12,15 +12,28 @@ import numpy as np
 from labctl.bus import Message, Step
 from labctl.clock import SECOND
 from labctl.core.rollout import ACTION, LEASES
-from labctl.devices import Actions, Batch, Robot, Setpoints, StreamSpec
+from labctl.devices import Actions, Batch, Robot, Setpoints
 from labctl.errors import DeviceRefused
-from labctl.messages.motion import DeviceReport, Lease, Obs, Stage, Staged, Stop, StopHeard, Target, Unstaged
-from labctl.messages.processes import Suspended
-from labctl.messages.recording import Ack, Open
-from labctl.messages.typed import Misfit, read
+from labctl.messages.motion import (
+    DeviceReport,
+    Lease,
+    Obs,
+    Recover,
+    Stage,
+    Staged,
+    Stop,
+    StopHeard,
+    Target,
+    Unstaged,
+)
+from labctl.messages.processes import Shutdown, Suspended
+from labctl.messages.recording import Ack, Close, Open, Resend
+from labctl.messages.typed import read
+from labctl.nodes.phase_table import by_kind, carry_out, on, on_raw
 from labctl.nodes.targets import Targets, integrated_joints, integrated_poses
 from labctl.nodes.tracing import TraceSender
 from labctl.realtime import VISIT_NS
+from labctl.streams import StreamSpec
 
 # Each renewal: how long after the one before, and what was left of the lease. A policy that loads the machine shows.
 LEASE_SPEC = StreamSpec(LEASES, ("since_last_s", "left_s"), "s", 10.0, arm_dependent=True)
@@ -88,10 +101,7 @@ class ArmNode:
             self._last_ns = self._grid_ns = now_ns
             self._hold_here()
         for message in inbox:
-            try:
-                self._read(message, now_ns, step)
-            except Misfit as error:
-                step.refused.append(f"{error}; refused, from {message.sender or 'nobody'}")
+            carry_out(MESSAGES, self, message, now_ns, step)
         if now_ns - self._last_ns >= self._tick_ns or self._must_stop(now_ns):
             self._advance(now_ns, step)
         if now_ns - self._collected_ns >= self._collect_ns:
@@ -111,40 +121,39 @@ class ArmNode:
         self._robot.close()
         self.finished = True
 
-    def _read(self, message: Message, now_ns: int, step: Step) -> None:
-        if message.kind == "lease":
-            lease = read(Lease, message)
-            self._take_lease(lease, now_ns, step)
-        elif message.kind == "target":
-            self._take_target(message, now_ns)
-        elif message.kind == "stop":
-            self._take_stop(message, now_ns, step)
-        elif message.kind == "suspended":
-            self._take_suspension(read(Suspended, message), now_ns, step)
-        elif message.kind == "stop_heard":
-            self._stops_heard = max(self._stops_heard, read(StopHeard, message).number)
-        elif message.kind == "stage":
-            stage = read(Stage, message)
-            if self._take_lease(stage, now_ns, step):
-                self._to_stage = stage
-                self._stage(now_ns, step)
-        elif message.kind == "recover":
-            self._recover_by_ns = now_ns + RECOVER_NS
-        elif message.kind == "open":
-            self._advance(now_ns, step)
-            self._collect(now_ns)
-            step.out += self._sender.open(read(Open, message).episode)
-        elif message.kind == "close":
-            self._advance(now_ns, step)
-            self._collect(now_ns)
-            step.out += self._sender.close(now_ns)
-        elif message.kind == "ack":
-            self._sender.ack(read(Ack, message))
-        elif message.kind == "resend":
-            step.out += self._sender.resend()
-        elif message.kind == "shutdown":
-            self._halt()
-            self._leave_by_ns = now_ns + LEAVE_NS
+    def _lease(self, sent: Lease, now_ns: int, step: Step) -> None:
+        self._take_lease(sent, now_ns, step)
+
+    def _take_stage(self, sent: Stage, now_ns: int, step: Step) -> None:
+        if self._take_lease(sent, now_ns, step):
+            self._to_stage = sent
+            self._stage(now_ns, step)
+
+    def _stop_heard(self, sent: StopHeard, now_ns: int, step: Step) -> None:
+        self._stops_heard = max(self._stops_heard, sent.number)
+
+    def _take_recover(self, sent: Recover, now_ns: int, step: Step) -> None:
+        self._recover_by_ns = now_ns + RECOVER_NS
+
+    def _open(self, sent: Open, now_ns: int, step: Step) -> None:
+        self._advance(now_ns, step)
+        self._collect(now_ns)
+        step.out += self._sender.open(sent.episode)
+
+    def _close(self, sent: Close, now_ns: int, step: Step) -> None:
+        self._advance(now_ns, step)
+        self._collect(now_ns)
+        step.out += self._sender.close(now_ns)
+
+    def _acknowledged(self, sent: Ack, now_ns: int, step: Step) -> None:
+        self._sender.ack(sent)
+
+    def _resend(self, sent: Resend, now_ns: int, step: Step) -> None:
+        step.out += self._sender.resend()
+
+    def _shut_down(self, sent: Shutdown, now_ns: int, step: Step) -> None:
+        self._halt()
+        self._leave_by_ns = now_ns + LEAVE_NS
 
     def _take_stop(self, message: Message, now_ns: int, step: Step) -> None:
         """Stop before anything that the message may lack. Run knows of its own stops; of any other it has to hear."""
@@ -189,7 +198,7 @@ class ArmNode:
         self._until_ns, self._episode, self._leased_ns = lease.until_ns, lease.episode, now_ns
         return True
 
-    def _take_target(self, message: Message, now_ns: int) -> None:
+    def _take_target(self, message: Message, now_ns: int, step: Step) -> None:
         """Accept targets of the current epoch that have not expired; anything else is dropped."""
         target = read(Target, message)
         if target.epoch != self._epoch or target.expires_ns < now_ns or now_ns > self._until_ns or self.finished:
@@ -330,6 +339,25 @@ class ArmNode:
         seen = Obs(now_ns, status.mode, status.reason, self._robot.clipped, self._epoch)
         step.out.append(seen.to("@obs", self._robot.observe()))
         self._last_ns = now_ns
+
+
+# What arrives. A stop counts whatever else it may lack, and a target is mostly its arrays.
+MESSAGES = by_kind(
+    (
+        on_raw("stop", ArmNode._take_stop),
+        on(Suspended, ArmNode._take_suspension),
+        on(StopHeard, ArmNode._stop_heard),
+        on(Lease, ArmNode._lease),
+        on_raw("target", ArmNode._take_target),
+        on(Stage, ArmNode._take_stage),
+        on(Recover, ArmNode._take_recover),
+        on(Open, ArmNode._open),
+        on(Close, ArmNode._close),
+        on(Ack, ArmNode._acknowledged),
+        on(Resend, ArmNode._resend),
+        on(Shutdown, ArmNode._shut_down),
+    )
+)
 
 
 def _nothing(dof: int) -> Setpoints:

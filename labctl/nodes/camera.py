@@ -15,10 +15,11 @@ from labctl.devices import Batch, Camera, Frame
 from labctl.errors import DeviceLost, LabctlError
 from labctl.messages.driving import Failed
 from labctl.messages.pictures import CameraState, FrameGap, Video
-from labctl.messages.recording import Ack, Open
-from labctl.messages.typed import Misfit, read
+from labctl.messages.processes import Shutdown
+from labctl.messages.recording import Ack, Close, Open, Resend
 from labctl.nodes.frame_gaps import BEHIND, FrameGaps
 from labctl.nodes.frames import Frames
+from labctl.nodes.phase_table import by_kind, carry_out, on, on_raw
 from labctl.nodes.photos import KINDS as PHOTO_KINDS
 from labctl.nodes.photos import ScenePhotos
 from labctl.nodes.preview import Preview
@@ -83,10 +84,7 @@ class CameraNode:
         """One visit: mail, then a frame if one may be there, then what is to be encoded and sent."""
         step = Step()
         for message in inbox:
-            try:
-                self._read(message, now_ns, step)
-            except Misfit as error:
-                step.refused.append(f"{error}; refused, from {message.sender or 'nobody'}")
+            carry_out(MESSAGES, self, message, now_ns, step)
         if self._ending:
             self._end()
         elif not self._connected and not self._trying and now_ns >= self._retry_ns:
@@ -106,32 +104,34 @@ class CameraNode:
                 step.due_ns = min(step.due_ns, now_ns + LOOK_NS)
         return step
 
-    def _read(self, message: Message, now_ns: int, step: Step) -> None:
-        body = message.body
-        if message.kind == "obs":
-            self._camera.sense(message.arrays)
-        elif message.kind in (ENCODED, SALVAGED):
-            self._encoded(message, now_ns, step)
-        elif message.kind == CONNECTED:
-            self._tried(body.get("error", ""), now_ns, step)
-        elif message.kind == "open":
-            opened = read(Open, message)
-            self._frames.wanted = opened.frames
-            self._open(opened.episode, now_ns, step)
-        elif message.kind == "close":
-            self._frames.wanted = False
-            self._close(now_ns, step)
-        elif message.kind == "ack":
-            self._sender.ack(read(Ack, message))
-        elif message.kind == "resend":
-            step.out += self._sender.resend()
-        elif message.kind in PHOTO_KINDS:
-            self._photos.read(message, step)
-            if self._photos.waiting:
-                self._grab_ns = min(self._grab_ns, now_ns)
-        elif message.kind == "shutdown":
-            self._close(now_ns, step)
-            self._ending = True
+    def _sense(self, message: Message, now_ns: int, step: Step) -> None:
+        self._camera.sense(message.arrays)
+
+    def _attempted(self, message: Message, now_ns: int, step: Step) -> None:
+        self._tried(message.body.get("error", ""), now_ns, step)
+
+    def _opened(self, sent: Open, now_ns: int, step: Step) -> None:
+        self._frames.wanted = sent.frames
+        self._open(sent.episode, now_ns, step)
+
+    def _closed(self, sent: Close, now_ns: int, step: Step) -> None:
+        self._frames.wanted = False
+        self._close(now_ns, step)
+
+    def _acknowledged(self, sent: Ack, now_ns: int, step: Step) -> None:
+        self._sender.ack(sent)
+
+    def _resend(self, sent: Resend, now_ns: int, step: Step) -> None:
+        step.out += self._sender.resend()
+
+    def _photo(self, message: Message, now_ns: int, step: Step) -> None:
+        self._photos.hear(message, now_ns, step)
+        if self._photos.waiting:
+            self._grab_ns = min(self._grab_ns, now_ns)
+
+    def _shut_down(self, sent: Shutdown, now_ns: int, step: Step) -> None:
+        self._close(now_ns, step)
+        self._ending = True
 
     # -- the video
 
@@ -295,3 +295,20 @@ class CameraNode:
         if self._video is None and not self._trying and not self.finished:
             self._camera.close()
             self.finished = True
+
+
+# What arrives: mail, and what came of the calls that this node made.
+MESSAGES = by_kind(
+    (
+        on_raw("obs", CameraNode._sense),
+        on(Open, CameraNode._opened),
+        on(Close, CameraNode._closed),
+        on(Ack, CameraNode._acknowledged),
+        on(Resend, CameraNode._resend),
+        on(Shutdown, CameraNode._shut_down),
+        on_raw(CONNECTED, CameraNode._attempted),
+        on_raw(ENCODED, CameraNode._encoded),
+        on_raw(SALVAGED, CameraNode._encoded),
+        *(on_raw(kind, CameraNode._photo) for kind in sorted(PHOTO_KINDS)),
+    )
+)

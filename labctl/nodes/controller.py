@@ -24,22 +24,11 @@ from labctl.clock import SECOND
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import ActionChunk, ByHand, Controller, Observation, Telling, load
 from labctl.errors import DeviceError
-from labctl.messages.driving import (
-    Done,
-    Failed,
-    Go,
-    HandState,
-    Prepare,
-    Ready,
-    Start,
-    Switch,
-    Switched,
-    TouchByDevice,
-)
+from labctl.messages import driving
 from labctl.messages.processes import Shutdown
 from labctl.messages.recording import Ack, Close, Open, Resend
 from labctl.nodes.observation_buffer import ObservationBuffer
-from labctl.nodes.phase_table import On, OnRaw, by_kind, heard
+from labctl.nodes.phase_table import On, OnRaw, by_kind, entered, heard
 from labctl.nodes.playing import Play, chunk_problem
 from labctl.nodes.policy_stream import POLICY, Question, question_row
 from labctl.nodes.takeover import TakeOver
@@ -50,8 +39,8 @@ HAND_NS = SECOND // 5  # how often a person's screen hears of the hand
 
 
 class Phase(StrEnum):
-    """Where a controller stands in its one episode. What leads from one to the next stands at the end of the module:
-    `MESSAGES` for what arrives, `SEEN` for what a new observation makes due.
+    """Where a controller stands in its one episode. `FOLLOWS` has what may come after each; what leads there stands at
+    the end of the module: `MESSAGES` for what arrives, `SEEN` for what a new observation makes due.
     """
 
     IDLE = "idle"
@@ -62,6 +51,18 @@ class Phase(StrEnum):
     STARTED = "started"
     RUNNING = "running"
     OVER = "over"
+
+
+FOLLOWS: Mapping[Phase, frozenset[Phase]] = {
+    Phase.IDLE: frozenset({Phase.LOADING, Phase.OVER}),
+    Phase.LOADING: frozenset({Phase.LOADED, Phase.OVER}),
+    Phase.LOADED: frozenset({Phase.WARMING, Phase.OVER}),
+    Phase.WARMING: frozenset({Phase.READY, Phase.OVER}),
+    Phase.READY: frozenset({Phase.STARTED, Phase.OVER}),
+    Phase.STARTED: frozenset({Phase.RUNNING, Phase.OVER}),
+    Phase.RUNNING: frozenset({Phase.OVER}),
+    Phase.OVER: frozenset(),
+}
 
 
 class ControllerNode:
@@ -76,7 +77,7 @@ class ControllerNode:
         self._sender = TraceSender("controller", [POLICY], chunk_ns=chunk_ns)
         self._controller: Controller | None = None
         self._closed = False
-        self._task: Prepare | None = None
+        self._task: driving.Prepare | None = None
         self._buffer = ObservationBuffer({camera.name: camera.latency_s for camera in cell.camera})
         self._phase = Phase.IDLE
         self._instruction = ""
@@ -98,7 +99,8 @@ class ControllerNode:
         for message in inbox:
             found = heard(MESSAGES, self._phase, message, step)
             if found is not None:
-                self._phase, act = found
+                phase, act = found
+                self._enter(phase)
                 act(self, now_ns, step)
         seen_ns = self._buffer.t_ns
         if seen_ns is not None:
@@ -113,6 +115,9 @@ class ControllerNode:
     def phase(self) -> Phase:
         return self._phase
 
+    def _enter(self, phase: Phase) -> None:
+        self._phase = entered(FOLLOWS, self._phase, phase)
+
     @property
     def _episode(self) -> str:
         assert self._task is not None, "there is an episode from prepare on"
@@ -125,7 +130,7 @@ class ControllerNode:
             return
         self._next_hand_ns = now_ns + HAND_NS
         hand = controller.hand(np.asarray(self._buffer.measured()["q"]))
-        step.out.append(HandState(hand, self._episode).to("run"))
+        step.out.append(driving.HandState(hand, self._episode).to("run"))
 
     def _run(self, seen_ns: int, now_ns: int, step: Step) -> None:
         if self._driven(seen_ns, now_ns, step):
@@ -139,7 +144,7 @@ class ControllerNode:
         elif self._next_ns is not None and seen_ns >= self._next_ns:
             if self._play is not None and self._play.done:  # its last targets have been followed
                 self._next_ns = None
-                step.out.append(Done(self._episode).to("run"))
+                step.out.append(driving.Done(self._episode).to("run"))
             elif self._buffer.ready(now_ns):  # never on a picture that is too old: the arm stands until there is one
                 self._ask(seen_ns, now_ns, step)
 
@@ -153,7 +158,7 @@ class ControllerNode:
         chunk = hand.look(Observation(seen_ns, self._buffer.measured()), now_ns, asked_m)
         if hand.driving != before:
             phase = "begin" if hand.driving else "end"
-            step.out.append(TouchByDevice(self._episode, phase, now_ns).to("run"))
+            step.out.append(driving.TouchByDevice(self._episode, phase, now_ns).to("run"))
             self._play, self._overtaken = None, self._asked is not None
             self._next_ns = None if hand.driving or self._overtaken else now_ns
         if chunk is not None:
@@ -177,7 +182,7 @@ class ControllerNode:
     def _see(self, message: Message, now_ns: int, step: Step) -> None:
         self._buffer.see(message)
 
-    def _prepare(self, sent: Prepare, now_ns: int, step: Step) -> None:
+    def _prepare(self, sent: driving.Prepare, now_ns: int, step: Step) -> None:
         self._task, self._began_ns = sent, now_ns
         self._instruction = sent.instruction
         step.work.append(Work(self._load, "loaded", lambda loaded: round(loaded.load_s * SECOND)))
@@ -193,22 +198,22 @@ class ControllerNode:
             private: dict[str, Json] = {"load_s": times[0] / SECOND, "warm_s": times[1] / SECOND}
             if isinstance(self._controller, Telling) and self._controller.told:
                 private["told"] = dict(self._controller.told)
-            step.out.append(Ready(self._episode, private).to("run"))
+            step.out.append(driving.Ready(self._episode, private).to("run"))
 
     def _open(self, sent: Open, now_ns: int, step: Step) -> None:
         step.out += self._sender.open(sent.episode)
 
-    def _start(self, sent: Start, now_ns: int, step: Step) -> None:
+    def _start(self, sent: driving.Start, now_ns: int, step: Step) -> None:
         self._epoch, self._started_ns = sent.epoch, now_ns
 
-    def _switch(self, sent: Switch, now_ns: int, step: Step) -> None:
+    def _switch(self, sent: driving.Switch, now_ns: int, step: Step) -> None:
         """Another instruction from the next question on: of two things at one moment, the question was before."""
         if sent.episode != self._episode:
             return
         self._instruction = sent.instruction
         if self._play is not None:
             self._play.done = False
-        step.out.append(Switched(sent.episode, sent.number, max(now_ns, self._last_asked_ns + 1)).to("run"))
+        step.out.append(driving.Switched(sent.episode, sent.number, max(now_ns, self._last_asked_ns + 1)).to("run"))
 
     def _acknowledged(self, sent: Ack, now_ns: int, step: Step) -> None:
         self._sender.ack(sent)
@@ -255,14 +260,14 @@ class ControllerNode:
             controller.reset(task.seed)  # history built while warming must not reach the episode
             return controller
 
-        self._phase = Phase.WARMING
+        self._enter(Phase.WARMING)
         step.work.append(Work(warm, "warmed", lambda warmed: round(warmed.warm_s * SECOND)))
 
     def _go(self, seen_ns: int, now_ns: int, step: Step) -> None:
         """Started: the first complete observation from after the start begins the clock."""
         if seen_ns >= self._started_ns and self._buffer.ready(now_ns):
-            step.out.append(Go(self._episode, now_ns).to("run"))
-            self._phase = Phase.RUNNING
+            step.out.append(driving.Go(self._episode, now_ns).to("run"))
+            self._enter(Phase.RUNNING)
             self._buffer.forget()
             self._ask(seen_ns, now_ns, step)
 
@@ -326,11 +331,11 @@ class ControllerNode:
     def _fail(self, reason: str, step: Step) -> None:
         self._stop()
         episode = None if self._task is None else self._task.episode
-        step.out.append(Failed(self.name, episode, reason).to("run"))
+        step.out.append(driving.Failed(self.name, episode, reason).to("run"))
         self._release()
 
     def _stop(self) -> None:
-        self._phase = Phase.OVER
+        self._enter(Phase.OVER)
         self._asked = self._play = self._next_ns = None
 
     def _release(self) -> str | None:
@@ -366,11 +371,11 @@ MESSAGES = by_kind(
         OnRaw("obs", _ALL, ControllerNode._see),
         OnRaw("frame", _ALL, ControllerNode._see),
         On(Open, _ALL, ControllerNode._open),
-        On(Prepare, frozenset({Phase.IDLE}), ControllerNode._prepare, Phase.LOADING),
+        On(driving.Prepare, frozenset({Phase.IDLE}), ControllerNode._prepare, Phase.LOADING),
         OnRaw("loaded", frozenset({Phase.LOADING}), ControllerNode._loaded, Phase.LOADED),
         OnRaw("warmed", frozenset({Phase.WARMING}), ControllerNode._warmed, Phase.READY),
-        On(Start, frozenset({Phase.READY}), ControllerNode._start, Phase.STARTED),
-        On(Switch, frozenset({Phase.RUNNING}), ControllerNode._switch),
+        On(driving.Start, frozenset({Phase.READY}), ControllerNode._start, Phase.STARTED),
+        On(driving.Switch, frozenset({Phase.RUNNING}), ControllerNode._switch),
         OnRaw("answer", frozenset({Phase.RUNNING}), ControllerNode._use),
         On(Ack, _ALL, ControllerNode._acknowledged),
         On(Resend, _ALL, ControllerNode._resend),

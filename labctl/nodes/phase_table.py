@@ -1,4 +1,5 @@
-"""A node's messages as data: for each kind, in which phases it counts, what is done, and the phase that follows.
+"""A node's messages as data: for each kind, in which phases it counts, what is done, and the phase that follows. A node
+without phases has a table of the same rows, made by `on` and `on_raw`.
 
 May not: send anything, know what a phase or a message means, or let a message through that does not fit its type.
 """
@@ -11,6 +12,7 @@ from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
 from labctl.bus import Message, Step
+from labctl.errors import StateError
 from labctl.messages.typed import Misfit, Typed, read
 
 N = TypeVar("N")
@@ -69,6 +71,25 @@ class Row(Protocol[N_in, P_out]):
     def act(self, message: Message) -> Callable[[N_in, int, Step], None]: ...
 
 
+class Always(StrEnum):
+    """The one phase of a node that has none."""
+
+    ALWAYS = "always"
+
+
+_ALWAYS = frozenset(Always)
+
+
+def on(message: type[T], handler: Callable[[N, T, int, Step], None]) -> On[N, Always, T]:
+    """A row of a node without phases."""
+    return On(message, _ALWAYS, handler)
+
+
+def on_raw(kind: str, handler: Callable[[N, Message, int, Step], None]) -> OnRaw[N, Always]:
+    """As `on`, of what the handler looks at itself: it may raise Misfit."""
+    return OnRaw(kind, _ALWAYS, handler)
+
+
 def by_kind(rows: Iterable[Row[N, P]]) -> Mapping[str, Row[N, P]]:
     """The rows by the message's kind. Raises ValueError for a kind with two rows."""
     found: dict[str, Row[N, P]] = {}
@@ -87,5 +108,28 @@ def heard(table: Mapping[str, Row[N, P]], phase: P, message: Message, step: Step
     try:
         return row.then or phase, row.act(message)
     except Misfit as error:
-        step.refused.append(f"{error}; refused, from {message.sender or 'nobody'}")
+        _refuse(error, message, step)
         return None
+
+
+def carry_out(table: Mapping[str, Row[N, Always]], node: N, message: Message, now_ns: int, step: Step) -> bool:
+    """Do what a message asks of a node without phases; False when no row is for it."""
+    row = table.get(message.kind)
+    if row is None:
+        return False
+    try:
+        row.act(message)(node, now_ns, step)
+    except Misfit as error:
+        _refuse(error, message, step)
+    return True
+
+
+def _refuse(error: Misfit, message: Message, step: Step) -> None:
+    step.refused.append(f"{error}; refused, from {message.sender or 'nobody'}")
+
+
+def entered(follows: Mapping[P, frozenset[P]], phase: P, then: P) -> P:
+    """The phase `then`, which is `phase` or may follow it. Raises StateError for one that may not."""
+    if then != phase and then not in follows[phase]:
+        raise StateError(f"{then} may not follow {phase}")
+    return then

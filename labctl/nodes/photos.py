@@ -23,7 +23,7 @@ from labctl.errors import LabctlError
 from labctl.messages.body_parts import MatchBody, MoveBody, Photo
 from labctl.messages.pictures import Compare, Ghost
 from labctl.messages.pictures import Photo as TakePhoto
-from labctl.messages.typed import read
+from labctl.nodes.phase_table import by_kind, carry_out, on, on_raw
 from labctl.scene.matching import TOLERANCE_PX, Box, camera_move, compare
 from labctl.store.atomic_files import file_errors, replace_file, sync_names
 from labctl.store.pictures import encode_png, ghost, load_photo, small
@@ -37,7 +37,6 @@ UNSEEN_NS = (
 AVERAGED = 8  # frames in one look: noise is a third of a frame's, and lamps that flicker are evened out
 AVERAGE_NS = SECOND  # a slow camera gives fewer
 MODELLED_NS = 50 * MILLISECOND  # a comparison, on a simulated clock; measured 40 ms for 640 x 480
-KINDS = frozenset({"compare", "photo", "looked", "photo_done"})
 
 
 class ScenePhotos:
@@ -75,23 +74,27 @@ class ScenePhotos:
         """A photo was asked for: the next frames are wanted as soon as there are any."""
         return self._photo is not None
 
-    def read(self, message: Message, step: Step) -> None:
+    def hear(self, message: Message, now_ns: int, step: Step) -> None:
         """Mail of one of KINDS."""
+        carry_out(MESSAGES, self, message, now_ns, step)
+
+    def _compare(self, sent: Compare, now_ns: int, step: Step) -> None:
+        self._task = sent if sent.trial is not None else None
+        self._found, self._ghost_ns, self._compare_ns = None, 0, 0
+        self._frames.clear()
+
+    def _ask(self, sent: TakePhoto, now_ns: int, step: Step) -> None:
+        self._photo, self._taken = sent, []
+
+    def _looked(self, message: Message, now_ns: int, step: Step) -> None:
+        self._busy = False
+        self._tell(message.body.get("result"), step)
+
+    def _photo_done(self, message: Message, now_ns: int, step: Step) -> None:
         body = message.body
-        if message.kind == "compare":
-            task = read(Compare, message)
-            self._task = task if task.trial is not None else None
-            self._found, self._ghost_ns, self._compare_ns = None, 0, 0
-            self._frames.clear()
-        elif message.kind == "photo":
-            self._photo, self._taken = read(TakePhoto, message), []
-        elif message.kind == "looked":
-            self._busy = False
-            self._tell(body.get("result"), step)
-        else:
-            done = body.get("result") or {"problem": body.get("error")}
-            answer = {"request": int(body["tag"]), "camera": self._camera, "photo": None, "problem": None, **done}
-            step.out.append(Message("run", "photographed", answer))
+        done = body.get("result") or {"problem": body.get("error")}
+        answer = {"request": int(body["tag"]), "camera": self._camera, "photo": None, "problem": None, **done}
+        step.out.append(Message("run", "photographed", answer))
 
     def see(self, frame: Frame, step: Step) -> None:
         """A frame of this camera: the photo waited for, or one to show with its ghost."""
@@ -149,6 +152,17 @@ class ScenePhotos:
             if self._found is not None:
                 shown = replace(shown, **self._found)
             step.out.append(shown.to("@preview", result["pictures"]))
+
+
+MESSAGES = by_kind(
+    (
+        on(Compare, ScenePhotos._compare),
+        on(TakePhoto, ScenePhotos._ask),
+        on_raw("looked", ScenePhotos._looked),
+        on_raw("photo_done", ScenePhotos._photo_done),
+    )
+)
+KINDS = frozenset(MESSAGES)
 
 
 def mean(frames: Sequence[Frame]) -> np.ndarray:

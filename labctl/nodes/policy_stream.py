@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from labctl.clock import SECOND
-from labctl.devices import ActionChunk, Batch, StreamSpec
+from labctl.devices import ActionChunk, Batch
 from labctl.nodes.playing import Play
+from labctl.streams import StreamSpec
 
 # capture: of the robot's state; image: of the oldest picture used; first: when the first action began; server: the
 # policy's own time; call: the server's for all of the question; gpu_memory: what the server holds. -1: there was none.

@@ -20,7 +20,7 @@ from labctl.messages.driving import Done, Failed, HandState, Prepare, Ready, Sta
 from labctl.messages.motion import DeviceReport, Lease, Recover, Stage, Staged, Stop, Unstaged
 from labctl.messages.processes import Exited, Failing, Kill, Shutdown, Spawn, Suspended
 from labctl.messages.recording import Close
-from labctl.nodes.phase_table import On, OnRaw, by_kind, heard
+from labctl.nodes.phase_table import On, OnRaw, by_kind, entered, heard
 from labctl.plain import Hand, Json
 
 PRACTICE = "practice"  # in the place of an episode's name, which no recording has
@@ -41,8 +41,8 @@ NEWS_NS = 3 * SECOND
 
 
 class Phase(StrEnum):
-    """Where a practice stands. What leads from one to the next stands at the end of the module: `MESSAGES` for what
-    arrives, `DUE` for what the clock makes due.
+    """Where a practice stands. `FOLLOWS` has what may come after each; what leads there stands at the end of the
+    module: `MESSAGES` for what arrives, `DUE` for what the clock makes due.
     """
 
     STARTING = "starting"
@@ -50,6 +50,15 @@ class Phase(StrEnum):
     WAITING = "waiting"  # for the hand
     DRIVING = "driving"
     ENDING = "ending"
+
+
+FOLLOWS: Mapping[Phase, frozenset[Phase]] = {
+    Phase.STARTING: frozenset({Phase.HOMING, Phase.WAITING, Phase.ENDING}),
+    Phase.HOMING: frozenset({Phase.WAITING, Phase.ENDING}),
+    Phase.WAITING: frozenset({Phase.DRIVING, Phase.ENDING}),
+    Phase.DRIVING: frozenset({Phase.ENDING}),
+    Phase.ENDING: frozenset(),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +127,9 @@ class PracticeNode:
     def phase(self) -> Phase:
         return self._phase
 
+    def _enter(self, phase: Phase) -> None:
+        self._phase = entered(FOLLOWS, self._phase, phase)
+
     @property
     def ended(self) -> Ended:
         """How it ended; complete once `finished`."""
@@ -132,7 +144,8 @@ class PracticeNode:
         for message in inbox:
             found = heard(MESSAGES, self._phase, message, step)
             if found is not None:
-                self._phase, act = found
+                phase, act = found
+                self._enter(phase)
                 act(self, now_ns, step)
         for name in self._liveness.silent(now_ns):
             step.out.append(Kill(name).to("@host"))
@@ -218,9 +231,9 @@ class PracticeNode:
             if now_ns > self._until_ns:
                 self._end(now_ns, step, f"the robot says nothing for {START_NS // SECOND} s", failed=True)
         elif self._liveness.mode not in BAD_MODES:
-            self._phase = Phase.WAITING
+            self._enter(Phase.WAITING if self._home is None else Phase.HOMING)
             if self._home is not None:
-                self._phase, self._next_lease_ns = Phase.HOMING, now_ns + self._lease_ns // LEASE_RENEWALS
+                self._next_lease_ns = now_ns + self._lease_ns // LEASE_RENEWALS
                 until_ns = now_ns + self._lease_ns
                 step.out.append(Stage(PRACTICE, self._home, 0, HOME, None, until_ns).to("arm"))
                 step.out.append(Lease(HOME, None, until_ns).to("@lease"))
@@ -238,8 +251,8 @@ class PracticeNode:
             self._prepared = True
             step.out.append(TASK.to("controller"))
         elif self._ready:
-            self._phase, self._driving_since_ns = Phase.DRIVING, now_ns
-            self._next_lease_ns = now_ns
+            self._enter(Phase.DRIVING)
+            self._driving_since_ns = self._next_lease_ns = now_ns
             self._renew(DRIVE, now_ns, step)
             step.out.append(Start(PRACTICE, DRIVE).to("controller"))
 
@@ -260,7 +273,8 @@ class PracticeNode:
         moved = self._phase in (Phase.HOMING, Phase.DRIVING)
         if self._driving_since_ns is not None:
             self._driven_ns = now_ns - self._driving_since_ns
-        self._phase, self._until_ns, self._fresh = Phase.ENDING, now_ns + REST_NS, False
+        self._enter(Phase.ENDING)
+        self._until_ns, self._fresh = now_ns + REST_NS, False
         self._ended = Ended(why, failed, not moved, self._driven_ns / SECOND)
         self._let_go(DRIVE, step)
         step.out.append(Stop(DRIVE).to("arm"))

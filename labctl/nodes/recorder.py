@@ -9,11 +9,13 @@ import numpy as np
 
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
-from labctl.devices import spec_of
 from labctl.messages import recording as messages
 from labctl.messages.body_parts import GapBody
-from labctl.messages.typed import Misfit, read
+from labctl.messages.processes import Shutdown
+from labctl.messages.typed import read
+from labctl.nodes.phase_table import by_kind, carry_out, on, on_raw
 from labctl.store.traces import Chunk, TraceStore
+from labctl.streams import spec_of
 
 PATIENCE_NS = 10 * SECOND  # so long after a close a producer may still deliver: twice what an encoder may stand still
 Arrived = tuple[messages.Chunk, Message]
@@ -30,6 +32,7 @@ class RecorderNode:
         self._store = store
         self._episode: str | None = None
         self._waiting: set[str] = set()
+        self._arrived: list[Arrived] = []  # chunks of this step
         self._gaps: list[GapBody] = []
         self._sent: dict[str, int] = {}  # chunks of each stream that its producer says it sent
         self._concluded: set[str] = set()
@@ -40,16 +43,10 @@ class RecorderNode:
     def step(self, now_ns: int, inbox: list[Message]) -> Step:
         """Commit what arrived in one transaction, then acknowledge it."""
         step = Step()
-        chunks: list[Arrived] = []
         for message in inbox:
-            try:
-                if message.kind == "chunk":
-                    chunks.append((read(messages.Chunk, message), message))
-                else:
-                    self._read(message, now_ns, step)
-            except Misfit as error:
-                step.refused.append(f"{error}; refused, from {message.sender or 'nobody'}")
-        self._take(chunks, step)
+            carry_out(MESSAGES, self, message, now_ns, step)
+        arrived, self._arrived = self._arrived, []
+        self._take(arrived, step)
         if self._episode and self._close_by_ns is not None and (now_ns >= self._close_by_ns or self._complete()):
             self._conclude(step)
         step.due_ns = self._close_by_ns
@@ -75,32 +72,39 @@ class RecorderNode:
         here = self._store.seal(self._episode)
         return all(here.get(stream, {"chunks": 0})["chunks"] >= sent for stream, sent in self._sent.items())
 
-    def _read(self, message: Message, now_ns: int, step: Step) -> None:
-        if message.kind == "open":
-            sent = read(messages.Open, message)
-            self._episode = sent.episode
-            self._waiting = set(sent.producers or ())
-            self._concluded.discard(sent.episode)
-            self._gaps, self._sent = [], {}
-            self._close_by_ns = None
-            step.out.append(messages.Opened(self._episode).to("run"))
-        elif message.kind == "declare":
-            declared = read(messages.Declare, message)
-            self._store.declare(declared.episode, [spec_of(spec) for spec in declared.specs])
-        elif message.kind == "end":
-            end = read(messages.End, message)
-            if end.episode != self._episode:
-                return
-            self._waiting.discard(message.sender)
-            self._gaps += end.gaps
-            for stream, counts in end.sent.items():
-                self._sent[stream] = counts["chunks"] - sum(gap.get("stream") == stream for gap in end.gaps)
-        elif message.kind == "lost":
-            self._waiting.discard(read(messages.ProducerLost, message).name)
-        elif message.kind == "close" and read(messages.Close, message).episode == self._episode:
+    def _chunk(self, message: Message, now_ns: int, step: Step) -> None:
+        self._arrived.append((read(messages.Chunk, message), message))
+
+    def _open(self, sent: messages.Open, now_ns: int, step: Step) -> None:
+        self._episode = sent.episode
+        self._waiting = set(sent.producers or ())
+        self._concluded.discard(sent.episode)
+        self._gaps, self._sent = [], {}
+        self._close_by_ns = None
+        step.out.append(messages.Opened(self._episode).to("run"))
+
+    def _declare(self, sent: messages.Declare, now_ns: int, step: Step) -> None:
+        self._store.declare(sent.episode, [spec_of(spec) for spec in sent.specs])
+
+    def _end(self, message: Message, now_ns: int, step: Step) -> None:
+        """A producer, the sender, has sent all of it."""
+        end = read(messages.End, message)
+        if end.episode != self._episode:
+            return
+        self._waiting.discard(message.sender)
+        self._gaps += end.gaps
+        for stream, counts in end.sent.items():
+            self._sent[stream] = counts["chunks"] - sum(gap.get("stream") == stream for gap in end.gaps)
+
+    def _lost(self, sent: messages.ProducerLost, now_ns: int, step: Step) -> None:
+        self._waiting.discard(sent.name)
+
+    def _close(self, sent: messages.Close, now_ns: int, step: Step) -> None:
+        if sent.episode == self._episode:
             self._close_by_ns = now_ns + PATIENCE_NS
-        elif message.kind == "shutdown":
-            self._quiet_since_ns = now_ns
+
+    def _shut_down(self, sent: Shutdown, now_ns: int, step: Step) -> None:
+        self._quiet_since_ns = now_ns
 
     def _conclude(self, step: Step) -> None:
         assert self._episode is not None
@@ -122,6 +126,19 @@ class RecorderNode:
             self.finished = True
             self._store.close()
         step.due_ns = None if self.finished else self._quiet_since_ns + QUIET_NS
+
+
+MESSAGES = by_kind(
+    (
+        on_raw("chunk", RecorderNode._chunk),
+        on(messages.Open, RecorderNode._open),
+        on(messages.Declare, RecorderNode._declare),
+        on_raw("end", RecorderNode._end),
+        on(messages.ProducerLost, RecorderNode._lost),
+        on(messages.Close, RecorderNode._close),
+        on(Shutdown, RecorderNode._shut_down),
+    )
+)
 
 
 def _chunk(chunk: messages.Chunk, message: Message) -> Chunk:

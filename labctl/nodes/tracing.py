@@ -12,10 +12,11 @@ import numpy as np
 
 from labctl.bus import Message
 from labctl.clock import SECOND
-from labctl.devices import Batch, StreamSpec
+from labctl.devices import Batch
 from labctl.messages.body_parts import ChunkGap, SentEntry
 from labctl.messages.recording import Ack, Chunk, Declare, End
 from labctl.plain import SpecEntry
+from labctl.streams import StreamSpec
 
 Key = tuple[str, str, int]  # episode, stream, seq
 

@@ -24,11 +24,12 @@ import numpy as np
 from labctl.bus import Work
 from labctl.clock import SECOND
 from labctl.config.cell_schema import Video
-from labctl.devices import Camera, Frame, StreamSpec
+from labctl.devices import Camera, Frame
 from labctl.errors import LabctlError, StorageError
 from labctl.plain import CameraAbout
 from labctl.store.atomic_files import detach, replace_file
 from labctl.store.video import DepthWriter, VideoWriter, frame_times, mend
+from labctl.streams import StreamSpec
 
 QUEUE_S = 10.0  # so many seconds of frames may wait for the encoder if their colours take no more than QUEUE_BYTES,
 QUEUE_BYTES = 256_000_000  # and FEWEST at least
@@ -48,7 +49,7 @@ def index_spec(camera: str, rate_hz: float) -> StreamSpec:
     `clock_domains` names, -1 if it has none; host_ns: on receipt; pts_us: where it stands in the mp4; depth_ms: in the
     depth file, -1 without.
     """
-    return StreamSpec(f"camera/{camera}", COLUMNS, "1, us, ns, us, 1, ms", rate_hz, "<i8", private_columns=())
+    return StreamSpec(f"camera/{camera}", COLUMNS, "1, us, ns, us, 1, ms", rate_hz, "<i8", public_columns=COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,8 @@ class VideoRecorder:
         self._again: list[Again] = []
         self._first_ns: int | None = None
         self._waiting: deque[tuple[int, ...]] = deque()  # rows whose frames are not surely in the file yet
-        video, rate_hz = terms.video.model_dump(), camera.rate_hz
-        self._writer = VideoWriter(self._path, camera.width, camera.height, rate_hz=rate_hz, **video)
+        coded = terms.video.model_dump()
+        self._writer = VideoWriter(self._path, camera.width, camera.height, terms.video, rate_hz=camera.rate_hz)
         self._depth: DepthWriter | None = None
         self._reconnected: list[Again] = []
         self._about, self._domains = about, list(domains)
@@ -124,7 +125,7 @@ class VideoRecorder:
             "kind": camera.kind,
             "about": {} if about is None else about,
             "latency_s": terms.latency_s,
-            "video": {"width": camera.width, "height": camera.height, "rate_hz": rate_hz, **video},
+            "video": {"width": camera.width, "height": camera.height, "rate_hz": camera.rate_hz, **coded},
             "depth": None,
             "clock_domains": self._domains,
             "reconnected": self._reconnected,

@@ -1,4 +1,4 @@
-"""What the operator's screen may be drawn from: one value, made here from the campaign writer and the episode.
+"""What the operator's screen may be drawn from: one value, made here from what the journal says and from the episode.
 
 May not: hold the ledger, the campaign, its folder or its protocol, an arm's name (but the candidates in alphabetical
 order where the protocol asks for a guess), a policy's options, or an outcome.
@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from labctl.config.cell_schema import Cell, Fixture
+from labctl.config.protocol_schema import Protocol
 from labctl.core.interlock import Hold
 from labctl.core.published_state import Confirmed, Hand, Handover, Proposal, Rules, Scene
 from labctl.core.record import as_operations
 from labctl.core.rollout import Rollout, proposal, typed
+from labctl.core.run_facts import RunFacts
 from labctl.core.trial import CampaignState, State, Trial, next_trial
 from labctl.people.second_person import SecondPerson
-from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.store.scene_references import rules as scene_rules
 
 
@@ -65,8 +67,36 @@ class BlindView:
     scored_ns: Sequence[int]
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a run has of its files for the screen, of every arm the same. rules: candidates among them alone."""
+
+    cell: str
+    totes: tuple[str, ...]
+    checks: tuple[str, ...]
+    rules: Rules
+
+
+def setting_of(cell: Cell, fixture: Fixture, protocol: Protocol) -> Setting:
+    """The setting of a run, made once when it begins."""
+    trial = protocol.trial
+    rules: Rules = {
+        "items": trial.items_staged,
+        "budget_s": trial.budget_s,
+        "arming_s": trial.arming_s,
+        "early_end": trial.early_end,
+        "void_reasons": list(trial.void_reasons),
+        "tags": list(trial.failure_tags),
+        "stages": list(trial.stages),
+        "candidates": sorted(arm.name for arm in protocol.arm) if trial.ask_guess else [],
+    }
+    return Setting(cell.cell.name, tuple(tote.name for tote in fixture.tote), tuple(protocol.session.checks), rules)
+
+
 def blind_view(
-    writer: CampaignWriter,
+    setting: Setting,
+    folded: CampaignState,
+    facts: RunFacts,
     rollout: Rollout | None,
     live: Sequence[Hold],
     scene: Scene,
@@ -75,12 +105,12 @@ def blind_view(
     """The view of a campaign that is being run. live: the holds that stand; scene: as `SceneWatch.shown`; second: who
     may confirm a void.
     """
-    state = _without_outcomes(writer.state)
+    state = _without_outcomes(folded)
     turn = next_trial(state)
     needed = second if turn and turn.needs_second else None
     people = [person.id for person in state.session.people] if state.session else []
     return BlindView(
-        cell=writer.campaign.cell.cell.name,
+        cell=setting.cell,
         state=state,
         turn=turn,
         episode=_episode(turn, rollout),
@@ -90,18 +120,18 @@ def blind_view(
         unsaid=_unsaid(turn, rollout),
         live=tuple(live),
         scene=scene,
-        overrides=scene_rules(writer.opened)["override"] == "allowed",
-        checks=tuple(writer.campaign.protocol.session.checks),
-        rules=_rules(writer),
-        totes=tuple(tote.name for tote in writer.campaign.fixture.tote),
-        handover=writer.handover,
-        recovered=tuple(writer.recovered),
-        counted=writer.counted.get(turn.episode or "", 0) if turn else 0,
-        proposal=_proposal(writer, turn),
+        overrides=scene_rules(state.opened)["override"] == "allowed",
+        checks=setting.checks,
+        rules=setting.rules,
+        totes=setting.totes,
+        handover=facts.handover,
+        recovered=tuple(facts.recovered),
+        counted=facts.counted.get(turn.episode or "", 0) if turn else 0,
+        proposal=_proposal(state, facts, turn),
         evidence=_evidence(turn),
         with_code=needed.with_code(people) if needed else (),
         confirmed=needed.shown((turn.episode if turn else None) or "") if needed else (),
-        scored_ns=tuple(writer.scored_ns[-20:]),
+        scored_ns=tuple(facts.scored_ns[-20:]),
     )
 
 
@@ -130,32 +160,18 @@ def _unsaid(turn: Trial | None, rollout: Rollout | None) -> list[int]:
     return sorted({*typed(turn, rollout), *turn.unsaid})
 
 
-def _rules(writer: CampaignWriter) -> Rules:
-    rules = writer.campaign.protocol.trial
-    return {
-        "items": rules.items_staged,
-        "budget_s": rules.budget_s,
-        "arming_s": rules.arming_s,
-        "early_end": rules.early_end,
-        "void_reasons": list(rules.void_reasons),
-        "tags": list(rules.failure_tags),
-        "stages": list(rules.stages),
-        "candidates": sorted(arm.name for arm in writer.campaign.protocol.arm) if rules.ask_guess else [],
-    }
-
-
 def _evidence(turn: Trial | None) -> int | None:
     """The seq of the machine's event that may stand behind a void after go."""
     return turn.backing[-1] if turn and turn.backing else None
 
 
-def _proposal(writer: CampaignWriter, turn: Trial | None) -> Proposal | None:
+def _proposal(state: CampaignState, facts: RunFacts, turn: Trial | None) -> Proposal | None:
     """For scoring: from the journal, since the episode may be an earlier run's."""
     if turn is None or turn.state != State.SCORING:
         return None
-    episode, items = turn.episode or "", writer.opened["items_staged"]
-    operations = writer.operations.get(episode, [])
-    by_devices = any(op["result"] != "safety_stop" for recorded in writer.operations.values() for op in recorded)
+    episode, items = turn.episode or "", state.opened["items_staged"]
+    operations = facts.operations.get(episode, [])
+    by_devices = any(op["result"] != "safety_stop" for recorded in facts.operations.values() for op in recorded)
     if not by_devices and turn.go_ns and turn.end_ns:
-        operations = as_operations(writer.detected.get(episode, []), turn.go_ns, turn.end_ns)[:items]
+        operations = as_operations(facts.detected.get(episode, []), turn.go_ns, turn.end_ns)[:items]
     return proposal(operations, items)

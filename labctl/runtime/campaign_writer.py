@@ -5,16 +5,14 @@ May not: decide anything, or print what a blind role must not see.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from labctl.bus import Body
 from labctl.clock import SECOND, Anchor
-from labctl.core.event_bodies import OperationRecorded, RecordingSealed, body_of
 from labctl.core.events import Event, Kind
-from labctl.core.published_state import Handover
+from labctl.core.run_facts import RunFacts
 from labctl.core.trial import Trial, advance, next_trial
 from labctl.errors import StorageError
-from labctl.messages.body_parts import Detected
 from labctl.plain import Json
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import append_head, head_text
@@ -93,14 +91,7 @@ class CampaignWriter:
         self.ledger = campaign.ledger
         self.state = campaign.state
         self.opened = campaign.opened
-        self.operations: dict[str, list[OperationRecorded]] = {}  # bodies of OperationRecorded by episode
-        self.counted: dict[str, int] = {}  # the operator's own tally by episode
-        self.detected: dict[str, Sequence[Detected]] = {}  # what the detector found, by episode
-        self.recording: RecordingSealed | None = None  # of the last RecordingSealed
-        self.scored_ns: list[int] = []  # when trials were scored on this boot
-        self.recovered: list[str] = []  # what the last run concluded at its start
-        self.handover: Handover | None = None
-        self._boot = ""
+        self.facts = RunFacts()
         self.references = References()
         self.hands = Hands()
         for event in campaign.events():
@@ -147,22 +138,7 @@ class CampaignWriter:
 
     def _note(self, event: Event) -> None:
         self.references.note(event)
-        if event.kind == Kind.OPERATION_RECORDED and event.episode:
-            self.operations.setdefault(event.episode, []).append(body_of(event, OperationRecorded))
-        elif event.kind == Kind.ITEM_COUNTED and event.episode:
-            self.counted[event.episode] = event.body["moved"]
-        elif event.kind == Kind.RECORDING_SEALED and event.episode:
-            self.recording = body_of(event, RecordingSealed)
-            if event.body.get("detected") is not None:
-                self.detected[event.episode] = event.body["detected"]
-        elif event.kind == Kind.RUN_STARTED:
-            self.recovered = list(event.body.get("recovered", ()))
-        elif event.kind == Kind.SESSION_CLOSED:
-            self.handover = {"text": event.body["handover"], "who": event.who, "wall": event.wall}
-        elif event.kind == Kind.OUTCOME_RECORDED:
-            if event.boot != self._boot:
-                self._boot, self.scored_ns = event.boot, []
-            self.scored_ns.append(event.at_ns)
+        self.facts.note(event)
 
     def print_head(self) -> str:
         """The chain's head, for printing."""

@@ -131,7 +131,7 @@ class Orders(RecordedOrders):
         if trial is None or trial.state not in (State.RUNNING, State.SCORING) or trial.episode is None:
             raise StateError("no episode is running; items are counted while one is")
         at_ns = given.now_ns if rollout is None or rollout.end_ns is None else rollout.end_ns
-        moved = self._writer.counted.get(trial.episode, 0) + args.by
+        moved = self._writer.facts.counted.get(trial.episode, 0) + args.by
         if not 0 <= moved <= self._writer.opened["items_staged"]:
             raise StateError(f"{moved} items cannot be: {self._writer.opened['items_staged']} were staged")
         body = {"moved": moved, "t_ns": at_ns}

@@ -229,7 +229,7 @@ class EpisodeSequencer:
 
     def _camera_gone(self, name: str, why: str, now_ns: int, step: Step) -> None:
         """In a running episode: the protocol says whether that ends it, or is a gap in its recording."""
-        if self._writer.opened.get("camera_lost", "mark") == "end":
+        if self._writer.opened.get("camera_lost") == "end":
             self.end(EndReason.CAMERA_LOST, now_ns, now_ns, step)
         else:
             self._writer.say(f"{name} gives no pictures ({why}); the episode goes on, the gap is marked")

@@ -1,4 +1,4 @@
-"""What a running campaign shows to whoever looks: the state that a console draws. Values only.
+"""What a running campaign shows to whoever looks, and when: the state that a console draws.
 
 May not: reach the campaign, its ledger or its protocol: all it draws from is a `BlindView` and what the cell's nodes
 report.
@@ -7,6 +7,7 @@ report.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
@@ -22,6 +23,7 @@ from labctl.core.published_state import (
     DeviceState,
     EarlierTrial,
     Instruction,
+    PublishedState,
     Times,
     Voided,
 )
@@ -30,9 +32,59 @@ from labctl.core.session import Role
 from labctl.core.trial import FINISHED, CampaignState, State, Trial, allowed, standing
 from labctl.runtime.blind_view import BlindView
 
+PUBLISH_NS = SECOND
 PERSONAL = ("unacknowledged:", "cell_faulted")  # holds that only a named person clears
 EARLIER = 12  # trials of the history that are shown
 BREAK_NS = 1800 * SECOND  # a longer time between two scores was a break, not the pace of the evening
+
+
+@dataclass(frozen=True, slots=True)
+class CellReport:
+    """What the nodes of the cell report. staged: the trial whose scene is set and whose robot stands where episodes
+    begin, "" without. clipped: the limit that shapes the motion now. recording: of the last episode that was sealed.
+    """
+
+    snapshot: Snapshot
+    limits: Limits
+    cameras: Sequence[CameraState]
+    staged: str | None
+    clipped: str
+    recording: RecordingSealed | None
+
+
+class Publication:
+    """When the state is published, and what it says. `next_ns` is when that is done though nothing has changed."""
+
+    def __init__(self, run_id: int) -> None:
+        self._run_id = run_id
+        self._moment = 0
+        self._last: tuple[object, ...] = ()
+        self.next_ns = 0
+
+    def due(self, seen: tuple[object, ...], now_ns: int) -> bool:
+        """Whether to publish: what is `seen` now is otherwise than at the last time, or that is a while ago."""
+        if seen == self._last and now_ns < self.next_ns:
+            return False
+        self._moment += seen != self._last
+        self._last, self.next_ns = seen, now_ns + PUBLISH_NS
+        return True
+
+    def state(self, view: BlindView, cell: CellReport, version: int) -> PublishedState:
+        """What is published. version: what a command that answers to it has to name."""
+        turn, snapshot = view.turn, cell.snapshot
+        verbs = allowed(view.state, turn, view.live, Role.OPERATOR) if turn else ()
+        return {
+            "run": self._run_id,
+            "version": version,
+            "moment": self._moment,
+            "allowed": [str(verb) for verb in verbs],
+            "staged": bool(turn and cell.staged == turn.id),
+            "arm": {"mode": snapshot.arm_mode, "reason": snapshot.arm_reason},
+            "clipped": cell.clipped,
+            "devices": devices(snapshot, cell.limits, cell.cameras, cell.recording),
+            "cameras": cell.cameras,
+            **campaign_part(view),
+        }
 
 
 def campaign_part(view: BlindView) -> CampaignPart:

@@ -12,6 +12,7 @@ from labctl.bus import Work
 from labctl.core.event_bodies import RecordingSealed
 from labctl.core.rollout import Rollout, recording_body, recording_gaps, steady_rates
 from labctl.messages.body_parts import GapBody
+from labctl.messages.recording import Late
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.store.footage import file_gaps
 from labctl.store.sealing import Findings, layout_of, look_over
@@ -47,3 +48,9 @@ def sealed_body(
     seal = partial(writer.ledger.seal_value, rollout.episode, "streams")
     videos, private, gaps = found.footage.videos, rollout.closed.private, len(rollout.gaps)
     return recording_body(streams, private, videos, gaps, seal, clocks=found.clocks, detected=found.detected)
+
+
+def late_gap(writer: CampaignWriter, sent: Late) -> tuple[str, GapBody]:
+    """The trial, and the gap, of a chunk that came after its recording was sealed, and so is not stored."""
+    trial = next(t.id for t in writer.state.trials.values() if sent.episode in t.episodes)
+    return trial, GapBody(stream=sent.stream, from_ns=None, to_ns=None, lost=sent.n, why="came after the seal")

@@ -7,9 +7,10 @@ name, or ask for one twice while the robot is still recovering.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from labctl.bus import Step
+from labctl.bus import Body, Step
 from labctl.clock import SECOND
 from labctl.core.events import STOP_BY_HAND, STOPPED_BY_HAND, EndReason, Kind
 from labctl.core.liveness import Liveness
@@ -36,6 +37,7 @@ class Cause:
     operation: str | None = None
 
 
+UNNAMED = "no reason given"
 PAUSED = "the robot's process stood still; the robot was not moved through it"
 STOPPED = "safety_stop"  # code of a hold
 ITSELF = Cause(STOPPED, EndReason.SAFETY_STOP)
@@ -68,26 +70,33 @@ class ArmWatch:
 
     def hear(self, sent: DeviceReport, now_ns: int, step: Step) -> None:
         """A report of the robot's node; what stops nothing is the episode's."""
-        body, t_ns = sent.body or {}, int(sent.t_ns)
-        if sent.kind == "stopped":
-            text = f"a stop reached the robot past the run process (from {body['by'] or 'nobody named'})"
-            text = self._writer.state.holds.get(STOP_BY_HAND) or f"{text}; look at the cell, then acknowledge"
-            self._stopped(PERSON, text, t_ns, now_ns, step)
-            self._heard(body["number"], step)
-        elif sent.kind == "suspended":
-            self.suspended(body["for_ns"], t_ns, now_ns, step)
-            self._heard(body["number"], step)
-        elif sent.kind == "lease_lapsed":
-            self._lapsed(body["episode"], body["until_ns"], t_ns, now_ns, step)
-        elif sent.kind in ("safety_stop", "fault"):
-            self._robot_stopped(sent.kind, body.get("reason", "no reason given"), t_ns, now_ns, step)
-        elif sent.kind == "paused":
-            rollout = self._sequencer.rollout
-            if rollout is not None and rollout.moving:
-                times = {"from_ns": body["from_ns"], "to_ns": body["to_ns"]}
-                self._sequencer.mark(GapBody(stream=ACTION, **times, lost=None, why=PAUSED))
-        else:
+        row = REPORTS.get(sent.kind)
+        if row is None:
             self._sequencer.report(sent, now_ns, step)
+        else:
+            row(self, sent.body or {}, int(sent.t_ns), now_ns, step)
+
+    def _stopped_past_run(self, body: Body, t_ns: int, now_ns: int, step: Step) -> None:
+        text = f"a stop reached the robot past the run process (from {body['by'] or 'nobody named'})"
+        text = self._writer.state.holds.get(STOP_BY_HAND) or f"{text}; look at the cell, then acknowledge"
+        self._stopped(PERSON, text, t_ns, now_ns, step)
+        self._heard(body["number"], step)
+
+    def _found_suspended(self, body: Body, t_ns: int, now_ns: int, step: Step) -> None:
+        self.suspended(body["for_ns"], t_ns, now_ns, step)
+        self._heard(body["number"], step)
+
+    def _stopped_itself(self, body: Body, t_ns: int, now_ns: int, step: Step) -> None:
+        self._robot_stopped("safety_stop", body.get("reason", UNNAMED), t_ns, now_ns, step)
+
+    def _faulted(self, body: Body, t_ns: int, now_ns: int, step: Step) -> None:
+        self._robot_stopped("fault", body.get("reason", UNNAMED), t_ns, now_ns, step)
+
+    def _paused(self, body: Body, t_ns: int, now_ns: int, step: Step) -> None:
+        rollout = self._sequencer.rollout
+        if rollout is not None and rollout.moving:
+            times = {"from_ns": body["from_ns"], "to_ns": body["to_ns"]}
+            self._sequencer.mark(GapBody(stream=ACTION, **times, lost=None, why=PAUSED))
 
     def _heard(self, number: int, step: Step) -> None:
         """A stop that did not come from here is journalled: whatever was granted before is over."""
@@ -116,12 +125,12 @@ class ArmWatch:
             text = "the robot stopped on its way home: the run process was not heard in time; look at the cell"
             self._stopped(WAY_HOME, text, now_ns, now_ns, step)
 
-    def _lapsed(self, episode: str | None, until_ns: int, t_ns: int, now_ns: int, step: Step) -> None:
+    def _lapsed(self, body: Body, t_ns: int, now_ns: int, step: Step) -> None:
         """No lease goes beyond the budget: the one that ended there says nothing."""
         rollout = self._sequencer.rollout
-        if rollout is None or episode != rollout.episode or not rollout.moving:
+        if rollout is None or body["episode"] != rollout.episode or not rollout.moving:
             return
-        if rollout.deadline_ns is None or until_ns < rollout.deadline_ns:
+        if rollout.deadline_ns is None or body["until_ns"] < rollout.deadline_ns:
             text = "the robot stopped in mid-episode: the run process was not heard in time; look at the cell"
             self._stopped(LAPSE, text, t_ns, now_ns, step)
 
@@ -157,3 +166,14 @@ class ArmWatch:
         """A named person has looked at the robot and says that it may be recovered; nothing moves by that alone."""
         self._recovering_until_ns = now_ns + PATIENCE_NS
         step.out.append(Recover().to("arm"))
+
+
+# What is done about each kind of report.
+REPORTS: Mapping[str, Callable[[ArmWatch, Body, int, int, Step], None]] = {
+    "stopped": ArmWatch._stopped_past_run,
+    "suspended": ArmWatch._found_suspended,
+    "lease_lapsed": ArmWatch._lapsed,
+    "safety_stop": ArmWatch._stopped_itself,
+    "fault": ArmWatch._faulted,
+    "paused": ArmWatch._paused,
+}

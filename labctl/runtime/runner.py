@@ -8,7 +8,6 @@ score.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
 from labctl.bus import Message, Step
@@ -22,22 +21,23 @@ from labctl.core.session import Role
 from labctl.core.trial import RUN_LEFT, State, Trial, Verb, allowed, standing, tally
 from labctl.errors import LabctlError, StateError
 from labctl.messages.motion import DeviceReport, Staged, Unstaged
-from labctl.messages.processes import EndRun, Exited, Failing, Hello, Kill, Spawn, Suspended
+from labctl.messages.processes import EndRun, Exited, Failing, Hello, Kill, Shutdown, Spawn, Suspended
 from labctl.messages.recording import Late
-from labctl.messages.typed import Misfit, read
+from labctl.messages.typed import read
+from labctl.nodes.phase_table import by_kind, carry_out, on, on_raw
 from labctl.plain import Json
-from labctl.runtime.blind_view import blind_view
+from labctl.runtime.blind_view import blind_view, setting_of
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.command_handler import Orders
 from labctl.runtime.episode_sequencer import EpisodeSequencer
-from labctl.runtime.operator_state import camera_states, campaign_part, devices
+from labctl.runtime.operator_state import CellReport, Publication, camera_states
 from labctl.runtime.readiness import ASKED, Readiness
+from labctl.runtime.recording_seal import late_gap
 from labctl.runtime.robot_watch import ArmWatch
 from labctl.runtime.scene_watch import SceneWatch
 from labctl.runtime.staging import Staging
 from labctl.store.journal import DuplicateCommand
 
-PUBLISH_NS = SECOND
 SEALING_NS = 2 * CLOSE_PATIENCE_NS  # how long an episode that was ended with its run may take to be sealed
 _ROUTINE = frozenset({"obs", "beats"})
 MOST_DEATHS = 3  # in a row, of one process between episodes: then the cell is faulted
@@ -68,26 +68,24 @@ class RunNode:
         self._writer = writer
         self._sequencer = sequencer
         self._liveness = liveness
-        self._run_id = run_id
+        self._publication = Publication(run_id)
         self._free_gb = free_gb
         self._free_now = free_gb()
         self._until_done, self._attended = until_done, attended
         self._readiness = readiness
         self._tell = watch
         cell = writer.campaign.cell
+        self._setting = setting_of(cell, writer.campaign.fixture, writer.campaign.protocol)
         self._cameras = [f"camera:{camera.name}" for camera in cell.camera]
-        self._limits = Limits(BEAT_LIMIT_NS, BEAT_LIMIT_NS, BEAT_LIMIT_NS, cell.storage.min_free_gb)
         self._staging = Staging(writer, sequencer)
         self._watch = ArmWatch(writer, liveness, sequencer, self._staging)
         self._scene = SceneWatch(writer)
-        self._limits = replace(self._limits, **self._scene.limits())
+        old_ns = (BEAT_LIMIT_NS, BEAT_LIMIT_NS, BEAT_LIMIT_NS)
+        self._limits = Limits(*old_ns, cell.storage.min_free_gb, self._scene.limits())
         self._orders = Orders(
             writer, sequencer, liveness, self._staging, self._watch, self._scene, readiness, self._holds
         )
         self._failing: dict[str, str] = {}
-        self._moment = 0
-        self._published: tuple[object, ...] = ()
-        self._next_publish_ns = 0
         self._next_disk_ns = 0
         self._ended_by = ""  # who asked from outside that this run ends
         self._shutting_down = False
@@ -101,10 +99,8 @@ class RunNode:
         if self._liveness.turned(now_ns) > LEASE_AT_RISK_NS and rollout is not None:
             rollout.resumed(now_ns)
         for message in inbox:
-            try:
-                self._read(message, now_ns, step)
-            except Misfit as error:
-                step.refused.append(f"{error}; refused, from {message.sender or 'nobody'}")
+            if not carry_out(MESSAGES, self, message, now_ns, step):
+                self._sequencer.hear(message, now_ns, step)  # of the episode
         self._check_presence(now_ns, step)
         self._watch.look(now_ns, step)
         request = self._scene.taken(now_ns, self._liveness.alive)
@@ -131,13 +127,13 @@ class RunNode:
         if self._shutting_down:
             at_rest = rollout is None or rollout.phase == Phase.SEALED
             self.finished = self.finished or at_rest or now_ns >= self._leave_by_ns
-        if now_ns >= self._next_publish_ns or any(message.kind not in _ROUTINE for message in inbox):
+        if now_ns >= self._publication.next_ns or any(message.kind not in _ROUTINE for message in inbox):
             self._publish(now_ns, step)
         step.due_ns = self._due(now_ns)
         return step
 
     def _due(self, now_ns: int) -> int:
-        due = self._next_publish_ns
+        due = self._publication.next_ns
         if self._scene.request is not None:
             due = min(due, self._scene.request.until_ns)
         rollout = self._sequencer.rollout
@@ -150,56 +146,48 @@ class RunNode:
             due = min(due, self._staging.next_lease_ns)
         return max(due, now_ns + MILLISECOND)
 
-    def _read(self, message: Message, now_ns: int, step: Step) -> None:
-        kind = message.kind
-        if kind in ("obs", "beats", "hello"):
-            self._liveness.hear(message, now_ns)
-            if kind == "hello":
-                self._greet(message.sender, now_ns, step)
-        elif kind == "camera":
-            self._liveness.hear(message, now_ns)
-            self._sequencer.hear(message, now_ns, step)
-        elif kind == "staged":
-            self._staging.hear(read(Staged, message).trial, now_ns, step)
-        elif kind == "unstaged":
-            self._watch.way_home_lapsed(read(Unstaged, message).trial, now_ns, step)
-        elif kind in ("compared", "photographed"):
-            self._scene.hear(message)
-        elif kind == "failing":
-            failing = read(Failing, message)
-            self._failing[failing.name] = failing.reason
-        elif kind == "event":
-            self._watch.hear(read(DeviceReport, message), now_ns, step)
-        elif kind == "suspended":
-            self._watch.suspended(read(Suspended, message).for_ns, now_ns, now_ns, step)
-        elif kind == ASKED:
-            self._readiness.hear(message)
-        elif kind == "exited":
-            self._exited(read(Exited, message), now_ns, step)
-        elif kind == "late":
-            self._note_late(read(Late, message))
-        elif kind == "command":
-            self._answer(message, lambda: self._orders.obey(message, now_ns, step), step)
-        elif kind == "end_run":
-            self._end_run(read(EndRun, message), message.sender, now_ns, step)
-        elif kind == "shutdown":
-            self._shut_down(now_ns, step)
-        else:
-            self._sequencer.hear(message, now_ns, step)
+    def _sign_of_life(self, message: Message, now_ns: int, step: Step) -> None:
+        self._liveness.hear(message, now_ns)
 
-    def _note_late(self, sent: Late) -> None:
-        """A chunk that came after its recording was sealed is not stored; it is a gap, and said."""
-        trial = next(t.id for t in self._writer.state.trials.values() if sent.episode in t.episodes)
-        gap = {
-            "stream": sent.stream,
-            "from_ns": None,
-            "to_ns": None,
-            "lost": sent.n,
-            "why": "came after the seal",
-        }
+    def _camera_says(self, message: Message, now_ns: int, step: Step) -> None:
+        self._liveness.hear(message, now_ns)
+        self._sequencer.hear(message, now_ns, step)
+
+    def _staged(self, sent: Staged, now_ns: int, step: Step) -> None:
+        self._staging.hear(sent.trial, now_ns, step)
+
+    def _unstaged(self, sent: Unstaged, now_ns: int, step: Step) -> None:
+        self._watch.way_home_lapsed(sent.trial, now_ns, step)
+
+    def _scene_says(self, message: Message, now_ns: int, step: Step) -> None:
+        self._scene.hear(message)
+
+    def _note_failing(self, sent: Failing, now_ns: int, step: Step) -> None:
+        self._failing[sent.name] = sent.reason
+
+    def _reported(self, sent: DeviceReport, now_ns: int, step: Step) -> None:
+        self._watch.hear(sent, now_ns, step)
+
+    def _suspended(self, sent: Suspended, now_ns: int, step: Step) -> None:
+        self._watch.suspended(sent.for_ns, now_ns, now_ns, step)
+
+    def _asked(self, message: Message, now_ns: int, step: Step) -> None:
+        self._readiness.hear(message)
+
+    def _command(self, message: Message, now_ns: int, step: Step) -> None:
+        self._answer(message, lambda: self._orders.obey(message, now_ns, step), step)
+
+    def _asked_to_leave(self, sent: Shutdown, now_ns: int, step: Step) -> None:
+        self._shut_down(now_ns, step)
+
+    def _came_late(self, sent: Late, now_ns: int, step: Step) -> None:
+        trial, gap = late_gap(self._writer, sent)
         self._writer.log(Kind.GAP, gap, trial=trial, episode=sent.episode)
 
-    def _greet(self, name: str, now_ns: int, step: Step) -> None:
+    def _greet(self, message: Message, now_ns: int, step: Step) -> None:
+        """A process has begun."""
+        self._liveness.hear(message, now_ns)
+        name = message.sender
         self._liveness.asked.pop(name, None)
         self._sequencer.hear(Hello().to("run", sender=name), now_ns, step)
         self._scene.forget(name)
@@ -309,32 +297,22 @@ class RunNode:
 
     def _publish(self, now_ns: int, step: Step) -> None:
         """The state for whoever looks: when it changed, and twice a second besides."""
-        writer, rollout, trial = self._writer, self._sequencer.rollout, self._writer.current()
+        writer, orders, rollout, trial = self._writer, self._orders, self._sequencer.rollout, self._writer.current()
         live = self._holds(now_ns, Verb.COMMIT)
-        verbs = tuple(str(verb) for verb in allowed(writer.state, trial, live, Role.OPERATOR)) if trial else ()
+        verbs = tuple(allowed(writer.state, trial, live, Role.OPERATOR)) if trial else ()
         cameras = camera_states(self._cameras, self._liveness, rollout)
         codes = tuple(hold.code for hold in live)
-        seen = tuple((camera["lost"], camera["missing"]) for camera in cameras)
-        hand = str(rollout.hand) if rollout is not None else ""
-        waits = rollout.withheld if rollout is not None else ""
-        key = (writer.state.last_seq, self._orders.touches, codes, self._staging.done, verbs, seen, hand, waits)
-        if key == self._published and now_ns < self._next_publish_ns:
+        pictures = tuple((camera["lost"], camera["missing"]) for camera in cameras)
+        episode = (str(rollout.hand), rollout.withheld) if rollout is not None else ()
+        seen = (writer.state.last_seq, orders.touches, codes, self._staging.done, verbs, pictures, episode)
+        if not self._publication.due(seen, now_ns):
             return
-        self._moment += key != self._published
-        self._published, self._next_publish_ns = key, now_ns + PUBLISH_NS
-        view = blind_view(writer, rollout, live, self._scene.shown(trial), self._orders.second)
-        shown: PublishedState = {
-            "run": self._run_id,
-            "version": self._orders.version(trial),
-            "moment": self._moment,
-            "allowed": list(verbs),
-            "staged": bool(trial and self._staging.done == trial.id),
-            "arm": {"mode": self._liveness.mode, "reason": self._liveness.mode_reason},
-            "clipped": self._liveness.clip(now_ns),
-            "devices": devices(self._snapshot(now_ns), self._limits, cameras, writer.recording),
-            "cameras": cameras,
-            **campaign_part(view),
-        }
+        scene, clip = self._scene.shown(trial), self._liveness.clip(now_ns)
+        view = blind_view(self._setting, writer.state, writer.facts, rollout, live, scene, orders.second)
+        cell = CellReport(
+            self._snapshot(now_ns), self._limits, cameras, self._staging.done, clip, writer.facts.recording
+        )
+        shown = self._publication.state(view, cell, orders.version(trial))
         step.out.append(Message("@state", "state", shown))
         self._tell(shown)
 
@@ -364,7 +342,8 @@ class RunNode:
         trial = self._writer.current()
         return trial if trial is not None and trial.state in (State.RUNNING, State.SCORING) else None
 
-    def _end_run(self, sent: EndRun, sender: str, now_ns: int, step: Step) -> None:
+    def _end_run(self, message: Message, now_ns: int, step: Step) -> None:
+        sent = read(EndRun, message)
         self._ended_by = sent.who or "somebody"
         awaited = None if sent.now else self._awaited()
         note = "it ends at once" if awaited is None else f"{awaited.id} is {awaited.state}; it ends after its score"
@@ -373,7 +352,7 @@ class RunNode:
             self._shut_down(now_ns, step)
         self._orders.touches += 1
         about = {"id": sent.id, "ok": True, "note": note, "version": self._orders.version(self._writer.current())}
-        step.out.append(Message(sender, "reply", about))
+        step.out.append(Message(message.sender, "reply", about))
 
     def _shut_down(self, now_ns: int, step: Step) -> None:
         """Asked to stop: whatever moves stops, what was recorded is sealed, the next run continues."""
@@ -387,3 +366,27 @@ class RunNode:
             self._sequencer.end(EndReason.SHUTDOWN, now_ns, now_ns, step)
         elif rollout is not None and rollout.phase == Phase.ARMING:
             self._sequencer.void_unstarted(RUN_LEFT, step, who=self._ended_by or None)
+
+
+# What arrives; what has no row here is the episode's, which has a table of its own.
+MESSAGES = by_kind(
+    (
+        on_raw("hello", RunNode._greet),
+        on_raw("beats", RunNode._sign_of_life),
+        on_raw("obs", RunNode._sign_of_life),
+        on_raw("camera", RunNode._camera_says),
+        on(Staged, RunNode._staged),
+        on(Unstaged, RunNode._unstaged),
+        on_raw("compared", RunNode._scene_says),
+        on_raw("photographed", RunNode._scene_says),
+        on(Failing, RunNode._note_failing),
+        on(DeviceReport, RunNode._reported),
+        on(Suspended, RunNode._suspended),
+        on_raw(ASKED, RunNode._asked),
+        on(Exited, RunNode._exited),
+        on(Late, RunNode._came_late),
+        on_raw("command", RunNode._command),
+        on_raw("end_run", RunNode._end_run),
+        on(Shutdown, RunNode._asked_to_leave),
+    )
+)

@@ -13,7 +13,7 @@ from labctl.bus import Message, Step
 from labctl.clock import SECOND
 from labctl.core.event_bodies import SceneCommitted
 from labctl.core.events import Kind
-from labctl.core.interlock import Hold, Limits, Look, overridable, scene_holds
+from labctl.core.interlock import Hold, Look, overridable, scene_holds
 from labctl.core.published_state import Scene, SceneCamera
 from labctl.core.trial import State, Trial
 from labctl.errors import InputError, StateError
@@ -66,7 +66,7 @@ class SceneWatch:
         self.request: Request | None = None
 
     def limits(self) -> ScoreLimits:
-        """What the protocol asks of a scene, as fields of `interlock.Limits`."""
+        """What the protocol asks of a scene."""
         return {"min_score": None, "max_camera_shift_px": self._rules["max_camera_shift_px"]}
 
     def needed(self, reference: Photo | None) -> float | None:
@@ -202,7 +202,7 @@ class SceneWatch:
         came = dict(sorted(request.came.items()))
         photos = {name: photo for name in came if (photo := request.photo(name)) is not None}
         looks = {name: self._look(name, request.trial, came[name]) for name in photos}
-        held = list(scene_holds(looks, Limits(**self.limits())))
+        held = list(scene_holds(looks, self.limits()))
         if self.not_overridden(held, why):
             self._found |= {name: came[name] for name in photos}
             raise StateError(f"not committed: {'; '.join(f'{hold.text}; {hold.clears}' for hold in held)}")

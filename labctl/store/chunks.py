@@ -25,8 +25,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from labctl.devices import StreamSpec
 from labctl.errors import BrokenRecord
+from labctl.streams import StreamSpec
 
 MOST_BYTES = 1 << 28  # of a chunk, unpacked: 10 s of a stream of 300 columns at 10 kHz
 LEVEL = 1  # of zlib: level 6 takes four times as long and saves a few percent on joint data

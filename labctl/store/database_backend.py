@@ -322,7 +322,7 @@ def _server_errors() -> tuple[type[Exception], ...]:
 
 
 _REMEDIES = (
-    ("database is locked", "another process holds the database; end it, or wait, then try again"),
+    ("is locked", "another process holds the database; end it, or wait, then try again"),
     ("database or disk is full", "the disk is full; nothing was written; free some space and try again"),
     ("disk i/o error", "the disk does not answer; check it before going on"),
     ("file is not a database", "this file is not a labctl database, or it is damaged; restore it from a copy"),

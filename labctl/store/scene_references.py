@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
+from labctl.config import protocol_schema
 from labctl.config.cell_schema import Cell
 from labctl.config.conditions import protocol_conditions
 from labctl.config.toml_text import suggestion
@@ -31,13 +32,7 @@ from labctl.store.pictures import decode_png
 
 PHOTOS = "photos"
 MEASURED: Final = "measured"  # [scene] min_score: what the reference gives against itself, less a margin
-RULES: SceneRules = {
-    "restore": "block",
-    "require_photo": True,
-    "min_score": None,
-    "max_camera_shift_px": 4.0,
-    "override": "forbidden",
-}
+RULES = SceneRules(**protocol_schema.SceneRules().model_dump())
 _Key = tuple[str, object, str]  # what it is the reference of ("block", "condition", "side"), which one, camera
 
 

@@ -17,13 +17,13 @@ from sqlalchemy import Row as Selected
 from sqlmodel import Field, SQLModel
 
 from labctl.core.events import digest
-from labctl.devices import StreamSpec, spec_of
 from labctl.errors import BrokenRecord, StorageError, in_words
 from labctl.messages.body_parts import ChunkGap, StreamEntry
 from labctl.store import database_backend
 from labctl.store.chunks import Chunk, chunk_times, decode_chunk, encode_chunk
 from labctl.store.ledger import FOLDER as SEAL
 from labctl.store.problem import Problem
+from labctl.streams import StreamSpec, spec_of
 
 
 class StreamRow(SQLModel, table=True):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from labctl.config.cell_schema import Video
 from labctl.errors import InputError, StorageError
 from labctl.realtime import kept
 
@@ -39,6 +40,7 @@ _FRAGMENTED = {
 _CLUSTERED = {"cluster_time_limit": str(round(OPEN_S * 1e3)), "flush_packets": "1"}
 # No date and no library version in the header: the same frames give the same bytes.
 _REPEATABLE = {"fflags": "+bitexact"}
+USUAL = Video()
 # What makes a codec give each packet soon and its bytes repeat; others are given preset and crf alone. SVT-AV1 4.1.0 is
 # not asked for packets at once (pred-struct=1): where four processes of an ordinary user wrote side by side, three of
 # them stood still within 131 files, the encoder waiting for itself. As below none of four did in 600 files each; it
@@ -152,11 +154,8 @@ class VideoWriter(_Writer):
         path: Path,
         width: int,
         height: int,
+        video: Video = USUAL,
         *,
-        codec: str = "libx264",
-        preset: str = "ultrafast",
-        crf: int = 23,
-        keyframe_s: float = 1.0,
         rate_hz: float = 10.0,
     ) -> None:
         """Open the file, making its folder. Width and height are even (4:2:0); rate_hz only sets the keyframe distance.
@@ -171,7 +170,7 @@ class VideoWriter(_Writer):
         super().__init__(path, "mp4", _FRAGMENTED)
         self._shape = (height, width, 3)
         self._last_us: int | None = None
-        options = {"preset": preset, "crf": str(crf), **AT_ONCE.get(codec, {})}
+        codec, options = video.codec, {"preset": video.preset, "crf": str(video.crf), **AT_ONCE.get(video.codec, {})}
         try:
             rate = Fraction(rate_hz).limit_denominator(1000)
             stream = self._open.add_stream(codec, rate=rate, options=options)
@@ -183,9 +182,9 @@ class VideoWriter(_Writer):
                 f"this build of ffmpeg has no video encoder {codec!r}; libx264 is the usual one"
             ) from error
         self._stream = stream
-        stream.codec_context.gop_size = max(1, round(keyframe_s * rate_hz))
+        stream.codec_context.gop_size = max(1, round(video.keyframe_s * rate_hz))
         self._reformatter = VideoReformatter()
-        refusal = f"the video encoder {codec!r} refuses preset {preset!r} with crf {crf}"
+        refusal = f"the video encoder {codec!r} refuses preset {video.preset!r} with crf {video.crf}"
         self._begin(width, height, "yuv420p", TIME_BASE, refusal)
 
     def write(self, rgb: np.ndarray, pts_us: int) -> None:

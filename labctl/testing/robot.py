@@ -53,6 +53,11 @@ class RobotConformance(OfARobot):
             f"q.{name}" for name in rig.robot.joint_names
         ]
 
+    def test_of_every_column_it_says_whether_a_blind_role_may_see_it(self, rig: RobotRig) -> None:
+        """Each is in `public_columns` or in `private_columns`, and not in both; what is unclear would be hidden."""
+        unclear = {spec.name: spec.unclear_columns() for spec in rig.robot.streams}
+        assert unclear == {spec.name: () for spec in rig.robot.streams}
+
     def test_an_observation_holds_the_arm_in_the_agreed_shapes(self, robot: Robot) -> None:
         seen = robot.observe()
         assert {name: seen[name].shape for name in ("q", "dq", "tcp", "gripper")} == {

@@ -22,7 +22,7 @@ from labctl.core.record_fold import record_of
 from labctl.core.skew import clock_line
 from labctl.core.timeline import Mark
 from labctl.core.trial import Trial
-from labctl.devices import OptionsTable, StreamSpec, options_type
+from labctl.devices import OptionsTable, options_type
 from labctl.errors import InputError, LabctlError
 from labctl.plain import Json
 from labctl.store.campaign import Campaign
@@ -30,6 +30,7 @@ from labctl.store.footage import note_beside
 from labctl.store.scene_references import journalled_photos
 from labctl.store.traces import TraceStore
 from labctl.store.verified import in_passing, samples_of
+from labctl.streams import StreamSpec
 from labctl.ui.rerun.episode_view import Depth, EpisodeView, Stream, Video
 
 AFTER_NS = 2 * SECOND
@@ -62,10 +63,11 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
         store = samples_of(campaign)
         try:
             specs = {spec.name: spec for spec in store.streams(episode)}
-            streams = {name: _stream(store, episode, spec) for name, spec in specs.items()}
+            whole = {name: _stream(store, episode, spec) for name, spec in specs.items()}
         finally:
             store.close()
-        open_to_all = {name: one for name, one in streams.items() if one.open_columns}
+        open_to_all = {name: _open(whole[name], kept) for name, spec in specs.items() if (kept := spec.open_columns())}
+        streams = open_to_all if masked else whole
         start_ns = _start(own, open_to_all)
         first_ns, last_ns = _span(entries, open_to_all)
         facts = _facts(campaign, trial, own, None if masked else record.arms[trial.id])
@@ -76,7 +78,7 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
             + (f" NOT VERIFIED: {broken}" if broken else ""),
             start_ns=start_ns,
             wall=_wall(entries, start_ns),
-            streams={name: _open(one) for name, one in open_to_all.items()} if masked else streams,
+            streams=streams,
             videos=_videos(folder, own, streams, latency_s),
             events=[line for line in timeline.event_lines(entries) if first_ns <= line[0] <= last_ns],
             lanes=_lanes(entries, own, specs, streams, first_ns, last_ns),
@@ -91,14 +93,12 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
 
 def _stream(store: TraceStore, episode: str, spec: StreamSpec) -> Stream:
     t_ns, values = store.read(episode, spec.name)
-    return Stream(spec.columns, t_ns, values, spec.unit, spec.open_columns())
+    return Stream(spec.columns, t_ns, values, spec.unit)
 
 
-def _open(stream: Stream) -> Stream:
+def _open(stream: Stream, kept: Sequence[int]) -> Stream:
     """Of a stream what a blind role may see."""
-    kept = list(stream.open_columns or ())
-    columns = tuple(stream.columns[i] for i in kept)
-    return replace(stream, columns=columns, values=stream.values[:, kept], open_columns=tuple(range(len(kept))))
+    return replace(stream, columns=tuple(stream.columns[i] for i in kept), values=stream.values[:, list(kept)])
 
 
 def _start(episode: Episode, streams: Mapping[str, Stream]) -> int:

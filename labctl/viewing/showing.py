@@ -56,7 +56,6 @@ def views_of(episodes: Sequence[str], folders: Sequence[Path], *, masked: bool, 
 def write(views: Sequence[EpisodeView], path: Path) -> Made:
     """Write one episode, or two side by side, as an .rrd. Raises MissingExtra, StorageError."""
     from labctl.ui.rerun import episode as pages
-    from labctl.ui.rerun import episode_view
 
     clock = MonotonicClock()
     began_ns = clock.now_ns()
@@ -65,12 +64,11 @@ def write(views: Sequence[EpisodeView], path: Path) -> Made:
     else:
         pages.save_side_by_side(path, *views)
     took_s = (clock.now_ns() - began_ns) / SECOND
-    kept = [episode_view.masked_view(view) for view in views]
     return Made(
         path,
-        sum(len(view.streams) for view in kept),
-        sum(len(view.videos) for view in kept),
-        any(view.masked for view in kept),
+        sum(len(view.streams) for view in views),
+        sum(len(view.videos) for view in views),
+        any(view.masked for view in views),
         path.stat().st_size / 1e6,
         took_s,
     )

@@ -9,10 +9,10 @@ import pytest
 from sqlmodel import Field, Session, SQLModel, create_engine
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
-from labctl.devices import StreamSpec
 from labctl.store.chunks import Chunk, encode_chunk
 from labctl.store.database_backend import sqlite_url
 from labctl.store.traces import TraceStore
+from labctl.streams import StreamSpec
 
 CLOCK = MonotonicClock()
 

@@ -15,10 +15,10 @@ import sqlalchemy
 
 from labctl.clock import ManualClock
 from labctl.core.events import Kind
-from labctl.devices import StreamSpec
 from labctl.errors import StorageError
 from labctl.store.journal import DuplicateCommand, Journal, chain_problems
 from labctl.store.traces import Chunk, TraceStore
+from labctl.streams import StreamSpec
 
 pytestmark = pytest.mark.interop
 CLOCK = ManualClock(1_000_000_000)

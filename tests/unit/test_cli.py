@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from labctl import __version__, cli
-from labctl.errors import BrokenRecord, InputError, StateError
+from labctl.errors import BrokenRecord, InputError, StateError, StorageError
+from labctl.store.database_backend import storage_errors
 
 HEAVY = ("numpy", "scipy", "sqlmodel", "sqlalchemy", "pydantic", "matplotlib", "rich", "zmq", "av", "jinja2", "rerun")
 
@@ -102,14 +104,35 @@ def test_an_interrupt_is_one_line_below_the_echoed_key(
     assert outcome(KeyboardInterrupt(), monkeypatch, capsys) == (130, "\nerror: interrupted\n")
 
 
-def test_a_locked_database_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    import sqlite3
+# What SQLite says of a database, and not of a statement: https://www.sqlite.org/src/file/src/main.c, sqlite3ErrStr.
+OF_A_DATABASE = [
+    "database is locked",
+    "database table is locked",
+    "attempt to write a readonly database",
+    "disk I/O error",
+    "database disk image is malformed",
+    "database or disk is full",
+    "unable to open database file",
+    "file is not a database",
+]
 
+
+@pytest.mark.parametrize("said", OF_A_DATABASE)
+def test_what_a_database_says_of_itself_is_one_line_with_a_remedy(
+    said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     from sqlalchemy.exc import OperationalError
 
-    error = OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked"))
-    code, text = outcome(error, monkeypatch, capsys)
-    assert code == 1 and "locked" in text and text.count("\n") == 1
+    for error in (sqlite3.OperationalError(said), OperationalError("INSERT", {}, sqlite3.OperationalError(said))):
+        with pytest.raises(StorageError) as mapped, storage_errors("journal.db"):
+            raise error
+        code, text = outcome(mapped.value, monkeypatch, capsys)
+        assert code == 1 and text.startswith("error: journal.db: ") and f"({said})" in text and text.count("\n") == 1
+
+
+def test_what_a_database_says_of_a_statement_is_a_bug():
+    with pytest.raises(sqlite3.OperationalError), storage_errors("journal.db"):
+        raise sqlite3.OperationalError('near "SELCT": syntax error')
 
 
 def test_a_mistake_in_a_table_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -23,10 +23,10 @@ BANNED_NAMES = {"utils", "util", "helpers", "types", "misc"}
 # The order of the house, from text and values to what a person types: for each room, which rooms and modules of labctl
 # it may import from, itself apart. A room is a folder by itself, without those inside it; "" is the root. A folder
 # without an entry fails.
-BASE = ("plain", "bus", "messages", "clock", "devices", "errors", "realtime")
+BASE = ("plain", "bus", "messages", "clock", "devices", "errors", "realtime", "streams")
 # A driver gets the parsed cell and card, and declares its options as a strict table of the same kind: config is pure.
 PARSED = ("config.cell_schema", "config.options", "config.policy_card", "config.values")
-DRIVER = ("plain", "clock", "devices", "errors", "realtime", "drivers.common", *PARSED)
+DRIVER = ("plain", "clock", "devices", "errors", "realtime", "streams", "drivers.common", *PARSED)
 STATISTICS = ("errors", "analysis", "analysis.survival")
 MEASURES = ("analysis", "analysis.episodes", "analysis.planning", "analysis.report", "analysis.survival")
 SCREEN = (*BASE, "ui", "core", "store.video")
@@ -69,16 +69,17 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "drivers.franka.emulator": (*DRIVER, "drivers.franka", "drivers.sim"),
     "drivers.robotiq.emulator": ("clock", "drivers.sim"),
     "drivers.ur.emulator": (*DRIVER, "drivers.robotiq.emulator", "drivers.sim", "drivers.ur"),
-    "testing": ("plain", "clock", "devices", "errors", "config.cell_schema"),
+    "testing": ("plain", "clock", "devices", "errors", "streams", "config.cell_schema"),
     "fixtures": ("errors",),
     "protocols": ("errors",),
 }
 NOT_IMPORTED = ("drivers", "testing")  # what is found by name, and what only tests need
 MAY_IMPORT["cli"] = (*BASE, *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)))
 PURE = ("config", "core")
-PURE_AT_THE_ROOT = ("labctl/bus.py", "labctl/plain.py", "labctl/errors.py")
+PURE_AT_THE_ROOT = ("labctl/bus.py", "labctl/plain.py", "labctl/errors.py", "labctl/streams.py")
 IMPURE_MODULES = ("os", "time", "random", "zmq", "sqlmodel", "sqlalchemy", "socket", "subprocess", "threading")
 SUITES = ("__init__", "camera", "controller", "gripper", "options", "robot")
+DATABASE = tuple(f"labctl/store/{name}.py" for name in ("database_backend", "journal", "traces"))
 # Only the files named may import the library; a driver is one file, a gripper another.
 VENDORS = {
     "franky": ("drivers/franka/robot.py", "drivers/franka/hand.py"),
@@ -90,6 +91,10 @@ VENDORS = {
     "pyrealsense2": ("drivers/realsense/librealsense.py",),
     "libusb_package": ("drivers/realsense/librealsense.py",),
     "cv2": ("drivers/opencv/camera.py",),
+    # Where a database is asked, its errors become StorageError: `database_backend.storage_errors`.
+    "sqlite3": ("labctl/store/database_backend.py",),
+    "sqlalchemy": DATABASE,
+    "sqlmodel": DATABASE,
     "skimage": ("labctl/scene/matching.py",),
     "msgpack": ("drivers/policy/codec.py", "drivers/bridges/lerobot_openpi.py"),
     "aiohttp": ("labctl/pages/server.py", "ui/console/web.py"),
@@ -240,6 +245,8 @@ PLANTED: list[tuple[str, str, str]] = [
     ),
     ("drivers/sim/camera.py", "import cv2", "cv2 belongs to"),
     ("labctl/runtime/runner.py", "import pytest", "pytest belongs to"),
+    ("labctl/cli/look.py", "import sqlite3", "sqlite3 belongs to"),
+    ("labctl/store/verify.py", "from sqlalchemy import text", "sqlalchemy belongs to"),
     ("labctl/pages/reviewing.py", "from aiohttp import web", "aiohttp belongs to"),
     ("labctl/pages/films.py", "from labctl.runtime.review_writer import review", "pages imports runtime.review_writer"),
     ("labctl/cli/demo.py", "from labctl.testing import robot", "cli imports testing"),

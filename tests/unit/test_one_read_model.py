@@ -25,7 +25,8 @@ LOOKS_AT_EVENTS = {
     "labctl/store/verify.py": "digests of whatever is there, also where a history cannot be folded",
     "labctl/store/ledger.py": "holds the sealed digest of each entry against what was opened",
     "labctl/store/scene_references.py": "what a scene is held against as of any entry, also while a run writes them",
-    "labctl/runtime/campaign_writer.py": "counts on with each entry as the run writes it",
+    "labctl/core/run_facts.py": "counts on with each entry as a run writes it, for its screen",
+    "labctl/runtime/campaign_writer.py": "keeps heads and counts keys with each entry as the run writes it",
 }
 
 

@@ -1,6 +1,6 @@
 """One episode, or two side by side, as a Rerun recording (.rrd) with its blueprint.
 
-May not: read a campaign, open a viewer or a port, or write what a masked view must not show.
+May not: read a campaign, open a viewer or a port, or hide anything of a view: what made it did.
 
 The .rrd is derived and can always be made again. Every sample and every video frame stands at its measured host time,
 on the timeline "since_go" in seconds since the policy was handed its first observation, and on "utc".
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from labctl.ui.rerun.episode_view import EpisodeView, Stream, Video, masked_view
+from labctl.ui.rerun.episode_view import EpisodeView, Stream, Video
 
 from labctl.errors import MissingExtra, StorageError
 
@@ -24,7 +24,6 @@ SIDES = ("a", "b")
 def save_episode(path: Path, episode: EpisodeView) -> None:
     """Write an episode as an .rrd with its blueprint.
 
-    A masked view leaves out arm-dependent streams and the actions, whose shape can tell a policy from another.
     Raises MissingExtra without rerun-sdk, StorageError when the file or a video cannot be used.
     """
     _save(path, {"": episode})
@@ -46,19 +45,18 @@ def _save(path: Path, episodes: Mapping[str, EpisodeView]) -> None:
     from labctl.ui.rerun.blueprint import blueprint
     from labctl.ui.rerun.parts import log_episode
 
-    kept = {prefix: masked_view(view) for prefix, view in episodes.items()}
-    for view in kept.values():
+    for view in episodes.values():
         for file in (*(video.path for video in view.videos.values()), *view.photos.values()):
             if not file.is_file():
                 raise StorageError(f"{file} is missing; `labctl verify` says what else is")
-    title = " | ".join(view.title for view in kept.values())
+    title = " | ".join(view.title for view in episodes.values())
     recording = rr.RecordingStream(APPLICATION, recording_id=title, send_properties=False)
     building = path.with_name(f".{path.stem}.building.rrd")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        recording.save(building, default_blueprint=blueprint(kept))
+        recording.save(building, default_blueprint=blueprint(episodes))
         recording.send_recording_name(title)
-        for prefix, view in kept.items():
+        for prefix, view in episodes.items():
             log_episode(recording, view, prefix)
         recording.flush()
         recording.disconnect()

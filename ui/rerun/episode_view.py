@@ -1,19 +1,18 @@
-"""What a view of an episode is made of, as plain values, and what a masked view leaves out.
+"""What a view of an episode is made of, as plain values.
 
-May not: know a viewer, or read a campaign.
+May not: know a viewer, read a campaign, or hide anything: what is hidden is not in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from labctl.core.timeline import Mark
-from labctl.devices import StreamSpec
 
 STATE, ACTION, TRACKER, POLICY = "arm/state", "arm/action", "tracker", "policy"
 STAGES = ("requested", "limited", "sent")
@@ -21,15 +20,12 @@ STAGES = ("requested", "limited", "sent")
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A recorded stream: t_ns (n,) of the host, values (n, columns). A masked view has the `open_columns` alone, by
-    where they stand; None: as `StreamSpec.open_columns` has it for a stream that declares none.
-    """
+    """A recorded stream: t_ns (n,) of the host, values (n, columns)."""
 
     columns: tuple[str, ...]
     t_ns: np.ndarray
     values: np.ndarray
     unit: str = ""
-    open_columns: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +63,8 @@ class EpisodeView:
     "WARN", "ERROR". lanes: what stood when, by name; names that start with "gaps " are holes in a stream.
     facts: what episodes are searched by, in the order to be read. robot: the arm's model ("fr3", "ur5", "ur5e").
     totes: centre of the floor, inner size (m), whether items go there, by name. photos: pictures of the scene by what
-    they are. masked: for people who must not know the experiment's arm.
+    they are. masked: made for people who must not know the experiment's arm
+    (`labctl.viewing.episode.look_at` has left out what would tell).
     """
 
     title: str
@@ -83,27 +80,6 @@ class EpisodeView:
     item_size_m: Sequence[float] | None = None
     photos: Mapping[str, Path] = field(default_factory=dict)
     masked: bool = True
-
-
-def masked_view(view: EpisodeView) -> EpisodeView:
-    """The view as a blind assessor may have it; one that is not masked comes back as it is.
-
-    Of each stream the columns that its declaration leaves open, and without the experiment's arm among the facts.
-    """
-    if not view.masked:
-        return view
-    plain = {name: _plain(name, stream) for name, stream in view.streams.items()}
-    kept = {name: stream for name, stream in plain.items() if stream.columns}
-    return replace(view, streams=kept, facts={name: value for name, value in view.facts.items() if name != "arm"})
-
-
-def _plain(name: str, stream: Stream) -> Stream:
-    plain = stream.open_columns
-    if plain is None:
-        plain = StreamSpec(name, stream.columns, stream.unit, 1.0).open_columns()
-    columns = tuple(stream.columns[i] for i in plain)
-    values = np.asarray(stream.values)[:, list(plain)]
-    return replace(stream, columns=columns, values=values, open_columns=tuple(range(len(columns))))
 
 
 def place_of(name: str, video: Video) -> str:

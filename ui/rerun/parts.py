@@ -1,6 +1,6 @@
 """The parts of an episode as Rerun entities: the arm in its cell, cameras, curves, lanes, words.
 
-May not: open a file or a port, choose a layout, or decide what a masked view holds (`episode_view` does).
+May not: open a file or a port, choose a layout, or decide what a masked view holds.
 """
 
 from __future__ import annotations

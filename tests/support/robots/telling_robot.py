@@ -1,5 +1,5 @@
-"""A simulated FR3 with a sensor of its own: one column that could tell policies apart, one that could not, and a stream
-that could as a whole. What it declares of them is all that anybody is told.
+"""A simulated FR3 with a sensor of its own: one column that could tell policies apart, one that could not, one of which
+nobody says it, and a stream that could as a whole. What it declares of them is all that anybody is told.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Batch, StreamSpec
 
 TELLING, PLAIN, STREAM = "grip_force.telling", "motor_temperature.plain", "thoughts.telling"
+UNSAID = "suction.unsaid"
 
 
 class TellingArm(SimArm):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         state, *others = self.streams
-        assert state.private_columns is not None
         wider = replace(
-            state, columns=(*state.columns, TELLING, PLAIN), private_columns=(*state.private_columns, TELLING)
+            state,
+            columns=(*state.columns, TELLING, PLAIN, UNSAID),
+            private_columns=(*state.private_columns, TELLING),
+            public_columns=(*state.public_columns, PLAIN),
         )
         thoughts = StreamSpec(STREAM, ("thought",), "1", 1.0, arm_dependent=True)
         self.streams = (wider, *others, thoughts)
@@ -33,8 +36,11 @@ class TellingArm(SimArm):
         found = [self._wider(batch) if batch.stream == "arm/state" else batch for batch in super().drain(now_ns)]
         return [*found, Batch(STREAM, np.array([now_ns]), np.array([[1.0]]))]
 
+    def observe(self) -> dict[str, np.ndarray]:
+        return {**super().observe(), TELLING: np.array([12.5]), UNSAID: np.array([0.7])}
+
     def _wider(self, batch: Batch) -> Batch:
-        more = np.tile([12.5, 41.0], (len(batch.t_ns), 1))
+        more = np.tile([12.5, 41.0, 0.7], (len(batch.t_ns), 1))
         return Batch(batch.stream, batch.t_ns, np.hstack([batch.values, more]))
 
 

@@ -7,10 +7,16 @@ import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from labctl.cli import call
+from labctl.core.reviewed import queue
+from labctl.pages.films import Films
+from labctl.pages.reviewing import ReviewPage
+from labctl.pages.server import Asked
+from labctl.store.campaign import Campaign
 
 ENTROPY = hashlib.sha256(b"blinding").digest()
 
@@ -55,4 +61,24 @@ def see_all(lab: Path, folder: Path, said: Iterable[str], capsys: pytest.Capture
                 seen[path.name] = "\n".join(db.iterdump())
         else:
             seen[str(path.relative_to(folder))] = path.read_bytes().decode("latin-1")
+    return seen
+
+
+def review_pages(folder: Path) -> dict[str, bytes]:
+    """Everything that the page of a review is told."""
+
+    def load() -> Any:
+        with Campaign.open(folder) as campaign:
+            return queue(campaign.record())
+
+    def refuse(*given: object) -> Any:
+        raise AssertionError("nothing is written here")
+
+    routes = ReviewPage(folder.name, Films(folder), load, refuse, refuse, refuse).routes()
+    seen = {"queue": routes["GET /queue"](Asked({})).data}
+    for item in load():
+        seen[item.trial.id] = routes["GET /episode/{trial}"](Asked({"trial": item.trial.id})).data
+        for camera in ("over_shoulder", "wrist"):
+            asked = Asked({"episode": str(item.trial.episode), "camera": camera})
+            seen[f"{item.trial.episode} {camera}"] = routes["GET /video/{episode}/{camera}"](asked).data
     return seen

@@ -8,18 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.runs.blind_surfaces import review_pages
 from support.runs.campaigns import make_campaign, policy
 
 import labctl.core.design
 import labctl.runtime.campaign_run
 from labctl.core.design import Schedule, draw
-from labctl.core.reviewed import queue
 from labctl.pages.episodes import page_files
-from labctl.pages.films import Films
-from labctl.pages.reviewing import ReviewPage
-from labctl.pages.server import Asked
 from labctl.runtime.campaign_run import run_campaign
-from labctl.store.campaign import Campaign
 
 SMALL = {"width = 320": "width = 96", "height = 240": "height = 72", "rate_hz = 10.0": "rate_hz = 4.0"}
 ENTROPY = hashlib.sha256(b"pages").digest()
@@ -41,26 +37,6 @@ def run(lab: Path, latency_s: float = 0.1) -> Path:
     folder = make_campaign(lab, arms, cameras=True, budget=12.0, cell=SMALL, entropy=ENTROPY).folder
     run_campaign(folder, lambda line: None, manual=True)
     return folder
-
-
-def review_pages(folder: Path) -> dict[str, bytes]:
-    """Everything that the page of a review is told."""
-
-    def load() -> Any:
-        with Campaign.open(folder) as campaign:
-            return queue(campaign.record())
-
-    def refuse(*given: object) -> Any:
-        raise AssertionError("nothing is written here")
-
-    routes = ReviewPage(folder.name, Films(folder), load, refuse, refuse, refuse).routes()
-    seen = {"queue": routes["GET /queue"](Asked({})).data}
-    for item in load():
-        seen[item.trial.id] = routes["GET /episode/{trial}"](Asked({"trial": item.trial.id})).data
-        for camera in ("over_shoulder", "wrist"):
-            asked = Asked({"episode": str(item.trial.episode), "camera": camera})
-            seen[f"{item.trial.episode} {camera}"] = routes["GET /video/{episode}/{camera}"](asked).data
-    return seen
 
 
 @pytest.fixture

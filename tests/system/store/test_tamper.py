@@ -14,7 +14,6 @@ from support.runs.recordings import copied
 
 from labctl.clock import SECOND, ManualClock
 from labctl.core.events import Event, Kind, canonical, digest, event_hash
-from labctl.devices import StreamSpec
 from labctl.errors import BrokenRecord
 from labctl.store.campaign import Campaign, close_campaign, freeze_campaign, open_campaign, unblind_campaign
 from labctl.store.chain_heads import noted
@@ -22,6 +21,7 @@ from labctl.store.chunks import Chunk, decode_chunk, encode_chunk
 from labctl.store.journal import Journal
 from labctl.store.traces import TraceStore
 from labctl.store.verify import read_all_but, verify_campaign
+from labctl.streams import StreamSpec
 
 ROOT = Path(__file__).parents[3]
 STREAM = StreamSpec("arm/state", ("q1", "q2"), "rad", 100.0)

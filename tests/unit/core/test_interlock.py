@@ -15,7 +15,7 @@ from labctl.core.trial import Verb
 CLEAR = Snapshot(
     arm_age_ns=0, recorder_age_ns=0, camera_age_ns={"wrist": 0, "shoulder": 0}, free_gb=100.0, session_open=True
 )
-LIMITS = Limits()
+LIMITS = Limits(SECOND, SECOND, SECOND, 1.0, {"min_score": None, "max_camera_shift_px": 4.0})
 TOWARDS_MOTION = (Verb.STAGE, Verb.COMMIT, Verb.REVEAL, Verb.START)
 OTHERS = tuple(verb for verb in Verb if verb not in TOWARDS_MOTION)
 DEAD = Snapshot(
@@ -100,7 +100,7 @@ def test_what_records_must_be_heard_from_commit_on_but_not_for_staging(change, c
     act=st.sampled_from(TOWARDS_MOTION),
 )
 def test_a_signal_older_than_its_limit_or_never_heard_is_a_hold_and_no_other_is(age, limit, act):
-    found = holds(replace(CLEAR, arm_age_ns=age), Limits(arm_ns=limit), act)
+    found = holds(replace(CLEAR, arm_age_ns=age), replace(LIMITS, arm_ns=limit), act)
     assert bool(found) == (age is None or age > limit)
 
 
@@ -122,9 +122,14 @@ def test_a_cell_without_cameras_is_not_held_for_want_of_one():
 
 # -- the staged scene
 
+
+def scoring(least: float | None, most_px: float = 4.0) -> Limits:
+    return replace(LIMITS, scene={"min_score": least, "max_camera_shift_px": most_px})
+
+
 STILL = {"shift_px": [0.1, 0.0], "rotation_deg": 0.0, "moved_px": 0.1, "note": ""}
 MATCH = {**STILL, "score": 97.0, "ssim": 0.99, "changed": 0.0, "regions": []}
-SCORED = Limits(min_score=80.0)
+SCORED = scoring(80.0)
 
 
 def looked(limits: Limits = SCORED, act: Verb = Verb.COMMIT, **look: object) -> list[str]:
@@ -141,20 +146,20 @@ def test_a_scene_that_matches_and_a_camera_that_stands_hold_nothing():
 @given(score=st.floats(0, 100), least=st.floats(0, 100))
 def test_a_scene_is_held_exactly_below_the_protocols_score(score, least):
     expected = ["scene_differs:wrist"] if score < least else []
-    assert looked(Limits(min_score=least), scene={**MATCH, "score": score}) == expected
+    assert looked(scoring(least), scene={**MATCH, "score": score}) == expected
 
 
 @given(moved=st.floats(0, 100), most=st.floats(0.1, 100))
 def test_a_camera_is_held_exactly_beyond_the_protocols_distance(moved, most):
     expected = ["camera_moved:wrist"] if moved > most else []
-    assert looked(Limits(max_camera_shift_px=most), pose={**STILL, "moved_px": moved}) == expected
+    assert looked(scoring(None, most), pose={**STILL, "moved_px": moved}) == expected
 
 
 def test_only_a_reference_that_counts_holds_and_only_where_scores_are_asked_for():
     low = {**MATCH, "score": 3.0}
     assert looked(scene=low) == ["scene_differs:wrist"]
     assert looked(scene=low, counts=False) == []
-    assert looked(Limits(), scene=low) == []
+    assert looked(LIMITS, scene=low) == []
     assert looked(scene=None, problem="it is gone") == ["scene_unknown:wrist"]
     assert looked(scene=None, counts=False) == []
 
@@ -162,7 +167,7 @@ def test_only_a_reference_that_counts_holds_and_only_where_scores_are_asked_for(
 def test_a_moved_camera_is_said_alone_and_needs_no_scores():
     away = {**STILL, "moved_px": 9.0}
     assert looked(scene={**MATCH, "score": 3.0}, pose=away) == ["camera_moved:wrist"]
-    assert looked(Limits(), scene=None, pose=away, counts=False) == ["camera_moved:wrist"]
+    assert looked(LIMITS, scene=None, pose=away, counts=False) == ["camera_moved:wrist"]
     assert looked(pose={**STILL, "moved_px": None}) == [], "too little structure to tell is no movement"
     assert looked(pose={"note": "2 of 40 places were found", "moved_px": None}) == ["camera_moved:wrist"]
 

@@ -9,11 +9,11 @@ import pytest
 
 from labctl.clock import Anchor
 from labctl.core.record import Episode
-from labctl.devices import StreamSpec
 from labctl.errors import StateError
 from labctl.exports.npz import write_states
 from labctl.exports.recordings import Recording
 from labctl.store.traces import Chunk, TraceStore
+from labctl.streams import StreamSpec
 
 SPEC = StreamSpec("arm/state", ("q.j1", "dq.j1", "gripper"), "rad rad/s m", 100.0)
 

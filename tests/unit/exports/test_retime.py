@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from support.cameras.barcode import paint, read
 
+from labctl.config.cell_schema import Video
 from labctl.errors import BrokenRecord, StorageError
 from labctl.exports import splice
 from labctl.exports.retime import picture_size, retime
@@ -80,7 +81,7 @@ VIDEO = splice.Coding("libx264", "ultrafast", 23, keyframe_s=0.5, rate_hz=10.0)
 @pytest.fixture
 def film(tmp_path: Path) -> Path:
     """Forty pictures, one numbered mark each, a keyframe every fifth."""
-    writer = VideoWriter(tmp_path / "film.mp4", 128, 96, keyframe_s=0.5, rate_hz=10.0)
+    writer = VideoWriter(tmp_path / "film.mp4", 128, 96, Video(keyframe_s=0.5), rate_hz=10.0)
     for number in range(40):
         writer.write(paint(128, 96, number, number * 100_000), number * 100_000)
     writer.close()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 
-from labctl.devices import StreamSpec, spec_of
 from labctl.exports.selection import Selection
+from labctl.streams import StreamSpec
 
 NAMES = {"pi0-fast": "pi0-fast", "pi0": "other-1", "human": "other-2"}
 
@@ -34,23 +33,8 @@ def test_nothing_is_replaced_when_no_arm_is_masked() -> None:
     assert selection(names={}).hide({"human": "pi0"}) == {"human": "pi0"}
 
 
-def test_before_unblinding_actions_and_private_streams_are_hidden() -> None:
-    private = StreamSpec("policy", ("x",), "ns", 1.0, arm_dependent=True)
-    action, state = StreamSpec("arm/action", ("x",), "rad", 1.0), StreamSpec("arm/state", ("x",), "rad", 1.0)
-    assert [selection(masked=True).shows(spec) for spec in (private, action, state)] == [False, False, True]
-    assert all(selection().shows(spec) for spec in (private, action, state))
-
-
-def test_before_unblinding_columns_that_show_the_rate_of_answers_are_hidden() -> None:
-    """Of streams that say nothing of it, as those recorded before one could."""
-    state = StreamSpec("arm/state", ("q.j1", "dq.j1", "tau.j1", "tcp.x", "gripper", "device_s"), "", 1.0)
-    assert selection(masked=True).columns(state) == [0, 3, 4]
-    assert selection().columns(state) == list(range(6))
-
-
-def test_before_unblinding_a_stream_has_the_columns_that_its_declaration_leaves_open() -> None:
-    given = StreamSpec("gripper", ("force", "dq.finger", "width"), "", 1.0, private_columns=("force",))
-    assert selection(masked=True).columns(given) == [1, 2]
-    nothing = replace(given, private_columns=given.columns)
-    assert not selection(masked=True).shows(nothing) and selection().shows(nothing)
-    assert spec_of(json.loads(json.dumps(asdict(given)))) == given
+def test_before_unblinding_a_stream_shows_what_its_declaration_leaves_open_and_after_it_everything() -> None:
+    given = StreamSpec("gripper", ("force", "width"), "", 1.0, private_columns=("force",), public_columns=("width",))
+    assert selection(masked=True).columns(given) == [1] and selection().columns(given) == [0, 1]
+    for closed in (replace(given, arm_dependent=True), replace(given, public_columns=())):
+        assert not selection(masked=True).shows(closed) and selection().shows(closed)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from support.policies.controller_bench import Bench, Policy, good
@@ -10,8 +12,11 @@ from support.policies.controller_bench import Bench, Policy, good
 from labctl.bus import Message
 from labctl.clock import MILLISECOND
 from labctl.devices import Pace
+from labctl.errors import StateError
 from labctl.nodes import controller as module
+from labctl.nodes import practice
 from labctl.nodes.controller import MESSAGES, Phase
+from labctl.nodes.phase_table import entered
 
 # What leads on, by hand; everything else leaves the phase as it is.
 LEADS = {
@@ -115,3 +120,38 @@ def test_a_message_that_does_not_fit_is_refused_in_one_line_and_leads_nowhere():
     step = bench.node.step(bench.now_ns, [Message("controller", "prepare", {"driver": "p"}, sender="run")])
     assert step.refused == ["message prepare: options is missing; refused, from run"]
     assert bench.node.phase == Phase.IDLE and step.work == []
+
+
+# -- what may follow what, of a controller and of a practice
+
+MOVES = [(table, a, b) for table in (module.FOLLOWS, practice.FOLLOWS) for a in table for b in table if a != b]
+
+
+@pytest.mark.parametrize(("follows", "phase", "then"), MOVES)
+def test_a_phase_is_entered_from_where_the_table_says_and_from_nowhere_else(follows, phase, then):
+    if then in follows[phase]:
+        assert entered(follows, phase, then) == then
+    else:
+        with pytest.raises(StateError, match=f"{then} may not follow {phase}"):
+            entered(follows, phase, then)
+    assert entered(follows, phase, phase) == phase, "where it stands it may stay"
+
+
+@pytest.mark.parametrize("node", [module, practice], ids=lambda node: node.__name__)
+def test_every_row_of_a_table_of_messages_leads_where_a_phase_may_follow(node):
+    assert {*node.FOLLOWS} == {*node.Phase}
+    leads = [(phase, row.then) for row in node.MESSAGES.values() for phase in row.phases if row.then is not None]
+    assert [(phase, then) for phase, then in leads if then != phase and then not in node.FOLLOWS[phase]] == []
+
+
+@pytest.mark.parametrize("node", [module, practice], ids=lambda node: node.__name__)
+def test_a_phase_is_set_in_one_place(node):
+    tree = ast.parse(Path(node.__file__).read_text("utf-8"))
+    set_in = [
+        function.name
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for part in ast.walk(function)
+        if isinstance(part, ast.Attribute) and part.attr == "_phase" and isinstance(part.ctx, ast.Store)
+    ]
+    assert sorted(set_in) == ["__init__", "_enter"]

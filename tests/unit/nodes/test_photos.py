@@ -41,7 +41,7 @@ class Camera:
         return {"file": f"photos/{name}.png", "sha256": hashlib.sha256(content).hexdigest()}
 
     def read(self, kind: str, **body: Any) -> None:
-        self.photos.read(Message("camera:shoulder", kind, body), Step())
+        self.photos.hear(Message("camera:shoulder", kind, body), 0, Step())
 
     def watch(self, scene: Any, pose: Any = None, *, compare: bool = True, round_: int = 1) -> None:
         self.read("compare", trial="t-1", round=round_, compare=compare, scene=scene, pose=pose or scene, counts=True)
@@ -53,7 +53,7 @@ class Camera:
         self.photos.see(Frame(picture, self.now_ns, 0.0, 0), step)
         for done in step.work if work else ():
             message, _ = finish_work(done)
-            self.photos.read(message, step)
+            self.photos.hear(message, 0, step)
         self.sent += step.out
         return step
 
@@ -118,7 +118,7 @@ def test_what_was_found_of_an_earlier_reference_is_not_told(camera):
     late = camera.see(OTHER, work=False).work[0]
     camera.watch(camera.keep(OTHER, "new"), round_=2)
     step = Step()
-    camera.photos.read(finish_work(late)[0], step)
+    camera.photos.hear(finish_work(late)[0], 0, step)
     assert not step.out
     camera.see(OTHER, after_ns=SECOND)
     assert camera.of("compared")[0].body["round"] == 2

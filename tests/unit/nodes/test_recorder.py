@@ -8,11 +8,11 @@ import pytest
 
 from labctl.bus import Message
 from labctl.clock import SECOND
-from labctl.devices import StreamSpec
 from labctl.nodes.recorder import PATIENCE_NS, QUIET_NS, RecorderNode
 from labctl.store import database_backend
 from labctl.store.database_backend import sqlite_url
 from labctl.store.traces import TraceStore
+from labctl.streams import StreamSpec
 
 SPEC = StreamSpec("arm/state", ("q1",), "rad", 10.0)
 

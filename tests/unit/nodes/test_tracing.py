@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from labctl.bus import Message, decode, encode
 from labctl.clock import SECOND
-from labctl.devices import Batch, StreamSpec, spec_of
+from labctl.devices import Batch
 from labctl.messages.recording import Ack
 from labctl.messages.typed import read
 from labctl.nodes.tracing import TraceSender
+from labctl.streams import StreamSpec, spec_of
 
 ROBOT = StreamSpec("robot", ("x", "y"), "m", 100.0)
 INDEX = StreamSpec("camera/wrist", ("frame",), "1", 10.0, dtype="<i8")

@@ -9,6 +9,7 @@ import av
 import numpy as np
 import pytest
 
+from labctl.config.cell_schema import Video
 from labctl.errors import StorageError
 from labctl.pages.playable import pictures, playable, played
 from labctl.store.video import VideoWriter, read_frames
@@ -18,7 +19,7 @@ TIMES_US = [0, 100_000, 230_000, 300_000, 1_400_000, 1_500_000]  # with a hole, 
 
 def recorded(path: Path, codec: str = "libx264") -> bytes:
     """A video of grey pictures, each a little lighter."""
-    writer = VideoWriter(path, 64, 48, codec=codec, preset="ultrafast", rate_hz=10.0)
+    writer = VideoWriter(path, 64, 48, Video(codec=codec), rate_hz=10.0)
     for number, at_us in enumerate(TIMES_US):
         writer.write(np.full((48, 64, 3), 20 + 30 * number, np.uint8), at_us)
     writer.close()

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from labctl.clock import MILLISECOND, SECOND
-from labctl.devices import StreamSpec
 from labctl.nodes.policy_stream import POLICY
 from labctl.reporting.answer_times import answer_times
 from labctl.store.chunks import Chunk
 from labctl.store.database_backend import sqlite_url
 from labctl.store.traces import TraceStore
+from labctl.streams import StreamSpec
 
 
 def question(

@@ -14,8 +14,9 @@ from support.policies.cards import policy_arm
 from support.runs.campaigns import HUMAN, make_campaign
 from support.runs.run_bench import Bench
 
+import labctl.core.run_facts
+import labctl.runtime.blind_view
 import labctl.runtime.operator_state
-import labctl.runtime.runner
 from labctl.bus import Message
 from labctl.config.protocol_schema import Arm, Protocol
 from labctl.core.events import Kind
@@ -51,7 +52,7 @@ def views(monkeypatch: pytest.MonkeyPatch) -> list[BlindView]:
         drawn.append(view)
         return campaign_part(view)
 
-    monkeypatch.setattr(labctl.runtime.runner, "campaign_part", drawing)
+    monkeypatch.setattr(labctl.runtime.operator_state, "campaign_part", drawing)
     return drawn
 
 
@@ -74,8 +75,8 @@ def reachable(root: object) -> Iterator[object]:
             waiting += gc.get_referents(value)
 
 
-def telling(view: BlindView) -> list[str]:
-    """What can be reached from a view and would tell of an arm, each as one line."""
+def telling(view: object) -> list[str]:
+    """What can be reached from a value and would tell of an arm, each as one line."""
     found = []
     for value in reachable(view):
         if isinstance(value, FORBIDDEN):
@@ -149,10 +150,43 @@ def test_candidates_are_there_where_the_protocol_asks_for_a_guess_and_in_no_orde
     assert others == set()
 
 
-def test_what_draws_the_screen_imports_neither_the_campaign_nor_its_writer() -> None:
-    tree = ast.parse(Path(labctl.runtime.operator_state.__file__).read_text("utf-8"))
+def test_no_way_leads_from_what_publishes_to_an_arm(bench: Bench) -> None:
+    """What the run node hands its state to, before a view and after one: neither the ledger nor its writer is in it."""
+    bench.begin_session()
+    node = vars(bench.node)
+    held = (node["_publication"], node["_setting"], node["_writer"].facts)
+    assert [line for one in held for line in telling(one)] == []
+    assert telling(node["_writer"]), "a control: the writer leads there"
+
+
+WITHOUT_ARMS = {
+    "labctl.bus",
+    "labctl.clock",
+    "labctl.config",
+    "labctl.core",
+    "labctl.errors",
+    "labctl.messages",
+    "labctl.people.second_person",
+    "labctl.plain",
+    "labctl.runtime.blind_view",
+    "labctl.runtime.operator_state",
+    "labctl.core.run_facts",
+    "labctl.store.scene_references",
+}
+DRAWS = (
+    labctl.runtime.blind_view,
+    labctl.runtime.operator_state,
+    labctl.core.run_facts,
+)
+
+
+@pytest.mark.parametrize("module", DRAWS, ids=lambda module: module.__name__)
+def test_what_draws_the_screen_imports_neither_the_campaign_nor_its_writer(module: ModuleType) -> None:
+    tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
     modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert {name for name in modules if name.startswith("labctl.") and not name.startswith("labctl.core.")} == {
-        "labctl.clock",
-        "labctl.runtime.blind_view",
-    }
+    ours = {name for name in modules if name.startswith("labctl.")}
+    assert [name for name in ours if not any(within(name, allowed) for allowed in WITHOUT_ARMS)] == []
+
+
+def within(name: str, package: str) -> bool:
+    return name == package or name.startswith(package + ".")

@@ -15,7 +15,7 @@ from support.runs.scene_pictures import Stage, arranged
 
 from labctl.bus import Message, Step
 from labctl.clock import SECOND
-from labctl.core.interlock import Limits, Look, scene_holds
+from labctl.core.interlock import Look, scene_holds
 from labctl.devices import Frame
 from labctl.nodes.photos import AVERAGED, ScenePhotos
 from labctl.runtime.scene_watch import MARGIN, SLACK
@@ -46,7 +46,7 @@ class Camera:
         self.sent: list[Message] = []
 
     def read(self, kind: str, **body: Any) -> None:
-        self.photos.read(Message("camera:shoulder", kind, body), Step())
+        self.photos.hear(Message("camera:shoulder", kind, body), 0, Step())
 
     def see(self, frames: int) -> None:
         for _ in range(frames):
@@ -55,7 +55,7 @@ class Camera:
             self.photos.see(Frame(frame(self.number), self.now_ns, 0.0, self.number), step)
             for work in step.work:
                 message, _ = finish_work(work)
-                self.photos.read(message, step)
+                self.photos.hear(message, 0, step)
             self.sent += step.out
 
     def photo(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def test_frames_from_before_a_task_are_not_averaged_in(tmp_path):
 def scored(score: float, needed: float | None, slack: float = 0.0) -> list[str]:
     body = {"score": score, "note": "", "moved_px": 0.0, "changed": 0.01, "regions": [], "shift_px": (0.0, 0.0)}
     look = Look(body, None, True, None, (640, 480), needed=needed, slack=slack)
-    return [hold.text for hold in scene_holds({"wrist": look}, Limits())]
+    return [hold.text for hold in scene_holds({"wrist": look}, {"min_score": None, "max_camera_shift_px": 4.0})]
 
 
 def test_a_fit_is_lost_later_than_it_is_gained():

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.skew import campaign_clock, clock_line, clock_warnings, missing_samples
-from labctl.devices import StreamSpec
 from labctl.nodes.video_recorder import index_spec
 from labctl.store.chunks import Chunk
 from labctl.store.database_backend import sqlite_url
 from labctl.store.sealing import episode_clocks, look_over
 from labctl.store.traces import TraceStore
+from labctl.streams import StreamSpec
 
 ARM = StreamSpec("arm/state", ("q", "device_s"), "rad s", 1000.0)
 PLAIN = StreamSpec("tracker", ("x",), "m", 10.0)

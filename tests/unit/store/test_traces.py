@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from labctl.devices import StreamSpec
 from labctl.errors import BrokenRecord, StorageError
 from labctl.store.chunks import Chunk, decode_chunk, encode_chunk
 from labctl.store.database_backend import sqlite_url
 from labctl.store.traces import TraceStore
+from labctl.streams import StreamSpec
 
 ROBOT = StreamSpec("robot", ("x", "y", "z"), "m", 100.0)
 INDEX = StreamSpec("camera/wrist", ("frame",), "1", 10.0, dtype="<i8")

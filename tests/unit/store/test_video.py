@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from labctl.config.cell_schema import Video
 from labctl.errors import InputError, StorageError
 from labctl.store.video import (
     OPEN_S,
+    USUAL,
     DepthWriter,
     VideoWriter,
     count_frames,
@@ -35,8 +37,8 @@ def number_of(image: np.ndarray) -> int:
     return int(image[:, :, 1].mean(axis=0).reshape(16, 4).mean(axis=1).argmax())
 
 
-def write(path, times_us, **options) -> int:
-    writer = VideoWriter(path, SHAPE[1], SHAPE[0], **options)
+def write(path, times_us, video=USUAL, rate_hz=10.0) -> int:
+    writer = VideoWriter(path, SHAPE[1], SHAPE[0], video, rate_hz=rate_hz)
     for number, pts_us in enumerate(times_us):
         writer.write(picture(number), pts_us)
     return writer.close()
@@ -97,13 +99,13 @@ def test_a_frame_of_another_size_is_refused(tmp_path):
 
 def test_an_unknown_codec_is_one_clear_line_and_leaves_no_file(tmp_path):
     with pytest.raises(InputError, match="no video encoder 'nonsense'"):
-        VideoWriter(tmp_path / "v.mp4", 64, 48, codec="nonsense")
+        VideoWriter(tmp_path / "v.mp4", 64, 48, Video(codec="nonsense"))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unknown_preset_is_one_clear_line_and_leaves_no_file(tmp_path):
     with pytest.raises(InputError, match="refuses preset 'nonsense' with crf 23"):
-        VideoWriter(tmp_path / "v.mp4", 64, 48, preset="nonsense")
+        VideoWriter(tmp_path / "v.mp4", 64, 48, Video(preset="nonsense"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -126,7 +128,7 @@ import sys, time
 from pathlib import Path
 import numpy as np
 from labctl.store.video import VideoWriter
-writer = VideoWriter(Path(sys.argv[1]), 64, 48, keyframe_s=1.0, rate_hz=10.0)
+writer = VideoWriter(Path(sys.argv[1]), 64, 48, rate_hz=10.0)
 for number in range(35):
     writer.write(np.full((48, 64, 3), 5 * number, dtype=np.uint8), number * 100_000)
 print(writer.settled, flush=True)
@@ -249,7 +251,7 @@ def test_everything_is_settled_once_a_video_is_closed_and_nothing_before_it_bega
 def test_every_codec_worth_naming_keeps_frames_and_times(tmp_path, codec):
     preset = "10" if codec == "libsvtav1" else "ultrafast"
     times_us = [n * 33_333 + n % 3 for n in range(45)]
-    assert write(tmp_path / "v.mp4", times_us, codec=codec, preset=preset, rate_hz=30.0) == 45
+    assert write(tmp_path / "v.mp4", times_us, Video(codec=codec, preset=preset), rate_hz=30.0) == 45
     assert [number_of(image) for _, image in read_frames(tmp_path / "v.mp4")] == [n % 16 for n in range(45)]
     assert frame_times(tmp_path / "v.mp4").tolist() == times_us
 
@@ -258,9 +260,10 @@ ENCODES = """
 import sys
 from pathlib import Path
 import numpy as np
+from labctl.config.cell_schema import Video
 from labctl.store.video import VideoWriter
 for take in range(15):
-    writer = VideoWriter(Path(sys.argv[1]) / f"{take}.mp4", 64, 48, codec="libsvtav1", preset="10", rate_hz=30.0)
+    writer = VideoWriter(Path(sys.argv[1]) / f"{take}.mp4", 64, 48, Video(codec="libsvtav1", preset="10"), rate_hz=30.0)
     for number in range(45):
         writer.write(np.full((48, 64, 3), 5 * number, dtype=np.uint8), number * 33_333)
     assert writer.close() == 45
@@ -287,7 +290,8 @@ def test_no_encoder_waits_for_itself_where_several_write_side_by_side(tmp_path):
 def test_no_encoder_goes_ahead_of_a_robot(tmp_path, codec):
     """SVT-AV1 asks for the highest realtime priority there is, for who opens it and for sixteen threads of its own."""
     before = {int(path.name) for path in Path("/proc/self/task").iterdir()}
-    writer = VideoWriter(tmp_path / "v.mp4", 64, 48, codec=codec, preset="10" if codec == "libsvtav1" else "fast")
+    video = Video(codec=codec, preset="10" if codec == "libsvtav1" else "fast")
+    writer = VideoWriter(tmp_path / "v.mp4", 64, 48, video)
     for number in range(5):
         writer.write(picture(number), number * 100_000)
     threads = {int(path.name) for path in Path("/proc/self/task").iterdir()} - before

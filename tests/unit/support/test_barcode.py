@@ -13,6 +13,7 @@ from support.cameras import barcode
 from support.cameras.barcode import Mark
 from support.cameras.mjpeg import jpeg
 
+from labctl.config.cell_schema import Video
 from labctl.store.video import VideoWriter, read_frames
 
 NUMBERS = st.integers(0, 2**32 - 1)
@@ -50,7 +51,7 @@ def test_a_picture_without_a_mark_reads_as_none(shape: tuple[int, ...]) -> None:
 
 
 def test_marks_and_colours_survive_the_campaigns_own_h264(tmp_path) -> None:
-    writer = VideoWriter(tmp_path / "v.mp4", 320, 240, crf=30)
+    writer = VideoWriter(tmp_path / "v.mp4", 320, 240, Video(crf=30))
     for i in range(40):
         writer.write(barcode.paint(320, 240, i * 7, 2**62 + i), 33_333 * i)
     writer.close()

@@ -1,4 +1,4 @@
-"""An .rrd holds what was measured at its measured time, and a masked one nothing that tells the experiment's arm."""
+"""An .rrd holds what was measured, at its measured time."""
 
 import dataclasses
 import subprocess
@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from labctl.ui.rerun.episode import save_episode, save_side_by_side
 from labctl.ui.rerun.episode_view import STAGES, EpisodeView, Stream, Video
-from support.screens.rerun_files import decoded
 
 from labctl.core.timeline import Mark
 from labctl.errors import MissingExtra, StorageError
@@ -71,7 +70,7 @@ def episode(tmp_path) -> EpisodeView:
     action = Stream(columns, t_ns, np.full((N, 24), 0.5))
     asked = t_ns[:5]
     replies = np.stack([asked - 5_000_000, asked, asked + 80_000_000], axis=1)
-    policy = Stream(("capture_ns", "request_ns", "reply_ns"), asked, replies, open_columns=())
+    policy = Stream(("capture_ns", "request_ns", "reply_ns"), asked, replies)
     tracked = ("item", "x", "y", "z", "yaw", "in_target", "lost", "held")
     tracker = Stream(tracked, t_ns[:10].repeat(2), np.zeros((20, 8)))
     writer = VideoWriter(tmp_path / "wrist.mp4", 64, 48)
@@ -152,33 +151,6 @@ def test_every_sample_is_drawn_and_a_gap_breaks_the_line_without_adding_one(epis
     ]
     at = broken.column("since_go").cast("int64").to_pylist().index(100_000_001)
     assert np.isnan(broken.column("Scalars:scalars").to_pylist()[at]).all()
-
-
-def test_a_masked_view_has_nothing_that_depends_on_the_arm(episode, tmp_path):
-    """Neither in its words nor in its bytes: no arm, policy timing or action, no speed in which answers stand out."""
-    save_episode(tmp_path / "m.rrd", dataclasses.replace(episode, masked=True))
-    raw, text = (tmp_path / "m.rrd").read_bytes(), contents(tmp_path / "m.rrd")
-    assert "/joints/q " in text
-    for told in ("policy", "/actions", "requested", "speeds", "joints/dq", "zebra"):
-        assert told not in text and told.encode() not in raw
-    assert "arm" not in text.split("/__properties/episode")[1].split("\n")[0]
-
-
-def test_two_arms_that_look_alike_are_the_same_file_when_masked(episode, tmp_path):
-    """Another name, slower answers, larger and faster actions: the decoded content is equal, value by value."""
-    told = episode.streams
-    other = {
-        **told,
-        "policy": dataclasses.replace(told["policy"], values=told["policy"].values * 2),
-        "arm/action": dataclasses.replace(told["arm/action"], values=told["arm/action"].values + 1),
-    }
-    facts = {**episode.facts, "arm": "quagga-policy"}
-    save_episode(tmp_path / "a.rrd", dataclasses.replace(episode, masked=True))
-    save_episode(tmp_path / "b.rrd", dataclasses.replace(episode, streams=other, facts=facts, masked=True))
-    assert repr(decoded(tmp_path / "a.rrd")) == repr(decoded(tmp_path / "b.rrd"))
-    for name, masked in (("c", episode), ("d", dataclasses.replace(episode, streams=other))):
-        save_episode(tmp_path / f"{name}.rrd", masked)
-    assert repr(decoded(tmp_path / "c.rrd")) != repr(decoded(tmp_path / "d.rrd")), "the comparison can fail"
 
 
 def test_side_by_side_holds_both_on_one_timeline(episode, tmp_path):

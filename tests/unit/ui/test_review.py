@@ -31,6 +31,7 @@ def trial(name: str, moved: int = 2) -> Trial:
         state=State.SCORED,
         episode=f"e-{name}",
         episodes=(f"e-{name}",),
+        max_voids=3,
         outcome=outcome,
         ended=EndReason.BUDGET,
         go_ns=10 * SECOND,

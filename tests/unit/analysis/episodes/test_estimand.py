@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from labctl.analysis.report.wording import summary
 from labctl.analysis.survival.analyze import analyze
 from labctl.analysis.table import table_from_rows
 
+AS_IT_STANDS = Estimand("as_it_went", "left_out", "by_reason", "ended")
 PLAN: dict[str, Any] = {"reference": None, "boot": 199, "perm": 199, "seed": 0}
 
 
@@ -46,20 +48,20 @@ NO_SUCCESS = ("censored", 30.0, "no_success", 0)
     ],
 )
 def test_each_choice_changes_the_rows_that_it_is_about(given, how, expected):
-    (found,) = counted([given], Estimand(**how))
+    (found,) = counted([given], replace(AS_IT_STANDS, **how))
     assert tuple(found[key] for key in ("kind", "time_s", "cause", "void")) == expected
 
 
 def test_a_table_of_a_file_counts_as_its_rows_say():
     rows = [{key: str(value) for key, value in HELPED.items()}, CRASHED | {"episode": "f"}]
-    assert counted(rows, Estimand()) == rows
+    assert counted(rows, AS_IT_STANDS) == rows
 
 
 def test_only_ways_that_change_an_episode_are_repeated_and_say_of_which_arm():
     rows = [HELPED, row("f", "success", 5.0, arm="b", interventions=0)]
-    (one,) = alternatives(rows, Estimand())
+    (one,) = alternatives(rows, AS_IT_STANDS)
     assert (one.key, one.value, one.episodes) == ("help", "no_success", {"a": 1})
-    assert alternatives(rows[1:], Estimand()) == []
+    assert alternatives(rows[1:], AS_IT_STANDS) == []
 
 
 def campaign(helped: int) -> list[dict[str, Any]]:
@@ -82,7 +84,7 @@ def found(request: pytest.FixtureRequest):
         return analyze(table_from_rows(other), **PLAN)
 
     result = analyse(rows, None)
-    return request.param, result, repeated(rows, Estimand(), result, analyse, declared=False)
+    return request.param, result, repeated(rows, AS_IT_STANDS, result, analyse, declared=False)
 
 
 def test_an_arm_that_was_helped_in_every_episode_is_never_called_faster_without_saying_so(found):

@@ -1,0 +1,71 @@
+"""How a recorded channel is declared: its columns, unit, rate and clock, and which columns a blind role may see.
+
+May not: read or write a sample, know a device, or open a column that nothing declares to be open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from labctl.plain import SpecEntry
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSpec:
+    """A declared channel: known before anything connects.
+
+    `columns` name the values of one sample, in order; `dtype` is a numpy little-endian code such as "<f8" or "<i8".
+    `clock` says whose clock stamps a sample: "host" or a device's own (then a column holds the device time).
+
+    What a blind role may see of it is said here and nowhere else: nothing of a stream that is `arm_dependent`
+    (latencies, a policy's timing; its digests are sealed too), else the `public_columns`. `private_columns` are those
+    whose shape can tell one policy from another. Each column is one of the two: what is named in neither, or in both,
+    is hidden, and the conformance suite refuses it. Exports, views and whoever comes later ask `open_columns`.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    unit: str
+    rate_hz: float
+    dtype: str = "<f8"
+    clock: str = "host"
+    arm_dependent: bool = False
+    private_columns: tuple[str, ...] = ()
+    public_columns: tuple[str, ...] = ()
+
+    def open_columns(self) -> tuple[int, ...]:
+        """Where the columns stand that a blind role may see."""
+        if self.arm_dependent:
+            return ()
+        shown = set(self.public_columns) - set(self.private_columns)
+        return tuple(i for i, column in enumerate(self.columns) if column in shown)
+
+    def unclear_columns(self) -> tuple[str, ...]:
+        """The columns, and names of none, of which the declaration does not say which they are; hidden, all of them."""
+        if self.arm_dependent:
+            return ()
+        private, public = set(self.private_columns), set(self.public_columns)
+        return tuple(sorted((set(self.columns) - (private ^ public)) | ((private | public) - set(self.columns))))
+
+
+def spec_of(fields: SpecEntry) -> StreamSpec:
+    """The declaration that `dataclasses.asdict` made JSON of. One that was recorded before there were `public_columns`
+    leaves open what it did then.
+    """
+    columns = tuple(fields["columns"])
+    private = fields.get("private_columns")
+    public = fields.get("public_columns")
+    if private is None:
+        private = columns if fields["name"] == "arm/action" else _telling(columns)
+    if public is None:
+        public = [column for column in columns if column not in private]
+    given = {"columns": columns, "private_columns": tuple(private), "public_columns": tuple(public)}
+    return StreamSpec(**{**fields, **given})
+
+
+def _telling(columns: Sequence[str]) -> tuple[str, ...]:
+    """Of columns that nothing is declared of those in which the rate of a policy's answers stands out: speeds, torques,
+    device times. Recordings of before there was a declaration rest on it.
+    """
+    return tuple(column for column in columns if column.startswith(("dq.", "tau.", "device_s")))
