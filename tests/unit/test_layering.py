@@ -53,6 +53,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "analysis.survival": STATISTICS,
     "analysis.binary": STATISTICS,
     "analysis.episodes": (*STATISTICS, "analysis.binary"),
+    "analysis.episodes_table": (*STATISTICS, "analysis.binary"),
     "analysis.planning": (*STATISTICS, "analysis.binary"),
     "analysis.report": (*STATISTICS, "analysis.binary"),
     "drivers": ("errors",),

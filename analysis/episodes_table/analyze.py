@@ -1,0 +1,83 @@
+"""From an episodes table to the result of `labctl analyze`: blocks, arms, pairs and what the columns add.
+
+Reads no file and prints nothing. Has every key of the interface, null where the table has no answer; the same table
+and seed give the same bytes through `dumps`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from labctl.analysis.episodes_table.arms import arm_rows
+from labctl.analysis.episodes_table.cautions import cautions
+from labctl.analysis.episodes_table.cohort import Cohort, Plan, cohort_of
+from labctl.analysis.episodes_table.pairs import pair_rows
+from labctl.analysis.episodes_table.ranks import by_position, cochran, friedman
+from labctl.analysis.episodes_table.result import SCHEMA, Blocks, EpisodesResult
+from labctl.analysis.episodes_table.table import EpisodesTable
+from labctl.analysis.episodes_table.times import times_of
+from labctl.analysis.survival.verdicts import ALPHA
+
+from labctl.errors import TableError
+
+
+def analyze(
+    table: EpisodesTable,
+    *,
+    reference: str | None = None,
+    tau: float | None = None,
+    boot: int = 9999,
+    perm: int = 9999,
+    seed: int = 0,
+    alpha: float = ALPHA,
+) -> EpisodesResult:
+    """The object that `labctl analyze --json` prints of an episodes table (schema labctl.episodes/1).
+
+    `reference` is the arm that HRT is relative to and whose pairs are a family of their own, `tau` the horizon of RMST
+    in s, by default the shortest `budget_s`, else the longest time; `alpha` the level of intervals and verdicts.
+    Raises `TableError` for a tau, reference, level or count of replicates that makes no sense for this table.
+    """
+    if reference is not None and reference not in table.arms:
+        raise TableError(table.where, f"no arm {reference!r} to refer to; the arms are {', '.join(table.arms)}")
+    if not 0 < alpha < 1:
+        raise TableError(table.where, f"alpha is {alpha:g}; allowed is a level between 0 and 1, such as 0.05")
+    for name, count in (("boot", boot), ("perm", perm)):
+        if count < 1:
+            raise TableError(table.where, f"{name} is {count}; allowed is a whole number, 1 or more")
+    plan = Plan(reference, tau, boot, perm, seed, alpha)
+    cohort = cohort_of(table)
+    times = times_of(cohort, plan)
+    pairs = pair_rows(cohort, plan)
+    return {
+        "schema": SCHEMA,
+        "seed": seed,
+        "alpha": alpha,
+        "blocks": block_row(cohort),
+        "arms": arm_rows(cohort, pairs, times, plan),
+        "pairs": pairs,
+        "preference": None,
+        "factors": {},
+        "axes": [],
+        "tags": [],
+        "retention": [],
+        "stress": [],
+        "warnings": [*cautions(cohort), *times.warnings],
+    }
+
+
+def block_row(cohort: Cohort) -> Blocks:
+    """The entry `blocks`: tests of all arms at once on complete blocks."""
+    complete = cohort.complete
+    values = cohort.measure[complete]
+    success = cohort.success[np.isfinite(cohort.success).all(axis=1)]
+    (chi2, p), (q, q_p) = friedman(values), cochran(success)
+    position_chi2, position_p = friedman(by_position(values, cohort.position[complete]))
+    return {
+        "n": len(cohort.table.blocks),
+        "complete": int(complete.sum()),
+        "friedman_chi2": chi2,
+        "friedman_p": p,
+        "position_chi2": position_chi2,
+        "position_p": position_p,
+        "cochran_q": q,
+        "cochran_p": q_p,
+    }
