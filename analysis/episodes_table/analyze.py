@@ -15,42 +15,23 @@ from labctl.analysis.episodes_table.ranks import by_position, cochran, friedman
 from labctl.analysis.episodes_table.result import SCHEMA, Blocks, EpisodesResult
 from labctl.analysis.episodes_table.table import EpisodesTable
 from labctl.analysis.episodes_table.times import times_of
-from labctl.analysis.survival.verdicts import ALPHA
 
 from labctl.errors import TableError
 
 
-def analyze(
-    table: EpisodesTable,
-    *,
-    reference: str | None = None,
-    tau: float | None = None,
-    boot: int = 9999,
-    perm: int = 9999,
-    seed: int = 0,
-    alpha: float = ALPHA,
-) -> EpisodesResult:
+def analyze(table: EpisodesTable, plan: Plan) -> EpisodesResult:
     """The object that `labctl analyze --json` prints of an episodes table (schema labctl.episodes/1).
 
-    `reference` is the arm that HRT is relative to and whose pairs are a family of their own, `tau` the horizon of RMST
-    in s, by default the shortest `budget_s`, else the longest time; `alpha` the level of intervals and verdicts.
     Raises `TableError` for a tau, reference, level or count of replicates that makes no sense for this table.
     """
-    if reference is not None and reference not in table.arms:
-        raise TableError(table.where, f"no arm {reference!r} to refer to; the arms are {', '.join(table.arms)}")
-    if not 0 < alpha < 1:
-        raise TableError(table.where, f"alpha is {alpha:g}; allowed is a level between 0 and 1, such as 0.05")
-    for name, count in (("boot", boot), ("perm", perm)):
-        if count < 1:
-            raise TableError(table.where, f"{name} is {count}; allowed is a whole number, 1 or more")
-    plan = Plan(reference, tau, boot, perm, seed, alpha)
+    _check(table, plan)
     cohort = cohort_of(table)
     times = times_of(cohort, plan)
     pairs = pair_rows(cohort, plan)
     return {
         "schema": SCHEMA,
-        "seed": seed,
-        "alpha": alpha,
+        "seed": plan.seed,
+        "alpha": plan.alpha,
         "blocks": block_row(cohort),
         "arms": arm_rows(cohort, pairs, times, plan),
         "pairs": pairs,
@@ -62,6 +43,17 @@ def analyze(
         "stress": [],
         "warnings": [*cautions(cohort), *times.warnings],
     }
+
+
+def _check(table: EpisodesTable, plan: Plan) -> None:
+    if plan.reference is not None and plan.reference not in table.arms:
+        known = ", ".join(table.arms)
+        raise TableError(table.where, f"no arm {plan.reference!r} to refer to; the arms are {known}")
+    if not 0 < plan.alpha < 1:
+        raise TableError(table.where, f"alpha is {plan.alpha:g}; allowed is a level between 0 and 1, such as 0.05")
+    for name, count in (("boot", plan.boot), ("perm", plan.perm)):
+        if count < 1:
+            raise TableError(table.where, f"{name} is {count}; allowed is a whole number, 1 or more")
 
 
 def block_row(cohort: Cohort) -> Blocks:

@@ -12,20 +12,24 @@ import numpy as np
 from labctl.analysis.episodes_table.means import Draws
 from labctl.analysis.episodes_table.table import EpisodesTable
 from labctl.analysis.survival.curves import Floats, Ints
+from labctl.analysis.survival.verdicts import ALPHA
 
 Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What was requested; `tau_s` None: the shortest budget, or the longest time where there is none."""
+    """What is requested. reference: the arm that HRT is relative to and whose pairs are a family of their own; tau_s:
+    the horizon of RMST, None: the shortest budget, or the longest time where there is none; boot, perm: how many
+    resamples and exchanges of labels at most; alpha: the level of intervals and verdicts.
+    """
 
-    reference: str | None
-    tau_s: float | None
-    boot: int
-    perm: int
-    seed: int
-    alpha: float
+    reference: str | None = None
+    tau_s: float | None = None
+    boot: int = 9999
+    perm: int = 9999
+    seed: int = 0
+    alpha: float = ALPHA
 
     @property
     def draws(self) -> Draws:

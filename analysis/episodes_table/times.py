@@ -46,7 +46,10 @@ class Times:
 
 
 def times_of(cohort: Cohort, plan: Plan) -> Times:
-    """RMST(tau) and HRT of every arm, intervals by whole units (`survival/hrt.py`). Raises `TableError` for a bad tau."""
+    """RMST(tau) and HRT of every arm, intervals by whole units (`survival/hrt.py`).
+
+    Raises `TableError` for a tau that cannot be.
+    """
     table = cohort.table
     time, success, budget = (table.number[name] for name in ("time_s", "success", "budget_s"))
     timed = np.isfinite(success) & ((success == 0) & np.isfinite(np.where(np.isfinite(budget), budget, time)))

@@ -31,7 +31,7 @@ def number(row: Row, column: str, where: str) -> float:
         value = float(found)
     except ValueError:
         value = MISSING
-    allowed, remedy, holds = _RULES[column] if column in _RULES else _TIME
+    allowed, remedy, holds = _RULES.get(column, _TIME)
     if not (math.isfinite(value) and holds(value)):
         hint = "write a decimal point" if "," in found else remedy
         raise TableError(where, f"{column} is {found!r}; allowed is {allowed}; {hint}")

@@ -46,7 +46,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "export": ("labctl.cli.export:export", "Write a campaign as a table other tools read."),
     "report": ("labctl.cli.report:report", "Write the report of a campaign or a table."),
     "static": ("labctl.cli.static:static", "Ask policies about keyframes of recorded human episodes."),
-    "analyze": ("labctl.cli.statistics:analyze", "The statistics alone, from an operations table."),
+    "analyze": ("labctl.cli.statistics:analyze", "The statistics alone, from a table of operations or episodes."),
     "experiment": (
         "labctl.cli.experiment:experiment",
         "The paper's experiments on a table: detection rate, null rate.",
