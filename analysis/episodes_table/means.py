@@ -1,4 +1,4 @@
-"""Means over independent units (blocks, or sets of blocks) with bootstrap-t intervals that stay within their range.
+"""Means over independent units (blocks, or sets of blocks) with intervals that stay within their range.
 
 May not: know arms or tables; a unit brings a sum and how many values are in it.
 """
@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from labctl.analysis.binary.rates import clopper_pearson
 from labctl.analysis.survival.curves import Floats, Ints
-from labctl.analysis.survival.intervals import IDENTITY, Interval, bootstrap_t, t_interval
+from labctl.analysis.survival.intervals import IDENTITY, Interval, bootstrap_t, logit, t_interval
 from labctl.analysis.survival.resample import multiplicities, stream_key
 
 CHUNK = 1000
@@ -40,10 +40,11 @@ class Draws:
 def mean_over_units(values: Floats, unit: Ints, low: float, high: float, draws: Draws, level: float = 0.95) -> Estimate:
     """The mean of the values that are not NaN, which lie in [low, high]; `unit` [values] names each one's unit.
 
-    Bootstrap-t over whole units (Efron & Tibshirani 1993, chapter 12) with the linearised standard error of a ratio of
-    sums, cut at the range. Where resamples have no spread to divide by, t on units - 1. Where all values are the same,
-    the exact binomial interval of that mean on as many trials as there are units: no other law of that mean on this
-    range is less likely to show none of the spread at its ends (Hoeffding 1956).
+    The outer ends of two intervals over whole units, as neither alone covers everywhere (docs/episodes.md):
+    bootstrap-t (Efron & Tibshirani 1993, chapter 12) with the linearised standard error of a ratio of sums, and its
+    deterministic twin, t on units - 1, on the logit for shares. Cut at the range. Where all values are the same, the
+    exact binomial interval of that mean on as many trials as there are units: a law on this range that has this mean
+    and would show no spread is never likelier than the one that is at its ends alone.
     """
     known = np.isfinite(values)
     if not known.any():
@@ -56,14 +57,15 @@ def mean_over_units(values: Floats, unit: Ints, low: float, high: float, draws: 
     if (values[known] == values[known][0]).all() or count < 2:
         return Estimate(value, _without_spread(value, count, low, high, level), int(known.sum()), count)
     se = float(_errors(*(np.array([c]) for c in _columns(sums, sizes).sum(axis=0)), count)[0])
-    found = None
-    if se > 0:
-        drawn = _resampled(sums, sizes, draws)
-        with np.errstate(all="ignore"):
-            means, ses = drawn[0] / drawn[1], _errors(*drawn, count)
-        found = bootstrap_t(value, se, means, ses, IDENTITY, level) or t_interval(value, se, count - 1, IDENTITY, level)
-    cut = None if found is None else (max(low, found[0]), min(high, found[1]))
-    return Estimate(value, cut, int(known.sum()), count)
+    twin = t_interval(value, se, count - 1, logit() if (low, high) == (0.0, 1.0) else IDENTITY, level)
+    if twin is None:
+        return Estimate(value, None, int(known.sum()), count)
+    drawn = _resampled(sums, sizes, draws)
+    with np.errstate(all="ignore"):
+        means, ses = drawn[0] / drawn[1], _errors(*drawn, count)
+    found = bootstrap_t(value, se, means, ses, IDENTITY, level) or twin
+    ends = max(low, min(twin[0], found[0])), min(high, max(twin[1], found[1]))
+    return Estimate(value, ends, int(known.sum()), count)
 
 
 def _columns(sums: Floats, sizes: Floats) -> Floats:

@@ -75,7 +75,7 @@ def _carried(rest: Floats, place: Ints) -> tuple[Floats, Floats]:
 
     rest [blocks, arms]: values less their block's and arm's means; place [replicates, blocks, arms], 0 the first.
     """
-    count, blocks, arms = place.shape
+    count, _, arms = place.shape
     order = np.argsort(place, axis=2)
     ran = np.take_along_axis(np.broadcast_to(rest, place.shape), order, axis=2)
     ran = ran - ran.mean(axis=1, keepdims=True)

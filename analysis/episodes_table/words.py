@@ -72,7 +72,7 @@ def _stage(reached: int, ci: Sequence[float] | None, median: float | str | None)
 
 
 def pairs(result: EpisodesResult) -> Shown | None:
-    """Every pair: verdict, difference, who wins, the adjusted p, and where a look after each block would have stopped."""
+    """Every pair: verdict, difference, who wins, adjusted p, and where a look after each block would have stopped."""
     if not result["pairs"]:
         return None
     on_score = any(pair["score_difference"] is not None for pair in result["pairs"])
