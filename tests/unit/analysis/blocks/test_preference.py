@@ -25,8 +25,8 @@ def comparisons(counts: list[tuple[int, int, int, int, int]]) -> tuple[np.ndarra
 
 
 def test_strengths_of_the_puddings() -> None:
-    # Davidson (1970), example 2. The vignette of R's PlackettLuce prints, at his number of iterations, 0.1388005 0.1729985
-    # 0.1617420 0.1653930 0.1586805 0.2023855 and 0.7468147. He has no effect of order: each comparison is entered twice.
+    # Davidson (1970), example 2. The vignette of R's PlackettLuce prints, at his number of iterations, 0.1388005
+    # 0.1729985 0.1617420 0.1653930 0.1586805 0.2023855 and 0.7468147. Without an order: each is entered both ways.
     first, second, said = comparisons(PUDDING)
     twice = np.r_[np.arange(len(said)), np.arange(len(said))]
     found = davidson("123456", np.r_[first, second], np.r_[second, first], np.r_[said, -said], twice, boot=99)
