@@ -52,6 +52,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "analysis": ("errors",),
     "analysis.survival": STATISTICS,
     "analysis.binary": STATISTICS,
+    "analysis.blocks": (*STATISTICS, "analysis.binary"),
     "analysis.episodes": (*STATISTICS, "analysis.binary"),
     "analysis.episodes_table": (*STATISTICS, "analysis.binary"),
     "analysis.planning": (*STATISTICS, "analysis.binary"),
