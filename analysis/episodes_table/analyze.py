@@ -7,6 +7,7 @@ and seed give the same bytes through `dumps`.
 from __future__ import annotations
 
 import numpy as np
+from labctl.analysis.episodes_table import further
 from labctl.analysis.episodes_table.arms import arm_rows
 from labctl.analysis.episodes_table.cautions import cautions
 from labctl.analysis.episodes_table.cohort import Cohort, Plan, cohort_of
@@ -28,6 +29,7 @@ def analyze(table: EpisodesTable, plan: Plan) -> EpisodesResult:
     cohort = cohort_of(table)
     times = times_of(cohort, plan)
     pairs = pair_rows(cohort, plan)
+    factors, inseparable = further.factors(cohort, plan)
     return {
         "schema": SCHEMA,
         "seed": plan.seed,
@@ -35,13 +37,13 @@ def analyze(table: EpisodesTable, plan: Plan) -> EpisodesResult:
         "blocks": block_row(cohort),
         "arms": arm_rows(cohort, pairs, times, plan),
         "pairs": pairs,
-        "preference": None,
-        "factors": {},
-        "axes": [],
-        "tags": [],
-        "retention": [],
+        "preference": further.preferred(cohort, plan),
+        "factors": factors,
+        "axes": further.axes(cohort, plan),
+        "tags": further.tags(cohort, plan),
+        "retention": further.kept(cohort, plan),
         "stress": [],
-        "warnings": [*cautions(cohort), *times.warnings],
+        "warnings": [*cautions(cohort), *times.warnings, *inseparable],
     }
 
 

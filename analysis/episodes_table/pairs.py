@@ -9,9 +9,10 @@ from collections.abc import Mapping
 
 import numpy as np
 from labctl.analysis.binary.paired import mcnemar, tango
+from labctl.analysis.blocks.anytime import Monitor, paired_monitor
 from labctl.analysis.episodes_table.cohort import Cohort, Pair, Plan
 from labctl.analysis.episodes_table.means import Estimate, mean_over_units
-from labctl.analysis.episodes_table.result import PairOfEpisodes
+from labctl.analysis.episodes_table.result import PairOfEpisodes, Sequence
 from labctl.analysis.episodes_table.sign_flips import sign_flip_p
 from labctl.analysis.results import Bounds
 from labctl.analysis.survival.curves import Floats
@@ -81,6 +82,7 @@ def _row(cohort: Cohort, pair: Pair, plan: Plan) -> PairOfEpisodes:
     }
     only_a, only_b = int((success > 0).sum()), int((success < 0).sum())
     known = bool(np.isfinite(success).any())
+    watched = paired_monitor(measure, plan.alpha) if of_win.n else None
     return {
         "a": pair[0],
         "b": pair[1],
@@ -93,10 +95,16 @@ def _row(cohort: Cohort, pair: Pair, plan: Plan) -> PairOfEpisodes:
         "win_ci": bounds(of_win.interval),
         "p": {**p, "mcnemar": mcnemar(only_a, only_b).p_exact if known else None},
         "p_holm": None,
-        "stop_block": None,
-        "sequence": None,
+        "stop_block": watched.stop_block if watched else None,
+        "sequence": _sequence(watched) if watched else None,
         "verdict": None,
     }
+
+
+def _sequence(watched: Monitor) -> Sequence:
+    ends = ([None if np.isnan(end) else float(end) for end in ends] for ends in (watched.low, watched.high))
+    low, high = ends
+    return {"block": list(range(1, len(low) + 1)), "low": low, "high": high}
 
 
 def _success_interval(cohort: Cohort, success: Floats, only_a: int, only_b: int, plan: Plan) -> Bounds:

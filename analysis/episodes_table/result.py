@@ -55,11 +55,13 @@ class ArmOfEpisodes(TypedDict):
 
 
 class Sequence(TypedDict):
-    """The confidence sequence of a pair's difference: after each of `block` blocks, [low, high]."""
+    """The confidence sequence of a pair's difference in the measure: after each of `block` blocks, [low, high]; None
+    from where on no one difference fits all blocks.
+    """
 
     block: list[int]
-    low: list[float]
-    high: list[float]
+    low: list[float | None]
+    high: list[float | None]
 
 
 class PairOfEpisodes(TypedDict):

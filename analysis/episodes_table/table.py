@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from labctl.analysis.binary.pooling import category
 from labctl.analysis.episodes_table.columns import MEASURES, NUMBERS, OF_BLOCK, STAGE_TIME, TEXTS, check_columns
 from labctl.analysis.episodes_table.values import is_void, number, text
 from labctl.analysis.survival.curves import Floats, Ints
@@ -18,6 +19,7 @@ from labctl.analysis.table import LATE_S, LATE_SHARE, Row
 from labctl.errors import TableError
 
 TIE = "tie"
+SPLITS = ("train", "test", "")
 Lines = Iterable[tuple[int, Row]]
 
 
@@ -209,6 +211,10 @@ def _check_rows(table: EpisodesTable) -> None:
         stage = number["stage"][i]
         if last is not None and math.isfinite(stage) and last[i] > stage:
             raise TableError(where, f"stage is {stage:g}, but stage_{last[i]}_s says when a later one was reached")
+        split = table.words["split"][i]
+        if split not in SPLITS:
+            raise TableError(where, f"split is {split!r}; allowed are {', '.join(SPLITS[:-1])}, or empty")
+        category(table.words["axis"][i], where)
         if number["moved"][i] > number["staged"][i]:
             raise TableError(where, f"moved is {number['moved'][i]:g} of {number['staged'][i]:g} staged; correct one")
 

@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "analysis.binary": STATISTICS,
     "analysis.blocks": (*STATISTICS, "analysis.binary"),
     "analysis.episodes": (*STATISTICS, "analysis.binary"),
-    "analysis.episodes_table": (*STATISTICS, "analysis.binary"),
+    "analysis.episodes_table": (*STATISTICS, "analysis.binary", "analysis.blocks"),
     "analysis.planning": (*STATISTICS, "analysis.binary"),
     "analysis.report": (*STATISTICS, "analysis.binary"),
     "drivers": ("errors",),

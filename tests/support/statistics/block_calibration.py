@@ -20,7 +20,7 @@ from labctl.analysis.episodes_table.order import order_of
 from labctl.analysis.episodes_table.pairs import pair_rows
 from labctl.analysis.episodes_table.reading import read_episodes
 
-REAL = Path(__file__).resolve().parents[3] / "docs" / "data" / "roboarena_blocks.csv"
+REAL = Path(__file__).resolve().parents[2] / "unit" / "analysis" / "data" / "roboarena_blocks.csv"
 ALPHA = 0.05
 Grids = tuple[np.ndarray, np.ndarray]
 """Scores and successes [blocks, arms]."""
