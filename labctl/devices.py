@@ -161,6 +161,15 @@ class Robot(Protocol):
 
 
 @runtime_checkable
+class StepTaker(Protocol):
+    """A robot that may want the steps of a policy as steps: `takes_steps` says so. Its setpoints then jump where a step
+    begins, and stay; any other robot gets a path there.
+    """
+
+    takes_steps: bool
+
+
+@runtime_checkable
 class Gripper(Protocol):
     """A gripper that a robot driver loads by name: `build(options, *, host)`. It talks to its device in a thread of
     its own.
