@@ -116,7 +116,9 @@ class FrankaLink:
         self._given = None  # the kind of the motions that were given last
         self._droid = impedance.DroidLaw(arm) if options.servo == "impedance" else None
         self.law: Law | None = self._droid.rate if self._droid is not None else None
-        self._tracking: Any = None  # the motion that follows targets under the law
+        self._tracking: franky.JointImpedanceTrackingMotion | None = (
+            None  # the motion that follows targets under the law
+        )
 
     def open(self, states: States) -> None:
         """Connect, set thresholds and load, compare the tool, begin to read. Raises DeviceLost or DeviceRefused."""
@@ -180,11 +182,11 @@ class FrankaLink:
         assert self._droid is not None
         reference, gains = franky.JointReference(q=q), franky.CartesianImpedanceGains()
         gains.stiffness, gains.damping = self._droid.at_tool(self._reading.newest().q)
-        if not anew and self._robot.is_in_control:
+        if self._tracking is not None and not anew and self._robot.is_in_control:
             self._tracking.set_cartesian_gains(gains)
             self._tracking.set_reference(reference)
             return
-        self._tracking = franky.JointImpedanceTrackingMotion(
+        tracking = self._tracking = franky.JointImpedanceTrackingMotion(
             stiffness=impedance.JOINT_STIFFNESS,
             damping=impedance.JOINT_DAMPING,
             cartesian_stiffness=impedance.FLANGE_STIFFNESS,
@@ -192,9 +194,9 @@ class FrankaLink:
             max_delta_tau=impedance.TORQUE_STEP,
             gains_time_constant=impedance.GAINS_S,
         )
-        self._tracking.set_cartesian_gains(gains)
-        self._tracking.set_reference(reference)
-        self._move(self._tracking)
+        tracking.set_cartesian_gains(gains)
+        tracking.set_reference(reference)
+        self._move(tracking)
 
     def _motion(self, q: np.ndarray, dq: np.ndarray) -> Any:
         hold = franky.Duration(HOLD_MS)

@@ -35,7 +35,7 @@ class EmulatedCell:
         # plain attributes, not __getattr__: a runtime check against a Protocol looks only at what is really there
         for name in ("dof", "joint_names", "control_hz", "to_joints", "to_pose", "follow", "status", "stop", "recover"):
             setattr(self, name, getattr(inner, name))
-        self.takes_steps = isinstance(inner, devices.StepTaker) and inner.takes_steps
+        self.takes_steps = bool(getattr(inner, "takes_steps", False))
         tracker = StreamSpec("tracker", ("item", *TRACKED), "m rad", observe_hz, private_columns=())
         self.streams = (*inner.streams, tracker)
         self._period_ns = round(SECOND / observe_hz)

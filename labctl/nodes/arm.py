@@ -12,7 +12,7 @@ import numpy as np
 from labctl.bus import Message, Step
 from labctl.clock import SECOND
 from labctl.core.rollout import ACTION, LEASES
-from labctl.devices import Actions, Batch, Robot, Setpoints, StepTaker, StreamSpec
+from labctl.devices import Actions, Batch, Robot, Setpoints, StreamSpec
 from labctl.errors import DeviceRefused
 from labctl.messages.motion import DeviceReport, Lease, Obs, Stage, Staged, Stop, StopHeard, Target, Unstaged
 from labctl.messages.processes import Suspended
@@ -52,7 +52,7 @@ class ArmNode:
         self, robot: Robot, *, tick_ns: int, stale_ns: int, chunk_ns: int = SECOND, connected: bool = False
     ) -> None:
         self._robot = robot
-        self._takes_steps = isinstance(robot, StepTaker) and robot.takes_steps
+        self._takes_steps = bool(getattr(robot, "takes_steps", False))
         self._tick_ns = tick_ns
         self._stale_ns = stale_ns
         self._period_ns = round(SECOND / robot.control_hz)
