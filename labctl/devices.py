@@ -90,11 +90,12 @@ class Robot(Protocol):
 
     `follow` gets setpoints one control period apart for the time since the last call up to now. Each is answered once
     and in order as part of an `Actions`, by this call or a later one: a real arm is given its setpoints by a thread of
-    its own. With no setpoints it returns what has been answered since. `drain` returns all samples measured since the
-    last drain. `stage` prepares for a trial: the hand opens, the arm goes to where episodes begin, if the cell says
-    where, and a simulated cell sets its scene; `staged` is true once that is done. `clipped` names the limit that
-    shaped the last setpoints, "" when none did. No verb may block longer than a few milliseconds but `connect`, `stage`
-    and `recover`; `recover` raises DeviceRefused while the device is not ready yet, and is then called again.
+    its own. With no setpoints it returns what has been answered since. To a robot with a true attribute `takes_steps`
+    setpoints jump where a step of a policy begins. `drain` returns all samples measured since the last drain. `stage`
+    prepares for a trial: the hand opens, the arm goes to where episodes begin, if the cell says where, a simulated cell
+    sets its scene; `staged` is true once that is done. `clipped` names the limit that shaped the last setpoints, "" for
+    none. No verb may block longer than some milliseconds but `connect`, `stage` and `recover`; `recover` raises
+    DeviceRefused while the device is not ready yet, and is then called again.
     """
 
     kind: Kind

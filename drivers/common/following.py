@@ -10,14 +10,17 @@ from collections import deque
 import numpy as np
 
 OFF_RAD = 0.15  # beyond all that was given within WINDOW_S
+STEP_RAD = 0.2  # so far ahead of the arm a policy's step may lie (DROID's longest), and no further is taken for granted
 WINDOW_S = 2.0  # a servo may lag; one that has gone elsewhere lies outside of where it was led for so long
 MOST = 4000
+JUMP_RAD = 0.05
 
 
 class Following:
     """The setpoints of the motion under way, and how far from all of them the arm is."""
 
-    def __init__(self) -> None:
+    def __init__(self, takes_steps: bool = False) -> None:
+        self._most_rad = OFF_RAD + STEP_RAD * takes_steps
         self._given: deque[tuple[float, np.ndarray]] = deque(maxlen=MOST)
 
     def reset(self) -> None:
@@ -37,8 +40,16 @@ class Following:
         rows = np.array([row for _, row in self._given])
         off = np.maximum(rows.min(axis=0) - q, q - rows.max(axis=0))
         joint = int(np.argmax(off))
-        if off[joint] <= OFF_RAD:
+        if off[joint] <= self._most_rad:
             return ""
         return (
             f"joint {joint + 1} is {off[joint]:.2f} rad from where it was sent; the arm does not follow and was stopped"
         )
+
+
+def jump(q: np.ndarray, start: np.ndarray) -> str:
+    """What is wrong with a motion to q (dof,) rad from an arm at start; nothing mostly. It has to begin there, whatever
+    the loop believes.
+    """
+    far = float(np.abs(q - start).max())
+    return f"the first setpoint lies {far:.2f} rad from where the arm is; the arm stays" if far > JUMP_RAD else ""

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
-from labctl.drivers.common.following import Following
+from labctl.drivers.common.following import Following, jump
 from labctl.drivers.common.hand_opening import HandOpening
 from labctl.drivers.common.limits import Limiter, limits_of
 from labctl.drivers.common.robot_tables import Arm
 from labctl.drivers.common.setpoint_queue import SetpointQueue
 from labctl.drivers.common.states import States, state_specs
+from labctl.drivers.common.steps import StepLimiter
 from labctl.drivers.common.vendor_link import Link
 from labctl.drivers.common.way_home import WayHome
 
@@ -35,7 +36,6 @@ QUEUED_S = 0.15  # more than this waiting: the thread was held up; what is older
 LOOK_NS = 20 * MILLISECOND
 RESTLESS_NS = 5_000 * MILLISECOND  # an arm that should stand and has not for so long is a person's matter
 HOME_RAD = 0.01  # nearer than this it is home
-JUMP_RAD = 0.05
 SWITCH_S = 0.0005  # a thread that computes lets the reading and the servo thread in after this time, not after 5 ms
 EXPLAIN_NS = 60 * MILLISECOND
 STUCK_NS = 4_000 * MILLISECOND  # longer than a program takes to be sent
@@ -68,9 +68,11 @@ class StreamedArm:
         self.streams = state_specs(arm, float(robot.state_hz), link.more)
         self._limits = limits = limits_of(arm, robot.limits, home)
         self._period_ns = round(SECOND / self.control_hz)
-        self._limiter = Limiter(arm, limits, 1.0 / self.control_hz)
+        self.takes_steps, self._limiter, delay_s = False, Limiter(arm, limits, 1.0 / self.control_hz), DELAY_S
+        if link.law is not None:
+            self.takes_steps, self._limiter, delay_s = True, StepLimiter(arm, limits, link.law, self._measured), 0.0
         self._ik = BoxLimitedIk(arm, limits)
-        self._setpoints = SetpointQueue(arm.dof, round(DELAY_S * SECOND))
+        self._setpoints = SetpointQueue(arm.dof, round(delay_s * SECOND))
         self._states = States(gripper.opening)
         self._link, self._gripper, self._home = link, gripper, home
         self._clock = MonotonicClock()
@@ -83,7 +85,7 @@ class StreamedArm:
         self._sound = RobotStatus("idle")
         self._based = False  # does the limiter stand where the arm stands?
         self._homing = self._moving = self._halted = self._rested = False
-        self._home_rad_s, self._following, self._opening = home_rad_s, Following(), HandOpening(gripper)
+        self._home_rad_s, self._following, self._opening = home_rad_s, Following(self.takes_steps), HandOpening(gripper)
         self._way: WayHome | None = None
         self._still_ns = 0  # when the arm was last seen to stand, or began to have to
         self._news: list[DeviceEvent] = []
@@ -146,6 +148,9 @@ class StreamedArm:
             tail = self._limiter.brake_tail()
             taken = self._setpoints.put(t_ns, asked, limited, np.column_stack([tail, np.full(len(tail), opening[-1])]))
         self.clipped = self._limiter.clipped
+
+    def _measured(self) -> np.ndarray | None:
+        return None if self._states.newest is None else self._states.newest.q
 
     def _ready(self) -> bool:
         """May setpoints be given? Then the limiter stands where the arm stands."""
@@ -362,8 +367,9 @@ class StreamedArm:
         before = self._setpoints.last
         row = self._setpoints.take(now_ns)
         if row is not None:
-            if not self._moving:
-                self._check_start(row[:-1])
+            if not self._moving and not self.takes_steps and (far := jump(row[:-1], self._link.start_q())):
+                self._stop.set()
+                raise DeviceRefused(far)
             self._moving = True
             self._lead(row[:-1], before[:-1])
             self._gripper.target(float(row[-1]))
@@ -373,13 +379,6 @@ class StreamedArm:
         else:
             self._following.reset()
             self._link.idle()
-
-    def _check_start(self, q: np.ndarray) -> None:
-        """A motion begins where the arm is, whatever the loop believes."""
-        far = float(np.abs(q - self._link.start_q()).max())
-        if far > JUMP_RAD:
-            self._stop.set()
-            raise DeviceRefused(f"the first setpoint lies {far:.2f} rad from where the arm is; the arm stays")
 
     def _look(self, now_ns: int) -> None:
         """Has the robot stopped itself since the last look?"""

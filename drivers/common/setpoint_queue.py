@@ -31,7 +31,8 @@ class SetpointQueue:
     """A queue of limited setpoints with the stop that follows the last of them. Rows are (dof + 1,): joints, gripper.
 
     A setpoint is given `delay_ns` after its own time, so that a late visit of the loop does not interrupt the motion.
-    Both sides call it; it locks for microseconds.
+    Without a delay the newest that is due is given, and what came before it is passed over. Both sides call it; it
+    locks for microseconds.
     """
 
     def __init__(self, dof: int, delay_ns: int) -> None:
@@ -99,6 +100,8 @@ class SetpointQueue:
     def take(self, now_ns: int) -> np.ndarray | None:
         """The setpoint to give now, or None while there is none. Called once a control period."""
         with self._lock:
+            if not self._delay_ns:
+                self._pass_over(now_ns)
             while self._queue:
                 row = self._queue[0]
                 if self._filling and row.given and now_ns < row.t_ns + self._delay_ns:
@@ -118,6 +121,14 @@ class SetpointQueue:
             self._filling = True
             self._before = self._last
             return None
+
+    def _pass_over(self, now_ns: int) -> None:
+        """Answer what is older than the newest setpoint that is due: with that one, which is given next."""
+        due = [place for place, row in enumerate(self._queue) if row.given and row.t_ns <= now_ns]
+        if due and due[-1]:
+            self._before, self._last = self._last, self._queue[due[-1]].limited
+            for _ in range(due[-1]):
+                self._answer(self._queue.popleft(), now_ns)
 
     def _answer(self, row: _Row, now_ns: int) -> None:
         t_ns = row.t_ns or now_ns  # a setpoint of a stop has no time of its own

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.states import States
+from labctl.drivers.common.steps import Law
 
 from labctl.devices import RobotStatus
 
@@ -27,11 +28,13 @@ class Link(Protocol):
     asked for at rest alone, and waits for nothing. `start_q` is where the next motion begins. `lost` says why the
     robot is, "" while it is not; `health` says that too, and all else that is wrong. All raise DeviceLost or
     DeviceRefused, nothing else. `more` are the units of the columns of `Sample.more`. `measured` is what the controller
-    says was measured on this very robot, known once it is open; None if it says nothing.
+    says was measured on this very robot, known once it is open; None if it says nothing. `law` is what leads the arm to
+    a target that is given at once; None where setpoints have to be a smooth path.
     """
 
     more: Mapping[str, str]
     measured: MeasuredChain | None
+    law: Law | None
 
     def open(self, states: States) -> None: ...
     def start_q(self) -> np.ndarray: ...

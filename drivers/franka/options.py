@@ -13,7 +13,7 @@ from labctl.config.cell_schema import Cell
 from labctl.config.options import Contradiction, Options
 from labctl.config.values import Point
 
-Servo = Literal["velocity", "cartesian"]
+Servo = Literal["velocity", "cartesian", "impedance"]
 StateSource = Literal["auto", "network", "client"]
 # At 1.0 franky 2.0.0 requests more acceleration than an FR3 allows (measured).
 FACTOR_CAP = 0.5

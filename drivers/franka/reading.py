@@ -38,6 +38,14 @@ class ClientState:
         return self.told.time.to_msec()
 
     @property
+    def q(self) -> np.ndarray:
+        return np.array(self.told.q)
+
+    @property
+    def dq(self) -> np.ndarray:
+        return np.array(self.told.dq)
+
+    @property
     def q_d(self) -> np.ndarray:
         return np.array(self.told.q_d)
 

@@ -5,7 +5,9 @@ exception pass unmapped. Unverified on hardware: see docs/hardware.md.
 
 The 1 kHz loop is libfranka's own thread. At the cell's control rate it is handed a velocity that leads through the
 setpoint (feed-forward plus a share of the position error), valid for HOLD_MS and followed by a stop: when this process
-stalls, the arm comes to rest by itself.
+stalls, the arm comes to rest by itself. Under `servo = "impedance"` it is handed targets of a law that pulls the arm
+there (`impedance`): when this process stalls, the arm comes to rest at the last. franky's JointImpedanceTracker is a
+loop with its own pace around that same motion, and waits; so the motion is used without it.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from labctl.drivers.common.robot_tables import FR3, Arm, with_tool
 from labctl.drivers.common.servoed_robot import StreamedArm
 from labctl.drivers.common.state_timeout import Silence
 from labctl.drivers.common.states import States
+from labctl.drivers.common.steps import Law
+from labctl.drivers.franka import impedance
 from labctl.drivers.franka.options import FrankaOptions
 from labctl.drivers.franka.reading import FciReading
 from labctl.drivers.franka.tool import unlike
@@ -42,6 +46,10 @@ HOLD_MS = 100  # a velocity is held this long before the stop behind it begins
 ENDS_S = 0.12  # so long after it was asked for a speed still fits the joints' ends: held, and taken up a moment later
 CORRECT_PER_S = 8.0  # share of the position error that is corrected in a second
 SETTLED_RAD, SETTLE_CYCLES = 2e-5, 150
+LEAST_CYCLES = 20  # a step shows in speeds some milliseconds after it was given
+SETTLED_RAD_S = 0.01  # slower than this an arm under the impedance law has arrived
+# A stop under it, N m s/rad: an arm of a few kg m2 (the wrist of 0.1) comes to rest in a fifth of a second
+STOP_DAMPING, STOP_RAMP_S = (25.0, 25.0, 25.0, 25.0, 5.0, 5.0, 5.0), 0.1
 JOIN_S = 3.0
 
 # What franky raises. Its own exceptions do not all share one base class, and a closed socket surfaces as RuntimeError.
@@ -53,6 +61,12 @@ REFUSED = (
     franky.Exception,
 )
 VENDOR = (*LOST, *REFUSED, RuntimeError)
+
+
+KINDS = {
+    "cartesian": franky.ControlSignalType.CartesianVelocities,
+    "impedance": franky.ControlSignalType.Torques,
+}
 
 
 def mapped(error: BaseException) -> DeviceError:
@@ -100,6 +114,11 @@ class FrankaLink:
         self._settling, self._ending = 0, False
         self._by_joints = options.servo == "velocity"
         self._given = None  # the kind of the motions that were given last
+        self._droid = impedance.DroidLaw(arm) if options.servo == "impedance" else None
+        self.law: Law | None = self._droid.rate if self._droid is not None else None
+        self._tracking: franky.JointImpedanceTrackingMotion | None = (
+            None  # the motion that follows targets under the law
+        )
 
     def open(self, states: States) -> None:
         """Connect, set thresholds and load, compare the tool, begin to read. Raises DeviceLost or DeviceRefused."""
@@ -146,18 +165,38 @@ class FrankaLink:
     def give(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> None:
         self._settling = 0
         self._by_joints = by_joints or self._options.servo == "velocity"
-        kind = (
-            franky.ControlSignalType.JointVelocities
-            if self._by_joints
-            else franky.ControlSignalType.CartesianVelocities
-        )
+        kind = franky.ControlSignalType.JointVelocities if self._by_joints else KINDS[self._options.servo]
         if self._robot.is_in_control and self._given != kind:
             if not self._ending:  # a motion of one kind has to end, its stop too, before one of the other begins
                 self._ending = True
                 self.halt()
             return
-        self._ending, self._given = False, kind
-        self._move(self._motion(q, dq))
+        anew, self._ending, self._given = self._ending or self._given != kind, False, kind
+        if kind == franky.ControlSignalType.Torques:
+            self._pull(q, anew)
+        else:
+            self._move(self._motion(q, dq))
+
+    def _pull(self, q: np.ndarray, anew: bool) -> None:
+        """Send the arm to q under the impedance law, by a motion of its own where none of that kind is under way."""
+        assert self._droid is not None
+        reference, gains = franky.JointReference(q=q), franky.CartesianImpedanceGains()
+        gains.stiffness, gains.damping = self._droid.at_tool(self._reading.newest().q)
+        if self._tracking is not None and not anew and self._robot.is_in_control:
+            self._tracking.set_cartesian_gains(gains)
+            self._tracking.set_reference(reference)
+            return
+        tracking = self._tracking = franky.JointImpedanceTrackingMotion(
+            stiffness=impedance.JOINT_STIFFNESS,
+            damping=impedance.JOINT_DAMPING,
+            cartesian_stiffness=impedance.FLANGE_STIFFNESS,
+            cartesian_damping=impedance.FLANGE_DAMPING,
+            max_delta_tau=impedance.TORQUE_STEP,
+            gains_time_constant=impedance.GAINS_S,
+        )
+        tracking.set_cartesian_gains(gains)
+        tracking.set_reference(reference)
+        self._move(tracking)
 
     def _motion(self, q: np.ndarray, dq: np.ndarray) -> Any:
         hold = franky.Duration(HOLD_MS)
@@ -208,9 +247,14 @@ class FrankaLink:
     def rest(self, q: np.ndarray) -> bool:
         """Correct what is left of the way for at most SETTLE_CYCLES, then end the motion in order."""
         self._settling += 1
-        if float(np.abs(q - self._reading.newest().q_d).max()) > SETTLED_RAD and self._settling <= SETTLE_CYCLES:
-            self._move(self._motion(q, np.zeros(7)))
-            return False
+        if self._settling <= SETTLE_CYCLES:
+            newest = self._reading.newest()
+            if self._given == franky.ControlSignalType.Torques:
+                if float(np.abs(newest.dq).max()) > SETTLED_RAD_S or self._settling < LEAST_CYCLES:
+                    return False  # the law pulls it there
+            elif float(np.abs(q - newest.q_d).max()) > SETTLED_RAD:
+                self._move(self._motion(q, np.zeros(7)))
+                return False
         if not self._ending:
             self._ending = True
             self.halt()
@@ -229,6 +273,12 @@ class FrankaLink:
         elif kind == types.CartesianVelocities:
             share = self._share(kinematics.jacobian(self._arm.chain, self.start_q()[None, :])[0][0])
             self._move(franky.CartesianVelocityStopMotion(share))
+        elif kind == types.Torques:
+            self._move(
+                franky.TorqueStopMotion(
+                    damping=STOP_DAMPING, ramp_duration=STOP_RAMP_S, max_delta_tau=impedance.TORQUE_STEP
+                )
+            )
 
     def recover(self) -> bool:
         with contextlib.suppress(*REFUSED):  # what ended the last motion is known; franky tells it once more

@@ -77,6 +77,16 @@ class Datagram:
         return np.frombuffer(self.data, "<f4", at.stop - at.start, NUMBER.size + 4 * at.start).astype(float)
 
     @property
+    def q(self) -> np.ndarray:
+        """Measured joints (7,) in rad."""
+        return self.field("q")
+
+    @property
+    def dq(self) -> np.ndarray:
+        """Their measured speeds (7,) in rad/s."""
+        return self.field("dq")
+
+    @property
     def q_d(self) -> np.ndarray:
         """Desired joints (7,) in rad."""
         return self.field("q_d")

@@ -35,6 +35,7 @@ class EmulatedCell:
         # plain attributes, not __getattr__: a runtime check against a Protocol looks only at what is really there
         for name in ("dof", "joint_names", "control_hz", "to_joints", "to_pose", "follow", "status", "stop", "recover"):
             setattr(self, name, getattr(inner, name))
+        self.takes_steps = bool(getattr(inner, "takes_steps", False))
         columns = ("item", *TRACKED)
         tracker = StreamSpec("tracker", columns, "m rad", observe_hz, public_columns=columns)
         self.streams = (*inner.streams, tracker)

@@ -26,6 +26,7 @@ from labctl.drivers.common.robot_tables import UR5, UR5E, Arm, Tool, with_tool
 from labctl.drivers.common.servoed_robot import StreamedArm
 from labctl.drivers.common.state_timeout import Silence
 from labctl.drivers.common.states import Sample, States
+from labctl.drivers.common.steps import Law
 from labctl.drivers.common.tool_model import ToolModel
 from labctl.drivers.ur.calibration import read_calibration
 from labctl.drivers.ur.options import Model, UrOptions
@@ -88,6 +89,7 @@ class UrLink:
     def __init__(self, arm: Arm, options: UrOptions, state_hz: float, control_hz: float) -> None:
         self._arm, self._options, self._host = arm, options, options.host
         self.measured: MeasuredChain | None = None
+        self.law: Law | None = None
         self._model = ToolModel(arm)
         self._state_hz, self._period_s = state_hz, 1.0 / control_hz
         self._nap_ns = round(0.6 * SECOND / state_hz)

@@ -101,7 +101,9 @@ class StopHeard(Typed):
 
 @dataclass(frozen=True, slots=True)
 class Target(Typed):
-    """Timed targets under a lease; space: positions, poses, or speeds that the robot's node integrates."""
+    """Timed targets under a lease; space: positions, poses, or speeds that the robot's node integrates. stepped: each
+    is a step from where the arm was measured, which begins dt_ns before its time.
+    """
 
     KIND: ClassVar = "target"
     FROM: ClassVar = "controller"
@@ -112,6 +114,7 @@ class Target(Typed):
     space: str
     dt_ns: int
     expires_ns: int
+    stepped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ class ArmNode:
         self, robot: Robot, *, tick_ns: int, stale_ns: int, chunk_ns: int = SECOND, connected: bool = False
     ) -> None:
         self._robot = robot
+        self._takes_steps = bool(getattr(robot, "takes_steps", False))
         self._tick_ns = tick_ns
         self._stale_ns = stale_ns
         self._period_ns = round(SECOND / robot.control_hz)
@@ -207,8 +208,12 @@ class ArmNode:
             return  # the arm is on its way home
         t_ns = np.asarray(message.arrays["t_ns"], np.int64)
         values = self._joints(target, t_ns, np.asarray(message.arrays["values"]))
-        joined = np.column_stack([values, message.arrays["gripper"]])
-        self._targets.replace(t_ns, joined, int(t_ns[-1]) + self._stale_ns, now_ns, self._held)
+        joined, expires_ns = np.column_stack([values, message.arrays["gripper"]]), int(t_ns[-1]) + self._stale_ns
+        if target.stepped and self._takes_steps:
+            for at_ns, row in zip((t_ns - target.dt_ns).tolist(), joined, strict=True):
+                self._targets.step(at_ns, row, expires_ns, self._held)
+        else:
+            self._targets.replace(t_ns, joined, expires_ns, now_ns, self._held)
 
     def _joints(self, target: Target, t_ns: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Joint angles (n, dof) for actions of any space; speeds are integrated from where the path now leads."""

@@ -76,7 +76,7 @@ class Play:
 
     def _target(self, part: slice, values: np.ndarray) -> Message:
         t_ns = self.t_ns[part]
-        target = Target(*self._address, self._space, self._dt_ns, int(t_ns[-1]))
+        target = Target(*self._address, self._space, self._dt_ns, int(t_ns[-1]), self._stepped)
         return target.to("arm", {"t_ns": t_ns, "values": values, "gripper": self._gripper[part]})
 
     def _stepped_to(self, step: np.ndarray, measured: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -55,6 +55,11 @@ class Targets:
         self._still = bool((self.values == self.values[-1]).all())
         self.expires_ns = expires_ns
 
+    def step(self, at_ns: int, value: np.ndarray, expires_ns: int, held: np.ndarray) -> None:
+        """From at_ns on the target is value (dof + 1,), at once; before that what it was."""
+        before = self.sample(np.array([at_ns]))[0] if len(self.t_ns) else held
+        self.replace(np.array([at_ns - 1, at_ns]), np.stack([before, value]), expires_ns, at_ns, held)
+
     def sample(self, grid_ns: np.ndarray) -> np.ndarray:
         """Values (n, dof + 1) on the grid; before the first and after the last knot the end values hold."""
         if self._still or grid_ns[0] >= self.t_ns[-1]:

@@ -33,6 +33,7 @@ from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.lease_times import lease_lines
 from labctl.reporting.measures import stress_of
+from labctl.reporting.motion_lines import device_lines, motion_lines
 from labctl.reporting.operations_table import operations
 from labctl.reporting.other_ways import Plan, Ways, counting, reviewed_alone, ways_of
 from labctl.reporting.relabellings import Exchange, relabellings
@@ -306,7 +307,8 @@ def _lab(
         deviations.insert(0, look)
     deviations += [f"episode {name}: its recording is lost and left out: {why}" for name, why in lost.items()]
     provenance = lab.setdefault("provenance", {})
-    lab["answer_times"], provenance["motion lease"] = _timing(campaign, protocol, record, lost)
+    lab["answer_times"], measured = _timing(campaign, protocol, record, lost)
+    provenance.update(measured)
     provenance.update(format_facts(record.state.opened))
     for episode in lab.get("episodes", []):
         if episode["episode"] in lost:
@@ -317,9 +319,10 @@ def _lab(
 
 def _timing(
     campaign: Campaign, protocol: Protocol, record: Record, lost: Collection[str]
-) -> tuple[list[AnswerTimes], dict[str, str] | None]:
-    """How fast each arm started and was answered, and how its motion lease was renewed, over every episode, scored or
-    not, whose recording is there.
+) -> tuple[list[AnswerTimes], dict[str, dict[str, str] | None]]:
+    """How fast each arm started and was answered, and by what they are about: how its motion lease was renewed, what it
+    got of the motion that it asked for, and what the robot's controller said; over every episode, scored or not, whose
+    recording is there.
     """
     arms = [arm.name for arm in protocol.arm]
     of = record.arms
@@ -334,7 +337,10 @@ def _timing(
         answers = answer_times(store, went, arms, begun)
         for entry in answers:
             entry["by_hand"] = entry["arm"] in people
-        return answers, lease_lines(store, went, arms) or None
+        lines = {"motion lease": lease_lines(store, went, arms)}
+        lines["motion achieved over commanded"] = motion_lines(store, went, arms)
+        lines["robot's controller"] = device_lines(store, list(went))
+        return answers, {about: found or None for about, found in lines.items()}
     finally:
         store.close()
 

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.real_time, pytest.mark.busy, pytest.mark.thorough]
 
 MODES = [(name, servo) for name in ("emulated_fr3", "emulated_ur5e") for servo in ("joint", "cartesian", "velocity")]
 MODES.remove(("emulated_fr3", "joint"))  # the FR3 is not given joints: see the driver
-MODES.append(("emulated_fr3", "velocity, states of the client"))
+MODES += [("emulated_fr3", servo) for servo in ("impedance", "velocity, states of the client")]
 LOADS = {
     "emulated_fr3": {"load_kg": 0.5, "load_com_m": [0.0, 0.0, 0.05]},
     # a watchdog on the robot that outlasts the pauses of a test and those of a machine

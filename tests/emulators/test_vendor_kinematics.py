@@ -9,7 +9,8 @@ import sys
 import numpy as np
 import pytest
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.robot_tables import FR3, UR5, UR5E
+from labctl.drivers.common.robot_tables import FR3, HAND_KG, UR5, UR5E
+from labctl.drivers.franka.emulator.dynamics import Dynamics, hand
 from labctl.drivers.franka.options import FRANKY_RAD_S, FRANKY_RAD_S2
 from labctl.drivers.ur.pose import from_ur
 from support.robots.emulators import Emulator
@@ -23,6 +24,17 @@ found = []
 for q in json.load(sys.stdin):
     pose = model.pose(franky.Frame.EndEffector, q, state.F_T_EE, state.EE_T_K)
     found.append([*pose.translation, *pose.quaternion])
+print(json.dumps(found))
+"""
+MODEL = """
+import json, sys, numpy as np, franky
+robot = franky.Robot({host!r}, realtime_config=franky.RealtimeConfig.Ignore)
+robot.set_load(0.4, [0.01, -0.02, 0.05], np.diag([0.001, 0.002, 0.003]).ravel().tolist())
+state, model, found = robot.state, robot.model, []
+for row in json.load(sys.stdin):
+    held = (state.I_total, state.m_total, state.F_x_Ctotal)
+    mass = np.array(model.mass(row[:7], *held))
+    found.append([*mass.ravel(), *model.coriolis(row[:7], row[7:], *held)])
 print(json.dumps(found))
 """
 LIMITS = """
@@ -65,6 +77,23 @@ def test_forward_kinematics_agree_with_the_client(arm, name: str, code: str) -> 
     ours = kinematics.poses(arm.chain, q)
     assert np.abs(ours[:, :3] - theirs[:, :3]).max() < 1e-6
     assert np.abs(np.abs((ours[:, 3:] * theirs[:, 3:]).sum(axis=1)) - 1).max() < 1e-6
+
+
+def test_torques_accelerate_the_emulated_fr3_as_libfrankas_model_of_it_says() -> None:
+    """Mass matrix and Coriolis torques, with a load set: libfranka computes them by pinocchio from the description that
+    it is served; the emulator has rigid bodies of its own, and motors, which that description does not have.
+    """
+    states = np.column_stack([FR3.home + RNG.uniform(-0.6, 0.6, (20, 7)), RNG.uniform(-1.5, 1.5, (20, 7))])
+    emulator = Emulator("fr3")
+    try:
+        found = np.array(asked(MODEL, emulator.host, states))
+    finally:
+        emulator.end()
+    arm = Dynamics([hand(HAND_KG), (0.4, (0.01, -0.02, 0.05), np.diag([0.001, 0.002, 0.003]))])
+    for state, theirs in zip(states, found, strict=True):
+        mass, coriolis = arm.terms(state[:7], state[7:])
+        assert np.abs(mass - theirs[:49].reshape(7, 7)).max() < 1e-6  # what is set comes back in single precision
+        assert np.abs(coriolis - theirs[49:]).max() < 1e-6
 
 
 def test_the_limits_that_doctor_compares_with_are_those_of_the_franky_that_is_installed() -> None:

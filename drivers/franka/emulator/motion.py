@@ -1,15 +1,16 @@
 """From commands of a client in control to the joints of an emulated FR3, checked as the controller checks them.
 
-May not: know sockets, messages or time of day: one call is one millisecond. No rigid-body dynamics: in torque control
-each joint is a unit inertia with a little friction.
+May not: know sockets, messages or time of day: one call is one millisecond. Torques accelerate the rigid bodies of
+`dynamics`, without friction.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.robot_tables import Arm
+from labctl.drivers.common.robot_tables import HAND_KG, Arm
 from labctl.drivers.franka.emulator import wire as wire
+from labctl.drivers.franka.emulator.dynamics import Dynamics, hand
 from labctl.drivers.franka.emulator.wire import RobotCommand
 
 DT = 0.001
@@ -18,7 +19,8 @@ ACCELERATION, JERK = 10.0, 5000.0
 TOOL = {"velocity": (3.0, 2.5), "acceleration": (9.0, 17.0), "jerk": (4500.0, 8500.0)}  # translation, rotation
 TOOL_GENERATORS = (wire.CARTESIAN_POSE, wire.CARTESIAN_VELOCITY)
 MOST_LOST = 20  # commands missing in a row; then the robot stops itself (FCI documentation)
-FRICTION = 0.5  # N m s/rad, a stand-in
+TORQUE_RATE = 1.0  # N m in a millisecond (FCI documentation); states are in single precision, so clients round
+TORQUE_ROUNDING = 1e-3
 REST_RAD_S = 0.05  # Assumption: slower than this is at rest when a motion is finished
 
 
@@ -27,8 +29,8 @@ class Motion:
     the tool, and stand still while joints are commanded: see `measured`.
     """
 
-    def __init__(self, arm: Arm) -> None:
-        self.arm = arm
+    def __init__(self, arm: Arm, tool_kg: float = HAND_KG) -> None:
+        self.arm, self.dynamics = arm, Dynamics([hand(tool_kg)])
         self.q = arm.home.copy()
         self.dq, self.ddq, self.tau = np.zeros(7), np.zeros(7), np.zeros(7)
         self.pose = np.zeros(16)
@@ -159,10 +161,10 @@ class Motion:
         return problem
 
     def _push(self, tau: np.ndarray) -> str:
-        if (np.abs(tau - self.tau) > 1.0 + 1e-6).any() and self.missed == 0 and self.tau.any():
-            return "controller_torque_discontinuity"  # 1000 N m/s
+        if (np.abs(tau - self.tau) > TORQUE_RATE + TORQUE_ROUNDING).any() and self.missed == 0:
+            return "controller_torque_discontinuity"
         self.tau = np.array(tau)
-        ddq = tau - FRICTION * self.dq
+        ddq = self.dynamics.acceleration(self.q, self.dq, tau)
         dq = self.dq + ddq * DT
         q = self.q + dq * DT
         if self._too_fast(dq):

@@ -17,8 +17,9 @@ from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import HAND_KG
 from labctl.drivers.franka import state as fci
 from labctl.drivers.franka.emulator import wire as wire
+from labctl.drivers.franka.emulator.dynamics import FLANGE_M, Dynamics, hand
 from labctl.drivers.franka.emulator.motion import Motion
-from labctl.drivers.franka.emulator.urdf import FLANGE_M, urdf
+from labctl.drivers.franka.emulator.urdf import urdf
 from labctl.drivers.sim.plant import SimulatedPlant
 
 RECOVERY_MS = 200  # Assumption: how long an automatic error recovery takes
@@ -42,7 +43,7 @@ class FciRobot:
 
     def __init__(self, plant: SimulatedPlant, host: str, tool_kg: float = HAND_KG) -> None:
         self.plant, self._tool_kg = plant, tool_kg
-        self.motion = Motion(plant.arm)
+        self.motion = Motion(plant.arm, tool_kg)
         self._listener = socket.create_server((host, wire.ROBOT_PORT), backlog=4)
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._udp.bind((host, 0))
@@ -79,7 +80,9 @@ class FciRobot:
         for name in ("EE_T_K", "NE_T_EE"):
             self._state.set(name, unit)
         self._state.set("O_ddP_O", np.array([0.0, 0.0, -9.81]))
-        self._state.set("m_ee", self._tool_kg)
+        kg, centre, inertia = hand(self._tool_kg)
+        for name, value in (("m_ee", kg), ("F_x_Cee", centre), ("I_ee", inertia.ravel())):
+            self._state.set(name, np.array(value))
 
     # -- sockets
 
@@ -220,6 +223,8 @@ class FciRobot:
             self._state.set("m_load", load[0])
             self._state.set("F_x_Cload", load[1:4])
             self._state.set("I_load", load[4:])
+            held = (float(load[0]), load[1:4].tolist(), load[4:].reshape(3, 3))
+            self.motion.dynamics = Dynamics([hand(self._tool_kg), held])
         elif command == wire.SET_EE_TO_K:
             self._state.set("EE_T_K", np.array(wire.FRAME.unpack(payload)))
         return wire.OK

@@ -1,6 +1,6 @@
 """A robot description for libfranka's client-side model: our own, from the published tables.
 
-May not: claim dynamics. Masses are round numbers of a plausible size.
+May not: describe another robot than the emulated one: the inertias are those that torques accelerate there.
 
 Kinematics: modified DH of the FCI documentation, as in `robot_tables`. Ends of the joints, velocity offsets and
 deceleration limits are those of libfranka's test/fr3.urdf, from there too.
@@ -11,14 +11,19 @@ from __future__ import annotations
 import math
 
 from labctl.drivers.common.robot_tables import FR3_CHAIN, FR3_ENDS, FR3_VELOCITY
+from labctl.drivers.franka.emulator.dynamics import FLANGE_M, LINKS
 
-FLANGE_M = 0.107
 EFFORT = (87.0, 87.0, 87.0, 87.0, 12.0, 12.0, 12.0)
 
 
-def _link(name: str) -> str:
-    inertia = '<inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/>'
-    return f'<link name="{name}"><inertial><origin xyz="0 0 0"/><mass value="2.5"/>{inertia}</inertial></link>'
+def _link(i: int) -> str:
+    if not 1 <= i <= len(LINKS):  # the base, which stands, and the flange, whose mass is link 7's
+        return f'<link name="link{i}"/>'
+    mass, centre, moments = LINKS[i - 1]
+    named = zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), moments, strict=True)
+    inertia = " ".join(f'{name}="{value!r}"' for name, value in named)
+    origin = f'<origin rpy="0 0 0" xyz="{" ".join(map(repr, centre))}"/>'
+    return f'<link name="link{i}"><inertial>{origin}<mass value="{mass!r}"/><inertia {inertia}/></inertial></link>'
 
 
 def _joint(i: int) -> str:
@@ -35,7 +40,7 @@ def _joint(i: int) -> str:
 
 def urdf() -> bytes:
     """The description as XML text without a terminator."""
-    links = "".join(_link(f"link{i}") for i in range(9))
+    links = "".join(_link(i) for i in range(9))
     joints = "".join(_joint(i) for i in range(7))
     flange = (
         f'<joint name="flange" type="fixed"><origin rpy="0 0 0" xyz="0 0 {FLANGE_M}"/>'

@@ -22,7 +22,8 @@ class Robot:
     kind, dof, joint_names, control_hz, clipped = "sim", 2, ("j1", "j2"), 100.0, ""
     streams = (StreamSpec("arm/state", ("q1", "q2"), "rad", 100.0),)
 
-    def __init__(self) -> None:
+    def __init__(self, takes_steps: bool) -> None:
+        self.takes_steps = takes_steps
         self.q, self.gripper = np.zeros(2), np.zeros(1)
         self.followed: list[int] = []
         self.stops = 0
@@ -86,8 +87,8 @@ class Robot:
 class Bench:
     """Visits the arm every tick, in simulated time."""
 
-    def __init__(self) -> None:
-        self.robot = Robot()
+    def __init__(self, *, takes_steps: bool = False) -> None:
+        self.robot = Robot(takes_steps)
         self.node = ArmNode(self.robot, tick_ns=TICK, stale_ns=STALE)
         self.now_ns = SECOND
         self.said: list[Message] = []

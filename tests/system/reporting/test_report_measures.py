@@ -119,6 +119,17 @@ def test_how_late_the_lease_was_renewed_stands_in_the_provenance_by_arm(report: 
     assert "motion lease" in (report / "report.md").read_text()
 
 
+def test_what_each_arm_got_of_the_motion_it_asked_for_stands_beside_it(report: Path) -> None:
+    """Issue 20.8: the simulated arm follows a path with its own smoothing of 0.1 s and has no controller."""
+    provenance = json.loads((report / "report.json").read_text())["lab"]["provenance"]
+    lines = provenance["motion achieved over commanded"]
+    assert {f"{arm['name']}:" for arm in ARMS if arm["kind"] == "policy"} <= set(lines)
+    for line in lines.values():
+        found = re.match(r"([\d.]+) of what an action asks for is gone at its end", line)
+        assert found and 0.2 < float(found[1]) < 1.1, line
+    assert provenance["robot's controller"] is None
+
+
 def test_the_reference_is_told_person_by_person_and_practice_apart(report: Path) -> None:
     told = json.loads((report / "report.json").read_text())
     people = told["supplement"]["people"]

@@ -299,3 +299,29 @@ def test_a_message_that_does_not_fit_is_refused_and_the_arm_goes_on(bench):
     step = bench.node.step(bench.now_ns, [Message("@lease", "lease", {"epoch": "two"}, sender="run")])
     assert step.refused == ["message lease: epoch is 'two', not int; refused, from run"]
     assert bench.moved_within(50 * MILLISECOND)
+
+
+@pytest.mark.parametrize("takes", [True, False])
+def test_a_policys_step_is_a_step_for_an_arm_that_takes_steps_and_a_path_for_any_other(takes):
+    bench = Bench(takes_steps=takes)
+    asked: list[float] = []
+    follow = bench.robot.follow
+
+    def spied(wanted):
+        asked.extend(wanted.q[:, 0].tolist())
+        return follow(wanted)
+
+    bench.robot.follow = spied
+    bench.send(bench.lease())
+    for to in (0.2, 0.3):
+        t_ns = np.array([bench.now_ns + 60 * MILLISECOND])
+        arrays = {"t_ns": t_ns, "values": np.array([[to, 0.0]]), "gripper": np.array([0.02])}
+        step = Target(1, "e", "joint_position", 60 * MILLISECOND, int(t_ns[0]), stepped=True)
+        bench.send(step.to("arm", arrays))
+        bench.run(60 * MILLISECOND)
+    assert len(asked) == 12
+    if takes:
+        assert asked == [0.2] * 6 + [0.3] * 6
+    else:
+        assert asked == sorted(asked) and asked[5] == pytest.approx(0.2) and asked[-1] == pytest.approx(0.3)
+        assert len(set(asked)) > 8, "on its way in between"

@@ -30,7 +30,7 @@ class Bench:
         self.true = replace(arm.chain, rows=rows, tool_rpy=turn)
         self.arm: Arm = arm
         gripper: Any = SimpleNamespace(opening=lambda: 0.08, stroke_m=0.08)
-        link: Any = SimpleNamespace(more={})
+        link: Any = SimpleNamespace(more={}, law=None)
         self.robot = StreamedArm(arm, link, gripper, cell_named(cell), arm.home)
         self.q = arm.home + 0.05
         self.t_ns = 0

@@ -59,6 +59,7 @@ class Link:
 
     more: Mapping[str, str] = {}
     measured = None
+    law = None
 
     def __init__(self) -> None:
         self.q = FR3.home.copy()

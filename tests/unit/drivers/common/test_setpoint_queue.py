@@ -96,3 +96,19 @@ def test_a_stop_discards_the_queue_and_answers_all_of_it_where_the_arm_is_held()
     assert feed.take(10_000) is None
     answered = feed.answered()
     assert len(answered.t_ns) == 6 and (answered.sent == rows[0]).all()
+
+
+def test_without_a_delay_the_newest_that_is_due_is_given_and_each_is_answered_once():
+    queue = SetpointQueue(1, 0)
+    queue.reset(np.zeros(2))
+    rows = np.array([[0.1, 0.0], [0.2, 0.0], [0.3, 0.0]])
+    queue.put(np.array([10, 20, 30]), rows, rows, np.empty((0, 2)))
+    assert queue.take(5) is None
+    given = queue.take(25)
+    assert given is not None and given.tolist() == [0.2, 0.0]
+    answered = queue.answered()
+    assert answered.t_ns.tolist() == [10, 20]
+    assert answered.sent.tolist() == [[0.2, 0.0], [0.2, 0.0]], "what was passed over was not sent"
+    given = queue.take(30)
+    assert given is not None and given.tolist() == [0.3, 0.0]
+    assert queue.take(40) is None and queue.answered().t_ns.tolist() == [30]
