@@ -276,7 +276,9 @@ class AskScore(Form):
             self.query_one("#remaining", Label).update(str(error))
         else:
             disputed = f"; {WRONG_END}" if left and self._done_by_device else ""
-            self.query_one("#remaining", Label).update(f"so {left} remain in the source tote{disputed}")
+            self.query_one("#remaining", Label).update(
+                f"so {left} {'remains' if left == 1 else 'remain'} in the source tote{disputed}"
+            )
 
     def answer_counts(self) -> dict[str, int]:
         items = self._about["items"]

@@ -144,7 +144,7 @@ def test_digits_typed_while_the_screen_is_busy_are_taken_in_their_order(tmp_path
         for key, char in (("2", "2"), ("backspace", None), ("1", "1")):
             desk.app.post_message(Key(key, char))
         await desk.settle()
-        assert "so 1 remain in the source tote" in desk.text()
+        assert "so 1 remains in the source tote" in desk.text()
 
     with evening(tmp_path) as bench:
         at_console(bench, play)
