@@ -356,6 +356,7 @@ FORMS: Mapping[Kind, type] = {
     Kind.TRIAL_RELEASED: Reason,
     Kind.TRIAL_SKIPPED: Reason,
     Kind.ARM_REVEALED: ArmRevealed,
+    Kind.START_WITHHELD: Reason,
     Kind.EPISODE_STARTED: EpisodeStarted,
     Kind.GO: Go,
     Kind.OPERATION_RECORDED: OperationRecorded,

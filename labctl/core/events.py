@@ -39,6 +39,7 @@ class Kind(StrEnum):
     TRIAL_RELEASED = "TrialReleased"
     TRIAL_SKIPPED = "TrialSkipped"
     ARM_REVEALED = "ArmRevealed"
+    START_WITHHELD = "StartWithheld"
     EPISODE_STARTED = "EpisodeStarted"
     GO = "Go"
     OPERATION_RECORDED = "OperationRecorded"

@@ -42,7 +42,10 @@ RESULTS: Mapping[str, tuple[str, Tone]] = {
     "safety_stop": ("safety stop", "bad"),
 }
 WARNINGS = frozenset(
-    {Kind.INTERVENTION_BEGAN, Kind.GAP, Kind.HOLD_RAISED, Kind.EPISODE_VOIDED, Kind.OUTCOME_CORRECTED, Kind.DEVIATION}
+    {
+        *(Kind.START_WITHHELD, Kind.INTERVENTION_BEGAN, Kind.GAP, Kind.HOLD_RAISED, Kind.EPISODE_VOIDED),
+        *(Kind.OUTCOME_CORRECTED, Kind.DEVIATION),
+    }
 )
 HOLDS = frozenset({Kind.HOLD_RAISED, Kind.HOLD_CLEARED, Kind.CELL_FAULTED, Kind.FAULT_ACKNOWLEDGED, Kind.DEVIATION})
 
@@ -248,6 +251,8 @@ def _words(event: Event) -> str:
             return f"gap in {body.get('stream')}{_because(body.get('why'))}"
         case Kind.EPISODE_VOIDED:
             return f"voided{_because(body['reason'])}"
+        case Kind.START_WITHHELD:
+            return f"start taken back{_because(body['reason'])}"
         case Kind.HOLD_RAISED:
             return f"hold {body['code']}: {body['text']}"
         case Kind.HOLD_CLEARED:

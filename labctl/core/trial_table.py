@@ -146,6 +146,7 @@ CANNOT: Mapping[Kind, str] = {
     Kind.TRIAL_RELEASED: "the trial cannot be given back",
     Kind.TRIAL_SKIPPED: "the trial cannot be skipped",
     Kind.ARM_REVEALED: "no arm can be handed to the controller",
+    Kind.START_WITHHELD: "the start cannot be taken back",
     Kind.EPISODE_STARTED: "the episode cannot be started",
     Kind.GO: "the clock cannot be started",
     Kind.OPERATION_RECORDED: "no operation can be recorded",
@@ -214,6 +215,10 @@ def apply(trial: Trial, event: Event) -> Trial:
         return trial
     if event.kind == Kind.OPERATIONS_REVIEWED:
         _need(trial, event, trial.state == State.SCORED, "a review comes after the score")
+        _need_current(trial, event)
+        return trial
+    if event.kind == Kind.START_WITHHELD:
+        _need(trial, event, trial.state == State.ARMED, "only an armed episode is waited for")
         _need_current(trial, event)
         return trial
     if event.kind == Kind.GAP:

@@ -274,6 +274,7 @@ class EpisodeSequencer:
             lacking = rollout.lacking(holds := against_start())
             if lacking and attended:
                 rollout.withhold(lacking)
+                self._log(Kind.START_WITHHELD, {"reason": rollout.withheld})
                 self._writer.say(f"{rollout.trial}: not started: {rollout.withheld}; it waits for another start")
             elif rollout.ready and not lacking:
                 self._start(now_ns, step)
@@ -367,8 +368,7 @@ class EpisodeSequencer:
                 writer.say(f"{rollout.trial}: {rollout.missing(name)} frames of {name} are missing; see its gaps")
         ended, went = rollout.reason, rollout.go_ns is not None
         if ended is not None and voided_by_rule(ended, writer.opened, went=went):
-            reason = str(void_reason(ended))
-            evidence = {"reason": reason, "evidence": writer.state.last_seq, "confirmed_by": None}
+            evidence = {"reason": str(void_reason(ended)), "evidence": writer.state.last_seq, "confirmed_by": None}
             self._log(Kind.EPISODE_VOIDED, {**evidence, "after_go": went})
             writer.say(f"{rollout.trial}: {rollout.reason}, voided by the protocol's rule; its recording is kept")
             self.rollout = None

@@ -13,6 +13,7 @@ from labctl.ui.console.amounts import clock, count, short
 from labctl.ui.console.link import Json
 
 from labctl.clock import SECOND
+from labctl.core.events import EndReason
 from labctl.core.published_state import PublishedState as State
 from labctl.core.scene_words import verdict
 
@@ -71,9 +72,8 @@ def primary(state: State | None, who: str) -> Act | None:
         return Act("session_close", "operator", "Close the session")
     personal = [hold for hold in state["holds"] if hold["needs_person"]]
     if personal:
-        return Act(
-            "acknowledge", "operator", f"Acknowledge: {short(personal[0]['text'])}", args={"code": personal[0]["code"]}
-        )
+        what = personal[0]["text"].partition(";")[0]
+        return Act("acknowledge", "operator", f"Acknowledge: {short(what)}", args={"code": personal[0]["code"]})
     if state["exhausted"] and state["trial_state"] == "planned":
         return _act(state, who, "skip", "operator", "Skip this trial: it was voided too often")
     lead = LEADS.get(state["trial_state"] or "")
@@ -120,10 +120,13 @@ def page(state: State | None, now_ns: int, who: str = "") -> Page:
     """What is going on, in words."""
     if state is None:
         return Page("no word yet", "waiting for the run process")
-    if state["session"] is None and _all_done(state):
-        return Page("all done", "every trial is finished; `labctl close` and `labctl report` are next")
+    if over(state):
+        name = state["campaign"]
+        line = f"every trial is finished; next: labctl close {name}, then labctl review {name}"
+        return Page("all done", line, ["P shows the way from here to the report"])
     if state["session"] is None:
-        return Page("closed", "no session is open; people and roles come first", _tonight(state))
+        left = ["an episode waits for its score"] if state["trial_state"] == "scoring" else []
+        return Page("closed", "no session is open; people and roles come first", [*left, *_tonight(state)])
     if state["trial"] is None:
         return Page("all done", "no trial is left; close the session with a note for the next ones")
     return _PAGES.get(state["trial_state"] or "", _plain)(state, now_ns)
@@ -230,7 +233,9 @@ def _running(state: State, now_ns: int) -> Page:
 def _scoring(state: State, now_ns: int) -> Page:
     if "score" not in state["by_role"].get("assessor", ()):
         return Page("sealing", "the recording is being sealed; the outcome comes after", words.cameras(state))
-    lines = [*_counts(state), *words.cameras(state), *_recovered(state)]
+    ended = state["ended"]
+    why = [f"it ended: {words.ENDED[EndReason(ended)]}"] if ended else []
+    lines = [*why, *_counts(state), *words.cameras(state), *_recovered(state)]
     return Page("scoring", "what happened? count what lies where", lines)
 
 
@@ -345,6 +350,11 @@ def against(state: State | None) -> str:
     return "something stands against going on:"
 
 
+def over(state: State) -> bool:
+    """Every trial is finished and the session closed: a run ends then, and is not missed."""
+    return state["session"] is None and _all_done(state)
+
+
 def _all_done(state: State) -> bool:
     done, of = state["progress"]
     return done >= of
@@ -367,7 +377,7 @@ def offers(action: str, state: State | None, who: str, *, read_only: bool, may_u
         case "reference":
             return not read_only and trial == "staging"
         case "count":
-            return not read_only and trial in ("running", "scoring")
+            return not read_only and trial in ("running", "scoring") and bool(state and state["session"])
         case "touch":
             return not read_only and (trial == "running" or bool(state and state["touching"]))
         case "undo":

@@ -59,8 +59,15 @@ class Console(Attached):
         return self.may_act(action)
 
     def may_act(self, action: str) -> bool:
+        if self._unheard(action):
+            return False
         may_undo = self._scored is not None and self._clock.now_ns() <= self._scored[1]
         return acts.offers(action, self._state, self._who, read_only=self._link.read_only, may_undo=may_undo)
+
+    def _unheard(self, action: str) -> bool:
+        """Does an action take a run process that is heard, and it is not?"""
+        needs = action not in refusals.WITHOUT_WORD and not self._link.read_only
+        return needs and self._state is not None and not self._fresh(self._clock.now_ns())
 
     def stands_against(self, action: str) -> str:
         """Why a key does nothing now, "" when it does something."""
@@ -68,6 +75,8 @@ class Console(Attached):
             return "that is done on the first screen; ESC goes back to it"
         if action == "primary" and not self._link.read_only:
             return refusals.no_primary(self._state, self._who, fresh=self._fresh(self._clock.now_ns()))
+        if self._unheard(action):
+            return refusals.UNHEARD
         if self.may_act(action):
             return ""
         return refusals.refusal(action, self._state, self._who, read_only=self._link.read_only)

@@ -204,11 +204,11 @@ class AskStop(Form):
 
     def answer(self) -> Answer:
         if not self._by_hand:
-            return {"code": self._code, "why": self.needed("why", "why"), "contact": bool(self.ticked("contact"))}
+            return {"code": self._code, "why": self.needed("why", "the reason why"), "contact": bool(self.ticked("contact"))}
         cause = self.chosen("cause")
         if cause is None:
             raise Unfit("cause", "choose the cause: its number, or x on its line")
-        return {"code": self._code, "cause": cause, "why": self.needed("why", "why")}
+        return {"code": self._code, "cause": cause, "why": self.needed("why", "the reason why")}
 
 
 WRONG_END = (
@@ -276,7 +276,9 @@ class AskScore(Form):
             self.query_one("#remaining", Label).update(str(error))
         else:
             disputed = f"; {WRONG_END}" if left and self._done_by_device else ""
-            self.query_one("#remaining", Label).update(f"so {left} remain in the source tote{disputed}")
+            self.query_one("#remaining", Label).update(
+                f"so {left} {'remains' if left == 1 else 'remain'} in the source tote{disputed}"
+            )
 
     def answer_counts(self) -> dict[str, int]:
         items = self._about["items"]
@@ -309,7 +311,7 @@ class AskScore(Form):
         if self._about["unsaid"]:
             answer["touches"] = [touch_said(self, number) for number in self._about["unsaid"]]
         if self._why:
-            answer["why"] = self.needed("why", "why")
+            answer["why"] = self.needed("why", "the reason why")
         return answer
 
 

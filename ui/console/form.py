@@ -35,9 +35,16 @@ class Unfit(ValueError):
 
 
 class Line(Input):
-    """A line of text or a number, whose corrections happen in the order they were typed: as bindings they would come
-    after what was typed behind them while the screen was busy.
+    """A line of text or a number, in which what moves or deletes happens in the order it was typed: as bindings those
+    keys would come after what was typed behind them while the screen was busy.
     """
+
+    _EDITS: ClassVar = {
+        key: binding.action
+        for binding in Input.BINDINGS
+        if isinstance(binding, Binding) and binding.action != "submit"
+        for key in binding.key.split(",")
+    }
 
     @property
     def takes_words(self) -> bool:
@@ -45,10 +52,10 @@ class Line(Input):
         return self.type == "text"
 
     async def _on_key(self, event: Key) -> None:
-        if event.key in ("backspace", "delete"):
+        if event.key in self._EDITS:
             event.stop()
             event.prevent_default()
-            self.action_delete_left() if event.key == "backspace" else self.action_delete_right()
+            await self.run_action(self._EDITS[event.key])
             return
         await super()._on_key(event)
 
@@ -194,6 +201,25 @@ class Form(ModalScreen[Answer | None]):
         """Do what a key of this form's own does where no text is typed, and say what; "" for a key that is none."""
         return ""
 
+    def take(self, event: Key) -> bool:
+        """Has this key been answered here, by what the form does with it or by why it does nothing? Otherwise it goes
+        its way to the widgets.
+        """
+        key, focused, why = event.key, self.focused, ""
+        if not event.is_printable or self.typing:
+            return False
+        if done := self.key_of(key):
+            self.say(done, wrong=False)
+            return True
+        if isinstance(focused, Line):
+            why = "" if event.character and event.character in "0123456789+-." else "this field takes a number"
+        elif key not in self.active_bindings:
+            number = isinstance(focused, Options) and key.isdigit()
+            why = f"there is no choice {key}" if number else f"{key} does nothing in a form; ESC leaves it"
+        if why:
+            self.say(why)
+        return bool(why)
+
     @property
     def typing(self) -> bool:
         """Is a text being typed, in which SPACE is a blank?"""
@@ -250,9 +276,10 @@ class Form(ModalScreen[Answer | None]):
         return self.query_one(f"#{name}", Line).value.strip()
 
     def needed(self, name: str, what: str) -> str:
+        """What stands in a line. Raises Unfit, with what to write, where nothing does."""
         found = self.text(name)
         if not found:
-            raise Unfit(name, f"{what} is empty; write a few words")
+            raise Unfit(name, f"{what} is empty; type it here")
         return found
 
     def ticked(self, name: str) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from labctl.ui.console import keys as console_keys
 from labctl.ui.console import refusals
-from labctl.ui.console.form import Form, Line, Options
+from labctl.ui.console.form import Form, Line
 from labctl.ui.console.presses import PASTED, PASTED_NS, Press, Presses
 from labctl.ui.console.stopping import arrived_ns, with_stop_key
 from textual.app import App
@@ -94,26 +94,16 @@ class Front(App[str]):
         if key not in self.screen.active_bindings:
             if key == "escape":
                 return refusals.NOTHING_OPEN
-            if len(key) == 1:
-                return f"{key} does nothing; ? lists the keys"
+            return f"{key} does nothing here; ? lists the keys"
         return ""
 
     def _taken_by_form(self, form: Form, event: Key) -> bool:
         key, focused = event.key, form.focused
         accepts = key == "ctrl+s" or (key == "enter" and isinstance(focused, (Line, Button)))
-        why = self.press.refusal(order=True) if accepts else ""
-        if not why and event.is_printable and not form.typing and (done := form.key_of(key)):
-            form.say(done, wrong=False)
-            return True
-        if not why and event.is_printable and not form.typing:
-            if isinstance(focused, Line):
-                why = "" if event.character and event.character in "0123456789+-." else "this field takes a number"
-            elif key not in form.active_bindings:
-                number = isinstance(focused, Options) and key.isdigit()
-                why = f"there is no choice {key}" if number else f"{key} does nothing in a form; ESC leaves it"
-        if why:
+        if why := self.press.refusal(order=True) if accepts else "":
             form.say(why)
-        return bool(why)
+            return True
+        return form.take(event)
 
     # -- orders
 

@@ -19,12 +19,12 @@ from labctl.core.published_state import PublishedState
 class AskSession(Form):
     """Who is here in which role, and the checks of an evening's opening."""
 
-    title_text = "Open the session: who is here, and is the cell as it should be?"
     ok_text = "Open"
 
     def __init__(self, state: PublishedState, who: str) -> None:
         super().__init__()
         self._checks: Sequence[str] = state["checks"]
+        self.title_text = f"Open the session: who is here{', and is the cell as it should be' if self._checks else ''}?"
         self._who = who
 
     def fields(self) -> Iterator[Widget]:

@@ -18,7 +18,8 @@ from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
-from textual.events import Resize
+from textual.events import Event, Key, Resize
+from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import DataTable, Label, Static
 
@@ -28,6 +29,7 @@ from labctl.core.reviewed import RESULTS, Item
 from labctl.errors import LabctlError
 
 WIDE, HIGH = 100, 32  # on less, lines stand close
+NONE_CHOSEN = "no operation is chosen: there is none; + adds one"
 
 
 class AskOperation(Form):
@@ -111,6 +113,15 @@ class Review(App[str]):
     def on_mount(self) -> None:
         self.query_one(DataTable).add_columns("#", "at, s from go", "came of it", "why")
         self._reload()
+
+    async def on_event(self, event: Event) -> None:
+        """As at the console: a form's own keys come first, and no key is silent."""
+        if isinstance(event, Key) and not event.is_forwarded:
+            if isinstance(self.screen, Form) and self.screen.take(event):
+                return
+            if not isinstance(self.screen, ModalScreen) and event.key not in self.screen.active_bindings:
+                self._say(f"{event.key} does nothing; the keys stand below", wrong=True)
+        await super().on_event(event)
 
     def on_resize(self, event: Resize) -> None:
         self.screen.set_class(event.size.width < WIDE or event.size.height < HIGH, "narrow")
@@ -225,17 +236,21 @@ class Review(App[str]):
 
     def action_remove(self) -> None:
         chosen = self._chosen()
-        if chosen is not None:
-            self._operations.remove(chosen)
-            self._draw()
+        if chosen is None:
+            self._say(NONE_CHOSEN, wrong=True)
+            return
+        self._operations.remove(chosen)
+        self._draw()
 
     def action_turn(self) -> None:
         """A success that was none, or a loss that was a success."""
         chosen = self._chosen()
-        if chosen is not None:
-            lost = chosen["result"] == "success"
-            chosen |= {"result": "lost" if lost else "success", "cause": "reviewed" if lost else None}
-            self._draw()
+        if chosen is None:
+            self._say(NONE_CHOSEN, wrong=True)
+            return
+        lost = chosen["result"] == "success"
+        chosen |= {"result": "lost" if lost else "success", "cause": "reviewed" if lost else None}
+        self._draw()
 
     def action_undo(self) -> None:
         self._take(self.item)
@@ -291,6 +306,7 @@ class Review(App[str]):
                 return
             self._items = self._load()
             self._draw()
+            self._say(f"corrected: moved {answer['moved']}, lost {answer['lost']}; ENTER confirms the episode")
 
         given = {"moved": outcome.moved, "lost": outcome.lost, "notes": outcome.notes}
         self.push_screen(AskScore(about, given, why=True), answered)

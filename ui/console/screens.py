@@ -65,6 +65,8 @@ class Now(Screen[None]):
         read_only: bool,
     ) -> None:
         """Draw the state. fresh: the run process published lately; there: its process exists."""
+        if state is not None and not there and acts.over(state):
+            fresh = True  # it ended as it should: nothing is missing
         old = state is not None and not fresh
         page = acts.unheard(state, there=there) if state is not None and old else acts.page(state, now_ns, who)
         self._put(
@@ -99,7 +101,7 @@ class Now(Screen[None]):
         lines = [f"✖ {text}\n  to go on: {clears}" for text, clears in wrong]
         title = acts.against(state) if fresh else "this screen is old:"
         self._put("holds", "\n".join([title, *lines]) if lines else "")
-        self._primary(acts.primary(state, who), fresh=fresh, read_only=read_only)
+        self._primary(acts.primary(state, who), fresh=fresh and there, read_only=read_only)
 
     def _primary(self, act: acts.Act | None, *, fresh: bool, read_only: bool) -> None:
         button = self.query_one("#primary", Button)

@@ -10,9 +10,28 @@ from collections.abc import Sequence
 from labctl.ui.console.amounts import bar, clock, count
 
 from labctl.clock import SECOND
+from labctl.core.events import EndReason
 from labctl.core.published_state import LiveHold, PublishedState
 
 WAITING = "waiting for the run process"
+ENDED = {
+    EndReason.ALL_DONE: "a device counted every item moved or lost",
+    EndReason.BUDGET: "its time was over",
+    EndReason.CONTROLLER_DONE: "the controller said that it was done",
+    EndReason.OPERATOR: "the operator ended it",
+    EndReason.FUTILITY: "the operator ended it for lack of progress",
+    EndReason.SAFETY_STOP: "the robot was stopped",
+    EndReason.INTERLOCK: "a hold came up",
+    EndReason.ARM_LOST: "the robot's process was lost",
+    EndReason.CAMERA_LOST: "a camera was lost",
+    EndReason.CONTROLLER_LOST: "the controller was lost",
+    EndReason.RECORDER_LOST: "the recorder was lost",
+    EndReason.PROCESS_LOST: "the run process was lost",
+    EndReason.LEASE_LAPSED: "the robot stopped: the run process was not heard in time",
+    EndReason.SUSPENDED: "the computer was suspended",
+    EndReason.ROBOT_FAULT: "the robot could not go on without a person",
+    EndReason.SHUTDOWN: "the run was ended",
+}
 
 
 def holds(state: PublishedState | None) -> list[str]:

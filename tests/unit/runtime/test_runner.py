@@ -108,6 +108,8 @@ def test_a_start_before_the_recorder_is_ready_costs_nothing_and_looks_alike_for_
     shown = bench.shown()
     assert (shown["trial_state"], shown["operator_ready"]) == ("armed", False)
     assert shown["withheld"] == "the recorder has not opened this episode yet"
+    (withheld,) = bench.events(Kind.START_WITHHELD)
+    assert (withheld.episode, withheld.body) == (episode, {"reason": shown["withheld"]}), "the journal has it"
     assert not bench.events(Kind.EPISODE_STARTED) and not bench.events(Kind.EPISODE_VOIDED)
     bench.hear(opened(bench))
     assert not bench.events(Kind.EPISODE_STARTED), "a person starts it again, and it moves then"

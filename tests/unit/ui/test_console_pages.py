@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
 from labctl.ui.console.campaigns import Campaigns, Entry
 from labctl.ui.console.review import Review
 from support.runs.run_bench import Bench
@@ -143,7 +144,30 @@ def test_digits_typed_while_the_screen_is_busy_are_taken_in_their_order(tmp_path
         for key, char in (("2", "2"), ("backspace", None), ("1", "1")):
             desk.app.post_message(Key(key, char))
         await desk.settle()
-        assert "so 1 remain in the source tote" in desk.text()
+        assert "so 1 remains in the source tote" in desk.text()
+
+    with evening(tmp_path) as bench:
+        at_console(bench, play)
+
+
+@pytest.mark.parametrize(
+    ("correction", "left"),
+    [(("ctrl+u",), "p08"), (("ctrl+a", "ctrl+k"), "p08"), (("left", "left"), "pp0807"), (("home",), "p08p07")],
+)
+def test_what_moves_or_deletes_in_a_line_comes_in_the_order_in_which_it_was_typed(tmp_path, correction, left):
+    """Ctrl-U and a new id in one go left an empty line: the id was typed first and deleted then."""
+
+    async def play(desk: Desk) -> None:
+        await desk.press("enter", "enter", "n")
+        for char in "p07":
+            desk.app.post_message(Key(char, char))
+        await desk.settle()
+        for key in correction:
+            desk.app.post_message(Key(key, None))
+        for char in "p08":
+            desk.app.post_message(Key(char, char))
+        await desk.settle()
+        assert desk.app.focused.value == left
 
     with evening(tmp_path) as bench:
         at_console(bench, play)

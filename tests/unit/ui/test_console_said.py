@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 from click.testing import CliRunner
-from labctl.ui.console import review
+from labctl.ui.console import review, words
 from support.runs.campaigns import make_campaign
 from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes, evening, flat
 from textual.widgets import Static
 
 from labctl.bus import Message
+from labctl.clock import SECOND
 from labctl.cli.review import review as command
-from labctl.core.events import Kind
+from labctl.core.events import EndReason, Kind
 from labctl.errors import StateError
 
 ASKS = {"arming_s": "ask_guess = true\narming_s"}
@@ -211,3 +212,92 @@ def test_opening_an_episode_where_there_is_no_display_is_answered_with_what_to_d
     assert CliRunner().invoke(command, [*asked, "--register"], catch_exceptions=False).exit_code == 0
     assert CliRunner().invoke(command, asked, catch_exceptions=False).exit_code == 0
     assert made
+
+
+@pytest.mark.parametrize("keys", [("e", "e"), ()], ids=["ended", "timed out"])
+def test_whoever_scores_reads_why_the_episode_ended(bench, keys):
+    """A policy server died in mid-episode, and the screen asked for a score without a word of it."""
+
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        await desk.press(*keys)
+        await desk.wait(50.0)
+        await desk.sealed(episode)
+        said = "it ended: the operator ended it" if keys else "it ended: its time was over"
+        assert "SCORING" in desk.text() and said in flat(desk.text())
+
+    at_console(bench, play)
+
+
+def test_every_way_in_which_an_episode_may_end_has_words():
+    assert set(words.ENDED) == set(EndReason) and all(words.ENDED.values())
+
+
+def test_a_session_closed_before_the_score_says_that_an_episode_waits_for_it(bench):
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        await desk.press("e", "e")
+        await desk.sealed(episode)
+        await desk.press("x", "ctrl+s")
+        text = desk.text()
+        assert "CLOSED" in text and "an episode waits for its score" in flat(text)
+        assert "item moved" not in text, "nobody of a session is there to count"
+
+    at_console(bench, play)
+
+
+def test_the_form_of_a_session_asks_for_checks_only_where_there_are_some(bench):
+    async def play(desk: Desk) -> None:
+        await desk.press("enter")
+        assert "Open the session: who is here?" in desk.text() and "as it should be" not in desk.text()
+
+    at_console(bench, play)
+
+
+def test_while_the_run_says_nothing_only_what_needs_no_word_of_it_is_offered_and_the_rest_says_why(bench):
+    """Keys were offered on a screen that was said to be old; M did something seconds later."""
+
+    async def play(desk: Desk) -> None:
+        await desk.running()
+        desk.bench.clock.sleep_until(desk.bench.now_ns + 5 * SECOND)
+        await desk.draw()
+        row = desk.text().splitlines()[-1]
+        assert "STOP" in row and "cell" in row and not {"item moved", "end", "a hand"} & set(row.split("  ")), row
+        sent = len(desk.link.commands)
+        for key in ("m", "i", "e", "h", "n"):
+            await desk.press(key)
+            assert "no word from the run process" in flat(desk.text().splitlines()[-2]), key
+        assert len(desk.link.commands) == sent
+        await desk.press("space")
+        assert desk.link.stops == 1
+
+    at_console(bench, play)
+
+
+def test_a_run_that_ended_after_its_last_trial_is_not_called_gone(bench):
+    async def play(desk: Desk) -> None:
+        for _ in range(2):
+            episode = await desk.running()
+            await desk.press("e", "e")
+            await desk.sealed(episode)
+            await desk.press("enter", "ctrl+s")
+        await desk.press("enter", "ctrl+s")
+        desk.link.there = False
+        desk.bench.clock.sleep_until(desk.bench.now_ns + 5 * SECOND)
+        await desk.draw()
+        text = flat(desk.text())
+        assert "ALL DONE" in text and "GONE" not in text and "start it again" not in text
+        name = desk.bench.campaign.folder.name
+        assert f"labctl close {name}, then labctl review {name}" in text
+
+    at_console(bench, play)
+
+
+def test_the_button_of_an_acknowledgement_says_what_happened_in_whole_words(bench):
+    async def play(desk: Desk) -> None:
+        await desk.armed()
+        await desk.press("space")
+        await desk.wait(0.5)
+        assert "Acknowledge: ann stopped the robot  (enter)" in desk.text()
+
+    at_console(bench, play)

@@ -162,7 +162,7 @@ def test_an_end_that_a_device_got_wrong_is_said_before_it_is_recorded(tmp_path, 
         await desk.wait(0.2)
         await desk.sealed(episode)
         await desk.press("enter")
-        assert "so 1 remain in the source tote; a device ended this episode as all done" in words(desk)
+        assert "so 1 remains in the source tote; a device ended this episode as all done" in words(desk)
         assert "censored at that end" in words(desk)
         await desk.press("ctrl+s")
         assert "1/2 trials" in desk.text()

@@ -165,6 +165,35 @@ def test_the_outcome_is_corrected_with_a_why():
     assert (name, outcome["moved"], outcome["remaining"], why) == ("t-b", 1, 1, "one_fell")
 
 
+def test_a_all_moved_works_in_the_form_of_the_review_too_and_what_was_refused_before_is_said_no_more():
+    """The foot of the form said "A: all moved", A did nothing, and a correction left the refusal before it standing."""
+
+    async def play(pilot, text):
+        await pilot.press("n", "w")
+        await pilot.pause()
+        await pilot.press("backspace", "0", "a")
+        await pilot.pause()
+        assert "all 2 items moved" in text() and "so 0 remain" in text()
+        await pilot.press("escape", "enter", "w", "a", "tab", "tab", "tab", *"recount", "ctrl+s")
+        await pilot.pause()
+        assert "corrected: moved 2, lost 0" in text() and "correct the outcome or the events" not in text()
+
+    assert [outcome["moved"] for _, outcome, _ in reviewing(play).corrected] == [2]
+
+
+def test_a_key_that_does_nothing_in_the_review_says_so():
+    async def play(pilot, text):
+        for key, said in (("h", "h does nothing; the keys"), ("f5", "f5 does nothing; the keys")):
+            await pilot.press(key)
+            await pilot.pause()
+            assert said in text(), key
+        await pilot.press("d", "d", "d")
+        await pilot.pause()
+        assert "no operation is chosen" in text()
+
+    assert reviewing(play).saved == []
+
+
 def test_an_episode_is_opened_by_its_id():
     async def play(pilot, text):
         await pilot.press("o")
