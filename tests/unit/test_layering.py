@@ -23,10 +23,10 @@ BANNED_NAMES = {"utils", "util", "helpers", "types", "misc"}
 # The order of the house, from text and values to what a person types: for each room, which rooms and modules of labctl
 # it may import from, itself apart. A room is a folder by itself, without those inside it; "" is the root. A folder
 # without an entry fails.
-BASE = ("plain", "bus", "messages", "clock", "devices", "errors", "realtime", "streams")
+BASE = ("plain", "bus", "messages", "clock", "devices", "errors", "realtime", "rotations", "streams")
 # A driver gets the parsed cell and card, and declares its options as a strict table of the same kind: config is pure.
 PARSED = ("config.cell_schema", "config.options", "config.policy_card", "config.values")
-DRIVER = ("plain", "clock", "devices", "errors", "realtime", "streams", "drivers.common", *PARSED)
+DRIVER = ("plain", "clock", "devices", "errors", "realtime", "rotations", "streams", "drivers.common", *PARSED)
 STATISTICS = ("errors", "analysis", "analysis.survival")
 MEASURES = ("analysis", "analysis.episodes", "analysis.planning", "analysis.report", "analysis.survival")
 SCREEN = (*BASE, "ui", "core", "store.video")
@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "": ("errors",),
     "config": ("plain", "errors"),
     "messages": ("bus", "plain", "errors"),
-    "core": ("bus", "plain", "messages", "clock", "errors", "config"),
+    "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config"),
     "store": (*BASE, "config", "core"),
     "scene": (*BASE, "config", "core", "store"),
     "nodes": (*BASE, "config.cell_schema", "config.policy_card", "core", "scene", "store"),
@@ -76,7 +76,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 NOT_IMPORTED = ("drivers", "testing")  # what is found by name, and what only tests need
 MAY_IMPORT["cli"] = (*BASE, *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)))
 PURE = ("config", "core")
-PURE_AT_THE_ROOT = ("labctl/bus.py", "labctl/plain.py", "labctl/errors.py", "labctl/streams.py")
+PURE_AT_THE_ROOT = ("labctl/bus.py", "labctl/plain.py", "labctl/errors.py", "labctl/rotations.py", "labctl/streams.py")
 IMPURE_MODULES = ("os", "time", "random", "zmq", "sqlmodel", "sqlalchemy", "socket", "subprocess", "threading")
 SUITES = ("__init__", "camera", "controller", "gripper", "options", "robot")
 DATABASE = tuple(f"labctl/store/{name}.py" for name in ("database_backend", "journal", "traces"))
