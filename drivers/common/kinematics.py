@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from labctl import rotations
+
 SAME_TURN = 1e-5  # half a turn's sine: what states in single precision differ by
 
 
@@ -71,10 +73,10 @@ def tool_quaternion(chain: Chain) -> np.ndarray:
 def without_tool(chain: Chain, poses: np.ndarray) -> tuple[Chain, np.ndarray]:
     """The chain that ends at its last row, and where that has to be (n, 7) for the tool to be at `poses` (n, 7)."""
     turn = tool_quaternion(chain)
-    last = product(poses[:, 3:], np.broadcast_to(turn * [-1.0, -1.0, -1.0, 1.0], (len(poses), 4)))
+    last = rotations.product(poses[:, 3:], np.broadcast_to(turn * rotations.INVERSE, (len(poses), 4)))
     reach = np.array([*chain.tool_xy, chain.tool_z])
     bare = replace(chain, tool_z=0.0, tool_rpy=(0.0, 0.0, 0.0), tool_xy=(0.0, 0.0))
-    return bare, np.column_stack([poses[:, :3] - rotation(last) @ reach, last])
+    return bare, np.column_stack([poses[:, :3] - rotations.matrix(last) @ reach, last])
 
 
 def _position(chain: Chain, spin: Sequence[complex] | np.ndarray) -> tuple[Any, Any, Any]:
@@ -149,17 +151,6 @@ def pose(chain: Chain, q: Sequence[float]) -> tuple[float, ...]:
     return (*_position(chain, [turn * turn for turn in half]), *_turn(chain, half))
 
 
-def rotation(quaternion: np.ndarray) -> np.ndarray:
-    """Rotation matrices (n, 3, 3) of unit quaternions (n, 4), scalar last."""
-    x, y, z, w = quaternion.T
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.moveaxis(np.array(rows), -1, 0)
-
-
 def carried(poses: np.ndarray, origin: np.ndarray, to: np.ndarray) -> np.ndarray:
     """Poses (n, 7) that lie from `to` (7,) as the given ones lie from `origin` (7,), differences in the base frame.
 
@@ -167,18 +158,12 @@ def carried(poses: np.ndarray, origin: np.ndarray, to: np.ndarray) -> np.ndarray
     differ from where the tool is stays where the tool is, however far the two are apart.
     """
     moved = poses[:, :3] - origin[:3] + to[:3]
-    turn = product(to[None, 3:], origin[None, 3:] * [-1.0, -1.0, -1.0, 1.0])
+    turn = rotations.product(to[None, 3:], origin[None, 3:] * rotations.INVERSE)
     if float(np.abs(turn[0, :3]).max()) < SAME_TURN:
         return np.column_stack([moved, poses[:, 3:]])
-    turned = product(turn, poses[:, 3:])
+    turned = rotations.product(turn, poses[:, 3:])
     side = np.where((turned * poses[:, 3:]).sum(axis=1) < 0, -1.0, 1.0)[:, None]
-    return np.column_stack([moved, side * turned / np.linalg.norm(turned, axis=1, keepdims=True)])
-
-
-def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Quaternions (n, 4) of turn b and then turn a, scalar last."""
-    v, w, u, s = a[:, :3], a[:, 3:], b[:, :3], b[:, 3:]
-    return np.column_stack([w * u + s * v + np.cross(v, u), w * s - (v * u).sum(axis=1, keepdims=True)])
+    return np.column_stack([moved, side * rotations.unit(turned)])
 
 
 def jacobian(chain: Chain, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -197,7 +182,7 @@ def jacobian(chain: Chain, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
         axis[:, :, i], base[:, :, i] = z, origin
     last = np.stack([x, y, z], axis=2)
     tip = origin + last @ np.array([*chain.tool_xy, chain.tool_z])
-    turn = last @ rotation(tool_quaternion(chain)[None, :])[0]
+    turn = last @ rotations.matrix(tool_quaternion(chain)[None, :])[0]
     out = np.empty((n, 6, chain.dof))
     lever = tip[:, :, None] - base
     for k, (u, v) in enumerate(((1, 2), (2, 0), (0, 1))):
@@ -216,7 +201,9 @@ def solve(chain: Chain, wanted: np.ndarray, q_seed: np.ndarray, lower: np.ndarra
     found.
     """
     goal = (
-        rotation(wanted[:, 3:] / np.linalg.norm(wanted[:, 3:], axis=1, keepdims=True)) if wanted.shape[1] > 3 else None
+        rotations.matrix(wanted[:, 3:] / np.linalg.norm(wanted[:, 3:], axis=1, keepdims=True))
+        if wanted.shape[1] > 3
+        else None
     )
     q = np.repeat(np.clip(q_seed, lower, upper)[None, :], wanted.shape[0], axis=0)
     for _ in range(60):

@@ -22,6 +22,8 @@ import numpy as np
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.kinematics import Chain
 
+from labctl import rotations
+
 MARGIN_RAD = 0.3
 PUSH = 4.0  # how much more a joint's end counts than the posture
 SETTLE_M = 0.3
@@ -69,7 +71,7 @@ def joints(chain: Chain, wanted: np.ndarray, q_seed: np.ndarray, posture: Postur
     """
     lower, upper = posture.lower, posture.upper
     seed = np.clip(q_seed, lower, upper)[None, :]
-    goal = kinematics.rotation(wanted[:, 3:] / np.linalg.norm(wanted[:, 3:], axis=1, keepdims=True))
+    goal = rotations.matrix(wanted[:, 3:] / np.linalg.norm(wanted[:, 3:], axis=1, keepdims=True))
     jac, tip, turn = kinematics.jacobian(chain, seed)
     first, way = _swing(jac)[0], _way(tip, turn, wanted, goal)
     slope = posture.slope(seed, first[None, :])[0] * np.exp(-way / SETTLE_M)

@@ -20,6 +20,8 @@ from labctl.drivers.common import kinematics, null_space
 from labctl.drivers.common.joint_ends import JointEnds
 from labctl.drivers.common.kinematics import Chain
 
+from labctl import rotations
+
 HAND_M = 0.1034  # flange to TCP of the Franka hand
 HAND_RPY = (0.0, 0.0, -math.pi / 4)  # and how it is turned there
 HAND_KG = 0.73
@@ -179,7 +181,8 @@ def ur_inverse(links: Links, chain: Chain, poses: np.ndarray, q_seed: np.ndarray
     continue from q_seed.
     """
     d1, a2, a3, d4, d5, d6 = links
-    tip_xx, tip_xy, tip_xz, tip_zx, tip_zy, tip_zz = _axes(poses[:, 3:])
+    tip = rotations.matrix(poses[:, 3:])
+    (tip_xx, tip_xy, tip_xz), (tip_zx, tip_zy, tip_zz) = tip[:, :, 0].T, tip[:, :, 2].T
     out = d6 + chain.tool_z
     x, y, z = poses[:, 0] - out * tip_zx, poses[:, 1] - out * tip_zy, poses[:, 2] - out * tip_zz
     lean = np.arcsin(np.clip(d4 / np.maximum(np.hypot(x, y), 1e-9), -1.0, 1.0))
@@ -205,19 +208,6 @@ def ur_inverse(links: Links, chain: Chain, poses: np.ndarray, q_seed: np.ndarray
     q = np.stack([first, second, third, fourth, fifth, sixth], axis=1)
     steps = np.diff(q, axis=0, prepend=q_seed[None, :])
     return np.clip(q_seed + np.cumsum((steps + math.pi) % (2 * math.pi) - math.pi, axis=0), UR5_LOWER, UR5_UPPER)
-
-
-def _axes(quaternion: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Components of the x and then the z axis of the tool for unit quaternions (n, 4)."""
-    x, y, z, w = quaternion.T
-    return (
-        1 - 2 * (y * y + z * z),
-        2 * (x * y + z * w),
-        2 * (x * z - y * w),
-        2 * (x * z + y * w),
-        2 * (y * z - x * w),
-        1 - 2 * (x * x + y * y),
-    )
 
 
 def _apart(a: float, b: float) -> float:

@@ -15,6 +15,8 @@ from labctl.drivers.common import kinematics
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.robot_tables import Arm
 
+from labctl import rotations
+
 STEPS = 5  # each leaves about a hundredth of what was left before
 FOUND_M = 1e-3  # an answer of the table that is further from its pose is the nearest one within reach: left as it is
 MOST_RAD = 0.05  # of one step
@@ -29,7 +31,7 @@ class ToolModel:
         self._arm, self._measured = arm, measured
         turn = kinematics.tool_quaternion(arm.chain)
         self._tool = [*arm.chain.tool_xy, arm.chain.tool_z, *turn.tolist()]
-        self._reach, self._turn = np.array(self._tool[:3]), kinematics.rotation(turn[None, :])[0]
+        self._reach, self._turn = np.array(self._tool[:3]), rotations.matrix(turn[None, :])[0]
         self._places: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     def seen(self, q: np.ndarray, tcp: np.ndarray) -> None:
@@ -70,7 +72,7 @@ class ToolModel:
         """Joints whose tool is at the goal by what was measured: Newton's steps with the table's Jacobian, which hardly
         changes over millimetres.
         """
-        wanted = kinematics.rotation(goal[:, 3:] / np.linalg.norm(goal[:, 3:], axis=1, keepdims=True))
+        wanted = rotations.matrix(goal[:, 3:] / np.linalg.norm(goal[:, 3:], axis=1, keepdims=True))
         arm = self._arm
         jac = kinematics.jacobian(arm.chain, q)[0]
         back = jac.transpose(0, 2, 1)

@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 from labctl.drivers.common import robot_tables
-from labctl.drivers.common.kinematics import Chain, rotation
+from labctl.drivers.common.kinematics import Chain
 from labctl.drivers.sim import draw, scenery
 from labctl.drivers.sim.draw import Canvas, Face, Pinhole
 from labctl.drivers.sim.options import SimCameraOptions
 from labctl.drivers.sim.scenery import Tote
 from PIL import Image, ImageChops
 
+from labctl import rotations
 from labctl.clock import SECOND
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Frame, Kind
@@ -160,7 +161,7 @@ def joint_points(chain: Chain, q: np.ndarray) -> np.ndarray:
 
 def _scene(seen: Mapping[str, np.ndarray]) -> Scene:
     tcp = np.asarray(seen["tcp"], dtype=float)
-    turn = rotation(tcp[None, 3:7])[0]
+    turn = rotations.matrix(tcp[None, 3:7])[0]
     rows = np.asarray(seen.get("items", np.empty((0, 8))), dtype=float)
     items = tuple(Item(row[:3], float(row[3]), bool(row[7])) for row in rows if row[4])
     side = float(seen["camera_side"][0]) if "camera_side" in seen else 1.0

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from labctl import rotations
+
 
 def from_ur(pose: Sequence[float] | np.ndarray) -> np.ndarray:
     """A pose (7,) from x y z rx ry rz."""
@@ -31,23 +33,10 @@ def to_ur(pose: Sequence[float] | np.ndarray) -> list[float]:
 
 def joined(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Pose b given in frame a, both (7,), as seen from where a is given."""
-    return np.concatenate([a[:3] + turned(a[3:], b[:3]), product(a[3:], b[3:])])
+    return np.concatenate([a[:3] + rotations.turned(a[3:], b[:3]), rotations.product(a[3:], b[3:])])
 
 
 def undone(pose: np.ndarray) -> np.ndarray:
     """The inverse of a pose (7,)."""
-    back = pose[3:] * [-1.0, -1.0, -1.0, 1.0]
-    return np.concatenate([-turned(back, pose[:3]), back])
-
-
-def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The quaternion of turn b and then turn a."""
-    v, w, u, s = a[:3], a[3], b[:3], b[3]
-    return np.append(w * u + s * v + np.cross(v, u), w * s - v @ u)
-
-
-def turned(quaternion: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """A point (3,) turned by a quaternion (4,)."""
-    v, w = quaternion[:3], quaternion[3]
-    across = 2 * np.cross(v, point)
-    return point + w * across + np.cross(v, across)
+    back = pose[3:] * rotations.INVERSE
+    return np.concatenate([-rotations.turned(back, pose[:3]), back])

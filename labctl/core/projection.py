@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from labctl import rotations
 from labctl.clock import SECOND
 
 Method = Literal["linear", "previous"]
@@ -67,7 +68,7 @@ def project(
     inside = before + part * (after - before)
     for first in quaternions:
         columns = slice(first, first + 4)
-        inside[:, columns] = _turn(before[:, columns], after[:, columns], part)
+        inside[:, columns] = rotations.between(before[:, columns], after[:, columns], part)
     found[valid] = inside
     return Projected(found, valid)
 
@@ -109,17 +110,3 @@ def _times(t_ns: np.ndarray, at_ns: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     if (np.diff(t_ns) < 0).any():
         raise ValueError("the times of a stream must ascend")
     return t_ns, at_ns
-
-
-def _turn(before: np.ndarray, after: np.ndarray, part: np.ndarray) -> np.ndarray:
-    """Spherical interpolation of unit quaternions (n, 4), part (n, 1) in 0..1, along the shorter arc."""
-    cosine = (before * after).sum(axis=1, keepdims=True)
-    after = np.where(cosine < 0.0, -after, after)  # q and -q are the same rotation
-    angle = np.arccos(np.clip(np.abs(cosine), -1.0, 1.0))
-    sine = np.sin(angle)
-    near = sine < 1e-6  # then the arc is a line
-    with np.errstate(divide="ignore", invalid="ignore"):
-        a = np.where(near, 1.0 - part, np.sin((1.0 - part) * angle) / sine)
-        b = np.where(near, part, np.sin(part * angle) / sine)
-    turned = a * before + b * after
-    return turned / np.linalg.norm(turned, axis=1, keepdims=True)

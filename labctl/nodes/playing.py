@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from labctl import rotations
 from labctl.bus import Message
 from labctl.clock import SECOND
 from labctl.devices import ActionChunk
@@ -87,23 +88,11 @@ class Play:
 
 def stepped(tcp: np.ndarray, step: np.ndarray, about: np.ndarray) -> np.ndarray:
     """A tool pose (7,) after a "tcp_step" (7,) that moves and turns the point `about` (3,) m of the tool's frame."""
-    turned = turned_by(tcp[3:], step[3:])
+    turned = rotations.unit(rotations.product(step[3:], tcp[3:]))
     at = tcp[:3] + step[:3]
-    return np.concatenate([at + point_of(tcp[3:], about) - point_of(turned, about) if about.any() else at, turned])
-
-
-def point_of(quaternion: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """A point (3,) turned by a quaternion (x y z w)."""
-    v, w = quaternion[:3], quaternion[3]
-    across = 2 * np.cross(v, point)
-    return point + w * across + np.cross(v, across)
-
-
-def turned_by(quaternion: np.ndarray, turn: np.ndarray) -> np.ndarray:
-    """A quaternion (x y z w) turned by another about the axes of the base."""
-    v, w, u, s = turn[:3], turn[3], quaternion[:3], quaternion[3]
-    turned = np.append(w * u + s * v + np.cross(v, u), w * s - v @ u)
-    return turned / np.linalg.norm(turned)
+    if about.any():
+        at = at + rotations.turned(tcp[3:], about) - rotations.turned(turned, about)
+    return np.concatenate([at, turned])
 
 
 def chunk_problem(chunk: ActionChunk, dof: int) -> str | None:

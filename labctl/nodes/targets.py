@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from labctl import rotations
 from labctl.clock import SECOND
 
 
@@ -86,19 +87,9 @@ def integrated_poses(t_ns: np.ndarray, twists: np.ndarray, dt_ns: int, start: np
     """Tool poses (n, 7) reached from start (7,) by twists (n, 6): m/s, then rad/s about the axes of the base frame."""
     spans = np.diff(t_ns, prepend=t_ns[0] - dt_ns) / SECOND
     out = np.empty((len(t_ns), 7))
-    at, turn = start[:3].copy(), start[3:] / np.linalg.norm(start[3:])
-    for i, (twist, span) in enumerate(zip(twists, spans, strict=True)):
-        at = at + twist[:3] * span
-        turn = _turned(turn, twist[3:] * span)
-        out[i, :3], out[i, 3:] = at, turn
+    moves = twists * spans[:, None]
+    out[:, :3] = start[:3] + np.cumsum(moves[:, :3], axis=0)
+    turn = rotations.unit(start[3:])
+    for i, spin in enumerate(rotations.of_vector(moves[:, 3:])):
+        turn = out[i, 3:] = rotations.unit(rotations.product(spin, turn))
     return out
-
-
-def _turned(quaternion: np.ndarray, spin: np.ndarray) -> np.ndarray:
-    """A quaternion (x y z w) turned by a rotation vector in the base frame."""
-    angle = float(np.linalg.norm(spin))
-    scale = 0.5 if angle < 1e-9 else np.sin(angle / 2) / angle
-    a, w = spin * scale, np.cos(angle / 2)
-    v, u = quaternion[:3], quaternion[3]
-    turned = np.append(w * v + u * a + np.cross(a, v), w * u - a @ v)
-    return turned / np.linalg.norm(turned)

@@ -23,10 +23,10 @@ BANNED_NAMES = {"utils", "util", "helpers", "types", "misc"}
 # The order of the house, from text and values to what a person types: for each room, which rooms and modules of labctl
 # it may import from, itself apart. A room is a folder by itself, without those inside it; "" is the root. A folder
 # without an entry fails.
-BASE = ("plain", "bus", "messages", "clock", "devices", "errors", "realtime", "streams")
+BASE = ("plain", "bus", "messages", "clock", "devices", "errors", "realtime", "rotations", "streams")
 # A driver gets the parsed cell and card, and declares its options as a strict table of the same kind: config is pure.
 PARSED = ("config.cell_schema", "config.options", "config.policy_card", "config.values")
-DRIVER = ("plain", "clock", "devices", "errors", "realtime", "streams", "drivers.common", *PARSED)
+DRIVER = ("plain", "clock", "devices", "errors", "realtime", "rotations", "streams", "drivers.common", *PARSED)
 STATISTICS = ("errors", "analysis", "analysis.survival")
 MEASURES = ("analysis", "analysis.episodes", "analysis.planning", "analysis.report", "analysis.survival")
 SCREEN = (*BASE, "ui", "core", "store.video")
@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "": ("errors",),
     "config": ("plain", "errors"),
     "messages": ("bus", "plain", "errors"),
-    "core": ("bus", "plain", "messages", "clock", "errors", "config"),
+    "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config"),
     "store": (*BASE, "config", "core"),
     "scene": (*BASE, "config", "core", "store"),
     "nodes": (*BASE, "config.cell_schema", "config.policy_card", "core", "scene", "store"),
@@ -78,8 +78,16 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 NOT_IMPORTED = ("drivers", "testing")  # what is found by name, and what only tests need
 MAY_IMPORT["cli"] = (*BASE, *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)))
 PURE = ("config", "core")
-PURE_AT_THE_ROOT = ("labctl/bus.py", "labctl/plain.py", "labctl/errors.py", "labctl/streams.py")
-IMPURE_MODULES = ("os", "time", "random", "zmq", "sqlmodel", "sqlalchemy", "socket", "subprocess", "threading")
+PURE_AT_THE_ROOT = ("labctl/bus.py", "labctl/plain.py", "labctl/errors.py", "labctl/rotations.py", "labctl/streams.py")
+# Of other people's modules what is pure may import these; they compute, and reach no file, clock, socket or process.
+PURE_MODULES = (
+    *("__future__", "collections", "dataclasses", "difflib", "enum", "hashlib", "hmac", "ipaddress", "itertools"),
+    *("json", "math", "re", "tomllib", "typing"),
+    *("numpy", "pydantic", "pydantic_core"),
+)
+PURE_BESIDES = {"labctl/errors.py": ("sys",)}  # which Python it is, for what can be installed on it
+REACHES_OUT = ("open", "print", "input", "exec", "eval", "__import__")  # of what needs no import
+OF_NUMPY = ("random", "load", "loadtxt", "save", "savez", "savez_compressed", "savetxt", "fromfile", "memmap")
 SUITES = ("__init__", "camera", "controller", "gripper", "options", "robot")
 DATABASE = tuple(f"labctl/store/{name}.py" for name in ("database_backend", "journal", "traces"))
 # Only the files named may import the library; a driver is one file, a gripper another.
@@ -160,8 +168,19 @@ def layer(path: str, tree: ast.AST) -> list[str]:
     ours = [name.removeprefix("labctl.") for name in named if name.startswith("labctl.")]
     wrong += [f"{here or 'the root'} imports {name}" for name in ours if not seen_from(here, name)]
     if here in PURE or path in PURE_AT_THE_ROOT:
-        wrong += [f"the pure core imports {name}" for name in named if name.split(".")[0] in IMPURE_MODULES]
+        pure = ("labctl", *PURE_MODULES, *PURE_BESIDES.get(path, ()))
+        wrong += [f"the pure core imports {name}" for name in named if name.split(".")[0] not in pure]
+        wrong += [f"the pure core calls {name}" for name in reaching(tree)]
     return wrong
+
+
+def reaching(tree: ast.AST) -> Iterator[str]:
+    """What a tree uses of the language and of numpy that leads out of it, or differs from run to run."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in REACHES_OUT:
+            yield node.func.id
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("np", "numpy") and node.attr in OF_NUMPY:
+            yield f"numpy.{node.attr}"
 
 
 def clock(path: str, tree: ast.AST) -> list[str]:
@@ -221,6 +240,11 @@ PLANTED: list[tuple[str, str, str]] = [
     ("labctl/runtime/runner.py", "from labctl import ui", "runtime imports ui"),
     ("labctl/store/journal.py", "def f():\n    import labctl.analysis.report.page", "store imports analysis.report"),
     ("labctl/core/trial.py", "import os", "pure core imports os"),
+    ("labctl/core/trial.py", "from pathlib import Path", "pure core imports pathlib"),
+    ("labctl/core/trial.py", "import secrets", "pure core imports secrets"),
+    ("labctl/core/trial.py", "import sys", "pure core imports sys"),
+    ("labctl/core/design.py", "text = open('seed').read()", "pure core calls open"),
+    ("labctl/core/design.py", "import numpy as np\nx = np.random.default_rng()", "pure core calls numpy.random"),
     ("labctl/core/trial.py", "from labctl.realtime import kept", "core imports realtime"),
     ("labctl/config/conditions.py", "from sqlmodel import SQLModel", "pure core imports sqlmodel"),
     ("labctl/config/conditions.py", "from labctl.core import trial", "config imports core.trial"),

@@ -7,6 +7,7 @@ each with its reason.
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ import pytest
 from labctl.core.events import Kind
 
 ROOT = Path(__file__).resolve().parents[2]
+OF_EVENTS = re.compile(r"(Sequence|Iterable|list|tuple)\[Event(, \.\.\.)?\]")
+KEEPS = ("list", "tuple", "sorted", "reversed", "iter", "enumerate")  # of events they make events
 FOLDERS = ("labctl", "ui", "drivers", "analysis")
 LOOKS_AT_EVENTS = {
     "labctl/core/record_fold.py": "the record itself",
@@ -22,10 +25,14 @@ LOOKS_AT_EVENTS = {
     "labctl/core/trial_table.py": "the same, of one trial",
     "labctl/core/recovery.py": "concludes from the last entries what a crash left",
     "labctl/core/timeline.py": "a line of text for each entry, and the phases and holds between them",
+    "labctl/store/journal.py": "the chain itself: each entry against the one before",
+    "labctl/store/chain_heads.py": "heads that were kept, against the entries they name",
+    "labctl/store/timestamps.py": "stamps of heads, and how long after each entry they were given",
     "labctl/store/verify.py": "digests of whatever is there, also where a history cannot be folded",
     "labctl/store/ledger.py": "holds the sealed digest of each entry against what was opened",
     "labctl/store/scene_references.py": "what a scene is held against as of any entry, also while a run writes them",
     "labctl/core/run_facts.py": "counts on with each entry as a run writes it, for its screen",
+    "labctl/runtime/campaign_run.py": "a simulated clock goes on after the newest entry",
     "labctl/runtime/campaign_writer.py": "keeps heads and counts keys with each entry as the run writes it",
 }
 
@@ -53,10 +60,49 @@ def reads_a_journal(node: ast.AST) -> bool:
     return False
 
 
+def called_events(tree: ast.AST) -> set[str]:
+    """Names that a module gives to events it has read, or that it is handed as `Sequence[Event]` and its like; what is
+    assigned from such a name is one, too.
+    """
+    names = {
+        part.arg
+        for part in ast.walk(tree)
+        if isinstance(part, ast.arg)
+        and part.annotation is not None
+        and OF_EVENTS.fullmatch(ast.unparse(part.annotation))
+    }
+    assigned = [
+        (target, part.value)
+        for part in ast.walk(tree)
+        if isinstance(part, ast.Assign | ast.AnnAssign | ast.NamedExpr) and part.value is not None
+        for target in (part.targets if isinstance(part, ast.Assign) else [part.target])
+        if isinstance(target, ast.Name)
+    ]
+    before = -1
+    while before != len(names):
+        before = len(names)
+        names |= {target.id for target, value in assigned if is_events(value, names)}
+    return names
+
+
+def is_events(value: ast.AST, names: set[str]) -> bool:
+    """Whether a value is events, as they were read or some of them: not what a function made of them."""
+    if isinstance(value, ast.Name):
+        return value.id in names
+    if isinstance(value, ast.Call):
+        if isinstance(value.func, ast.Name) and value.func.id in KEEPS:
+            return any(is_events(arg, names) for arg in value.args)
+        return reads_a_journal(ast.Expression(value)) and not any(reads_a_journal(arg) for arg in value.args)
+    if isinstance(value, ast.Subscript):
+        return isinstance(value.slice, ast.Slice) and is_events(value.value, names)
+    return False
+
+
 def folds(path: str, source: str) -> list[str]:
     """Where a module derives something from events, a line for each place; [] for one that may."""
-    found = []
-    for node in ast.walk(ast.parse(source)):
+    found, tree = [], ast.parse(source)
+    named = called_events(tree)
+    for node in ast.walk(tree):
         match node:
             case ast.Compare() if any(map(names_kind, (node.left, *node.comparators))) or kind_as_text(node):
                 found.append(f"line {node.lineno} compares the kind of an event")
@@ -66,7 +112,9 @@ def folds(path: str, source: str) -> list[str]:
                 found.append(f"line {node.lineno} has a table by kinds of events")
             case ast.Set(elts=kinds) if any(map(names_kind, kinds)):
                 found.append(f"line {node.lineno} has a set of kinds of events")
-            case ast.For(iter=walked) | ast.comprehension(iter=walked) if reads_a_journal(walked):
+            case ast.For(iter=walked) | ast.comprehension(iter=walked) if reads_a_journal(walked) or is_events(
+                walked, named
+            ):
                 found.append(f"line {walked.lineno} walks a journal")
     return [] if path in LOOKS_AT_EVENTS else found
 
@@ -97,6 +145,9 @@ def test_nobody_is_excepted_who_reads_no_event(path: str):
         ("for event in campaign.events(): pass", "walks"),
         ("last = max(event.at_ns for event in self.campaign.journal.events())", "walks"),
         ("found = [event.body for event in events_of(folder)]", "walks"),
+        ("events = campaign.events()\nlast = [event for event in events]", "walks"),
+        ("kept = list(campaign.events())\nlater = kept[1:]\nfor event in reversed(later): pass", "walks"),
+        ("def last(entries: Sequence[Event]):\n    return max(entry.at_ns for entry in entries)", "walks"),
     ],
 )
 def test_a_planted_fold_is_named(source: str, expected: str):
@@ -110,6 +161,8 @@ def test_a_planted_fold_is_named(source: str, expected: str):
         "desk.log(Kind.GAP, gap)",
         "if message.kind == 'obs': pass",
         "record = record_of(campaign.events())",
+        "record = record_of(campaign.events())\nfor episode in record.episodes: pass",
+        "events = campaign.events()\nentries = attempt(events, episode)\nfor line in lines_of(entries): pass",
         "for event in self._robot.events(): pass",
         "for event in recording.episode.events: pass",
     ],

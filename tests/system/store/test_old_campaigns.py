@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.runs.campaigns import unblind
+from support.runs.export_contents import contents
 
 from labctl.cli import call
 
@@ -68,6 +69,26 @@ def test_it_verifies_and_exports_the_same(
     notes = [note for note in now["notes"] if note not in (*said, NO_LIST)]
     assert differences(then, [{**now, "notes": notes}]) == []
     assert table(folder, tmp_path / "open.csv") == (expected / "open.csv").read_bytes()
+
+
+FORMATS = ("parquet", "mcap", "npz")
+
+
+def test_it_exports_the_same_streams_events_and_tables(old: tuple[Path, Path], tmp_path: Path) -> None:
+    """Blind and after unblinding, each column, topic and array as it was; there may be more of them. Compared is what
+    is read back, since the bytes of a file are those of a version of pyarrow or mcap (support.runs.export_contents).
+    """
+    folder, expected = old
+    then: dict[str, dict[str, str]] = json.loads((expected / "exports.json").read_text())
+    for state in ("blind", "open"):
+        if state == "open":
+            unblind(folder)
+        for form in FORMATS:
+            out = tmp_path / f"{state}-{form}"
+            assert call(["export", str(folder), "--to", form, "--out", str(out)]) == 0
+            found = differences(then[f"{state} {form}"], contents(out))
+            assert [d for d in found if ": None then, " not in d] == []
+    assert {*then} == {f"{state} {form}" for state in ("blind", "open") for form in FORMATS}
 
 
 @pytest.mark.thorough

@@ -9,6 +9,8 @@ import pytest
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import FR3, HAND_M, UR5, UR5E, Arm
 
+from labctl import rotations
+
 FOLDER = Path(labctl.ui.rerun.__path__[0])
 
 
@@ -44,7 +46,7 @@ def test_the_hand_is_where_forward_kinematics_has_it(arm: Arm):
         known = kinematics.poses(arm.chain, q[None])[0]
         tip = drawn[:3, 3] + HAND_M * drawn[:3, 2]
         np.testing.assert_allclose(tip, known[:3], atol=1e-6)
-        np.testing.assert_allclose(drawn[:3, :3], kinematics.rotation(known[None, 3:])[0], atol=1e-6)
+        np.testing.assert_allclose(drawn[:3, :3], rotations.matrix(known[None, 3:])[0], atol=1e-6)
 
 
 def test_there_is_a_description_for_every_arm():

@@ -7,6 +7,7 @@ from labctl.drivers.sim import draw, scenery
 from labctl.drivers.sim.camera import joint_points
 from labctl.drivers.sim.scenery import Tote
 
+from labctl import rotations
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Camera, load
 from labctl.errors import InputError
@@ -190,7 +191,7 @@ def test_what_it_says_of_its_lens_and_place_is_how_it_draws(view):
     ((frame, placed),) = about["extrinsics"].items()
     turn, shift = np.array(placed["rotation"]), np.array(placed["translation_m"])
     if frame == "tcp_from_camera":
-        tip = kinematics.rotation(seen["tcp"][None, 3:7])[0]
+        tip = rotations.matrix(seen["tcp"][None, 3:7])[0]
         turn, shift = tip @ turn, seen["tcp"][:3] + tip @ shift
     x, y, z = turn.T @ (seen["items"][0, :3] - shift)
     column, row = lens["fx"] * x / z + lens["cx"], lens["fy"] * y / z + lens["cy"]

@@ -22,6 +22,7 @@ from labctl.drivers.ur.emulator.primary import kinematics_info, measured, publis
 from labctl.drivers.ur.options import UrOptions
 from support.robots.emulators import address
 
+from labctl import rotations
 from labctl.errors import DeviceRefused
 
 ARMS = pytest.mark.parametrize("arm", [UR5, UR5E], ids=["ur5", "ur5e"])
@@ -113,7 +114,7 @@ def test_the_published_table_in_both_forms_is_one_robot(arm: Arm) -> None:
     at, turn = published(arm.name).flange(q)
     poses = kinematics.poses(with_tool(arm, Tool((0.0, 0.0, 0.0))).chain, q)
     assert np.abs(at - poses[:, :3]).max() < 1e-12
-    assert np.abs(turn - kinematics.rotation(poses[:, 3:])).max() < 1e-12
+    assert np.abs(turn - rotations.matrix(poses[:, 3:])).max() < 1e-12
 
 
 def _info(chain: MeasuredChain) -> bytes:
@@ -176,7 +177,7 @@ def test_joints_for_the_measured_robots_poses_are_its_joints(arm: Arm) -> None:
         pose = model.pose(q)
         at, turn = measured(arm.name).flange(q[None, :])
         assert np.abs(pose[:3] - at[0] - arm.chain.tool_z * turn[0, :, 2]).max() < 1e-12
-        assert np.abs(kinematics.rotation(pose[None, 3:])[0] - turn[0]).max() < 1e-9
+        assert np.abs(rotations.matrix(pose[None, 3:])[0] - turn[0]).max() < 1e-9
         back, missed = model.joints(pose[None, :], arm.home)
         assert np.abs(back - q).max() < 1e-7 and np.abs(missed).max() < 1e-8
 
