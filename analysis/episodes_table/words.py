@@ -12,6 +12,7 @@ from labctl.analysis import numerals
 from labctl.analysis.episodes_table.order import Order
 from labctl.analysis.episodes_table.pairs import leader
 from labctl.analysis.episodes_table.result import ArmOfEpisodes, EpisodesResult, PairOfEpisodes
+from labctl.analysis.results import Plain
 
 
 @dataclass(frozen=True)
@@ -131,3 +132,67 @@ def sentences(result: EpisodesResult, order: Order) -> list[str]:
         text = f"Drift over blocks in the order of the table: Kendall's tau = {order.trend[0]:+.3f}"
         said.append(f"{text}, {numerals.p_equals(order.trend[1], None)}.")
     return said
+
+
+def preference(result: EpisodesResult) -> tuple[Shown, list[str]] | None:
+    """Strengths by preference, and what is said of it; None for a table without preferences."""
+    found = result["preference"]
+    if found is None:
+        return None
+    rows = [(s["arm"], numerals.estimate(s["strength"], s["ci"], digits=3)) for s in found["davidson"]]
+    text = f"Preferred the first of two {found['first']} times, the second {found['second']}, neither {found['tie']}"
+    effect = numerals.estimate(found["order_effect"], found["order_ci"], digits=2)
+    said = [f"{text}; odds of the second over the first, of like arms: {effect} [1: no order effect]."]
+    if found["agreement"] is not None:
+        share = numerals.percent(found["agreement"])
+        said.append(f"Where one was preferred and scores differed, the higher score was preferred in {share} %.")
+    return Shown(("arm", f"strength by preference [{level(result)}]"), rows), said
+
+
+def factors(result: EpisodesResult) -> list[str]:
+    """What sites and people add to the differences of arms."""
+    said: list[str] = []
+    for name, found in result["factors"].items():
+        if found["tau2"] is None:
+            said.append(f"{name}: {found['levels']} levels; nothing can be told of how far they differ.")
+            continue
+        text = f"{name}: {found['levels']} levels; a pair's difference has a standard deviation of "
+        said.append(f"{text}{found['tau2'] ** 0.5:.3f} between them (mean over pairs), I2 {100 * found['i2']:.0f} %.")
+        clear = [p for p in found["prediction"] if p["low"] > 0 or p["high"] < 0]
+        if found["prediction"]:
+            named = "; ".join(f"{p['a']} vs {p['b']} [{p['low']:+.3f}, {p['high']:+.3f}]" for p in clear)
+            text = f"At a further {name}, {len(clear)} of {len(found['prediction'])} differences are clear of 0"
+            said.append(f"{text}{': ' if clear else ''}{named}.")
+    return said
+
+
+def rows(result: EpisodesResult) -> list[Shown]:
+    """Axes, tags, retention and stress, where the table has them."""
+    each = level(result)
+    return [
+        *_listed(
+            result["axes"], ("axis", "category", "arm"), "drop", f"drop [{each}, all axes of an arm]", "p", "pairs"
+        ),
+        *_listed(result["tags"], ("tag", "arm"), "effect", f"effect of the tag [{each}]", "p"),
+        *_listed(result["retention"], ("arm",), "retention", f"retention, test / train [{each}]"),
+        *_listed(result["stress"], ("family", "level", "arm"), "score", f"score [{each}]"),
+    ]
+
+
+def _listed(entries: list[dict[str, Plain]], names: tuple[str, ...], value: str, head: str, *more: str) -> list[Shown]:
+    if not entries:
+        return []
+    shown = [
+        (
+            *(str(entry[name]) or "all" for name in names),
+            numerals.estimate(entry[value], entry["ci"], digits=3),
+            *(numerals.p_value(entry[name], None) if name == "p" else numerals.count(entry[name]) for name in more),
+        )
+        for entry in entries
+    ]
+    return [
+        Shown(
+            (*names, head, *(f"{name} (Holm)" if name == "p" and "drop" in entries[0] else name for name in more)),
+            shown,
+        )
+    ]
