@@ -12,6 +12,7 @@ from labctl.analysis.blocks import preference
 from labctl.analysis.blocks.axes import Drop, Perturbed, axis_drops, category_drops
 from labctl.analysis.blocks.retention import retention
 from labctl.analysis.blocks.sites import SiteEffects, site_effects
+from labctl.analysis.blocks.stress import Stressed, responses
 from labctl.analysis.blocks.tags import tag_contrasts
 from labctl.analysis.episodes_table.cohort import Cohort, Plan
 from labctl.analysis.episodes_table.table import TIE, EpisodesTable
@@ -68,14 +69,14 @@ def factors(cohort: Cohort, plan: Plan) -> tuple[dict[str, Plain], list[str]]:
     site, evaluator = table.of_block("site"), table.of_block("evaluator")
     if all(site):
         by_pair = _effects(cohort, plan, site, evaluator if all(evaluator) else None)
-        found["site"] = _factor(by_pair, "site")
-        found |= {"evaluator": _factor(by_pair, "evaluator")} if all(evaluator) else {}
+        found["site"] = _factor(by_pair, site)
+        found |= {"evaluator": _factor(by_pair, evaluator, nested=True)} if all(evaluator) else {}
         words |= dict.fromkeys(word for effects in by_pair.values() for word in effects.words)
     elif all(evaluator):
-        found["evaluator"] = _factor(_effects(cohort, plan, evaluator, None), "site")
+        found["evaluator"] = _factor(_effects(cohort, plan, evaluator, None), evaluator)
     operator = _one_operator(table)
     if operator:
-        found["operator"] = _factor(_effects(cohort, plan, operator, None), "site")
+        found["operator"] = _factor(_effects(cohort, plan, operator, None), operator)
     return found, list(words)
 
 
@@ -88,28 +89,19 @@ def _effects(
     }
 
 
-def _factor(by_pair: dict[tuple[str, str], SiteEffects], name: str) -> Plain:
-    spreads = [s for effects in by_pair.values() if (s := effects.site if name == "site" else effects.evaluator)]
-    if not spreads:
-        return {
-            "levels": max((len(e.sites) for e in by_pair.values()), default=0),
-            "tau2": None,
-            "i2": None,
-            "prediction": [],
-        }
+def _factor(by_pair: dict[tuple[str, str], SiteEffects], names: list[str], *, nested: bool = False) -> Plain:
+    spreads = [s for effects in by_pair.values() if (s := effects.evaluator if nested else effects.site) is not None]
     predictions = [
         {"a": a, "b": b, "difference": effects.mean, "low": effects.prediction[0], "high": effects.prediction[1]}
         for (a, b), effects in by_pair.items()
-        if name == "site" and effects.prediction is not None
+        if not nested and effects.prediction is not None
     ]
-    return plain(
-        {
-            "levels": max(s.levels for s in spreads),
-            "tau2": float(np.mean([s.tau2 for s in spreads])),
-            "i2": float(np.mean([s.i2 for s in spreads])),
-            "prediction": predictions,
-        }
-    )
+    return {
+        "levels": len(set(names)),
+        "tau2": float(np.mean([s.tau2 for s in spreads])) if spreads else None,
+        "i2": float(np.mean([s.i2 for s in spreads])) if spreads else None,
+        "prediction": plain(predictions),
+    }
 
 
 def _one_operator(table: EpisodesTable) -> list[str] | None:
@@ -189,6 +181,24 @@ def kept(cohort: Cohort, plan: Plan) -> Rows:
         entry = {"arm": arm, "train": r.train, "test": r.test, "retention": r.retention, "ci": r.ci}
         found.append({name: plain(value) for name, value in entry.items()})
     return found
+
+
+def stress(cohort: Cohort, plan: Plan) -> Rows:
+    """The entry `stress`: each arm's mean of the measure at every level of a family, levels in order: `stress`, or
+    `difficulty` where a row has none.
+    """
+    words, arms = cohort.table.words, cohort.table.arms
+    columns = (words[name] for name in ("family", "stress", "difficulty", "set"))
+    values = zip(cohort.table.arm.tolist(), _measure(cohort).tolist(), *columns, strict=True)
+    rows = [
+        Stressed(arms[arm], family, level or difficulty, value, group)
+        for arm, value, family, level, difficulty, group in values
+        if family and (level or difficulty)
+    ]
+    return [
+        {"family": f.family, "level": f.level, "arm": f.arm, "score": plain(f.score), "ci": plain(f.ci)}
+        for f in responses(rows, plan.level)
+    ]
 
 
 def _measure(cohort: Cohort) -> Floats:
