@@ -92,7 +92,7 @@ def pairs(result: EpisodesResult) -> Shown | None:
         )
         for pair in result["pairs"]
     ]
-    return Shown((*head, f"P(first wins) + half of ties [{each}]", "p (Holm)", *(("stops at block",) * stopped)), rows)
+    return Shown((*head, f"win [{each}]", "p (Holm)", *(("stops at",) * stopped)), rows)
 
 
 def verdict_words(pair: PairOfEpisodes) -> str:
@@ -111,6 +111,9 @@ def sentences(result: EpisodesResult, order: Order) -> list[str]:
     """What is said of all arms at once, and of the order they ran in."""
     blocks = result["blocks"]
     said: list[str] = []
+    if result["pairs"]:
+        text = "win: how often the first of a pair does better within a block, ties one half"
+        said.append(f"{text}; stops at: the block after which a look at every block would have stopped.")
     if blocks["friedman_chi2"] is not None:
         degrees = len(result["arms"]) - 1
         text = f"All arms at once, on {blocks['complete']} complete blocks: Friedman chi2 = "
