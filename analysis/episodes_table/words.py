@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from labctl.analysis import numerals
 from labctl.analysis.episodes_table.order import Order
 from labctl.analysis.episodes_table.pairs import leader
 from labctl.analysis.episodes_table.result import ArmOfEpisodes, EpisodesResult, PairOfEpisodes
-from labctl.analysis.results import Plain
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def factors(result: EpisodesResult) -> list[str]:
     """What sites and people add to the differences of arms."""
     said: list[str] = []
     for name, found in result["factors"].items():
-        if found["tau2"] is None:
+        if found["tau2"] is None or found["i2"] is None:
             said.append(f"{name}: {found['levels']} levels; nothing can be told of how far they differ.")
             continue
         text = f"{name}: {found['levels']} levels; a pair's difference has a standard deviation of "
@@ -171,31 +171,30 @@ def factors(result: EpisodesResult) -> list[str]:
 
 def rows(result: EpisodesResult) -> list[Shown]:
     """Axes, tags, retention and stress, where the table has them."""
-    each = level(result)
-    return [
-        *_listed(
-            result["axes"], ("axis", "category", "arm"), "drop", f"drop [{each}, all axes of an arm]", "p", "pairs"
-        ),
-        *_listed(result["tags"], ("tag", "arm"), "effect", f"effect of the tag [{each}]", "p"),
-        *_listed(result["retention"], ("arm",), "retention", f"retention, test / train [{each}]"),
-        *_listed(result["stress"], ("family", "level", "arm"), "score", f"score [{each}]"),
-    ]
-
-
-def _listed(entries: list[dict[str, Plain]], names: tuple[str, ...], value: str, head: str, *more: str) -> list[Shown]:
-    if not entries:
-        return []
-    shown = [
-        (
-            *(str(entry[name]) or "all" for name in names),
-            numerals.estimate(entry[value], entry["ci"], digits=3),
-            *(numerals.p_value(entry[name], None) if name == "p" else numerals.count(entry[name]) for name in more),
-        )
-        for entry in entries
-    ]
-    return [
+    each, p = level(result), partial(numerals.p_value, error=None)
+    found = [
         Shown(
-            (*names, head, *(f"{name} (Holm)" if name == "p" and "drop" in entries[0] else name for name in more)),
-            shown,
-        )
-    ]
+            ("axis", "category", "arm", f"drop [{each}, all axes of an arm]", "p (Holm)", "pairs"),
+            [
+                (d["axis"] or "all", d["category"], d["arm"], _estimate(d["drop"], d["ci"]), p(d["p"]), str(d["pairs"]))
+                for d in result["axes"]
+            ],
+        ),
+        Shown(
+            ("tag", "arm", f"effect of the tag [{each}]", "p"),
+            [(t["tag"], t["arm"], _estimate(t["effect"], t["ci"]), p(t["p"])) for t in result["tags"]],
+        ),
+        Shown(
+            ("arm", f"retention, test / train [{each}]"),
+            [(r["arm"], _estimate(r["retention"], r["ci"])) for r in result["retention"]],
+        ),
+        Shown(
+            ("family", "level", "arm", f"score [{each}]"),
+            [(s["family"], s["level"], s["arm"], _estimate(s["score"], s["ci"])) for s in result["stress"]],
+        ),
+    ]  # fmt: skip
+    return [shown for shown in found if shown.rows]
+
+
+def _estimate(value: float | None, ci: numerals.Bounds) -> str:
+    return numerals.estimate(value, ci, digits=3)

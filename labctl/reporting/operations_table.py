@@ -324,8 +324,8 @@ def parquet_bytes(rows: Sequence[Row], columns: Sequence[str] | None = None) -> 
         import pyarrow.parquet
     except ModuleNotFoundError as error:
         raise MissingExtra("parquet", "writing Parquet") from error
-    numbers = dict.fromkeys(("time_s", "end_s", "budget_s", "score"), pyarrow.float64())
-    numbers |= dict.fromkeys(WHOLE, pyarrow.int64())
+    numbers = {"time_s": pyarrow.float64(), "end_s": pyarrow.float64(), "budget_s": pyarrow.float64()}
+    numbers |= {"score": pyarrow.float64(), **dict.fromkeys(WHOLE, pyarrow.int64())}
     buffer = io.BytesIO()
     arrays = {
         column: pyarrow.array([row[column] for row in rows], numbers.get(column, pyarrow.string()))
