@@ -42,7 +42,7 @@ def analyze(table: EpisodesTable, plan: Plan) -> EpisodesResult:
         "axes": further.axes(cohort, plan),
         "tags": further.tags(cohort, plan),
         "retention": further.kept(cohort, plan),
-        "stress": [],
+        "stress": further.stress(cohort, plan),
         "warnings": [*cautions(cohort), *times.warnings, *inseparable],
     }
 

@@ -13,6 +13,7 @@ from labctl.analysis.episodes_table.means import Draws
 from labctl.analysis.episodes_table.table import EpisodesTable
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.verdicts import ALPHA
+from numpy.typing import NDArray
 
 Pair = tuple[str, str]
 
@@ -57,9 +58,9 @@ class Cohort:
     unit: Ints
 
     @property
-    def complete(self) -> np.ndarray:
+    def complete(self) -> NDArray[np.bool_]:
         """Which blocks have a value of the measure for every arm [blocks]."""
-        return np.isfinite(self.measure).all(axis=1)
+        return np.all(np.isfinite(self.measure), axis=1)
 
     @property
     def single(self) -> bool:

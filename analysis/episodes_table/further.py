@@ -5,6 +5,7 @@ May not: compute a statistic; `analysis/blocks/` does. It lays columns out as th
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -12,18 +13,27 @@ from labctl.analysis.blocks import preference
 from labctl.analysis.blocks.axes import Drop, Perturbed, axis_drops, category_drops
 from labctl.analysis.blocks.retention import retention
 from labctl.analysis.blocks.sites import SiteEffects, site_effects
+from labctl.analysis.blocks.stress import Stressed, responses
 from labctl.analysis.blocks.tags import tag_contrasts
 from labctl.analysis.episodes_table.cohort import Cohort, Plan
+from labctl.analysis.episodes_table.pairs import bounds
+from labctl.analysis.episodes_table.result import (
+    AxisDrop,
+    Factor,
+    Prediction,
+    Preference,
+    Retained,
+    StressLevel,
+    TagEffect,
+)
 from labctl.analysis.episodes_table.table import TIE, EpisodesTable
-from labctl.analysis.results import Plain, plain
 from labctl.analysis.survival.curves import Floats
 
-Rows = list[dict[str, Plain]]
 TRAIN, TEST = "train", "test"
 _SEPARATOR = re.compile(r"\s*[;,]\s*")
 
 
-def preferred(cohort: Cohort, plan: Plan) -> dict[str, Plain] | None:
+def preferred(cohort: Cohort, plan: Plan) -> Preference | None:
     """The entry `preference`: Bradley-Terry-Davidson over blocks, and how often a preference goes with the score."""
     table = cohort.table
     compared, said = table.of_block("compared"), table.of_block("preferred")
@@ -38,18 +48,21 @@ def preferred(cohort: Cohort, plan: Plan) -> dict[str, Plain] | None:
         table.arms, first, second, judged, cohort.unit[at], min(plan.boot, 1999), plan.seed, plan.level
     )
     agreed = preference.concordance(judged, cohort.measure[at, first], cohort.measure[at, second], plan.level)
-    strengths = [{"arm": s.arm, "strength": s.strength, "ci": s.ci} for s in found.davidson]
-    entry = {
+    return {
         "first": found.first,
         "second": found.second,
         "tie": found.tie,
-        "davidson": strengths,
-        "tie_parameter": found.tie_parameter,
-        "order_effect": found.order_effect,
-        "order_ci": found.order_ci,
+        "davidson": [{"arm": s.arm, "strength": s.strength, "ci": bounds(s.ci)} for s in found.davidson],
+        "tie_parameter": known(found.tie_parameter),
+        "order_effect": known(found.order_effect),
+        "order_ci": bounds(found.order_ci),
         "agreement": agreed.agreement,
     }
-    return {name: plain(value) for name, value in entry.items()}
+
+
+def known(value: float | None) -> float | None:
+    """A number as JSON has it: None for what is unknown or has no bound."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _verdict(said: str, first: str) -> int:
@@ -58,24 +71,25 @@ def _verdict(said: str, first: str) -> int:
     return preference.FIRST if said == first else preference.SECOND
 
 
-def factors(cohort: Cohort, plan: Plan) -> tuple[dict[str, Plain], list[str]]:
+def factors(cohort: Cohort, plan: Plan) -> tuple[dict[str, Factor], list[str]]:
     """The entry `factors`, and what cannot be told apart: tau2 and i2 are means over pairs of arms, `prediction` has an
     entry for each pair, of the mean difference that a further level would find.
     """
     table = cohort.table
-    found: dict[str, Plain] = {}
+    found: dict[str, Factor] = {}
     words: dict[str, None] = {}
     site, evaluator = table.of_block("site"), table.of_block("evaluator")
     if all(site):
         by_pair = _effects(cohort, plan, site, evaluator if all(evaluator) else None)
-        found["site"] = _factor(by_pair, "site")
-        found |= {"evaluator": _factor(by_pair, "evaluator")} if all(evaluator) else {}
+        found["site"] = _factor(by_pair, site)
+        if all(evaluator):
+            found["evaluator"] = _factor(by_pair, evaluator, nested=True)
         words |= dict.fromkeys(word for effects in by_pair.values() for word in effects.words)
     elif all(evaluator):
-        found["evaluator"] = _factor(_effects(cohort, plan, evaluator, None), "site")
+        found["evaluator"] = _factor(_effects(cohort, plan, evaluator, None), evaluator)
     operator = _one_operator(table)
     if operator:
-        found["operator"] = _factor(_effects(cohort, plan, operator, None), "site")
+        found["operator"] = _factor(_effects(cohort, plan, operator, None), operator)
     return found, list(words)
 
 
@@ -88,28 +102,19 @@ def _effects(
     }
 
 
-def _factor(by_pair: dict[tuple[str, str], SiteEffects], name: str) -> Plain:
-    spreads = [s for effects in by_pair.values() if (s := effects.site if name == "site" else effects.evaluator)]
-    if not spreads:
-        return {
-            "levels": max((len(e.sites) for e in by_pair.values()), default=0),
-            "tau2": None,
-            "i2": None,
-            "prediction": [],
-        }
-    predictions = [
+def _factor(by_pair: dict[tuple[str, str], SiteEffects], names: list[str], *, nested: bool = False) -> Factor:
+    spreads = [s for effects in by_pair.values() if (s := effects.evaluator if nested else effects.site) is not None]
+    predictions: list[Prediction] = [
         {"a": a, "b": b, "difference": effects.mean, "low": effects.prediction[0], "high": effects.prediction[1]}
         for (a, b), effects in by_pair.items()
-        if name == "site" and effects.prediction is not None
+        if not nested and effects.prediction is not None
     ]
-    return plain(
-        {
-            "levels": max(s.levels for s in spreads),
-            "tau2": float(np.mean([s.tau2 for s in spreads])),
-            "i2": float(np.mean([s.i2 for s in spreads])),
-            "prediction": predictions,
-        }
-    )
+    return {
+        "levels": len(set(names)),
+        "tau2": float(np.mean([s.tau2 for s in spreads])) if spreads else None,
+        "i2": float(np.mean([s.i2 for s in spreads])) if spreads else None,
+        "prediction": predictions,
+    }
 
 
 def _one_operator(table: EpisodesTable) -> list[str] | None:
@@ -122,7 +127,7 @@ def _one_operator(table: EpisodesTable) -> list[str] | None:
     return table.of_block("operator")
 
 
-def axes(cohort: Cohort, plan: Plan) -> Rows:
+def axes(cohort: Cohort, plan: Plan) -> list[AxisDrop]:
     """The entry `axes`: the drop of each axis against its base in the same set, then those of whole categories (axis
     ""), each adjusted over the axes, or categories, of its arm.
     """
@@ -139,12 +144,21 @@ def axes(cohort: Cohort, plan: Plan) -> Rows:
     return [_drop(found) for found in (*axis_drops(rows, *asked), *category_drops(rows, *asked))]
 
 
-def _drop(found: Drop) -> dict[str, Plain]:
-    entry = {name: getattr(found, name) for name in ("axis", "category", "arm", "base", "perturbed", "drop", "ci")}
-    return {name: plain(value) for name, value in (entry | {"p": found.p_holm, "pairs": found.pairs}).items()}
+def _drop(found: Drop) -> AxisDrop:
+    return {
+        "axis": found.axis,
+        "category": found.category,
+        "arm": found.arm,
+        "base": found.base,
+        "perturbed": found.perturbed,
+        "drop": found.drop,
+        "ci": bounds(found.ci),
+        "p": found.p_holm,
+        "pairs": found.pairs,
+    }
 
 
-def tags(cohort: Cohort, plan: Plan) -> Rows:
+def tags(cohort: Cohort, plan: Plan) -> list[TagEffect]:
     """The entry `tags`: what a tag of the task does to each arm's mean of the measure, by permutation over tasks."""
     table = cohort.table
     if not any(table.words["tags"]):
@@ -162,8 +176,8 @@ def tags(cohort: Cohort, plan: Plan) -> Rows:
     )
     return [
         {
-            "tag": f.tag, "arm": f.arm, "with": plain(f.with_tag), "without": plain(f.without_tag),
-            "effect": plain(f.effect), "ci": plain(f.ci), "p": plain(f.p),
+            "tag": f.tag, "arm": f.arm, "with": f.with_tag, "without": f.without_tag, "effect": f.effect,
+            "ci": bounds(f.ci), "p": f.p,
         }
         for f in found
     ]  # fmt: skip
@@ -175,20 +189,37 @@ def _means(values: Floats, place: np.ndarray, own: np.ndarray, count: int) -> Fl
     return np.divide(sums, sizes, out=np.full(count, np.nan), where=sizes > 0)
 
 
-def kept(cohort: Cohort, plan: Plan) -> Rows:
+def kept(cohort: Cohort, plan: Plan) -> list[Retained]:
     """The entry `retention`: test over train, of each arm, by units."""
     table = cohort.table
     split = np.array(table.words["split"])
     if not ((split == TRAIN).any() and (split == TEST).any()):
         return []
     values, unit = _measure(cohort), cohort.unit[table.block]
-    found: Rows = []
+    found: list[Retained] = []
     for i, arm in enumerate(table.arms):
         train, test = ((table.arm == i) & (split == side) for side in (TRAIN, TEST))
         r = retention(values[train], values[test], unit[train].tolist(), unit[test].tolist(), plan.level)
-        entry = {"arm": arm, "train": r.train, "test": r.test, "retention": r.retention, "ci": r.ci}
-        found.append({name: plain(value) for name, value in entry.items()})
+        found.append({"arm": arm, "train": r.train, "test": r.test, "retention": r.retention, "ci": bounds(r.ci)})
     return found
+
+
+def stress(cohort: Cohort, plan: Plan) -> list[StressLevel]:
+    """The entry `stress`: each arm's mean of the measure at every level of a family, levels in order: `stress`, or
+    `difficulty` where a row has none.
+    """
+    words, arms = cohort.table.words, cohort.table.arms
+    columns = (words[name] for name in ("family", "stress", "difficulty", "set"))
+    values = zip(cohort.table.arm.tolist(), _measure(cohort).tolist(), *columns, strict=True)
+    rows = [
+        Stressed(arms[arm], family, level or difficulty, value, group)
+        for arm, value, family, level, difficulty, group in values
+        if family and (level or difficulty)
+    ]
+    return [
+        {"family": f.family, "level": f.level, "arm": f.arm, "score": f.score, "ci": bounds(f.ci)}
+        for f in responses(rows, plan.level)
+    ]
 
 
 def _measure(cohort: Cohort) -> Floats:

@@ -50,19 +50,19 @@ def mean_over_units(values: Floats, unit: Ints, low: float, high: float, draws: 
     if not known.any():
         return Estimate(None, None, 0, 0)
     place, index = np.unique(unit[known], return_inverse=True)
-    sums = np.bincount(index, values[known])
+    sums = np.bincount(index, values[known]).astype(np.float64)
     sizes = np.bincount(index).astype(np.float64)
     count = len(place)
     value = float(values[known].mean())
     if (values[known] == values[known][0]).all() or count < 2:
         return Estimate(value, _without_spread(value, count, low, high, level), int(known.sum()), count)
-    se = float(_errors(*(np.array([c]) for c in _columns(sums, sizes).sum(axis=0)), count)[0])
+    se = float(_errors(_columns(sums, sizes).sum(axis=0)[:, None], count)[0])
     twin = t_interval(value, se, count - 1, logit() if (low, high) == (0.0, 1.0) else IDENTITY, level)
     if twin is None:
         return Estimate(value, None, int(known.sum()), count)
     drawn = _resampled(sums, sizes, draws)
     with np.errstate(all="ignore"):
-        means, ses = drawn[0] / drawn[1], _errors(*drawn, count)
+        means, ses = drawn[0] / drawn[1], _errors(drawn, count)
     found = bootstrap_t(value, se, means, ses, IDENTITY, level) or twin
     ends = max(low, min(twin[0], found[0])), min(high, max(twin[1], found[1]))
     return Estimate(value, ends, int(known.sum()), count)
@@ -73,14 +73,15 @@ def _columns(sums: Floats, sizes: Floats) -> Floats:
     return np.stack((sums, sizes, sums * sums, sums * sizes, sizes * sizes), axis=1)
 
 
-def _errors(s: Floats, n: Floats, ss: Floats, sn: Floats, nn: Floats, units: int) -> Floats:
-    """Standard errors of s / n from sums over units."""
+def _errors(sums: Floats, units: int) -> Floats:
+    """Standard errors of sum / size from sums of `_columns` over units [5, replicates]."""
+    s, n, ss, sn, nn = sums
     mean = s / n
     return np.sqrt(np.maximum(ss - 2 * mean * sn + mean**2 * nn, 0.0) * units / (units - 1)) / n
 
 
-def _resampled(sums: Floats, sizes: Floats, draws: Draws) -> list[Floats]:
-    """Sums of `_columns` over units drawn with replacement, one array [replicates] each.
+def _resampled(sums: Floats, sizes: Floats, draws: Draws) -> Floats:
+    """Sums of `_columns` over units drawn with replacement [5, replicates].
 
     einsum, not a matrix product: its order of summation does not depend on how many threads there are.
     """
@@ -91,9 +92,9 @@ def _resampled(sums: Floats, sizes: Floats, draws: Draws) -> list[Floats]:
         [np.einsum("ru,uc->rc", weight, columns) for weight in _weights(units, draws.seed, draws.boot)]
     )
     if not whole:
-        return list(found.T)
+        return found.T
     drawn = np.full(len(found), float(units))
-    return [found[:, 0], drawn, found[:, 1], found[:, 0], drawn]
+    return np.stack((found[:, 0], drawn, found[:, 1], found[:, 0], drawn))
 
 
 @lru_cache(maxsize=4)

@@ -58,8 +58,8 @@ def order_of(cohort: Cohort, plan: Plan) -> Order:
 def _trend(means: Floats) -> Test:
     if len(means) < 3 or np.ptp(means) == 0:
         return None, None
-    found = stats.kendalltau(np.arange(len(means)), means)
-    return float(found.statistic), float(found.pvalue)
+    tau, p = np.array(stats.kendalltau(np.arange(len(means)), means), dtype=np.float64)
+    return float(tau), float(p)
 
 
 def _orders(seed: int, count: int, shape: tuple[int, ...]) -> list[Ints]:

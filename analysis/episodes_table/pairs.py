@@ -65,7 +65,7 @@ def by_unit(cohort: Cohort, differences: Floats) -> Floats:
     """Sums of differences over the blocks of each unit, those without any left out [units]."""
     known = np.isfinite(differences)
     place, index = np.unique(cohort.unit[known], return_inverse=True)
-    return np.bincount(index, differences[known], len(place))
+    return np.bincount(index, differences[known], len(place)).astype(np.float64)
 
 
 def _row(cohort: Cohort, pair: Pair, plan: Plan) -> PairOfEpisodes:

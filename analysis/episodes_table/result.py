@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from labctl.analysis.results import Bounds, Plain, Unbounded
+from labctl.analysis.results import Bounds, Unbounded
 
 SCHEMA = "labctl.episodes/1"
 
@@ -85,6 +85,99 @@ class PairOfEpisodes(TypedDict):
     verdict: str | None
 
 
+class Strength(TypedDict):
+    """An arm's worth by preference; those of all compared arms add up to 1."""
+
+    arm: str
+    strength: float | None
+    ci: Bounds
+
+
+class Preference(TypedDict):
+    """What was preferred how often, and what a Bradley-Terry-Davidson model makes of it. agreement: the share of
+    preferences, scores unequal, that are for the higher score.
+    """
+
+    first: int
+    second: int
+    tie: int
+    davidson: list[Strength]
+    tie_parameter: float | None
+    order_effect: float | None
+    order_ci: Bounds
+    agreement: float | None
+
+
+class Prediction(TypedDict):
+    """The interval of a pair's mean difference at one further level of a factor."""
+
+    a: str
+    b: str
+    difference: float | None
+    low: float
+    high: float
+
+
+class Factor(TypedDict):
+    """How far the differences of arms differ between levels: means over pairs."""
+
+    levels: int
+    tau2: float | None
+    i2: float | None
+    prediction: list[Prediction]
+
+
+class AxisDrop(TypedDict):
+    """What an axis costs an arm, over `pairs` sets; `p` and `ci` adjusted over the axes of the arm. axis: "" for all of
+    a category.
+    """
+
+    axis: str
+    category: str
+    arm: str
+    base: float
+    perturbed: float
+    drop: float
+    ci: Bounds
+    p: float
+    pairs: int
+
+
+TagEffect = TypedDict(
+    "TagEffect",
+    {
+        "tag": str,
+        "arm": str,
+        "with": float | None,
+        "without": float | None,
+        "effect": float | None,
+        "ci": Bounds,
+        "p": float | None,
+    },
+)
+"""An arm's mean at the tasks with a tag, and without."""
+
+
+class Retained(TypedDict):
+    """An arm's mean in either split, and test / train."""
+
+    arm: str
+    train: float | None
+    test: float | None
+    retention: float | None
+    ci: Bounds
+
+
+class StressLevel(TypedDict):
+    """An arm's mean at one level of a family."""
+
+    family: str
+    level: str
+    arm: str
+    score: float | None
+    ci: Bounds
+
+
 class EpisodesResult(TypedDict):
     """The whole result. `preference`, `factors`, `axes`, `tags`, `retention` and `stress` are as the interface says."""
 
@@ -94,10 +187,10 @@ class EpisodesResult(TypedDict):
     blocks: Blocks
     arms: list[ArmOfEpisodes]
     pairs: list[PairOfEpisodes]
-    preference: dict[str, Plain] | None
-    factors: dict[str, Plain]
-    axes: list[dict[str, Plain]]
-    tags: list[dict[str, Plain]]
-    retention: list[dict[str, Plain]]
-    stress: list[dict[str, Plain]]
+    preference: Preference | None
+    factors: dict[str, Factor]
+    axes: list[AxisDrop]
+    tags: list[TagEffect]
+    retention: list[Retained]
+    stress: list[StressLevel]
     warnings: list[str]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from labctl.analysis import numerals
 from labctl.analysis.episodes_table.order import Order
@@ -91,7 +92,7 @@ def pairs(result: EpisodesResult) -> Shown | None:
         )
         for pair in result["pairs"]
     ]
-    return Shown((*head, f"P(first wins) + half of ties [{each}]", "p (Holm)", *(("stops at block",) * stopped)), rows)
+    return Shown((*head, f"win [{each}]", "p (Holm)", *(("stops at",) * stopped)), rows)
 
 
 def verdict_words(pair: PairOfEpisodes) -> str:
@@ -110,6 +111,9 @@ def sentences(result: EpisodesResult, order: Order) -> list[str]:
     """What is said of all arms at once, and of the order they ran in."""
     blocks = result["blocks"]
     said: list[str] = []
+    if result["pairs"]:
+        text = "win: how often the first of a pair does better within a block, ties one half"
+        said.append(f"{text}; stops at: the block after which a look at every block would have stopped.")
     if blocks["friedman_chi2"] is not None:
         degrees = len(result["arms"]) - 1
         text = f"All arms at once, on {blocks['complete']} complete blocks: Friedman chi2 = "
@@ -131,3 +135,66 @@ def sentences(result: EpisodesResult, order: Order) -> list[str]:
         text = f"Drift over blocks in the order of the table: Kendall's tau = {order.trend[0]:+.3f}"
         said.append(f"{text}, {numerals.p_equals(order.trend[1], None)}.")
     return said
+
+
+def preference(result: EpisodesResult) -> tuple[Shown, list[str]] | None:
+    """Strengths by preference, and what is said of it; None for a table without preferences."""
+    found = result["preference"]
+    if found is None:
+        return None
+    rows = [(s["arm"], numerals.estimate(s["strength"], s["ci"], digits=3)) for s in found["davidson"]]
+    text = f"Preferred the first of two {found['first']} times, the second {found['second']}, neither {found['tie']}"
+    effect = numerals.estimate(found["order_effect"], found["order_ci"], digits=2)
+    said = [f"{text}; odds of the second over the first, of like arms: {effect} [1: no order effect]."]
+    if found["agreement"] is not None:
+        share = numerals.percent(found["agreement"])
+        said.append(f"Where one was preferred and scores differed, the higher score was preferred in {share} %.")
+    return Shown(("arm", f"strength by preference [{level(result)}]"), rows), said
+
+
+def factors(result: EpisodesResult) -> list[str]:
+    """What sites and people add to the differences of arms."""
+    said: list[str] = []
+    for name, found in result["factors"].items():
+        if found["tau2"] is None or found["i2"] is None:
+            said.append(f"{name}: {found['levels']} levels; nothing can be told of how far they differ.")
+            continue
+        text = f"{name}: {found['levels']} levels; a pair's difference has a standard deviation of "
+        said.append(f"{text}{found['tau2'] ** 0.5:.3f} between them (mean over pairs), I2 {100 * found['i2']:.0f} %.")
+        clear = [p for p in found["prediction"] if p["low"] > 0 or p["high"] < 0]
+        if found["prediction"]:
+            named = "; ".join(f"{p['a']} vs {p['b']} [{p['low']:+.3f}, {p['high']:+.3f}]" for p in clear)
+            text = f"At a further {name}, {len(clear)} of {len(found['prediction'])} differences are clear of 0"
+            said.append(f"{text}{': ' if clear else ''}{named}.")
+    return said
+
+
+def rows(result: EpisodesResult) -> list[Shown]:
+    """Axes, tags, retention and stress, where the table has them."""
+    each, p = level(result), partial(numerals.p_value, error=None)
+    found = [
+        Shown(
+            ("axis", "category", "arm", f"drop [{each}, all axes of an arm]", "p (Holm)", "pairs"),
+            [
+                (d["axis"] or "all", d["category"], d["arm"], _estimate(d["drop"], d["ci"]), p(d["p"]), str(d["pairs"]))
+                for d in result["axes"]
+            ],
+        ),
+        Shown(
+            ("tag", "arm", f"effect of the tag [{each}]", "p"),
+            [(t["tag"], t["arm"], _estimate(t["effect"], t["ci"]), p(t["p"])) for t in result["tags"]],
+        ),
+        Shown(
+            ("arm", f"retention, test / train [{each}]"),
+            [(r["arm"], _estimate(r["retention"], r["ci"])) for r in result["retention"]],
+        ),
+        Shown(
+            ("family", "level", "arm", f"score [{each}]"),
+            [(s["family"], s["level"], s["arm"], _estimate(s["score"], s["ci"])) for s in result["stress"]],
+        ),
+    ]  # fmt: skip
+    return [shown for shown in found if shown.rows]
+
+
+def _estimate(value: float | None, ci: numerals.Bounds) -> str:
+    return numerals.estimate(value, ci, digits=3)

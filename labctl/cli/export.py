@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from labctl.analysis.episodes_table.importing import Imported
     from labctl.exports.rrd import Drawing
 
-FORMATS = ("table", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "npz")
+FORMATS = ("table", "episodes", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "npz")
 EPILOG = example(
     "labctl export first --to table --out operations.csv",
+    "labctl export first --to episodes --out episodes.csv",
     "labctl export first --to parquet --where outcome=failure --out failures",
     "labctl export first --to lerobot-v3 --fps 15 --where outcome=failure --out failures",
     "labctl export first --to parquet --for-arm policy-a --out for-policy-a",
@@ -88,6 +89,7 @@ def export(
 
     \b
     table         the operations table, by the ending of PATH: .csv, .parquet or .xlsx
+    episodes      the episodes table: one row an episode, its score the share of its items that it moved
     parquet       every stream, and tables of operations, episodes and events
     mcap          one file an episode, for Foxglove
     lerobot-v3    a LeRobotDataset for training; lerobot-v2.1 the same as openpi and GR00T read it

@@ -140,10 +140,13 @@ def _analyze_episodes(read: EpisodesTable, plan: Plan, as_json: bool) -> None:
 def _print_episodes(result: EpisodesResult, order: Order) -> None:
     from labctl.analysis.episodes_table import words
 
-    for shown in (words.arms(result), words.stages(result), words.pairs(result)):
+    preference = words.preference(result)
+    tables = (words.arms(result), words.stages(result), words.pairs(result), preference and preference[0])
+    for shown in (*tables, *words.rows(result)):
         if shown is not None:
             print_table(shown.headings, shown.rows)
-    for sentence in words.sentences(result, order):
+    said = preference[1] if preference else []
+    for sentence in (*words.sentences(result, order), *said, *words.factors(result)):
         click.echo(sentence)
     for warning in result["warnings"]:
         click.echo(f"warning: {warning}")

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from labctl.analysis.blocks.stopping import swap_error
 from labctl.analysis.episodes_table.cohort import Plan
 from support.statistics.block_calibration import (
+    ALPHA,
     coverage,
     drawn_from,
     order_rejections,
@@ -63,3 +65,11 @@ def test_coverage_of_blocks_drawn_from_the_real_ones(pair: str, blocks: int) -> 
 def test_coverage_of_simulated_blocks(blocks: int) -> None:
     truth = {"score": 0.5, "difference": 0.0, "success difference": 0.0, "win": 0.5}
     shown(f"simulated, {blocks} blocks", coverage(simulated(blocks), truth, range(1000), PLAN), 1000)
+
+
+def test_the_anytime_valid_test_with_labels_swapped_in_the_real_blocks() -> None:
+    cohort = real()
+    pairs = cohort.pairs(None)
+    found = swap_error(np.stack([cohort.difference(cohort.measure, pair) for pair in pairs], axis=1), ALPHA, 2000)
+    shares = {f"{a} and {b}": float(share) for (a, b), share in zip(pairs, found.share, strict=True)}
+    print(f"stopped under swapped labels, by pair: most {max(shares.values()):.4f}, mean {np.mean(found.share):.4f}")

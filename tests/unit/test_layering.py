@@ -28,7 +28,14 @@ BASE = ("plain", "bus", "messages", "clock", "devices", "errors", "realtime", "r
 PARSED = ("config.cell_schema", "config.options", "config.policy_card", "config.values")
 DRIVER = ("plain", "clock", "devices", "errors", "realtime", "rotations", "streams", "drivers.common", *PARSED)
 STATISTICS = ("errors", "analysis", "analysis.survival")
-MEASURES = ("analysis", "analysis.episodes", "analysis.planning", "analysis.report", "analysis.survival")
+MEASURES = (
+    "analysis",
+    "analysis.episodes",
+    "analysis.episodes_table",
+    "analysis.planning",
+    "analysis.report",
+    "analysis.survival",
+)
 SCREEN = (*BASE, "ui", "core", "store.video")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "": ("errors",),

@@ -137,7 +137,7 @@ LOG = {
         {
             "scene_id": "s0",
             "instruction": "place the fork",
-            "epochs": [{"success_at_end": 1.0, "episode_length": 60.0}, {}, {"success_at_end": 0.0, "episode_length": 90}],
+            "epochs": [{"success_at_end": 1.0, "episode_length": 60.0}, {}, {"success_at_end": 0, "episode_length": 9}],
             "termination_reasons": ["success", None, "max_steps"],
         }
     ],
@@ -162,7 +162,7 @@ def test_inspect_robots_trials_are_episodes_and_an_error_is_no_failure(tmp_path:
     assert (tmp_path / "t.csv").read_text().splitlines()[:3] == [
         "block,arm,success,task,instruction,steps,end_reason",
         "kitchen s0 place the fork #1,x,1,kitchen,place the fork,60.0,success",
-        "kitchen s0 place the fork #2,x,0,kitchen,place the fork,90,max_steps",
+        "kitchen s0 place the fork #2,x,0,kitchen,place the fork,9,max_steps",
     ]
 
 
