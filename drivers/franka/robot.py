@@ -13,7 +13,7 @@ loop with its own pace around that same motion, and waits; so the motion is used
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import franky
@@ -24,7 +24,7 @@ from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.options import check_place
 from labctl.drivers.common.robot_tables import FR3, Arm, with_tool
 from labctl.drivers.common.servoed_robot import StreamedArm
-from labctl.drivers.common.state_timeout import Silence
+from labctl.drivers.common.state_timeout import Silence, within
 from labctl.drivers.common.states import States
 from labctl.drivers.common.steps import Law
 from labctl.drivers.franka import impedance
@@ -37,7 +37,7 @@ from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Fixture, RobotTable
 from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
-from labctl.realtime import apart, kept, together
+from labctl.realtime import VENDOR_PRIORITY, apart, raised, together
 
 TOOL_M_S2, TOOL_RAD_S2, TOOL_M_S3, TOOL_RAD_S3 = 9.0, 17.0, 4500.0, 8500.0  # FCI documentation, limits of the FR3
 JOINT_RAD_S2, JOINT_RAD_S3 = 10.0, 5000.0  # likewise
@@ -51,6 +51,9 @@ SETTLED_RAD_S = 0.01  # slower than this an arm under the impedance law has arri
 # A stop under it, N m s/rad: an arm of a few kg m2 (the wrist of 0.1) comes to rest in a fifth of a second
 STOP_DAMPING, STOP_RAMP_S = (25.0, 25.0, 25.0, 25.0, 5.0, 5.0, 5.0), 0.1
 JOIN_S = 3.0
+CONNECT_S = 5.0  # a robot answers in milliseconds; one that has another client may take the connection and never answer
+SILENT = f"FCI: the robot took the connection and has not answered for {CONNECT_S:g} s; it has one client only: end any"
+SILENT += " other program that is connected to it, or switch FCI off and on in Desk"
 
 # What franky raises. Its own exceptions do not all share one base class, and a closed socket surfaces as RuntimeError.
 LOST = (franky.NetworkException, franky.ProtocolException, franky.IncompatibleVersionException)
@@ -115,6 +118,7 @@ class FrankaLink:
         self._by_joints = options.servo == "velocity"
         self._given = None  # the kind of the motions that were given last
         self._droid = impedance.DroidLaw(arm) if options.servo == "impedance" else None
+        self.news: Sequence[str] = ()
         self.law: Law | None = self._droid.rate if self._droid is not None else None
         self._tracking: franky.JointImpedanceTrackingMotion | None = (
             None  # the motion that follows targets under the law
@@ -127,9 +131,14 @@ class FrankaLink:
         enforce = given.realtime == "enforce"
         config = franky.RealtimeConfig.Enforce if enforce else franky.RealtimeConfig.Ignore
         try:
-            # libfranka raises this very thread to the highest priority, if it can
-            with contextlib.nullcontext() if enforce else kept():
-                robot = franky.Robot(given.host, relative_dynamics_factor=given.dynamics_factor, realtime_config=config)
+            # libfranka raises the thread that connects to the highest priority, if it can, and waits for ever
+            robot = within(
+                CONNECT_S,
+                lambda: franky.Robot(
+                    given.host, relative_dynamics_factor=given.dynamics_factor, realtime_config=config
+                ),
+                SILENT,
+            )
             robot.set_collision_behavior(given.collision_torque_nm, given.collision_force_n)
             if given.load_kg:
                 robot.set_load(given.load_kg, list(given.load_com_m), [0.0] * 9)
@@ -138,6 +147,7 @@ class FrankaLink:
             self._fastest = np.minimum(self._limits.velocity, robot.joint_velocity_limit.get())
             self._compare_tool(robot.state)
             self._reading.open(robot, states)
+            self.news = self._reading.news
         except VENDOR as error:
             raise mapped(error) from error
 
@@ -238,7 +248,9 @@ class FrankaLink:
         if self._reading.callback is not None:
             motion.register_callback(self._reading.callback)
         try:
-            self._robot.move(motion, asynchronous=True)
+            # a control session begins a thread of libfranka's, scheduled as whoever begins it: before our own
+            with contextlib.nullcontext() if self._robot.is_in_control else raised(VENDOR_PRIORITY):
+                self._robot.move(motion, asynchronous=True)
         except VENDOR as error:
             with contextlib.suppress(*VENDOR):  # the robot's own words for it are in its newest state
                 self._reading.refresh()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -59,6 +59,10 @@ WRENCH = {**{f"wrench.f{axis}": "N" for axis in "xyz"}, **{f"wrench.t{axis}": "N
 SCALED_NS = 200 * MILLISECOND  # slowed for so long by its safety limits, and not by one corner of its way
 RTDE_PORT = 30004
 OTHER_M = 0.03  # further than a calibration moves a flange
+NOT_CALIBRATED = (
+    "the robot says nothing of its own kinematics on port 30001 (a firewall, or the interface is switched off): poses "
+    "go through the published table of its model, and steps of the tool are off by what was measured of this robot"
+)
 PROBE_S = 0.5
 POLL_NS = MILLISECOND // 4
 TRIES = 3
@@ -90,6 +94,7 @@ class UrLink:
         self._arm, self._options, self._host = arm, options, options.host
         self.measured: MeasuredChain | None = None
         self.law: Law | None = None
+        self.news: Sequence[str] = ()
         self._model = ToolModel(arm)
         self._state_hz, self._period_s = state_hz, 1.0 / control_hz
         self._nap_ns = round(0.6 * SECOND / state_hz)
@@ -135,7 +140,9 @@ class UrLink:
     def _calibration(self) -> MeasuredChain | None:
         """What was measured on this robot, if it says. Raises DeviceRefused for one that is no robot of this model."""
         found = read_calibration(self._host)
-        if found is not None:
+        if found is None:
+            self.news = (NOT_CALIBRATED,)
+        else:
             bare = with_tool(self._arm, Tool((0.0, 0.0, 0.0))).chain
             at = kinematics.positions(bare, self._arm.home[None, :])[:, 0]
             far = float(np.linalg.norm(found.flange(self._arm.home[None, :])[0][0] - at))
