@@ -67,9 +67,7 @@ def test_speed_slider_scaling_and_wrench_are_recorded_with_each_state(bench: Ben
     assert bench.link.more["wrench.fx"] == "N" and bench.link.more["wrench.tz"] == "N.m"
 
 
-def test_a_robot_that_says_nothing_of_its_own_kinematics_is_told(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_robot_that_says_nothing_of_its_own_kinematics_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Issue 20.10's rest: it was read through the published table without a word."""
     from labctl.drivers.ur import robot
 
