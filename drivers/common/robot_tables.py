@@ -145,14 +145,14 @@ def fr3_downward(chain: Chain, poses: np.ndarray) -> np.ndarray:
 FR3_POSTURE = null_space.Posture(rests=2, swings=(0, 2, 4, 6), lower=FR3_LOWER, upper=FR3_UPPER)
 
 
-def _fr3_inverse(chain: Chain, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
+def _franka_inverse(posture: null_space.Posture, chain: Chain, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
     """The closed form where the arm is on its branch already: elsewhere it would jump there."""
     if float(np.abs(poses[:, 5:]).max()) < DOWN_TOLERANCE and abs(float(q_seed[2])) < PLANAR_RAD:
         q = fr3_downward(chain, poses)
         steps = np.diff(q, axis=0, prepend=q_seed[None, :])
-        if FR3_POSTURE.roomy(q) and float(np.abs(steps).max()) < SAME_BRANCH_RAD:
-            return np.clip(q, FR3_LOWER, FR3_UPPER)
-    return null_space.joints(chain, poses, q_seed, FR3_POSTURE)
+        if posture.roomy(q) and float(np.abs(steps).max()) < SAME_BRANCH_RAD:
+            return np.clip(q, posture.lower, posture.upper)
+    return null_space.joints(chain, poses, q_seed, posture)
 
 
 Links = tuple[float, float, float, float, float, float]
@@ -251,8 +251,23 @@ FR3 = Arm(
     velocity=FR3_VELOCITY,
     acceleration=FR3_ACCELERATION,
     home=fr3_downward(FR3_CHAIN, _downward_home(0.42, 0.35))[0],
-    method=_fr3_inverse,
+    method=partial(_franka_inverse, FR3_POSTURE),
     ends=FR3_ENDS,
+)
+# The arm before it, called Panda too: FCI documentation, limits of the Franka Emika Robot; its speeds do not depend on
+# where its joints are.
+_FER_LOWER = np.array([-2.8973, -1.7628, -2.8973, -3.0718, -2.8973, -0.0175, -2.8973])
+_FER_UPPER = np.array([2.8973, 1.7628, 2.8973, -0.0698, 2.8973, 3.7525, 2.8973])
+FER = replace(
+    FR3,
+    name="fer",
+    joint_names=tuple(f"panda_joint{i}" for i in range(1, 8)),
+    lower=_FER_LOWER,
+    upper=_FER_UPPER,
+    velocity=np.array([2.175, 2.175, 2.175, 2.175, 2.61, 2.61, 2.61]),
+    acceleration=np.array([15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0]),
+    method=partial(_franka_inverse, replace(FR3_POSTURE, lower=_FER_LOWER, upper=_FER_UPPER)),
+    ends=None,
 )
 _UR_JOINTS = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
 _UR_SEED = np.array([math.pi, -1.6, 1.8, -1.7, -1.6, 0.0])

@@ -83,7 +83,7 @@ def test_each_model_reaches_its_home_and_comes_back_by_its_own_inverse(name: str
 
 
 # Universal Robots' support article "DH parameters": height of the last axis over an arm stretched out upwards, m:
-# d1 - a2 - a3 + d5; Universal_Robots_ROS2_Description, config/*/joint_limits.yaml: degrees/s of the first and the last joint.
+# d1 - a2 - a3 + d5; Universal_Robots_ROS2_Description, config/*/joint_limits.yaml: degrees/s, first and last joint.
 @pytest.mark.parametrize(
     ("name", "up_m", "first", "last"),
     [
