@@ -92,10 +92,9 @@ class Robot(Protocol):
     and in order as part of an `Actions`, by this call or a later one: a real arm is given its setpoints by a thread of
     its own. With no setpoints it returns what has been answered since. To a robot with a true attribute `takes_steps`
     setpoints jump where a step of a policy begins. `drain` returns all samples measured since the last drain. `stage`
-    prepares for a trial: the hand opens, the arm goes to where episodes begin, if the cell says where, a simulated cell
-    sets its scene; `staged` is true once that is done. `clipped` names the limit that shaped the last setpoints, "" for
-    none. No verb may block longer than some milliseconds but `connect`, `stage` and `recover`; `recover` raises
-    DeviceRefused while the device is not ready yet, and is then called again.
+    prepares for a trial: the hand opens, the arm goes to where episodes begin, if the cell says where, a simulated one
+    sets its scene; `staged` is true once that is done. `clipped` names the limit that shaped the last setpoints. None
+    may block for long but `connect`, `stage` and `recover`, which raises DeviceRefused until the device is ready.
     """
 
     kind: Kind

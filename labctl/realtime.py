@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PRIORITY = 5  # of SCHED_FIFO; the vendors' threads are higher
+VENDOR_PRIORITY = PRIORITY + 1  # of a vendor's loop that would else be scheduled as the thread of ours that begins it
 CONTROLLER = 2 * PRIORITY  # of an emulated one: a real one has a computer of its own
 VISIT_NS = 20_000_000  # between two visits of a robot in real time, at most: a stop is never far
 CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()  # that this process was given
@@ -41,6 +42,17 @@ def ordinary() -> None:
     """The calling thread waits its turn again."""
     if hasattr(os, "sched_setscheduler"):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+@contextlib.contextmanager
+def raised(priority: int) -> Iterator[None]:
+    """The calling thread, and for good those that begin meanwhile, at a priority, if that is allowed."""
+    if not allowed():
+        yield
+        return
+    with kept():
+        urgent(priority)
+        yield
 
 
 def together() -> None:

@@ -3,15 +3,17 @@
 May not: move anything or read a cell; numbers come from the makers' documents and are quoted where they stand.
 
 FR3: modified DH and flange of franka_description / Franka's FCI documentation ("Robot and interface specifications"),
-hand turned by -45 degrees with the TCP 0.1034 m beyond the flange; it weighs 0.73 kg (its product manual). UR5 (CB3)
-and UR5e: DH of Universal Robots' support article "DH parameters for calculations of kinematics and dynamics", joints
-+-360 degrees, 180 degrees/s; the same gripper stands on their flange. `with_tool` puts another one there.
+hand turned by -45 degrees with the TCP 0.1034 m beyond the flange; it weighs 0.73 kg (its product manual). URs: DH of
+Universal Robots' support article "DH parameters for calculations of kinematics and dynamics", joints +-360 degrees,
+their speeds by `config/*/joint_limits.yaml` of Universal_Robots_ROS2_Description; a UR7e is a UR5e with other internals
+(pull request 692 of ros-industrial/universal_robot). The same gripper stands on their flange; `with_tool` puts another
+there.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -145,19 +147,33 @@ def fr3_downward(chain: Chain, poses: np.ndarray) -> np.ndarray:
 FR3_POSTURE = null_space.Posture(rests=2, swings=(0, 2, 4, 6), lower=FR3_LOWER, upper=FR3_UPPER)
 
 
-def _fr3_inverse(chain: Chain, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
+def _franka_inverse(posture: null_space.Posture, chain: Chain, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
     """The closed form where the arm is on its branch already: elsewhere it would jump there."""
     if float(np.abs(poses[:, 5:]).max()) < DOWN_TOLERANCE and abs(float(q_seed[2])) < PLANAR_RAD:
         q = fr3_downward(chain, poses)
         steps = np.diff(q, axis=0, prepend=q_seed[None, :])
-        if FR3_POSTURE.roomy(q) and float(np.abs(steps).max()) < SAME_BRANCH_RAD:
-            return np.clip(q, FR3_LOWER, FR3_UPPER)
-    return null_space.joints(chain, poses, q_seed, FR3_POSTURE)
+        if posture.roomy(q) and float(np.abs(steps).max()) < SAME_BRANCH_RAD:
+            return np.clip(q, posture.lower, posture.upper)
+    return null_space.joints(chain, poses, q_seed, posture)
 
 
 Links = tuple[float, float, float, float, float, float]
 UR5_LINKS: Links = (0.089159, -0.425, -0.39225, 0.10915, 0.09465, 0.0823)  # d1 a2 a3 d4 d5 d6, m
 UR5E_LINKS: Links = (0.1625, -0.425, -0.3922, 0.1333, 0.0997, 0.0996)
+UR_LINKS: Mapping[str, Links] = {
+    "ur5": UR5_LINKS,
+    "ur3e": (0.15185, -0.24355, -0.2132, 0.13105, 0.08535, 0.0921),
+    "ur5e": UR5E_LINKS,
+    "ur7e": UR5E_LINKS,
+    "ur10e": (0.1807, -0.6127, -0.57155, 0.17415, 0.11985, 0.11655),
+    "ur20": (0.2363, -0.8620, -0.7287, 0.2010, 0.1593, 0.1543),
+}
+# degrees/s, joint by joint; all others 180
+UR_SPEEDS: Mapping[str, tuple[float, ...]] = {
+    "ur3e": (180, 180, 180, 360, 360, 360),
+    "ur10e": (120, 120, 180, 180, 180, 180),
+    "ur20": (120, 120, 150, 210, 210, 210),
+}
 
 
 def _ur_chain(links: Links) -> Chain:
@@ -166,9 +182,7 @@ def _ur_chain(links: Links) -> Chain:
     return Chain(rows=rows, tool_z=HAND_M)
 
 
-UR5_CHAIN, UR5E_CHAIN = _ur_chain(UR5_LINKS), _ur_chain(UR5E_LINKS)
 UR5_LOWER, UR5_UPPER = np.full(6, -2 * math.pi), np.full(6, 2 * math.pi)
-UR5_VELOCITY = np.full(6, math.pi)
 UR5_ACCELERATION = np.full(6, 40.0)  # not published as a joint limit: what the controller accepts as an argument
 
 
@@ -227,25 +241,43 @@ FR3 = Arm(
     velocity=FR3_VELOCITY,
     acceleration=FR3_ACCELERATION,
     home=fr3_downward(FR3_CHAIN, _downward_home(0.42, 0.35))[0],
-    method=_fr3_inverse,
+    method=partial(_franka_inverse, FR3_POSTURE),
     ends=FR3_ENDS,
+)
+# The arm before it, called Panda too: FCI documentation, limits of the Franka Emika Robot; its speeds do not depend on
+# where its joints are.
+_FER_LOWER = np.array([-2.8973, -1.7628, -2.8973, -3.0718, -2.8973, -0.0175, -2.8973])
+_FER_UPPER = np.array([2.8973, 1.7628, 2.8973, -0.0698, 2.8973, 3.7525, 2.8973])
+FER = replace(
+    FR3,
+    name="fer",
+    joint_names=tuple(f"panda_joint{i}" for i in range(1, 8)),
+    lower=_FER_LOWER,
+    upper=_FER_UPPER,
+    velocity=np.array([2.175, 2.175, 2.175, 2.175, 2.61, 2.61, 2.61]),
+    acceleration=np.array([15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0]),
+    method=partial(_franka_inverse, replace(FR3_POSTURE, lower=_FER_LOWER, upper=_FER_UPPER)),
+    ends=None,
 )
 _UR_JOINTS = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
 _UR_SEED = np.array([math.pi, -1.6, 1.8, -1.7, -1.6, 0.0])
 
 
-def _ur(name: str, links: Links, chain: Chain) -> Arm:
+def _ur(name: str) -> Arm:
+    links = UR_LINKS[name]
+    chain, at = _ur_chain(links), (0.28, 0.2) if name == "ur3e" else (0.42, 0.35)  # a UR3e reaches half a metre
     return Arm(
         name=name,
         joint_names=tuple(f"{joint}_joint" for joint in _UR_JOINTS),
         chain=chain,
         lower=UR5_LOWER,
         upper=UR5_UPPER,
-        velocity=UR5_VELOCITY,
+        velocity=np.radians(UR_SPEEDS.get(name, (180.0,) * 6)),
         acceleration=UR5_ACCELERATION,
-        home=ur_inverse(links, chain, _downward_home(0.42, 0.35), _UR_SEED)[0],
+        home=ur_inverse(links, chain, _downward_home(*at), _UR_SEED)[0],
         method=partial(ur_inverse, links),
     )
 
 
-UR5, UR5E = _ur("ur5", UR5_LINKS, UR5_CHAIN), _ur("ur5e", UR5E_LINKS, UR5E_CHAIN)
+URS: Mapping[str, Arm] = {name: _ur(name) for name in UR_LINKS}
+UR5, UR5E = URS["ur5"], URS["ur5e"]

@@ -97,6 +97,7 @@ class StreamedArm:
         try:
             self._link.open(self._states)
             self._ik.measured(self._link.measured)
+            self._news += [DeviceEvent("note", now_ns, {"reason": text}) for text in self._link.news]
             self._cycled_ns = self._clock.now_ns()
             self._look(now_ns)
         except DeviceError:

@@ -1,11 +1,16 @@
-"""How long a robot has been silent, counted only while somebody listened.
+"""How long a robot has been silent, counted only while somebody listened, and for how long its client may wait for it.
 
 May not: take a pause of this process or of its machine for silence of the robot.
 """
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from typing import Any
+
 from labctl.clock import MILLISECOND
+from labctl.errors import DeviceLost
 
 MOST_NS = 50 * MILLISECOND  # one look counts for no more: longer than that nobody looked
 
@@ -24,3 +29,25 @@ class Silence:
         self._counted_ns += min(max(now_ns - self._looked_ns, 0), MOST_NS)
         self._looked_ns = max(now_ns, self._looked_ns)
         return self._counted_ns
+
+
+def within(seconds: float, call: Callable[[], Any], silent: str) -> Any:
+    """What a call into a vendor's client returns or raises; DeviceLost with the words `silent` if it does neither in
+    that time. It then goes on in a thread of its own, which nothing can end.
+    """
+    returned, raised = [], []
+
+    def asked() -> None:
+        try:
+            returned.append(call())
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=asked, name="connecting", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if raised:
+        raise raised[0]
+    if not returned:
+        raise DeviceLost(silent)
+    return returned[0]

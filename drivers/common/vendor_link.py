@@ -5,7 +5,7 @@ May not: be more than that; a driver implements it, `servoed_robot` calls it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -29,12 +29,14 @@ class Link(Protocol):
     robot is, "" while it is not; `health` says that too, and all else that is wrong. All raise DeviceLost or
     DeviceRefused, nothing else. `more` are the units of the columns of `Sample.more`. `measured` is what the controller
     says was measured on this very robot, known once it is open; None if it says nothing. `law` is what leads the arm to
-    a target that is given at once; None where setpoints have to be a smooth path.
+    a target that is given at once; None where setpoints have to be a smooth path. `news` is what a person ought to know
+    of the connection once it is open: what is read otherwise than it should be.
     """
 
     more: Mapping[str, str]
     measured: MeasuredChain | None
     law: Law | None
+    news: Sequence[str]
 
     def open(self, states: States) -> None: ...
     def start_q(self) -> np.ndarray: ...

@@ -11,10 +11,14 @@ import numpy as np
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import Arm, Tool, with_tool
 
-# droid-dataset/droid, config/fr3/franka_hardware.yaml: default_Kq, default_Kqd, default_Kx, default_Kxd
+# droid-dataset/droid, config/fr3/franka_hardware.yaml: default_Kq, default_Kqd, default_Kx, default_Kxd; config/panda/…
+# differs in Kx alone
 JOINT_STIFFNESS = np.array([40.0, 30.0, 50.0, 25.0, 35.0, 25.0, 10.0])  # N m/rad
 JOINT_DAMPING = np.array([4.0, 6.0, 5.0, 5.0, 3.0, 2.0, 1.0])  # N m s/rad
-FLANGE_STIFFNESS = np.array([400.0, 400.0, 400.0, 15.0, 15.0, 15.0])  # N/m, N m/rad, along the axes of the base
+FLANGE_STIFFNESS = {  # N/m, N m/rad, along the axes of the base
+    "fr3": np.array([400.0, 400.0, 400.0, 15.0, 15.0, 15.0]),
+    "fer": np.array([750.0, 750.0, 750.0, 15.0, 15.0, 15.0]),
+}
 FLANGE_DAMPING = np.array([37.0, 37.0, 37.0, 2.0, 2.0, 2.0])  # N s/m, N m s/rad
 # N m in a millisecond before libfranka's low-pass filter (100 Hz, on in franky too), which leaves of it what the robot
 # allows, 1 N m. polymetis filters first; franky, which limits first, would be 2.6 times slower with its own default.
@@ -26,13 +30,13 @@ class DroidLaw:
     """The law on an arm with its tool."""
 
     def __init__(self, arm: Arm) -> None:
-        self._tool = arm.chain
+        self._tool, self.flange_stiffness = arm.chain, FLANGE_STIFFNESS[arm.name]
         self._flange = with_tool(arm, Tool((0.0, 0.0, 0.0))).chain
 
     def rate(self, q: np.ndarray) -> np.ndarray:
         """A `steps.Law`: in steady motion the torques of damping and of stiffness are the same."""
         jacobian = kinematics.jacobian(self._flange, q[None, :])[0][0]
-        stiffness = np.diag(JOINT_STIFFNESS) + jacobian.T @ (FLANGE_STIFFNESS[:, None] * jacobian)
+        stiffness = np.diag(JOINT_STIFFNESS) + jacobian.T @ (self.flange_stiffness[:, None] * jacobian)
         damping = np.diag(JOINT_DAMPING) + jacobian.T @ (FLANGE_DAMPING[:, None] * jacobian)
         return np.linalg.solve(damping, stiffness)
 
@@ -45,5 +49,5 @@ class DroidLaw:
         x, y, z = flange - tool
         shift = np.eye(6)  # the flange's velocity for one of the tool
         shift[:3, 3:] = [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]
-        stiffness, damping = (shift.T @ (row[:, None] * shift) for row in (FLANGE_STIFFNESS, FLANGE_DAMPING))
+        stiffness, damping = (shift.T @ (row[:, None] * shift) for row in (self.flange_stiffness, FLANGE_DAMPING))
         return (stiffness + stiffness.T) / 2, (damping + damping.T) / 2

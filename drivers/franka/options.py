@@ -24,11 +24,14 @@ FRANKY_RAD_S2 = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)
 
 
 class FrankaOptions(RobotOptions):
-    """An FR3 through franky."""
+    """An FR3 or its forerunner, the FER (Panda), through franky."""
 
     DOF = 7
     GRIPPER = "franka_hand"
 
+    model: Literal["fr3", "fer"] = Field(
+        "fr3", description="which robot; an FER (Panda) needs franky with another libfranka, and is untried"
+    )
     # No streamed positions: replaced every 10 ms, franky's position motions break the FR3's jerk limit (measured).
     servo: Servo = Field("velocity", description="how setpoints are handed to the 1 kHz loop")
     realtime: Literal["ignore", "enforce"] = Field(

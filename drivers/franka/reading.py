@@ -90,6 +90,7 @@ class FciReading:
         self._seen_ms = -1
         self.heard_ns = 0
         self.lost = ""
+        self.news: Sequence[str] = ()
 
     def open(self, robot: Any, states: States) -> None:
         """Begin to read a `franky.Robot`; every state goes to `states`. Raises DeviceRefused."""
@@ -108,14 +109,17 @@ class FciReading:
             return None
         try:
             capture = Capture(self._host)
-        except OSError as error:
+        except PermissionError as error:
             why = f"{error.strerror}; it takes the right to raw sockets, CAP_NET_RAW"
+        except OSError as error:
+            why = f"no raw socket to {self._host}: {error.strerror}"
         else:
             if self._hears(capture):
                 return capture
             why = "no state of this robot was seen there"
         if self._source == "network":
             raise DeviceRefused(f'states = "network": {why}; "auto" takes them from the client instead')
+        self.news = (f"states are taken from franky, which may lose some of an arm at rest: {why}",)
         return None
 
     def _hears(self, capture: Capture) -> bool:

@@ -13,7 +13,7 @@ loop with its own pace around that same motion, and waits; so the motion is used
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import franky
@@ -22,9 +22,9 @@ from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import limits_of, slowed
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.options import check_place
-from labctl.drivers.common.robot_tables import FR3, Arm, with_tool
+from labctl.drivers.common.robot_tables import FER, FR3, Arm, with_tool
 from labctl.drivers.common.servoed_robot import StreamedArm
-from labctl.drivers.common.state_timeout import Silence
+from labctl.drivers.common.state_timeout import Silence, within
 from labctl.drivers.common.states import States
 from labctl.drivers.common.steps import Law
 from labctl.drivers.franka import impedance
@@ -37,10 +37,12 @@ from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Fixture, RobotTable
 from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
-from labctl.realtime import apart, kept, together
+from labctl.realtime import VENDOR_PRIORITY, apart, raised, together
 
 TOOL_M_S2, TOOL_RAD_S2, TOOL_M_S3, TOOL_RAD_S3 = 9.0, 17.0, 4500.0, 8500.0  # FCI documentation, limits of the FR3
-JOINT_RAD_S2, JOINT_RAD_S3 = 10.0, 5000.0  # likewise
+# Joints' jerks, likewise, and of the FER; their accelerations are those of `robot_tables`
+JOINT_RAD_S3 = {"fr3": np.full(7, 5000.0), "fer": np.array([7500.0, 3750, 5000, 6250, 7500, 10_000, 10_000])}
+FRANKAS = {"fr3": FR3, "fer": FER}
 JOINT_SHARE, LEAST_SHARE = 0.9, 0.01  # the least is franky's own
 HOLD_MS = 100  # a velocity is held this long before the stop behind it begins
 ENDS_S = 0.12  # so long after it was asked for a speed still fits the joints' ends: held, and taken up a moment later
@@ -51,6 +53,9 @@ SETTLED_RAD_S = 0.01  # slower than this an arm under the impedance law has arri
 # A stop under it, N m s/rad: an arm of a few kg m2 (the wrist of 0.1) comes to rest in a fifth of a second
 STOP_DAMPING, STOP_RAMP_S = (25.0, 25.0, 25.0, 25.0, 5.0, 5.0, 5.0), 0.1
 JOIN_S = 3.0
+CONNECT_S = 5.0  # a robot answers in milliseconds; one that has another client may take the connection and never answer
+SILENT = f"FCI: the robot took the connection and has not answered for {CONNECT_S:g} s; it has one client only: end any"
+SILENT += " other program that is connected to it, or switch FCI off and on in Desk"
 
 # What franky raises. Its own exceptions do not all share one base class, and a closed socket surfaces as RuntimeError.
 LOST = (franky.NetworkException, franky.ProtocolException, franky.IncompatibleVersionException)
@@ -79,14 +84,15 @@ def mapped(error: BaseException) -> DeviceError:
     return DeviceLost(f"FCI: {text or type(error).__name__}")
 
 
-def tool_share(jacobian: np.ndarray) -> float:
-    """Share of the tool's acceleration and jerk limits within which no joint can pass its own, however the six axes are
-    accelerated at once; jacobian (6, 7), the elbow kept. The robot checks both (FCI documentation, limits of the FR3);
-    what a joint's jerk is to its acceleration, the tool's is too, so one share is for both.
+def tool_share(jacobian: np.ndarray, accelerations: np.ndarray) -> float:
+    """Share of the tool's acceleration and jerk limits within which no joint can pass its own, `accelerations` (7,)
+    rad/s2, however the six axes are accelerated at once; jacobian (6, 7), the elbow kept. The robot checks both (FCI
+    documentation, limits of the FR3); what a joint's jerk is to its acceleration, the tool's is too, so one share is
+    for both.
     """
     inverse = np.abs(np.linalg.pinv(np.vstack([jacobian, np.eye(7)[2]])))
     most = inverse[:, :3].sum(axis=1) * TOOL_M_S2 + inverse[:, 3:6].sum(axis=1) * TOOL_RAD_S2
-    return max(LEAST_SHARE, JOINT_SHARE * JOINT_RAD_S2 / float(most.max()))
+    return max(LEAST_SHARE, JOINT_SHARE / float((most / accelerations).max()))
 
 
 class FrankaLink:
@@ -115,6 +121,7 @@ class FrankaLink:
         self._by_joints = options.servo == "velocity"
         self._given = None  # the kind of the motions that were given last
         self._droid = impedance.DroidLaw(arm) if options.servo == "impedance" else None
+        self.news: Sequence[str] = ()
         self.law: Law | None = self._droid.rate if self._droid is not None else None
         self._tracking: franky.JointImpedanceTrackingMotion | None = (
             None  # the motion that follows targets under the law
@@ -127,9 +134,14 @@ class FrankaLink:
         enforce = given.realtime == "enforce"
         config = franky.RealtimeConfig.Enforce if enforce else franky.RealtimeConfig.Ignore
         try:
-            # libfranka raises this very thread to the highest priority, if it can
-            with contextlib.nullcontext() if enforce else kept():
-                robot = franky.Robot(given.host, relative_dynamics_factor=given.dynamics_factor, realtime_config=config)
+            # libfranka raises the thread that connects to the highest priority, if it can, and waits for ever
+            robot = within(
+                CONNECT_S,
+                lambda: franky.Robot(
+                    given.host, relative_dynamics_factor=given.dynamics_factor, realtime_config=config
+                ),
+                SILENT,
+            )
             robot.set_collision_behavior(given.collision_torque_nm, given.collision_force_n)
             if given.load_kg:
                 robot.set_load(given.load_kg, list(given.load_com_m), [0.0] * 9)
@@ -138,12 +150,14 @@ class FrankaLink:
             self._fastest = np.minimum(self._limits.velocity, robot.joint_velocity_limit.get())
             self._compare_tool(robot.state)
             self._reading.open(robot, states)
+            self.news = self._reading.news
         except VENDOR as error:
             raise mapped(error) from error
 
     def _bound(self, robot: franky.Robot) -> None:
         """franky 2.0.0 has a Panda's limits for every robot: no motion of it, and no stop, beyond an FR3's."""
-        for limit, most in ((robot.joint_acceleration_limit, JOINT_RAD_S2), (robot.joint_jerk_limit, JOINT_RAD_S3)):
+        jerks = JOINT_RAD_S3[self._options.model]
+        for limit, most in ((robot.joint_acceleration_limit, self._arm.acceleration), (robot.joint_jerk_limit, jerks)):
             limit.set(np.minimum(limit.max, JOINT_SHARE * most / self._options.dynamics_factor))
         of_the_tool = ((robot.translation_acceleration_limit, TOOL_M_S2), (robot.translation_jerk_limit, TOOL_M_S3))
         turning = ((robot.rotation_acceleration_limit, TOOL_RAD_S2), (robot.rotation_jerk_limit, TOOL_RAD_S3))
@@ -189,7 +203,7 @@ class FrankaLink:
         tracking = self._tracking = franky.JointImpedanceTrackingMotion(
             stiffness=impedance.JOINT_STIFFNESS,
             damping=impedance.JOINT_DAMPING,
-            cartesian_stiffness=impedance.FLANGE_STIFFNESS,
+            cartesian_stiffness=self._droid.flange_stiffness,
             cartesian_damping=impedance.FLANGE_DAMPING,
             max_delta_tau=impedance.TORQUE_STEP,
             gains_time_constant=impedance.GAINS_S,
@@ -220,7 +234,7 @@ class FrankaLink:
 
     def _share(self, jacobian: np.ndarray) -> Any:
         """`tool_share` as a part of the robot's own factor."""
-        share = min(1.0, tool_share(jacobian) / self._options.dynamics_factor)
+        share = min(1.0, tool_share(jacobian, self._arm.acceleration) / self._options.dynamics_factor)
         return franky.RelativeDynamicsFactor(1.0, share, share)
 
     def _twist(self, twist: np.ndarray, tip: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -238,7 +252,9 @@ class FrankaLink:
         if self._reading.callback is not None:
             motion.register_callback(self._reading.callback)
         try:
-            self._robot.move(motion, asynchronous=True)
+            # a control session begins a thread of libfranka's, scheduled as whoever begins it: before our own
+            with contextlib.nullcontext() if self._robot.is_in_control else raised(VENDOR_PRIORITY):
+                self._robot.move(motion, asynchronous=True)
         except VENDOR as error:
             with contextlib.suppress(*VENDOR):  # the robot's own words for it are in its newest state
                 self._reading.refresh()
@@ -316,12 +332,12 @@ class FrankaLink:
 
 
 def build(options: FrankaOptions, *, cell: Cell, fixture: Fixture) -> StreamedArm:
-    """A Franka FR3; cell and fixture are the parsed files.
+    """A Franka FR3 or FER; cell and fixture are the parsed files.
 
     Raises InputError for a rate or limit it cannot take, or a cell that is not real or emulated.
     """
     check_place("franka", cell, options.host)
-    arm, held = with_tool(FR3, options.tool()), options.held()
+    arm, held = with_tool(FRANKAS[options.model], options.tool()), options.held()
     gripper: Gripper = no_stand_in(load(held.driver, held.options, host=options.host), held.driver, cell.kind)
     link = FrankaLink(arm, options, cell.robot)
     return StreamedArm(arm, link, gripper, cell, options.home(arm.home), options.home_speed_rad_s)

@@ -1,4 +1,4 @@
-"""Options of a UR5 or UR5e, and of the emulated controllers."""
+"""Options of a Universal Robots arm, and of the emulated controllers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pydantic import Field
 from labctl.config.options import Options
 from labctl.config.values import Point
 
-Model = Literal["ur5", "ur5e"]
+Model = Literal["ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur20"]
 Servo = Literal["joint", "cartesian", "velocity"]
 
 
 class UrOptions(RobotOptions):
-    """A UR5 (CB3) or UR5e through ur_rtde."""
+    """A UR5 (CB3) or an e-Series through ur_rtde."""
 
     DOF = 6
     GRIPPER = "robotiq_socket"
@@ -42,3 +42,13 @@ class UrEmulatorOptions(Options):
     calibration: Literal["none", "said", "unsaid"] = Field(
         "none", description="none: the robot is as published; said: it is not, and says so; unsaid: it is not"
     )
+    polyscope: str = Field(
+        "", pattern=r"^(\d+\.\d+\.\d+)?$", description='its software, like "5.5.1" or "10.11.0"; "" for one of its kind'
+    )
+
+    def version(self) -> tuple[int, int, int, int] | None:
+        """Major, minor, bugfix and build of `polyscope`; None where that is of its kind."""
+        if not self.polyscope:
+            return None
+        major, minor, bugfix = map(int, self.polyscope.split("."))
+        return major, minor, bugfix, 0

@@ -9,9 +9,8 @@ The arm process dies, labctl says so, the campaign lives. The watchdog on the ro
 from __future__ import annotations
 
 import contextlib
-import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -22,15 +21,23 @@ import rtde_receive
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.options import check_place
-from labctl.drivers.common.robot_tables import UR5, UR5E, Arm, Tool, with_tool
+from labctl.drivers.common.robot_tables import URS, Arm, Tool, with_tool
 from labctl.drivers.common.servoed_robot import StreamedArm
 from labctl.drivers.common.state_timeout import Silence
 from labctl.drivers.common.states import Sample, States
 from labctl.drivers.common.steps import Law
 from labctl.drivers.common.tool_model import ToolModel
 from labctl.drivers.ur.calibration import read_calibration
-from labctl.drivers.ur.options import Model, UrOptions
+from labctl.drivers.ur.options import UrOptions
 from labctl.drivers.ur.pose import from_ur, to_ur
+from labctl.drivers.ur.version import (
+    RTDE_PORT,
+    Version,
+    asks_for_remote_control,
+    controller_version,
+    has_dashboard,
+    what_is_missing,
+)
 from labctl.drivers.ur.words import (
     ESTOP,
     FULL,
@@ -50,15 +57,18 @@ from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 from labctl.realtime import PRIORITY, allowed, urgent
 
-MODELS: Mapping[Model, tuple[Arm, float]] = {"ur5": (UR5, 125.0), "ur5e": (UR5E, 500.0)}
+CB3_HZ, E_SERIES_HZ = 125.0, 500.0
 VARIABLES = ["timestamp", "actual_q", "actual_qd", "target_q", "target_moment", "actual_TCP_pose"]
 VARIABLES += ["robot_mode", "safety_status_bits", "runtime_state", "robot_status_bits"]
 VARIABLES += ["speed_scaling", "target_speed_fraction", "actual_TCP_force"]
 # The force the tool meets, base frame, as the controller estimates or (e-Series) measures it.
 WRENCH = {**{f"wrench.f{axis}": "N" for axis in "xyz"}, **{f"wrench.t{axis}": "N.m" for axis in "xyz"}}
 SCALED_NS = 200 * MILLISECOND  # slowed for so long by its safety limits, and not by one corner of its way
-RTDE_PORT = 30004
 OTHER_M = 0.03  # further than a calibration moves a flange
+NOT_CALIBRATED = (
+    "the robot says nothing of its own kinematics on port 30001 (a firewall, or the interface is switched off): poses "
+    "go through the published table of its model, and steps of the tool are off by what was measured of this robot"
+)
 PROBE_S = 0.5
 POLL_NS = MILLISECOND // 4
 TRIES = 3
@@ -90,6 +100,7 @@ class UrLink:
         self._arm, self._options, self._host = arm, options, options.host
         self.measured: MeasuredChain | None = None
         self.law: Law | None = None
+        self.news: Sequence[str] = ()
         self._model = ToolModel(arm)
         self._state_hz, self._period_s = state_hz, 1.0 / control_hz
         self._nap_ns = round(0.6 * SECOND / state_hz)
@@ -104,6 +115,7 @@ class UrLink:
         self._seen_ns = self._kicked_ns = self._scaled_ns = 0
         self._stamp = -1.0
         self._lost = ""
+        self._version: Version | None = None
         self._silence = Silence()
         self._silence_ns = round(options.silence_s * SECOND)
         self._doing = ""  # servo or speed: what a halt has to end
@@ -113,7 +125,7 @@ class UrLink:
         """Connect for reading, and for control if the robot is ready. Raises DeviceLost or DeviceRefused."""
         self._states = states
         try:
-            socket.create_connection((self._host, RTDE_PORT), PROBE_S).close()
+            self._version = controller_version(self._host, PROBE_S)
         except OSError as error:
             why = f"no robot answers on {self._host}:{RTDE_PORT} ({error})"
             raise DeviceLost(f"{why}; check the address, the cable and that it is on") from error
@@ -135,7 +147,9 @@ class UrLink:
     def _calibration(self) -> MeasuredChain | None:
         """What was measured on this robot, if it says. Raises DeviceRefused for one that is no robot of this model."""
         found = read_calibration(self._host)
-        if found is not None:
+        if found is None:
+            self.news = (NOT_CALIBRATED,)
+        else:
             bare = with_tool(self._arm, Tool((0.0, 0.0, 0.0))).chain
             at = kinematics.positions(bare, self._arm.home[None, :])[:, 0]
             far = float(np.linalg.norm(found.flange(self._arm.home[None, :])[0][0] - at))
@@ -201,8 +215,10 @@ class UrLink:
     def _attach(self) -> None:
         """Send the control program; set tool, payload and the watchdog on it."""
         given = self._options
-        # a CB3 has no remote control to ask for
-        if given.model == "ur5e" and not self._said("remote control", lambda: self._dashboard.isInRemoteControl()):
+        if missing := what_is_missing(self._version):
+            raise DeviceRefused(missing)
+        remote = asks_for_remote_control(self._version) and given.model != "ur5"  # a CB3 has none
+        if remote and not self._said("remote control", lambda: self._dashboard.isInRemoteControl()):
             raise DeviceRefused("the robot is in local control: switch it to remote control at the pendant")
         self._detach()
         flags = rtde_control.RTDEControlInterface.FLAG_UPLOAD_SCRIPT
@@ -224,7 +240,9 @@ class UrLink:
                 control.disconnect()
 
     def _said(self, what: str, call: Callable[[], Any], default: Any = None) -> Any:
-        """Ask the dashboard; a CB3 does not know every question."""
+        """Ask the dashboard; a CB3 does not know every question, PolyScope X none."""
+        if not has_dashboard(self._version):
+            raise DeviceRefused(f"PolyScope X has no dashboard ({what}): do it at the pendant, then acknowledge")
         try:
             if not self._dashboard.isConnected():
                 self._dashboard.connect(2000)
@@ -364,12 +382,12 @@ def _disconnect(part: Any) -> None:
 
 
 def build(options: UrOptions, *, cell: Cell, fixture: Fixture) -> StreamedArm:
-    """A UR5 or UR5e; cell and fixture are the parsed files.
+    """A Universal Robots arm; cell and fixture are the parsed files.
 
     Raises InputError for a rate or limit it cannot take, or a cell that is not real or emulated.
     """
     check_place("ur5", cell, options.host)
-    base, most_hz = MODELS[options.model]
+    base, most_hz = URS[options.model], CB3_HZ if options.model == "ur5" else E_SERIES_HZ
     robot = cell.robot
     for key, rate_hz in (("state_hz", robot.state_hz), ("control_hz", robot.control_hz)):
         if not 1 <= rate_hz <= most_hz:

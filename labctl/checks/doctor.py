@@ -22,7 +22,7 @@ from typing import Literal
 
 from labctl.checks import contradictions
 from labctl.checks.encoding_cost import MOST_CORES, Measure, MeasureDepth, best_affordable, measure_cost, measure_depth
-from labctl.checks.probing import probe, probe_hand
+from labctl.checks.probing import Probed, probe, probe_hand
 from labctl.checks.usage_reports import reporting
 from labctl.clock import MILLISECOND, Clock, MonotonicClock
 from labctl.config.cell_schema import Cell, Setup, Video
@@ -91,7 +91,7 @@ def software(folder: Path, clock: Clock | None = None) -> list[Check]:
         check_free_disk(folder, min_free_gb=1.0),
         check_fsync(folder, clock),
         check_clock(clock),
-        check_realtime(resource.getrlimit(resource.RLIMIT_RTPRIO)[1]),
+        check_realtime(resource.getrlimit(resource.RLIMIT_RTPRIO)[1], root=os.geteuid() == 0),
     ]
 
 
@@ -178,8 +178,10 @@ def check_clock(clock: Clock) -> Check:
     return Check("clock", "ok", f"never goes back, steps of {finest} ns and more, boot {clock.boot[:8]}")
 
 
-def check_realtime(limit: int) -> Check:
+def check_realtime(limit: int, *, root: bool) -> Check:
     """May this user ask for realtime priority (`ulimit -r`)? Simulated cells do not need it."""
+    if root:
+        return Check("realtime", "ok", "any priority allowed: root")
     if limit == resource.RLIM_INFINITY or limit >= REALTIME_PRIORITY:
         return Check("realtime", "ok", f"priority up to {'any' if limit == resource.RLIM_INFINITY else limit} allowed")
     return Check(
@@ -215,7 +217,7 @@ def check_drivers(cell: Cell, folder: Path) -> list[Check]:
     """Do the drivers that a cell names load with its options, and does a real or emulated robot answer?"""
     checks = loaded_drivers(cell, folder)
     if cell.cell.kind in ("real", "emulated") and checks[0].level == "ok":
-        checks[0] = _answers(Setup(cell=cell, fixture=stand_in()))
+        checks[:1] = _answers(Setup(cell=cell, fixture=stand_in()))
     return checks
 
 
@@ -239,9 +241,11 @@ def check_capture(cell: Cell) -> list[Check]:
     try:
         socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP).close()
     except OSError:
-        text = "an FR3 at rest may lose states: raw sockets (CAP_NET_RAW) are not allowed to this user"
+        text = "an FR3 at rest may lose states: raw sockets are not allowed here (CAP_NET_RAW"
+        text += ", which this root lacks)" if os.geteuid() == 0 else "; this user is not root)"
         return [Check("states", "warn", text, 'see docs/hardware.md, or say states = "client" in robot.options')]
-    return [Check("states", "ok", "an FR3's are taken from the network (raw sockets are allowed): none is lost")]
+    text = "raw sockets are allowed; an FR3 whose states are not heard by one is told beside the arm, once it answers"
+    return [Check("states", "ok", text)]
 
 
 def check_teleop(cell: Cell) -> list[Check]:
@@ -258,9 +262,15 @@ def check_teleop(cell: Cell) -> list[Check]:
     return [Check("teleop", "ok", f"{cell.teleop.device} is there and can be read; {now}; nothing was moved")]
 
 
-def _answers(setup: Setup) -> Check:
-    """Does the robot answer, is it ready, and does it send as many states as the cell asks for?"""
+def _answers(setup: Setup) -> list[Check]:
+    """Does the robot answer, and what is to be known of the connection?"""
     found = probe(setup)
+    about = [Check("arm", "warn", note, "see docs/hardware.md, wiring and network") for note in found["notes"]]
+    return [_answered(setup, found), *about]
+
+
+def _answered(setup: Setup, found: Probed) -> Check:
+    """Is the robot ready, and does it send as many states as the cell asks for?"""
     if found["mode"] == "lost":
         return Check("arm", "fail", f"does not answer: {found['reason']}", "then run doctor again")
     if found["mode"] in ("safety_stop", "fault"):

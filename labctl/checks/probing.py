@@ -28,11 +28,14 @@ HAND_NS = SECOND // 2
 
 
 class Probed(TypedDict):
-    """What a robot says within a second: `mode` and `reason` of devices.RobotStatus, states per second."""
+    """What a robot says within a second: `mode` and `reason` of devices.RobotStatus, states per second, and what a
+    person ought to know of the connection.
+    """
 
     mode: str
     reason: str
     states: float
+    notes: list[str]
 
 
 class Felt(TypedDict, total=False):
@@ -62,7 +65,7 @@ def probe_hand(setup: Setup) -> Felt:
 
 
 def _lost(reason: str, remedy: str) -> Probed:
-    return {"mode": "lost", "reason": reason, "states": 0.0}
+    return {"mode": "lost", "reason": reason, "states": 0.0, "notes": []}
 
 
 def _gone(reason: str, remedy: str) -> Felt:
@@ -121,9 +124,9 @@ def _listen(setup: Setup) -> Probed:
         clock.sleep_until(clock.now_ns() + 20 * MILLISECOND)
         states += sum(len(batch.t_ns) for batch in robot.drain(clock.now_ns()) if batch.stream == "arm/state")
     seconds = (clock.now_ns() - began) / SECOND
-    status = robot.status()
+    status, notes = robot.status(), [str(event.body["reason"]) for event in robot.events() if event.kind == "note"]
     robot.close()
-    return {"mode": status.mode, "reason": status.reason, "states": states / seconds}
+    return {"mode": status.mode, "reason": status.reason, "states": states / seconds, "notes": notes}
 
 
 def feel(setup: Setup) -> Felt:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import queue
 import select
 import socket
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -29,6 +30,7 @@ from labctl.realtime import CONTROLLER, urgent
 CLOCK = MonotonicClock()
 MS = 1_000_000
 BEHIND_NS = 5 * MS
+ANSWERS = 100_000  # of the client in control, whose times are kept
 CLOSEST_NS = 600_000  # no two states follow each other closer, however late the first was
 FAULTS = {
     "reflex": "the robot stops itself; name = an error's name (default cartesian_reflex)",
@@ -62,6 +64,7 @@ class Fr3:
         self._echo_ns, self._paced, self._ahead = round(options.echo_s * 1e9), options.paced, options.ahead
         self._asked: queue.SimpleQueue[tuple[str, Mapping[str, Any]]] = queue.SimpleQueue()
         self._late = 0
+        self._answers: deque[int] = deque(maxlen=ANSWERS)
 
     def inject(self, name: str, args: Mapping[str, Any]) -> None:
         if name not in FAULTS:
@@ -100,7 +103,14 @@ class Fr3:
                 robot.close_brakes()
 
     def stats(self) -> dict[str, Any]:
-        return {**self._robot.stats(), "late_ticks": self._late, "q": self.plant.q.tolist()}
+        answers = sorted(self._answers) or [0]
+        slow = {
+            f"answer_us_{share}": answers[min(len(answers) * share // 1000, len(answers) - 1)]
+            for share in (500, 990, 999)
+        }
+        late = sum(one > 1000 for one in answers)
+        mine = {**slow, "answers": len(self._answers), "answers_late": late, "late_ticks": self._late}
+        return {**self._robot.stats(), **mine, "q": self.plant.q.tolist()}
 
     def run(self, until: Callable[[], bool]) -> None:
         if self._ahead:
@@ -120,11 +130,14 @@ class Fr3:
 
     def _serve(self, due: int) -> None:
         """Answer sockets until the next millisecond is due and the client in control has answered this one."""
-        robot, sent = self._robot, CLOCK.now_ns()
+        robot, sent, asked = self._robot, CLOCK.now_ns(), self._robot.waits_for_echo
         due = max(due, sent + CLOSEST_NS) if self._paced else due
         while True:
             now = CLOCK.now_ns()
             waits = robot.waits_for_echo
+            if asked and not waits:
+                asked = False
+                self._answers.append((now - sent) // 1000)
             if waits and now - sent > self._echo_ns:
                 robot.reflex(["communication_constraints_violation"])  # the client's process has stopped or died
                 waits = False

@@ -24,6 +24,7 @@ from labctl.drivers.ur.emulator.script import ControlScript, Registers, ScriptEn
 from labctl.drivers.ur.emulator.text import DASHBOARD_PORT, SCRIPT_PORTS, LineServer, line_end, program_end
 from labctl.drivers.ur.options import UrEmulatorOptions
 from labctl.drivers.ur.pose import to_ur
+from labctl.drivers.ur.version import asks_for_remote_control, has_dashboard
 
 from labctl.clock import MonotonicClock
 from labctl.config.cell_schema import Fixture
@@ -42,6 +43,7 @@ STILL: dict[str, object] = {
     "actual_main_voltage": 48.0,
     "actual_robot_voltage": 48.0,
 }
+REMOTE = "is in remote control"
 FAULTS = {
     "protective_stop": "the robot stops itself, as after a collision",
     "emergency_stop": "the button on the pendant is pressed, until cleared; then the robot is off",
@@ -73,7 +75,7 @@ class UrController:
         options: UrEmulatorOptions,
         *,
         rate_hz: float,
-        version: tuple[int, ...],
+        version: tuple[int, int, int, int],
     ) -> None:
         self.name = arm.name
         period = 1.0 / rate_hz
@@ -86,11 +88,15 @@ class UrController:
         self.ports: Mapping[str, int] = {"RTDE": PORT, "dashboard": DASHBOARD_PORT, "script": 30003, "gripper": 63352}
         polyscope = ".".join(map(str, version))
         serial = "20195500001" if version[0] >= 5 else "2017350001"
-        self._dashboard = Dashboard(self.body, "UR5", polyscope, serial, self._stop_program)
+        self._dashboard = Dashboard(self.body, arm.name.upper(), polyscope, serial, self._stop_program)
+        if not asks_for_remote_control(version):
+            self._dashboard.refusals[REMOTE] = f"could not understand: '{REMOTE}'"
         try:
             self._rtde = RtdeServer(host, rate_hz, version, self._write)
-            self._texts = [LineServer(host, DASHBOARD_PORT, b"Connected: Universal Robots Dashboard Server\n", line_end,
-                                      self._dashboard.answer)]  # fmt: skip
+            self._texts = []
+            if has_dashboard(version):
+                hello = b"Connected: Universal Robots Dashboard Server\n"
+                self._texts.append(LineServer(host, DASHBOARD_PORT, hello, line_end, self._dashboard.answer))
             info = b"" if options.calibration == "unsaid" else kinematics_info(chain or published(arm.name))
             for port in SCRIPT_PORTS:
                 self._texts.append(

@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 
 from labctl.drivers.common.measured_chain import MeasuredChain
-from labctl.drivers.common.robot_tables import UR5_LINKS, UR5E_LINKS, Links
+from labctl.drivers.common.robot_tables import UR_LINKS
 from labctl.drivers.ur.calibration import HEAD, INFO, KINEMATICS, PART, ROBOT_STATE
 
-LINKS: dict[str, Links] = {"ur5": UR5_LINKS, "ur5e": UR5E_LINKS}
 LINEARISED = 2
 ROBOT_MODE, ROBOT_MODE_BYTES = 0, 46
 # Of the kind that calibrations of real robots are (Universal Robots' ROS driver tests with three of a UR10): links off
@@ -24,7 +23,7 @@ ALPHA = (2e-4, -4e-4, 6e-4, 1e-3, -1.2e-3, 0.0)
 
 def published(name: str) -> MeasuredChain:
     """The table of a robot as the manufacturer publishes it: standard Denavit-Hartenberg."""
-    d1, a2, a3, d4, d5, d6 = LINKS[name]
+    d1, a2, a3, d4, d5, d6 = UR_LINKS[name]
     quarter = math.pi / 2
     a, d = (0.0, a2, a3, 0.0, 0.0, 0.0), (d1, 0.0, 0.0, d4, d5, d6)
     return MeasuredChain((0.0,) * 6, a, d, (quarter, 0.0, 0.0, quarter, -quarter, 0.0))

@@ -66,9 +66,10 @@ def test_a_clock_that_goes_back_fails_and_a_coarse_one_warns():
 
 
 def test_realtime_limits_below_what_a_control_loop_asks_for_warn():
-    assert check_realtime(0).level == "warn"
-    assert check_realtime(99).level == "ok"
-    assert check_realtime(resource.RLIM_INFINITY).level == "ok"
+    assert check_realtime(0, root=False).level == "warn"
+    assert check_realtime(99, root=False).level == "ok"
+    assert check_realtime(resource.RLIM_INFINITY, root=False).level == "ok"
+    assert check_realtime(0, root=True).level == "ok", "no limit holds root"
 
 
 def test_a_missing_extra_is_no_fault_and_names_its_pip_line():
@@ -142,9 +143,22 @@ def test_states_of_an_fr3_are_taken_from_the_network_by_whoever_may(cell: str, m
     for allowed, level in ((True, "ok"), (False, "warn")):
         (check,) = doctor.check_capture(made)
         assert check.level == level and bool(check.remedy) != allowed
+        assert "taken from the network" not in check.text, "nobody has heard one yet"
     told = made.robot.options["driver_options"] if cell == "emulated_fr3" else made.robot.options
     told["states"] = "client"
     assert doctor.check_capture(made) == []
+
+
+def test_what_the_driver_says_of_its_connection_stands_beside_the_arm(monkeypatch: pytest.MonkeyPatch):
+    """Issue 20.23: states that were not heard on the network, a UR that says nothing of its own kinematics."""
+    cell = read_cell(ROOT / "hw_configs" / "emulated_fr3.toml")
+    wanted = cell.robot.state_hz
+    for notes in ([], ["states are taken from franky: nothing was heard", "another thing"]):
+        found = {"mode": "idle", "reason": "", "states": wanted, "notes": notes}
+        monkeypatch.setattr(doctor, "probe", lambda _, found=found: found)
+        checks = [check for check in doctor.check_drivers(cell, ROOT) if check.name == "arm"]
+        assert [check.level for check in checks] == ["ok", *["warn" for _ in notes]]
+        assert [check.text for check in checks[1:]] == notes and all(check.remedy for check in checks[1:])
 
 
 def test_a_robot_of_another_make_is_not_captured():

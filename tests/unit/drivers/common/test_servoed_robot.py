@@ -60,6 +60,7 @@ class Link:
     more: Mapping[str, str] = {}
     measured = None
     law = None
+    news: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self.q = FR3.home.copy()

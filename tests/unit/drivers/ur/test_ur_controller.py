@@ -15,7 +15,7 @@ from labctl.testing.given import FIXTURE
 
 def test_it_can_be_asked_for_its_counts_while_it_goes_on_counting() -> None:
     fixture = FIXTURE
-    controller = load("labctl.drivers.ur.emulator.ur5e", {}, host=address(), fixture=fixture)
+    controller = load("labctl.drivers.ur.emulator.models:ur5e", {}, host=address(), fixture=fixture)
     controller._unsent.extend(range(controller._unsent.maxlen or 0))
     end, interval = threading.Event(), sys.getswitchinterval()
 
@@ -38,7 +38,7 @@ def test_it_can_be_asked_for_its_counts_while_it_goes_on_counting() -> None:
 
 def test_it_serves_the_speed_slider_that_a_person_or_a_client_sets() -> None:
     fixture = FIXTURE
-    controller = load("labctl.drivers.ur.emulator.ur5e", {}, host=address(), fixture=fixture)
+    controller = load("labctl.drivers.ur.emulator.models:ur5e", {}, host=address(), fixture=fixture)
     try:
         controller._obey("speed_slider", {})
         controller._obey("speed_scaling", {"fraction": 0.75})
@@ -55,7 +55,7 @@ def test_it_serves_the_speed_slider_that_a_person_or_a_client_sets() -> None:
 
 def test_it_serves_what_the_vendors_own_client_asks_of_the_tool() -> None:
     """Names and types as Universal Robots' RTDE guide has them, of the recipe in the example of its C++ client."""
-    controller = load("labctl.drivers.ur.emulator.ur5e", {}, host=address(), fixture=FIXTURE)
+    controller = load("labctl.drivers.ur.emulator.models:ur5e", {}, host=address(), fixture=FIXTURE)
     asked = ("analog_io_types", "tool_mode", "tool_analog_input_types", "tool_analog_input0", "tool_analog_input1")
     asked += ("tool_output_voltage", "tool_output_current", "tool_temperature", "tcp_offset")
     try:
@@ -72,7 +72,7 @@ def test_it_serves_what_the_vendors_own_client_asks_of_the_tool() -> None:
 def test_the_dashboard_does_what_it_answers() -> None:
     """Answers as the e-Series dashboard manual has them; after `restart safety` the robot is switched off."""
     fixture = FIXTURE
-    controller = load("labctl.drivers.ur.emulator.ur5e", {}, host=address(), fixture=fixture)
+    controller = load("labctl.drivers.ur.emulator.models:ur5e", {}, host=address(), fixture=fixture)
     ask = controller._dashboard.answer
     try:
         controller._obey("safety_fault", {})

@@ -67,6 +67,16 @@ def test_speed_slider_scaling_and_wrench_are_recorded_with_each_state(bench: Ben
     assert bench.link.more["wrench.fx"] == "N" and bench.link.more["wrench.tz"] == "N.m"
 
 
+def test_a_robot_that_says_nothing_of_its_own_kinematics_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 20.10's rest: it was read through the published table without a word."""
+    from labctl.drivers.ur import robot
+
+    monkeypatch.setattr(robot, "read_calibration", lambda _: None)
+    assert bench.link._calibration() is None
+    (told,) = bench.link.news
+    assert "30001" in told and "published table" in told
+
+
 def test_a_speed_slider_below_full_is_a_hold_that_says_so_until_it_is_back(bench: Bench) -> None:
     bench.read()
     assert bench.link.health().mode == "idle"

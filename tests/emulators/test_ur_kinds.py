@@ -1,0 +1,62 @@
+"""Other software and other models of a UR behind the real client: connected, at home, moved and stopped."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from labctl.drivers.common.robot_tables import URS
+from support.robots.cells import cell_named
+from support.robots.emulators import Emulator
+
+from labctl.errors import DeviceRefused
+from labctl.testing.robot import RobotRig
+from labctl.testing.robot_rig import turned
+
+pytestmark = [pytest.mark.real_time, pytest.mark.busy, pytest.mark.thorough]
+
+KINDS = [
+    ("ur5e", "5.5.1"),  # refused for ever as "local control" before issue 20.14
+    ("ur5e", "10.11.0"),  # PolyScope X: no dashboard
+    ("ur3e", ""),
+    ("ur7e", ""),
+    ("ur10e", ""),
+    ("ur20", ""),
+]
+
+
+def refused(rig: RobotRig) -> str:
+    """Why the robot does not recover now."""
+    try:
+        rig.robot.recover()
+    except DeviceRefused as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(("model", "polyscope"), KINDS)
+def test_it_is_driven(model: str, polyscope: str) -> None:
+    emulator, cell = Emulator(model, *([f"polyscope={polyscope}"] if polyscope else [])), cell_named("emulated_ur5e")
+    wide = {"box_min_m": (-1.5, -1.5, -0.5), "box_max_m": (1.5, 1.5, 2.0), "velocity_rad_s": (0.8,) * 6}
+    limits = cell.robot.limits.model_copy(update=wide)
+    cell = cell.model_copy(update={"robot": cell.robot.model_copy(update={"limits": limits})})
+    options = cell.robot.options
+    options["driver_options"] |= {"host": emulator.host, "model": model, "watchdog_hz": 2.0, "home_rad": "default"}
+    rig = RobotRig("emulated", options, cell, live=True)
+    try:
+        rig.connect()
+        assert np.abs(rig.robot.observe()["q"] - URS[model].home).max() < 0.01
+        path = turned(rig.robot)
+        rig.follow(path)
+        for _ in range(10):
+            rig.follow(np.repeat(path[-1:], 50, axis=0))
+        assert np.abs(rig.robot.observe()["q"] - path[-1]).max() < 1e-3
+        emulator.inject("protective_stop")
+        rig.until(lambda: rig.robot.status().mode == "safety_stop")
+        if polyscope.startswith("10."):
+            rig.until(lambda: "at the pendant" in refused(rig))
+        else:
+            rig.recover()
+            assert rig.robot.status().mode in ("idle", "moving")
+    finally:
+        rig.robot.close()
+        emulator.end()

@@ -1,0 +1,45 @@
+"""A vendor's client that waits for ever for its robot is not waited for."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+import pytest
+from labctl.drivers.common.state_timeout import within
+from labctl.drivers.common.states import States
+from support.robots.cells import cell_named
+from support.robots.emulators import address
+
+from labctl.errors import DeviceLost
+
+
+def test_what_a_call_returns_or_raises_in_time_is_its_own() -> None:
+    assert within(5.0, lambda: 7, "silent") == 7
+    with pytest.raises(ZeroDivisionError):
+        within(5.0, lambda: 1 / 0, "silent")
+
+
+def test_a_call_that_does_neither_is_lost_in_words() -> None:
+    never = threading.Event()
+    with pytest.raises(DeviceLost, match="no word"):
+        within(0.01, never.wait, "no word")
+    never.set()
+
+
+def test_a_robot_that_takes_the_connection_and_says_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 20.23: so does one that has another client already; franky waits for ever (seen)."""
+    pytest.importorskip("franky")
+    from labctl.drivers.common.robot_tables import FR3
+    from labctl.drivers.franka import robot
+    from labctl.drivers.franka.options import FrankaOptions
+
+    monkeypatch.setattr(robot, "CONNECT_S", 0.3)
+    host = address()
+    with socket.create_server((host, 1337)):
+        link = robot.FrankaLink(FR3, FrankaOptions.read({"host": host}, "franka"), cell_named("emulated_fr3").robot)
+        try:
+            with pytest.raises(DeviceLost, match="one client only"):
+                link.open(States(lambda: 0.0))
+        finally:
+            link.close()
