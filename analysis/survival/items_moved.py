@@ -18,7 +18,7 @@ from labctl.analysis.survival.ks import Pair
 from labctl.analysis.survival.permutation import p_error, relabelled, share_at_least
 from labctl.analysis.survival.studentised import in_errors, share_columns, share_difference
 from labctl.analysis.table import UNKNOWN
-from scipy import stats
+from scipy import special
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def moved_share(cells: Sequence[Cell], level: float = LEVEL) -> tuple[float | No
     spread = math.fsum(_within(c.moved - share * c.staged) for c in cells) / total**2
     effective = min(total, share * (1 - share) / spread) if spread > 0 else count
     df = sum(c.episodes - 1 for c in cells)
-    z2 = float(stats.t.ppf(0.5 + level / 2, df) if df > 0 else stats.norm.ppf(0.5 + level / 2)) ** 2
+    z2 = float(special.stdtrit(df, 0.5 + level / 2) if df > 0 else special.ndtri(0.5 + level / 2)) ** 2
     centre = (share + z2 / (2 * effective)) / (1 + z2 / effective)
     reach = math.sqrt(z2 * (share * (1 - share) + z2 / (4 * effective)) / effective) / (1 + z2 / effective)
     return share, (max(0.0, centre - reach), min(1.0, centre + reach))
@@ -91,7 +91,7 @@ def moved_difference(
     differences, paired = _differences(pair, share, owner)
     se, df = _error(differences)
     se /= objects
-    reach = float(stats.t.ppf(0.5 + level / 2, df)) * se if df > 0 and se > 0 else None
+    reach = float(special.stdtrit(df, 0.5 + level / 2)) * se if df > 0 and se > 0 else None
     hourly_a, hourly_b = _hourly(a), _hourly(b)
     return MovedDifference(
         pair.a,

@@ -363,11 +363,11 @@ def judged_at(state: CampaignState, protocol: Protocol) -> tuple[float, str | No
     A block is complete when each of its trials is scored or was void as often as allowed; closing a campaign completes
     nothing.
     """
-    from labctl.analysis.planning import spending
-
     alpha, looks = protocol.analysis.alpha, protocol.analysis.looks
     if looks is None:
         return alpha, None
+    from labctl.analysis.planning import spending
+
     blocks = {trial.block for trial in state.trials.values()}
     undone = {t.block for t in state.trials.values() if t.state != State.SCORED and not t.exhausted}
     planned = spending.looks(looks_after(looks, len(blocks)), alpha)
