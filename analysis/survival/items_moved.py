@@ -110,7 +110,12 @@ def _differences(pair: Pair, share: Floats, owner: np.ndarray) -> tuple[list[Flo
     """Per object, a's mean less b's in every block that has both; or each arm's own shares where nothing is paired."""
     objects = len(pair.of_a)
     by_object: list[list[float]] = [[] for _ in range(objects)]
+    first, shares = pair.is_a.tolist(), share.tolist()
     for s in pair.strata:
+        if len(s) == 2 and first[s[0]] != first[s[1]]:  # as nearly all are, and this is quicker
+            one, other = s.tolist() if first[s[0]] else s.tolist()[::-1]
+            by_object[owner[one]].append(shares[one] - shares[other])
+            continue
         mine, theirs = s[pair.is_a[s]], s[~pair.is_a[s]]
         if len(mine) and len(theirs):
             by_object[owner[s[0]]].append(float(share[mine].mean() - share[theirs].mean()))
