@@ -205,7 +205,9 @@ class TraceStore:
 
     def streams(self, episode: str) -> list[StreamSpec]:
         """The declared streams of an episode, by name. Raises BrokenRecord for a declaration that is none."""
-        return [self._declared(episode, name, text) for name, text in self._declarations(episode)]
+        found = [self._declared(episode, name, text) for name, text in self._declarations(episode)]
+        self._specs.update({(episode, spec.name): spec for spec in found})
+        return found
 
     def episodes(self) -> list[str]:
         """Ids of the episodes with a declared stream or a chunk, sorted."""
@@ -241,8 +243,8 @@ class TraceStore:
 
     def last_sample_ns(self, episode: str) -> int | None:
         """Time of the newest sample of any stream of the episode, None without samples."""
-        newest = self._rows(f"SELECT max(t1_ns) FROM chunk {_MINE}", _int_or_none, episode=episode)
-        return max((last for last in newest if last is not None), default=None)
+        newest = self._rows(f"SELECT coalesce(max(t1_ns), -1) FROM chunk {_MINE}", int, episode=episode)
+        return last if (last := max(newest)) >= 0 else None
 
     def seal(self, episode: str) -> dict[str, StreamEntry]:
         """{stream: {n, chunks, root, t0_ns, t1_ns, spec}} of every declared stream; times are None without samples.
@@ -335,7 +337,7 @@ class TraceStore:
     def _spec(self, episode: str, stream: str) -> StreamSpec:
         key = (episode, stream)
         if key not in self._specs:
-            self._specs.update({(episode, spec.name): spec for spec in self.streams(episode)})
+            self.streams(episode)
         if key not in self._specs:
             raise ValueError(f"episode {episode} has no declared stream {stream!r}")
         return self._specs[key]
@@ -386,10 +388,6 @@ def sealed_url(url: str) -> str | None:
 
 def _pair(name: str, text: str) -> tuple[str, str]:
     return name, text
-
-
-def _int_or_none(value: int | None) -> int | None:
-    return value
 
 
 def _summary(chunks: Sequence[tuple[int, int, int, str]]) -> StreamEntry:
