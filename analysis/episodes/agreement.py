@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from labctl.analysis.results import Result
 from labctl.analysis.survival.intervals import LEVEL, Interval
-from scipy import stats
+from scipy import special
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def cohens_kappa(first: Sequence[Hashable], second: Sequence[Hashable], level: f
     diagonal = float((np.diag(p) * (1 - (rows + columns) * (1 - kappa)) ** 2).sum())
     across = (1 - kappa) ** 2 * (p * (columns[:, None] + rows[None, :]) ** 2)
     spread = diagonal + float(across.sum() - np.trace(across)) - (kappa - chance * (1 - kappa)) ** 2
-    reach = float(stats.norm.isf((1 - level) / 2)) * math.sqrt(max(spread, 0.0) / n) / (1 - chance)
+    reach = -float(special.ndtri((1 - level) / 2)) * math.sqrt(max(spread, 0.0) / n) / (1 - chance)
     return Agreement(n, same, kappa, (max(-1.0, kappa - reach), min(1.0, kappa + reach)), weighted, differing)
 
 
@@ -99,7 +99,7 @@ def bang_index(
         worth = {"right": 1.0, "wrong": -1.0 / (len(arms) - 1), "unknown": 0.0}
         index = sum(worth[k] * c for k, c in mine.items()) / n
         spread = sum(worth[k] ** 2 * c for k, c in mine.items()) / n - index**2
-        reach = float(stats.norm.isf((1 - level) / 2)) * math.sqrt(max(spread, 0.0) / n)
+        reach = -float(special.ndtri((1 - level) / 2)) * math.sqrt(max(spread, 0.0) / n)
         interval = (max(-1.0, index - reach), min(1.0, index + reach)) if spread > 0 else None
         out[arm] = BlindingIndex(arm, n, mine["unknown"], mine["right"], index, interval)
     return out

@@ -19,7 +19,7 @@ from labctl.analysis.survival.clusters import Replicates, clusters, rmst_replica
 from labctl.analysis.survival.intervals import IDENTITY, LEVEL, Interval, t_interval
 from labctl.analysis.survival.verdicts import holm
 from labctl.analysis.table import NS, Row, table_from_rows
-from scipy import stats
+from scipy import special
 
 from labctl.errors import LinkError
 
@@ -198,7 +198,7 @@ def _judged(value: float, parts: Sequence[Part]) -> tuple[Interval | None, float
     df = variance**2 / math.fsum(part.variance**2 / part.df for part in parts if part.variance)
     se = math.sqrt(variance)
     interval = t_interval(value, se, max(df, 1.0), IDENTITY)
-    return _exp(interval), float(2 * stats.t.sf(abs(value) / se, max(df, 1.0))), df
+    return _exp(interval), float(2 * special.stdtr(max(df, 1.0), -abs(value) / se)), df
 
 
 def _exp(interval: Interval | None) -> Interval | None:

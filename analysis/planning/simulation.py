@@ -21,7 +21,7 @@ from labctl.analysis.survival.items_moved import moved_difference
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.permutation import permutation_p
 from labctl.analysis.table import NS
-from scipy import stats
+from scipy import special
 
 MEASURES = ("moved", "log_rmst_ratio", "uph", "ks_sup_mean", "ks_macro", "family")
 Pair = tuple[str, str]
@@ -230,8 +230,8 @@ def _slower(arm: Arm, ratio: float, tau_s: float) -> Arm:
 
 def _crossing(points: Sequence[tuple[float, float]], target: float) -> float | None:
     """Where a power that rises with x passes the target, by its probit between neighbours; None beyond all of them."""
-    probit = float(stats.norm.ppf(target))
-    known = [(x, float(stats.norm.ppf(min(max(p, 1e-4), 1 - 1e-4)))) for x, p in points]
+    probit = float(special.ndtri(target))
+    known = [(x, float(special.ndtri(min(max(p, 1e-4), 1 - 1e-4)))) for x, p in points]
     for (x, y), (later, above) in itertools.pairwise(known):
         if y < probit <= above:
             return x + (later - x) * (probit - y) / (above - y)

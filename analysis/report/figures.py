@@ -144,17 +144,16 @@ def make(name: str, title: str, size: tuple[float, float], draw: Callable[[Axes]
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     # that its list of fonts cannot be kept, on a full disk say, is no line for whoever asked for a report
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     with matplotlib.rc_context(_STYLE):
-        figure = Canvas(figsize=size, layout="constrained")
+        figure = Canvas(figsize=size)
         FigureCanvasAgg(figure)
         draw(figure.add_subplot())
-        engine = figure.get_layout_engine()
-        if engine is not None:  # once for both files: each would lay the figure out again before it is drawn
-            engine.execute(figure)
-            figure.set_layout_engine("none")
+        # Once for both files. A figure that has an engine is laid out, and drawn to no end, before each of them.
+        ConstrainedLayoutEngine().execute(figure)
         svg, png = io.BytesIO(), io.BytesIO()
         figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
         figure.savefig(png, format="png", dpi=180, metadata={"Software": None})

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TypedDict
+from typing import ParamSpec, TypedDict, TypeVar
 from urllib.parse import quote
 
 from labctl.analysis.report import (
@@ -43,6 +45,10 @@ _CONTENTS = (
     *(("pairs", "Pairs of arms"), ("objects", "Arm by object"), ("limits", "Deviations and blinding")),
     *(("provenance", "Provenance"), ("methods", "What the words mean")),
 )
+
+
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -115,21 +121,22 @@ def build_report(
     files: Mapping[str, bytes] | None = None,
     supplement: Supplement | None = None,
     counting: Counting | None = None,
+    beside: Executor | None = None,
 ) -> Paths:
     """Write the report of an analysis `result` into folder `out`, all of it or nothing; the same input, the same bytes.
 
     `table_rows` are the rows of the operations table behind `result`; `lab` is what only a campaign knows, None for
     a bare table; `files` holds the content of the files it names (its clips); `supplement` is what stands beside the
-    headline numbers, of the same table; `counting` what counts as what, and every other way. An earlier report at
-    `out` is replaced.
+    headline numbers, of the same table; `counting` what counts as what, and every other way; `beside` draws some of the
+    figures meanwhile. An earlier report at `out` is replaced.
     Raises `ReportError` if `out` is a file or holds anything that no report wrote, and `TableError` on a row that
     breaks a rule of the table.
     """
     out = Path(out).resolve()
     check_folder(out)
-    beside = {"lab": lab, "supplement": supplement, "counting": counting}
-    page, drawn = build_page(result, table_rows, title=title, files=files, **beside)
-    body = {"schema": SCHEMA, "title": title, "result": result, **beside}
+    more = {"lab": lab, "supplement": supplement, "counting": counting}
+    page, drawn = build_page(result, table_rows, title=title, files=files, beside=beside, **more)
+    body = {"schema": SCHEMA, "title": title, "result": result, **more}
     made: dict[str, bytes] = {
         **(files or {}),
         **lab_sections.files(lab or {}),
@@ -145,6 +152,13 @@ def build_report(
     return Paths(out, out / "report.html", out / "report.md", out / "report.json", out / "figures")
 
 
+def _meanwhile(
+    beside: Executor | None, work: Callable[Given, Made], /, *given: Given.args, **named: Given.kwargs
+) -> Callable[[], Made]:
+    """Begin on the work; what came of it, when asked. Without anybody beside, it is done when asked."""
+    return partial(work, *given, **named) if beside is None else beside.submit(work, *given, **named).result
+
+
 def build_page(
     result: AnalysisResult,
     rows: Sequence[Row],
@@ -154,15 +168,17 @@ def build_page(
     files: Mapping[str, bytes] | None = None,
     supplement: Supplement | None = None,
     counting: Counting | None = None,
+    beside: Executor | None = None,
 ) -> tuple[Page, list[figures.Figure]]:
     """Everything the HTML and the Markdown print, as text, tables and drawings; and the figures to be saved."""
     order = tables.arm_order(result)
     reference = result.get("reference") if result.get("reference") in order else None
     looks = figures.looks([*order, *(c["arm"] for c in result.get("cells") or [])], reference)
     bands, band_note = curve_bands(result, rows)
-    curves = success_curves.curve_figures(result, looks, bands, success_curves.risk_times(result, rows))
+    risk = success_curves.risk_times(result, rows)
+    curves = _meanwhile(beside, success_curves.curve_figures, result, looks, bands, risk)
+    hrt_figure = _meanwhile(beside, figures.hrt_figure, result, looks)
     pp = success_curves.pp_figures(result, looks)
-    hrt = figures.hrt_figure(result, looks)
     arms = tables.arms_of(result)
     facts: Lab = lab or {}
     cautions = [wording.floor_caution(arm, reference=reference) for arm in arms]
@@ -179,6 +195,7 @@ def build_page(
     margin = table and supplementary_sections.Section("margin", margin_words.TITLE, tables=(("", table),))
     further = anew_words.table(result)
     anew = further and supplementary_sections.Section("anew", anew_words.TITLE, tables=(("", further),))
+    hrt = hrt_figure()
     within = margin_words.claims(result, protocol=lab is not None, otherwise=_otherwise(counting, facts.get("stops")))
     more = [*filter(None, (margin, anew, ways, *more, people)), *parts, *filter(None, (stops,))]
     page: Page = {
@@ -206,7 +223,7 @@ def build_page(
         "void_table": lab_tables.void_table(result, facts),
         "answer_table": lab_tables.answer_table(facts),
         "reference": reference,
-        "curves": curves,
+        "curves": curves(),
         "band_note": success_curves.band_sentence(bands, band_note),
         "hrt_table": tables.hrt_table(result, facts.get("reviewed")),
         "hrt_figure": hrt,
@@ -232,7 +249,7 @@ def build_page(
         "say": {},
     }
     page["say"] = page_words.sentences(page)
-    return page, [*curves, *pp, *([hrt] if hrt else []), *supplementary_sections.all_figures(more)]
+    return page, [*page["curves"], *pp, *([hrt] if hrt else []), *supplementary_sections.all_figures(more)]
 
 
 def render_html(page: Page) -> str:

@@ -19,7 +19,7 @@ from labctl.analysis.survival.kernel import Redraw, Request, pair_values
 from labctl.analysis.survival.resample import stream_key
 from labctl.analysis.survival.result import AnalysisResult, CurveValues
 from labctl.analysis.table import NS, Row, table_from_rows
-from scipy import stats
+from scipy import special
 
 Band = tuple[Floats, Floats, Floats]
 """Times in s, lower and upper F as fractions, all of shape (k,)."""
@@ -56,7 +56,7 @@ def simultaneous_band(
         pair_values(walk, Redraw((key,), (durations.episodes,)), range(boot), Request(len(walk.group))).sup[:, 0]
     )
     rank = min(math.ceil((boot + 1) * level), boot)
-    student = float(stats.t.ppf(0.5 + level / 2, durations.episodes - 1) / stats.norm.ppf(0.5 + level / 2))
+    student = float(special.stdtrit(durations.episodes - 1, 0.5 + level / 2) / special.ndtri(0.5 + level / 2))
     half = float(sup[rank - 1]) * math.sqrt(durations.episodes / (durations.episodes - 1)) * student
     grid, surviving = curve(durations, tau_ns)
     t, f = np.r_[0.0, grid / NS, tau_ns / NS], 1.0 - np.r_[1.0, surviving, surviving[-1:] if len(grid) else 1.0]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from labctl.analysis.survival.curves import Floats
-from scipy import stats
+from scipy import special
 
 Interval = tuple[float, float]
 LEVEL = 0.95
@@ -47,7 +47,7 @@ def t_interval(value: float, se: float, df: float, scale: Scale, level: float = 
     centre, spread = _on(scale, value, se)
     if df < 1 or not (math.isfinite(centre) and math.isfinite(spread) and spread > 0):
         return None
-    reach = float(stats.t.ppf(0.5 + level / 2, df)) * spread
+    reach = float(special.stdtrit(df, 0.5 + level / 2)) * spread
     return scale.back(centre - reach), scale.back(centre + reach)
 
 

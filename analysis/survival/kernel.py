@@ -157,8 +157,7 @@ def order_probability(
 
 def spread(work: Callable[[range], T], parts: Sequence[range], threads: int | None = None) -> list[T]:
     """`work` of every part, in order, on as many threads as requested (default: one per core)."""
-    threads = min(len(parts), threads or os.cpu_count() or 1)
-    if threads < 2:
+    if len(parts) < 2 or (threads := min(len(parts), threads or os.cpu_count() or 1)) < 2:
         return [work(part) for part in parts]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(work, parts))
@@ -166,8 +165,6 @@ def spread(work: Callable[[range], T], parts: Sequence[range], threads: int | No
 
 def _cut(replicates: range, threads: int | None) -> list[range]:
     """One part per thread, cut at whole blocks; a range too short to be worth a thread stays whole."""
-    count = threads or os.cpu_count() or 1
-    if threads is None and len(replicates) < WORTH_A_THREAD:
-        count = 1
+    count = threads or (1 if len(replicates) < WORTH_A_THREAD else os.cpu_count() or 1)
     size = -(-len(replicates) // count // LANES) * LANES if count > 1 else len(replicates)
     return [range(s, min(s + size, replicates.stop)) for s in range(replicates.start, replicates.stop, max(size, 1))]

@@ -73,9 +73,10 @@ def pair_of(
     is_a = np.concatenate([np.repeat([True, False], [x.episodes, y.episodes]) for x, y in met])
     partner = np.full(len(is_a), -1)
     blocks = tuple(name for x, y in met for name in (*x.blocks, *y.blocks))
-    for s in strata:
-        if len(s) == 2 and is_a[s].sum() == 1 and blocks[s[0]]:
-            partner[s] = s[::-1]
+    first = is_a.tolist()
+    for one, other in (s.tolist() for s in strata if len(s) == 2):
+        if first[one] != first[other] and blocks[one]:
+            partner[one], partner[other] = other, one
     seconds = np.where(ends == UNKNOWN, np.nan, ends / NS)
     return Pair(
         a[0].arm,

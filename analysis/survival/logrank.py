@@ -14,7 +14,7 @@ from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import NEVER_NS, Durations, Floats, Ints, totals
 from labctl.analysis.survival.ks import Pair
 from labctl.analysis.survival.permutation import relabelled, share_at_least
-from scipy import stats
+from scipy import special
 
 
 @dataclass(frozen=True)
@@ -103,4 +103,4 @@ def _ratio(square: float, variance: float) -> float | None:
 
 
 def _p(chi2: float | None) -> float | None:
-    return None if chi2 is None else float(stats.chi2.sf(chi2, 1))
+    return None if chi2 is None else float(special.chdtrc(1, chi2))

@@ -27,7 +27,7 @@ from labctl.analysis.survival.ks import Pair
 from labctl.analysis.survival.result import Margin, MarginVerdict
 from labctl.analysis.survival.studentised import hourly_difference
 from labctl.analysis.survival.verdicts import holm, holm_errors, holm_levels, of_one_family
-from scipy import stats
+from scipy import special
 
 Two = tuple[str, str]
 Ends = tuple[float | None, float | None]
@@ -115,8 +115,8 @@ def p_beyond(ratio: RatioReplicates, ends: Ends) -> float:
         found = [] if low is None else [(int((t >= low).sum()) + 1) / (len(t) + 1)]
         found += [] if high is None else [(int((t <= high).sum()) + 1) / (len(t) + 1)]
     else:
-        found = [] if low is None else [float(stats.t.sf(low, ratio.df))]
-        found += [] if high is None else [float(stats.t.cdf(high, ratio.df))]
+        found = [] if low is None else [float(special.stdtr(ratio.df, -low))]
+        found += [] if high is None else [float(special.stdtr(ratio.df, high))]
     return max(found)
 
 
@@ -226,6 +226,6 @@ def _quantiles(t: Floats, tail: float) -> tuple[float, float] | None:
 def _rank_from_nearer_end(t: Floats) -> Floats:
     """For every replicate, the share of replicates at least as far out on its side [B]; one without a value is last."""
     known = np.where(np.isnan(t), np.inf, t)
-    below = stats.rankdata(known, method="max")
-    above = stats.rankdata(-known, method="max")
+    below = np.searchsorted(np.sort(known), known, side="right")
+    above = np.searchsorted(np.sort(-known), -known, side="right")
     return np.minimum(below, above) / (len(t) + 1)

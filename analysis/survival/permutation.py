@@ -6,6 +6,7 @@ relabelling, and `resample.py` says which there are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +23,6 @@ from labctl.analysis.survival.resample import (
     all_swaps,
     design_labels,
     stream_key,
-    swap_count,
     ways_of,
 )
 from labctl.analysis.survival.studentised import both_roles, hourly_difference, in_errors, log_ratio_errors, two_roles
@@ -114,8 +114,13 @@ def permutation_p(pair: Pair, seed: int, perm: int, family: Sequence[str] = STAT
 
 def swap_of(pair: Pair, seed: int) -> Swap:
     """The random free swaps of a pair: the same for every statistic, linear in the labels or not."""
-    chosen = tuple(int(pair.is_a[s].sum()) for s in pair.strata)
-    return Swap(stream_key(seed, "swap", pair.a, pair.b), pair.strata, chosen)
+    return Swap(stream_key(seed, "swap", pair.a, pair.b), pair.strata, tuple(_of_a(pair)))
+
+
+def _of_a(pair: Pair) -> list[int]:
+    """How many units of every stratum are the first arm's."""
+    starts = np.cumsum([0, *(len(s) for s in pair.strata)])[:-1]
+    return np.add.reduceat(pair.is_a[np.concatenate(pair.strata)].astype(int), starts).tolist()
 
 
 def relabelled(pair: Pair, worth: Floats, seed: int, perm: int) -> tuple[Floats, Floats]:
@@ -144,8 +149,14 @@ def p_error(pair: Pair, perm: int, p: float) -> float:
 
 
 def _enumerable(pair: Pair, perm: int) -> bool:
-    ways = ways_of(pair.exchanges) if pair.exchanges else swap_count(pair.strata, pair.is_a)
-    return ways <= perm
+    if pair.exchanges:
+        return ways_of(pair.exchanges) <= perm
+    ways = 1
+    for count, size in zip(_of_a(pair), map(len, pair.strata), strict=True):
+        ways *= math.comb(size, count)
+        if ways > perm:
+            return False
+    return True
 
 
 def _draws(pair: Pair, seed: int, perm: int) -> list[tuple[Given | Swap, range]]:

@@ -61,10 +61,13 @@ def swap_count(strata: Sequence[NDArray[np.int64]], chosen: NDArray[np.bool_]) -
 
 def all_swaps(strata: Sequence[NDArray[np.int64]], chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Every relabelling within strata [swap_count, episodes], the given one included."""
-    choices = [list(itertools.combinations(s.tolist(), int(chosen[s].sum()))) for s in strata]
-    out = np.zeros((math.prod(map(len, choices)), len(chosen)), dtype=bool)
-    for row, picks in enumerate(itertools.product(*choices)):
-        out[row, [i for pick in picks for i in pick]] = True
+    choices = [np.array(list(itertools.combinations(range(len(s)), int(chosen[s].sum())))) for s in strata]
+    sizes = [len(ways) for ways in choices]
+    out = np.zeros((math.prod(sizes), len(chosen)), dtype=bool)
+    for s, ways, way in zip(strata, choices, np.unravel_index(np.arange(len(out)), sizes), strict=True):
+        picked = np.zeros((len(ways), len(s)), dtype=bool)
+        picked[np.arange(len(ways))[:, None], ways.astype(np.int64)] = True
+        out[:, s] = picked[way]
     return out
 
 

@@ -6,21 +6,16 @@ May not: know a format, or call a file finished before it is whole on the disk.
 from __future__ import annotations
 
 import json
-import os
-import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
-from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from typing import Generic, TypeVar, TypeVarTuple
 
-from labctl.realtime import CORES
+from labctl.processes import WORTH_BYTES, cores, processes
 from labctl.store.atomic_files import replace_file, sync_file
 
 DONE = ".done"  # in a folder that is being built: an entry for each file of it that is whole
-WORTH_BYTES = 40_000_000  # of what is read: less is sooner written than further processes are started
 
 Given = TypeVarTuple("Given")  # what the work of a job is given
 Result = TypeVar("Result")  # of one job, as JSON gives it back
@@ -38,34 +33,28 @@ class Job(Generic[*Given]):
 
 def processes_for(count: int, read_bytes: int) -> int:
     """How many processes write so many files from so many bytes: every core, unless it is soon done by one."""
-    return 1 if read_bytes < WORTH_BYTES else max(1, min(count, len(CORES) or os.cpu_count() or 1))
+    return 1 if read_bytes < WORTH_BYTES else max(1, min(count, cores()))
 
 
 def write_all(
-    folder: Path, jobs: Sequence[Job[*Given]], work: Callable[[Path, *Given], Result], processes: int = 1
+    folder: Path, jobs: Sequence[Job[*Given]], work: Callable[[Path, *Given], Result], count: int = 1
 ) -> Iterator[Result]:
-    """Do the jobs that are not done yet, `work(path, *given)` each; their results in order, as they come.
+    """Do the jobs that are not done yet, `work(path, *given)` each, in `count` processes; their results in order.
 
     Raises what a job raised; no other is begun then, and those under way are waited for.
     """
     waiting = [(job, _finished(folder, job)) for job in jobs]
     left = [job for job, said in waiting if said is None]
-    if processes < 2 or len(left) < 2:
+    if count < 2 or len(left) < 2:
         for job, said in waiting:
             yield _do(work, folder, job) if said is None else json.loads(said)["result"]
         return
-    # Not forked: a fork of a process with threads (numpy's, arrow's) may stand still.
-    context = get_context("spawn")
-    with ProcessPoolExecutor(min(processes, len(left)), context, _start, (os.getpid(),)) as pool:
-        try:
-            coming: list[Future[Result] | str] = [
-                pool.submit(_do, work, folder, job) if said is None else said for job, said in waiting
-            ]
-            for one in coming:
-                yield one.result() if isinstance(one, Future) else json.loads(one)["result"]
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    with processes(min(count, len(left))) as pool:
+        coming: list[Future[Result] | str] = [
+            pool.submit(_do, work, folder, job) if said is None else said for job, said in waiting
+        ]
+        for one in coming:
+            yield one.result() if isinstance(one, Future) else json.loads(one)["result"]
 
 
 def _finished(folder: Path, job: Job[*Given]) -> str | None:
@@ -94,17 +83,3 @@ def _mark(folder: Path, job: Job[*Given]) -> Path:
 
 def _do(work: Callable[[Path, *Given], Result], folder: Path, job: Job[*Given]) -> Result:
     return _finish(folder, job, work(folder / job.file, *job.given))
-
-
-def _start(parent: int) -> None:
-    """In a worker: an interrupt is the parent's to answer, and a worker whose parent is gone ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    above = parent_process()
-    if above is None or above.pid != parent or os.getppid() != parent:
-        os._exit(1)
-
-    def watch() -> None:
-        connection.wait([above.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

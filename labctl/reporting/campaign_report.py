@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ from labctl.core.record_fold import record_of
 from labctl.core.trial import TO_UNBLINDED, CampaignState, State
 from labctl.errors import StateError
 from labctl.messages.body_parts import SlotWithArm
+from labctl.processes import one_beside
 from labctl.reporting.anchoring import anchored
 from labctl.reporting.answer_times import StartUp, answer_times
 from labctl.reporting.clip_cutting import clips
@@ -76,7 +78,8 @@ def report_campaign(
     kinds or for a stream of labels that nobody recorded, InputError for a recording called lost that holds.
     """
     say("1/4 the record is verified")
-    with verified_but(folder, lost, noted) as (campaign, events, missing):
+    with ExitStack() as at_end:
+        campaign, events, missing = at_end.enter_context(verified_but(folder, lost, noted))
         record = record_of(events)
         unblinding = opened_seal(record, folder)
         refuse_mixed(record, folder.name)
@@ -84,6 +87,11 @@ def report_campaign(
         rows = operations(record, labels=labels)
         protocol = protocol_of(campaign)
         lab = _lab(campaign, protocol, record, out, missing, rows)
+        say("2/4 clips are cut")
+        beside = at_end.enter_context(one_beside((folder / "traces.db").stat().st_size))
+        # Without another process in a thread: coding pictures leaves the interpreter to what is worked out meanwhile.
+        cutter = beside or at_end.enter_context(ThreadPoolExecutor(1))
+        cutting = cutter.submit(clips, folder, lab.get("episodes", []), without=list(missing))
         names = [arm.name for arm in protocol.arm]
         lab["labels"] = stream
         provenance = lab.setdefault("provenance", {})
@@ -100,9 +108,6 @@ def report_campaign(
         trials = {trial for trial, arm in record.arms.items() if arm in human}
         lab["practice"] = _practice(record, trials)
         analysis, alpha = protocol.analysis, judged_at(record.state, protocol)[0]
-    say("2/4 clips are cut")
-    with ThreadPoolExecutor(1) as aside:  # coding pictures leaves the interpreter to what is worked out meanwhile
-        cutting = aside.submit(clips, folder, lab.get("episodes", []), without=missing)
         lab["episodes_page"] = PAGE
         page = page_of(folder, out, lab.get("linked"), pairing.earlier if pairing else None, missing)
 
@@ -115,7 +120,7 @@ def report_campaign(
         every = operations(record, labels=labels, all_stops=True) if spared else None
         asked = asked_of(analysis, alpha, rows, unblinding["schedule"])
         ways = ways_of(record, labels)
-        return _write(rows, out, lab, folder.name, asked, sizes, ways, files, say, every)
+        return _write(rows, out, lab, folder.name, asked, sizes, ways, files, say, every, beside)
 
 
 def report_linked(
@@ -248,9 +253,10 @@ def _write(
     files: Callable[[], Mapping[str, bytes]] = dict,
     say: Callable[[str], None] = lambda line: None,
     every: Sequence[Row] | None = None,
+    beside: Executor | None = None,
 ) -> Path:
     """files: asked for when all is worked out. every: the rows with each stop by hand counted, where some are not: the
-    verdict is repeated on them.
+    verdict is repeated on them. beside: as `build_report` has it.
     """
     from labctl.analysis.episodes.random_factors import anew
     from labctl.analysis.episodes.supplement import supplement
@@ -285,7 +291,8 @@ def _write(
     more = supplement(table, result, perm=perm, design=asked.design)
     say("4/4 figures and pages are written")
     made = files()  # which may add to `lab`
-    report = build_report(result, rows, out, files=made, title=title, lab=lab, supplement=more, counting=other_ways)
+    given = {"supplement": more, "counting": other_ways, "beside": beside}
+    report = build_report(result, rows, out, files=made, title=title, lab=lab, **given)
     return report.html
 
 
@@ -369,11 +376,11 @@ def judged_at(state: CampaignState, protocol: Protocol) -> tuple[float, str | No
     A block is complete when each of its trials is scored or was void as often as allowed; closing a campaign completes
     nothing.
     """
-    from labctl.analysis.planning import spending
-
     alpha, looks = protocol.analysis.alpha, protocol.analysis.looks
     if looks is None:
         return alpha, None
+    from labctl.analysis.planning import spending
+
     blocks = {trial.block for trial in state.trials.values()}
     undone = {t.block for t in state.trials.values() if t.state != State.SCORED and not t.exhausted}
     planned = spending.looks(looks_after(looks, len(blocks)), alpha)

@@ -1,11 +1,16 @@
-"""What is said about a record that does not hold.
+"""What is said about a record that does not hold, and how it is collected.
 
 May not: look for problems; the modules that own a record do.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from labctl.core.events import Event
+from labctl.errors import LabctlError, in_words
+from labctl.realtime import CORES
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +26,54 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.what}: {self.where}: {self.detail}"
+
+
+@dataclass(slots=True)
+class Found:
+    """What a verification has found so far, and how much it has looked at."""
+
+    problems: list[Problem] = field(default_factory=list[Problem])
+    notes: list[str] = field(default_factory=list[str])
+    chunks: int = 0
+    videos: int = 0
+    photos: int = 0
+
+    def guard(self, what: str, where: str, look: Callable[[], None], *, episode: str = "") -> None:
+        """Look; what cannot be looked at is a problem too, not the end of the verification."""
+        try:
+            look()
+        except LabctlError as error:
+            self.problems.append(Problem(what, where, str(error), episode))
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:  # a form that was tampered with
+            self.problems.append(Problem(what, where, f"it cannot be read: {in_words(error)}", episode))
+
+    def of_recording(self, episode: str, problems: Sequence[Problem]) -> None:
+        """Problems of one episode's recording."""
+        self.problems += [replace(problem, episode=episode) for problem in problems]
+
+    def each(self, events: Sequence[Event], look: Callable[[Event, Found], None]) -> None:
+        """Look at each, as many at once as there are cores: most of it is unpacking and hashing, which leave the
+        interpreter to others. What is found is in the order of the events, up to the first that raises.
+        """
+        if not events:
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(len(CORES) or 1) as pool:
+            parts = [(own := Found(), pool.submit(look, event, own)) for event in events]
+            try:
+                for own, looked in parts:
+                    try:
+                        looked.result()
+                    finally:
+                        self._add(own)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def _add(self, other: Found) -> None:
+        self.problems += other.problems
+        self.notes += other.notes
+        self.chunks += other.chunks
+        self.videos += other.videos
+        self.photos += other.photos

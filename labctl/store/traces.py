@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
-from sqlalchemy import BigInteger, Column, Connection, LargeBinary, Select, Table, Text, func, select
-from sqlalchemy import Row as Selected
-from sqlmodel import Field, SQLModel
 
 from labctl.core.events import digest
 from labctl.errors import BrokenRecord, StorageError, in_words
@@ -25,38 +24,61 @@ from labctl.store.ledger import FOLDER as SEAL
 from labctl.store.problem import Problem
 from labctl.streams import StreamSpec, spec_of
 
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine, Table
 
-class StreamRow(SQLModel, table=True):
-    """A declared stream of an episode; `spec` is its StreamSpec as JSON."""
-
-    __tablename__ = "stream"  # pyright: ignore[reportAssignmentType]
-    campaign: str = Field(primary_key=True)
-    episode: str = Field(primary_key=True)
-    name: str = Field(primary_key=True)
-    spec: str = Field(sa_column=Column(Text, nullable=False))
+Made = TypeVar("Made")
+Row = dict[str, str | int | bytes]
 
 
-class ChunkRow(SQLModel, table=True):
-    """One chunk: times of its first and last sample, number of samples, sha256 of the payload, payload."""
+@cache
+def _tables() -> tuple[Table, Table]:
+    """Streams and chunks, for whoever writes: only that takes SQLAlchemy."""
+    from sqlalchemy import BigInteger, Column, LargeBinary, Text
+    from sqlmodel import Field, SQLModel
 
-    __tablename__ = "chunk"  # pyright: ignore[reportAssignmentType]
-    campaign: str = Field(primary_key=True)
-    episode: str = Field(primary_key=True)
-    stream: str = Field(primary_key=True)
-    seq: int = Field(primary_key=True)
-    t0_ns: int = Field(sa_type=BigInteger)
-    t1_ns: int = Field(sa_type=BigInteger)
+    class StreamRow(SQLModel, table=True):
+        """A declared stream of an episode; `spec` is its StreamSpec as JSON."""
+
+        __tablename__ = "stream"  # pyright: ignore[reportAssignmentType]
+        campaign: str = Field(primary_key=True)
+        episode: str = Field(primary_key=True)
+        name: str = Field(primary_key=True)
+        spec: str = Field(sa_column=Column(Text, nullable=False))
+
+    class ChunkRow(SQLModel, table=True):
+        """One chunk: times of its first and last sample, number of samples, sha256 of the payload, payload."""
+
+        __tablename__ = "chunk"  # pyright: ignore[reportAssignmentType]
+        campaign: str = Field(primary_key=True)
+        episode: str = Field(primary_key=True)
+        stream: str = Field(primary_key=True)
+        seq: int = Field(primary_key=True)
+        t0_ns: int = Field(sa_type=BigInteger)
+        t1_ns: int = Field(sa_type=BigInteger)
+        n: int
+        sha256: str
+        payload: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+
+    return StreamRow.metadata.tables["stream"], ChunkRow.metadata.tables["chunk"]
+
+
+class _Chunk(NamedTuple):
+    """A chunk as it is kept; without its bytes where these were not asked for."""
+
+    stream: str
+    seq: int
+    t0_ns: int
+    t1_ns: int
     n: int
     sha256: str
-    payload: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    payload: bytes = b""
 
 
-STREAM = StreamRow.metadata.tables["stream"]
-CHUNK = ChunkRow.metadata.tables["chunk"]
-Value = str | int | bytes
-Question = Select[*tuple[Value | None, ...]]
-Row = dict[str, Value]
-Rows = Sequence[Selected[*tuple[Value | None, ...]]]  # of what a question selects, by the names of its columns
+_MINE = "WHERE campaign = :campaign AND episode = :episode"
+_IN_ORDER = "ORDER BY stream, seq"
+_ENTRIES = f"SELECT stream, seq, t0_ns, t1_ns, n, sha256 FROM chunk {_MINE} {_IN_ORDER}"
+_STORED = f"SELECT stream, seq, t0_ns, t1_ns, n, sha256, payload FROM chunk {_MINE}"
 
 
 class _Database:
@@ -64,27 +86,36 @@ class _Database:
 
     def __init__(self, url: str, mode: database_backend.Mode, *, durable: bool) -> None:
         self.url, self.where = url, database_backend.place(url)
-        self._engine = database_backend.connect(url, mode=mode, synchronous="NORMAL" if durable else "OFF")
+        self._reader = database_backend.Reader(url) if mode == "read" else None
+        self._engine: Engine | None = None
         self._writer: Connection | None = None
         if mode == "read":
             return
+        self._engine = database_backend.connect(url, mode=mode, synchronous="NORMAL" if durable else "OFF")
+        tables = _tables()  # now, not in the first second of an episode
         with database_backend.storage_errors(self.where):
             if mode == "create":
                 with self._engine.begin() as connection:
-                    SQLModel.metadata.create_all(connection, tables=[STREAM, CHUNK])
+                    for table in tables:
+                        table.create(connection, checkfirst=True)
             self._writer = self._engine.connect()
 
-    def rows(self, query: Question) -> Rows:
+    def rows(self, question: str, make: Callable[..., Made], values: Mapping[str, str | int]) -> list[Made]:
+        """As `database_backend.Reader.rows`."""
+        if self._reader is not None:
+            return self._reader.rows(question, make, **values)
+        from sqlalchemy import text
+
         with database_backend.storage_errors(self.where):
-            if self._writer is not None:
-                with self._writer.begin():
-                    return self._writer.execute(query).all()
-            with self._engine.connect() as reader:
-                return reader.execute(query).all()
+            if self._writer is None:
+                raise StorageError(f"{self.where}: these traces were closed")
+            with self._writer.begin():
+                found = self._writer.execute(text(question), values).all()
+        return [make(*row) for row in found]
 
     def add(self, table: Table, rows: list[Row]) -> None:
         """Commit rows in one transaction; one whose key is there already stays as it is."""
-        if self._writer is None:
+        if self._writer is None or self._engine is None:
             raise StorageError(f"{self.where}: these traces were opened for reading")
         with database_backend.storage_errors(self.where), self._writer.begin():
             self._writer.execute(database_backend.insert_new(self._engine, table), rows)
@@ -98,7 +129,9 @@ class _Database:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-        self._engine.dispose()
+        for source in (self._engine, self._reader):
+            if source is not None:
+                source.close() if isinstance(source, database_backend.Reader) else source.dispose()
 
 
 class TraceStore:
@@ -142,7 +175,7 @@ class TraceStore:
             text = json.dumps(asdict(spec), sort_keys=True)
             row: Row = {"campaign": self.campaign, "episode": episode, "name": spec.name, "spec": text}
             rows.append((self._specs[episode, spec.name], row))
-        self._commit(STREAM, rows)
+        self._commit(_tables()[0], rows)
 
     def write(self, episode: str, chunks: Sequence[Chunk]) -> None:
         """Commit chunks, in one transaction of each database. One that is there already (episode, stream, seq) stays as
@@ -168,18 +201,19 @@ class TraceStore:
                 "payload": payload,
             }
             rows.append((spec, row))
-        self._commit(CHUNK, rows)
+        self._commit(_tables()[1], rows)
 
     def streams(self, episode: str) -> list[StreamSpec]:
         """The declared streams of an episode, by name. Raises BrokenRecord for a declaration that is none."""
-        return [self._declared(episode, name, text) for name, text in self._declarations(episode)]
+        found = [self._declared(episode, name, text) for name, text in self._declarations(episode)]
+        self._specs.update({(episode, spec.name): spec for spec in found})
+        return found
 
     def episodes(self) -> list[str]:
         """Ids of the episodes with a declared stream or a chunk, sorted."""
         found: set[str] = set()
-        for table in (STREAM, CHUNK):
-            query = select(table.c.episode).where(table.c.campaign == self.campaign).distinct()
-            found |= {row.episode for row in self._rows(query)}
+        for table in ("stream", "chunk"):
+            found.update(self._rows(f"SELECT DISTINCT episode FROM {table} WHERE campaign = :campaign", str))
         return sorted(found)
 
     def read(self, episode: str, stream: str, *, most_rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -191,12 +225,12 @@ class TraceStore:
         spec = self._spec(episode, stream)
         times: list[np.ndarray] = []
         values: list[np.ndarray] = []
-        chunks = self._chunks(episode, stream)
+        which, values_of = "AND stream = :stream", {"episode": episode, "stream": stream}
         if most_rows is not None:
             sealed = self.seal(episode)[stream]
-            every = max(1, -(-sealed["n"] // most_rows))
-            chunks = chunks.where((CHUNK.c.seq % every == 0) | (CHUNK.c.t1_ns == sealed.get("t1_ns")))
-        for row in self._rows(chunks):
+            which += " AND (seq % :every = 0 OR t1_ns = :last)"
+            values_of |= {"every": max(1, -(-sealed["n"] // most_rows)), "last": sealed["t1_ns"] or 0}
+        for row in self._rows(f"{_STORED} {which} {_IN_ORDER}", _Chunk, **values_of):
             if hashlib.sha256(row.payload).hexdigest() != row.sha256:
                 where = f"{self._where} episode {episode} stream {stream} chunk {row.seq}"
                 raise BrokenRecord(f"changed trace chunk: {where}: its bytes do not match its digest")
@@ -209,9 +243,8 @@ class TraceStore:
 
     def last_sample_ns(self, episode: str) -> int | None:
         """Time of the newest sample of any stream of the episode, None without samples."""
-        query = select(func.max(CHUNK.c.t1_ns).label("last"))
-        rows = self._rows(query.where(CHUNK.c.campaign == self.campaign, CHUNK.c.episode == episode))
-        return max((row.last for row in rows if row.last is not None), default=None)
+        newest = self._rows(f"SELECT coalesce(max(t1_ns), -1) FROM chunk {_MINE}", int, episode=episode)
+        return last if (last := max(newest)) >= 0 else None
 
     def seal(self, episode: str) -> dict[str, StreamEntry]:
         """{stream: {n, chunks, root, t0_ns, t1_ns, spec}} of every declared stream; times are None without samples.
@@ -219,8 +252,7 @@ class TraceStore:
         root = sha256 over the chunks' sha256 (raw bytes) in order of seq; spec = sha256 of the declaration's canonical
         JSON.
         """
-        query = select(CHUNK.c.stream, CHUNK.c.t0_ns, CHUNK.c.t1_ns, CHUNK.c.n, CHUNK.c.sha256)
-        rows = self._rows(self._ordered(query, episode))
+        rows = self._rows(_ENTRIES, _Chunk, episode=episode)
         specs = self._spec_digests(episode)
         found = {name: _summary(()) for name in specs}
         for name in dict.fromkeys(row.stream for row in rows):
@@ -232,10 +264,9 @@ class TraceStore:
 
         from_ns is the last sample before the hole (None at the start), to_ns the first after it; lost is unknown: None.
         """
-        query = select(CHUNK.c.stream, CHUNK.c.seq, CHUNK.c.t0_ns, CHUNK.c.t1_ns)
         found: list[ChunkGap] = []
         stream, expected, last = None, 0, None
-        for row in self._rows(self._ordered(query, episode)):
+        for row in self._rows(_ENTRIES, _Chunk, episode=episode):
             if row.stream != stream:
                 stream, expected, last = row.stream, 0, None
             for seq in range(expected, row.seq):
@@ -252,7 +283,7 @@ class TraceStore:
         """
         found = self._check_declarations(episode, sealed)
         seen: dict[str, list[tuple[int, int, int, str]]] = {name: [] for name in sealed}
-        for row in self._rows(self._ordered(select(CHUNK), episode)):
+        for row in self._rows(f"{_STORED} {_IN_ORDER}", _Chunk, episode=episode):
             where = f"{self._where} episode {episode} stream {row.stream} chunk {row.seq}"
             sha256 = hashlib.sha256(row.payload).hexdigest()
             seen.setdefault(row.stream, []).append((row.t0_ns, row.t1_ns, row.n, sha256))
@@ -306,15 +337,14 @@ class TraceStore:
     def _spec(self, episode: str, stream: str) -> StreamSpec:
         key = (episode, stream)
         if key not in self._specs:
-            self._specs.update({(episode, spec.name): spec for spec in self.streams(episode)})
+            self.streams(episode)
         if key not in self._specs:
             raise ValueError(f"episode {episode} has no declared stream {stream!r}")
         return self._specs[key]
 
     def _declarations(self, episode: str) -> list[tuple[str, str]]:
         """Name and text of each, by name. Raises BrokenRecord for a stream that both databases declare."""
-        query = select(STREAM).where(STREAM.c.campaign == self.campaign, STREAM.c.episode == episode)
-        found = sorted((row.name, row.spec) for row in self._rows(query))
+        found = sorted(self._rows(f"SELECT name, spec FROM stream {_MINE}", _pair, episode=episode))
         for (name, _), (later, _) in pairwise(found):
             if name == later:
                 where = f"{self._where} episode {episode} stream {name}"
@@ -338,16 +368,10 @@ class TraceStore:
                 found[name] = digest(text)
         return found
 
-    def _chunks(self, episode: str, stream: str) -> Question:
-        return self._ordered(select(CHUNK), episode).where(CHUNK.c.stream == stream)
-
-    def _ordered(self, query: Question, episode: str) -> Question:
-        mine = query.where(CHUNK.c.campaign == self.campaign, CHUNK.c.episode == episode)
-        return mine.order_by(CHUNK.c.stream, CHUNK.c.seq)
-
-    def _rows(self, query: Question) -> Rows:
+    def _rows(self, question: str, make: Callable[..., Made], **values: str | int) -> list[Made]:
         """Of all databases, one after the other: what is ordered by stream stays together."""
-        return [row for part in self._parts for row in part.rows(query)]
+        values["campaign"] = self.campaign
+        return [row for part in self._parts for row in part.rows(question, make, values)]
 
     def _commit(self, table: Table, rows: Sequence[tuple[StreamSpec, Row]]) -> None:
         for part in self._parts:
@@ -360,6 +384,10 @@ def sealed_url(url: str) -> str | None:
     """Where a SQLite store keeps what tells arms apart; None for a server, which keeps it with the rest."""
     path = database_backend.database_file(url)
     return None if path is None else database_backend.sqlite_url(path.parent / SEAL / path.name)
+
+
+def _pair(name: str, text: str) -> tuple[str, str]:
+    return name, text
 
 
 def _summary(chunks: Sequence[tuple[int, int, int, str]]) -> StreamEntry:

@@ -6,8 +6,8 @@ May not: repair or write anything, or stop at the first problem.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ from labctl.store.ledger import (
 )
 from labctl.store.opened_body import check_format, format_of, not_bound
 from labctl.store.opened_list import OPENED, said_of
-from labctl.store.problem import Problem
+from labctl.store.problem import Found, Problem
 
 if TYPE_CHECKING:  # whoever looks at no recording does not wait for its import
     from labctl.store.traces import TraceStore
@@ -90,28 +90,6 @@ class Verification:
         return "holds as far as its format binds" if self.not_bound else "holds"
 
 
-@dataclass(slots=True)
-class _Found:
-    problems: list[Problem] = field(default_factory=list[Problem])
-    notes: list[str] = field(default_factory=list[str])
-    chunks: int = 0
-    videos: int = 0
-    photos: int = 0
-
-    def guard(self, what: str, where: str, look: Callable[[], None], *, episode: str = "") -> None:
-        """Look; what cannot be looked at is a problem too, not the end of the verification."""
-        try:
-            look()
-        except LabctlError as error:
-            self.problems.append(Problem(what, where, str(error), episode))
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:  # a form that was tampered with
-            self.problems.append(Problem(what, where, f"it cannot be read: {in_words(error)}", episode))
-
-    def of_recording(self, episode: str, problems: Sequence[Problem]) -> None:
-        """Problems of one episode's recording."""
-        self.problems += [replace(problem, episode=episode) for problem in problems]
-
-
 def verify_campaign(
     folder: Path, noted: Noted = NOTHING, *, recordings: Collection[str] | None = None, lab: bool = False
 ) -> Verification:
@@ -125,7 +103,7 @@ def verify_campaign(
     """
     if not (folder / "journal.db").is_file():
         raise InputError(f"{folder} is no campaign: it holds no journal.db")
-    found, events = _Found(), list[Event]()
+    found, events = Found(), list[Event]()
     heads: list[Head] = []
     found.guard("damaged heads.log", HEADS, lambda: heads.extend(read_heads(folder)))
     found.guard("unreadable journal", "journal.db", lambda: events.extend(events_of(folder)))
@@ -157,7 +135,7 @@ def verify_campaign(
 
 def recording_problems(folder: Path, events: Sequence[Event], episodes: Collection[str]) -> list[Problem]:
     """What is wrong with the recordings of these episodes and the photos, of a campaign that was verified without."""
-    found = _Found()
+    found = Found()
     found.guard("unreadable entry", "journal.db", lambda: _check_recordings(folder, events, found, episodes))
     found.guard("unreadable entry", "journal.db", lambda: _check_photos(folder, events, found))
     return found.problems
@@ -168,7 +146,7 @@ def refuse_unless_as_opened(folder: Path, events: Sequence[Event]) -> None:
 
     Raises BrokenRecord naming the first that is not.
     """
-    found = _Found()
+    found = Found()
     _check_files(folder, body_of(events[0], CampaignOpened), found)
     _check_seal(folder, events, found)
     if found.problems:
@@ -206,7 +184,7 @@ def _check_history(events: Sequence[Event]) -> None:
         raise BrokenRecord(f"an entry lacks what its kind must say: {in_words(error)}") from error
 
 
-def _check_files(folder: Path, opened: CampaignOpened, found: _Found) -> None:
+def _check_files(folder: Path, opened: CampaignOpened, found: Found) -> None:
     def compare(name: str, text: Callable[[], bytes]) -> None:
         with file_errors(name):
             now = hashlib.sha256(text()).hexdigest()
@@ -230,7 +208,7 @@ def _check_files(folder: Path, opened: CampaignOpened, found: _Found) -> None:
     found.guard(DAMAGED_SEAL, "sealed protocol", protocol)
 
 
-def _check_seal(folder: Path, events: Sequence[Event], found: _Found) -> None:
+def _check_seal(folder: Path, events: Sequence[Event], found: Found) -> None:
     unblinded = next((e for e in events if e.kind == Kind.CAMPAIGN_UNBLINDED), None)
     if unblinded is None:
         found.notes.append("not unblinded: the commitment and the sealed values can be checked after that")
@@ -248,7 +226,7 @@ def _check_seal(folder: Path, events: Sequence[Event], found: _Found) -> None:
         found.problems.append(Problem("broken commitment", where, f"the opened seal cannot be read: {in_words(error)}"))
 
 
-def _check_closed_seal(folder: Path, events: Sequence[Event], found: _Found) -> None:
+def _check_closed_seal(folder: Path, events: Sequence[Event], found: Found) -> None:
     """What can be told of a seal before unblinding, without a word of what it holds."""
     seal = Ledger.open(folder).open_all()
     _check_commitment(events, seal, found)
@@ -263,7 +241,7 @@ def _check_closed_seal(folder: Path, events: Sequence[Event], found: _Found) -> 
     found.problems += [Problem("changed seal", "sealed values", text) for text in texts]
 
 
-def _check_commitment(events: Sequence[Event], seal: Unsealed, found: _Found) -> None:
+def _check_commitment(events: Sequence[Event], seal: Unsealed, found: Found) -> None:
     opened = body_of(events[0], CampaignOpened)
     texts = check_commitment(opened["commitment"], seal)
     public = [{key: value for key, value in slot.items() if key != "arm"} for slot in seal["schedule"]]
@@ -272,7 +250,7 @@ def _check_commitment(events: Sequence[Event], seal: Unsealed, found: _Found) ->
     found.problems += [Problem("broken commitment", "sealed schedule", text) for text in texts]
 
 
-def _check_recordings(folder: Path, events: Sequence[Event], found: _Found, chosen: Collection[str] | None) -> None:
+def _check_recordings(folder: Path, events: Sequence[Event], found: Found, chosen: Collection[str] | None) -> None:
     sealed = [event for event in events if event.kind == Kind.RECORDING_SEALED]
     if chosen is not None:
         sealed = [event for event in sealed if event.episode in chosen]
@@ -282,19 +260,22 @@ def _check_recordings(folder: Path, events: Sequence[Event], found: _Found, chos
             found.notes.append(f"gap in {stream} of episode {event.episode}: {why}")
     if sealed or chosen is None:
         found.guard("unreadable traces", "traces.db", lambda: _check_traces(folder, events, sealed, found))
-    for event in sealed:
-        for camera, video in event.body.get("videos", {}).items():
-            whose = f"episode {event.episode}, {camera}"
-            found.videos += 1
-            found.guard(
-                "unreadable video",
-                f"{video['file']} ({whose})",
-                lambda v=video, w=whose, e=event.episode: found.of_recording(e or "", check_files(folder, v, w)),
-                episode=event.episode or "",
-            )
+    found.each(sealed, lambda event, own: _check_videos(folder, event, own))
 
 
-def _check_photos(folder: Path, events: Sequence[Event], found: _Found) -> None:
+def _check_videos(folder: Path, event: Event, found: Found) -> None:
+    for camera, video in event.body.get("videos", {}).items():
+        whose = f"episode {event.episode}, {camera}"
+        found.videos += 1
+        found.guard(
+            "unreadable video",
+            f"{video['file']} ({whose})",
+            lambda v=video, w=whose: found.of_recording(event.episode or "", check_files(folder, v, w)),
+            episode=event.episode or "",
+        )
+
+
+def _check_photos(folder: Path, events: Sequence[Event], found: Found) -> None:
     from labctl.store.scene_references import journalled_photos
 
     for seq, photo in journalled_photos(events):
@@ -307,7 +288,7 @@ def _check_photos(folder: Path, events: Sequence[Event], found: _Found) -> None:
         )
 
 
-def _check_timestamps(folder: Path, events: Sequence[Event], found: _Found) -> None:
+def _check_timestamps(folder: Path, events: Sequence[Event], found: Found) -> None:
     from labctl.store.timestamps import dated
 
     said = dated(folder, events)
@@ -315,7 +296,7 @@ def _check_timestamps(folder: Path, events: Sequence[Event], found: _Found) -> N
     found.notes += said.facts
 
 
-def _check_list(folder: Path, opened: CampaignOpened, found: _Found) -> None:
+def _check_list(folder: Path, opened: CampaignOpened, found: Found) -> None:
     problems, notes = said_of(folder.resolve().parent.parent, opened["commitment"])
     found.problems += problems
     found.notes += notes
@@ -328,7 +309,7 @@ def _hidden_streams(folder: Path, events: Sequence[Event]) -> dict[str, Streams]
     return sealed_values(seal, "streams", Streams)
 
 
-def _check_unsealed(folder: Path, store: TraceStore, events: Sequence[Event], found: _Found) -> None:
+def _check_unsealed(folder: Path, store: TraceStore, events: Sequence[Event], found: Found) -> None:
     """Rows that no entry of the journal speaks for."""
     recorded = store.episodes()
     known = {event.episode for event in events if event.kind == Kind.ARM_REVEALED}
@@ -343,7 +324,7 @@ def _check_unsealed(folder: Path, store: TraceStore, events: Sequence[Event], fo
             found.notes.append(f"what was recorded of episode {episode} is not sealed; it never began, or goes on")
 
 
-def _check_traces(folder: Path, events: Sequence[Event], sealed: Sequence[Event], found: _Found) -> None:
+def _check_traces(folder: Path, events: Sequence[Event], sealed: Sequence[Event], found: Found) -> None:
     from labctl.store.traces import TraceStore
 
     campaign = events[0].body["campaign"]
@@ -352,29 +333,33 @@ def _check_traces(folder: Path, events: Sequence[Event], sealed: Sequence[Event]
         hidden: dict[str, Streams] = {}
         found.guard(DAMAGED_SEAL, "sealed stream summaries", lambda: hidden.update(_hidden_streams(folder, events)))
         _check_unsealed(folder, store, events, found)
-        for event in sealed:
-            streams = event.body["streams"]
-            all_streams = {**streams, **hidden.get(event.body.get("sealed", ""), {})}
-            found.chunks += sum(stream["chunks"] for stream in all_streams.values())
-            roots = digest({name: stream["root"] for name, stream in streams.items()})
-            if roots != event.body.get("root"):
-                where = f"journal seq {event.seq} ({event.kind})"
-                text = "it is not the digest of its streams' roots"
-                found.problems.append(Problem("broken recording root", where, text))
-            _check_indexes(folder, store, event, found)
-            _check_clocks(event, found)
-            where = f"traces.db episode {event.episode}"
-            found.guard(
-                "unreadable traces",
-                where,
-                lambda e=event.episode or "", all_=all_streams: found.of_recording(e, store.check(e, all_)),
-                episode=event.episode or "",
-            )
+        found.each(sealed, lambda event, own: _check_recording(folder, store, event, hidden, own))
     finally:
         store.close()
 
 
-def _check_indexes(folder: Path, store: TraceStore, event: Event, found: _Found) -> None:
+def _check_recording(
+    folder: Path, store: TraceStore, event: Event, hidden: Mapping[str, Streams], found: Found
+) -> None:
+    streams = event.body["streams"]
+    all_streams = {**streams, **hidden.get(event.body.get("sealed", ""), {})}
+    found.chunks += sum(stream["chunks"] for stream in all_streams.values())
+    roots = digest({name: stream["root"] for name, stream in streams.items()})
+    if roots != event.body.get("root"):
+        where = f"journal seq {event.seq} ({event.kind})"
+        found.problems.append(Problem("broken recording root", where, "it is not the digest of its streams' roots"))
+    _check_indexes(folder, store, event, found)
+    _check_clocks(event, found)
+    where, episode = f"traces.db episode {event.episode}", event.episode or ""
+    found.guard(
+        "unreadable traces",
+        where,
+        lambda: found.of_recording(episode, store.check(episode, all_streams)),
+        episode=episode,
+    )
+
+
+def _check_indexes(folder: Path, store: TraceStore, event: Event, found: Found) -> None:
     """Has every frame of an index its picture, and the other way round? What a killed process took is no tampering."""
     episode = event.episode or ""
     specs = {spec.name: spec for spec in store.streams(episode)}
@@ -389,7 +374,7 @@ def _check_indexes(folder: Path, store: TraceStore, event: Event, found: _Found)
         found.notes += [f"episode {episode}: {note}" for note in notes]
 
 
-def _check_clocks(event: Event, found: _Found) -> None:
+def _check_clocks(event: Event, found: Found) -> None:
     """A clock that runs badly breaks no record, but whoever joins streams by time has to know."""
     for stream, fit in event.body.get("clocks", {}).items():
         found.notes += [f"episode {event.episode}: {text}" for text in clock_warnings(stream, fit)]

@@ -275,10 +275,11 @@ def frame_times(path: Path) -> np.ndarray:
     times: list[int] = []
     with open_video(path) as container:
         stream = container.streams.video[0]
+        base = stream.time_base  # asked once: each packet would make a fraction of it anew
         try:
             for packet in container.demux(stream):
                 if packet.size:
-                    times.append(place_us(packet.pts, stream.time_base))
+                    times.append(place_us(packet.pts, base))
         except av.error.InvalidDataError:  # as in `_decoded`
             pass
     return np.array(times, dtype=np.int64)
@@ -328,7 +329,7 @@ def _decoded(path: Path, pixels: str, only: Container[int] | None = None) -> Ite
 def place_us(pts: int | None, time_base: Fraction | None) -> int:
     """Where a picture stands in its file, us."""
     assert pts is not None and time_base is not None, "ours have their times"
-    return round(pts * time_base / TIME_BASE)
+    return pts if time_base == TIME_BASE else round(pts * time_base / TIME_BASE)
 
 
 def open_video(path: Path) -> InputContainer:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from labctl.errors import BrokenRecord, LabctlError, MissingExtra, OptionError, TableError
-from labctl.exports.workers import DONE, WORTH_BYTES, Job, processes_for, write_all
+from labctl.exports.workers import DONE, Job, processes_for, write_all
+from labctl.processes import WORTH_BYTES
 
 NAMES = ["a", "b", "c", "d"]
 

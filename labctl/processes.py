@@ -1,0 +1,61 @@
+"""Further processes of a command whose work is for more than one core. They end with it, and leave interrupts to it.
+
+May not: know what the work is, or serve a run: the processes of a robot have a supervisor.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Generator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import connection, get_context, parent_process
+
+from labctl.realtime import CORES
+
+WORTH_BYTES = 40_000_000  # of what is read: less is sooner done than further processes are started
+
+
+def cores() -> int:
+    """How many this process was given."""
+    return len(CORES) or os.cpu_count() or 1
+
+
+@contextmanager
+def processes(count: int) -> Generator[ProcessPoolExecutor, None, None]:
+    """So many, which find their work by its name in a module. After an error none begins on more, and those at work are
+    waited for.
+    """
+    # Not forked: a fork of a process with threads (numpy's, arrow's) may stand still.
+    with ProcessPoolExecutor(count, get_context("spawn"), _start, (os.getpid(),)) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+@contextmanager
+def one_beside(read_bytes: int) -> Generator[ProcessPoolExecutor | None, None, None]:
+    """A process beside this one; None where there is no core for it, or too little to read."""
+    if cores() < 2 or read_bytes < WORTH_BYTES:
+        yield None
+        return
+    with processes(1) as pool:
+        yield pool
+
+
+def _start(parent: int) -> None:
+    """An interrupt is the parent's to answer, and a process whose parent is gone ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    above = parent_process()
+    if above is None or above.pid != parent or os.getppid() != parent:
+        os._exit(1)
+
+    def watch() -> None:
+        connection.wait([above.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
