@@ -13,6 +13,7 @@ import click
 from labctl.cli.options import (
     CONTEXT,
     alpha_option,
+    estimator_option,
     example,
     factors_of,
     family_option,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 ANALYZE = example(
     "labctl analyze operations.csv --reference human",
     "labctl analyze operations.csv --margin 1.25",
+    "labctl analyze operations.csv --estimator wang_chang",
     "labctl analyze operations.csv --reference human --tau 240 --boot 9999 --perm 9999 --seed 0 --json",
 )
 RATES = example(
@@ -51,6 +53,7 @@ RATES = example(
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes out.")
 @alpha_option
 @family_option
+@estimator_option
 @margin_options
 @random_option
 @click.option("--extra", is_flag=True, help="Admit columns the operations table does not know.")
@@ -64,6 +67,7 @@ def analyze(
     seed: int,
     alpha: float,
     family: str,
+    estimator: str | None,
     margin: float | None,
     non_inferior_to: str | None,
     random: str,
@@ -86,6 +90,7 @@ def analyze(
         alpha=alpha,
         family=listed(family),
         margin=within,
+        estimator=estimator or "kaplan_meier",
     )
     if factors:
         from labctl.analysis.episodes.random_factors import anew
@@ -101,7 +106,7 @@ def _print_analysis(result: AnalysisResult) -> None:
     from labctl.analysis import numerals
     from labctl.analysis.report import anew_words
     from labctl.analysis.report.margin_words import claims
-    from labctl.analysis.report.wording import confidence, time_ratio, verdict_words
+    from labctl.analysis.report.wording import MADE_OF_EPISODES, confidence, time_ratio, verdict_words
 
     rows = [
         (
@@ -115,6 +120,8 @@ def _print_analysis(result: AnalysisResult) -> None:
         for arm in result["arms"]
     ]
     print_table(("arm", "episodes", "moved %", f"RMST s (tau {result['tau']:g})", "HRT %", "HRT floor %"), rows)
+    if result["estimator"] != "kaplan_meier":
+        click.echo(f"RMST: {MADE_OF_EPISODES}")
     for arm in result["arms"]:
         if arm["helped"]:
             text = f"{arm['arm']}: a person helped in {arm['helped']} of {arm['episodes']} episodes (interventions)"
