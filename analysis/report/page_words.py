@@ -110,8 +110,8 @@ NOTES: tuple[tuple[str, str], ...] = (
     (
         "RMST",
         "Restricted mean survival time: the area above the success curve up to tau, that is the mean time per item "
-        "with every operation cut at tau; of all operations pooled, unless the page says that every episode counts once. A "
-        "median over successes only is never printed: it flatters an arm that "
+        "with every operation cut at tau; of all operations pooled, unless the page says that every episode counts "
+        "once. A median over successes only is never printed: it flatters an arm that "
         f"drops its hard items. (Definition: {PHAIL}.)",
     ),
     (
