@@ -17,6 +17,7 @@ from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import Replicates, clusters, rmst_replicates
 from labctl.analysis.survival.intervals import IDENTITY, LEVEL, Interval, t_interval
+from labctl.analysis.survival.marginal import KAPLAN_MEIER
 from labctl.analysis.survival.verdicts import holm
 from labctl.analysis.table import NS, Row, table_from_rows
 from scipy import special
@@ -233,9 +234,9 @@ class CampaignTable:
     rows: Sequence[Row]
     kind: str
 
-    def campaign(self) -> Campaign:
+    def campaign(self, estimator: str = KAPLAN_MEIER) -> Campaign:
         """Its cells, for `linked`. Raises `TableError`."""
-        return Campaign(self.name, cells_of(table_from_rows(self.rows, source=self.name)), self.kind)
+        return Campaign(self.name, cells_of(table_from_rows(self.rows, source=self.name), estimator), self.kind)
 
 
 def linked_pairs(
@@ -245,14 +246,15 @@ def linked_pairs(
     *,
     tau: float,
     alpha: float,
+    estimator: str = KAPLAN_MEIER,
 ) -> LinkedPairs:
-    """The linked comparison as one plain dict; tau in s.
+    """The linked comparison as one plain dict; tau in s, estimator: of RMSTs, the later protocol's.
 
     A pair is `linked.Linked` with p_holm (Holm over these pairs) and a verdict. An arm that only shares its name with
     one of the other campaign is no anchor. A pair that may not be compared is a warning beside others that may. Raises
     `LinkError` where nothing may be compared, `TableError`.
     """
-    one, two = first.campaign(), second.campaign()
+    one, two = first.campaign(estimator), second.campaign(estimator)
     met = [arm for arm in anchors if arm in one.arms() and arm in two.arms()]
     if not met:
         apart = f"campaigns {one.name} and {two.name} share no anchor with a scored episode in both"

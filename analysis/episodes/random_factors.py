@@ -14,6 +14,7 @@ from labctl.analysis.episodes.sensitivity import part_of
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.curves import Floats, rmst_with_error
 from labctl.analysis.survival.intervals import IDENTITY, t_interval
+from labctl.analysis.survival.marginal import KAPLAN_MEIER
 from labctl.analysis.survival.result import AnalysisResult, Anew, PairResult, RandomFactor
 from labctl.analysis.table import NS, Table
 
@@ -28,7 +29,7 @@ def anew(table: Table, result: AnalysisResult, factors: Sequence[str]) -> list[A
 
     The operator is whoever drove the reference arm, and so a factor of its pairs alone.
     """
-    cells, tau_ns = cells_of(table), round(float(result["tau"]) * NS)
+    cells, tau_ns = cells_of(table, result.get("estimator", KAPLAN_MEIER)), round(float(result["tau"]) * NS)
     return [
         of_pair(_Pair(cells, pair, tau_ns), _labels(table, pair, result["reference"], factors), pair)
         for pair in result["pairs"]
@@ -138,7 +139,7 @@ class _Pair:
         return math.sqrt((n - 1) / n * float(((found - found.mean()) ** 2).sum())) if n > 1 else None
 
     def _log(self, cell: Cell) -> float | None:
-        value = rmst_with_error(cell.durations, self._tau_ns)[0]
+        value = rmst_with_error(cell.timed, self._tau_ns)[0]
         return math.log(value) if value > 0 else None
 
     def _of(self, logs: Mapping[tuple[str, str], float | None]) -> float | None:

@@ -20,6 +20,7 @@ from labctl.analysis.survival.describe import incidence
 from labctl.analysis.survival.items_moved import moved_difference
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.logrank import logrank_permutation, stratified
+from labctl.analysis.survival.marginal import KAPLAN_MEIER
 from labctl.analysis.survival.order_probability import pp_plot, qq_plot
 from labctl.analysis.survival.permutation import p_error
 from labctl.analysis.survival.resample import Design, Exchange, stream_key
@@ -39,7 +40,7 @@ def supplement(table: Table, result: AnalysisResult, *, perm: int = 9999, design
     permutation. design: as `analyze` had it.
     `spatial`, `teleoperators` and `people` as their functions have them.
     """
-    cells, reference = cells_of(table), result.get("reference")
+    cells, reference = cells_of(table, result.get("estimator", KAPLAN_MEIER)), result.get("reference")
     tau_ns, seed = round(float(result["tau"]) * NS), int(result["seed"])
     plan = Plan(tau_ns, reference, 1, perm, seed, float(result["alpha"]), tuple(result["family"]), design)
     exchanges = exchanges_by_pair(cells, plan)

@@ -110,7 +110,8 @@ NOTES: tuple[tuple[str, str], ...] = (
     (
         "RMST",
         "Restricted mean survival time: the area above the success curve up to tau, that is the mean time per item "
-        "with every operation cut at tau. A median over successes only is never printed: it flatters an arm that "
+        "with every operation cut at tau; of all operations pooled, unless the page says that every episode counts "
+        "once. A median over successes only is never printed: it flatters an arm that "
         f"drops its hard items. (Definition: {PHAIL}.)",
     ),
     (
@@ -130,7 +131,9 @@ NOTES: tuple[tuple[str, str], ...] = (
         "Wang–Chang and first item",
         "Later operations have only what the earlier ones left of the budget, so pooling them flatters slow arms: by "
         "5 to 6.5 % in simulation, by up to 17.5 % where episodes differ much (gamma frailty). The Wang–Chang estimate "
-        "and the RMST of first operations alone do not suffer from this and stand beside the pooled one. (Wang and "
+        "and the RMST of first operations alone do not suffer from this and stand beside the pooled one. A protocol "
+        "may register the Wang–Chang estimate as what RMST, HRT and their ratios are made of, and the page then says "
+        "so; success curves pool all operations either way. It takes no later operation for harder. (Wang and "
         "Chang 1999.)",
     ),
     (

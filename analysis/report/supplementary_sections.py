@@ -13,6 +13,7 @@ from labctl.analysis.report import success_curves, supplementary_figures
 from labctl.analysis.report.figures import Figure, Look
 from labctl.analysis.report.tables import ARM, Column, Table
 from labctl.analysis.supplement_result import Supplement
+from labctl.analysis.survival.marginal import WANG_CHANG
 from labctl.analysis.survival.result import AnalysisResult
 
 
@@ -74,17 +75,20 @@ def _sensitivity(found: Supplement, result: AnalysisResult) -> Section | None:
         cell, bounds = cells.get((entry["arm"], entry["object"])), entry.get("bounds")
         if cell is None or bounds is None:
             continue
-        values = [cell.get(key) for key in ("rmst", "rmst_wang_chang", "rmst_aalen_johansen", "rmst_first_operation")]
+        values = [cell.get(key) for key in ("rmst_kaplan_meier", "rmst_aalen_johansen", "rmst_first_operation")]
+        alike = estimate(cell.get("rmst_wang_chang"), cell.get("rmst_wang_chang_ci"))
         rows.append(
-            (entry["arm"], entry["object"], *(number(value) for value in (*values, bounds["best"], bounds["worst"])))
+            (entry["arm"], entry["object"], alike, *(number(v) for v in (*values, bounds["best"], bounds["worst"])))
         )
     columns = (
-        *(ARM, Column("Object", "text"), Column("RMST s"), Column("Wang–Chang"), Column("Aalen–Johansen")),
+        *(ARM, Column("Object", "text"), Column("Wang–Chang [95 %]"), Column("Pooled"), Column("Aalen–Johansen")),
         *(Column("First operation"), Column("Timeouts a success at once"), Column("Timeouts never done")),
     )
     note = (
-        "The headline estimator beside others, seconds. Wang–Chang averages within episodes first; Aalen–Johansen "
-        "counts lost items from when they were lost; the last two are the least and the most timeouts could mean."
+        "Seconds. Pooled is Kaplan–Meier over all operations, Wang–Chang counts every episode once (t on the logit "
+        f"scale); RMST elsewhere is {'Wang–Chang' if result['estimator'] == WANG_CHANG else 'the pooled one'}. "
+        "Aalen–Johansen counts lost items from when they were lost; the last two are the least and the most timeouts "
+        "could mean."
     )
     tables = [("RMST by other estimators", Table(columns, tuple(rows), note))] if rows else []
     hrt = [

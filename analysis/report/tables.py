@@ -11,7 +11,15 @@ from typing import Literal, TypeVar
 
 from labctl.analysis.numerals import MISSING, count, estimate, interval, number, p_value, percent
 from labctl.analysis.report.lab_facts import Lab, Reviewed
-from labctl.analysis.report.wording import confidence, margin_words, matrix_words, time_ratio, verdict_words
+from labctl.analysis.report.wording import (
+    MADE_OF_EPISODES,
+    confidence,
+    margin_words,
+    matrix_words,
+    time_ratio,
+    verdict_words,
+)
+from labctl.analysis.survival.marginal import WANG_CHANG
 from labctl.analysis.survival.result import AnalysisResult, ArmResult, Bounds, PairResult
 from labctl.analysis.table import WRONG_END, Row
 
@@ -165,6 +173,8 @@ def _main_note(result: AnalysisResult) -> str:
     tau, reference, n = number(result.get("tau"), 0), result.get("reference"), len(objects_of(result))
     over = f"mean over {n} objects, equal weights" if n > 1 else "one object"
     text = f"RMST: mean time per item, capped at tau = {tau} s ({over}); smaller is quicker. "
+    if result.get("estimator") == WANG_CHANG:
+        text += f"{MADE_OF_EPISODES} "
     if reference:
         floor = next((a["hrt_floor"] for a in arms_of(result) if a.get("hrt_floor") is not None), None)
         text += f"HRT: RMST of {reference} divided by RMST of the arm, so 100 is {reference}. "

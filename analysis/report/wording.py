@@ -20,6 +20,10 @@ Standing = Literal["resolved", "crossing", "depends", "unranked", "unresolved", 
 FEW = 5
 
 SIMULATED = "Every episode on this page ran in simulation. Nothing here is a measurement of a real robot."
+MADE_OF_EPISODES = (
+    "Here it is Wang and Chang’s, in which every episode counts once however many of its operations ended; HRT and "
+    "ratios of time per item are made of it, success curves pool all operations."
+)
 NOT_REAL = "No episode on this page is a measurement of a real robot doing its task."
 
 

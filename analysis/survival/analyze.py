@@ -12,17 +12,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.survival.cautions import cautions, unequal_budgets
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import Replicates, clusters, episode_replicates, rmst_replicates
-from labctl.analysis.survival.curves import Durations, Floats
+from labctl.analysis.survival.curves import Floats, joined
 from labctl.analysis.survival.describe import cell_row, helped, intervention_rate, listed, seconds_per_item, succeeded
 from labctl.analysis.survival.hrt import hrt, rmst
 from labctl.analysis.survival.items_moved import moved_difference, moved_macro, moved_share
 from labctl.analysis.survival.ks import STATISTICS, bootstrap_p, pair_of
 from labctl.analysis.survival.logrank import logrank
+from labctl.analysis.survival.marginal import ESTIMATORS, KAPLAN_MEIER
 from labctl.analysis.survival.order_probability import auc
 from labctl.analysis.survival.pair_effects import (
     RatioReplicates,
@@ -53,7 +53,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Plan:
-    """What was requested: horizon, reference arm, numbers of replicates, seed, level, family, schedule, margin."""
+    """What was requested: horizon, reference, replicates, seed, level, family, schedule, margin, estimator."""
 
     tau_ns: int
     reference: str | None
@@ -64,6 +64,7 @@ class Plan:
     family: tuple[str, ...] = STATISTICS
     design: Design | None = None
     margin: Margin | None = None
+    estimator: str = KAPLAN_MEIER
 
 
 @dataclass(frozen=True)
@@ -206,8 +207,8 @@ def _known_pair(
     ratio = rmst_ratio(cohort.replicates, [(a, o) for o in shared], [(b, o) for o in shared])
     moved = moved_difference(of_a, of_b, laid, plan.seed, plan.perm)
     area, area_ci = _pair_auc(of_a, of_b, plan, against)
-    carried = logrank(_joined([c.durations for c in of_a]), _joined([c.durations for c in of_b]))
-    plain = logrank(_joined([c.observed for c in of_a]), _joined([c.observed for c in of_b]))
+    carried = logrank(joined(*(c.durations for c in of_a)), joined(*(c.durations for c in of_b)))
+    plain = logrank(joined(*(c.observed for c in of_a)), joined(*(c.observed for c in of_b)))
     bootstrapped = bootstrap_p(pair_of(of_a, of_b, plan.tau_ns, observed=True), plan.seed, plan.boot)
     others = {"family": test.family, "ks_macro_bootstrap": bootstrapped, "logrank_cluster": carried.p_cluster}
     errors = {
@@ -285,16 +286,6 @@ def _auc_bounds(arm: ArmResult) -> Bounds:
     return arm["auc_ci"] or (None if arm["auc"] is None else [arm["auc"], arm["auc"]])
 
 
-def _joined(parts: Sequence[Durations]) -> Durations:
-    starts = np.cumsum([0, *(p.episodes for p in parts)])
-    return Durations(
-        np.concatenate([p.time_ns for p in parts]),
-        np.concatenate([p.event for p in parts]),
-        np.concatenate([p.episode + s for p, s in zip(parts, starts, strict=False)]),
-        int(starts[-1]),
-    )
-
-
 SCHEMA = "labctl.analysis/1"
 DIGITS = 12
 """Significant digits kept: more than any check needs, fewer than the last bits that differ between machines."""
@@ -312,19 +303,24 @@ def analyze(
     family: Sequence[str] = STATISTICS,
     design: Design | None = None,
     margin: Margin | None = None,
+    estimator: str = KAPLAN_MEIER,
 ) -> AnalysisResult:
     """The object that `labctl analyze --json` prints (schema labctl.analysis/1), times in seconds.
 
     `tau` is the RMST horizon in seconds, by default the shortest `budget_s`. Void episodes are left out. `alpha` is the
     level of verdicts, letters and adjusted intervals, `family` the statistics whose smallest p says that a pair
     differs, `design` the relabellings that the schedule could have drawn; without it labels are swapped freely within
-    blocks. `margin` is what was registered as near enough; without it no pair is asked and no key is added.
+    blocks. `margin` is what was registered as near enough; without it no pair is asked and no key is added. `estimator`
+    is what RMSTs are made of (`marginal.ESTIMATORS`).
     Raises `TableError` for a tau, reference, margin or count of replicates that makes no sense for this table.
     """
-    cells = cells_of(table)
+    if estimator not in ESTIMATORS:
+        raise TableError(table.where, f"estimator is {estimator!r}; allowed are {' and '.join(ESTIMATORS)}")
+    cells = cells_of(table, estimator)
     if not cells:
         raise TableError(table.where, "every episode is void; nothing is left to analyse")
-    plan = Plan(_horizon(table, tau), _known(table, reference), boot, perm, seed, alpha, tuple(family), design, margin)
+    tau_ns, known = _horizon(table, tau), _known(table, reference)
+    plan = Plan(tau_ns, known, boot, perm, seed, alpha, tuple(family), design, margin, estimator)
     if margin is not None:
         if not 1 < margin["rmst_ratio"] < math.inf:
             told = f"the margin rmst_ratio is {margin['rmst_ratio']:g}"
@@ -353,6 +349,7 @@ def analyze(
         "boot": boot,
         "alpha": alpha,
         "family": list(family),
+        "estimator": estimator,
         "cells": [cell_row(c, rmst(found, [k], paper, plan.tau_ns / NS), plan.tau_ns) for k, c in cells.items()],
         "arms": with_letters(arms, pairs, alpha),
         "pairs": pairs,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from labctl.analysis.survival.curves import NEVER_NS, Durations, Ints
+from labctl.analysis.survival.marginal import KAPLAN_MEIER, WANG_CHANG, marginal
 from labctl.analysis.table import CENSORED, GHOST, SUCCESS, UNKNOWN, Table
 
 
@@ -17,7 +18,8 @@ class Cell:
     """Episodes of one (arm, object), in table order; per-episode arrays [episodes], `UNKNOWN` where silent.
 
     `durations` carries the tail of an episode ended for lack of progress to the full budget (methodology §3, 5b);
-    `observed` keeps the tail as it was seen, as the paper does. Rows are parallel in both.
+    `observed` keeps the tail as it was seen, as the paper does. Rows are parallel in both. `estimator` says what RMSTs
+    are made of (`timed`).
     """
 
     arm: str
@@ -35,6 +37,12 @@ class Cell:
     ended_early: int
     futile_without_budget: int
     interventions: Ints
+    estimator: str = KAPLAN_MEIER
+
+    @property
+    def timed(self) -> Durations:
+        """The rows that RMST, and all that is made of it, rests on: all of `durations`, or Wang & Chang's."""
+        return marginal(self.durations) if self.estimator == WANG_CHANG else self.durations
 
     @property
     def episodes(self) -> int:
@@ -42,13 +50,15 @@ class Cell:
         return self.durations.episodes
 
 
-def cells_of(table: Table) -> dict[tuple[str, str], Cell]:
+def cells_of(table: Table, estimator: str = KAPLAN_MEIER) -> dict[tuple[str, str], Cell]:
     """Every (arm, object) of the table with at least one episode that is not void, sorted by name."""
     rows = table.rows_by_episode()
-    return {key: _cell(table, key, episodes, rows) for key, episodes in table.cells().items()}
+    return {key: _cell(table, key, episodes, rows, estimator) for key, episodes in table.cells().items()}
 
 
-def _cell(table: Table, key: tuple[str, str], episodes: tuple[int, ...], rows: list[np.ndarray]) -> Cell:
+def _cell(
+    table: Table, key: tuple[str, str], episodes: tuple[int, ...], rows: list[np.ndarray], estimator: str
+) -> Cell:
     taken = np.concatenate([rows[e] for e in episodes])
     kind, time = table.kind[taken], table.time_ns[taken]
     local = np.repeat(np.arange(len(episodes)), [len(rows[e]) for e in episodes])
@@ -79,6 +89,7 @@ def _cell(table: Table, key: tuple[str, str], episodes: tuple[int, ...], rows: l
         int(early.sum()),
         int((futile & (budget[local] == UNKNOWN)).sum()),
         np.array([e.interventions for e in members]),
+        estimator,
     )
 
 

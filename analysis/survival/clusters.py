@@ -6,7 +6,7 @@ May not: estimate an effect; it lays out event orders, keys and the RMST replica
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from labctl.analysis.survival.cells import Cell
@@ -69,7 +69,7 @@ def clusters(cells: Mapping[Key, Cell], tau_ns: int, seed: int) -> list[Cluster]
             named = [name for o in objects for name in (o, *(a for a, at in group if at == o))]
             out.append(_together(members, names, tau_ns, stream_key(seed, "blocks", *named)))
         else:
-            out += [_alone(c, c.durations, tau_ns, seed) for c in members]
+            out += [_alone(c, c.timed, tau_ns, seed) for c in members]
     return out
 
 
@@ -127,7 +127,7 @@ def episode_replicates(cell: Cell, tau_ns: int, seed: int, boot: int, known: Rep
 
     Taken from `known` where those are the very same draws.
     """
-    if known and cell.durations is cell.observed and (cell.arm, cell.object) in known.alone:
+    if known and cell.timed is cell.observed and (cell.arm, cell.object) in known.alone:
         return known.values[cell.arm, cell.object]
     cluster = _alone(cell, cell.observed, tau_ns, seed)
     return moments(cluster.walk, cluster.draw, range(boot)).rmst[:, 0]
@@ -140,19 +140,19 @@ def _alone(cell: Cell, durations: Durations, tau_ns: int, seed: int) -> Cluster:
 
 
 def _together(members: Sequence[Cell], names: Sequence[str], tau_ns: int, key: np.uint64) -> Cluster:
-    walk, draw = event_order(by_block(members, names), tau_ns, shared=True), Redraw((key,), (len(names),))
+    rows = [_at_blocks(c, c.timed, names) for c in members]
+    walk, draw = event_order(rows, tau_ns, shared=True), Redraw((key,), (len(names),))
     held = tuple(len(set(c.blocks)) for c in members)
     return Cluster(tuple((c.arm, c.object) for c in members), walk, draw, held, True)
 
 
 def by_block(members: Iterable[Cell], names: Sequence[str]) -> list[Durations]:
     """The operations of each cell with its blocks as units; `names` [blocks] are sorted."""
-    return [
-        Durations(
-            c.durations.time_ns, c.durations.event, np.searchsorted(names, c.blocks)[c.durations.episode], len(names)
-        )
-        for c in members
-    ]
+    return [_at_blocks(c, c.durations, names) for c in members]
+
+
+def _at_blocks(cell: Cell, rows: Durations, names: Sequence[str]) -> Durations:
+    return replace(rows, episode=np.searchsorted(names, cell.blocks)[rows.episode], episodes=len(names))
 
 
 def blocks_of(cell: Cell) -> set[str]:

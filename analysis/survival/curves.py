@@ -21,25 +21,37 @@ NEVER_NS = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Durations:
-    """Operations of `episodes` episodes: time in ns (`NEVER_NS` for a ghost), event flag, episode 0…episodes-1."""
+    """Operations of `episodes` episodes: time in ns (`NEVER_NS` for a ghost), event flag, episode 0…episodes-1.
+
+    `worth` [rows] is how much each counts where they do not count alike (`marginal.py`): whole numbers, so that what is
+    left of a risk set is exact.
+    """
 
     time_ns: Ints
     event: NDArray[np.bool_]
     episode: Ints
     episodes: int
+    worth: Floats | None = None
+
+    @property
+    def weight(self) -> Floats:
+        """How much every row counts [rows]."""
+        return np.ones(len(self.time_ns)) if self.worth is None else self.worth
 
     def event_times(self, horizon_ns: int) -> Ints:
         """Sorted distinct finite event times up to the horizon."""
         return np.unique(self.time_ns[self.event & (self.time_ns <= horizon_ns) & (self.time_ns < NEVER_NS)])
 
 
-def joined(a: Durations, b: Durations) -> Durations:
-    """The episodes of a, then those of b."""
+def joined(*parts: Durations) -> Durations:
+    """The episodes of each, one after the other."""
+    starts = np.cumsum([0, *(p.episodes for p in parts)])
     return Durations(
-        np.concatenate((a.time_ns, b.time_ns)),
-        np.concatenate((a.event, b.event)),
-        np.concatenate((a.episode, b.episode + a.episodes)),
-        a.episodes + b.episodes,
+        np.concatenate([p.time_ns for p in parts]),
+        np.concatenate([p.event for p in parts]),
+        np.concatenate([p.episode + start for p, start in zip(parts, starts, strict=False)]),
+        int(starts[-1]),
+        None if all(p.worth is None for p in parts) else np.concatenate([p.weight for p in parts]),
     )
 
 
@@ -54,7 +66,7 @@ def rmst(surviving: Floats, grid_ns: Ints, tau_ns: int) -> Floats:
 def curve(durations: Durations, horizon_ns: int) -> tuple[Ints, Floats]:
     """Event times up to the horizon [G] and S just after each [G], every episode once."""
     grid = durations.event_times(horizon_ns)
-    at_risk, events = totals(durations.time_ns, durations.event, np.ones(len(durations.time_ns)), grid)
+    at_risk, events = totals(durations.time_ns, durations.event, durations.weight, grid)
     return grid, (1.0 - events / at_risk).cumprod()
 
 
@@ -87,13 +99,13 @@ def influence(durations: Durations, grid: Ints, remaining: Floats) -> Floats:
     d log S(t) / dw_i = -sum_{s<=t} (dN_i(s) - Y_i(s) dN(s)/Y(s)) / (Y(s) - dN(s)); where the risk set dies out the
     derivative of the vanishing factor is zero.
     """
-    at_risk, events = totals(durations.time_ns, durations.event, np.ones(len(durations.time_ns)), grid)
+    at_risk, events = totals(durations.time_ns, durations.event, durations.weight, grid)
     left = at_risk - events
     pull = np.append(0.0, np.divide(remaining, left, out=np.zeros_like(remaining), where=left > 0))
     drift = np.cumsum(pull * np.append(0.0, events / at_risk))
     place = np.searchsorted(grid, durations.time_ns, side="right")
     happened = durations.event & (place > 0) & (durations.time_ns == np.append(-1, grid)[place])
-    by_row = drift[place] - np.where(happened, pull[place], 0.0)
+    by_row = (drift[place] - np.where(happened, pull[place], 0.0)) * durations.weight
     return np.bincount(durations.episode, by_row, durations.episodes).astype(np.float64)
 
 
@@ -111,10 +123,3 @@ def quantile_ns(durations: Durations, share: float = 0.5) -> int:
     grid, surviving = curve(durations, NEVER_NS)
     reached = np.flatnonzero(surviving <= 1.0 - share + 1e-12)
     return int(grid[reached[0]]) if len(reached) else NEVER_NS
-
-
-def weighted_rmst(time_ns: Ints, event: NDArray[np.bool_], weight: Floats, tau_ns: int) -> float:
-    """RMST(tau) in seconds of single observations that each count `weight`."""
-    grid = np.unique(time_ns[event & (time_ns <= tau_ns)])
-    at_risk, events = totals(time_ns, event, weight, grid)
-    return float(rmst((1.0 - events / at_risk).cumprod()[None, :], grid, tau_ns)[0])

@@ -15,6 +15,7 @@ from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import (
     NEVER_NS,
+    Durations,
     Floats,
     Ints,
     curve,
@@ -22,10 +23,10 @@ from labctl.analysis.survival.curves import (
     rmst,
     rmst_with_error,
     totals,
-    weighted_rmst,
 )
 from labctl.analysis.survival.hrt import Estimate
-from labctl.analysis.survival.intervals import Interval
+from labctl.analysis.survival.intervals import Interval, logit, t_interval
+from labctl.analysis.survival.marginal import marginal
 from labctl.analysis.survival.result import CellResult
 from labctl.analysis.table import CENSORED, GHOST, NS, SUCCESS, UNKNOWN
 
@@ -92,6 +93,8 @@ def cell_row(cell: Cell, found: Estimate, tau_ns: int) -> CellResult:
     completion = _read(grid, done, horizon)
     shown = grid <= tau_ns
     competing = incidence(cell, tau_ns)
+    alike, alike_se = rmst_with_error(marginal(cell.durations), tau_ns)
+    scale, df = logit(tau_ns / NS), cell.episodes - 1
     return {
         "arm": cell.arm,
         "object": cell.object,
@@ -101,10 +104,12 @@ def cell_row(cell: Cell, found: Estimate, tau_ns: int) -> CellResult:
         "censored": int((cell.kind == CENSORED).sum()),
         "ghosts": int((cell.kind == GHOST).sum()),
         "rmst": found.value,
-        "rmst_se": rmst_with_error(cell.durations, tau_ns)[1],
+        "rmst_se": rmst_with_error(cell.timed, tau_ns)[1],
         "rmst_ci": listed(found.interval),
         "rmst_ci_percentile": listed(found.percentile),
-        "rmst_wang_chang": wang_chang(cell, tau_ns),
+        "rmst_kaplan_meier": rmst_with_error(cell.durations, tau_ns)[0],
+        "rmst_wang_chang": alike,
+        "rmst_wang_chang_ci": listed(t_interval(alike, alike_se, df, scale)),
         "rmst_aalen_johansen": None if competing is None else competing.rmst,
         "items_moved": int(cell.moved.sum()),
         "items_staged": None if (cell.staged == UNKNOWN).any() else int(cell.staged.sum()),
@@ -180,20 +185,11 @@ def helped(cells: Sequence[Cell]) -> int | None:
     return None if (touches == UNKNOWN).any() else int((touches > 0).sum())
 
 
-def wang_chang(cell: Cell, tau_ns: int) -> float:
-    """RMST by Wang & Chang (1999): complete gaps weigh 1/m within their episode, a tail counts only if alone."""
-    complete = np.bincount(cell.durations.episode[cell.kind != CENSORED], minlength=cell.episodes)[
-        cell.durations.episode
-    ]
-    kept = (cell.kind != CENSORED) | (complete == 0)
-    weight = 1.0 / np.maximum(complete, 1)[kept]
-    return weighted_rmst(cell.durations.time_ns[kept], cell.durations.event[kept], weight, tau_ns)
-
-
 def first_operation(cell: Cell, tau_ns: int) -> float:
     """RMST of the first row of every episode: free of the censoring that the episode's own speed induces."""
-    first = np.flatnonzero(np.diff(cell.durations.episode, prepend=-1))
-    return weighted_rmst(cell.durations.time_ns[first], cell.durations.event[first], np.ones(len(first)), tau_ns)
+    first, rows = np.flatnonzero(np.diff(cell.durations.episode, prepend=-1)), cell.durations
+    alone = Durations(rows.time_ns[first], rows.event[first], np.arange(len(first)), len(first))
+    return rmst_with_error(alone, tau_ns)[0]
 
 
 def listed(interval: Interval | None) -> list[float] | None:

@@ -22,10 +22,11 @@ class EventOrder:
     before (censored), rows `mid:end` are its events, all still at risk at that time. Steps of all groups stand in one
     order of time; `closes[s]` marks the last at its time. `width_s` is the time from a step to the next of its
     group, cut at tau, `first_s` [groups] the time before its first. `held_*` list, group by group, the units it holds
-    and with how many rows; `rows_from` and `held_from` are [groups + 1].
+    and with how many rows, each counted `worth` [rows]; `rows_from` and `held_from` are [groups + 1].
     """
 
     unit: Ints
+    worth: Floats
     rows_from: Ints
     start: Ints
     mid: Ints
@@ -60,12 +61,13 @@ def event_order(
     (an arm's episodes in a block and another arm's in the same block are drawn together). A ghost never makes a step.
     """
     end = max(tau_ns, end_ns or 0)
-    unit, starts, mids, ends, owner, times = [], [], [], [], [], []
+    unit, worth, starts, mids, ends, owner, times = [], [], [], [], [], [], []
     rows, units = 0, 0
     for g, durations in enumerate(groups):
         order = np.lexsort((~durations.event, durations.time_ns))
         time, event = durations.time_ns[order], durations.event[order]
         unit.append(durations.episode[order] + (0 if shared else units))
+        worth.append(durations.weight[order])
         happening = np.flatnonzero(event & (time <= end) & (time < NEVER_NS))
         at, first = np.unique(time[happening], return_index=True)
         mid = happening[first]
@@ -79,10 +81,12 @@ def event_order(
         units = max(units, durations.episodes) if shared else units + durations.episodes
     rows_from = np.cumsum([0, *(len(s.time_ns) for s in groups)])
     steps = [np.concatenate(parts).astype(np.int64) for parts in (starts, mids, ends, owner, times)]
-    return _assembled(np.concatenate(unit), rows_from, steps, len(groups), units, tau_ns)
+    return _assembled(np.concatenate(unit), np.concatenate(worth), rows_from, steps, len(groups), units, tau_ns)
 
 
-def _assembled(unit: Ints, rows_from: Ints, steps: Sequence[Ints], groups: int, units: int, tau_ns: int) -> EventOrder:
+def _assembled(
+    unit: Ints, worth: Floats, rows_from: Ints, steps: Sequence[Ints], groups: int, units: int, tau_ns: int
+) -> EventOrder:
     """Steps, given group after group, put in order of time; widths and holdings counted."""
     start, mid, end, owner, time = steps
     counts = np.bincount(owner, minlength=groups)
@@ -96,13 +100,15 @@ def _assembled(unit: Ints, rows_from: Ints, steps: Sequence[Ints], groups: int, 
     ordered = time[order]
     closes = np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)]
     row_group = np.repeat(np.arange(groups), np.diff(rows_from))
-    held, held_rows = np.unique(row_group * max(units, 1) + unit, return_counts=True)
+    held, place = np.unique(row_group * max(units, 1) + unit, return_inverse=True)
+    held_rows = np.bincount(place, worth, len(held))
     held_group = held // max(units, 1)
     start, mid, end, owner, time = (
         np.ascontiguousarray(a[order], dtype=np.int64) for a in (start, mid, end, owner, time)
     )
     return EventOrder(
         np.ascontiguousarray(unit, dtype=np.int64),
+        np.ascontiguousarray(worth, dtype=np.float64),
         rows_from.astype(np.int64),
         start,
         mid,

@@ -142,7 +142,8 @@ def moments(walk: EventOrder, draw: Given | Redraw | Swap, replicates: range, *,
 def pair_values(
     walk: EventOrder, draw: Draw, replicates: range, request: Request, *, threads: int | None = None
 ) -> PairValues:
-    """The statistics of two arms for every replicate of a draw."""
+    """The statistics of two arms for every replicate of a draw; of an event order whose rows count alike."""
+    _counted_alike(walk)
     parts = spread(lambda part: backend().pair_values(walk, draw, part, request), _cut(replicates, threads), threads)
     return PairValues(*(np.concatenate([getattr(p, n) for p in parts]) for n in PairValues.__dataclass_fields__))
 
@@ -150,9 +151,15 @@ def pair_values(
 def order_probability(
     walk: EventOrder, draw: Given | Redraw, replicates: range, *, threads: int | None = None
 ) -> OrderProbability:
-    """How often group 0 is first of the two, for every replicate of a draw."""
+    """How often group 0 is first of the two, for every replicate of a draw; where rows count alike."""
+    _counted_alike(walk)
     parts = spread(lambda part: backend().order_probability(walk, draw, part), _cut(replicates, threads), threads)
     return OrderProbability(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("value", "variance")))
+
+
+def _counted_alike(walk: EventOrder) -> None:
+    if (walk.worth != 1.0).any():
+        raise ValueError("rows count unequally (marginal.py): RMST is made of those, and no other statistic")
 
 
 def spread(work: Callable[[range], T], parts: Sequence[range], threads: int | None = None) -> list[T]:

@@ -206,22 +206,22 @@ def pairs(
 
 
 @compiled
-def _walk_single(x, rise, lead, w, units, unit, start, mid, end, group, width, n) -> None:
+def _walk_single(x, rise, lead, w, units, unit, worth, start, mid, end, group, width, n) -> None:
     """Carry every group over all steps, summing RMST and, per unit, the two halves of its influence."""
     for s in range(len(group)):
         g, home = group[s] * SINGLE, group[s] * units
         for i in range(U(0), n):
             x[g + EV + i] = 0.0
         for r in range(start[s], mid[s]):
-            v, p = unit[r] * TWO, (home + unit[r]) * L
+            v, p, rows = unit[r] * TWO, (home + unit[r]) * L, worth[r]
             for i in range(U(0), n):
-                x[g + AT + i] -= w[v + i]
-                rise[p + i] += x[g + RISE + i]
-                lead[p + i] += x[g + RISE_LEAD + i]
+                x[g + AT + i] -= rows * w[v + i]
+                rise[p + i] += rows * x[g + RISE + i]
+                lead[p + i] += rows * x[g + RISE_LEAD + i]
         for r in range(mid[s], end[s]):
-            v = unit[r] * TWO
+            v, rows = unit[r] * TWO, worth[r]
             for i in range(U(0), n):
-                x[g + EV + i] += w[v + i]
+                x[g + EV + i] += rows * w[v + i]
         wide = width[s]
         for i in range(U(0), n):
             at, ev = x[g + AT + i], x[g + EV + i]
@@ -238,15 +238,15 @@ def _walk_single(x, rise, lead, w, units, unit, start, mid, end, group, width, n
             x[g + AT + i] = left
             x[g + SUM + i] = area + surviving * wide
         for r in range(mid[s], end[s]):
-            p = (home + unit[r]) * L
+            p, rows = (home + unit[r]) * L, worth[r]
             for i in range(U(0), n):
-                rise[p + i] += x[g + RISE + i] - x[g + PULL + i]
-                lead[p + i] += x[g + RISE_LEAD + i] - x[g + LEAD + i]
+                rise[p + i] += rows * (x[g + RISE + i] - x[g + PULL + i])
+                lead[p + i] += rows * (x[g + RISE_LEAD + i] - x[g + LEAD + i])
 
 
 @compiled
 def singles(
-    first, count, n, units, first_s, unit, rows_from, tail_from, start, mid, end, group, width,
+    first, count, n, units, first_s, unit, worth, rows_from, tail_from, start, mid, end, group, width,
     held_unit, held_rows, held_from, draw, rmst, covariance,
 ) -> None:  # fmt: skip
     """Every block of 16 replicates from `first`; influences are finished once the whole area is known."""
@@ -269,14 +269,14 @@ def singles(
             for i in range(U(0), n):
                 x[base + S + i] = 1.0
                 x[base + SUM + i] = first_s[g] if x[base + AT + i] > 0.0 else np.nan
-        _walk_single(x, rise, lead, w, units, unit, start, mid, end, group, width, n)
+        _walk_single(x, rise, lead, w, units, unit, worth, start, mid, end, group, width, n)
         for g in range(groups):
             base, home = U(g) * SINGLE, U(g) * units
             for r in range(tail_from[g], rows_from[g + 1]):
-                p = (home + unit[r]) * L
+                p, rows = (home + unit[r]) * L, worth[r]
                 for i in range(U(0), n):
-                    rise[p + i] += x[base + RISE + i]
-                    lead[p + i] += x[base + RISE_LEAD + i]
+                    rise[p + i] += rows * x[base + RISE + i]
+                    lead[p + i] += rows * x[base + RISE_LEAD + i]
             for h in range(held_from[g], held_from[g + 1]):
                 p = (home + held_unit[h]) * L
                 for i in range(U(0), n):

@@ -32,8 +32,9 @@ def moments(walk: EventOrder, draw: Draw, replicates: range) -> Moments:
     rmst, covariance = np.empty((count, groups)), np.empty((count, groups, groups))
     loops.singles(
         np.uint64(replicates.start), count, _LANES, np.uint64(walk.units), walk.first_s, _u(walk.unit),
-        _u(walk.rows_from), _tails(walk), *(_u(v) for v in (walk.start, walk.mid, walk.end, walk.group)), walk.width_s,
-        _u(walk.held_unit), walk.held_rows, _u(walk.held_from), _draw(walk, draw, replicates), rmst, covariance,
+        walk.worth, _u(walk.rows_from), _tails(walk), *(_u(v) for v in (walk.start, walk.mid, walk.end, walk.group)),
+        walk.width_s, _u(walk.held_unit), walk.held_rows, _u(walk.held_from), _draw(walk, draw, replicates), rmst,
+        covariance,
     )  # fmt: skip
     return Moments(rmst, covariance)
 

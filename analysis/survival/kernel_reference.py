@@ -80,7 +80,7 @@ def _curve(walk: EventOrder, group: int, weights: Floats) -> _Curve:
     first, last = walk.rows_from[group], walk.rows_from[group + 1]
     steps = np.flatnonzero(walk.group == group)
     gone = np.zeros((len(weights), last - first + 1))
-    np.cumsum(weights[:, walk.unit[first:last]], axis=1, out=gone[:, 1:])
+    np.cumsum(weights[:, walk.unit[first:last]] * walk.worth[first:last], axis=1, out=gone[:, 1:])
     at_risk = gone[:, -1:] - gone[:, walk.mid[steps] - first]
     events = gone[:, walk.end[steps] - first] - gone[:, walk.mid[steps] - first]
     hazard = events / np.where(at_risk > 0, at_risk, 1.0)
@@ -120,7 +120,7 @@ def _influence(walk: EventOrder, group: int, curve: _Curve, remaining: Floats) -
     rows = np.arange(first, last)
     passed = np.searchsorted(walk.mid[curve.steps], rows, side="right")  # steps at or before a row's time
     happened = rows < np.append(0, walk.end[curve.steps])[passed]
-    by_row = drift[:, passed] - np.where(happened, pull[:, passed], 0.0)
+    by_row = (drift[:, passed] - np.where(happened, pull[:, passed], 0.0)) * walk.worth[first:last]
     unit = walk.unit[first:last]
     order = np.argsort(unit, kind="stable")
     held, at = np.unique(unit[order], return_index=True)

@@ -27,8 +27,9 @@ class Pair:
 
     `horizon_ns` is where curves stop being compared, `is_a` [units] the labels as they were, `strata` the units that
     may be swapped among each other, `of_a` and `of_b` [objects] the numbers of episodes, `pooled` both arms' operations
-    object by object. `blocks` [units] names blocks ("" for none), `partner` [units] is the other arm's unit of a block
-    that holds one of each, else -1; `exchanges` are the design's relabellings where they are drawn from, else empty.
+    object by object, `timed` those that RMSTs are made of. `blocks` [units] names blocks ("" for none), `partner`
+    [units] is the other arm's unit of a block that holds one of each, else -1; `exchanges` are the design's
+    relabellings where they are drawn from, else empty.
     """
 
     a: str
@@ -42,6 +43,7 @@ class Pair:
     of_a: Ints
     of_b: Ints
     pooled: tuple[Durations, ...]
+    timed: tuple[Durations, ...]
     blocks: tuple[str, ...]
     partner: Ints
     exchanges: tuple[Exchange, ...] = ()
@@ -90,6 +92,7 @@ def pair_of(
         np.array([c.episodes for c in a]),
         np.array([c.episodes for c in b]),
         tuple(pooled),
+        tuple(joined(x.timed, y.timed) for x, y in met),
         blocks,
         partner,
         tuple(exchanges),

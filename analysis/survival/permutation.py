@@ -15,7 +15,7 @@ from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.kernel import Given, Moments, PairValues, Request, Swap, moments, pair_values
-from labctl.analysis.survival.ks import STATISTICS, TIE, TINY, Pair, log_ratios, statistics
+from labctl.analysis.survival.ks import STATISTICS, TIE, TINY, Pair, statistics
 from labctl.analysis.survival.resample import (
     BY_BLOCK,
     BY_DESIGN,
@@ -25,7 +25,14 @@ from labctl.analysis.survival.resample import (
     stream_key,
     ways_of,
 )
-from labctl.analysis.survival.studentised import both_roles, hourly_difference, in_errors, log_ratio_errors, two_roles
+from labctl.analysis.survival.studentised import (
+    both_roles,
+    hourly_difference,
+    in_errors,
+    log_ratio_errors,
+    log_ratios_of,
+    two_roles,
+)
 from labctl.analysis.survival.verdicts import holm, holm_errors
 from numpy.typing import NDArray
 
@@ -74,7 +81,8 @@ def permutation_test(pair: Pair, seed: int, perm: int, family: Sequence[str] = S
     """
     walks, roles = _walks(pair, seed, perm)
     found = [statistics(w) for w in walks]
-    value = {k: _finite(found[0][k][0]) for k in STATISTICS}
+    ratios = log_ratios_of(roles[0])[0]
+    value = {k: _finite(found[0][k][0]) for k in STATISTICS} | {"log_rmst_ratio": _finite(ratios.mean())}
     errors = [log_ratio_errors(pair, m) for m in roles]
     hourly = [in_errors(*hourly_difference(pair, w.sum_a, w.sum_b)) for w in walks]
     tested = {k: np.concatenate([f[k] for f in found]) for k in ("ks_macro", "ks_sup_mean")}
@@ -83,7 +91,7 @@ def permutation_test(pair: Pair, seed: int, perm: int, family: Sequence[str] = S
     shares = {k: _shares(np.abs(tested[k])) for k in STATISTICS if value[k] is not None}
     members = [shares[k] for k in family if k in shares]
     least = np.min(members, axis=0) if members else None
-    ratios, by_object = log_ratios(walks[0])[0], np.concatenate([objects for _, objects in errors])
+    by_object = np.concatenate([objects for _, objects in errors])
     known = [i for i in range(len(pair.objects)) if np.isfinite(ratios[i])]
     each = {pair.objects[i]: float(_shares(np.abs(by_object[:, i]))[0]) for i in known}
     adjusted, off = holm(each), holm_errors(each, {o: p_error(pair, perm, p) for o, p in each.items()})

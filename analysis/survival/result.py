@@ -16,7 +16,10 @@ class CurveValues(TypedDict):
 
 
 class CellResult(TypedDict):
-    """One arm on one object: counts, RMST(tau) by several estimators, completion, rates and the success curve."""
+    """One arm on one object: counts, RMST(tau) by several estimators, completion, rates and the success curve.
+
+    `rmst` is the result's `estimator`'s; `rmst_wang_chang_ci` is t on the logit scale, whichever that is.
+    """
 
     arm: str
     object: str
@@ -29,7 +32,9 @@ class CellResult(TypedDict):
     rmst_se: float
     rmst_ci: Bounds
     rmst_ci_percentile: Bounds
+    rmst_kaplan_meier: float
     rmst_wang_chang: float
+    rmst_wang_chang_ci: Bounds
     rmst_aalen_johansen: float | None
     items_moved: int
     items_staged: int | None
@@ -184,7 +189,11 @@ class Anew(TypedDict):
 
 
 class AnalysisResult(TypedDict):
-    """The whole result; `margin` where one was registered, `anew` where random factors were."""
+    """The whole result; `margin` where one was registered, `anew` where random factors were.
+
+    `estimator` is what RMST, HRT, log_rmst_ratio and all that rests on them are made of: "kaplan_meier" of all
+    operations, or "wang_chang".
+    """
 
     schema: str
     tau: float
@@ -193,6 +202,7 @@ class AnalysisResult(TypedDict):
     boot: int
     alpha: float
     family: list[str]
+    estimator: str
     margin: NotRequired[Margin]
     anew: NotRequired[list[Anew]]
     cells: list[CellResult]

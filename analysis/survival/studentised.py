@@ -42,10 +42,10 @@ def two_roles(pair: Pair) -> EventOrder:
     second = np.where(pair.partner >= 0, pair.partner, units + np.arange(units))
     groups: list[Durations] = []
     start = 0
-    for pooled in pair.pooled:
-        own = pooled.episode + start
-        groups += [dataclasses.replace(pooled, episode=rows, episodes=2 * units) for rows in (own, second[own])]
-        start += pooled.episodes
+    for timed in pair.timed:
+        own = timed.episode + start
+        groups += [dataclasses.replace(timed, episode=rows, episodes=2 * units) for rows in (own, second[own])]
+        start += timed.episodes
     return event_order(groups, pair.walk.tau_ns, shared=True)
 
 
@@ -57,16 +57,21 @@ def both_roles(draw: Given | Swap) -> Given | Swap:
 
 
 @UNDEFINED
+def log_ratios_of(found: Moments) -> Floats:
+    """log(RMST_a / RMST_b) of every object [R, objects]; `found` are the moments of `two_roles`."""
+    return np.log(found.rmst[:, ::2] / found.rmst[:, 1::2])
+
+
+@UNDEFINED
 def log_ratio_errors(pair: Pair, found: Moments) -> tuple[Floats, Floats]:
     """Log RMST ratio in standard errors: macro mean [R], and of every object [R, objects].
 
     `found` are the moments of `two_roles`. Where nothing is paired an arm's variance counts N / (N - 1).
     """
-    objects = len(pair.objects)
+    objects, ratio = len(pair.objects), log_ratios_of(found)
     first, second = 2 * np.arange(objects), 2 * np.arange(objects) + 1
     a, b = found.rmst[:, first], found.rmst[:, second]
     more_a, more_b = (_for_mean(n, pair) for n in (pair.of_a, pair.of_b))
-    ratio = np.log(a / b)
     own = more_a * found.covariance[:, first, first] / a**2 + more_b * found.covariance[:, second, second] / b**2
     variance = own - 2 * found.covariance[:, first, second] / (a * b)
     variance = np.where(variance > NOTHING * own, variance, 0.0)

@@ -104,6 +104,16 @@ def family_option(command: F) -> F:
     )(command)
 
 
+def estimator_option(command: F) -> F:
+    """--estimator NAME: what a protocol has in `estimator` of [analysis]."""
+    return click.option(
+        "--estimator",
+        type=click.Choice(["kaplan_meier", "wang_chang"]),
+        default=None,
+        help="For a table: what RMSTs are made of, all operations alike, or every episode [default: kaplan_meier].",
+    )(command)
+
+
 def listed(names: str) -> tuple[str, ...]:
     """The names of a list such as ks_macro,uph."""
     return tuple(name.strip() for name in names.split(",") if name.strip())

@@ -15,6 +15,7 @@ from labctl.cli.options import (
     FAMILY,
     PATH,
     commitment_option,
+    estimator_option,
     example,
     factors_of,
     head_option,
@@ -47,6 +48,7 @@ EPILOG = example(
 @click.option(
     "--family", default=None, metavar="NAMES", help="For a table: statistics that say whether a pair differs."
 )
+@estimator_option
 @margin_options
 @random_option
 @click.option(
@@ -74,6 +76,7 @@ def report(
     seed: int,
     alpha: float | None,
     family: str | None,
+    estimator: str | None,
     margin: float | None,
     non_inferior_to: str | None,
     random: str,
@@ -117,11 +120,12 @@ def report(
             seed=seed,
             margin=margin_of(margin, non_inferior_to),
             random_factors=factors_of(random),
+            estimator=estimator or "kaplan_meier",
         )
     elif lost and len(what) > 1:
         raise InputError("--lost is for the report of one campaign; of two that are compared, both must hold")
-    elif random or any(given is not None for given in (reference, tau, alpha, family, margin, non_inferior_to)):
-        names = "--reference, --tau, --alpha, --family, --margin, --non-inferior-to and --random"
+    elif random or any(v is not None for v in (reference, tau, alpha, family, estimator, margin, non_inferior_to)):
+        names = "--reference, --tau, --alpha, --family, --estimator, --margin, --non-inferior-to and --random"
         raise InputError(f"{names} of a campaign stand in its protocol; leave them out")
     else:
         known = noted(head, commitment)

@@ -14,6 +14,7 @@ from labctl.cli.options import (
     CONTEXT,
     FAMILY,
     alpha_option,
+    estimator_option,
     example,
     factors_of,
     family_option,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 ANALYZE = example(
     "labctl analyze operations.csv --reference human",
     "labctl analyze operations.csv --margin 1.25",
+    "labctl analyze operations.csv --estimator wang_chang",
     "labctl analyze episodes.csv                    # success, scores, stages, preferences of any task",
     "labctl analyze operations.csv --reference human --tau 240 --boot 9999 --perm 9999 --seed 0 --json",
 )
@@ -57,6 +59,7 @@ RATES = example(
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes out.")
 @alpha_option
 @family_option
+@estimator_option
 @margin_options
 @random_option
 @click.option("--extra", is_flag=True, help="Admit columns that are not known.")
@@ -70,6 +73,7 @@ def analyze(
     seed: int,
     alpha: float,
     family: str,
+    estimator: str | None,
     margin: float | None,
     non_inferior_to: str | None,
     random: str,
@@ -82,7 +86,7 @@ def analyze(
     operations table   one row an operation, the timed unit of PhAIL: docs/statistics.md
     episodes table     one row an episode of any task, with success, score or stages: docs/episodes.md
 
-    --family, --margin, --non-inferior-to and --random are for an operations table.
+    --family, --estimator, --margin, --non-inferior-to and --random are for an operations table.
     """
     from labctl.analysis.episodes_table import reading
     from labctl.analysis.episodes_table.cohort import Plan
@@ -92,7 +96,7 @@ def analyze(
     within, factors = margin_of(margin, non_inferior_to), factors_of(random)
     read = reading.read_either(table, extra=extra)
     if isinstance(read, EpisodesTable):
-        _refuse_of_operations(family, within is not None, bool(factors))
+        _refuse_of_operations(family, estimator, margin=within is not None, factors=bool(factors))
         _analyze_episodes(read, Plan(reference, tau, boot, perm, seed, alpha), as_json)
         return
     result = module.analyze(
@@ -105,6 +109,7 @@ def analyze(
         alpha=alpha,
         family=listed(family),
         margin=within,
+        estimator=estimator or "kaplan_meier",
     )
     if factors:
         from labctl.analysis.episodes.random_factors import anew
@@ -116,11 +121,11 @@ def analyze(
         _print_analysis(result)
 
 
-def _refuse_of_operations(family: str, margin: bool, factors: bool) -> None:
+def _refuse_of_operations(family: str, estimator: str | None, *, margin: bool, factors: bool) -> None:
     from labctl.errors import InputError
 
-    if family != FAMILY or margin or factors:
-        names = "--family, --margin, --non-inferior-to and --random"
+    if family != FAMILY or estimator or margin or factors:
+        names = "--family, --estimator, --margin, --non-inferior-to and --random"
         raise InputError(f"{names} are for an operations table; leave them out for a table of episodes")
 
 
@@ -156,7 +161,7 @@ def _print_analysis(result: AnalysisResult) -> None:
     from labctl.analysis import numerals
     from labctl.analysis.report import anew_words
     from labctl.analysis.report.margin_words import claims
-    from labctl.analysis.report.wording import confidence, time_ratio, verdict_words
+    from labctl.analysis.report.wording import MADE_OF_EPISODES, confidence, time_ratio, verdict_words
 
     rows = [
         (
@@ -170,6 +175,8 @@ def _print_analysis(result: AnalysisResult) -> None:
         for arm in result["arms"]
     ]
     print_table(("arm", "episodes", "moved %", f"RMST s (tau {result['tau']:g})", "HRT %", "HRT floor %"), rows)
+    if result["estimator"] != "kaplan_meier":
+        click.echo(f"RMST: {MADE_OF_EPISODES}")
     for arm in result["arms"]:
         if arm["helped"]:
             text = f"{arm['arm']}: a person helped in {arm['helped']} of {arm['episodes']} episodes (interventions)"

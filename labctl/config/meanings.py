@@ -60,6 +60,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "analysis.reference": "The arm that the others are compared with; without one there is no HRT.",
         "analysis.family": "Statistics whose smallest p says whether two arms differ.",
         "analysis.alpha": "Level of verdicts, letters and adjusted intervals.",
+        "analysis.estimator": "What RMST, HRT and ratios are made of: all operations alike, or every episode alike.",
         "analysis.looks": "Looks at the result before the campaign's end.",
         "analysis.looks.fractions": "Shares of the blocks after which p is looked at, rising, the last being 1.",
         "analysis.looks.spending": "How alpha is spent over the looks.",

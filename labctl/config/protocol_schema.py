@@ -103,6 +103,7 @@ class AnalysisPlan(Table):
     """[analysis]: fixed before the first trial. Without a reference there is no HRT.
 
     random_factors: what a claim is to go beyond, of the evenings and the teleoperators of the reference that were met.
+    estimator: what RMST, HRT and their ratios are made of, all operations alike, or every episode (Wang & Chang).
     """
 
     tau_s: Positive
@@ -111,6 +112,7 @@ class AnalysisPlan(Table):
         tuple[Literal["ks_sup_mean", "ks_macro", "log_rmst_ratio", "uph"], ...], Lax, Field(min_length=1)
     ] = ("ks_sup_mean", "ks_macro", "log_rmst_ratio", "uph")
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    estimator: Literal["kaplan_meier", "wang_chang"] = "kaplan_meier"
     looks: Looks | None = None
     margin: Margin | None = None
     random_factors: Annotated[tuple[Literal["session", "operator"], ...], Lax] = ()

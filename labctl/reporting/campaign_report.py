@@ -178,8 +178,8 @@ def linked_with(
         before = facts(record, [], alpha=alpha, robot=campaign.cell.robot.driver)
     one = pairs.CampaignTable(link.campaign, operations(record, labels=labels), kind_of(record))
     two = pairs.CampaignTable(later.state.opened["campaign"], rows, kind_of(later))
-    tau = protocol.analysis.tau_s
-    found = pairs.linked_pairs(one, two, link.anchors, tau=tau, alpha=alpha)
+    plan = protocol.analysis
+    found = pairs.linked_pairs(one, two, link.anchors, tau=plan.tau_s, alpha=alpha, estimator=plan.estimator)
     return {**found, "head": link.head, "changed": list(link.changed)}, before
 
 
@@ -203,6 +203,7 @@ def report_table(
     seed: int = 0,
     margin: Margin | None = None,
     random_factors: Sequence[str] = (),
+    estimator: str = "kaplan_meier",
 ) -> Path:
     """Write the report of a bare operations table (CSV); it claims nothing of blinding. Raises TableError."""
     from labctl.analysis import reading
@@ -210,7 +211,7 @@ def report_table(
     _, lines = reading.read_csv(table)
     reading.read_table(table)
     rows = [row for _, row in lines]
-    asked = Asked(tau, reference, alpha, tuple(family), {}, margin, tuple(random_factors))
+    asked = Asked(tau, reference, alpha, tuple(family), {}, margin, estimator, tuple(random_factors))
     return _write(rows, out, None, table.stem, asked, (boot, perm, seed), Ways(rows))
 
 
@@ -224,6 +225,7 @@ class Asked:
     family: tuple[str, ...]
     design: Mapping[tuple[str, str], Sequence[Exchange]]
     margin: Margin | None
+    estimator: str
     random_factors: tuple[str, ...] = ()
 
 
@@ -237,9 +239,8 @@ def asked_of(analysis: AnalysisPlan, alpha: float, rows: Sequence[Row], schedule
     margin: Margin | None = None
     if (told := analysis.margin) is not None and (told.non_inferior_to is None or told.non_inferior_to in scored):
         margin = {"rmst_ratio": told.rmst_ratio, "non_inferior_to": told.non_inferior_to}
-    return Asked(
-        analysis.tau_s, reference, alpha, analysis.family, relabellings(schedule), margin, analysis.random_factors
-    )
+    design, further = relabellings(schedule), analysis.random_factors
+    return Asked(analysis.tau_s, reference, alpha, analysis.family, design, margin, analysis.estimator, further)
 
 
 def _write(
@@ -275,6 +276,7 @@ def _write(
         "family": asked.family,
         "design": asked.design,
         "margin": asked.margin,
+        "estimator": asked.estimator,
         "boot": boot,
         "perm": perm,
         "seed": seed,

@@ -28,6 +28,7 @@ class Plan(TypedDict):
     family: tuple[str, ...]
     design: Design | None
     margin: Margin | None
+    estimator: str
     boot: int
     perm: int
     seed: int

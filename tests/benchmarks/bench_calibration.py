@@ -21,6 +21,8 @@ from support.statistics.cohorts import DISTRIBUTIONS
 from support.statistics.evenings import Evenings
 from support.statistics.evenings import coverage as further
 from support.statistics.linked_campaigns import told_apart
+from support.statistics.marginals import Paced, biases
+from support.statistics.marginals import coverage as held
 from support.statistics.margins import at_margin, within
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.limit(86_400)]
@@ -149,3 +151,14 @@ EVENINGS = {
 @pytest.mark.parametrize("name", EVENINGS)
 def test_further_evenings(name: str) -> None:
     table({name: further(EVENINGS[name], range(CLAIMS))}, CLAIMS)
+
+
+@pytest.mark.parametrize("mean_s", [10.0, 40.0, 90.0, 200.0])
+def test_marginal_estimator(mean_s: float) -> None:
+    arm = Paced(mean_s)
+    print(f"\n\nRMST {arm.rmst_s:.1f} s, bias in %, ± its Monte-Carlo error")
+    for episodes in (10, 20):
+        for name, (bias, error) in biases(arm, episodes, CLAIMS).items():
+            print(f"| N = {episodes}, {name} | {100 * bias:.2f} ± {100 * error:.2f} |", flush=True)
+    columns = {f"N = {n}": held((arm, Paced(1.3 * mean_s)), n, range(CLAIMS)) for n in (10, 20)}
+    table(columns, CLAIMS)

@@ -204,7 +204,11 @@ class AskStop(Form):
 
     def answer(self) -> Answer:
         if not self._by_hand:
-            return {"code": self._code, "why": self.needed("why", "the reason why"), "contact": bool(self.ticked("contact"))}
+            return {
+                "code": self._code,
+                "why": self.needed("why", "the reason why"),
+                "contact": bool(self.ticked("contact")),
+            }
         cause = self.chosen("cause")
         if cause is None:
             raise Unfit("cause", "choose the cause: its number, or x on its line")

@@ -13,7 +13,7 @@ from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.bands import simultaneous_band
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.clusters import Key, Replicates, clusters, rmst_replicates
-from labctl.analysis.survival.curves import Durations, curve, rmst_with_error
+from labctl.analysis.survival.curves import curve, joined, rmst_with_error
 from labctl.analysis.survival.event_order import event_order
 from labctl.analysis.survival.hrt import Estimate, hrt, rmst
 from labctl.analysis.survival.items_moved import moved_difference, moved_share
@@ -56,7 +56,7 @@ def rejections(
         moved = moved_difference(*sides, pair, run, PERM)
         found["moved"] = moved and moved.p
         found["logrank, permutation"] = logrank_permutation(pair, run, PERM)
-        pooled = [_joined([c.durations for c in side]) for side in sides]
+        pooled = [joined(*(c.durations for c in side)) for side in sides]
         plain = logrank(*pooled)
         found["logrank, robust"] = plain.p_cluster
         found["logrank, robust, stratified"] = stratified(
@@ -166,13 +166,3 @@ def _shares(one: Callable[[int], Counts], runs: range) -> dict[str, float]:
         for name, hit in counts.items():
             out[name] = out.get(name, 0) + hit
     return {name: hit / len(runs) for name, hit in out.items()}
-
-
-def _joined(parts: list[Durations]) -> Durations:
-    starts = np.cumsum([0, *(p.episodes for p in parts)])
-    return Durations(
-        np.concatenate([p.time_ns for p in parts]),
-        np.concatenate([p.event for p in parts]),
-        np.concatenate([p.episode + s for p, s in zip(parts, starts, strict=False)]),
-        int(starts[-1]),
-    )

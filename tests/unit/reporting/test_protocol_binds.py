@@ -28,6 +28,7 @@ CHANGED = {
     "reference": ('reference = "human"', 'reference = "policy-a"'),
     "family": (FAMILY, 'family = ["uph"]'),
     "alpha": ("alpha = 0.05", "alpha = 0.2"),
+    "estimator": ("alpha = 0.05\n", 'alpha = 0.05\nestimator = "wang_chang"\n'),
     "looks": ("alpha = 0.05\n", f"alpha = 0.05\n\n{LOOKS}\n"),
     "margin": ("alpha = 0.05\n", "alpha = 0.05\n\n[analysis.margin]\nrmst_ratio = 1.25\n"),
     "random_factors": ("alpha = 0.05\n", 'alpha = 0.05\nrandom_factors = ["session", "operator"]\n'),
@@ -86,7 +87,8 @@ def test_another_value_of_any_key_gives_another_result_page_and_letters(undrawn:
         assert DEMO.count(old) == 1
         after = outcome(DEMO.replace(old, new))
         changed = [a != b for a, b in zip(after, before, strict=True)]
-        assert changed == [True, True, key not in ("margin", "random_factors")], key  # neither tells arms apart
+        # the first two tell no arms apart, and where every episode has one operation all estimators are one
+        assert changed == [True, True, key not in ("margin", "random_factors", "estimator")], key
 
 
 def test_verdict_and_letters_are_of_one_level() -> None:

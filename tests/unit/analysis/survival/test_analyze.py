@@ -94,11 +94,12 @@ TWO_ARMS = [
 
 def test_every_key_of_the_interface_is_present() -> None:
     result = analyze(table_from_rows(TWO_ARMS), reference="human", **FEW)
-    asked = ["schema", "tau", "reference", "seed", "boot", "alpha", "family"]
+    asked = ["schema", "tau", "reference", "seed", "boot", "alpha", "family", "estimator"]
     assert list(result) == [*asked, "cells", "arms", "pairs", "warnings"]
     assert set(result["cells"][0]) == {
         *("arm", "object", "episodes", "operations", "successes", "censored", "ghosts", "rmst", "rmst_se", "rmst_ci"),
         *("rmst_ci_percentile", "rmst_wang_chang", "rmst_aalen_johansen", "items_moved", "items_staged"),
+        *("rmst_kaplan_meier", "rmst_wang_chang_ci"),
         *("rmst_first_operation", "ended_early", "median", "completion", "uph", "uph_paper", "mtbf", "rate", "curve"),
     }
     assert set(result["arms"][0]) == {
