@@ -1,0 +1,86 @@
+"""Our FR3 driver against franka-sim with limits and communication constraints enforced: `make peer-franka-sim`.
+
+Its crude model has no damping in its joints: it follows a moment late and trembles at rest, so claims are on violations
+and on where things end, not on how closely it follows.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.robots.cells import cell_named
+from support.robots.emulators import address
+from support.runs.live_campaign import wait_for
+
+from labctl.errors import DeviceLost
+from labctl.testing.robot import RobotRig
+
+pytestmark = pytest.mark.interop
+
+SERVER = Path(__file__).with_name("franka_sim_server.py")
+NEAR_RAD = 0.05
+
+
+@pytest.fixture(params=["velocity", "cartesian", "impedance"])
+def rig(request: pytest.FixtureRequest) -> Iterator[RobotRig]:
+    """The driver in one of its servos, connected to a server of this test's own."""
+    python, host = os.environ.get("FRANKA_SIM"), address()
+    assert python, "set FRANKA_SIM to the Python of an environment with franka-sim"
+    process = subprocess.Popen([python, str(SERVER), host])
+    cell = cell_named("emulated_fr3")
+    options = cell.robot.options["driver_options"]
+    options |= {"host": host, "servo": request.param}
+    del options["home_rad"]
+    made = RobotRig("franka", options, cell, live=True)
+    try:
+
+        def connected() -> bool:
+            try:
+                made.robot.connect(made.now_ns)
+            except DeviceLost:
+                return False
+            return True
+
+        wait_for("franka-sim", connected)
+        made.recover()
+        yield made
+    finally:
+        made.robot.close()
+        process.terminate()
+        process.wait(10)
+
+
+def swing(rig: RobotRig, joint: int, by_rad: float, n: int = 150) -> np.ndarray:
+    s = (1 - np.cos(np.linspace(0, np.pi, n))) / 2
+    return rig.robot.observe()["q"] + by_rad * s[:, None] * np.eye(7)[joint]
+
+
+def sound(rig: RobotRig) -> None:
+    assert rig.robot.status().mode in ("idle", "moving"), rig.robot.status()
+
+
+def test_every_joint_is_led_without_a_violation(rig: RobotRig) -> None:
+    for joint in range(7):
+        path = swing(rig, joint, 0.15)
+        rig.follow(path)
+        rig.wait(500_000_000)
+        sound(rig)
+        assert abs(rig.robot.observe()["q"][joint] - path[-1, joint]) < NEAR_RAD, joint
+
+
+@pytest.mark.parametrize("joint", [0, 3, 5, 6])
+def test_a_stop_in_motion_breaks_no_limit_and_it_goes_on_afterwards(rig: RobotRig, joint: int) -> None:
+    """Issue 20.18: joints 6 and 7 fastest tripped the robot's own limits."""
+    rig.follow(swing(rig, joint, 0.4, 100)[:60])
+    rig.robot.stop()
+    rig.wait(1_000_000_000)
+    assert rig.robot.status().mode == "stopped", rig.robot.status()
+    rig.recover()
+    rig.follow(swing(rig, joint, -0.1))
+    rig.wait(300_000_000)
+    sound(rig)
