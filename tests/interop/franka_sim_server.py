@@ -22,6 +22,8 @@ def model() -> str:
         text = re.sub(rf"<{part}\b.*?</{part}>", "", text, flags=re.DOTALL)
     text = re.sub(r'"((?:link|joint)[0-7])"', r'"fr3_\1"', text)
     spec = mujoco.MjSpec.from_string(text)
+    for joint in spec.joints:  # without a motor's inertia and some damping it trembles at rest, and is not driven
+        joint.armature, joint.damping = 0.1, 1.0
     spec.compile()
     path = Path(tempfile.mkdtemp()) / "fr3.xml"
     path.write_text(spec.to_xml())

@@ -47,8 +47,6 @@ def test_every_field_of_the_recipe_is_served_and_stays_within_what_it_can_be(nam
             kinds = answer[1:].decode().split(",")
             missing = [one for one, kind in zip(fields, kinds, strict=True) if kind == "NOT_FOUND"]
             assert not missing
-                one for one, kind in zip(fields, kinds, strict=True) if kind == "NOT_FOUND"
-            ]
             assert ask(sock, "S") == b"\1"
             unpacked = struct.Struct(">B" + "".join(WIDTHS[kind] for kind in kinds))
             rows = [unpacked.unpack(heard(sock, "U")) for _ in range(50)]
