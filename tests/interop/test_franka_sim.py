@@ -1,7 +1,7 @@
 """Our FR3 driver against franka-sim with limits and communication constraints enforced: `make peer-franka-sim`.
 
-Its model is crude and its time this machine's, or slower: claims are on violations and on where things end, not on how
-closely it follows.
+Its model is crude and its time this machine's, or slower: claims are on violations, not on how closely it follows. It
+waits for nobody, so a busy machine loses commands, which its checks then see as jumps: run it on a quiet one.
 """
 
 from __future__ import annotations
