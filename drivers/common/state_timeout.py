@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from labctl.clock import MILLISECOND
 from labctl.errors import DeviceLost
 
+T = TypeVar("T")
 MOST_NS = 50 * MILLISECOND  # one look counts for no more: longer than that nobody looked
 
 
@@ -31,11 +32,11 @@ class Silence:
         return self._counted_ns
 
 
-def within(seconds: float, call: Callable[[], Any], silent: str) -> Any:
+def within(seconds: float, call: Callable[[], T], silent: str) -> T:
     """What a call into a vendor's client returns or raises; DeviceLost with the words `silent` if it does neither in
     that time. It then goes on in a thread of its own, which nothing can end.
     """
-    returned, raised = [], []
+    returned, raised = list[T](), list[BaseException]()
 
     def asked() -> None:
         try:

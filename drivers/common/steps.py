@@ -84,10 +84,10 @@ class StepLimiter:
         """
         limits = self._limits
         way = kinematics.positions(self._arm.chain, at + np.append(0.0, LOOK)[:, None] * ahead)
-        out = np.logical_or(way < limits.box_min[:, None], way > limits.box_max[:, None])
-        inside = ~out.any(axis=0)
-        if inside.all() or (inside[-1] and not inside[0]):
+        over = np.maximum(limits.box_min[:, None] - way, way - limits.box_max[:, None])
+        outside = np.flatnonzero(over.max(axis=0) > 0)
+        if not len(outside) or (outside[0] == 0 and outside[-1] < len(LOOK)):
             return at + ahead
-        first = int(np.argmin(inside))
-        self.clipped = f"workspace box {'xyz'[int(np.argmax(out[:, first]))]}"
+        first = int(outside[0])
+        self.clipped = f"workspace box {'xyz'[int(np.argmax(over[:, first]))]}"
         return self.q if first == 0 else at + (LOOK[first - 2] if first > 1 else 0.0) * ahead

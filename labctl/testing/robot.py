@@ -6,7 +6,7 @@ May not: know a driver. A test class names its robot by a fixture `rig` that giv
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +17,7 @@ from labctl.clock import SECOND
 from labctl.devices import Robot
 from labctl.testing.robot_rig import SCENE, RobotRig, turned
 
-__all__ = ["FollowingConformance", "HomingConformance", "RobotConformance", "RobotRig"]
+__all__ = ["FollowingConformance", "HomingConformance", "RobotConformance", "RobotRig", "SlowedConformance"]
 
 
 TRIES, NEAR_RAD = 10, 2e-4
@@ -234,6 +234,44 @@ class FollowingConformance(OfARobot):
         belongs = np.array([rig.robot.to_pose(q)[:3] for q in joints[some]])
         assert np.ptp(tcp, axis=0).max() > 0.05
         assert np.abs(tcp[some] - belongs).max() < 1e-3
+
+    def test_a_joint_sent_far_beyond_its_end_stops_before_it_and_the_robot_does_not_stop_itself(
+        self, rig: RobotRig
+    ) -> None:
+        """The last joint, there and back. A robot may allow less speed the nearer a joint is to its end."""
+        robot = rig.robot
+        way = np.linspace(0.0, 3.5, round(3.5 / 1.5 * robot.control_hz))[:, None] * np.eye(robot.dof)[-1]
+        way += robot.observe()["q"]
+        for path in (way, way[::-1]):
+            rig.follow(path)
+            assert robot.status().mode in ("idle", "moving"), robot.status()
+
+
+class SlowedConformance(OfARobot):
+    """What a robot does that somebody may slow down beside labctl, as by the slider of a pendant."""
+
+    @pytest.fixture
+    def slider(self) -> Iterator[Callable[[float], None]]:
+        """Sets it, as a share of the robot's speed. Each class gives its own."""
+        raise NotImplementedError(f"{type(self).__name__} needs a fixture `slider` that sets the robot's speed")
+
+    def test_a_slow_slider_is_a_hold_that_ends_when_it_is_back(
+        self, rig: RobotRig, slider: Callable[[float], None]
+    ) -> None:
+        """Issue 20.11: every time would be longer by it, without a word."""
+        robot = rig.robot
+        slider(0.5)
+        rig.until(lambda: robot.status().mode not in ("idle", "moving"))
+        assert "50 %" in robot.status().reason
+        before = robot.observe()["q"]
+        rig.follow(turned(robot))
+        assert np.abs(robot.observe()["q"] - before).max() < 1e-3, "nothing is driven at another speed"
+        slider(1.0)
+        rig.recover()
+        path = turned(robot)
+        rig.follow(path)
+        rig.at_rest()
+        assert np.abs(robot.observe()["q"] - path[-1]).max() < 0.01
 
 
 def led(rig: RobotRig, poses: np.ndarray) -> None:

@@ -5,7 +5,7 @@ The contract of labctl.devices.Robot. A real cell joins by one more entry here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from support.robots.emulators import Emulators
 from labctl.clock import SECOND
 from labctl.testing.given import FIXTURE
 from labctl.testing.options import Driver, OptionsConformance
-from labctl.testing.robot import FollowingConformance, HomingConformance, RobotConformance, RobotRig
+from labctl.testing.robot import FollowingConformance, HomingConformance, RobotConformance, RobotRig, SlowedConformance
 from labctl.testing.robot_rig import turned
 
 QUIET = {"verb": "events", "fault": "raise", "after": 10**9}
@@ -97,6 +97,19 @@ class TestRobotsThatFollow(OurRobots, FollowingConformance):
 @pytest.mark.parametrize("rig", RIGS[-len(LIVE) :], indirect=True)
 class TestRobotsThatTakeTheirTimeHome(OurRobots, HomingConformance):
     pass
+
+
+@pytest.mark.parametrize("rig", [rig for rig in RIGS if rig.values == ("ur5e_over_rtde",)], indirect=True)
+class TestRobotsWithASlider(OurRobots, SlowedConformance):
+    @pytest.fixture
+    def slider(self, emulators: Emulators) -> Iterator[Callable[[float], None]]:
+        emulator = emulators["emulated_ur5e"]
+
+        def slide(fraction: float) -> None:
+            emulator.clear() if fraction == 1.0 else emulator.inject("speed_slider", fraction=fraction)
+
+        yield slide
+        emulator.clear()
 
 
 class TestOptions(OptionsConformance):

@@ -18,12 +18,14 @@ pytestmark = [pytest.mark.real_time, pytest.mark.busy, pytest.mark.thorough]
 
 MODES = [(name, servo) for name in ("emulated_fr3", "emulated_ur5e") for servo in ("joint", "cartesian", "velocity")]
 MODES.remove(("emulated_fr3", "joint"))  # the FR3 is not given joints: see the driver
-MODES += [("emulated_fr3", servo) for servo in ("impedance", "velocity, states of the client")]
+MODES += [("emulated_fr3", servo) for servo in ("impedance", "velocity, states of the client", "velocity, an FER")]
 LOADS = {
     "emulated_fr3": {"load_kg": 0.5, "load_com_m": [0.0, 0.0, 0.05]},
     # a watchdog on the robot that outlasts the pauses of a test and those of a machine
     "emulated_ur5e": {"payload_kg": 0.5, "payload_cog_m": [0.0, 0.0, 0.05], "watchdog_hz": 2.0},
 }
+# An FER by analogy: its limits, on the emulated FR3
+BESIDES = {"": {}, "states of the client": {"states": "client"}, "an FER": {"model": "fer"}}
 PAUSE_US = 150_000  # longer than the FR3's driver lets a speed hold, shorter than the watchdog on the UR
 
 
@@ -33,10 +35,9 @@ def robot_of(request: pytest.FixtureRequest) -> Iterator[RobotRig]:
     name, servo = request.param
     emulator, cell = Emulator(NAMES[name]), cell_named(name)
     options = cell.robot.options
-    servo, _, client = servo.partition(", ")
+    servo, _, besides = servo.partition(", ")
     options["driver_options"] |= {"host": emulator.host, "servo": servo, **LOADS[name]}
-    if client:
-        options["driver_options"]["states"] = "client"
+    options["driver_options"] |= BESIDES[besides]
     made = RobotRig("emulated", options, cell, live=True)
     try:
         made.connect()

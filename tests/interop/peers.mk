@@ -4,7 +4,7 @@ PEERS = build/peers
 AGAINST = $(VENV)/bin/python -m pytest -q -rsfE -m interop
 needs = @command -v $(1) >/dev/null || ls $(2) >/dev/null 2>&1 || { echo "needs Debian's package: apt-get install $(3)" >&2; exit 2; }
 
-.PHONY: peer-postgres peer-viewer peer-browser peer-openpi peer-franky-sim peer-pylibfranka peer-lerobot
+.PHONY: peer-postgres peer-viewer peer-browser peer-openpi peer-franka-sim peer-franky-sim peer-pylibfranka peer-ur-recipe peer-lerobot
 
 peer-postgres: $(VENV)/.installed-test
 	$(call needs,pg_ctl,/usr/lib/postgresql/*/bin/pg_ctl,postgresql)
@@ -29,6 +29,14 @@ peer-openpi: $(VENV)/.installed-test
 peer-franky-sim: $(VENV)/.installed-test
 	$(PYTHON) -m venv $(PEERS)/franky-sim && $(PEERS)/franky-sim/bin/pip install -q 'franky-sim[mujoco]'
 	FRANKY_SIM=$(abspath $(PEERS))/franky-sim/bin/franky-sim $(AGAINST) tests/interop/test_franky_sim.py
+
+peer-franka-sim: $(VENV)/.installed-test
+	$(PYTHON) -m venv $(PEERS)/franka-sim && $(PEERS)/franka-sim/bin/pip install -q franka-sim==1.1.7
+	FRANKA_SIM=$(abspath $(PEERS))/franka-sim/bin/python $(AGAINST) tests/interop/test_franka_sim.py
+
+peer-ur-recipe: $(VENV)/.installed-test
+	@test -f "$(UR_RECIPE)" || { echo "name the client library's examples/resources/rtde_output_recipe.txt: make peer-ur-recipe UR_RECIPE=FILE" >&2; exit 2; }
+	UR_RECIPE="$(abspath $(UR_RECIPE))" $(AGAINST) tests/interop/test_ur_recipe.py
 
 peer-pylibfranka: $(VENV)/.installed-test
 	$(PIP) install pylibfranka

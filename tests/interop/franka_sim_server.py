@@ -1,0 +1,43 @@
+"""franka-sim as a robot that enforces limits: run by the Python of its own environment, `python FILE HOST`.
+
+It wants a model of the arm that it would fetch; one is made here of the description that it brings.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import franka_sim
+import mujoco
+
+
+def model() -> str:
+    """The path of an MJCF of its own URDF, without the meshes."""
+    text = next(Path(franka_sim.__file__).parent.rglob("fr3.urdf")).read_text()
+    for part in ("visual", "collision"):
+        text = re.sub(rf"<{part}\b.*?</{part}>", "", text, flags=re.DOTALL)
+    text = re.sub(r'"((?:link|joint)[0-7])"', r'"fr3_\1"', text)
+    spec = mujoco.MjSpec.from_string(text)
+    for joint in spec.joints:  # without a motor's inertia and some damping it trembles at rest, and is not driven
+        joint.armature, joint.damping = 0.1, 1.0
+    spec.compile()
+    path = Path(tempfile.mkdtemp()) / "fr3.xml"
+    path.write_text(spec.to_xml())
+    return str(path)
+
+
+os.environ["FR3_MJCF"] = model()
+from franka_sim.franka_sim_server import FrankaSimServer  # noqa: E402  it reads the variable
+
+FrankaSimServer(
+    host=sys.argv[1],
+    enable_vis=False,
+    physics="mujoco",
+    gripper_object_width=0.03,
+    enforce_motion_limits=True,
+    enforce_comm_constraints=True,
+).start()
