@@ -81,7 +81,7 @@ def site_effects(
     """
     d = np.asarray(differences, dtype=float)
     known = np.flatnonzero(~np.isnan(d))
-    at = [(site[i], evaluator[i] if evaluator else "") for i in known]
+    at = [(site[i], evaluator[i] if evaluator else "") for i in known.tolist()]
     cells = sorted(set(at))
     names = sorted({s for s, _ in cells})
     words = _words(names, cells, evaluator is not None)
@@ -146,8 +146,10 @@ def _without(means: Floats, v: Floats, of_site: np.ndarray, site: int, df: int) 
 
 
 def _site_means(means: Floats, n: Floats, of_site: np.ndarray, sites: int) -> tuple[Floats, Floats]:
-    size = np.bincount(of_site, n, minlength=sites)
-    return np.bincount(of_site, means * n, minlength=sites) / size, size
+    size, total = np.zeros(sites), np.zeros(sites)
+    np.add.at(size, of_site, n)
+    np.add.at(total, of_site, means * n)
+    return total / size, size
 
 
 def _words(names: Sequence[str], cells: Sequence[tuple[str, str]], known: bool) -> tuple[str, ...]:
