@@ -14,7 +14,7 @@ from labctl.analysis.results import Plain
 
 from labctl.errors import TableError
 
-SAME_SEED = "episodes of one number are taken as a block: that holds if every run had the same --seed"
+SAME_SEED = "episodes of one number are taken as a block: that holds if all runs had one --seed"
 
 
 def from_lerobot(paths: Sequence[Path], arms: Sequence[str] = ()) -> Imported:
