@@ -134,7 +134,7 @@ def _sequence(d: Floats, alpha: float) -> tuple[Floats, Floats]:
     and prod(1 - s + s (1 - x) / (1 - mu)) for "below". The logarithm of each is convex in mu, and so is that of their
     mean, so that what is not excluded is an interval, and a line through two excluded means crosses outside of it.
     """
-    tried = np.arange(1, round(2 / STEP)) * STEP - 1.0
+    tried: Floats = np.arange(1.0, round(2 / STEP)) * STEP - 1.0
     tried[len(tried) // 2] = 0.0
     mu = (1 + tried[:, None]) / 2
     log_capital = np.zeros((len(tried), 2 * BETS))

@@ -124,7 +124,9 @@ def davidson(
     ]
     ties, order = np.exp(found[:, k]), np.exp(found[:, k + 1])
     return Davidson(
-        *(int((said == x).sum()) for x in (FIRST, SECOND, TIE)),
+        int((said == FIRST).sum()),
+        int((said == SECOND).sum()),
+        int((said == TIE).sum()),
         tuple(sorted(strengths, key=lambda s: -(s.strength if s.strength is not None else -1.0))),
         float(ties[0]) if tied else 0.0,
         percentile(ties[1:], level) if tied else None,
@@ -221,7 +223,7 @@ def _without_bound(
     """What has no bound, in words, and whether the strengths have: each arm must be linked to each other by a chain of
     "at least as good as" in both directions (L. R. Ford, Am. Math. Mon. 64 (1957) 28; a tie links both ways).
     """
-    k, words = len(arms), [f"{arms[i]} was never compared" for i in np.flatnonzero(~met)]
+    k, words = len(arms), [f"{arms[i]} was never compared" for i in np.flatnonzero(~met).tolist()]
     at_least = np.zeros((k, k), dtype=bool)
     at_least[first[said != SECOND], second[said != SECOND]] = True
     at_least[second[said != FIRST], first[said != FIRST]] = True
@@ -229,12 +231,12 @@ def _without_bound(
     pieces, _ = connected_components(at_least, directed=False)
     bounded = bool(len(set(group[met])) == 1)
     if not bounded:
-        for i in np.flatnonzero(met):
+        for i in np.flatnonzero(met).tolist():
             never_lost, never_won = not at_least[:, i].any(), not at_least[i].any()
             if never_lost or never_won:
                 what = "lost nor tied: its strength has no upper" if never_lost else "won nor tied: it has no lower"
                 words.append(f"{arms[i]} never {what} bound")
-        together = [" and ".join(arms[i] for i in np.flatnonzero((group == g) & met)) for g in range(count)]
+        together = [" and ".join(arms[i] for i in np.flatnonzero((group == g) & met).tolist()) for g in range(count)]
         named = "; ".join(name for name in together if name)
         apart = "no comparison links" if pieces - int((~met).sum()) > 1 else "all comparisons between"
         rest = "" if apart.startswith("no") else " went one way, so that their strengths are apart without bound"

@@ -40,12 +40,13 @@ def reml(y: Floats, v: Floats, factors: Sequence[Ints], within_df: float = math.
     A factor with a level for each mean is the tau2 of the plain model. `within_df`: degrees of freedom of the common
     variance that v was made from, for p by F; v known: p by chi squared.
     """
-    shared = [(np.asarray(f)[:, None] == np.asarray(f)[None, :]).astype(float) for f in factors]
+    shared = np.array([np.equal.outer(f, f) for f in factors], dtype=np.float64)
     ones, typical = np.ones(len(y)), float(np.median(v))
 
     def projected(tau2: Floats) -> tuple[Floats, Floats, float]:
         """V^-1 less what the mean takes up, V^-1, and 1' V^-1 1."""
-        inverse = np.linalg.inv(np.diag(v) + sum(t * s for t, s in zip(tau2, shared, strict=True)))
+        between = np.tensordot(tau2, shared, axes=1)
+        inverse: Floats = np.linalg.inv(np.diag(v) + between).astype(np.float64)
         weight = inverse @ ones
         return inverse - np.outer(weight, weight) / weight.sum(), inverse, float(weight.sum())
 
@@ -103,9 +104,7 @@ def q_profile(y: Floats, v: Floats, level: float = LEVEL) -> Interval:
         high = top
         while cochran_q(y, v, high) > bar:
             high *= 10
-        ends.append(
-            0.0
-            if cochran_q(y, v) <= bar
-            else float(optimize.brentq(lambda t, bar=bar: cochran_q(y, v, t) - bar, 0.0, high))
-        )
+        inside = cochran_q(y, v) <= bar
+        found = None if inside else optimize.root_scalar(lambda t, at=bar: cochran_q(y, v, t) - at, bracket=(0.0, high))
+        ends.append(0.0 if found is None else float(found.root))
     return ends[0], ends[1]

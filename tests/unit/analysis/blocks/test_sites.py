@@ -85,8 +85,8 @@ def test_in_a_balanced_design_reml_is_the_analysis_of_variance() -> None:
     assert found.site is not None and found.evaluator is None and found.within == pytest.approx(within)
     assert found.site.tau2 == pytest.approx((between - within) / 10, rel=1e-5)
     assert found.q == pytest.approx(5 * between / within) and found.mean == pytest.approx(d.mean())
-    reach = 2.7764451 * math.sqrt(found.site.tau2 * 7 / 6 + within / 60)  # t on 4
-    assert found.prediction == pytest.approx((d.mean() - reach, d.mean() + reach), rel=1e-5)
+    reach = 2.5705818 * math.sqrt(d.mean(axis=1).var(ddof=1) * 7 / 6)  # t on 5
+    assert found.prediction == pytest.approx((d.mean() - reach, d.mean() + reach), rel=1e-6)
     assert found.site.tau2_ci is not None and found.site.tau2_ci[0] < found.site.tau2 < found.site.tau2_ci[1]
     one_out = found.sites[2]
     assert one_out.without == pytest.approx(np.delete(d, 2, axis=0).mean()) and one_out.mean == pytest.approx(
