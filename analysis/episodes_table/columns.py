@@ -18,7 +18,7 @@ OF_BLOCK = (
     *("site", "task", "condition", "base", "set", "axis", "tags", "split", "family", "difficulty", "stress"),
     *("compared", "preferred"),
 )
-"""What is the same in every row of a block."""
+"""What a block has one of, in all of its rows."""
 TEXTS = ("episode", "session", "operator", "evaluator", "instruction", "object", *OF_BLOCK, "end_reason")
 NUMBERS = ("position", "stage", "steps", "budget_s", "moved", "staged", "interventions")
 OPTIONAL = (

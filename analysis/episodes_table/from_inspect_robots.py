@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from labctl.analysis.episodes_table.importing import Imported, Row, arm_names, listed, mapped, read_json
-from labctl.analysis.episodes_table.values import text
+from labctl.analysis.episodes_table.importing import Document, Imported, Row, arm_names, listed, mapped, read_json, word
+from labctl.analysis.results import Plain
 from labctl.analysis.table import Value
 
 from labctl.errors import TableError
@@ -29,7 +28,7 @@ def from_inspect_robots(paths: Sequence[Path], arms: Sequence[str] = (), scorer:
     The first trials that the policies made of a scene are a block, the second ones another. Raises `TableError`.
     """
     logs = [(_log(path), str(path)) for path in paths]
-    found = [text(mapped(log.get("eval"), "eval", where).get("policy")) for log, where in logs]
+    found = [word(mapped(log.get("eval"), "eval", where).get("policy")) for log, where in logs]
     names = arm_names(arms, found, [where for _, where in logs])
     rows: list[Row] = []
     made: Counter[tuple[str, Value]] = Counter()
@@ -44,12 +43,12 @@ def from_inspect_robots(paths: Sequence[Path], arms: Sequence[str] = (), scorer:
     binary = all(value in (0, 1) for value in values)
     for row, value in zip(rows, values, strict=True):
         row["success" if binary else "score"] = value
-    notes = ["the n-th trials of one scene are taken as a block: that holds if they were set up alike"]
+    notes = ["the n-th trials of one scene are taken as a block: that holds if they began from one set-up"]
     notes += [f"{errors} trials left out: they ended in an error and have no score"] * bool(errors)
     return Imported(str(paths[0]), rows, list(range(1, len(rows) + 1)), tuple(notes))
 
 
-def _log(path: Path) -> Any:
+def _log(path: Path) -> Document:
     log = mapped(read_json(path), "the document", str(path))
     if log.get("version") != VERSION or "samples" not in log:
         told = f"version is {log.get('version')!r}" if "samples" in log else "it has no samples"
@@ -59,15 +58,15 @@ def _log(path: Path) -> Any:
     return log
 
 
-def _trials(log: Any, scorer: str | None, where: str) -> tuple[list[Row], int]:
+def _trials(log: Document, scorer: str | None, where: str) -> tuple[list[Row], int]:
     """The rows of a log, with their score as "value", and how many trials have none."""
     rows: list[Row] = []
     errors = 0
-    task = text(mapped(log["eval"], "eval", where).get("task"))
+    task = word(mapped(log["eval"], "eval", where).get("task"))
     for s, sample in enumerate(listed(log["samples"], "samples", where)):
         at = f"samples[{s}]"
         scene = mapped(sample, at, where)
-        ends = scene.get("termination_reasons") or []
+        ends = listed(scene.get("termination_reasons") or [], f"{at}.termination_reasons", where)
         for e, epoch in enumerate(listed(scene.get("epochs"), f"{at}.epochs", where)):
             scores = mapped(epoch, f"{at}.epochs[{e}]", where)
             if not scores:
@@ -76,18 +75,18 @@ def _trials(log: Any, scorer: str | None, where: str) -> tuple[list[Row], int]:
             name = _scorer(scores, scorer, f"{at}.epochs[{e}]", where)
             rows.append(
                 {
-                    "block": " ".join(text(part) for part in (task, scene.get("scene_id"), scene.get("instruction"))),
+                    "block": " ".join(word(part) for part in (task, scene.get("scene_id"), scene.get("instruction"))),
                     "value": _value(scores[name], f"{at}.epochs[{e}].{name}", where),
                     "task": task,
-                    "instruction": text(scene.get("instruction")),
-                    "steps": text(scores.get(STEPS)),
-                    "end_reason": text(ends[e]) if e < len(ends) else "",
+                    "instruction": word(scene.get("instruction")),
+                    "steps": word(scores.get(STEPS)),
+                    "end_reason": word(ends[e]) if e < len(ends) else "",
                 }
             )
     return rows, errors
 
 
-def _scorer(scores: Any, asked: str | None, at: str, where: str) -> str:
+def _scorer(scores: Document, asked: str | None, at: str, where: str) -> str:
     known = [name for name in scores if name != STEPS]
     if asked is not None:
         if asked not in scores:
@@ -99,7 +98,7 @@ def _scorer(scores: Any, asked: str | None, at: str, where: str) -> str:
     return found
 
 
-def _value(value: Any, at: str, where: str) -> float:
+def _value(value: Plain, at: str, where: str) -> float:
     if isinstance(value, bool) or (isinstance(value, int | float) and 0 <= value <= 1):
         return int(value) if value in (0, 1) else value
     raise TableError(where, f"{at} is {value!r}; expected a number from 0 to 1; name another with --scorer")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from labctl.analysis.episodes_table.importing import Imported, Row, arm_names, listed, mapped, read_json
+from labctl.analysis.episodes_table.importing import Document, Imported, Row, arm_names, listed, mapped, read_json
+from labctl.analysis.results import Plain
 
 from labctl.errors import TableError
 
-SAME_SEED = "episodes of one number are taken as a block: that holds if every run had the same --seed"
+SAME_SEED = "episodes of one number are taken as a block: that holds if all runs had one --seed"
 
 
 def from_lerobot(paths: Sequence[Path], arms: Sequence[str] = ()) -> Imported:
@@ -32,7 +32,7 @@ def from_lerobot(paths: Sequence[Path], arms: Sequence[str] = ()) -> Imported:
     return Imported(str(paths[0]), rows, list(range(1, len(rows) + 1)), () if seeded else (SAME_SEED,))
 
 
-def _episodes(document: Any, where: str) -> tuple[list[Row], bool]:
+def _episodes(document: Document, where: str) -> tuple[list[Row], bool]:
     """The rows, and whether their blocks are by seed."""
     if "per_task" in document:
         tasks = [
@@ -55,7 +55,7 @@ def _episodes(document: Any, where: str) -> tuple[list[Row], bool]:
     return rows, seeded
 
 
-def _of_task(task: Any, at: str, where: str) -> list[Row]:
+def _of_task(task: Document, at: str, where: str) -> list[Row]:
     name = f"{task.get('task_group', 'task')}/{task.get('task_id', 0)}"
     metrics = mapped(task.get("metrics"), f"{at}.metrics", where)
     successes = listed(metrics.get("successes"), f"{at}.metrics.successes", where)
@@ -65,7 +65,7 @@ def _of_task(task: Any, at: str, where: str) -> list[Row]:
     ]
 
 
-def _success(value: Any, at: str, where: str) -> int:
-    if value not in (0, 1, True, False):
+def _success(value: Plain, at: str, where: str) -> int:
+    if not isinstance(value, bool | int) or value not in (0, 1):
         raise TableError(where, f"{at} is {value!r}; expected true or false")
     return int(value)

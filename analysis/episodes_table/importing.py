@@ -12,16 +12,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from labctl.analysis.episodes_table.columns import MEASURES, OPTIONAL, REQUIRED, STAGE_TIME
 from labctl.analysis.episodes_table.table import EpisodesTable, table_from_lines
 from labctl.analysis.episodes_table.values import text
+from labctl.analysis.results import Plain
 from labctl.analysis.table import Value
 
 from labctl.errors import TableError
 
 Row = dict[str, Value]
+Document = Mapping[str, Plain]
 ARM = re.compile(r"^[^|]+$")
 
 
@@ -57,7 +58,7 @@ class Imported:
         return out.getvalue()
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path) -> Plain:
     """What a JSON file holds. Raises `TableError` for one that cannot be read or is none."""
     try:
         return json.loads(path.read_bytes())
@@ -69,18 +70,23 @@ def read_json(path: Path) -> Any:
         raise TableError(str(path), "is not JSON: it is no text; give the file as it was written") from e
 
 
-def listed(value: Any, at: str, where: str) -> list[Any]:
+def listed(value: Plain, at: str, where: str) -> Sequence[Plain]:
     """A list out of a JSON document. Raises `TableError` naming its place."""
     if not isinstance(value, list):
         raise TableError(where, f"{at} is {_kind(value)}; expected a list")
     return value
 
 
-def mapped(value: Any, at: str, where: str) -> Mapping[str, Any]:
+def mapped(value: Plain, at: str, where: str) -> Document:
     """An object out of a JSON document. Raises `TableError` naming its place."""
     if not isinstance(value, dict):
         raise TableError(where, f"{at} is {_kind(value)}; expected an object")
     return value
+
+
+def word(value: Plain) -> str:
+    """A value out of a JSON document as text; "" for what is missing, or no value by itself."""
+    return text(value) if isinstance(value, str | int | float) else ""
 
 
 def arm_names(given: Sequence[str], found: Sequence[str], sources: Sequence[str]) -> list[str]:
@@ -94,6 +100,6 @@ def arm_names(given: Sequence[str], found: Sequence[str], sources: Sequence[str]
     return names
 
 
-def _kind(value: Any) -> str:
+def _kind(value: Plain) -> str:
     words = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
     return "missing" if value is None else words.get(type(value), "a number")

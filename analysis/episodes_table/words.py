@@ -145,7 +145,7 @@ def preference(result: EpisodesResult) -> tuple[Shown, list[str]] | None:
     rows = [(s["arm"], numerals.estimate(s["strength"], s["ci"], digits=3)) for s in found["davidson"]]
     text = f"Preferred the first of two {found['first']} times, the second {found['second']}, neither {found['tie']}"
     effect = numerals.estimate(found["order_effect"], found["order_ci"], digits=2)
-    said = [f"{text}; odds of the second over the first, of like arms: {effect} [1: no order effect]."]
+    said = [f"{text}; odds of the second over the first: {effect} [1: no order effect]."]
     if found["agreement"] is not None:
         share = numerals.percent(found["agreement"])
         said.append(f"Where one was preferred and scores differed, the higher score was preferred in {share} %.")

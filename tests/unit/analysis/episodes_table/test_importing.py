@@ -124,9 +124,7 @@ def test_lerobots_runs_are_paired_by_seed_or_by_number_and_called_as_their_folde
     assert table.blocks == ("seed 100", "seed 101") and table.grid("success").tolist() == [[1, 1], [0, 1]]
     tasks = [{"task_group": "libero", "task_id": k, "metrics": {"successes": [True, False]}} for k in (0, 1)]
     done = run("lerobot", eval_info(tmp_path, "x", {"per_task": tasks}), "--arm", "mine", "--out", tmp_path / "u.csv")
-    assert done.output.startswith(
-        "episodes of one number are taken as a block: that holds if every run had the same --seed"
-    )
+    assert done.output.startswith("episodes of one number are taken as a block: that holds if all runs had one --seed")
     assert read_episodes(tmp_path / "u.csv").blocks[2] == "libero/1 episode 0"
 
 
