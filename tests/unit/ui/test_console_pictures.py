@@ -1,4 +1,4 @@
-"""The pictures of the console in the documentation come from the console itself: each is one of the six that are drawn."""
+"""The pictures of the console in the documentation come from the console: each is one of the six that are drawn."""
 
 from __future__ import annotations
 
