@@ -16,7 +16,7 @@ ONE = $(VENV)/bin/python -m pytest -q -rsfE --tx popen --dist loadscope
 # The tests start some thousand processes: without bytecode on disk each of them would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-rest test-root lint claims docs clean
+.PHONY: demo test test-all test-rest test-root lint claims docs pictures clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/labctl demo --dir labctl-demo
@@ -57,6 +57,10 @@ docs: $(VENV)/.installed-test
 	$(call page,tests/unit/core/test_event_bodies.py,docs/journal.md)
 	$(VENV)/bin/python -P tests/unit/test_planning_page.py
 	$(VENV)/bin/python -P tests/unit/messages/test_messages.py
+
+# The console's pictures in docs/pictures, from keys on a bench; needs Chromium. Look at them.
+pictures: $(VENV)/.installed-test
+	PYTHONPATH=tests $(VENV)/bin/python -P tests/support/screens/console_pictures.py
 
 clean:
 	rm -rf build dist *.egg-info labctl-demo

@@ -8,7 +8,8 @@ LabctlError                 one line for a person, with the remedy
 │   ├── LinkError           two campaigns cannot be compared
 │   └── ReportError         a report cannot be written where it was asked to
 ├── StateError              the campaign is not in a state that allows this (exit 1)
-│   └── StaleCommand        the screen that sent a command showed an older state
+│   ├── StaleCommand        the screen that sent a command showed an older state
+│   └── Held                a run without a person ended at a hold: somebody has to look first (exit 75)
 ├── BrokenRecord            the chain, a digest or a commitment does not hold (exit 1)
 ├── StorageError            locked database, full disk, unreadable folder (exit 1)
 ├── MissingExtra            an optional dependency is not installed (exit 2)
@@ -86,6 +87,12 @@ class StateError(LabctlError):
 
 class StaleCommand(StateError):
     """A command carried a state version older than the state it would act on."""
+
+
+class Held(StateError):
+    """A run that nobody attends cannot go on before a person has looked."""
+
+    exit_code = 75  # EX_TEMPFAIL of sysexits.h: put it right, then give the same command again
 
 
 class BrokenRecord(LabctlError):

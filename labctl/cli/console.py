@@ -1,8 +1,8 @@
 """`labctl console`: the screens of a running campaign, in a terminal or a browser. `labctl run` opens the same on a run
 that it starts.
 
-May not: print what a blind role must not see, end a run that nobody asked to end, or listen beyond loopback without a
-warning.
+May not: print what a blind role must not see, end a run that nobody asked to end, or listen beyond loopback without TLS
+and a pairing code.
 """
 
 from __future__ import annotations
@@ -31,7 +31,13 @@ START_S = 60
 @click.option("--read-only", is_flag=True, help="Look, and touch nothing.")
 @click.option("--web", is_flag=True, help="The same in a browser, on this machine, behind a token.")
 @click.option("--port", default=0, metavar="PORT", help="With --web: the port [default: a free one].")
-@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="With --web: where to listen.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="With --web: where to listen; off loopback by TLS, and a code pairs the browser.",
+)
 @lab_option
 def console(
     campaign: str | None, who: str | None, read_only: bool, web: bool, port: int, host: str, lab: Path | None
@@ -192,9 +198,11 @@ def _leave(child: subprocess.Popen[bytes], name: str) -> None:
         else:
             click.echo(f"the run goes on; look at it with: labctl console {name}")
         return
-    click.echo(
-        "the run is over" if code == 0 else f"the run ended with exit code {code}; see the campaign's logs/run.log"
-    )
+    click.echo("the run is over" if code == 0 else f"the run {_how(code)}; see the campaign's logs/run.log")
+
+
+def _how(code: int) -> str:
+    return f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
 
 
 def serve(folder: Path, who: str, *, read_only: bool, host: str, port: int) -> None:
@@ -202,26 +210,34 @@ def serve(folder: Path, who: str, *, read_only: bool, host: str, port: int) -> N
     from labctl.errors import InputError, MissingExtra
     from labctl.runtime.attach import Attachment
 
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        raise InputError(f"--host is {host!r}; give an address such as 127.0.0.1") from None
+    if address.is_unspecified:
+        raise InputError(
+            f"--host {host} is every network of this computer; name the one address that the browser will ask for"
+        )
     Attachment(folder, read_only=True).close()  # refuse at once what every tab would refuse
     try:
         from labctl.ui.console import web as module
     except ModuleNotFoundError as error:
         raise MissingExtra("web", "the console in a browser") from error
-    try:
-        loopback = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        raise InputError(f"--host is {host!r}; give an address such as 127.0.0.1") from None
-    if not loopback:
-        click.echo(f"warning: {host} is not loopback: anybody on that network who learns the token can act", err=True)
     command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()", "console", str(folder), "--who", who]
     command += ["--read-only"] if read_only else []
-    server = module.TokenServer(shlex.join(command), host, port or free_port(host), folder.name, click.echo)
-    server.serve()
+    kind = module.TokenServer if address.is_loopback else module.PairedServer
+    kind(shlex.join(command), host, free_port(host, port), folder.name, click.echo).serve()
 
 
-def free_port(host: str) -> int:
-    """A port that is free on an address now."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.bind((host, 0))
+def free_port(host: str, wanted: int = 0) -> int:
+    """A port that is free on an address now. Raises InputError where there is none."""
+    from labctl.errors import InputError
+
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, wanted))
+        except OSError as error:
+            where = f"--host {host}" + (f" --port {wanted}" if wanted else "")
+            raise InputError(f"{where} cannot be served on: {error.strerror}") from None
         return probe.getsockname()[1]

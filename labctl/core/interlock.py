@@ -144,10 +144,10 @@ def _standing(snapshot: Snapshot) -> Iterator[Hold]:
         yield Hold(
             "cell_faulted",
             f"the cell is faulted: {snapshot.faulted}",
-            "look at the cell, then acknowledge the fault by name",
+            "look at the cell; once it is in order, acknowledge the fault (a)",
         )
     for code, text in snapshot.unacknowledged.items():
-        yield Hold(f"unacknowledged:{code}", text, "acknowledge it by name once the cause is gone")
+        yield Hold(f"unacknowledged:{code}", text, "look at the cell; once the cause is gone, acknowledge it (a)")
 
 
 def _arm(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:

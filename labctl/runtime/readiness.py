@@ -97,7 +97,8 @@ class Readiness:
             return
         many = f"the last {times} episodes are void" if times > 1 else "the last episode is void"
         alike = " for the same reason" if times > 1 else ""
-        text = f"{many}{alike}, {reason}: {BECAUSE[reason]}. Find out why; no trial is lost for them once that is done"
+        where = "whoever may know the arms looks into seal/controller.log of the campaign"
+        text = f"{many}{alike}, {reason}: {BECAUSE[reason]}. Find out why ({where}); no trial is lost once that is done"
         self._writer.log(Kind.HOLD_RAISED, {"code": VOIDS_ALIKE, "text": text})
 
     def unattended(self) -> str:

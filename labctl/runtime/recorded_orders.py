@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from labctl.bus import Body, Message, Step
 from labctl.core import commands
 from labctl.core.commands import Command
-from labctl.core.event_bodies import OperationRecorded, SessionOpened
+from labctl.core.event_bodies import OperationRecorded, OutcomeCorrected, SessionOpened
 from labctl.core.events import Kind
 from labctl.core.outcome import Outcome, judged
 from labctl.core.practised import practice_from
@@ -147,8 +147,7 @@ class RecordedOrders:
             raise StateError(f"trial {trial.id} is {trial.state}; only a scored one is corrected")
         why = words("reason for the correction", args.why)
         new = args.model_dump(exclude_unset=True, exclude={"trial", "why"})
-        outcome = self.judged(trial, new)
-        change = {"old": trial.outcome.body(), "new": outcome.body(), "why": why}
+        change = correction(trial, self.judged(trial, new), why)
         self._writer.log(Kind.OUTCOME_CORRECTED, change, **about)
 
     def judged(self, trial: Trial, typed: Body) -> Outcome:
@@ -161,6 +160,14 @@ def outcome_of_a_person(campaign: Campaign, trial: Trial, typed: Body) -> Outcom
     rules = campaign.protocol.trial
     words = {"stages": rules.stages, "failure_tags": rules.failure_tags}
     return judged(typed, ended=str(trial.ended), items=campaign.opened["items_staged"], **words)
+
+
+def correction(trial: Trial, new: Outcome, why: str) -> OutcomeCorrected:
+    """What is journalled of a correction. Raises InputError for one that changes nothing."""
+    assert trial.outcome is not None
+    if new == trial.outcome:
+        raise InputError(f"nothing is corrected: the outcome of {trial.id} stands as it is given here")
+    return {"old": trial.outcome.body(), "new": new.body(), "why": why}
 
 
 def words(name: str, text: str) -> str:

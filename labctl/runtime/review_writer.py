@@ -19,7 +19,7 @@ from labctl.core.session import Person, Role, Session, check_person, present
 from labctl.errors import StateError
 from labctl.plain import Json
 from labctl.runtime.attach import Attachment
-from labctl.runtime.recorded_orders import outcome_of_a_person
+from labctl.runtime.recorded_orders import correction, outcome_of_a_person
 from labctl.store.campaign import Campaign, writing
 from labctl.store.verified import JOURNAL_ALONE, verified
 
@@ -57,8 +57,7 @@ def correct(
         about = campaign.state.trials[trial]
         if about.outcome is None:
             raise StateError(f"trial {trial} is {about.state}; only a scored one is corrected")
-        new = outcome_of_a_person(campaign, about, outcome)
-        body = {"old": about.outcome.body(), "new": new.body(), "why": why}
+        body = correction(about, outcome_of_a_person(campaign, about, outcome), why)
         campaign.log(Kind.OUTCOME_CORRECTED, body, anchor=now, who=who, trial=trial, episode=about.episode)
 
 

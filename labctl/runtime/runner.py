@@ -19,7 +19,7 @@ from labctl.core.published_state import PublishedState
 from labctl.core.rollout import CLOSE_PATIENCE_NS, LEASE_AT_RISK_NS, Phase
 from labctl.core.session import Role
 from labctl.core.trial import RUN_LEFT, State, Trial, Verb, allowed, standing, tally
-from labctl.errors import LabctlError, StateError
+from labctl.errors import Held, LabctlError, StateError
 from labctl.messages.motion import DeviceReport, Staged, Unstaged
 from labctl.messages.processes import EndRun, Exited, Failing, Hello, Kill, Shutdown, Spawn, Suspended
 from labctl.messages.recording import Late
@@ -320,14 +320,14 @@ class RunNode:
 
     def leave(self) -> bool:
         """Journal that this run ended in order, and say how to go on. A killed run leaves no such entry. False when it
-        was asked to end. Raises StateError for one without a person that ends at a hold.
+        was asked to end. Raises Held for one without a person that ends at a hold.
         """
         held = "" if self._attended else self._readiness.unattended()
         reason = "held" if held else "asked" if self._shutting_down else "no trial is left"
         self._writer.log(Kind.RUN_STOPPED, {"reason": reason}, who=self._ended_by or None)
         name = self._writer.campaign.folder.name
         if held:
-            raise StateError(f"held: {held}; then go on with: labctl run {name}")
+            raise Held(f"held: {held}; then go on with: labctl run {name}")
         if self._shutting_down:
             self._writer.say(f"stopped: {tally(self._writer.state)}; go on with: labctl run {name}")
         return not self._shutting_down

@@ -17,6 +17,9 @@ HEAD = """# Commands
 What every `labctl` verb prints for `--help`. This page is generated (`make docs`), so it cannot be out of date.
 
 Errors are one line on stderr. Exit codes: 0 done; 1 refused, broken or failed; 2 wrong input; 130 interrupted.
+`labctl run --headless` ends with 0 also when it was asked to (`labctl stop`, Ctrl-C, a terminal that is gone), and says
+what is left; with 75 when it was held: not every arm answers, or episodes are void for the same reason one after the
+other. Somebody has to look, then the same command goes on.
 The lab folder is `--lab DIR`, else `$LABCTL_LAB`, else the nearest parent holding `lab.toml`.
 """
 

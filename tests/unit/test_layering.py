@@ -118,7 +118,7 @@ VENDORS = {
     "websockets": ("drivers/policy/websocket.py", "drivers/bridges/lerobot_openpi.py"),
     "mcap": ("labctl/exports/mcap.py",),
     "rfc3161_client": ("labctl/store/timestamps.py",),
-    "cryptography": ("labctl/store/timestamps.py",),
+    "cryptography": ("labctl/store/timestamps.py", "ui/console/web.py"),
     "hid": ("drivers/teleop/spacemouse.py",),
     "pygame": ("drivers/teleop/gamepad.py",),
     "dynamixel_sdk": ("drivers/teleop/gello.py",),

@@ -66,7 +66,7 @@ class Console(Attached):
 
     def _unheard(self, action: str) -> bool:
         """Does an action take a run process that is heard, and it is not?"""
-        needs = action not in refusals.WITHOUT_WORD and not self._link.read_only
+        needs = action in ACTS - refusals.WITHOUT_WORD and not self._link.read_only
         return needs and self._state is not None and not self._fresh(self._clock.now_ns())
 
     def stands_against(self, action: str) -> str:

@@ -206,13 +206,13 @@ class AskStop(Form):
         if not self._by_hand:
             return {
                 "code": self._code,
-                "why": self.needed("why", "the reason why"),
+                "why": self.reason(),
                 "contact": bool(self.ticked("contact")),
             }
         cause = self.chosen("cause")
         if cause is None:
             raise Unfit("cause", "choose the cause: its number, or x on its line")
-        return {"code": self._code, "cause": cause, "why": self.needed("why", "the reason why")}
+        return {"code": self._code, "cause": cause, "why": self.reason()}
 
 
 WRONG_END = (
@@ -315,7 +315,7 @@ class AskScore(Form):
         if self._about["unsaid"]:
             answer["touches"] = [touch_said(self, number) for number in self._about["unsaid"]]
         if self._why:
-            answer["why"] = self.needed("why", "the reason why")
+            answer["why"] = self.reason()
         return answer
 
 

@@ -282,6 +282,10 @@ class Form(ModalScreen[Answer | None]):
             raise Unfit(name, f"{what} is empty; type it here")
         return found
 
+    def reason(self) -> str:
+        """What stands in the line `why`; nobody may leave it empty."""
+        return self.needed("why", "the reason why")
+
     def ticked(self, name: str) -> list[str]:
         return self.query_one(f"#{name}", Options).values
 

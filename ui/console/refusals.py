@@ -12,7 +12,7 @@ from labctl.core.published_state import PublishedState as State
 ANYWHERE = frozenset({"count", "touch", "note", "quit"})  # also from a page beside the first screen
 UNDO = "nothing was scored here in the last ten seconds; a later correction is made in the review"
 UNHEARD = "no word from the run process, so this does nothing; SPACE stops the robot"
-WITHOUT_WORD = frozenset({"stop", "page", "quit"})  # acts that need nothing of the run process
+WITHOUT_WORD = frozenset({"page", "quit"})  # acts of the console's keys that need nothing of the run process
 READ_ONLY = "this console only looks; open one without --read-only to act"
 MOVING = "the robot may move now, and SPACE must stop it: no words are typed before it rests"
 PASTED = "pasted text does nothing outside a text field"

@@ -1,18 +1,35 @@
-"""The console in a browser: every tab is a console process of its own, behind a token.
+"""The console in a browser: every tab is a console process of its own, behind a token; off loopback behind TLS and a
+code that pairs one browser.
 
 May not: serve a page, a file or a socket to somebody without the token, or let a page fetch anything from elsewhere.
 """
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+import ipaddress
 import re
 import secrets
+import ssl
+import tempfile
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from aiohttp import web
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from textual_serve.server import Server
 
+from labctl.clock import MonotonicClock
+
 COOKIE = "labctl"
+VALID = timedelta(days=2)  # of a certificate, which is made anew at every start
+TRIES = 5  # wrong codes, after which there is another
+WRONG_S = 1.0  # how long a wrong code takes, one after another
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -24,6 +41,13 @@ const wait = setInterval(() => {
   if (keys) { keys.focus(); clearInterval(wait); }
 }, 200);
 </script></head>"""
+PAIRING = """<!doctype html><html lang="en"><meta charset="utf-8"><title>labctl</title>
+<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
+<body style="font: 1.1rem sans-serif; margin: 3rem auto; max-width: 24rem; padding: 0 1rem">
+<form method="post" action="/pair"><p><label for="code">The code that labctl printed where it was started:</label></p>
+<p><input id="code" name="code" autocomplete="off" autofocus style="font: inherit; width: 10rem">
+<button style="font: inherit">Pair</button></p></form>
+<p>{said}</p></body></html>"""
 
 
 def at_home(page: str) -> str:
@@ -46,22 +70,34 @@ class TokenServer(Server):
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        given = request.query.get("token")
-        kept = request.cookies.get(COOKIE, "")
-        if given is not None and secrets.compare_digest(given, self.token):
-            answer: web.StreamResponse = web.HTTPSeeOther(request.path)
-            answer.set_cookie(COOKIE, self.token, httponly=True, samesite="Strict")
+        answer = await self._let_in(request)
+        if answer is not None:
             return answer
-        if not secrets.compare_digest(kept, self.token):
-            return web.Response(status=403, text="open the address that `labctl console --web` printed\n")
         answer = await handler(request)
         if isinstance(answer, web.Response) and answer.content_type == "text/html" and answer.text:
             answer.text = at_home(answer.text)
         if not answer.prepared:
-            own = f"ws://{request.host}"
+            own = f"{'wss' if request.secure else 'ws'}://{request.host}"
             answer.headers["Content-Security-Policy"] = (
                 f"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' {own}"
             )
+        return answer
+
+    async def _let_in(self, request: web.Request) -> web.StreamResponse | None:
+        """What a browser without the token is answered; None for one that has it."""
+        given = request.query.get("token")
+        if given is not None and secrets.compare_digest(given, self.token):
+            return self._with_token(request, request.path)
+        if not self._has_token(request):
+            return web.Response(status=403, text="open the address that `labctl console --web` printed\n")
+        return None
+
+    def _has_token(self, request: web.Request) -> bool:
+        return secrets.compare_digest(request.cookies.get(COOKIE, "").encode(), self.token.encode())
+
+    def _with_token(self, request: web.Request, path: str) -> web.StreamResponse:
+        answer = web.Response(status=303, headers={"Location": path})
+        answer.set_cookie(COOKIE, self.token, httponly=True, samesite="Strict", secure=request.secure)
         return answer
 
     async def on_startup(self, app: web.Application) -> None:
@@ -70,3 +106,87 @@ class TokenServer(Server):
 
     def initialize_logging(self) -> None:
         """No log: it would hold what was typed."""
+
+
+class PairedServer(TokenServer):
+    """The same where others reach it: TLS under a certificate of this start alone, whose fingerprint is printed, and a
+    code that lets in one browser, once. `code` is the one that stands now.
+    """
+
+    def __init__(self, command: str, host: str, port: int, title: str, say: Callable[[str], None]) -> None:
+        super().__init__(command, host, port, title, say)
+        self.public_url = f"https://{f'[{host}]' if ':' in host else host}:{port}"
+        self.context, self.fingerprint = certified(host)
+        self.code, self._wrong = new_code(), 0
+        self._one_at_a_time = asyncio.Lock()
+
+    async def _let_in(self, request: web.Request) -> web.StreamResponse | None:
+        if request.path == "/pair" and request.method == "POST":
+            return await self._pair(request)
+        if self._has_token(request):
+            return None
+        return _asking() if request.path == "/" else web.Response(status=403, text=f"pair at {self.public_url}/\n")
+
+    async def _pair(self, request: web.Request) -> web.StreamResponse:
+        given = str((await request.post()).get("code", ""))
+        typed = "".join(filter(str.isdigit, given))
+        async with self._one_at_a_time:
+            right = secrets.compare_digest(typed, self.code.replace("-", ""))
+            if right:
+                self._renew(f"a browser at {request.remote} was paired; the code for another")
+                return self._with_token(request, "/")
+            await asyncio.sleep(WRONG_S)
+            self._wrong += 1
+            if self._wrong == TRIES:
+                self._renew(f"{TRIES} wrong codes, the last from {request.remote}; another code")
+        return _asking("That was not the code. After five wrong ones labctl prints another.")
+
+    def _renew(self, why: str) -> None:
+        self.code, self._wrong = new_code(), 0
+        self._say(f"{why}: {self.code}")
+
+    def serve(self, debug: bool = False) -> None:
+        """Serve until Ctrl-C."""
+        web.run_app(self._make_app(), host=self.host, port=self.port, ssl_context=self.context, print=None)
+
+    async def on_startup(self, app: web.Application) -> None:
+        self._say(f"open {self.public_url}/   and type the code {self.code}, which pairs one browser, once")
+        self._say(f"its certificate was made for this start; the browser shows SHA-256 {self.fingerprint}")
+        self._say("whoever is paired can act as you; Ctrl-C ends the page, not the run")
+
+
+def new_code() -> str:
+    """Eight digits to be read out and typed."""
+    number = f"{secrets.randbelow(10**8):08d}"
+    return f"{number[:4]}-{number[4:]}"
+
+
+def _asking(said: str = "") -> web.Response:
+    answer = web.Response(status=403, text=PAIRING.format(said=said), content_type="text/html")
+    rule = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; frame-ancestors 'none'"
+    answer.headers["Content-Security-Policy"] = rule
+    return answer
+
+
+def certified(host: str) -> tuple[ssl.SSLContext, str]:
+    """A context of TLS for this address, and the SHA-256 of its certificate as browsers show it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    now = datetime.fromisoformat(MonotonicClock().anchor().wall).astimezone(UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "labctl console")])
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + VALID)
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(host))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .sign(key, SHA256())
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.TemporaryDirectory() as folder:  # of its owner alone; it is gone before anything is served
+        both = Path(folder) / "both.pem"
+        both.touch(mode=0o600)
+        secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        both.write_bytes(secret + made.public_bytes(Encoding.PEM))
+        context.load_cert_chain(both)
+    digest = hashlib.sha256(made.public_bytes(Encoding.DER)).hexdigest().upper()
+    return context, ":".join(digest[at : at + 2] for at in range(0, len(digest), 2))

@@ -28,6 +28,7 @@ NARROW, WIDE = (80, 24), (200, 60)
 both_sizes = pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "200x60"])
 READ_NS = 350 * MILLISECOND  # how long a person looks at a screen before a key
 DUE_NS = 50 * MILLISECOND  # after a press: what was ordered is carried out
+HEARD = ("state", "reply", "preview", "ghost", "obs")
 ROUNDS = 3  # of mail: what was sent, what came of it, its place
 # The key of every page beside the first screen, and what stands on it.
 PAGES = {
@@ -59,7 +60,7 @@ class BenchLink:
 
     def poll(self) -> list[Message]:
         new, self._seen = self.bench.sent[self._seen :], len(self.bench.sent)
-        return [message for message in new if message.kind in ("state", "reply")]
+        return [message for message in new if message.kind in HEARD]
 
     def command(
         self,

@@ -155,6 +155,8 @@ def test_a_scored_trial_is_corrected_with_a_why(bench):
     change = bench.events(Kind.OUTCOME_CORRECTED)[-1].body
     assert (change["old"]["moved"], change["new"]["moved"], change["why"]) == (1, 2, "undo")
     assert not bench.command("correct", trial=trial, role="setter", why="x", **outcome)["ok"]
+    again = bench.command("correct", trial=trial, role="assessor", why="again", **outcome)
+    assert "nothing is corrected" in again["error"] and len(bench.events(Kind.OUTCOME_CORRECTED)) == 1
 
 
 def test_a_guess_names_a_candidate_or_nobody(bench):

@@ -48,6 +48,16 @@ def test_a_confirmed_episode_is_reviewed_and_goes_to_the_end_of_the_queue(folder
     assert events_of(folder)[-1].who == "bea"
 
 
+def test_a_correction_that_changes_nothing_is_refused_and_not_written(folder):
+    """A key of the review's form did nothing, and the same outcome was journalled as its own correction."""
+    first = items(folder)[0].trial
+    stands = {**first.outcome.body(), "tags": list(first.outcome.tags)}
+    before = len(events_of(folder))
+    with pytest.raises(InputError, match="nothing is corrected"):
+        correct(folder, first.id, {k: v for k, v in stands.items() if k != "end_reason"}, who="bea", why="miscounted")
+    assert len(events_of(folder)) == before
+
+
 def test_a_shifted_operation_changes_the_table_but_not_the_device_stream(folder):
     first = items(folder)[0]
     shifted = [

@@ -10,8 +10,8 @@ from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_s
 from textual.widgets import Static
 
 from labctl.bus import Message
-from labctl.clock import SECOND
 from labctl.cli.review import review as command
+from labctl.clock import SECOND
 from labctl.core.events import EndReason, Kind
 from labctl.errors import StateError
 

@@ -1,0 +1,133 @@
+"""The console in a browser off loopback: TLS, and a code that pairs one browser once. Tried at a loopback address."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from pathlib import Path
+
+import aiohttp
+import pytest
+from aiohttp import web
+from click.testing import CliRunner
+from cryptography import x509
+from labctl.ui.console import web as module
+from labctl.ui.console.web import TRIES, PairedServer
+
+from labctl.cli.console import console, free_port
+from labctl.errors import InputError
+
+HOST = "127.0.0.1"
+ANY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # who types the code has compared the fingerprint
+ANY.check_hostname, ANY.verify_mode = False, ssl.CERT_NONE
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WRONG_S", 0.0)
+
+
+@asynccontextmanager
+async def served(said: list[str]) -> AsyncIterator[PairedServer]:
+    server = PairedServer("true", HOST, free_port(HOST), "first", said.append)
+    runner = web.AppRunner(await server._make_app())
+    await runner.setup()
+    await web.TCPSite(runner, HOST, server.port, ssl_context=server.context).start()
+    try:
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+def browser() -> aiohttp.ClientSession:
+    jar = aiohttp.CookieJar(unsafe=True)  # an address has cookies too
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=ANY), cookie_jar=jar)
+
+
+def test_a_code_pairs_one_browser_once_and_nobody_else_sees_a_page_a_file_or_a_socket():
+    said: list[str] = []
+
+    async def play() -> None:
+        async with served(said) as server, browser() as mine, browser() as other:
+            at, code = server.public_url, server.code
+            assert at.startswith("https://") and any(code in line for line in said)
+            async with mine.get(f"{at}/") as asked:
+                assert asked.status == 403 and "code that labctl printed" in await asked.text()
+            for path in ("/ws", "/static/js/textual.js", f"/?token={server.token}"):
+                async with other.get(f"{at}{path}") as refused:
+                    text = await refused.text()
+                    assert refused.status == 403 and server.token not in text and "textual" not in text, path
+            async with mine.post(f"{at}/pair", data={"code": code.replace("-", " ")}) as paired:
+                assert paired.status == 200 and 'data-session-websocket-url="wss://' in await paired.text()
+            (cookie,) = mine.cookie_jar
+            assert cookie["secure"] and cookie["httponly"] and cookie["samesite"] == "Strict"
+            async with other.post(f"{at}/pair", data={"code": code}) as again:
+                assert again.status == 403, "it was used"
+            assert server.code != code and server.code in said[-1] and "was paired" in said[-1]
+
+    asyncio.run(play())
+
+
+def test_wrong_codes_let_nobody_in_and_bring_another_code():
+    said: list[str] = []
+
+    async def play() -> None:
+        async with served(said) as server, browser() as session:
+            first = server.code
+            for typed in ["", "0", "x" * 8, *(f"{n:08d}" for n in range(TRIES - 3))]:
+                async with session.post(f"{server.public_url}/pair", data={"code": typed}) as refused:
+                    assert refused.status == 403 and not list(session.cookie_jar)
+            assert server.code != first and f"{TRIES} wrong codes" in said[-1] and server.code in said[-1]
+            async with session.post(f"{server.public_url}/pair", data={"code": first}) as late:
+                assert late.status == 403
+
+    asyncio.run(play())
+
+
+def test_nothing_is_served_without_tls_and_the_certificate_is_for_this_address_with_the_fingerprint_printed():
+    said: list[str] = []
+
+    async def play() -> None:
+        async with served(said) as server:
+            der = ssl.PEM_cert_to_DER_cert(await asyncio.to_thread(ssl.get_server_certificate, (HOST, server.port)))
+            shown = hashlib.sha256(der).hexdigest().upper()
+            assert any(shown == line.rpartition(" ")[2].replace(":", "") for line in said)
+            names = x509.load_der_x509_certificate(der).extensions.get_extension_for_class(x509.SubjectAlternativeName)
+            assert names.value.get_values_for_type(x509.IPAddress) == [ip_address(HOST)]
+            async with aiohttp.ClientSession() as plain:
+                with pytest.raises(aiohttp.ClientError):
+                    await plain.get(f"http://{HOST}:{server.port}/")
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1", "192.0.2.7"])
+def test_off_loopback_the_console_is_served_by_pairing_alone(host, tmp_path, monkeypatch):
+    begun: list[str] = []
+    monkeypatch.setattr("labctl.store.lab_folder.campaign_folder", lambda *_: tmp_path)
+    monkeypatch.setattr("labctl.runtime.attach.Attachment.__init__", lambda *_, **__: None)
+    monkeypatch.setattr("labctl.runtime.attach.Attachment.close", lambda *_: None)
+    monkeypatch.setattr("labctl.cli.console.free_port", lambda *_: 1)
+    for kind in (module.TokenServer, module.PairedServer):
+        monkeypatch.setattr(kind, "serve", lambda server: begun.append(type(server).__name__))
+    result = CliRunner().invoke(console, ["first", "--web", "--host", host], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert begun == ["TokenServer" if ip_address(host).is_loopback else "PairedServer"]
+
+
+@pytest.mark.parametrize(
+    ("host", "said"), [("0.0.0.0", "every network"), ("::", "every network"), ("rig", "give an address")]
+)
+def test_a_host_that_is_no_one_address_is_refused_in_one_line(host, said, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("labctl.store.lab_folder.campaign_folder", lambda *_: tmp_path)
+    error = CliRunner().invoke(console, ["first", "--web", "--host", host]).exception
+    assert isinstance(error, InputError) and said in str(error)
+
+
+def test_an_address_that_this_computer_does_not_have_is_refused_in_one_line():
+    with pytest.raises(InputError, match=r"--host 192\.0\.2\.7 --port 9090 cannot be served on"):  # RFC 5737
+        free_port("192.0.2.7", 9090)
