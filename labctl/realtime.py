@@ -15,7 +15,7 @@ PRIORITY = 5  # of SCHED_FIFO; the vendors' threads are higher
 VENDOR_PRIORITY = PRIORITY + 1  # of a vendor's loop that would else be scheduled as the thread of ours that begins it
 CONTROLLER = 2 * PRIORITY  # of an emulated one: a real one has a computer of its own
 VISIT_NS = 20_000_000  # between two visits of a robot in real time, at most: a stop is never far
-CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()  # that this process was given
+CORES: set[int] = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()  # that this process was given
 LOOP = PRIORITY - 1  # of the loop beside them: whoever waits for the interpreter's lock waits for its holder to be run
 
 

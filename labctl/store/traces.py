@@ -229,7 +229,7 @@ class TraceStore:
         if most_rows is not None:
             sealed = self.seal(episode)[stream]
             which += " AND (seq % :every = 0 OR t1_ns = :last)"
-            values_of |= {"every": max(1, -(-sealed["n"] // most_rows)), "last": sealed["t1_ns"] or 0}
+            values_of |= {"every": max(1, -(-sealed["n"] // most_rows)), "last": sealed.get("t1_ns") or 0}
         for row in self._rows(f"{_STORED} {which} {_IN_ORDER}", _Chunk, **values_of):
             if hashlib.sha256(row.payload).hexdigest() != row.sha256:
                 where = f"{self._where} episode {episode} stream {stream} chunk {row.seq}"

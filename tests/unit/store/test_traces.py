@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 import tracemalloc
 import zlib
 from dataclasses import asdict
@@ -51,6 +53,19 @@ def edit(url: str, statement: str, values: tuple = ()) -> None:
     assert raw.execute(statement, values).rowcount == 1
     raw.commit()
     raw.close()
+
+
+def test_whoever_reads_traces_does_not_wait_for_the_database_library(store, url):
+    """Its import was a twentieth of a report, and its way to each answer another (issue 18.28)."""
+    store.write("e-1", [chunk(0), chunk(1)])
+    reads = (
+        "import sys; from labctl.store.traces import TraceStore; "
+        f"store = TraceStore.open({url!r}, 'c', readonly=True); "
+        "print(len(store.read('e-1', 'robot')[0]), store.last_sample_ns('e-1'), store.last_sample_ns('e-2'), "
+        "len(store.check('e-1', store.seal('e-1'))), {'sqlalchemy', 'sqlmodel'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", reads], capture_output=True, text=True, check=True)
+    assert done.stdout == "10 1040 None 0 set()\n"
 
 
 @given(data=st.data(), dtype=st.sampled_from(["<f8", "<f4", "<i8", "<i4", "<u2", "|u1"]))

@@ -26,6 +26,14 @@ def test_intervals_are_wilson_and_clopper_pearson():
     assert found["ci_wilson"] == pytest.approx([0.4901625, 0.9433178], abs=1e-6)
 
 
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
+@pytest.mark.parametrize("trials", [1, 2, 7, 48, 333])
+def test_wilson_s_interval_is_scipy_s_to_the_bit(trials: int, level: float):
+    for k in range(trials + 1):
+        found = stats.binomtest(k, trials).proportion_ci(level, "wilson")
+        assert wilson(k, trials, level) == (found.low, found.high)
+
+
 def test_no_trials_have_no_rate():
     assert rate(0, 0) == {"successes": 0, "trials": 0, "rate": None, "ci_wilson": None, "ci_exact": None}
 

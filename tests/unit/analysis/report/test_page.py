@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from labctl.analysis.report import diagrams, figures, success_curves, tables
 from labctl.analysis.report import page as report
+from matplotlib.figure import Figure
 
 from labctl.errors import ReportError
+from labctl.processes import processes
 
 HERE = Path(__file__).parents[1]
 TITLE = "Bin to bin"
@@ -66,6 +68,21 @@ def test_a_report_is_html_markdown_json_and_three_files_per_figure(built, case):
 def test_the_same_input_gives_the_same_bytes(built, case, rows, tmp_path):
     again = report.build_report(case["result"], rows, tmp_path / "b", lab=case["lab"], title=TITLE)
     assert files(again.folder) == files(built.folder)
+
+
+def test_figures_that_another_process_draws_have_the_same_bytes(built, case, rows, tmp_path):
+    with processes(1) as beside:
+        again = report.build_report(case["result"], rows, tmp_path / "b", lab=case["lab"], title=TITLE, beside=beside)
+    assert files(again.folder) == files(built.folder)
+
+
+def test_a_figure_is_drawn_once_for_each_of_its_files(monkeypatch):
+    """Four times until issue 18.28: a figure with a layout engine is drawn to no end before each file."""
+    drawn = []
+    whole = Figure.draw
+    monkeypatch.setattr(Figure, "draw", lambda self, renderer: (drawn.append(renderer), whole(self, renderer)))
+    figures.make("f", "F", (3.0, 2.0), lambda ax: ax.set(xlabel="t, s"), "")
+    assert len(drawn) == 2
 
 
 class Links(HTMLParser):

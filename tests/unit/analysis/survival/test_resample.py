@@ -55,6 +55,7 @@ def test_swaps_keep_the_number_of_labels_in_every_block_and_are_uniform() -> Non
     everything = all_swaps(strata, chosen)
     assert len(everything) == swap_count(strata, chosen) == 2 * 2 * 3
     assert len(np.unique(everything, axis=0)) == 12
+    assert all((everything[:, s].sum(axis=1) == chosen[s].sum()).all() for s in strata)
     drawn = random_swaps(stream_key(0, "swap"), range(12_000), strata, (1, 1, 1), 7)
     for s in strata:
         assert (drawn[:, s].sum(axis=1) == chosen[s].sum()).all()
