@@ -16,13 +16,12 @@ from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.survival.cautions import cautions, unequal_budgets
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import Replicates, clusters, episode_replicates, rmst_replicates
-from labctl.analysis.survival.curves import Floats, joined
+from labctl.analysis.survival.curves import ESTIMATORS, KAPLAN_MEIER, Floats, joined
 from labctl.analysis.survival.describe import cell_row, helped, intervention_rate, listed, seconds_per_item, succeeded
 from labctl.analysis.survival.hrt import hrt, rmst
 from labctl.analysis.survival.items_moved import moved_columns, moved_difference, moved_macro, moved_share
 from labctl.analysis.survival.ks import STATISTICS, bootstrap_p, pair_of
 from labctl.analysis.survival.logrank import logrank
-from labctl.analysis.survival.marginal import ESTIMATORS, KAPLAN_MEIER
 from labctl.analysis.survival.order_probability import auc
 from labctl.analysis.survival.pair_effects import (
     RatioReplicates,
@@ -317,7 +316,7 @@ def analyze(
     level of verdicts, letters and adjusted intervals, `family` the statistics whose smallest p says that a pair
     differs, `design` the relabellings that the schedule could have drawn; without it labels are swapped freely within
     blocks. `margin` is what was registered as near enough; without it no pair is asked and no key is added. `estimator`
-    is what RMSTs are made of (`marginal.ESTIMATORS`). `say` is told how many pairs are done: "3/10 pairs".
+    is what RMSTs are made of (`curves.ESTIMATORS`). `say` is told how many pairs are done: "3/10 pairs".
     Raises `TableError` for a tau, reference, margin or count of replicates that makes no sense for this table.
     """
     if estimator not in ESTIMATORS:
