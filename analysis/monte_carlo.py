@@ -12,3 +12,14 @@ def share_error(share: float, draws: int) -> float:
     """Monte-Carlo standard error of a share of `draws`, never 0 (a share of 0 or 1 is moved in by half a draw)."""
     p = min(max(share, 0.5 / draws), 1 - 0.5 / draws)
     return math.sqrt(p * (1 - p) / draws)
+
+
+MOST, LEAST, WHOLE_UNTIL = 9999, 999, 20_000
+"""Replicates and relabellings, and from how many operations on there are fewer."""
+
+
+def replicates_for(operations: int) -> int:
+    """How many replicates and relabellings a table gets where nobody says: `MOST`, of a large one fewer, since its time
+    is theirs times its operations while what they leave open stays ± √(p (1 - p) / B). At least `LEAST`.
+    """
+    return max(LEAST, min(MOST, MOST * WHOLE_UNTIL // max(operations, 1)))

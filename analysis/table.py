@@ -5,10 +5,10 @@ Computes no statistics, opens no file (`reading.py` does) and never repairs a ro
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,11 @@ OPTIONAL = (
     *("op_index", "items_staged", "end_s", "budget_s", "block", "session", "trial", "condition", "cause", "stage"),
     *("operator", "tote_side", "camera_side", "axis", "void", "interventions"),
 )
+OF_EPISODE = (
+    *("episode", "arm", "object", "items_staged", "end_s", "budget_s", "block", "session", "condition", "operator"),
+    *("tote_side", "camera_side", "void", "interventions"),
+)
+"""What is the same in all rows of an episode."""
 STAGED = ("session", "condition", "operator", "tote_side", "camera_side")
 """What the table holds of an episode's staging, "" where it has none."""
 SUCCESS, CENSORED, GHOST = 0, 1, 2
@@ -124,13 +129,19 @@ def table_from_lines(lines: Iterable[tuple[int, Row]], source: str) -> Table:
     kind: list[int] = []
     time_ns: list[int] = []
     cause: list[str] = []
+    said: tuple[tuple[Value, ...], str] | None = None
     for line, row in lines:
         where = f"{source}:{line}"
-        stated = _episode(row, where, line)
+        again = tuple(row.get(column) for column in OF_EPISODE)
+        if said is not None and said[0] == again:
+            stated = episodes[index[said[1]]]
+        else:
+            stated = _episode(row, where, line)
+            said = again, stated.name
         if stated.name not in index:
             index[stated.name] = len(episodes)
             episodes.append(stated)
-        else:
+        elif stated is not episodes[index[stated.name]]:
             _same(episodes[index[stated.name]], stated, where)
         code = _kind(row, where)
         index_of.append(_whole(row, "op_index", 0, where))
@@ -260,7 +271,17 @@ def _time(value: Value, column: str, where: str, *, may_be_empty: bool) -> int:
         remedy = "leave it empty if unknown" if may_be_empty else "a lost item is kind ghost with an empty time_s"
         found = "empty" if not text else repr(text)
         raise TableError(where, f"{column} is {found}; allowed is a finite time in seconds, 0 or more; {remedy}")
-    return round(Fraction(seconds) * NS)
+    return _nanoseconds(seconds)
+
+
+@functools.lru_cache(4096)
+def _nanoseconds(seconds: float) -> int:
+    """The nearest whole number of nanoseconds, of two as near the even one: of the number as it is, not of a product
+    that was rounded before.
+    """
+    over, under = seconds.as_integer_ratio()
+    whole, rest = divmod(over * NS, under)
+    return whole + (2 * rest > under or (2 * rest == under and whole % 2))
 
 
 def _whole(row: Row, column: str, least: int, where: str) -> int:

@@ -16,8 +16,8 @@ from labctl.analysis.episode_facts import AnchorDrift, LinkedPair, LinkedPairs
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import Replicates, clusters, rmst_replicates
+from labctl.analysis.survival.curves import KAPLAN_MEIER
 from labctl.analysis.survival.intervals import IDENTITY, LEVEL, Interval, t_interval
-from labctl.analysis.survival.marginal import KAPLAN_MEIER
 from labctl.analysis.survival.verdicts import holm
 from labctl.analysis.table import NS, Row, table_from_rows
 from scipy import special

@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from labctl.analysis.episodes.sensitivity import part_of
 from labctl.analysis.survival.cells import Cell, cells_of
-from labctl.analysis.survival.curves import Floats, rmst_with_error
+from labctl.analysis.survival.curves import KAPLAN_MEIER, Floats, rmst_with_error
 from labctl.analysis.survival.intervals import IDENTITY, t_interval
-from labctl.analysis.survival.marginal import KAPLAN_MEIER
 from labctl.analysis.survival.result import AnalysisResult, Anew, PairResult, RandomFactor
 from labctl.analysis.table import NS, Table
 

@@ -16,11 +16,11 @@ from labctl.analysis.supplement_result import Supplement
 from labctl.analysis.survival.analyze import Plan, exchanges_by_pair
 from labctl.analysis.survival.bands import simultaneous_band
 from labctl.analysis.survival.cells import Cell, cells_of
+from labctl.analysis.survival.curves import KAPLAN_MEIER
 from labctl.analysis.survival.describe import incidence
 from labctl.analysis.survival.items_moved import moved_difference
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.logrank import logrank_permutation, stratified
-from labctl.analysis.survival.marginal import KAPLAN_MEIER
 from labctl.analysis.survival.order_probability import pp_plot, qq_plot
 from labctl.analysis.survival.permutation import p_error
 from labctl.analysis.survival.resample import Design, Exchange, stream_key

@@ -13,7 +13,7 @@ from labctl.analysis.report import success_curves, supplementary_figures
 from labctl.analysis.report.figures import Figure, Look
 from labctl.analysis.report.tables import ARM, Column, Table
 from labctl.analysis.supplement_result import Supplement
-from labctl.analysis.survival.marginal import WANG_CHANG
+from labctl.analysis.survival.curves import WANG_CHANG
 from labctl.analysis.survival.result import AnalysisResult
 
 

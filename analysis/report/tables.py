@@ -19,7 +19,7 @@ from labctl.analysis.report.wording import (
     time_ratio,
     verdict_words,
 )
-from labctl.analysis.survival.marginal import WANG_CHANG
+from labctl.analysis.survival.curves import WANG_CHANG
 from labctl.analysis.survival.result import AnalysisResult, ArmResult, Bounds, PairResult
 from labctl.analysis.table import WRONG_END, Row
 

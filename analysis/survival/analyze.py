@@ -9,20 +9,19 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.survival.cautions import cautions, unequal_budgets
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import Replicates, clusters, episode_replicates, rmst_replicates
-from labctl.analysis.survival.curves import Floats, joined
+from labctl.analysis.survival.curves import ESTIMATORS, KAPLAN_MEIER, Floats, joined
 from labctl.analysis.survival.describe import cell_row, helped, intervention_rate, listed, seconds_per_item, succeeded
 from labctl.analysis.survival.hrt import hrt, rmst
-from labctl.analysis.survival.items_moved import moved_difference, moved_macro, moved_share
+from labctl.analysis.survival.items_moved import moved_columns, moved_difference, moved_macro, moved_share
 from labctl.analysis.survival.ks import STATISTICS, bootstrap_p, pair_of
 from labctl.analysis.survival.logrank import logrank
-from labctl.analysis.survival.marginal import ESTIMATORS, KAPLAN_MEIER
 from labctl.analysis.survival.order_probability import auc
 from labctl.analysis.survival.pair_effects import (
     RatioReplicates,
@@ -32,7 +31,7 @@ from labctl.analysis.survival.pair_effects import (
     rmst_ratio,
     simultaneous,
 )
-from labctl.analysis.survival.permutation import PairTest, permutation_test
+from labctl.analysis.survival.permutation import PairTest, permutation_test, relabellings
 from labctl.analysis.survival.resample import Design, Exchange, exchanges_of
 from labctl.analysis.survival.result import AgainstReference, AnalysisResult, ArmResult, Bounds, Margin, PairResult
 from labctl.analysis.survival.verdicts import (
@@ -65,6 +64,7 @@ class Plan:
     design: Design | None = None
     margin: Margin | None = None
     estimator: str = KAPLAN_MEIER
+    say: Callable[[str], None] = lambda line: None
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,10 @@ def pair_rows(cohort: Cohort, plan: Plan, refused: set[Key], arms: Sequence[ArmR
     """
     against = {row["arm"]: row for row in arms}
     pairs = pairs_of(cohort.arms(), plan.reference)
-    known = {p: _known_pair(cohort, p, plan, against) for p in pairs if p not in refused and cohort.objects(*p)}
+    tested, known = [p for p in pairs if p not in refused and cohort.objects(*p)], {}
+    for done, p in enumerate(tested):
+        plan.say(f"{done}/{len(tested)} pairs")
+        known[p] = _known_pair(cohort, p, plan, against)
     rows = {p: known[p][0] if p in known else _silent(p) for p in pairs}
     adjusted = holm_by_family(
         {p: v for p, row in rows.items() if (v := row["p"]["family"]) is not None}, plan.reference
@@ -203,9 +206,10 @@ def _known_pair(
     of_a, of_b = ([cohort.cells[arm, o] for o in shared] for arm in pair)
     exchanges = exchanges_by_pair(cohort.cells, plan)[pair]
     laid = pair_of(of_a, of_b, plan.tau_ns, exchanges=exchanges)
-    test = permutation_test(laid, plan.seed, plan.perm, plan.family)
+    made = relabellings(laid, plan.seed, plan.perm, moved_columns(of_a, of_b, laid))
+    test = permutation_test(laid, plan.seed, plan.perm, plan.family, made)
     ratio = rmst_ratio(cohort.replicates, [(a, o) for o in shared], [(b, o) for o in shared])
-    moved = moved_difference(of_a, of_b, laid, plan.seed, plan.perm)
+    moved = moved_difference(of_a, of_b, laid, plan.seed, plan.perm, made=made)
     area, area_ci = _pair_auc(of_a, of_b, plan, against)
     carried = logrank(joined(*(c.durations for c in of_a)), joined(*(c.durations for c in of_b)))
     plain = logrank(joined(*(c.observed for c in of_a)), joined(*(c.observed for c in of_b)))
@@ -304,6 +308,7 @@ def analyze(
     design: Design | None = None,
     margin: Margin | None = None,
     estimator: str = KAPLAN_MEIER,
+    say: Callable[[str], None] = lambda line: None,
 ) -> AnalysisResult:
     """The object that `labctl analyze --json` prints (schema labctl.analysis/1), times in seconds.
 
@@ -311,7 +316,7 @@ def analyze(
     level of verdicts, letters and adjusted intervals, `family` the statistics whose smallest p says that a pair
     differs, `design` the relabellings that the schedule could have drawn; without it labels are swapped freely within
     blocks. `margin` is what was registered as near enough; without it no pair is asked and no key is added. `estimator`
-    is what RMSTs are made of (`marginal.ESTIMATORS`).
+    is what RMSTs are made of (`curves.ESTIMATORS`). `say` is told how many pairs are done: "3/10 pairs".
     Raises `TableError` for a tau, reference, margin or count of replicates that makes no sense for this table.
     """
     if estimator not in ESTIMATORS:
@@ -320,7 +325,7 @@ def analyze(
     if not cells:
         raise TableError(table.where, "every episode is void; nothing is left to analyse")
     tau_ns, known = _horizon(table, tau), _known(table, reference)
-    plan = Plan(tau_ns, known, boot, perm, seed, alpha, tuple(family), design, margin, estimator)
+    plan = Plan(tau_ns, known, boot, perm, seed, alpha, tuple(family), design, margin, estimator, say)
     if margin is not None:
         if not 1 < margin["rmst_ratio"] < math.inf:
             told = f"the margin rmst_ratio is {margin['rmst_ratio']:g}"

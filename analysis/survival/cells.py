@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from labctl.analysis.survival.curves import NEVER_NS, Durations, Ints
-from labctl.analysis.survival.marginal import KAPLAN_MEIER, WANG_CHANG, marginal
+from labctl.analysis.survival.curves import KAPLAN_MEIER, NEVER_NS, WANG_CHANG, Durations, Ints, marginal
 from labctl.analysis.table import CENSORED, GHOST, SUCCESS, UNKNOWN, Table
 
 

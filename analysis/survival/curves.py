@@ -7,6 +7,7 @@ event came first.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +24,7 @@ NEVER_NS = np.iinfo(np.int64).max
 class Durations:
     """Operations of `episodes` episodes: time in ns (`NEVER_NS` for a ghost), event flag, episode 0…episodes-1.
 
-    `worth` [rows] is how much each counts where they do not count alike (`marginal.py`): whole numbers, so that what is
+    `worth` [rows] is how much each counts where they do not count alike (`marginal`): whole numbers, so that what is
     left of a risk set is exact.
     """
 
@@ -123,3 +124,27 @@ def quantile_ns(durations: Durations, share: float = 0.5) -> int:
     grid, surviving = curve(durations, NEVER_NS)
     reached = np.flatnonzero(surviving <= 1.0 - share + 1e-12)
     return int(grid[reached[0]]) if len(reached) else NEVER_NS
+
+
+KAPLAN_MEIER, WANG_CHANG = "kaplan_meier", "wang_chang"
+ESTIMATORS = (KAPLAN_MEIER, WANG_CHANG)
+"""What RMSTs are made of: every operation counts once, or every episode does."""
+WHOLE = math.lcm(*range(1, 21))
+"""What an episode counts: 1/m of it is a whole number up to twenty operations, and next to one (5e-8) beyond."""
+
+
+def marginal(durations: Durations) -> Durations:
+    """The rows of Wang & Chang's estimator, those of an episode counting `WHOLE` together; episodes keep their numbers.
+
+    A budget ends a slow episode after few operations and a quick one after many, so that operations thrown together
+    are mostly of quick episodes and what is left of the budget censors the slow ones first. Here an episode counts
+    once: each of its m operations that ended counts 1/m, and the one that the end cut short only where it is all there
+    is, since given how many ended those are exchangeable and the last is not (M.-C. Wang & S.-H. Chang, J. Amer.
+    Statist. Assoc. 94 (1999) 146). Where later operations are harder it is of a mixture of them, and
+    `rmst_first_operation` stands beside it.
+    """
+    ended = np.bincount(durations.episode[durations.event], minlength=durations.episodes)[durations.episode]
+    kept = durations.event | (ended == 0)
+    rows = np.bincount(durations.episode[kept], minlength=durations.episodes)[durations.episode[kept]]
+    worth = np.round(WHOLE / rows)
+    return Durations(durations.time_ns[kept], durations.event[kept], durations.episode[kept], durations.episodes, worth)

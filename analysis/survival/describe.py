@@ -19,6 +19,7 @@ from labctl.analysis.survival.curves import (
     Floats,
     Ints,
     curve,
+    marginal,
     quantile_ns,
     rmst,
     rmst_with_error,
@@ -26,7 +27,6 @@ from labctl.analysis.survival.curves import (
 )
 from labctl.analysis.survival.hrt import Estimate
 from labctl.analysis.survival.intervals import Interval, logit, t_interval
-from labctl.analysis.survival.marginal import marginal
 from labctl.analysis.survival.result import CellResult
 from labctl.analysis.table import CENSORED, GHOST, NS, SUCCESS, UNKNOWN
 

@@ -15,7 +15,7 @@ from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import LEVEL, Interval
 from labctl.analysis.survival.ks import Pair
-from labctl.analysis.survival.permutation import p_error, relabelled, share_at_least
+from labctl.analysis.survival.permutation import Relabelled, p_error, relabelled, share_at_least
 from labctl.analysis.survival.studentised import in_errors, share_columns, share_difference
 from labctl.analysis.table import UNKNOWN
 from scipy import special
@@ -73,20 +73,25 @@ def moved_macro(cells: Sequence[Cell]) -> float | None:
 
 
 def moved_difference(
-    a: Sequence[Cell], b: Sequence[Cell], pair: Pair, seed: int, perm: int, level: float = LEVEL
+    a: Sequence[Cell],
+    b: Sequence[Cell],
+    pair: Pair,
+    seed: int,
+    perm: int,
+    level: float = LEVEL,
+    made: Relabelled | None = None,
 ) -> MovedDifference | None:
     """Compare two arms by the plainest number there is; `pair` is `pair_of` the same cells.
 
-    None where items staged are unknown.
+    None where items staged are unknown. `made`: `relabellings` of the pair by that seed, with `moved_columns`.
     """
-    if any((c.staged == UNKNOWN).any() for c in (*a, *b)):
+    share = _shares_moved(a, b)
+    if share is None:
         return None
-    share = np.concatenate(
-        [np.concatenate((x.moved / x.staged, y.moved / y.staged)) for x, y in zip(a, b, strict=True)]
-    )
     objects = len(a)
     owner = np.repeat(np.arange(objects), pair.of_a + pair.of_b)
-    change, variance = share_difference(pair, *relabelled(pair, share_columns(pair, share), seed, perm))
+    sums = made.sums if made else relabelled(pair, share_columns(pair, share), seed, perm)
+    change, variance = share_difference(pair, *sums)
     found, p = float(change[0]), share_at_least(in_errors(change, variance))
     differences, paired = _differences(pair, share, owner)
     se, df = _error(differences)
@@ -104,6 +109,19 @@ def moved_difference(
         sum(len(d) for d in differences if paired) or len(share),
         None if hourly_a is None or hourly_b is None else hourly_a - hourly_b,
     )
+
+
+def moved_columns(a: Sequence[Cell], b: Sequence[Cell], pair: Pair) -> Floats | None:
+    """What `moved_difference` sums by arm under every relabelling; None where items staged are unknown."""
+    share = _shares_moved(a, b)
+    return None if share is None else share_columns(pair, share)
+
+
+def _shares_moved(a: Sequence[Cell], b: Sequence[Cell]) -> Floats | None:
+    """Items moved / items staged of every unit of a pair."""
+    if any((c.staged == UNKNOWN).any() for c in (*a, *b)):
+        return None
+    return np.concatenate([c.moved / c.staged for both in zip(a, b, strict=True) for c in both])
 
 
 def _differences(pair: Pair, share: Floats, owner: np.ndarray) -> tuple[list[Floats], bool]:

@@ -159,7 +159,7 @@ def order_probability(
 
 def _counted_alike(walk: EventOrder) -> None:
     if (walk.worth != 1.0).any():
-        raise ValueError("rows count unequally (marginal.py): RMST is made of those, and no other statistic")
+        raise ValueError("rows count unequally (curves.marginal): RMST is made of those, and no other statistic")
 
 
 def spread(work: Callable[[range], T], parts: Sequence[range], threads: int | None = None) -> list[T]:

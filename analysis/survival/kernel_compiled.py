@@ -206,14 +206,14 @@ def pairs(
 
 
 @compiled
-def _walk_single(x, rise, lead, w, units, unit, worth, start, mid, end, group, width, n) -> None:
+def _walk_single(x, rise, lead, w, unit, place, worth, start, mid, end, group, width, n) -> None:
     """Carry every group over all steps, summing RMST and, per unit, the two halves of its influence."""
     for s in range(len(group)):
-        g, home = group[s] * SINGLE, group[s] * units
+        g = group[s] * SINGLE
         for i in range(U(0), n):
             x[g + EV + i] = 0.0
         for r in range(start[s], mid[s]):
-            v, p, rows = unit[r] * TWO, (home + unit[r]) * L, worth[r]
+            v, p, rows = unit[r] * TWO, place[r] * L, worth[r]
             for i in range(U(0), n):
                 x[g + AT + i] -= rows * w[v + i]
                 rise[p + i] += rows * x[g + RISE + i]
@@ -238,7 +238,7 @@ def _walk_single(x, rise, lead, w, units, unit, worth, start, mid, end, group, w
             x[g + AT + i] = left
             x[g + SUM + i] = area + surviving * wide
         for r in range(mid[s], end[s]):
-            p, rows = (home + unit[r]) * L, worth[r]
+            p, rows = place[r] * L, worth[r]
             for i in range(U(0), n):
                 rise[p + i] += rows * (x[g + RISE + i] - x[g + PULL + i])
                 lead[p + i] += rows * (x[g + RISE_LEAD + i] - x[g + LEAD + i])
@@ -246,13 +246,17 @@ def _walk_single(x, rise, lead, w, units, unit, worth, start, mid, end, group, w
 
 @compiled
 def singles(
-    first, count, n, units, first_s, unit, worth, rows_from, tail_from, start, mid, end, group, width,
-    held_unit, held_rows, held_from, draw, rmst, covariance,
+    first, count, n, units, first_s, unit, place, worth, rows_from, tail_from, start, mid, end, group, width,
+    held_unit, held_rows, held_from, met, met_from, draw, rmst, covariance,
 ) -> None:  # fmt: skip
-    """Every block of 16 replicates from `first`; influences are finished once the whole area is known."""
+    """Every block of 16 replicates from `first`; influences are finished once the whole area is known.
+
+    `place` [rows] is where a row's unit stands among `held_unit`; `met` [2, m] lists places of one unit in two groups,
+    `met_from` where those of each pair of groups begin, (0, 0), (1, 0), (1, 1), (2, 0), …
+    """
     groups = len(first_s)
     w, x = np.empty(units * TWO), np.empty(groups * 8 * LANES)
-    rise, lead = np.empty(groups * units * L), np.empty(groups * units * L)
+    rise, lead = np.empty(len(held_unit) * LANES), np.empty(len(held_unit) * LANES)
     pool = np.empty(units, np.uint64)
     for block in range((count + LANES - 1) // LANES):
         replicate, here = first + U(block * LANES), min(LANES, count - block * LANES)
@@ -269,16 +273,16 @@ def singles(
             for i in range(U(0), n):
                 x[base + S + i] = 1.0
                 x[base + SUM + i] = first_s[g] if x[base + AT + i] > 0.0 else np.nan
-        _walk_single(x, rise, lead, w, units, unit, worth, start, mid, end, group, width, n)
+        _walk_single(x, rise, lead, w, unit, place, worth, start, mid, end, group, width, n)
         for g in range(groups):
-            base, home = U(g) * SINGLE, U(g) * units
+            base = U(g) * SINGLE
             for r in range(tail_from[g], rows_from[g + 1]):
-                p, rows = (home + unit[r]) * L, worth[r]
+                p, rows = place[r] * L, worth[r]
                 for i in range(U(0), n):
                     rise[p + i] += rows * x[base + RISE + i]
                     lead[p + i] += rows * x[base + RISE_LEAD + i]
             for h in range(held_from[g], held_from[g + 1]):
-                p = (home + held_unit[h]) * L
+                p = h * L
                 for i in range(U(0), n):
                     rise[p + i] = x[base + SUM + i] * rise[p + i] - lead[p + i]
         for i in range(here):
@@ -286,14 +290,10 @@ def singles(
             for g in range(groups):
                 rmst[row, g] = x[U(g) * SINGLE + SUM + U(i)]
                 for k in range(g + 1):
-                    total = 0.0
-                    for h in range(held_from[g], held_from[g + 1]):
-                        u = held_unit[h]
-                        total += (
-                            w[u * TWO + U(i)]
-                            * rise[(U(g) * units + u) * L + U(i)]
-                            * rise[(U(k) * units + u) * L + U(i)]
-                        )
+                    pair, total = g * (g + 1) // 2 + k, 0.0
+                    for h in range(met_from[pair], met_from[pair + 1]):
+                        one, two = met[0, h], met[1, h]
+                        total += w[held_unit[one] * TWO + U(i)] * rise[one * L + U(i)] * rise[two * L + U(i)]
                     covariance[row, g, k] = total
                     covariance[row, k, g] = total
 

@@ -5,9 +5,11 @@ May not: compute; it lays out arguments for `kernel_compiled.py`.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from labctl.analysis.survival import kernel_compiled as loops
-from labctl.analysis.survival.curves import Floats
+from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.event_order import EventOrder
 from labctl.analysis.survival.kernel import (
     LANES,
@@ -30,11 +32,12 @@ def moments(walk: EventOrder, draw: Draw, replicates: range) -> Moments:
     """See `kernel.Moments`."""
     count, groups = len(replicates), walk.groups
     rmst, covariance = np.empty((count, groups)), np.empty((count, groups, groups))
+    place = np.concatenate([np.searchsorted(held, walk.unit[a:b]) + first for held, first, (a, b) in _holdings(walk)])
     loops.singles(
-        np.uint64(replicates.start), count, _LANES, np.uint64(walk.units), walk.first_s, _u(walk.unit),
+        np.uint64(replicates.start), count, _LANES, np.uint64(walk.units), walk.first_s, _u(walk.unit), _u(place),
         walk.worth, _u(walk.rows_from), _tails(walk), *(_u(v) for v in (walk.start, walk.mid, walk.end, walk.group)),
-        walk.width_s, _u(walk.held_unit), walk.held_rows, _u(walk.held_from), _draw(walk, draw, replicates), rmst,
-        covariance,
+        walk.width_s, _u(walk.held_unit), walk.held_rows, _u(walk.held_from), *_met(walk),
+        _draw(walk, draw, replicates), rmst, covariance,
     )  # fmt: skip
     return Moments(rmst, covariance)
 
@@ -64,6 +67,23 @@ def order_probability(walk: EventOrder, draw: Draw, replicates: range) -> OrderP
         _u(walk.held_unit), walk.held_rows, _u(walk.held_from), _draw(walk, draw, replicates), value, variance,
     )  # fmt: skip
     return OrderProbability(value, variance)
+
+
+def _holdings(walk: EventOrder) -> list[tuple[Ints, int, tuple[int, int]]]:
+    """Of every group the units it holds, where they begin in `held_unit`, and its range of rows."""
+    held, rows = walk.held_from.tolist(), walk.rows_from.tolist()
+    ends = itertools.pairwise(held)
+    return [(walk.held_unit[a:b], a, of) for (a, b), of in zip(ends, itertools.pairwise(rows), strict=True)]
+
+
+def _met(walk: EventOrder) -> tuple[Unsigned, Unsigned]:
+    """Places of the units that two groups hold, pair after pair of groups, and where each pair's begin."""
+    held, found = _holdings(walk), [np.zeros((2, 0), dtype=np.int64)]
+    for g, (mine, start, _) in enumerate(held):
+        for theirs, other, _ in held[: g + 1]:
+            _, one, two = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+            found.append(np.array([one + start, two + other]))
+    return _u(np.concatenate(found, axis=1)), _u(np.cumsum([0, *(pair.shape[1] for pair in found[1:])]))
 
 
 def _tails(walk: EventOrder) -> Unsigned:

@@ -17,6 +17,8 @@ from labctl.analysis.survival.resample import Exchange, stream_key
 from labctl.analysis.table import NS, UNKNOWN
 
 STATISTICS = ("ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph")
+BROUGHT = 9
+"""Columns of what every unit brings along."""
 TIE, TINY = 1e-9, 1e-12
 """Values within this share, or this much, of each other count as equal."""
 

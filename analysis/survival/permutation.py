@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.kernel import Given, Moments, PairValues, Request, Swap, moments, pair_values
-from labctl.analysis.survival.ks import STATISTICS, TIE, TINY, Pair, statistics
+from labctl.analysis.survival.ks import BROUGHT, STATISTICS, TIE, TINY, Pair, statistics
 from labctl.analysis.survival.resample import (
     BY_BLOCK,
     BY_DESIGN,
@@ -72,14 +72,43 @@ class PairTest(Result):
         return len(signs) > 1
 
 
-def permutation_test(pair: Pair, seed: int, perm: int, family: Sequence[str] = STATISTICS) -> PairTest:
+@dataclass(frozen=True)
+class Relabelled:
+    """Values of both arms, and moments of the two roles, under every relabelling; the observed one first."""
+
+    walks: list[PairValues]
+    roles: list[Moments]
+
+    @property
+    def sums(self) -> tuple[Floats, Floats]:
+        """Over each arm and object, of what episodes bring besides what a pair's do [R, objects, columns]."""
+        of_a, of_b = (
+            [v[:, :, BROUGHT:] for v in side] for side in zip(*((w.sum_a, w.sum_b) for w in self.walks), strict=True)
+        )
+        return np.concatenate(of_a), np.concatenate(of_b)
+
+
+def relabellings(pair: Pair, seed: int, perm: int, worth: Floats | None = None) -> Relabelled:
+    """One set of relabellings for all that a pair is tested by; `worth` [units, columns] is summed by arm as well."""
+    doubled, request = two_roles(pair), pair.request
+    if worth is not None:
+        request = replace(request, brought=np.column_stack((request.brought, worth)))
+    draws = _draws(pair, seed, perm)
+    walks = [pair_values(pair.walk, draw, part, request) for draw, part in draws]
+    return Relabelled(walks, [moments(doubled, both_roles(draw), part) for draw, part in draws])
+
+
+def permutation_test(
+    pair: Pair, seed: int, perm: int, family: Sequence[str] = STATISTICS, made: Relabelled | None = None
+) -> PairTest:
     """(b + 1) / (B + 1) over `perm` random relabellings, or b / B over all of them where there are no more.
 
     Values within 1e-9 relative count as ties. The same relabellings serve every statistic, so that the family's p, the
     share of them whose smallest p is as small, is one exact test (Westfall & Young 1993, single step). `family` names
-    the statistics that are in it.
+    the statistics that are in it; `made` are `relabellings` of the pair by that seed, where something else needs them.
     """
-    walks, roles = _walks(pair, seed, perm)
+    made = made or relabellings(pair, seed, perm)
+    walks, roles = made.walks, made.roles
     found = [statistics(w) for w in walks]
     ratios = log_ratios_of(roles[0])[0]
     value = {k: _finite(found[0][k][0]) for k in STATISTICS} | {"log_rmst_ratio": _finite(ratios.mean())}
@@ -186,14 +215,6 @@ def _draws(pair: Pair, seed: int, perm: int) -> list[tuple[Given | Swap, range]]
 def _given(labels: NDArray[np.bool_]) -> Given:
     first = labels.astype(np.float64)
     return Given(first, np.subtract(1.0, first, dtype=np.float64))
-
-
-def _walks(pair: Pair, seed: int, perm: int) -> tuple[list[PairValues], list[Moments]]:
-    """Values of both arms, and moments of the two roles, for every relabelling; the observed one first."""
-    doubled = two_roles(pair)
-    draws = _draws(pair, seed, perm)
-    walks = [pair_values(pair.walk, draw, part, pair.request) for draw, part in draws]
-    return walks, [moments(doubled, both_roles(draw), part) for draw, part in draws]
 
 
 def _shares(values: Floats) -> Floats:

@@ -84,7 +84,7 @@ def hourly_difference(pair: Pair, sum_a: Floats, sum_b: Floats) -> tuple[Floats,
 
     `sum_a`, `sum_b` [R, objects, 9] are sums of `Pair.brought` over each arm's episodes.
     """
-    (rate_a, var_a, sec_a), (rate_b, var_b, sec_b) = (_hourly(s) for s in (sum_a, sum_b))
+    (rate_a, var_a, sec_a), (rate_b, var_b, sec_b) = (_hourly(s[:, :, :5]) for s in (sum_a, sum_b))
     own = _for_mean(pair.of_a, pair) * var_a + _for_mean(pair.of_b, pair) * var_b
     both, a_then_b, b_then_a, time = (sum_a[:, :, i] for i in (5, 6, 7, 8))
     shared = both - rate_b * a_then_b - rate_a * b_then_a + rate_a * rate_b * time

@@ -24,6 +24,7 @@ from labctl.cli.options import (
     margin_of,
     margin_options,
     print_table,
+    progress,
     random_option,
 )
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from labctl.analysis.episodes_table.table import EpisodesTable
     from labctl.analysis.survival.result import AnalysisResult
 
+REPLICATES = "default: 9999; beyond 20,000 operations fewer, 999 at least"
 ANALYZE = example(
     "labctl analyze operations.csv --reference human",
     "labctl analyze operations.csv --margin 1.25",
@@ -54,8 +56,8 @@ RATES = example(
 @click.option(
     "--tau", type=float, default=None, metavar="S", help="Horizon of the restricted mean [default: the budget]."
 )
-@click.option("--boot", default=9999, show_default=True, type=click.IntRange(min=1), help="Bootstrap replicates.")
-@click.option("--perm", default=9999, show_default=True, type=click.IntRange(min=1), help="Label swaps tried.")
+@click.option("--boot", default=None, type=click.IntRange(min=1), help=f"Bootstrap replicates [{REPLICATES}].")
+@click.option("--perm", default=None, type=click.IntRange(min=1), help=f"Label swaps tried [{REPLICATES}].")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes out.")
 @alpha_option
 @family_option
@@ -68,8 +70,8 @@ def analyze(
     table: Path,
     reference: str | None,
     tau: float | None,
-    boot: int,
-    perm: int,
+    boot: int | None,
+    perm: int | None,
     seed: int,
     alpha: float,
     family: str,
@@ -91,26 +93,31 @@ def analyze(
     from labctl.analysis.episodes_table import reading
     from labctl.analysis.episodes_table.cohort import Plan
     from labctl.analysis.episodes_table.table import EpisodesTable
+    from labctl.analysis.monte_carlo import replicates_for
     from labctl.analysis.survival import analyze as module
 
     within, factors = margin_of(margin, non_inferior_to), factors_of(random)
     read = reading.read_either(table, extra=extra)
     if isinstance(read, EpisodesTable):
         _refuse_of_operations(family, estimator, margin=within is not None, factors=bool(factors))
-        _analyze_episodes(read, Plan(reference, tau, boot, perm, seed, alpha), as_json)
+        size = replicates_for(0)
+        _analyze_episodes(read, Plan(reference, tau, boot or size, perm or size, seed, alpha), as_json)
         return
-    result = module.analyze(
-        read,
-        reference=reference,
-        tau=tau,
-        boot=boot,
-        perm=perm,
-        seed=seed,
-        alpha=alpha,
-        family=listed(family),
-        margin=within,
-        estimator=estimator or "kaplan_meier",
-    )
+    size = replicates_for(len(read.kind))
+    with progress("pairs of arms", quiet=True) as say:
+        result = module.analyze(
+            read,
+            reference=reference,
+            tau=tau,
+            boot=boot or size,
+            perm=perm or size,
+            seed=seed,
+            alpha=alpha,
+            family=listed(family),
+            margin=within,
+            estimator=estimator or "kaplan_meier",
+            say=say,
+        )
     if factors:
         from labctl.analysis.episodes.random_factors import anew
 

@@ -119,6 +119,12 @@ def test_every_key_of_the_interface_is_present() -> None:
     }
 
 
+def test_whoever_waits_is_told_how_many_pairs_are_done() -> None:
+    told: list[str] = []
+    analyze(table_from_rows(TWO_ARMS), reference="human", **FEW, say=told.append)
+    assert told == ["0/1 pairs"]
+
+
 def test_a_small_cohort_by_hand() -> None:
     result = analyze(table_from_rows(TWO_ARMS), reference="human", **FEW)
     assert result["tau"] == 60.0

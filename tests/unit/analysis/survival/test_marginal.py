@@ -12,10 +12,17 @@ from labctl.analysis.survival import kernel_reference as reference
 from labctl.analysis.survival.analyze import analyze
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import clusters, rmst_replicates
-from labctl.analysis.survival.curves import joined, rmst_influence, rmst_with_error
+from labctl.analysis.survival.curves import (
+    KAPLAN_MEIER,
+    WANG_CHANG,
+    WHOLE,
+    joined,
+    marginal,
+    rmst_influence,
+    rmst_with_error,
+)
 from labctl.analysis.survival.event_order import event_order
 from labctl.analysis.survival.kernel import Given, Redraw, Request, moments, pair_values
-from labctl.analysis.survival.marginal import KAPLAN_MEIER, WANG_CHANG, WHOLE, marginal
 from labctl.analysis.survival.resample import stream_key
 from labctl.analysis.table import table_from_rows
 from support.statistics.cohorts import NS, TAU_NS, durations, random_durations
