@@ -24,7 +24,7 @@ OF_EPISODE = (
     *("episode", "arm", "object", "items_staged", "end_s", "budget_s", "block", "session", "condition", "operator"),
     *("tote_side", "camera_side", "void", "interventions"),
 )
-"""What is the same in all rows of an episode."""
+"""Columns that every row of an episode repeats."""
 STAGED = ("session", "condition", "operator", "tote_side", "camera_side")
 """What the table holds of an episode's staging, "" where it has none."""
 SUCCESS, CENSORED, GHOST = 0, 1, 2

@@ -86,7 +86,7 @@ def _sensitivity(found: Supplement, result: AnalysisResult) -> Section | None:
     )
     note = (
         "Seconds. Pooled is Kaplan–Meier over all operations, Wang–Chang counts every episode once (t on the logit "
-        f"scale); RMST elsewhere is {'Wang–Chang' if result['estimator'] == WANG_CHANG else 'the pooled one'}. "
+        f"scale); RMST elsewhere is {'Wang–Chang' if result.get('estimator') == WANG_CHANG else 'the pooled one'}. "
         "Aalen–Johansen counts lost items from when they were lost; the last two are the least and the most timeouts "
         "could mean."
     )
