@@ -135,6 +135,11 @@ def wall_ns(wall: str) -> int:
     return (since.days * 86_400 + since.seconds) * SECOND + since.microseconds * 1000
 
 
+def moment(wall: str, later_s: int = 0) -> datetime:
+    """A wall-clock anchor, so much later, in UTC and as certificates have it."""
+    return datetime.fromisoformat(wall).astimezone(UTC) + timedelta(seconds=later_s)
+
+
 def minute_of(wall: str | None) -> str:
     """An anchor's wall time as people read it, to the minute; "" where there is none."""
     return f"{wall[:16].replace('T', ' ')} UTC" if wall else ""

@@ -14,7 +14,6 @@ import secrets
 import ssl
 import tempfile
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from aiohttp import web
@@ -24,10 +23,10 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from textual_serve.server import Server
 
-from labctl.clock import MonotonicClock
+from labctl.clock import MonotonicClock, moment
 
 COOKIE = "labctl"
-VALID = timedelta(days=2)  # of a certificate, which is made anew at every start
+EARLY_S, VALID_S = 3600, 2 * 86400  # of a certificate, which is made anew at every start
 TRIES = 5  # wrong codes, after which there is another
 WRONG_S = 1.0  # how long a wrong code takes, one after another
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -171,12 +170,12 @@ def _asking(said: str = "") -> web.Response:
 def certified(host: str) -> tuple[ssl.SSLContext, str]:
     """A context of TLS for this address, and the SHA-256 of its certificate as browsers show it."""
     key = ec.generate_private_key(ec.SECP256R1())
-    now = datetime.fromisoformat(MonotonicClock().anchor().wall).astimezone(UTC)
+    now = MonotonicClock().anchor().wall
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "labctl console")])
     made = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + VALID)
+        .not_valid_before(moment(now, -EARLY_S))
+        .not_valid_after(moment(now, VALID_S))
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(host))]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .sign(key, SHA256())
