@@ -7,7 +7,7 @@ Found are parameters, fields of classes and `.get("name", value)`, by the name a
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -60,7 +60,7 @@ def defaults(source: str) -> Iterator[tuple[str, object, int]]:
                         yield key.value, literal(given), node.lineno
 
 
-def seconds(sources: Mapping[str, str]) -> list[str]:
+def seconds(sources: Mapping[str, str], excepted: Collection[tuple[str, str]] = ()) -> list[str]:
     """Where a default of a schema is given once more, a line for each; sources: a module's text by its path."""
     found = {path: list(defaults(source)) for path, source in sources.items()}
     first = {(name, value): path for path in found if path.startswith(SCHEMAS) for name, value, _ in found[path]}
@@ -69,7 +69,7 @@ def seconds(sources: Mapping[str, str]) -> list[str]:
         for path in found
         if not path.startswith(SCHEMAS)
         for name, value, line in found[path]
-        if value is not None and (name, value) in first and (path, name) not in OTHERWISE
+        if value is not None and (name, value) in first and (path, name) not in excepted
     ]
 
 
@@ -79,16 +79,13 @@ def texts() -> dict[str, str]:
 
 
 def test_no_default_is_given_a_second_time() -> None:
-    assert seconds(texts()) == []
+    assert seconds(texts(), OTHERWISE) == []
 
 
-def test_nobody_is_excepted_who_gives_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    every = texts()
-    excepted = dict(OTHERWISE)
-    monkeypatch.setattr("test_one_default.OTHERWISE", {})
-    found = seconds(every)
+def test_nobody_is_excepted_who_gives_none() -> None:
+    found = seconds(texts())
     assert [
-        key for key in excepted if not any(line.startswith(f"{key[0]}:") and key[1] in line for line in found)
+        key for key in OTHERWISE if not any(line.startswith(f"{key[0]}:") and key[1] in line for line in found)
     ] == []
 
 
