@@ -29,6 +29,7 @@ from labctl.messages.body_parts import (
     Slot,
     StreamEntry,
     SwitchEntry,
+    TaskEntry,
     Text,
     Unsealed,
     VideoEntry,
@@ -43,7 +44,8 @@ Result = Literal["success", "lost", "safety_stop"]
 class CampaignOpened(TypedDict):
     """Everything that a blind role may see of the protocol, and the commitment to the sealed schedule.
 
-    format: of the campaign's folder; 1 where it is missing.
+    format: of the campaign's folder; 1 where it is missing. tasks: where the protocol has tasks; each condition's is
+    read by `labctl.core.task`, and items_staged and budget_s are then the most of any, instruction is empty.
     """
 
     campaign: str
@@ -56,6 +58,7 @@ class CampaignOpened(TypedDict):
     arms_count: int
     has_human: bool
     deducible_share: float
+    tasks: NotRequired[Sequence[TaskEntry]]
     instruction: str
     switches: NotRequired[Sequence[SwitchEntry]]
     items_staged: int
@@ -185,6 +188,13 @@ class ItemCounted(TypedDict):
     """The operator's own tally. moved: items so far."""
 
     moved: int
+    t_ns: int
+
+
+class StageReached(TypedDict):
+    """A person saw a stage of the task reached, or took the last one back. reached: so many of them so far."""
+
+    reached: int
     t_ns: int
 
 
@@ -360,6 +370,7 @@ FORMS: Mapping[Kind, type] = {
     Kind.GO: Go,
     Kind.OPERATION_RECORDED: OperationRecorded,
     Kind.ITEM_COUNTED: ItemCounted,
+    Kind.STAGE_REACHED: StageReached,
     Kind.INTERVENTION_BEGAN: InterventionBegan,
     Kind.INTERVENTION_ENDED: InterventionEnded,
     Kind.INSTRUCTION_SWITCHED: InstructionSwitched,

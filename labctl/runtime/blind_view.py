@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from labctl.clock import SECOND
+from labctl.core.event_bodies import OperationRecorded
 from labctl.core.interlock import Hold
-from labctl.core.published_state import Confirmed, Hand, Handover, Proposal, Rules, Scene
+from labctl.core.published_state import Confirmed, Hand, Handover, Measured, Proposal, Rules, Scene
 from labctl.core.record import as_operations
 from labctl.core.rollout import Rollout, proposal, typed
+from labctl.core.task import ITEMS, SCORE, STAGES
 from labctl.core.trial import CampaignState, State, Trial, next_trial
 from labctl.people.second_person import SecondPerson
 from labctl.runtime.campaign_writer import CampaignWriter
@@ -58,7 +61,9 @@ class BlindView:
     handover: Handover | None
     recovered: Sequence[str]
     counted: int
+    reached: int
     proposal: Proposal | None
+    measured: Measured | None
     evidence: int | None
     with_code: Sequence[str]
     confirmed: Sequence[Confirmed]
@@ -92,12 +97,14 @@ def blind_view(
         scene=scene,
         overrides=scene_rules(writer.opened)["override"] == "allowed",
         checks=tuple(writer.campaign.protocol.session.checks),
-        rules=_rules(writer),
+        rules=_rules(writer, turn),
         totes=tuple(tote.name for tote in writer.campaign.fixture.tote),
         handover=writer.handover,
         recovered=tuple(writer.recovered),
         counted=writer.counted.get(turn.episode or "", 0) if turn else 0,
+        reached=len(writer.reached.get(turn.episode or "", ())) if turn else 0,
         proposal=_proposal(writer, turn),
+        measured=_measured(writer, turn),
         evidence=_evidence(turn),
         with_code=needed.with_code(people) if needed else (),
         confirmed=needed.shown((turn.episode if turn else None) or "") if needed else (),
@@ -130,15 +137,19 @@ def _unsaid(turn: Trial | None, rollout: Rollout | None) -> list[int]:
     return sorted({*typed(turn, rollout), *turn.unsaid})
 
 
-def _rules(writer: CampaignWriter) -> Rules:
+def _rules(writer: CampaignWriter, turn: Trial | None) -> Rules:
     rules = writer.campaign.protocol.trial
+    task = writer.tasks[turn.condition] if turn else next(iter(writer.tasks.values()))
     return {
-        "items": rules.items_staged,
-        "budget_s": rules.budget_s,
+        "items": task.items,
+        "budget_s": task.budget_s,
+        "measure": task.measure,
+        "steps": list(task.stages),
+        "rubric": list(task.rubric),
         "arming_s": rules.arming_s,
         "early_end": rules.early_end,
         "void_reasons": list(rules.void_reasons),
-        "tags": list(rules.failure_tags),
+        "tags": [*rules.failure_tags, *task.failure_tags],
         "stages": list(rules.stages),
         "candidates": sorted(arm.name for arm in writer.campaign.protocol.arm) if rules.ask_guess else [],
     }
@@ -151,11 +162,31 @@ def _evidence(turn: Trial | None) -> int | None:
 
 def _proposal(writer: CampaignWriter, turn: Trial | None) -> Proposal | None:
     """For scoring: from the journal, since the episode may be an earlier run's."""
-    if turn is None or turn.state != State.SCORING:
+    if turn is None or turn.state != State.SCORING or writer.tasks[turn.condition].measure != ITEMS:
         return None
-    episode, items = turn.episode or "", writer.opened["items_staged"]
-    operations = writer.operations.get(episode, [])
+    items = writer.tasks[turn.condition].items
+    return proposal(_operations(writer, turn)[:items], items)
+
+
+def _operations(writer: CampaignWriter, turn: Trial) -> Sequence[OperationRecorded]:
+    """What devices reported of the episode or, in a campaign whose devices report nothing, the detector found."""
+    episode = turn.episode or ""
     by_devices = any(op["result"] != "safety_stop" for recorded in writer.operations.values() for op in recorded)
     if not by_devices and turn.go_ns and turn.end_ns:
-        operations = as_operations(writer.detected.get(episode, []), turn.go_ns, turn.end_ns)[:items]
-    return proposal(operations, items)
+        return as_operations(writer.detected.get(episode, []), turn.go_ns, turn.end_ns)
+    return writer.operations.get(episode, [])
+
+
+def _measured(writer: CampaignWriter, turn: Trial | None) -> Measured | None:
+    """Of a task that is not counted in items: the stages as a person saw them, else as items arrived one by one; for a
+    success all of them, and for a score their share.
+    """
+    if turn is None or turn.state != State.SCORING or (task := writer.tasks[turn.condition]).measure == ITEMS:
+        return None
+    arrived = [op["t_ns"] for op in _operations(writer, turn) if op["result"] == "success"][: task.items]
+    if task.measure == SCORE:
+        return {"reached_s": None, "score": len(arrived) / task.items if arrived else None}
+    seen = writer.reached.get(turn.episode or "") or (
+        arrived[: len(task.stages)] if task.measure == STAGES else arrived[task.items - 1 :]
+    )
+    return {"reached_s": [round((t_ns - (turn.go_ns or t_ns)) / SECOND, 6) for t_ns in seen], "score": None}

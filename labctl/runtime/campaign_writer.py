@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 
 from labctl.bus import Body
 from labctl.clock import SECOND, Anchor
-from labctl.core.event_bodies import OperationRecorded, RecordingSealed, body_of
+from labctl.core.event_bodies import OperationRecorded, RecordingSealed, StageReached, body_of
 from labctl.core.events import Event, Kind
 from labctl.core.published_state import Handover
+from labctl.core.task import reached_after, tasks_of
 from labctl.core.trial import Trial, advance, next_trial
 from labctl.errors import StorageError
 from labctl.messages.body_parts import Detected
@@ -95,6 +96,8 @@ class CampaignWriter:
         self.opened = campaign.opened
         self.operations: dict[str, list[OperationRecorded]] = {}  # bodies of OperationRecorded by episode
         self.counted: dict[str, int] = {}  # the operator's own tally by episode
+        self.tasks = tasks_of(campaign.opened)
+        self.reached: dict[str, tuple[int, ...]] = {}  # when each stage of the task was reached (ns), by episode
         self.detected: dict[str, Sequence[Detected]] = {}  # what the detector found, by episode
         self.recording: RecordingSealed | None = None  # of the last RecordingSealed
         self.scored_ns: list[int] = []  # when trials were scored on this boot
@@ -151,6 +154,9 @@ class CampaignWriter:
             self.operations.setdefault(event.episode, []).append(body_of(event, OperationRecorded))
         elif event.kind == Kind.ITEM_COUNTED and event.episode:
             self.counted[event.episode] = event.body["moved"]
+        elif event.kind == Kind.STAGE_REACHED and event.episode:
+            said = body_of(event, StageReached)
+            self.reached[event.episode] = reached_after(self.reached.get(event.episode, ()), said)
         elif event.kind == Kind.RECORDING_SEALED and event.episode:
             self.recording = body_of(event, RecordingSealed)
             if event.body.get("detected") is not None:
