@@ -1,4 +1,4 @@
-"""Read an operations table from CSV or Parquet.
+"""Read a table from CSV or Parquet: rows by their columns, and an operations table of them.
 
 Opens files and names lines; what a row may hold is decided in `table.py`.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 import csv
 import importlib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from labctl.analysis.table import Table, check_columns, table_from_lines, table_from_rows
+from labctl.analysis.table import Row, Table, check_columns, table_from_lines
 
 from labctl.errors import TableError
 
@@ -21,12 +22,37 @@ def read_table(path: str | Path, *, extra: bool = False) -> Table:
 
     Raises `TableError` with `file:line` for a user's mistake; a Parquet row is counted as a line, from 1.
     """
+    return operations_of(read_any(path), extra=extra)
+
+
+def operations_of(found: Columns, *, extra: bool = False) -> Table:
+    """The checked operations table of rows that were read."""
+    check_columns(found.names, found.where, extra=extra)
+    return table_from_lines(found.lines, found.source)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A file's column names, where they stand, and its rows by line, each by column. The rows can be gone through once.
+
+    Going through them raises `TableError` for a row of another width.
+    """
+
+    source: str
+    where: str
+    names: list[str]
+    lines: Iterable[tuple[int, Row]]
+
+
+def read_any(path: str | Path) -> Columns:
+    """The rows of `path` (`.parquet` by its ending, else CSV in UTF-8), whatever its columns; a Parquet row counts as a
+    line, from 1. Raises `TableError`.
+    """
     file = Path(path)
     if file.suffix.lower() in (".parquet", ".pq"):
-        return _read_parquet(file, extra=extra)
+        return _read_parquet(file)
     header, lines = read_csv(file)
-    check_columns(header, f"{file}:1", extra=extra)
-    return table_from_lines(lines, str(file))
+    return Columns(str(file), f"{file}:1", header, lines)
 
 
 def read_csv(file: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
@@ -47,6 +73,8 @@ def read_csv(file: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]
     header = [name.strip() for name in header]
     if not any(header):
         raise TableError(f"{file}:1", "the file is empty; its first line names the columns")
+    if len(header) == 1 and ";" in header[0]:
+        raise TableError(f"{file}:1", "values are apart by semicolons; save the file with commas, and decimal points")
     return header, _rows(records, header, file)
 
 
@@ -76,7 +104,7 @@ def _rows(
         yield line, dict(zip(header, cells, strict=True))
 
 
-def _read_parquet(file: Path, *, extra: bool) -> Table:
+def _read_parquet(file: Path) -> Columns:
     try:
         parquet = importlib.import_module("pyarrow.parquet")
         arrow = importlib.import_module("pyarrow")
@@ -88,5 +116,4 @@ def _read_parquet(file: Path, *, extra: bool) -> Table:
         raise TableError(str(file), "cannot be read as Parquet; give the path of a Parquet or CSV file") from e
     except arrow.ArrowException as e:
         raise TableError(str(file), "is not a Parquet file; give the path of a Parquet or CSV file") from e
-    check_columns(read.column_names, str(file), extra=extra)
-    return table_from_rows(read.to_pylist(), source=str(file), extra=extra)
+    return Columns(str(file), str(file), read.column_names, enumerate(read.to_pylist(), start=1))

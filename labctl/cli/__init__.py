@@ -44,9 +44,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "verify": ("labctl.cli.verify:verify", "Re-hash everything recorded and name what is broken."),
     "stamp": ("labctl.cli.verify:stamp", "Have the newest head dated by a time-stamping authority."),
     "export": ("labctl.cli.export:export", "Write a campaign as a table other tools read."),
+    "import": ("labctl.cli.export:import_", "Other people's results as a table of episodes."),
     "report": ("labctl.cli.report:report", "Write the report of a campaign or a table."),
     "static": ("labctl.cli.static:static", "Ask policies about keyframes of recorded human episodes."),
-    "analyze": ("labctl.cli.statistics:analyze", "The statistics alone, from an operations table."),
+    "analyze": ("labctl.cli.statistics:analyze", "The statistics alone, from a table of operations or episodes."),
     "experiment": (
         "labctl.cli.experiment:experiment",
         "The paper's experiments on a table: detection rate, null rate.",

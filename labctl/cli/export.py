@@ -1,4 +1,4 @@
-"""`labctl export`: a campaign in a format that other tools read.
+"""`labctl export`: a campaign in a format that other tools read; `labctl import`: other people's results as a table.
 
 May not: decide what may be shown (`labctl.exports.selection` does), or leave a half-written file.
 """
@@ -6,9 +6,9 @@ May not: decide what may be shown (`labctl.exports.selection` does), or leave a 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -26,15 +26,18 @@ from labctl.cli.options import (
 from labctl.plain import Json
 
 if TYPE_CHECKING:
+    from labctl.analysis.episodes_table.importing import Imported
     from labctl.exports.rrd import Drawing
 
-FORMATS = ("table", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "npz")
+FORMATS = ("table", "episodes", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "npz")
 EPILOG = example(
     "labctl export first --to table --out operations.csv",
+    "labctl export first --to episodes --out episodes.csv",
     "labctl export first --to parquet --where outcome=failure --out failures",
     "labctl export first --to lerobot-v3 --fps 15 --where outcome=failure --out failures",
     "labctl export first --to parquet --for-arm policy-a --out for-policy-a",
 )
+F = TypeVar("F", bound=Callable[..., object])
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
@@ -86,6 +89,7 @@ def export(
 
     \b
     table         the operations table, by the ending of PATH: .csv, .parquet or .xlsx
+    episodes      the episodes table: one row an episode, its score the share of its items that it moved
     parquet       every stream, and tables of operations, episodes and events
     mcap          one file an episode, for Foxglove
     lerobot-v3    a LeRobotDataset for training; lerobot-v2.1 the same as openpi and GR00T read it
@@ -138,3 +142,127 @@ def _summary(done: Mapping[str, Json]) -> str:
         held += f", {len(skipped)} left out"
     masked += f"; {done['unverified']}" if "unverified" in done else ""
     return f"wrote {held} ({size(written)} in {done['files']} files) to {done['out']}{masked}"
+
+
+IMPORT = example(
+    "labctl import roboarena dump/ --out blocks.csv",
+    "labctl import lerobot act/eval_info.json pi0/eval_info.json --out episodes.csv",
+    "labctl import inspect-robots logs/adhoc_084f91f0.json --arm mine --out episodes.csv",
+    "labctl import csv results.csv --map block=session --map arm=policy --out episodes.csv",
+)
+
+
+@click.group("import", epilog=IMPORT, context_settings=CONTEXT)
+def import_() -> None:
+    """Other people's results as an episodes table, which `labctl analyze` reads: docs/episodes.md."""
+
+
+def _writes(command: F) -> F:
+    """--out, --force and --json of every source."""
+    out = click.option("--out", required=True, type=PATH, metavar="TABLE.csv", help="The table to write.")
+    force = click.option("--force", is_flag=True, help="Replace a table that is there already.")
+    return out(force(json_option(command)))
+
+
+_ARM = click.option(
+    "--arm", "arms", multiple=True, metavar="NAME", help="The policy of a source, once for each source, in their order."
+)
+_SOURCES = click.argument("sources", nargs=-1, required=True, type=PATH, metavar="SOURCE...")
+
+
+@import_.command(
+    epilog=example("labctl import roboarena dump/ --out blocks.csv", "labctl analyze blocks.csv"),
+    context_settings=CONTEXT,
+)
+@click.argument("folder", type=PATH, metavar="DIR")
+@_writes
+def roboarena(folder: Path, out: Path, force: bool, as_json: bool) -> None:
+    """RoboArena's dump, two CSV files.
+
+    DIR holds one of sessions and one of episodes, told apart by their columns. A valid session is a block; its
+    evaluator's preference is kept, their name is not.
+    """
+    from labctl.analysis.episodes_table.from_roboarena import from_roboarena
+
+    _write(from_roboarena(folder), out, force, as_json)
+
+
+@import_.command(
+    epilog=example(
+        "labctl import lerobot act/eval_info.json pi0/eval_info.json --out episodes.csv",
+        "labctl import lerobot a.json b.json --arm act --arm pi0 --out episodes.csv",
+    ),
+    context_settings=CONTEXT,
+)
+@_SOURCES
+@_ARM
+@_writes
+def lerobot(sources: tuple[Path, ...], arms: tuple[str, ...], out: Path, force: bool, as_json: bool) -> None:
+    """eval_info.json of lerobot-eval.
+
+    One file for each policy, which is called as the folder that its file lies in.
+    """
+    from labctl.analysis.episodes_table.from_lerobot import from_lerobot
+
+    _write(from_lerobot(sources, arms), out, force, as_json)
+
+
+@import_.command(
+    "inspect-robots",
+    epilog=example(
+        "labctl import inspect-robots logs/*.json --out episodes.csv",
+        "labctl import inspect-robots a.json b.json --arm one --arm two --scorer success_at_end --out episodes.csv",
+    ),
+    context_settings=CONTEXT,
+)
+@_SOURCES
+@_ARM
+@click.option("--scorer", metavar="NAME", help="The scorer to take [default: the operator's, else success at end].")
+@_writes
+def inspect_robots(
+    sources: tuple[Path, ...], arms: tuple[str, ...], scorer: str | None, out: Path, force: bool, as_json: bool
+) -> None:
+    """Logs of Inspect Robots, one or more of each policy."""
+    from labctl.analysis.episodes_table.from_inspect_robots import from_inspect_robots
+
+    _write(from_inspect_robots(sources, arms, scorer), out, force, as_json)
+
+
+@import_.command(
+    "csv",
+    epilog=example("labctl import csv results.csv --map block=session --map arm=policy --out episodes.csv"),
+    context_settings=CONTEXT,
+)
+@click.argument("source", type=PATH, metavar="SOURCE")
+@click.option("--map", "given", multiple=True, metavar="COLUMN=THEIRS", help="Our column and what SOURCE calls it.")
+@_writes
+def csv_(source: Path, given: tuple[str, ...], out: Path, force: bool, as_json: bool) -> None:
+    """Any CSV or Parquet file.
+
+    One row an episode; columns that have our names already need no --map.
+    """
+    from labctl.analysis.episodes_table.from_csv import from_csv, mapping_of
+
+    _write(from_csv(source, mapping_of(given)), out, force, as_json)
+
+
+def _write(found: Imported, out: Path, force: bool, as_json: bool) -> None:
+    """Check the table, put it in its place in one step, and say what it is."""
+    from labctl.errors import InputError
+    from labctl.store.atomic_files import replace_file
+
+    if out.suffix.lower() != ".csv":
+        raise InputError(f"--out {out}: the table is CSV; give a name that ends in .csv")
+    if out.exists() and not force:
+        raise InputError(f"--out {out} is there already; give another name, or --force to replace it")
+    if not out.parent.is_dir():
+        raise InputError(f"--out {out}: there is no folder {out.parent}; make it first")
+    table = found.checked()
+    replace_file(out, found.csv().encode())
+    held = {"episodes": len(table.lines), "blocks": len(table.blocks), "arms": list(table.arms)}
+    if as_json:
+        print_json({"schema": "labctl.import/1", "out": str(out), **held, "notes": list(found.notes)})
+        return
+    for note in found.notes:
+        click.echo(note)
+    click.echo(f"wrote {len(table.lines)} episodes of {len(table.arms)} arms in {len(table.blocks)} blocks to {out}")

@@ -12,6 +12,7 @@ import click
 
 from labctl.cli.options import (
     CONTEXT,
+    FAMILY,
     alpha_option,
     example,
     factors_of,
@@ -26,11 +27,16 @@ from labctl.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from labctl.analysis.episodes_table.cohort import Plan
+    from labctl.analysis.episodes_table.order import Order
+    from labctl.analysis.episodes_table.result import EpisodesResult
+    from labctl.analysis.episodes_table.table import EpisodesTable
     from labctl.analysis.survival.result import AnalysisResult
 
 ANALYZE = example(
     "labctl analyze operations.csv --reference human",
     "labctl analyze operations.csv --margin 1.25",
+    "labctl analyze episodes.csv                    # success, scores, stages, preferences of any task",
     "labctl analyze operations.csv --reference human --tau 240 --boot 9999 --perm 9999 --seed 0 --json",
 )
 RATES = example(
@@ -53,7 +59,7 @@ RATES = example(
 @family_option
 @margin_options
 @random_option
-@click.option("--extra", is_flag=True, help="Admit columns the operations table does not know.")
+@click.option("--extra", is_flag=True, help="Admit columns that are not known.")
 @json_option
 def analyze(
     table: Path,
@@ -70,12 +76,25 @@ def analyze(
     extra: bool,
     as_json: bool,
 ) -> None:
-    """The statistics of an operations table (CSV or Parquet): one row per operation; see docs for its columns."""
-    from labctl.analysis import reading
+    """The statistics of a table (CSV or Parquet), which its columns tell apart.
+
+    \b
+    operations table   one row an operation, the timed unit of PhAIL: docs/statistics.md
+    episodes table     one row an episode of any task, with success, score or stages: docs/episodes.md
+
+    --family, --margin, --non-inferior-to and --random are for an operations table.
+    """
+    from labctl.analysis.episodes_table import reading
+    from labctl.analysis.episodes_table.cohort import Plan
+    from labctl.analysis.episodes_table.table import EpisodesTable
     from labctl.analysis.survival import analyze as module
 
     within, factors = margin_of(margin, non_inferior_to), factors_of(random)
-    read = reading.read_table(table, extra=extra)
+    read = reading.read_either(table, extra=extra)
+    if isinstance(read, EpisodesTable):
+        _refuse_of_operations(family, within is not None, bool(factors))
+        _analyze_episodes(read, Plan(reference, tau, boot, perm, seed, alpha), as_json)
+        return
     result = module.analyze(
         read,
         reference=reference,
@@ -95,6 +114,42 @@ def analyze(
         click.echo(module.dumps(result), nl=False)
     else:
         _print_analysis(result)
+
+
+def _refuse_of_operations(family: str, margin: bool, factors: bool) -> None:
+    from labctl.errors import InputError
+
+    if family != FAMILY or margin or factors:
+        names = "--family, --margin, --non-inferior-to and --random"
+        raise InputError(f"{names} are for an operations table; leave them out for a table of episodes")
+
+
+def _analyze_episodes(read: EpisodesTable, plan: Plan, as_json: bool) -> None:
+    from labctl.analysis.episodes_table import analyze as module
+    from labctl.analysis.episodes_table.cohort import cohort_of
+    from labctl.analysis.episodes_table.order import order_of
+    from labctl.analysis.survival.analyze import dumps
+
+    result = module.analyze(read, plan)
+    if as_json:
+        click.echo(dumps(result), nl=False)
+    else:
+        _print_episodes(result, order_of(cohort_of(read), plan))
+
+
+def _print_episodes(result: EpisodesResult, order: Order) -> None:
+    from labctl.analysis.episodes_table import words
+
+    preference = words.preference(result)
+    tables = (words.arms(result), words.stages(result), words.pairs(result), preference and preference[0])
+    for shown in (*tables, *words.rows(result)):
+        if shown is not None:
+            print_table(shown.headings, shown.rows)
+    said = preference[1] if preference else []
+    for sentence in (*words.sentences(result, order), *said, *words.factors(result)):
+        click.echo(sentence)
+    for warning in result["warnings"]:
+        click.echo(f"warning: {warning}")
 
 
 def _print_analysis(result: AnalysisResult) -> None:

@@ -89,15 +89,15 @@ def export_campaign(folder: Path, request: Request, say: Say) -> dict[str, Json]
     with verified(folder, JOURNAL_ALONE, unverified=request.unverified) as shown:
         campaign, broken = shown.campaign, shown.broken
         selection = select(campaign, request.where, request.for_arm)
-        if request.form != "table":
+        if request.form not in TABLES:
             broken = shown.with_recordings([chosen.episode for chosen in selection.episodes])
         about: dict[str, Json] = {**selection.about, "format": request.form}
         made: dict[str, Json] = {"rows": len(selection.rows), "masked": selection.masked}
         if broken is not None:
             about["unverified"] = broken
             selection = replace(selection, rows=[{**row, "unverified": broken} for row in selection.rows])
-        if request.form == "table":
-            _write_table(request, selection)
+        if request.form in TABLES:
+            made["rows"] = _write_table(request, selection, campaign.opened.get("instruction", ""))
         else:
             made |= _write_folder(campaign, request, selection, about, say)
     said = {"unverified": broken} if broken else {}
@@ -105,13 +105,23 @@ def export_campaign(folder: Path, request: Request, say: Say) -> dict[str, Json]
     return {**place, **made, **said, **_written(request.out)}
 
 
-def _write_table(request: Request, selection: Selection) -> None:
-    from labctl.reporting.operations_table import write_table
+def _write_table(request: Request, selection: Selection, instruction: str) -> int:
+    """Write the operations table or that of episodes; how many rows it has."""
+    from labctl.reporting import episodes_table
+    from labctl.reporting.operations_table import UNVERIFIED, write_table
 
     if request.out.is_dir():
         raise InputError(f"--out {request.out} is a folder; a table is one file: .csv, .parquet or .xlsx")
     request.out.parent.mkdir(parents=True, exist_ok=True)
-    write_table(selection.rows, request.out)
+    if request.form == "table":
+        write_table(selection.rows, request.out)
+        return len(selection.rows)
+    ends = {chosen.episode: str(chosen.trial.ended) for chosen in selection.episodes}
+    rows = episodes_table.episodes(selection.rows, ends, selection.hide(instruction))
+    told = selection.rows[0].get(UNVERIFIED)
+    rows = [{**row, UNVERIFIED: told} for row in rows] if told else rows
+    write_table(rows, request.out, [*episodes_table.columns_of(rows), *([UNVERIFIED] if told else [])])
+    return len(rows)
 
 
 def _write_folder(
@@ -189,8 +199,9 @@ def _each(job: Job, folder: Path, ending: str, write: Write[Result], say: Say) -
     return write_each(job.campaign.folder, job.selection, folder, ending, write, read_bytes, say)
 
 
+TABLES = ("table", "episodes")
 FORMATS: Mapping[str, Format] = {
-    "table": Format(lambda *_: {}, 0.0, 0.0),
+    **dict.fromkeys(TABLES, Format(lambda *_: {}, 0.0, 0.0)),
     "parquet": Format(_parquet, 1.3, 0.0),
     "mcap": Format(_mcap, 1.5, 1.2),
     "lerobot-v3": Format(_lerobot, 0.5, 4.0, on_grid=True),

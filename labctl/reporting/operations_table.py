@@ -42,6 +42,7 @@ COLUMNS = (
     ),
     *("trial", "condition", "cause", "stage", "operator", "tote_side", "camera_side", "axis", "void", "interventions"),
 )
+WHOLE = ("op_index", "items_staged", "block", "void", "interventions", "success", "position", "moved", "staged")
 WRONG_END = "wrong_end"
 UNTIMED = "untimed"  # cause of a success that an assessor counted and no witness saw
 Row = dict[str, Any]
@@ -255,20 +256,21 @@ def filter_rows(rows: Sequence[Row], where: str, outcomes: Mapping[str, Mapping[
     return [row for row in rows if row["episode"] in kept]
 
 
-def write_table(rows: Sequence[Row], path: Path) -> None:
-    """Write rows as the name ends, .csv (UTF-8), .parquet or .xlsx; the file appears whole or not at all.
+def write_table(rows: Sequence[Row], path: Path, columns: Sequence[str] | None = None) -> None:
+    """Write rows as the name ends, .csv (UTF-8), .parquet or .xlsx; the file appears whole or not at all. columns: of
+    another table than that of operations.
 
     Raises InputError for another ending, MissingExtra for Parquet without pyarrow or a workbook without openpyxl,
     StorageError.
     """
-    columns = _columns(rows)
+    columns = columns or _columns(rows)
     if path.suffix not in TABLES:
         raise InputError(f"--out {path}: a table's name ends in {', '.join(TABLES)}")
     if path.suffix == ".xlsx":
         replace_file(path, _workbook(columns, rows))
         return
     if path.suffix == ".parquet":
-        replace_file(path, parquet_bytes(rows))
+        replace_file(path, parquet_bytes(rows, columns))
         return
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
@@ -285,7 +287,7 @@ def _workbook(columns: Sequence[str], rows: Sequence[Row]) -> bytes:
     except ModuleNotFoundError as error:
         raise MissingExtra("xlsx", "writing a workbook") from error
     book = Workbook(write_only=True)
-    sheet = book.create_sheet("operations")
+    sheet = book.create_sheet("operations" if "kind" in columns else "episodes")
     sheet.freeze_panes = "A2"
     sheet.append(list(columns))
 
@@ -312,7 +314,7 @@ def _columns(rows: Sequence[Row]) -> list[str]:
     return [*there, UNVERIFIED] if any(UNVERIFIED in row for row in rows) else there
 
 
-def parquet_bytes(rows: Sequence[Row]) -> bytes:
+def parquet_bytes(rows: Sequence[Row], columns: Sequence[str] | None = None) -> bytes:
     """The table as the bytes of a Parquet file, a type for every column even when all of it is empty.
 
     Raises MissingExtra without pyarrow.
@@ -322,12 +324,12 @@ def parquet_bytes(rows: Sequence[Row]) -> bytes:
         import pyarrow.parquet
     except ModuleNotFoundError as error:
         raise MissingExtra("parquet", "writing Parquet") from error
-    numbers = {"time_s": pyarrow.float64(), "end_s": pyarrow.float64(), "budget_s": pyarrow.float64()}
-    numbers |= dict.fromkeys(("op_index", "items_staged", "block", "void", "interventions"), pyarrow.int64())
+    numbers = dict.fromkeys(("time_s", "end_s", "budget_s", "score"), pyarrow.float64())
+    numbers |= dict.fromkeys(WHOLE, pyarrow.int64())
     buffer = io.BytesIO()
-    columns = {
+    arrays = {
         column: pyarrow.array([row[column] for row in rows], numbers.get(column, pyarrow.string()))
-        for column in _columns(rows)
+        for column in columns or _columns(rows)
     }
-    pyarrow.parquet.write_table(pyarrow.table(columns), buffer)
+    pyarrow.parquet.write_table(pyarrow.table(arrays), buffer)
     return buffer.getvalue()

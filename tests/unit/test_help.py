@@ -30,6 +30,9 @@ def page() -> str:
         assert command is not None
         context = click.Context(command, parent=top, info_name=verb, terminal_width=WIDTH, **CONTEXT)
         parts.append(_block(f"labctl {verb}", command.get_help(context)))
+        for name, below in sorted(command.commands.items()) if isinstance(command, click.Group) else ():
+            under = click.Context(below, parent=context, info_name=name, terminal_width=WIDTH, **CONTEXT)
+            parts.append(_block(f"labctl {verb} {name}", below.get_help(under)))
     return "\n".join(parts)
 
 

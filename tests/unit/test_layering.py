@@ -28,7 +28,14 @@ BASE = ("plain", "bus", "messages", "clock", "devices", "errors", "realtime")
 PARSED = ("config.cell_schema", "config.options", "config.policy_card", "config.values")
 DRIVER = ("plain", "clock", "devices", "errors", "realtime", "drivers.common", *PARSED)
 STATISTICS = ("errors", "analysis", "analysis.survival")
-MEASURES = ("analysis", "analysis.episodes", "analysis.planning", "analysis.report", "analysis.survival")
+MEASURES = (
+    "analysis",
+    "analysis.episodes",
+    "analysis.episodes_table",
+    "analysis.planning",
+    "analysis.report",
+    "analysis.survival",
+)
 SCREEN = (*BASE, "ui", "core", "store.video")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "": ("errors",),
@@ -52,7 +59,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "analysis": ("errors",),
     "analysis.survival": STATISTICS,
     "analysis.binary": STATISTICS,
+    "analysis.blocks": (*STATISTICS, "analysis.binary"),
     "analysis.episodes": (*STATISTICS, "analysis.binary"),
+    "analysis.episodes_table": (*STATISTICS, "analysis.binary", "analysis.blocks"),
     "analysis.planning": (*STATISTICS, "analysis.binary"),
     "analysis.report": (*STATISTICS, "analysis.binary"),
     "drivers": ("errors",),

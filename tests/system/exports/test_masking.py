@@ -16,7 +16,7 @@ from labctl.cli import call
 from labctl.core.events import Kind
 from labctl.store.campaign import Campaign
 
-FORMATS = ["table", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "npz"]
+FORMATS = ["table", "episodes", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "npz"]
 ENDPOINTS = [
     "zebra-endpoint",
     "quagga-endpoint",
@@ -42,7 +42,7 @@ def unblinded(recordings: Recordings, blinded: Path) -> Path:
 
 
 def export(folder: Path, form: str, out: Path, *words: str) -> Path:
-    target = out / ("table.csv" if form == "table" else "out")
+    target = out / ("table.csv" if form in ("table", "episodes") else "out")
     assert call(["export", str(folder), "--to", form, "--out", str(target), *words]) == 0
     return target
 

@@ -1,0 +1,211 @@
+"""Anytime-valid monitoring of paired scores in [-1, 1]: look after every block, stop when you like, the error is kept.
+
+May not: read a table, or forget a look: what has once been excluded stays excluded.
+
+Testing by betting (I. Waudby-Smith & A. Ramdas, J. R. Stat. Soc. B 86 (2024) 1, section 4). Somebody bets against "the
+mean difference is m" with a share of their capital in every block; under m the capital is a martingale that starts at
+1, and reaches 1 / alpha with probability at most alpha, ever (Ville). The bets are a fixed mixture: capital is spread
+evenly over `BETS` constant shares and both directions, and never moved. That is Cover's universal portfolio (T. Cover,
+Math. Finance 1 (1991) 1; for means: F. Orabona & K.-S. Jun, IEEE Trans. Inf. Theory 70 (2024) 436), and has no constant
+to tune, does not depend on the order of the blocks looked at so far, and excludes a set of m whose rest is an interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from labctl.analysis.results import Result
+from labctl.analysis.survival.curves import Floats
+
+from labctl.errors import QuestionError
+
+BETS = 32
+"""Constant shares in each direction, at the middles of as many equal parts of (0, 1)."""
+STEP = 0.01
+"""Distance of the means that are tried; ends in between are found to the outside."""
+_SHARES = (np.arange(BETS) + 0.5) / BETS
+_MOST = 1e200  # capital beyond any 1 / alpha
+
+
+@dataclass(frozen=True)
+class Monitor(Result):
+    """One pair of arms after each of n blocks.
+
+    `stop_block`: number of blocks, in order, after which the test would have stopped, None if never. `favours`: 1 where
+    it stopped for the first arm (mean above 0), -1 for the second, 0 without a stop. `e_value` (n,): the capital
+    against "no difference"; a stop is where it first reaches 1 / alpha. `low`, `high` (n,): confidence sequence of the
+    mean difference, a score's unit; 0 is outside from the stop on. Both are nan from the block on after which no one
+    mean fits all blocks (probability at most alpha, or the mean changed on the way).
+    """
+
+    stop_block: int | None
+    favours: int
+    e_value: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True)
+class FamilyMonitor(Result):
+    """All pairs after each of n blocks: `adjusted` (n, pairs) e-values, and where each first reached 1 / alpha.
+
+    The probability that any pair without a difference is ever stopped for is at most alpha.
+    """
+
+    stop_blocks: tuple[int | None, ...]
+    adjusted: Floats
+
+
+def paired_monitor(differences: Floats, alpha: float = 0.05) -> Monitor:
+    """Monitor of one pair; `differences` (n,) are first minus second arm in block order, in [-1, 1], nan = one missing.
+
+    A block without a difference changes nothing and is counted. Valid where, given the blocks before, the expected
+    difference is 0 (test) or one and the same m (sequence); for the test it is enough that labels within a block may be
+    swapped. Stopping for the worse arm has probability at most alpha too. Raises QuestionError for a difference outside
+    [-1, 1] and for what is no level.
+    """
+    d = _checked(differences, alpha)
+    if d.ndim != 1:
+        raise QuestionError(f"differences have {d.ndim} dimensions; one pair's are one number per block")
+    for_first, for_second = _log_mean(_log_capital(d).reshape(len(d), 2, BETS)).T
+    with np.errstate(over="ignore"):
+        e = np.exp(np.logaddexp(for_first, for_second)) / 2
+    stop = _first(e >= 1 / alpha)
+    favours = 0 if stop is None else 1 if for_first[stop - 1] > for_second[stop - 1] else -1
+    low, high = _sequence(d, alpha)
+    return Monitor(stop, favours, e, low, high)
+
+
+def e_values(differences: Floats) -> Floats:
+    """Capital against "no difference" after each block; differences (n, ...) along the first axis, nan = missing.
+
+    The mean over both directions and all shares s of prod(1 ± s d), in logarithms, so that it may be inf and not nan.
+    """
+    with np.errstate(over="ignore"):
+        return np.exp(_log_mean(_log_capital(np.asarray(differences, dtype=float))))
+
+
+def family_monitor(e: Floats, alpha: float = 0.05) -> FamilyMonitor:
+    """Family-wise over pairs, from their `e` (n, pairs) of the same blocks: closed testing with the mean of e-values.
+
+    V. Vovk & R. Wang (Ann. Stat. 49 (2021) 1736, algorithm 1): the mean of any set of e-values of true hypotheses is an
+    e-value, however they depend, and the mean of martingales of the same blocks is a martingale, so that the error
+    holds at every block at once. At least as large as Bonferroni's e / pairs.
+    """
+    e = np.minimum(np.asarray(e, dtype=float), _MOST)
+    if e.ndim != 2:
+        raise QuestionError(f"e-values have {e.ndim} dimensions; a family's are blocks by pairs")
+    adjusted = closed_e_values(e)
+    hits = np.maximum.accumulate(adjusted, axis=0) >= 1 / alpha if len(e) else adjusted >= 1 / alpha
+    return FamilyMonitor(tuple(_first(hits[:, k]) for k in range(e.shape[1])), adjusted)
+
+
+def closed_e_values(e: Floats) -> Floats:
+    """Adjusted e-values (..., hypotheses): the least mean of any set that holds the hypothesis.
+
+    For each it is enough to look at itself with the 0, 1, 2 … smallest of the others.
+    """
+    order = np.argsort(e, axis=-1, kind="stable")
+    rising = np.take_along_axis(e, order, axis=-1)
+    n = e.shape[-1]
+    sums = np.concatenate([np.zeros((*e.shape[:-1], 1)), np.cumsum(rising, axis=-1)], axis=-1)
+    found = np.empty_like(rising)
+    for k in range(n):
+        own = rising[..., k : k + 1]
+        sets = (own + sums[..., : k + 1]) / np.arange(1, k + 2)  # itself and the j smallest, all of them below it
+        found[..., k] = np.minimum(sets.min(axis=-1), (sums[..., k + 1 :] / np.arange(k + 1, n + 1)).min(axis=-1))
+    out = np.empty_like(e)
+    np.put_along_axis(out, order, found, axis=-1)
+    return out
+
+
+def _log_capital(d: Floats) -> Floats:
+    """Logarithm of what each bet has made after each block, (n, ..., 2 BETS): on the first arm, then the second."""
+    known = np.nan_to_num(d, nan=0.0)[..., None]
+    return np.cumsum(np.log1p(known * np.concatenate([_SHARES, -_SHARES])), axis=0)
+
+
+def _sequence(d: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """Confidence sequence, intersected over blocks (n,), (n,).
+
+    In x = (1 + d) / 2 and mu = (1 + m) / 2 the capital of a share s is prod(1 - s + s x / mu) for "the mean is above"
+    and prod(1 - s + s (1 - x) / (1 - mu)) for "below". The logarithm of each is convex in mu, and so is that of their
+    mean, so that what is not excluded is an interval, and a line through two excluded means crosses outside of it.
+    """
+    tried = np.arange(1, round(2 / STEP)) * STEP - 1.0
+    tried[len(tried) // 2] = 0.0
+    mu = (1 + tried[:, None]) / 2
+    log_capital = np.zeros((len(tried), 2 * BETS))
+    low, high = np.full(len(d), -1.0), np.full(len(d), 1.0)
+    for i, x in enumerate((1 + d) / 2):
+        if not np.isnan(x):
+            above = np.log1p(_SHARES * (x / mu - 1))
+            below = np.log1p(_SHARES * ((1 - x) / (1 - mu) - 1))
+            log_capital += np.concatenate([above, below], axis=1)
+        ends, kept = _ends(tried, _log_mean(log_capital) - np.log(1 / alpha))
+        low[i], high[i] = ends or (1.0, -1.0)
+        tried, mu, log_capital = tried[kept], mu[kept], log_capital[kept]
+    low, high = np.maximum.accumulate(low), np.minimum.accumulate(high)
+    empty = low > high
+    low[empty], high[empty] = np.nan, np.nan
+    return low, high
+
+
+def _ends(tried: Floats, over: Floats) -> tuple[tuple[float, float] | None, slice]:
+    """Ends, from outside, of where a convex function with these values is negative, and which of them are still needed.
+
+    None where it is not, for sure. What is beyond the values tried may be negative.
+    """
+    inside = np.flatnonzero(over < 0)
+    if len(inside):
+        first, last = int(inside[0]), int(inside[-1])
+        ends = _crossing(tried, over, first - 1, 1), _crossing(tried, over, last + 1, -1)
+        return ends, slice(max(0, first - 2), last + 3)
+    least = int(over.argmin())  # negative at most between it and a neighbour
+    cells = [(_crossing(tried, over, at, 1), _crossing(tried, over, at + 1, -1)) for at in (least - 1, least)]
+    found = [cell for cell in cells if cell[0] < cell[1]]
+    kept = slice(max(0, least - 2), least + 3)
+    return ((min(c[0] for c in found), max(c[1] for c in found)) if found else None), kept
+
+
+def _crossing(tried: Floats, over: Floats, at: int, way: int) -> float:
+    """Where the line through an excluded mean, the `at`-th, and its neighbour further out crosses 0, going `way`: there
+    or further on the function itself does.
+    """
+    if not 0 <= at < len(tried):
+        return -1.0 * way
+    if not 0 <= at - way < len(tried):
+        return float(tried[at])
+    slope = (over[at - way] - over[at]) / STEP
+    return float(tried[at] + way * over[at] / slope) if slope > 0 else float(tried[at])
+
+
+def _log_mean(log_capital: Floats) -> Floats:
+    """Logarithm of the mean over the last axis."""
+    most = log_capital.max(axis=-1)
+    return most + np.log(np.exp(log_capital - most[..., None]).mean(axis=-1))
+
+
+def _first(hits: Sequence[bool] | np.ndarray) -> int | None:
+    """How many blocks it took to the first hit."""
+    found = np.flatnonzero(hits)
+    return int(found[0]) + 1 if len(found) else None
+
+
+def _checked(differences: Floats, alpha: float) -> Floats:
+    d = np.asarray(differences, dtype=float)
+    check_level(alpha)
+    known = d[~np.isnan(d)]
+    if len(known) and not np.abs(known).max() <= 1 + 1e-12:
+        raise QuestionError(
+            f"a difference is {known[np.abs(known).argmax()]:g}; allowed is -1 to 1: scores from 0 to 1"
+        )
+    return np.clip(d, -1.0, 1.0)
+
+
+def check_level(alpha: float) -> None:
+    """Raise QuestionError unless alpha is between 0 and 1."""
+    if not 0 < alpha < 1:
+        raise QuestionError(f"alpha is {alpha:g}; allowed is more than 0 and less than 1")

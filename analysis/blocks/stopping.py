@@ -1,0 +1,131 @@
+"""What an anytime-valid test costs and keeps: stopping times for a stated law, and its error by swapped labels.
+
+May not: be read as data. Every share here comes from random draws and carries its Monte-Carlo error.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from labctl.analysis.blocks.anytime import BETS, check_level
+from labctl.analysis.monte_carlo import share_error
+from labctl.analysis.results import Result
+from labctl.analysis.survival.curves import Floats
+
+from labctl.errors import QuestionError
+
+_SHARES = (np.arange(BETS) + 0.5) / BETS
+
+
+@dataclass(frozen=True)
+class Stops(Result):
+    """When the test of one pair stops, over `runs` simulated campaigns of at most `most` blocks.
+
+    `stopped` (most,): share of campaigns that have stopped after each block, `errors` (most,) its Monte-Carlo standard
+    errors. `blocks`: mean number of blocks run (a campaign that does not stop runs all), with `blocks_error`. `median`:
+    blocks after which half have stopped, None where fewer do. `wrong`: share that stopped for the worse arm.
+    """
+
+    most: int
+    runs: int
+    stopped: Floats
+    errors: Floats
+    blocks: float
+    blocks_error: float
+    median: int | None
+    wrong: float
+
+
+@dataclass(frozen=True)
+class SwapError(Result):
+    """Share of `relabellings` of each pair (pairs,) in which the test stops at all, with Monte-Carlo errors (pairs,).
+
+    The labels were swapped in random blocks, so that no arm is better: each stop is an error.
+    """
+
+    relabellings: int
+    share: Floats
+    error: Floats
+
+
+def stopping_times(
+    values: Floats, probabilities: Floats, alpha: float = 0.05, most: int = 300, runs: int = 2000, seed: int = 0
+) -> Stops:
+    """Stopping times where a block's difference is one of `values` (k,) in [-1, 1] with `probabilities` (k,).
+
+    Success by itself: values -1, 0, 1 with the shares of blocks in which the second arm alone, none or both, or the
+    first alone succeeds. Scores: the differences of a pilot, each as likely, or those that an effect is stated by.
+    For one of `pairs` pairs that must each hold by itself give alpha / pairs. Raises QuestionError for what is no law.
+    """
+    check_level(alpha)
+    values, probabilities = np.asarray(values, dtype=float), np.asarray(probabilities, dtype=float)
+    fits = values.shape == probabilities.shape and values.ndim == 1 and len(values) > 0
+    if not fits or probabilities.min() < 0 or not math.isclose(probabilities.sum(), 1.0, abs_tol=1e-9):
+        raise QuestionError("a law of differences needs values, and as many probabilities that add up to 1")
+    if not np.abs(values).max() <= 1:
+        raise QuestionError(f"a difference is {values[np.abs(values).argmax()]:g}; allowed is -1 to 1")
+    if most < 1 or runs < 1:
+        raise QuestionError(f"{most} blocks and {runs} runs cannot be simulated; at least one of each is needed")
+    rng = np.random.default_rng(seed)
+    capital = np.ones((runs, 2 * BETS))
+    factors = _factors(values)
+    stop, favours, left = np.full(runs, most + 1), np.zeros(runs), np.arange(runs)
+    for block in range(most):
+        drawn = rng.choice(len(values), size=runs, p=probabilities)[left]
+        capital *= factors[drawn]
+        over = capital.mean(axis=1) >= 1 / alpha
+        if over.any():
+            stop[left[over]] = block + 1
+            favours[left[over]] = np.sign(capital[over, :BETS].sum(axis=1) - capital[over, BETS:].sum(axis=1))
+            left, capital = left[~over], capital[~over]
+        if not len(left):
+            break
+    share = np.array([(stop <= block + 1).mean() for block in range(most)])
+    run = np.minimum(stop, most)
+    median = int(np.searchsorted(share, 0.5)) + 1 if share[-1] >= 0.5 else None
+    wrong = float((favours == -np.sign(values @ probabilities)).mean()) if abs(values @ probabilities) > 1e-12 else 0.0
+    return Stops(
+        most,
+        runs,
+        share,
+        np.array([share_error(one, runs) for one in share]),
+        float(run.mean()),
+        float(run.std() / math.sqrt(runs)),
+        median,
+        wrong,
+    )
+
+
+def swap_error(differences: Floats, alpha: float = 0.05, relabellings: int = 2000, seed: int = 0) -> SwapError:
+    """The test's error within real blocks: `differences` (blocks, pairs) in order, nan = missing, signs at random.
+
+    Swapping the labels of a block changes the sign of its difference; the test sees each relabelled campaign from its
+    first block to its last.
+    """
+    check_level(alpha)
+    d = np.nan_to_num(np.asarray(differences, dtype=float), nan=0.0)
+    if d.ndim != 2:
+        raise QuestionError(f"differences have {d.ndim} dimensions; blocks by pairs are needed")
+    rng = np.random.default_rng(seed)
+    share = np.zeros(d.shape[1])
+    for pair in range(d.shape[1]):
+        own = d[d[:, pair] != 0, pair]
+        factors = _factors(np.stack([own, -own], axis=1))
+        capital, stopped = np.ones((relabellings, 2 * BETS)), 0
+        for both in factors:
+            capital *= both[rng.integers(0, 2, size=len(capital))]
+            over = capital.mean(axis=1) >= 1 / alpha
+            if over.any():
+                stopped += int(over.sum())
+                capital = capital[~over]
+            if not len(capital):
+                break
+        share[pair] = stopped / relabellings
+    return SwapError(relabellings, share, np.array([share_error(one, relabellings) for one in share]))
+
+
+def _factors(values: Floats) -> Floats:
+    """What each bet's capital is multiplied by at each difference, (..., 2 BETS): on the first arm, then the second."""
+    return 1 + values[..., None] * np.concatenate([_SHARES, -_SHARES])

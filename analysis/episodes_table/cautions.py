@@ -1,0 +1,48 @@
+"""What a reader of an episodes table's statistics has to know, one sentence each.
+
+May not: change a number.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from labctl.analysis.episodes_table.cohort import Cohort
+from labctl.analysis.episodes_table.stages import stage_count
+from labctl.analysis.numerals import listing
+
+FEW_BLOCKS = 10
+
+
+def cautions(cohort: Cohort) -> list[str]:
+    """The warnings of a table, those about most of it first."""
+    table = cohort.table
+    said: list[str] = []
+    complete, blocks = int(cohort.complete.sum()), len(table.blocks)
+    if complete < blocks and len(table.arms) > 1:
+        said.append(
+            f"{blocks - complete} of {blocks} blocks lack an arm; tests of all arms at once use the other {complete}"
+        )
+    if 0 < complete < FEW_BLOCKS and len(table.arms) > 1:
+        said.append(
+            f"the chi-square tests of {complete} complete blocks are rough; they are meant for {FEW_BLOCKS} and more"
+        )
+    missing = int(np.isnan(table.number["score"]).sum())
+    if table.has("score") and missing:
+        said.append(f"{missing} of {len(table.lines)} episodes have no score and are in no comparison of scores")
+    voided = [f"{n} of {arm}" for arm, n in table.voids.items() if n]
+    if voided:
+        said.append(f"void episodes are left out: {listing(voided)}")
+    if not cohort.single:
+        units = len(np.unique(cohort.unit))
+        said.append(
+            f"{blocks} blocks belong to {units} sets and count as {units} units in intervals and exchanges of labels"
+        )
+    if stage_count(table) and len({*table.words["task"]} - {""}) > 1:
+        said.append("stages of several tasks are counted by number in one funnel; give one task to read it as one")
+    helped = np.nansum(table.number["interventions"] > 0)
+    if helped:
+        said.append(f"a person helped in {int(helped)} episodes (interventions); they count as they went")
+    contradicted = int(((table.number["success"] == 1) & (table.number["score"] < 1)).sum())
+    if contradicted:
+        said.append(f"{contradicted} episodes succeeded with a score below 1")
+    return said

@@ -1,0 +1,105 @@
+"""Logs of Inspect Robots (its EvalLog, version 1) as an episodes table: one log a policy, a trial an episode.
+
+May not: read a trial that ended in an error as a failure: it has no score, so it is left out and counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from labctl.analysis.episodes_table.importing import Imported, Row, arm_names, listed, mapped, read_json
+from labctl.analysis.episodes_table.values import text
+from labctl.analysis.table import Value
+
+from labctl.errors import TableError
+
+VERSION = 1
+SUCCESS = ("operator", "success_at_end", "reached_goal_state")
+"""Its own scorers that say yes or no, the person's first."""
+STEPS = "episode_length"
+
+
+def from_inspect_robots(paths: Sequence[Path], arms: Sequence[str] = (), scorer: str | None = None) -> Imported:
+    """The trials of some logs; `arms` names each one's policy, by default as the log does; `scorer` the scorer to take,
+    by default the first of `SUCCESS` that the log has, else its only one. 0 and 1 are successes; other values scores.
+
+    The first trials that the policies made of a scene are a block, the second ones another. Raises `TableError`.
+    """
+    logs = [(_log(path), str(path)) for path in paths]
+    found = [text(mapped(log.get("eval"), "eval", where).get("policy")) for log, where in logs]
+    names = arm_names(arms, found, [where for _, where in logs])
+    rows: list[Row] = []
+    made: Counter[tuple[str, Value]] = Counter()
+    errors = 0
+    for (log, where), arm in zip(logs, names, strict=True):
+        trials, lost = _trials(log, scorer, where)
+        errors += lost
+        for row in trials:
+            made[arm, row["block"]] += 1
+            rows.append({**row, "arm": arm, "block": f"{row['block']} #{made[arm, row['block']]}"})
+    values = [row.pop("value") for row in rows]
+    binary = all(value in (0, 1) for value in values)
+    for row, value in zip(rows, values, strict=True):
+        row["success" if binary else "score"] = value
+    notes = ["the n-th trials of one scene are taken as a block: that holds if they were set up alike"]
+    notes += [f"{errors} trials left out: they ended in an error and have no score"] * bool(errors)
+    return Imported(str(paths[0]), rows, list(range(1, len(rows) + 1)), tuple(notes))
+
+
+def _log(path: Path) -> Any:
+    log = mapped(read_json(path), "the document", str(path))
+    if log.get("version") != VERSION or "samples" not in log:
+        told = f"version is {log.get('version')!r}" if "samples" in log else "it has no samples"
+        raise TableError(
+            str(path), f"is no log that is known: {told}; expected a log of Inspect Robots, version {VERSION}"
+        )
+    return log
+
+
+def _trials(log: Any, scorer: str | None, where: str) -> tuple[list[Row], int]:
+    """The rows of a log, with their score as "value", and how many trials have none."""
+    rows: list[Row] = []
+    errors = 0
+    task = text(mapped(log["eval"], "eval", where).get("task"))
+    for s, sample in enumerate(listed(log["samples"], "samples", where)):
+        at = f"samples[{s}]"
+        scene = mapped(sample, at, where)
+        ends = scene.get("termination_reasons") or []
+        for e, epoch in enumerate(listed(scene.get("epochs"), f"{at}.epochs", where)):
+            scores = mapped(epoch, f"{at}.epochs[{e}]", where)
+            if not scores:
+                errors += 1
+                continue
+            name = _scorer(scores, scorer, f"{at}.epochs[{e}]", where)
+            rows.append(
+                {
+                    "block": " ".join(text(part) for part in (task, scene.get("scene_id"), scene.get("instruction"))),
+                    "value": _value(scores[name], f"{at}.epochs[{e}].{name}", where),
+                    "task": task,
+                    "instruction": text(scene.get("instruction")),
+                    "steps": text(scores.get(STEPS)),
+                    "end_reason": text(ends[e]) if e < len(ends) else "",
+                }
+            )
+    return rows, errors
+
+
+def _scorer(scores: Any, asked: str | None, at: str, where: str) -> str:
+    known = [name for name in scores if name != STEPS]
+    if asked is not None:
+        if asked not in scores:
+            raise TableError(where, f"{at} has no scorer {asked!r}; it has {', '.join(scores)}")
+        return asked
+    found = next((name for name in SUCCESS if name in scores), None) or (known[0] if len(known) == 1 else None)
+    if found is None:
+        raise TableError(where, f"{at} has the scorers {', '.join(scores)}; name the one to take with --scorer")
+    return found
+
+
+def _value(value: Any, at: str, where: str) -> float:
+    if isinstance(value, bool) or (isinstance(value, int | float) and 0 <= value <= 1):
+        return int(value) if value in (0, 1) else value
+    raise TableError(where, f"{at} is {value!r}; expected a number from 0 to 1; name another with --scorer")

@@ -1,0 +1,71 @@
+"""`eval_info.json` of lerobot-eval as an episodes table: one file a policy, its episodes numbered.
+
+May not: call two episodes a pair that had other seeds; where the file has none, their number stands for it and that is
+said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from labctl.analysis.episodes_table.importing import Imported, Row, arm_names, listed, mapped, read_json
+
+from labctl.errors import TableError
+
+SAME_SEED = "episodes of one number are taken as a block: that holds if every run had the same --seed"
+
+
+def from_lerobot(paths: Sequence[Path], arms: Sequence[str] = ()) -> Imported:
+    """The episodes of some runs; `arms` names each file's policy, by default the folder that the file lies in.
+
+    Reads both forms, `per_task` (one environment or many) and `per_episode`. Raises `TableError`.
+    """
+    names = arm_names(arms, [path.resolve().parent.name for path in paths], [str(path) for path in paths])
+    rows: list[Row] = []
+    seeded = True
+    for path, arm in zip(paths, names, strict=True):
+        found, own = _episodes(mapped(read_json(path), "the document", str(path)), str(path))
+        seeded &= own
+        rows += [{**row, "arm": arm} for row in found]
+    return Imported(str(paths[0]), rows, list(range(1, len(rows) + 1)), () if seeded else (SAME_SEED,))
+
+
+def _episodes(document: Any, where: str) -> tuple[list[Row], bool]:
+    """The rows, and whether their blocks are by seed."""
+    if "per_task" in document:
+        tasks = [
+            mapped(task, f"per_task[{i}]", where)
+            for i, task in enumerate(listed(document["per_task"], "per_task", where))
+        ]
+        return [row for i, task in enumerate(tasks) for row in _of_task(task, f"per_task[{i}]", where)], False
+    if "per_episode" not in document:
+        held = ", ".join(sorted(document)) or "nothing"
+        raise TableError(where, f"has neither per_task nor per_episode but {held}; give lerobot-eval's eval_info.json")
+    episodes = [
+        mapped(e, f"per_episode[{i}]", where)
+        for i, e in enumerate(listed(document["per_episode"], "per_episode", where))
+    ]
+    seeded = all(isinstance(e.get("seed"), int) for e in episodes)
+    rows: list[Row] = []
+    for i, episode in enumerate(episodes):
+        block = f"seed {episode['seed']}" if seeded else f"episode {episode.get('episode_ix', i)}"
+        rows.append({"block": block, "success": _success(episode.get("success"), f"per_episode[{i}].success", where)})
+    return rows, seeded
+
+
+def _of_task(task: Any, at: str, where: str) -> list[Row]:
+    name = f"{task.get('task_group', 'task')}/{task.get('task_id', 0)}"
+    metrics = mapped(task.get("metrics"), f"{at}.metrics", where)
+    successes = listed(metrics.get("successes"), f"{at}.metrics.successes", where)
+    return [
+        {"block": f"{name} episode {i}", "task": name, "success": _success(done, f"{at}.metrics.successes[{i}]", where)}
+        for i, done in enumerate(successes)
+    ]
+
+
+def _success(value: Any, at: str, where: str) -> int:
+    if value not in (0, 1, True, False):
+        raise TableError(where, f"{at} is {value!r}; expected true or false")
+    return int(value)

@@ -1,0 +1,206 @@
+"""What more columns of an episodes table tell: preference, sites and people, axes, tags, splits, stress.
+
+May not: compute a statistic; `analysis/blocks/` does. It lays columns out as that folder takes them.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from labctl.analysis.blocks import preference
+from labctl.analysis.blocks.axes import Drop, Perturbed, axis_drops, category_drops
+from labctl.analysis.blocks.retention import retention
+from labctl.analysis.blocks.sites import SiteEffects, site_effects
+from labctl.analysis.blocks.stress import Stressed, responses
+from labctl.analysis.blocks.tags import tag_contrasts
+from labctl.analysis.episodes_table.cohort import Cohort, Plan
+from labctl.analysis.episodes_table.table import TIE, EpisodesTable
+from labctl.analysis.results import Plain, plain
+from labctl.analysis.survival.curves import Floats
+
+Rows = list[dict[str, Plain]]
+TRAIN, TEST = "train", "test"
+_SEPARATOR = re.compile(r"\s*[;,]\s*")
+
+
+def preferred(cohort: Cohort, plan: Plan) -> dict[str, Plain] | None:
+    """The entry `preference`: Bradley-Terry-Davidson over blocks, and how often a preference goes with the score."""
+    table = cohort.table
+    compared, said = table.of_block("compared"), table.of_block("preferred")
+    at = [i for i, word in enumerate(said) if word]
+    if not at:
+        return None
+    two = [[table.arms.index(arm.strip()) for arm in compared[i].split("|")] for i in at]
+    first, second = (np.array([pair[side] for pair in two], dtype=np.int64) for side in (0, 1))
+    verdict = [_verdict(said[i], table.arms[a]) for i, a in zip(at, first, strict=True)]
+    judged = np.array(verdict, dtype=np.int64)
+    found = preference.davidson(
+        table.arms, first, second, judged, cohort.unit[at], min(plan.boot, 1999), plan.seed, plan.level
+    )
+    agreed = preference.concordance(judged, cohort.measure[at, first], cohort.measure[at, second], plan.level)
+    strengths = [{"arm": s.arm, "strength": s.strength, "ci": s.ci} for s in found.davidson]
+    entry = {
+        "first": found.first,
+        "second": found.second,
+        "tie": found.tie,
+        "davidson": strengths,
+        "tie_parameter": found.tie_parameter,
+        "order_effect": found.order_effect,
+        "order_ci": found.order_ci,
+        "agreement": agreed.agreement,
+    }
+    return {name: plain(value) for name, value in entry.items()}
+
+
+def _verdict(said: str, first: str) -> int:
+    if said == TIE:
+        return preference.TIE
+    return preference.FIRST if said == first else preference.SECOND
+
+
+def factors(cohort: Cohort, plan: Plan) -> tuple[dict[str, Plain], list[str]]:
+    """The entry `factors`, and what cannot be told apart: tau2 and i2 are means over pairs of arms, `prediction` has an
+    entry for each pair, of the mean difference that a further level would find.
+    """
+    table = cohort.table
+    found: dict[str, Plain] = {}
+    words: dict[str, None] = {}
+    site, evaluator = table.of_block("site"), table.of_block("evaluator")
+    if all(site):
+        by_pair = _effects(cohort, plan, site, evaluator if all(evaluator) else None)
+        found["site"] = _factor(by_pair, site)
+        found |= {"evaluator": _factor(by_pair, evaluator, nested=True)} if all(evaluator) else {}
+        words |= dict.fromkeys(word for effects in by_pair.values() for word in effects.words)
+    elif all(evaluator):
+        found["evaluator"] = _factor(_effects(cohort, plan, evaluator, None), evaluator)
+    operator = _one_operator(table)
+    if operator:
+        found["operator"] = _factor(_effects(cohort, plan, operator, None), operator)
+    return found, list(words)
+
+
+def _effects(
+    cohort: Cohort, plan: Plan, level: list[str], nested: list[str] | None
+) -> dict[tuple[str, str], SiteEffects]:
+    return {
+        pair: site_effects(cohort.difference(cohort.measure, pair), level, nested, plan.level)
+        for pair in cohort.pairs(plan.reference)
+    }
+
+
+def _factor(by_pair: dict[tuple[str, str], SiteEffects], names: list[str], *, nested: bool = False) -> Plain:
+    spreads = [s for effects in by_pair.values() if (s := effects.evaluator if nested else effects.site) is not None]
+    predictions = [
+        {"a": a, "b": b, "difference": effects.mean, "low": effects.prediction[0], "high": effects.prediction[1]}
+        for (a, b), effects in by_pair.items()
+        if not nested and effects.prediction is not None
+    ]
+    return {
+        "levels": len(set(names)),
+        "tau2": float(np.mean([s.tau2 for s in spreads])) if spreads else None,
+        "i2": float(np.mean([s.i2 for s in spreads])) if spreads else None,
+        "prediction": plain(predictions),
+    }
+
+
+def _one_operator(table: EpisodesTable) -> list[str] | None:
+    """The operator of every block, None where one has several, or none."""
+    at: dict[int, set[str]] = {}
+    for block, operator in zip(table.block.tolist(), table.words["operator"], strict=True):
+        at.setdefault(block, set()).add(operator)
+    if any(len(own) > 1 or "" in own for own in at.values()):
+        return None
+    return table.of_block("operator")
+
+
+def axes(cohort: Cohort, plan: Plan) -> Rows:
+    """The entry `axes`: the drop of each axis against its base in the same set, then those of whole categories (axis
+    ""), each adjusted over the axes, or categories, of its arm.
+    """
+    table = cohort.table
+    if not (any(table.words["axis"]) and any(table.words["set"])):
+        return []
+    columns = (table.words[name] for name in ("condition", "base", "axis", "set"))
+    values = _measure(cohort).tolist()
+    rows = [
+        Perturbed(table.arms[arm], value, *texts)
+        for arm, value, texts in zip(table.arm.tolist(), values, zip(*columns, strict=True), strict=True)
+    ]
+    asked = (plan.alpha, plan.perm, plan.seed)
+    return [_drop(found) for found in (*axis_drops(rows, *asked), *category_drops(rows, *asked))]
+
+
+def _drop(found: Drop) -> dict[str, Plain]:
+    entry = {name: getattr(found, name) for name in ("axis", "category", "arm", "base", "perturbed", "drop", "ci")}
+    return {name: plain(value) for name, value in (entry | {"p": found.p_holm, "pairs": found.pairs}).items()}
+
+
+def tags(cohort: Cohort, plan: Plan) -> Rows:
+    """The entry `tags`: what a tag of the task does to each arm's mean of the measure, by permutation over tasks."""
+    table = cohort.table
+    if not any(table.words["tags"]):
+        return []
+    named = next((n for n in ("task", "condition", "instruction") if all(table.words[n])), None)
+    task = table.words[named] if named else [table.blocks[i] for i in table.block]
+    tasks = list(dict.fromkeys(task))
+    place = np.array([tasks.index(name) for name in task])
+    held = {name: {*_SEPARATOR.split(text)} - {""} for name, text in zip(task, table.words["tags"], strict=True)}
+    known = sorted(set().union(*held.values()))
+    values = _measure(cohort)
+    scores = {arm: _means(values, place, table.arm == i, len(tasks)) for i, arm in enumerate(table.arms)}
+    found = tag_contrasts(
+        scores, {tag: [tag in held[name] for name in tasks] for tag in known}, plan.perm, plan.seed, plan.level
+    )
+    return [
+        {
+            "tag": f.tag, "arm": f.arm, "with": plain(f.with_tag), "without": plain(f.without_tag),
+            "effect": plain(f.effect), "ci": plain(f.ci), "p": plain(f.p),
+        }
+        for f in found
+    ]  # fmt: skip
+
+
+def _means(values: Floats, place: np.ndarray, own: np.ndarray, count: int) -> Floats:
+    known = own & np.isfinite(values)
+    sums, sizes = np.bincount(place[known], values[known], count), np.bincount(place[known], minlength=count)
+    return np.divide(sums, sizes, out=np.full(count, np.nan), where=sizes > 0)
+
+
+def kept(cohort: Cohort, plan: Plan) -> Rows:
+    """The entry `retention`: test over train, of each arm, by units."""
+    table = cohort.table
+    split = np.array(table.words["split"])
+    if not ((split == TRAIN).any() and (split == TEST).any()):
+        return []
+    values, unit = _measure(cohort), cohort.unit[table.block]
+    found: Rows = []
+    for i, arm in enumerate(table.arms):
+        train, test = ((table.arm == i) & (split == side) for side in (TRAIN, TEST))
+        r = retention(values[train], values[test], unit[train].tolist(), unit[test].tolist(), plan.level)
+        entry = {"arm": arm, "train": r.train, "test": r.test, "retention": r.retention, "ci": r.ci}
+        found.append({name: plain(value) for name, value in entry.items()})
+    return found
+
+
+def stress(cohort: Cohort, plan: Plan) -> Rows:
+    """The entry `stress`: each arm's mean of the measure at every level of a family, levels in order: `stress`, or
+    `difficulty` where a row has none.
+    """
+    words, arms = cohort.table.words, cohort.table.arms
+    columns = (words[name] for name in ("family", "stress", "difficulty", "set"))
+    values = zip(cohort.table.arm.tolist(), _measure(cohort).tolist(), *columns, strict=True)
+    rows = [
+        Stressed(arms[arm], family, level or difficulty, value, group)
+        for arm, value, family, level, difficulty, group in values
+        if family and (level or difficulty)
+    ]
+    return [
+        {"family": f.family, "level": f.level, "arm": f.arm, "score": plain(f.score), "ci": plain(f.ci)}
+        for f in responses(rows, plan.level)
+    ]
+
+
+def _measure(cohort: Cohort) -> Floats:
+    """The measure of every row [rows]."""
+    return cohort.measure[cohort.table.block, cohort.table.arm]

@@ -1,0 +1,99 @@
+"""Rows of other people's results, on their way to an episodes table: checked as one, and written as CSV text.
+
+May not: know a source; each has a module of its own (`from_*.py`). Writes no file.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labctl.analysis.episodes_table.columns import MEASURES, OPTIONAL, REQUIRED, STAGE_TIME
+from labctl.analysis.episodes_table.table import EpisodesTable, table_from_lines
+from labctl.analysis.episodes_table.values import text
+from labctl.analysis.table import Value
+
+from labctl.errors import TableError
+
+Row = dict[str, Value]
+ARM = re.compile(r"^[^|]+$")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Rows by the columns of an episodes table, the line of the source that each is from, and what was left out or
+    taken in another way than it stands there.
+    """
+
+    source: str
+    rows: list[Row]
+    lines: list[int]
+    notes: tuple[str, ...] = ()
+
+    def checked(self) -> EpisodesTable:
+        """The table that these rows make. Raises `TableError`, with the source's line."""
+        if not self.rows:
+            raise TableError(self.source, f"no episode to import{''.join(f'; {note}' for note in self.notes)}")
+        return table_from_lines(zip(self.lines, self.rows, strict=True), self.source)
+
+    def columns(self) -> list[str]:
+        """The columns that have anything in them, in the order of the interface; stage times last."""
+        known = [*REQUIRED, *MEASURES, *OPTIONAL]
+        timed = sorted({c for row in self.rows for c in row if STAGE_TIME.match(c)}, key=lambda c: int(c.split("_")[1]))
+        return [c for c in (*known, *timed) if c in REQUIRED or any(text(row.get(c)) for row in self.rows)]
+
+    def csv(self) -> str:
+        """The table as CSV."""
+        columns, out = self.columns(), io.StringIO(newline="")
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([text(row.get(column)) for column in columns] for row in self.rows)
+        return out.getvalue()
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds. Raises `TableError` for one that cannot be read or is none."""
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as e:
+        raise TableError(str(path), f"cannot be read: {e.strerror}; give the path of a JSON file") from e
+    except json.JSONDecodeError as e:
+        raise TableError(f"{path}:{e.lineno}", f"is not JSON: {e.msg}; give the file as it was written") from e
+    except UnicodeDecodeError as e:
+        raise TableError(str(path), "is not JSON: it is no text; give the file as it was written") from e
+
+
+def listed(value: Any, at: str, where: str) -> list[Any]:
+    """A list out of a JSON document. Raises `TableError` naming its place."""
+    if not isinstance(value, list):
+        raise TableError(where, f"{at} is {_kind(value)}; expected a list")
+    return value
+
+
+def mapped(value: Any, at: str, where: str) -> Mapping[str, Any]:
+    """An object out of a JSON document. Raises `TableError` naming its place."""
+    if not isinstance(value, dict):
+        raise TableError(where, f"{at} is {_kind(value)}; expected an object")
+    return value
+
+
+def arm_names(given: Sequence[str], found: Sequence[str], sources: Sequence[str]) -> list[str]:
+    """One arm for each source: as given, else as found in it. Raises `TableError` for a name that can be none."""
+    if given and len(given) != len(sources):
+        raise TableError(sources[0], f"--arm is given {len(given)} times for {len(sources)} sources; give one for each")
+    names = list(given or found)
+    for name, source in zip(names, sources, strict=True):
+        if not ARM.match(name):
+            raise TableError(source, f"the arm's name would be {name!r}; give one with --arm")
+    return names
+
+
+def _kind(value: Any) -> str:
+    words = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
+    return "missing" if value is None else words.get(type(value), "a number")

@@ -1,0 +1,87 @@
+"""What the order of running did: place within a block, carry-over from the episode before, drift over blocks.
+
+May not: correct anything. A schedule that draws the order makes these tests exact: had the order no effect, every other
+order within blocks would have been as likely.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from labctl.analysis.episodes_table.cohort import Cohort, Plan
+from labctl.analysis.episodes_table.ranks import Test, friedman
+from labctl.analysis.survival.curves import Floats, Ints
+from labctl.analysis.survival.resample import hashes, stream_key
+from scipy import stats
+
+MOST_ORDERS = 1999
+CHUNK = 200
+TIE = 1e-9
+
+
+@dataclass(frozen=True)
+class Order:
+    """`places` are mean measures by position, `position` Friedman's test over them, of `blocks` complete blocks.
+
+    `after` says how far an episode departs from what its block, arm and place make of it if it ran right after the arm
+    named; `after_p` is of all of these at once. `trend` is Kendall's tau of block means over blocks in order of first
+    appearance, with its p.
+    """
+
+    blocks: int
+    places: tuple[float, ...]
+    position: Test
+    after: dict[str, float]
+    after_p: float | None
+    trend: Test
+
+
+def order_of(cohort: Cohort, plan: Plan) -> Order:
+    """The three effects, on the blocks that have every arm and every place."""
+    whole = cohort.complete & (np.sort(cohort.position, axis=1) == np.arange(1, len(cohort.table.arms) + 1)).all(axis=1)
+    trend = _trend(cohort.measure[cohort.complete].mean(axis=1)) if cohort.complete.any() else (None, None)
+    if not whole.any() or len(cohort.table.arms) < 2:
+        return Order(0, (), (None, None), {}, None, trend)
+    values, place = cohort.measure[whole], (cohort.position[whole] - 1).astype(np.int64)
+    ran = np.take_along_axis(values, np.argsort(place, axis=1), axis=1)
+    arms = values - values.mean(axis=1, keepdims=True)
+    rest = arms - arms.mean(axis=0)
+    orders = min(plan.perm, MOST_ORDERS)
+    seen, effect = _carried(rest, place[None])
+    drawn = np.concatenate([_carried(rest, part)[0] for part in _orders(plan.seed, orders, rest.shape)])
+    p = None if len(values) < 2 else float((1 + (drawn >= seen[0] * (1 - TIE)).sum()) / (1 + orders))
+    after = {arm: float(e) for arm, e in zip(cohort.table.arms, effect[0], strict=True) if np.isfinite(e)}
+    return Order(len(values), tuple(ran.mean(axis=0).tolist()), friedman(ran), after, p, trend)
+
+
+def _trend(means: Floats) -> Test:
+    if len(means) < 3 or np.ptp(means) == 0:
+        return None, None
+    found = stats.kendalltau(np.arange(len(means)), means)
+    return float(found.statistic), float(found.pvalue)
+
+
+def _orders(seed: int, count: int, shape: tuple[int, ...]) -> list[Ints]:
+    """Random places within every block, in chunks [replicates, blocks, arms]."""
+    key, (blocks, arms) = stream_key(seed, "order"), shape
+    parts = [range(s, min(s + CHUNK, count)) for s in range(0, count, CHUNK)]
+    words = (hashes(key, part, range(blocks * arms)).reshape(len(part), blocks, arms) for part in parts)
+    return [np.argsort(word, axis=2) for word in words]
+
+
+def _carried(rest: Floats, place: Ints) -> tuple[Floats, Floats]:
+    """How much of what remains goes with the arm before, [replicates], and by that arm [replicates, arms].
+
+    rest [blocks, arms]: values less their block's and arm's means; place [replicates, blocks, arms], 0 the first.
+    """
+    count, _, arms = place.shape
+    order = np.argsort(place, axis=2)
+    ran = np.take_along_axis(np.broadcast_to(rest, place.shape), order, axis=2)
+    ran = ran - ran.mean(axis=1, keepdims=True)
+    before = order[:, :, :-1] + np.arange(count)[:, None, None] * arms
+    sums = np.bincount(before.ravel(), ran[:, :, 1:].ravel(), count * arms).reshape(count, arms)
+    times = np.bincount(before.ravel(), minlength=count * arms).reshape(count, arms)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        effect = sums / times
+    return np.nansum(times * effect**2, axis=1), effect

@@ -1,0 +1,31 @@
+"""Read a table from CSV or Parquet and tell which of the two it is: of operations, or of episodes.
+
+May not: check a row; `table.py` of each does.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from labctl.analysis.episodes_table.columns import check_columns, is_episodes
+from labctl.analysis.episodes_table.table import EpisodesTable, table_from_lines
+from labctl.analysis.reading import operations_of, read_any
+from labctl.analysis.table import Table
+
+
+def read_either(path: str | Path, *, extra: bool = False) -> Table | EpisodesTable:
+    """The checked table in `path` (`.parquet` by its ending, else CSV in UTF-8), told apart by its columns; `extra`
+    admits unknown ones. Raises `TableError` with `file:line`; a Parquet row is counted as a line, from 1.
+    """
+    found = read_any(path)
+    if not is_episodes(found.names, found.where):
+        return operations_of(found, extra=extra)
+    check_columns(found.names, found.where, extra=extra)
+    return table_from_lines(found.lines, found.source)
+
+
+def read_episodes(path: str | Path, *, extra: bool = False) -> EpisodesTable:
+    """The checked episodes table in `path`. Raises `TableError` with `file:line`."""
+    found = read_any(path)
+    check_columns(found.names, found.where, extra=extra)
+    return table_from_lines(found.lines, found.source)

@@ -1,0 +1,101 @@
+"""Time to success, by the estimators and the kernel of the operations table: one operation an episode.
+
+May not: take an early end for an observed time: without success an episode is censored at its full budget.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from labctl.analysis import table as operations
+from labctl.analysis.episodes_table.cohort import Cohort, Plan
+from labctl.analysis.survival.cells import cells_of
+from labctl.analysis.survival.clusters import clusters, rmst_replicates
+from labctl.analysis.survival.hrt import hrt, rmst
+from labctl.analysis.survival.intervals import Interval
+from labctl.analysis.table import NS
+
+from labctl.errors import TableError
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Time:
+    """RMST in s and HRT as a fraction, of one arm; None where the table cannot say."""
+
+    rmst: float | None = None
+    rmst_interval: Interval | None = None
+    hrt: float | None = None
+    hrt_interval: Interval | None = None
+
+
+@dataclass(frozen=True)
+class Times:
+    """What is known of each arm, up to `tau_s`; None for a table without times."""
+
+    by_arm: dict[str, Time]
+    tau_s: float | None
+    warnings: tuple[str, ...] = ()
+
+    def of(self, arm: str) -> Time:
+        """One arm's."""
+        return self.by_arm.get(arm, Time())
+
+
+def times_of(cohort: Cohort, plan: Plan) -> Times:
+    """RMST(tau) and HRT of every arm, intervals by whole units (`survival/hrt.py`).
+
+    Raises `TableError` for a tau that cannot be.
+    """
+    table = cohort.table
+    time, success, budget = (table.number[name] for name in ("time_s", "success", "budget_s"))
+    timed = np.isfinite(success) & ((success == 0) & np.isfinite(np.where(np.isfinite(budget), budget, time)))
+    timed |= (success == 1) & np.isfinite(time)
+    if not (np.isfinite(time) & np.isfinite(success)).any():
+        return Times({}, None)
+    until = np.where(success == 1, time, np.where(np.isfinite(budget), budget, time))
+    tau = _horizon(plan.tau_s, budget[timed], until[timed], table.where)
+    rows = [
+        {
+            "episode": str(i), "arm": table.arms[table.arm[i]], "object": ALL, "time_s": float(until[i]),
+            "kind": "success" if success[i] == 1 else "censored", "block": str(cohort.unit[table.block[i]]),
+        }
+        for i in np.flatnonzero(timed)
+    ]  # fmt: skip
+    cells = cells_of(operations.table_from_rows(rows, source=table.where))
+    found = rmst_replicates(clusters(cells, round(tau * NS), plan.seed), plan.boot)
+    by_arm: dict[str, Time] = {}
+    reference = (plan.reference, ALL) if plan.reference else None
+    for key in cells:
+        own = rmst(found, [key], found.values, tau)
+        ratio = None
+        if reference in cells and key != reference:
+            ratio = hrt(found, [reference], [key], found.values)
+        by_arm[key[0]] = Time(
+            own.value,
+            own.interval,
+            1.0 if key == reference else None if ratio is None else ratio.value,
+            None if ratio is None else ratio.interval,
+        )
+    left = int(np.isfinite(success).sum() - timed.sum())
+    warnings = [f"{left} episodes have no time (time_s) and are in no RMST"] if left else []
+    unknown = int((timed & (success == 0) & ~np.isfinite(budget)).sum())
+    if unknown:
+        text = f"{unknown} episodes without success have no budget_s and are censored where they ended"
+        warnings.append(f"{text}; if they were ended early, RMST flatters their arms")
+    short = int((timed & (success == 0) & (until < tau)).sum())
+    if short and not unknown:
+        warnings.append(f"{short} episodes had a budget below tau ({tau:g} s); arms with unequal budgets compare badly")
+    return Times(by_arm, tau, tuple(warnings))
+
+
+def _horizon(asked: float | None, budget: np.ndarray, until: np.ndarray, where: str) -> float:
+    if asked is not None:
+        if not (math.isfinite(asked) and asked > 0):
+            raise TableError(where, f"tau is {asked:g}; allowed is a time above 0 s, at most the episode's budget")
+        return asked
+    known = budget[np.isfinite(budget)]
+    return float(known.min() if len(known) else until.max())

@@ -1,0 +1,132 @@
+"""Strengths from preferences against a published table and the likelihood itself; preference against score by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from labctl.analysis.blocks.preference import FIRST, SECOND, TIE, concordance, davidson
+from scipy import optimize
+from support.statistics.real_blocks import real_blocks
+
+from labctl.errors import QuestionError
+
+# Davidson (1970), example 2: brands i, j of chocolate pudding, preferred i, preferred j, neither
+PUDDING = [
+    *((0, 1, 19, 22, 16), (0, 2, 16, 19, 12), (1, 2, 19, 19, 10), (0, 3, 18, 23, 13), (1, 3, 23, 19, 9)),
+    *((2, 3, 19, 20, 15), (0, 4, 13, 19, 18), (1, 4, 16, 20, 12), (2, 4, 16, 15, 17), (3, 4, 17, 14, 16)),
+    *((0, 5, 18, 21, 12), (1, 5, 22, 20, 12), (2, 5, 13, 18, 10), (3, 5, 14, 19, 18), (4, 5, 11, 21, 12)),
+]
+
+
+def comparisons(counts: list[tuple[int, int, int, int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rows = [(i, j, s) for i, j, *n in counts for s, k in zip((FIRST, SECOND, TIE), n, strict=True) for _ in range(k)]
+    first, second, said = np.array(rows).T
+    return first, second, said
+
+
+def test_strengths_of_the_puddings() -> None:
+    # Davidson (1970), example 2. The vignette of R's PlackettLuce prints, at his number of iterations, 0.1388005
+    # 0.1729985 0.1617420 0.1653930 0.1586805 0.2023855 and 0.7468147. Without an order: each is entered both ways.
+    first, second, said = comparisons(PUDDING)
+    twice = np.r_[np.arange(len(said)), np.arange(len(said))]
+    found = davidson("123456", np.r_[first, second], np.r_[second, first], np.r_[said, -said], twice, boot=99)
+    worth = {one.arm: one.strength for one in found.davidson}
+    expected = {"1": 0.1388, "2": 0.1730, "3": 0.1617, "4": 0.1654, "5": 0.1587, "6": 0.2024}
+    assert worth == pytest.approx(expected, abs=2e-4) and found.tie_parameter == pytest.approx(0.747, abs=5e-4)
+    assert found.order_effect == pytest.approx(1.0, abs=1e-6) and found.words == () and found.davidson[0].arm == "6"
+
+
+def test_the_estimates_are_where_the_likelihood_of_davidson_and_beaver_is_highest() -> None:
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 4, 300)
+    second = (first + rng.integers(1, 4, 300)) % 4
+    said = rng.choice([FIRST, TIE, SECOND], 300, p=[0.3, 0.2, 0.5])
+    said[(first == 0) & (rng.random(300) < 0.5)] = FIRST
+
+    def minus_likelihood(x: np.ndarray) -> float:
+        worth, tie, order = np.exp(np.r_[x[:3], 0.0]), np.exp(x[3]), np.exp(x[4])
+        a, b, t = worth[first], order * worth[second], tie * np.sqrt(worth[first] * worth[second])
+        return -np.log(np.select([said == FIRST, said == SECOND], [a, b], t) / (a + b + t)).sum()
+
+    best = optimize.minimize(minus_likelihood, np.zeros(5), method="BFGS", options={"gtol": 1e-8}).x
+    worth = np.exp(np.r_[best[:3], 0.0])
+    found = davidson("abcd", first, second, said, boot=199)
+    own = {one.arm: one.strength for one in found.davidson}
+    assert [own[arm] for arm in "abcd"] == pytest.approx(worth / worth.sum(), abs=1e-5)
+    assert found.tie_parameter == pytest.approx(np.exp(best[3]), rel=1e-4)
+    assert found.order_effect == pytest.approx(np.exp(best[4]), rel=1e-4) and found.order_effect > 1
+    assert found.order_ci is not None and found.order_ci[0] > 1
+    assert all(one.ci and one.strength and one.ci[0] < one.strength < one.ci[1] for one in found.davidson)
+
+
+def test_same_seed_same_intervals_and_a_block_is_drawn_whole() -> None:
+    first, second, said = comparisons(PUDDING)
+    again = [davidson("123456", first, second, said, boot=49, seed=s).as_dict() for s in (1, 1, 2)]
+    assert again[0] == again[1] != again[2]
+    alone = davidson("123456", first, second, said, boot=499)
+    copied = davidson(
+        "123456",
+        np.r_[first, first],
+        np.r_[second, second],
+        np.r_[said, said],
+        np.r_[np.arange(len(said)), np.arange(len(said))],
+        boot=499,
+    )
+    assert copied.tie_ci == pytest.approx(alone.tie_ci, rel=1e-4)  # a copy in the same block tells nothing new
+
+
+def test_an_arm_that_never_loses_has_no_upper_bound_and_no_interval() -> None:
+    first, second = np.array([0, 1, 1, 2, 1, 2, 2]), np.array([1, 0, 2, 1, 2, 1, 0])
+    said = np.array([FIRST, SECOND, FIRST, FIRST, TIE, SECOND, SECOND])
+    found = davidson("abc", first, second, said, boot=99)
+    assert found.davidson[0].arm == "a" and found.davidson[0].strength == pytest.approx(1.0, abs=1e-3)
+    assert [one.ci for one in found.davidson] == [None] * 3 and found.order_ci is None
+    assert "a never lost nor tied: its strength has no upper bound" in found.words
+    assert any("went one way" in words for words in found.words)
+
+
+def test_arms_without_a_link_and_outcomes_that_never_came_are_said() -> None:
+    apart = davidson("abcde", np.array([0, 2, 1, 3]), np.array([1, 3, 0, 2]), np.array([1, 1, 1, 1]), boot=49)
+    assert "e was never compared" in apart.words and {one.arm: one.strength for one in apart.davidson}["e"] is None
+    assert any(words.startswith("no comparison links these groups: a and b; c and d") for words in apart.words)
+    assert any("tie parameter is 0" in words for words in apart.words) and apart.tie_ci is None
+    assert any("effect of order has no bound" in words for words in apart.words)
+
+
+def test_preference_against_score_counts_what_is_decided() -> None:
+    said = np.array([FIRST, FIRST, SECOND, TIE, TIE, FIRST, SECOND])
+    first, second = np.array([1.0, 0.2, 0.0, 0.5, 0.5, 0.3, np.nan]), np.array([0.5, 0.4, 1.0, 0.5, 0.0, 0.3, 1.0])
+    found = concordance(said, first, second)
+    assert (found.comparisons, found.decided, found.concordant) == (6, 3, 2)
+    assert (found.only_preference_tied, found.only_score_tied, found.both_tied) == (1, 1, 1)
+    assert found.agreement == pytest.approx(2 / 3) and found.with_ties == pytest.approx((2 + 1 + 1) / 6)
+    # Clopper-Pearson of 2 of 3 by its beta quantiles: 0.0943 to 0.9916
+    assert found.ci == pytest.approx((0.0943, 0.9916), abs=5e-5)
+    assert concordance(np.array([TIE]), np.zeros(1), np.zeros(1)).ci is None
+
+
+def test_on_the_real_blocks_preference_goes_with_the_score() -> None:
+    real = real_blocks()
+    n, at = np.arange(281), {arm: i for i, arm in enumerate(real.arms)}
+    first, second = (np.array([at[pair[side]] for pair in real.compared]) for side in (0, 1))
+    said = np.array(
+        [
+            TIE if who == "tie" else FIRST if who == pair[0] else SECOND
+            for who, pair in zip(real.preferred, real.compared, strict=True)
+        ]
+    )
+    found = davidson(real.arms, first, second, said, boot=199)
+    assert (found.first, found.second, found.tie) == (111, 132, 38) and found.words == ()
+    assert found.davidson[-1].arm == "paligemma_binning"
+    ends = [one.ci for one in found.davidson]
+    assert all(ci is not None for ci in ends) and ends[-1] is not None and ends[-2] is not None
+    assert ends[-1][1] < ends[-2][0]
+    agreed = concordance(said, real.score[n, first], real.score[n, second])
+    assert (agreed.concordant, agreed.decided) == (212, 213)
+
+
+def test_what_is_no_comparison_is_refused() -> None:
+    with pytest.raises(QuestionError, match="two different arms"):
+        davidson("ab", np.array([0]), np.array([0]), np.array([1]))
+    with pytest.raises(QuestionError, match="two different arms"):
+        davidson("ab", np.array([], int), np.array([], int), np.array([], int))

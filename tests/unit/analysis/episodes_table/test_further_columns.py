@@ -1,0 +1,103 @@
+"""What more columns tell stands in the result, laid out as `analysis/blocks/` takes it, and is absent otherwise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from labctl.analysis.blocks.axes import Perturbed, axis_drops
+from labctl.analysis.episodes_table.analyze import analyze
+from labctl.analysis.episodes_table.cohort import Plan
+from labctl.analysis.episodes_table.table import table_from_rows
+
+from labctl.errors import TableError
+
+PLAN = Plan(boot=199, perm=999)
+
+
+def test_without_the_columns_there_is_nothing() -> None:
+    rows = [{"block": i, "arm": arm, "score": 0.5} for i in range(4) for arm in "xy"]
+    result = analyze(table_from_rows(rows), PLAN)
+    assert result["preference"] is None and result["factors"] == {}
+    assert result["axes"] == result["tags"] == result["retention"] == result["stress"] == []
+
+
+def test_a_preference_counts_first_second_and_ties_and_agrees_with_the_score() -> None:
+    """Of three with a winner and unequal scores, two prefer the higher score."""
+    said = [("x|y", "x"), ("y|x", "x"), ("x|y", "tie"), ("x|y", "y"), ("y|x", "")]
+    rows = [
+        {"block": i, "arm": arm, "score": 0.9 if arm == "x" else 0.2, "compared": compared, "preferred": preferred}
+        for i, (compared, preferred) in enumerate(said)
+        for arm in "xy"
+    ]
+    found = analyze(table_from_rows(rows), PLAN)["preference"]
+    assert found is not None
+    assert (found["first"], found["second"], found["tie"]) == (1, 2, 1)
+    assert found["agreement"] == pytest.approx(2 / 3)
+    assert " ".join(found) == "first second tie davidson tie_parameter order_effect order_ci agreement"
+    strengths = {s["arm"]: s["strength"] for s in found["davidson"]}
+    assert strengths["x"] > strengths["y"]
+
+
+def test_a_site_whose_differences_differ_is_seen_and_evaluators_are_nested_in_it() -> None:
+    rng = np.random.default_rng(1)
+    rows = []
+    for block in range(120):
+        site = block % 6
+        lead = 0.25 * (site - 2.5) / 2.5
+        for arm, mean in (("x", 0.5 + lead / 2), ("y", 0.5 - lead / 2)):
+            score = float(np.clip(mean + 0.05 * rng.standard_normal(), 0, 1))
+            more = {"site": f"s{site}", "evaluator": f"e{site}{block // 6 % 2}", "operator": "o"}
+            rows.append({"block": block, "arm": arm, "score": score, **more})
+    found = analyze(table_from_rows(rows), PLAN)["factors"]
+    true = np.var(0.25 * (np.arange(6) - 2.5) / 2.5, ddof=1)
+    assert found["site"]["levels"] == 6 and found["site"]["tau2"] == pytest.approx(true, rel=0.15)
+    assert found["evaluator"]["levels"] == 12 and found["evaluator"]["tau2"] < 0.002
+    (prediction,) = found["site"]["prediction"]
+    assert (prediction["a"], prediction["b"]) == ("x", "y") and prediction["low"] < 0 < prediction["high"]
+    assert found["operator"]["levels"] == 1 and found["operator"]["tau2"] is None
+
+
+def perturbed() -> list[dict]:
+    """Twelve sets, a base and an axis each; arm x loses by half under S-LANG, y by nothing."""
+    rows = []
+    for i in range(12):
+        for condition, base, axis in (("plain", "", ""), ("worded", "plain", "S-LANG")):
+            for arm in "xy":
+                score = 0.5 if axis and arm == "x" else 0.75 + 0.25 * (i % 2)
+                more = {"condition": condition, "base": base, "axis": axis, "set": f"set{i}", "task": f"t{i % 4}"}
+                split, tag = ("test" if axis else "train"), ("precise; far" if i % 4 < 2 else "far")
+                family = {"family": "language", "stress": "v2" if axis else "v1", "split": split, "tags": tag}
+                rows.append({"block": f"{condition}{i}", "arm": arm, "score": score, **more, **family})
+    return rows
+
+
+def test_an_axis_that_costs_is_named_with_an_interval_that_excludes_no_drop() -> None:
+    result = analyze(table_from_rows(perturbed()), PLAN)
+    drops = {(row["axis"], row["arm"]): row for row in result["axes"]}
+    assert drops["S-LANG", "x"]["drop"] == pytest.approx(0.375) and drops["S-LANG", "x"]["pairs"] == 12
+    assert drops["S-LANG", "x"]["ci"][0] > 0 and drops["S-LANG", "y"]["drop"] == 0
+    assert drops["S-LANG", "x"]["category"] == drops["", "x"]["category"] == "semantic"
+    columns = [(r["arm"], r["score"], r["condition"], r["base"], r["axis"], r["set"]) for r in perturbed()]
+    direct = {(d.axis, d.arm): d for d in axis_drops([Perturbed(*c) for c in columns], perm=999)}
+    assert drops["S-LANG", "x"]["p"] == direct["S-LANG", "x"].p_holm
+
+
+def test_tags_splits_and_stress_have_their_rows() -> None:
+    result = analyze(table_from_rows(perturbed()), PLAN)
+    assert {(row["tag"], row["arm"]) for row in result["tags"]} == {(t, a) for t in ("precise", "far") for a in "xy"}
+    kept = {row["arm"]: row for row in result["retention"]}
+    assert kept["x"]["retention"] == pytest.approx(0.5 / 0.875) and kept["y"]["retention"] == pytest.approx(1)
+    stress = [(row["family"], row["level"], row["arm"], row["score"]) for row in result["stress"]]
+    assert stress[0] == ("language", "v1", "x", pytest.approx(0.875)) and len(stress) == 4
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"split": "dev"}, "split is 'dev'; allowed are train, test, or empty"),
+        ({"axis": "Q-X"}, "axis is 'Q-X'; allowed"),
+    ],
+)
+def test_an_unknown_split_or_axis_is_one_line(more: dict[str, str], said: str) -> None:
+    with pytest.raises(TableError, match=said):
+        table_from_rows([{"block": 1, "arm": "x", "score": 1, **more}])

@@ -1,0 +1,211 @@
+"""Other people's results become an episodes table whole, with a word on what was left out, or not at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from labctl.analysis.episodes_table.reading import read_episodes
+
+from labctl import cli
+
+SESSIONS = """,id,session_uuid,evaluation_location,evaluator_name,session_creation_timestamp,\
+evaluation_notes,policyA_name,policyB_name
+0,7,u-late,Lab West,ann@lab,2026-02-02 10:00:00,"UCB_POLICY=p
+VALID_SESSION: yes
+PREFERENCE=B
+LONGFORM_FEEDBACK=second, by far",p,q
+1,8,u-early,Lab East,bob@lab,2026-02-01 10:00:00,"VALID_SESSION: ok
+PREFERENCE=tie",q,p
+2,9,u-bad,Lab East,bob@lab,2026-02-01 11:00:00,TIMED_OUT,p,q
+"""
+EPISODES = """id,session_id,policy_name,command,binary_success,partial_success,duration,feedback,timestamp
+1,7,p,put the cup away,0,0.25,399,A;avg_latency=0.2,2026-02-02 10:01:00
+2,7,q,put the cup away,1,1.0,120,B;avg_latency=0.1,2026-02-02 10:05:00
+3,7,r,put the cup away,0,0.5,399,C;avg_latency=0.1,2026-02-02 10:09:00
+4,8,p,open  the drawer,0,0,399,,2026-02-01 10:09:00
+5,8,q,open  the drawer,0,0.4,399,,2026-02-01 10:01:00
+6,9,p,x,0,0,1,A,2026-02-01 11:01:00
+7,9,q,x,0,0,1,B,2026-02-01 11:01:00
+8,77,q,x,0,0,1,B,2026-02-01 11:01:00
+"""
+
+
+def run(*words: str | Path) -> Result:
+    """The verb as typed; its error is that of `labctl`, raised."""
+    return CliRunner().invoke(cli.group, ["import", *map(str, words)])
+
+
+def told(done: Result) -> str:
+    """The one line of a refusal."""
+    assert done.exit_code != 0 and done.exception is not None
+    said = str(done.exception)
+    assert "\n" not in said
+    return said
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    folder = tmp_path / "dump"
+    folder.mkdir()
+    (folder / "sessions.csv").write_text(SESSIONS)
+    (folder / "episodes.csv").write_text(EPISODES)
+    return folder
+
+
+def test_roboarenas_dump_becomes_blocks_in_the_order_they_ran_without_names(dump: Path, tmp_path: Path) -> None:
+    done = run("roboarena", dump, "--out", tmp_path / "t.csv")
+    assert done.exit_code == 0, done.exception
+    written = (tmp_path / "t.csv").read_text()
+    assert written.splitlines() == [
+        "block,arm,success,score,position,site,evaluator,instruction,steps,compared,preferred",
+        "u-early,q,0,0.4,1,Lab East,e01,open the drawer,399,q|p,tie",
+        "u-early,p,0,0,2,Lab East,e01,open the drawer,399,q|p,tie",
+        "u-late,p,0,0.25,1,Lab West,e02,put the cup away,399,p|q,q",
+        "u-late,q,1,1.0,2,Lab West,e02,put the cup away,120,p|q,q",
+        "u-late,r,0,0.5,3,Lab West,e02,put the cup away,399,p|q,q",
+    ]
+    assert "lab" not in written.replace("Lab", "")
+    assert done.output.splitlines() == [
+        "1 sessions left out: their evaluation_notes do not say VALID_SESSION",
+        "1 episodes left out: their session_id is in no row of sessions.csv",
+        "2 evaluators are numbered in order of their first session; no name is written",
+        f"wrote 5 episodes of 3 arms in 2 blocks to {tmp_path / 't.csv'}",
+    ]
+
+
+def test_scores_in_percent_are_told_by_the_file(dump: Path, tmp_path: Path) -> None:
+    percent = EPISODES.replace("0.25", "25").replace("1.0,", "100,").replace(",0.5,", ",50,").replace(",0.4,", ",40,")
+    (dump / "episodes.csv").write_text(percent)
+    assert "partial_success was read as percent" in run("roboarena", dump, "--out", tmp_path / "t.csv").output
+    assert read_episodes(tmp_path / "t.csv").number["score"].tolist() == [0.4, 0, 0.25, 1, 0.5]
+    (dump / "episodes.csv").write_text(percent.replace(",50,", ",0.5,"))
+    said = told(run("roboarena", dump, "--out", tmp_path / "u.csv"))
+    assert "episodes.csv:4: partial_success is 0.5, in a file whose others go beyond 1" in said
+    assert not (tmp_path / "u.csv").exists()
+
+
+def test_a_session_in_which_a_policy_ran_twice_is_left_out_and_counted(dump: Path, tmp_path: Path) -> None:
+    (dump / "episodes.csv").write_text(EPISODES + "9,8,q,again,0,0.1,5,,2026-02-01 10:20:00\n")
+    done = run("roboarena", dump, "--out", tmp_path / "t.csv", "--json")
+    assert json.loads(done.output)["notes"][0] == "1 sessions left out: a policy has two episodes"
+
+
+def test_a_dump_without_a_file_or_a_column_is_one_line(dump: Path, tmp_path: Path) -> None:
+    out = ("--out", tmp_path / "t.csv")
+    assert told(run("roboarena", dump / "no", *out)).endswith(
+        "is no folder; give the one with the dump's two CSV files"
+    )
+    (dump / "episodes.csv").write_text(EPISODES.replace("partial_success", "score"))
+    assert "episodes.csv:1: missing column partial_success; needed are session_id," in told(
+        run("roboarena", dump, *out)
+    )
+    (dump / "episodes.csv").unlink()
+    assert "holds no CSV file of episodes, one with the columns session_id," in told(run("roboarena", dump, *out))
+    assert not (tmp_path / "t.csv").exists()
+
+
+def eval_info(tmp_path: Path, name: str, document: object) -> Path:
+    path = tmp_path / name / "eval_info.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_lerobots_runs_are_paired_by_seed_or_by_number_and_called_as_their_folder(tmp_path: Path) -> None:
+    first, second = (
+        eval_info(tmp_path, name, {"per_episode": [{"success": s, "seed": 100 + i} for i, s in enumerate(done)]})
+        for name, done in (("act", [True, False]), ("pi0", [True, True]))
+    )  # fmt: skip
+    assert run("lerobot", first, second, "--out", tmp_path / "t.csv").exit_code == 0
+    table = read_episodes(tmp_path / "t.csv")
+    assert table.blocks == ("seed 100", "seed 101") and table.grid("success").tolist() == [[1, 1], [0, 1]]
+    tasks = [{"task_group": "libero", "task_id": k, "metrics": {"successes": [True, False]}} for k in (0, 1)]
+    done = run("lerobot", eval_info(tmp_path, "x", {"per_task": tasks}), "--arm", "mine", "--out", tmp_path / "u.csv")
+    assert done.output.startswith(
+        "episodes of one number are taken as a block: that holds if every run had the same --seed"
+    )
+    assert read_episodes(tmp_path / "u.csv").blocks[2] == "libero/1 episode 0"
+
+
+LOG = {
+    "version": 1,
+    "eval": {"task": "kitchen", "policy": "molmo"},
+    "samples": [
+        {
+            "scene_id": "s0",
+            "instruction": "place the fork",
+            "epochs": [{"success_at_end": 1.0, "episode_length": 60.0}, {}, {"success_at_end": 0, "episode_length": 9}],
+            "termination_reasons": ["success", None, "max_steps"],
+        }
+    ],
+}  # fmt: skip
+
+
+def test_inspect_robots_trials_are_episodes_and_an_error_is_no_failure(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(LOG))
+    (tmp_path / "b.json").write_text(json.dumps(LOG))
+    done = run(
+        "inspect-robots",
+        tmp_path / "a.json",
+        tmp_path / "b.json",
+        "--arm",
+        "x",
+        "--arm",
+        "y",
+        "--out",
+        tmp_path / "t.csv",
+    )
+    assert "2 trials left out: they ended in an error and have no score" in done.output
+    assert (tmp_path / "t.csv").read_text().splitlines()[:3] == [
+        "block,arm,success,task,instruction,steps,end_reason",
+        "kitchen s0 place the fork #1,x,1,kitchen,place the fork,60.0,success",
+        "kitchen s0 place the fork #2,x,0,kitchen,place the fork,9,max_steps",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("verb", "document", "said"),
+    [
+        ("lerobot", "{", "a.json:1: is not JSON: Expecting property name"),
+        ("lerobot", '{"info": 1}', "a.json: has neither per_task nor per_episode but info; give lerobot-eval's"),
+        ("lerobot", '{"per_episode": 3}', "a.json: per_episode is a number; expected a list"),
+        ("lerobot", '{"per_episode": [{"success": "yes"}]}', "per_episode[0].success is 'yes'; expected true or false"),
+        ("lerobot", '{"per_task": [{"task_id": 0}]}', "per_task[0].metrics is missing; expected an object"),
+        ("inspect-robots", '{"version": 2, "samples": []}', "is no log that is known: version is 2; expected a log of"),
+        ("inspect-robots", json.dumps({**LOG, "samples": []}), "no episode to import"),
+        ("inspect-robots", json.dumps({**LOG, "samples": [{"epochs": [{"a": 1, "b": 0}]}]}), "the scorers a, b; name"),
+        ("inspect-robots", json.dumps({**LOG, "samples": [{"epochs": [{"a": 7}]}]}), "epochs[0].a is 7; expected"),
+    ],
+)  # fmt: skip
+def test_a_document_of_another_kind_is_one_line(tmp_path: Path, verb: str, document: str, said: str) -> None:
+    (tmp_path / "a.json").write_text(document)
+    assert said in told(run(verb, tmp_path / "a.json", "--arm", "x", "--out", tmp_path / "t.csv"))
+    assert not (tmp_path / "t.csv").exists()
+
+
+def test_any_csv_is_taken_by_its_map_and_keeps_its_lines_in_errors(tmp_path: Path) -> None:
+    source, out = tmp_path / "r.csv", tmp_path / "t.csv"
+    source.write_text("session,policy,done,mood,site\n1,p,yes,ok,s\n1,q,No,ok,s\n")
+    mapped = ("--map", "block=session", "--map", "arm=policy", "--map", "success=done")
+    assert run("csv", source, *mapped, "--out", out).output.splitlines()[0] == "columns left out: mood"
+    assert out.read_text() == "block,arm,success,site\n1,p,1,s\n1,q,0,s\n"
+    assert told(run("csv", source, *mapped, "--out", out)).endswith("give another name, or --force to replace it")
+    source.write_text("session,policy,done\n1,p,yes\n\n1,q,maybe\n")
+    assert "r.csv:4: success is 'maybe'; allowed is 0 or 1" in told(
+        run("csv", source, *mapped, "--out", out, "--force")
+    )
+    assert out.read_text().startswith("block,arm,success,site")
+    assert "no column 'went' to map success to; it has session, policy, done" in told(
+        run("csv", source, "--map", "success=went", "--out", out, "--force")
+    )
+    assert "--map x=y: no column 'x' in an episodes table" in told(run("csv", source, "--map", "x=y", "--out", out))
+    assert "missing column block, arm" in told(run("csv", source, "--map", "success=done", "--out", tmp_path / "u.csv"))
+
+
+@pytest.mark.parametrize("source", ["roboarena", "lerobot", "inspect-robots", "csv"])
+def test_each_source_explains_itself_with_an_example(source: str) -> None:
+    shown = run(source, "--help")
+    assert shown.exit_code == 0 and f"labctl import {source}" in shown.output.split("Example:")[1]
