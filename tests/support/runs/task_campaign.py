@@ -136,13 +136,18 @@ def open_tasks(
     entropy: bytes | None = None,
     protocol: Mapping[str, str] | None = None,
     name: str | None = None,
+    conditions: Sequence[str] = (),
 ) -> Opened:
-    """Open the campaign in a lab of its own; `protocol` replaces pieces of the text."""
+    """Open the campaign in a lab of its own; `protocol` replaces pieces of the text, `conditions` are those kept."""
     for folder in ("protocols", "fixtures", "cells", "campaigns"):
         (lab / folder).mkdir(exist_ok=True, parents=True)
     (lab / "lab.toml").touch()
     (lab / "fixtures/two_totes.toml").write_text((ROOT / "fixtures/two_totes.toml").read_text("utf-8"), "utf-8")
-    (lab / "protocols/p.toml").write_text(tasks_text(protocol) + arms_toml(arms), "utf-8")
+    text = tasks_text(protocol)
+    for table in ("[[condition]]" + part for part in text.split("[pools")[0].split("[[condition]]")[1:]):
+        if conditions and table.split('"')[1] not in conditions:
+            text = text.replace(table, "")
+    (lab / "protocols/p.toml").write_text(text + arms_toml(arms), "utf-8")
     (lab / "cells/c.toml").write_text(cell_toml(cameras=False), "utf-8")
     return open_campaign(
         lab / "protocols/p.toml",
