@@ -211,13 +211,13 @@ def _armed(state: State, now_ns: int) -> Page:
 
 
 def _running(state: State, now_ns: int) -> Page:
-    items, budget = state["rules"]["items"], float(state["rules"]["budget_s"])
+    budget = float(state["rules"]["budget_s"])
     deadline = state["times"]["deadline_ns"]
     left = max(0.0, (deadline - now_ns) / SECOND) if deadline else budget
     moves = "the robot may move at any moment"
     if not deadline:
         return Page("running", "waiting for go", [*filter(None, [words.hand_line(state)]), moves])
-    lines = [*filter(None, [words.hand_line(state)]), f"you counted {state['counted']} of {items} items moved", moves]
+    lines = [*filter(None, [words.hand_line(state)]), *words.counted(state), moves]
     lines += words.instructions(state, now_ns)
     if state.get("touching"):
         lines.append("a hand is in it: press i when it is out")
@@ -235,6 +235,8 @@ def _scoring(state: State, now_ns: int) -> Page:
 
 
 def _counts(state: State) -> list[str]:
+    if state["rules"]["measure"] != "items":
+        return words.counted(state)
     found, items = state["proposal"], state["rules"]["items"]
     lines = [f"staged {items} items; you counted {state['counted']} moved"]
     if found:
@@ -275,6 +277,7 @@ def _setting(state: State) -> list[str]:
         f"{items} items of {card['object']}, from the {' or '.join(state['sources'])} tote to the {card['tote_side']} "
         f"one; camera {card['camera_side']}",
         card["instructions"],
+        *([f"the task: {card['instruction']}"] if "instruction" in card else []),
     ]
 
 
@@ -356,7 +359,12 @@ def offers(action: str, state: State | None, who: str, *, read_only: bool, may_u
     match action:
         case "end" | "futility" | "void" | "release" | "skip":
             needs = "end" if action == "futility" else action
-            if needs == "end" and state is not None and state["rules"]["early_end"] == "forbidden":
+            if (
+                needs == "end"
+                and state is not None
+                and state["rules"]["early_end"] == "forbidden"
+                and not words.done(state)
+            ):
                 return False
             return state is not None and not read_only and bool(role_for(state, who, needs))
         case "confirm":
@@ -367,7 +375,10 @@ def offers(action: str, state: State | None, who: str, *, read_only: bool, may_u
         case "reference":
             return not read_only and trial == "staging"
         case "count":
-            return not read_only and trial in ("running", "scoring")
+            by_rubric = state is not None and state["rules"]["measure"] == "score"
+            return not read_only and trial in ("running", "scoring") and not by_rubric
+        case "reach":
+            return not read_only and trial in ("running", "scoring") and bool(state and state["rules"]["steps"])
         case "touch":
             return not read_only and (trial == "running" or bool(state and state["touching"]))
         case "undo":

@@ -5,11 +5,11 @@ May not: offer anything, draw, or send.
 
 from __future__ import annotations
 
-from labctl.ui.console import acts
+from labctl.ui.console import acts, words
 
 from labctl.core.published_state import PublishedState as State
 
-ANYWHERE = frozenset({"count", "touch", "note", "quit"})  # also from a page beside the first screen
+ANYWHERE = frozenset({"count", "reach", "touch", "note", "quit"})  # also from a page beside the first screen
 UNDO = "nothing was scored here in the last ten seconds; a later correction is made in the review"
 READ_ONLY = "this console only looks; open one without --read-only to act"
 MOVING = "the robot may move now, and SPACE must stop it: no words are typed before it rests"
@@ -65,7 +65,7 @@ def refusal(action: str, state: State | None, who: str, *, read_only: bool) -> s
         case "confirm":
             return "there is nothing to confirm: no episode waits here that a second person would have to void"
         case "end" | "futility":
-            if state["rules"]["early_end"] == "forbidden" and trial == "running":
+            if state["rules"]["early_end"] == "forbidden" and trial == "running" and not words.done(state):
                 return "the protocol lets no episode end early: it goes on to its budget; SPACE stops the robot"
             return _role(state, who, "end", "no episode runs that could be ended")
         case "release":
@@ -76,6 +76,12 @@ def refusal(action: str, state: State | None, who: str, *, read_only: bool) -> s
             return _override(state)
         case "reference":
             return "a reference is taken of a scene that is being staged"
+        case "count" if state["rules"]["measure"] == "score":
+            return "nothing is counted of this task; its rubric comes when the episode is over"
+        case "reach" if not state["rules"]["steps"]:
+            return "this task has no stages"
+        case "reach":
+            return "stages are reached while an episode runs and until it is scored"
         case "count":
             return "items are counted while an episode runs and until it is scored"
         case "touch":
