@@ -268,11 +268,6 @@ class Review(App[str]):
         if item is None or item.trial.outcome is None:
             return
         outcome = item.trial.outcome
-        if outcome.measured:
-            self._say(
-                "an outcome that is not in items is not corrected here yet; u at the console does, at once", wrong=True
-            )
-            return
         about: ToScore = {
             "items": outcome.items_staged,
             "stages": (),

@@ -14,6 +14,8 @@ from support.runs.task_campaign import open_tasks
 
 from labctl.clock import SECOND
 from labctl.core.events import Kind
+from labctl.core.record_fold import record_of
+from labctl.core.reviewed import queue
 from labctl.errors import InputError
 from labctl.runtime.review_writer import correct
 from labctl.store.campaign import Campaign
@@ -179,3 +181,9 @@ def test_a_controller_is_told_the_instruction_of_its_condition_and_has_the_budge
         assert bench.shown()["rules"]["budget_s"] == 30.0
         staged = [message.body["condition"] for message in bench.sent if message.kind == "stage"]
         assert staged[-1]["items"] == 2
+
+
+def test_the_review_asks_nothing_of_episodes_without_operations_to_confirm(stages: Bench) -> None:
+    ended(stages)
+    assert stages.command("score", role="assessor", reached_s=[1.0, 2.0])["ok"]
+    assert queue(record_of(stages.events())) == []
