@@ -42,10 +42,8 @@ Result = Literal["success", "lost", "safety_stop"]
 
 
 class CampaignOpened(TypedDict):
-    """Everything that a blind role may see of the protocol, and the commitment to the sealed schedule.
-
-    format: of the campaign's folder; 1 where it is missing. tasks: where the protocol has tasks; each condition's is
-    read by `labctl.core.task`, and items_staged and budget_s are then the most of any, instruction is empty.
+    """What a blind role may see of the protocol, and the commitment to the sealed schedule. format: of the folder, 1
+    if missing. tasks: for `labctl.core.task`; then items_staged and budget_s are the most of any, instruction empty.
     """
 
     campaign: str
@@ -192,7 +190,7 @@ class ItemCounted(TypedDict):
 
 
 class StageReached(TypedDict):
-    """A person saw a stage of the task reached, or took the last one back. reached: so many of them so far."""
+    """A person saw a stage reached, or took the last one back. reached: how many are so far."""
 
     reached: int
     t_ns: int

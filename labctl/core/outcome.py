@@ -114,7 +114,7 @@ class Outcome:
         return found
 
 
-def _number(value: object) -> bool:
+def _number(value: float) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -305,11 +305,10 @@ class EpisodeSequencer:
     def _start(self, now_ns: int, step: Step) -> None:
         rollout, writer = self._current, self._writer
         private = {**asdict(rollout.task), "pins": self._pins}
+        about = {"pins": self._pins, "items_staged": rollout.items, "budget_s": rollout.budget_ns / SECOND}
         body = {
-            "pins": self._pins,
-            **{key: value for key, value in writer.opened.items() if key in ("kind", "durable")},
-            "budget_s": rollout.budget_ns / SECOND,
-            "items_staged": rollout.items,
+            **about,
+            **{key: writer.opened[key] for key in ("kind", "durable")},
             "sealed": writer.ledger.seal_value(rollout.episode, "controller", private),
         }
         self._log(Kind.EPISODE_STARTED, body)
