@@ -306,11 +306,8 @@ class EpisodeSequencer:
         rollout, writer = self._current, self._writer
         private = {**asdict(rollout.task), "pins": self._pins}
         about = {"pins": self._pins, "items_staged": rollout.items, "budget_s": rollout.budget_ns / SECOND}
-        body = {
-            **about,
-            **{key: writer.opened[key] for key in ("kind", "durable")},
-            "sealed": writer.ledger.seal_value(rollout.episode, "controller", private),
-        }
+        about |= {key: writer.opened[key] for key in ("kind", "durable")}
+        body = {**about, "sealed": writer.ledger.seal_value(rollout.episode, "controller", private)}
         self._log(Kind.EPISODE_STARTED, body)
         rollout.start(now_ns)
         self.next_lease_ns = now_ns
