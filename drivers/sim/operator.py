@@ -46,6 +46,9 @@ class SimulatedOperator:
             return self._command("session_close", handover="simulated evening over")
         if "score" in allowed and state["proposal"] is not None:
             return self._command("score", role="assessor", **state["proposal"])
+        if "score" in allowed and (measured := state["measured"]) is not None:
+            said = {"reached_s": measured["reached_s"]} if state["rules"]["measure"] != "score" else {}
+            return self._command("score", role="assessor", **(said or {"score": measured["score"] or 0.0}))
         if "stage" in allowed:
             return self._command("stage", role="setter")
         if "commit" in allowed:

@@ -62,6 +62,7 @@ def screen(
                 "is unblinded: take an earlier campaign"
             )
         own = protocol_of(campaign)
+        instruction = own.task_in_items("labctl static").instruction
         arms = _arms(campaign, protocol)
         wanted = [_policy(arms, name) for name in policies]
         human = next((arm.name for arm in own.arm if arm.kind == "human"), None)
@@ -79,7 +80,7 @@ def screen(
             for one in wanted:
                 say(f"{one.name}: {keyframes} keyframes of {len(ways)} episodes")
                 policy: Controller = load(one.controller, one.options, **built)
-                frames = _ask(policy, one.name, ways, cell, arm, own.trial.instruction, keyframes)
+                frames = _ask(policy, one.name, ways, cell, arm, instruction, keyframes)
                 ran = real.get(one.name) if protocol is None else None
                 found.append(offline.summary(one.name, frames, ran))
     taken = [recording.chosen.episode for recording, _ in ways]

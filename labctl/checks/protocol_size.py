@@ -7,10 +7,11 @@ May not: draw a schedule, name an arm, or say what the size can resolve
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from labctl.config.cell_schema import Fixture
-from labctl.config.conditions import protocol_conditions
+from labctl.config.conditions import Condition, protocol_conditions
 from labctl.config.interim_analyses import looks_after
 from labctl.config.protocol_schema import Protocol
 from labctl.core.design import deducible_share
@@ -64,6 +65,30 @@ class Hours:
         return self.at_robot / ROBOT_DAY_H
 
 
+BASE = "without a base"
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """So many conditions of a task perturb along this axis, have this tag (#), or are of this split or level."""
+
+    task: str
+    under: str
+    conditions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """An axis or a level of stress against its base: so many pairs of blocks for each arm, the smallest p of one arm's
+    drop, and by Holm over all of these when each reaches its own.
+    """
+
+    axis: str
+    pairs: int
+    smallest_p: float
+    smallest_holm_p: float
+
+
 @dataclass(frozen=True, slots=True)
 class Preview:
     """The size of a campaign: what `labctl plan` prints first."""
@@ -77,23 +102,59 @@ class Preview:
     human: bool
     blocks: int
     trials: int
-    items_staged: int
-    budget_s: float
+    items_staged: int  # the least of any task
+    budget_s: float  # the most of any task
     tau_s: float
     alpha: float
     deducible_share: float
     looks_after: tuple[int, ...]
     switches: tuple[tuple[float, str], ...]  # (seconds after go, instruction)
+    coverage: tuple[Covered, ...]  # empty without [[task]]
+    contrasts: tuple[Contrast, ...]
     hours: Hours
 
     def as_json(self) -> dict[str, Json]:
-        """The same as plain values, under the key names of this class; switches only where there are any."""
+        """The same as plain values, under the key names of this class; switches, coverage and contrasts only where
+        there are any.
+        """
         shown = asdict(self)
         del shown["switches"]
+        for name in ("coverage", "contrasts"):
+            if not shown[name]:
+                del shown[name]
         if self.switches:
             shown["switches"] = [{"at_s": at_s, "instruction": told} for at_s, told in self.switches]
         shown["conditions"] = [{"condition": c, "blocks": b, "trials": t} for c, b, t in self.conditions]
         return shown
+
+
+def coverage(conditions: Sequence[Condition]) -> tuple[Covered, ...]:
+    """How many conditions of each task there are by axis, tag, split and stress; those without a base, and the rest."""
+    found: dict[tuple[str, str], int] = {}
+    for one in conditions:
+        if one.task is None:
+            continue
+        under = [*one.axes, *(f"#{tag}" for tag in one.tags), *([f"split {one.split}"] if one.split else [])]
+        under += [f"{one.family or 'difficulty'} {one.difficulty}"] if one.difficulty else []
+        under += [f"{one.family} {one.stress}"] if one.stress else []
+        for name in ("all", *([BASE] if one.base is None else []), *under):
+            found[one.task, name] = found.get((one.task, name), 0) + 1
+    return tuple(Covered(task, name, n) for (task, name), n in found.items())
+
+
+def contrasts(conditions: Sequence[Condition], blocks: int) -> tuple[Contrast, ...]:
+    """What each perturbed condition is held against, by axis or stress, with the smallest p that it can reach: for one
+    arm a block and its base's are swapped or not in each of its sets, so that at most 2^sets ways count, two-sided.
+    """
+    found: dict[str, int] = {}
+    for one in conditions:
+        if one.base is not None:
+            for name in (*one.axes, *([f"{one.family} {one.stress}"] if one.stress else [])):
+                found[name] = found.get(name, 0) + blocks
+    smallest = {name: min(1.0, 2.0 ** (1 - sets)) for name, sets in found.items()}
+    ordered = sorted(smallest.values())
+    holm = max((p * (len(ordered) - rank) for rank, p in enumerate(ordered)), default=1.0)
+    return tuple(Contrast(name, sets, smallest[name], min(1.0, holm)) for name, sets in found.items())
 
 
 def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) -> Preview:
@@ -102,6 +163,8 @@ def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) 
     per_condition, arms = protocol.design.blocks_per_condition, len(protocol.arm)
     blocks = per_condition * len(conditions)
     kinds = [arm.kind for arm in protocol.arm]
+    tasks = {task.name: task for task in protocol.tasks}
+    budgets = [(tasks[c.task] if c.task else protocol.tasks[0]).budget_s for c in conditions]
     looks = protocol.analysis.looks
     return Preview(
         name=protocol.protocol.name,
@@ -113,14 +176,16 @@ def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) 
         human="human" in kinds,
         blocks=blocks,
         trials=blocks * arms,
-        items_staged=protocol.trial.items_staged,
-        budget_s=protocol.trial.budget_s,
+        items_staged=min(task.items_staged for task in protocol.tasks),
+        budget_s=max(budgets),
         tau_s=protocol.analysis.tau_s,
         alpha=protocol.analysis.alpha,
         deducible_share=deducible_share(kinds),
         looks_after=looks_after(looks, blocks) if looks else (),
         switches=tuple((switch.at_s, switch.instruction) for switch in protocol.switch),
-        hours=hours(blocks * arms, protocol.trial.arming_s, protocol.trial.budget_s, effort or Effort()),
+        coverage=coverage(conditions),
+        contrasts=contrasts(conditions, per_condition),
+        hours=hours(blocks * arms, protocol.trial.arming_s, sum(budgets) / len(budgets), effort or Effort()),
     )
 
 

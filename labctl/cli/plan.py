@@ -116,8 +116,8 @@ def plan(
     found = read_plan(protocol)
     check_controllers(found.protocol)
     given_pictures(found)
-    if run_s is not None and run_s > found.protocol.trial.budget_s:
-        budget = found.protocol.trial.budget_s
+    budget = max(task.budget_s for task in found.protocol.tasks)
+    if run_s is not None and run_s > budget:
         raise InputError(f"--run-s is {run_s:g}, beyond the episode budget of {budget:g} s; an episode ends there")
     habits = Effort(
         review_s=review_s,
@@ -127,7 +127,7 @@ def plan(
         session_overhead_s=60 * session_overhead_min,
     )
     stated = {"staging_s": staging_s, "scoring_s": scoring_s, "run_s": run_s, "void_share": void_share}
-    effort, source = effort_of(habits, stated, times_of, lab, found.protocol.trial.budget_s)
+    effort, source = effort_of(habits, stated, times_of, lab, budget)
     seen = preview(found.protocol, found.fixture, effort)
     blocks = seen.blocks
     if evenings is not None:
@@ -233,6 +233,7 @@ def _print(seen: Preview, resolved: Resolution, path: Path, source: str, sized: 
     click.echo(f"{seen.name}: {seen.question}")
     rows = [(condition, str(blocks), str(trials)) for condition, blocks, trials in seen.conditions]
     print_table(("condition", "blocks", "trials"), [*rows, ("all", str(seen.blocks), str(seen.trials))])
+    _print_coverage(seen)
     click.echo("Which arm stands where is drawn and sealed at opening.")
     if evenings is not None:
         trials = f"{blocks} blocks, {blocks * seen.arms} trials"
@@ -256,6 +257,21 @@ def _print(seen: Preview, resolved: Resolution, path: Path, source: str, sized: 
         click.echo(f"warning: {warning}")
     click.echo(f"next: labctl power --protocol {path} --rmst SECONDS,SECONDS   (what N an effect takes)")
     click.echo(f"      labctl open {shlex.quote(str(path))} --cell CELL.toml")
+
+
+def _print_coverage(seen: Preview) -> None:
+    """What the conditions of each task cover, and what each contrast can reach; nothing without [[task]]."""
+    if not seen.coverage:
+        return
+    tasks = list(dict.fromkeys(one.task for one in seen.coverage))
+    under = sorted({one.under for one in seen.coverage} - {"all"}, key=lambda name: (name.startswith("#"), name))
+    counts = {(one.task, one.under): one.conditions for one in seen.coverage}
+    click.echo("Conditions, of each task and all told; one may count in several rows:")
+    print_table(("", *tasks), [(name, *(str(counts.get((t, name), "-")) for t in tasks)) for name in [*under, "all"]])
+    if seen.contrasts:
+        click.echo("Against its base, an arm's drop; p as sets are swapped, by Holm over these:")
+        rows = [(c.axis, str(c.pairs), f"{c.smallest_p:.2g}", f"{c.smallest_holm_p:.2g}") for c in seen.contrasts]
+        print_table(("axis", "pairs of blocks", "smallest p", "by Holm"), rows)
 
 
 def _print_facts(facts: dict[str, str]) -> None:

@@ -131,8 +131,8 @@ def pace_of(given: Given) -> Pace | None:
     if given["protocol"] is not None:
         from labctl.store.lab_folder import read_plan
 
-        trial = read_plan(given["protocol"]).protocol.trial
-        budget, arming = budget or trial.budget_s, trial.arming_s
+        protocol = read_plan(given["protocol"]).protocol
+        budget, arming = budget or protocol.task_in_items("labctl power").budget_s, protocol.trial.arming_s
     if budget is None and lab_times(given["lab"], given["times_of"]) is None:
         return None
     effort, source = effort_of(habits, {}, given["times_of"], given["lab"], budget)
@@ -248,8 +248,7 @@ def _rates(given: Given) -> None:
         from labctl.store.lab_folder import read_plan
 
         protocol = read_plan(given["protocol"]).protocol
-        design = protocol.design
-        sizes = sizes or [design.blocks_per_condition * len(design.objects) * len(design.layouts)]
+        sizes = sizes or [protocol.design.blocks_per_condition * protocol.conditions_count]
         alpha = alpha or protocol.analysis.alpha
     alpha = alpha or 0.05
     pace = pace_of(given)

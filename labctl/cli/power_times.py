@@ -128,12 +128,13 @@ def _design(path: Path | None) -> Design:
     from labctl.store.lab_folder import read_plan
 
     protocol = read_plan(path).protocol
-    each = protocol.design.blocks_per_condition * len(protocol.design.layouts)
+    task = protocol.task_in_items("labctl power")
+    each = protocol.design.blocks_per_condition * len(protocol.design.layouts or ())
     return Design(
         tau=protocol.analysis.tau_s,
-        items=protocol.trial.items_staged,
-        budget_s=protocol.trial.budget_s,
-        objects=list(protocol.design.objects),
+        items=task.items_staged,
+        budget_s=task.budget_s,
+        objects=list(task.objects),
         alpha=protocol.analysis.alpha,
         names=[arm.name for arm in protocol.arm],
         reference=protocol.analysis.reference,

@@ -7,6 +7,7 @@ Units are in the names: _s seconds, _m metres, _rad radians, _hz per second, _gb
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
@@ -26,12 +27,14 @@ from labctl.config.interim_analyses import Looks, check_looks
 from labctl.config.margin import Margin
 from labctl.config.reasons import MACHINE_VOID_REASONS
 from labctl.config.switches import Switch, check_switches
-from labctl.config.toml_text import Document, Table, parse
+from labctl.config.tasks import ConditionRow, Pools, Task, check_conditions, check_tasks
+from labctl.config.toml_text import Document, Location, Table, parse
 from labctl.config.values import FileName, Lax, PlainName, Positive, StopCause, Text, Texts
 
 __all__ = [
     "AXIS_CODES",
     "MACHINE_VOID_REASONS",
+    "SHORT_FORM",
     "Arm",
     "Cell",
     "Fixture",
@@ -60,7 +63,9 @@ class ProtocolHead(Table):
 
 
 class TrialRules(Table):
-    """[trial]. The budget is one pool for an episode: items_staged x budget_s_per_item.
+    """[trial]. items_staged, budget_s_per_item, instruction and stages are of the short form: with [[task]] tables each
+    task has its own, and failure_tags are those that every task has. In the short form the budget is one pool for an
+    episode: items_staged x budget_s_per_item.
 
     process_lost: what becomes of an episode that ended because a process was lost; camera_lost: whether the loss of a
     camera ends an episode, or is a gap in its recording. failure_tags: what an assessor may tick; stages: how far a
@@ -70,8 +75,8 @@ class TrialRules(Table):
     operator.
     """
 
-    items_staged: Annotated[int, Field(ge=1)]
-    budget_s_per_item: Positive
+    items_staged: Annotated[int, Field(ge=1)] | None = None
+    budget_s_per_item: Positive | None = None
     arming_s: Annotated[float, Field(ge=0)]
     max_voids: Annotated[int, Field(ge=1)] = 3
     process_lost: Literal["void", "score"] = "void"
@@ -79,23 +84,20 @@ class TrialRules(Table):
     early_end: Literal["allowed", "forbidden"] = "allowed"
     stops_count: Annotated[tuple[StopCause, ...], Lax] = ("danger", "contact")
     takeover: Literal["forbidden", "allowed"] = "forbidden"
-    instruction: Text
+    instruction: Text | None = None
     void_reasons: Texts = MACHINE_VOID_REASONS
     failure_tags: Texts = ()
     stages: Texts = ()
     ask_guess: bool = False
 
-    @property
-    def budget_s(self) -> float:
-        """Budget of one episode in seconds."""
-        return self.items_staged * self.budget_s_per_item
-
 
 class Design(Table):
-    """[design]: every object in every layout is a condition."""
+    """[design]: how often each condition is tried. In the short form every object in every layout is one; with [[task]]
+    tables the [[condition]] tables are.
+    """
 
-    objects: Annotated[tuple[PlainName, ...], Lax, Field(min_length=1)]
-    layouts: Annotated[tuple[PlainName, ...], Lax, Field(min_length=1)]
+    objects: Annotated[tuple[PlainName, ...], Lax, Field(min_length=1)] | None = None
+    layouts: Annotated[tuple[PlainName, ...], Lax, Field(min_length=1)] | None = None
     blocks_per_condition: Annotated[int, Field(ge=1)]
 
 
@@ -192,6 +194,45 @@ class Protocol(Document):
     arm: Annotated[tuple[Arm, ...], Lax]
     link: Annotated[tuple[Link, ...], Lax] = ()
     switch: Annotated[tuple[Switch, ...], Lax] = ()
+    task: Annotated[tuple[Task, ...], Lax] = ()
+    condition: Annotated[tuple[ConditionRow, ...], Lax] = ()
+    pools: Pools = Pools()
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The [[task]] tables, or the one task that the short form stands for."""
+        if self.task:
+            return self.task
+        rules, design = self.trial, self.design
+        assert rules.items_staged and rules.budget_s_per_item and rules.instruction and design.objects
+        return (
+            Task(
+                name=self.protocol.name,
+                instruction=rules.instruction,
+                objects=design.objects,
+                items_staged=rules.items_staged,
+                budget_s=rules.items_staged * rules.budget_s_per_item,
+            ),
+        )
+
+    @property
+    def conditions_count(self) -> int:
+        """How many conditions are tried."""
+        return len(self.condition) or len(self.design.objects or ()) * len(self.design.layouts or ())
+
+    def task_in_items(self, what: str) -> Task:
+        """The one task of the short form. Raises InputError that says what is for such protocols alone."""
+        if self.task:
+            raise self.refusal(
+                ("task",), f"{what} is not there yet for protocols with [[task]] tables; {self.protocol.name} has some"
+            )
+        return self.tasks[0]
+
+
+SHORT_FORM = (
+    *(("trial", key) for key in ("items_staged", "budget_s_per_item", "instruction")),
+    *(("design", key) for key in ("objects", "layouts")),
+)
 
 
 def parse_protocol(text: str, where: str) -> Protocol:
@@ -207,8 +248,9 @@ def parse_protocol(text: str, where: str) -> Protocol:
                 ("arm", index, "kind"),
                 "a second arm of kind 'human'; a protocol may have one, make it a policy or drop it",
             )
-    refuse_repeats(found, ("design", "objects"), found.design.objects)
-    refuse_repeats(found, ("design", "layouts"), found.design.layouts)
+    _check_form(found)
+    refuse_repeats(found, ("design", "objects"), found.design.objects or ())
+    refuse_repeats(found, ("design", "layouts"), found.design.layouts or ())
     refuse_repeats(found, ("analysis", "family"), found.analysis.family)
     refuse_repeats(found, ("analysis", "random_factors"), found.analysis.random_factors)
     for name in ("void_reasons", "failure_tags", "stages", "stops_count"):
@@ -218,23 +260,20 @@ def parse_protocol(text: str, where: str) -> Protocol:
     if missing:
         message = f"void_reasons lacks {', '.join(missing)}; the machine's own reasons are always possible, add them"
         raise found.refusal(("trial", "void_reasons"), message)
-    if found.analysis.tau_s > found.trial.budget_s:
-        budget = f"{found.trial.items_staged} items x {found.trial.budget_s_per_item:g} s = {found.trial.budget_s:g} s"
+    shortest = min(found.tasks, key=lambda task: task.budget_s)
+    if found.analysis.tau_s > shortest.budget_s:
+        whose = f"{shortest.items_staged} items x {found.trial.budget_s_per_item:g} s = " if not found.task else ""
         message = (
-            f"tau_s is {found.analysis.tau_s:g}, beyond the episode budget of {budget}; lower tau_s or raise the budget"
+            f"tau_s is {found.analysis.tau_s:g}, beyond the episode budget of {whose}{shortest.budget_s:g} s; "
+            "lower tau_s or raise the budget"
         )
         raise found.refusal(("analysis", "tau_s"), message)
-    check_switches(found, found.switch, found.trial.instruction, found.trial.budget_s)
+    check_switches(found, found.switch, found.tasks[0].instruction, shortest.budget_s)
     if found.analysis.reference is not None:
         refuse_unknown(found, ("analysis", "reference"), "reference", [found.analysis.reference], "arms", names)
     if found.analysis.looks is not None:
-        design = found.design
-        check_looks(
-            found,
-            ("analysis", "looks", "fractions"),
-            found.analysis.looks,
-            design.blocks_per_condition * len(design.objects) * len(design.layouts),
-        )
+        blocks = found.design.blocks_per_condition * found.conditions_count
+        check_looks(found, ("analysis", "looks", "fractions"), found.analysis.looks, blocks)
     if found.analysis.margin is not None and (to := found.analysis.margin.non_inferior_to) is not None:
         refuse_unknown(found, ("analysis", "margin", "non_inferior_to"), "arm", [to], "arms", names)
     for index, link in enumerate(found.link):
@@ -243,9 +282,43 @@ def parse_protocol(text: str, where: str) -> Protocol:
     return found
 
 
+def _check_form(found: Protocol) -> None:
+    """A protocol is written in the short form or in tables of tasks and conditions, and whole. Raises InputError."""
+    given = [at for at in SHORT_FORM if getattr(getattr(found, at[0]), at[1]) is not None]
+    if not found.task:
+        for table in ("condition", "pools"):
+            if table in found.model_fields_set:
+                raise found.refusal((table,), f"[{table}] needs [[task]] tables; add one, or take it out")
+        for at in SHORT_FORM:
+            if at not in given:
+                raise found.refusal(at[:1], f"[{at[0]}] needs the key {at[1]!r}; add it")
+        return
+    for at in [*given, *([("trial", "stages")] if found.trial.stages else [])]:
+        message = f"{at[1]} in [{at[0]}] is of the short form; this protocol has [[task]] tables, which say it"
+        raise found.refusal(at, f"{message}: take it out")
+    if found.switch:
+        raise found.refusal(("switch",), "[[switch]] is not there yet for protocols with [[task]] tables; take it out")
+    if not found.condition:
+        raise found.refusal(("task",), "[[task]] tables and no [[condition]]; nothing would be tried, add one")
+    check_tasks(found, found.task, found.trial.failure_tags)
+    check_conditions(found, found.condition, found.task, found.pools)
+
+
 def check_against_fixture(protocol: Protocol, fixture: Fixture, where: str) -> None:
-    """Every object and layout of the design must exist in the fixture. Raises InputError at the protocol's line."""
+    """Every object and layout of the protocol must exist in the fixture. Raises InputError at the protocol's line."""
     objects, layouts = [o.name for o in fixture.object], [entry.name for entry in fixture.layout]
     there = f"fixture {fixture.fixture.name!r} has"
-    refuse_unknown(protocol, ("design", "objects"), "object", protocol.design.objects, there, objects, where)
-    refuse_unknown(protocol, ("design", "layouts"), "layout", protocol.design.layouts, there, layouts, where)
+    named: list[tuple[str, Location, Sequence[str], Sequence[str]]] = [
+        ("object", ("design", "objects"), protocol.design.objects or (), objects)
+    ]
+    named += [("layout", ("design", "layouts"), protocol.design.layouts or (), layouts)]
+    for index, task in enumerate(protocol.task):
+        named.append(("object", ("task", index, "objects"), task.objects, objects))
+        named.append(("layout", ("task", index, "layout"), (task.layout,) if task.layout else (), layouts))
+    for index, row in enumerate(protocol.condition):
+        named.append(("layout", ("condition", index, "layout"), (row.layout,) if row.layout else (), layouts))
+    for split, pool in (("train", protocol.pools.train), ("test", protocol.pools.test)):
+        named.append(("object", ("pools", split, "objects"), pool.objects, objects))
+        named.append(("layout", ("pools", split, "layouts"), pool.layouts, layouts))
+    for what, at, names, known in named:
+        refuse_unknown(protocol, at, what, names, there, known, where)

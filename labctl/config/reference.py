@@ -12,7 +12,7 @@ from typing import Any
 from labctl.config.cell_schema import AXIS_CODES, Cell, Fixture, Lab
 from labctl.config.meanings import MEANINGS
 from labctl.config.policy_card import GRIPPERS, ROTATIONS, SPACES, STATES, Card
-from labctl.config.protocol_schema import Protocol
+from labctl.config.protocol_schema import SHORT_FORM, Protocol
 from labctl.config.toml_text import Document
 
 Schema = dict[str, Any]
@@ -29,6 +29,17 @@ ITEMS = "[]"  # after a key: what stands in its list
 # What a file is refused for that its types do not say, where JSON Schema can say it.
 _ALSO: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("protocol", "arm"): {"minItems": 2},
+    ("protocol", ""): {  # the short form, or tables of tasks and conditions
+        "if": {"required": ["task"]},
+        "then": {"required": ["condition"]},
+        "else": {
+            "properties": {
+                table: {"required": [key for whose, key in SHORT_FORM if whose == table]}
+                for table in ("trial", "design")
+            }
+        },
+    },
+    ("protocol", "condition.axes" + ITEMS): {"enum": list(AXIS_CODES)},
     ("fixture", "object.axes" + ITEMS): {"enum": list(AXIS_CODES)},
     ("fixture", "layout.axes" + ITEMS): {"enum": list(AXIS_CODES)},
     ("lab", "alerts"): {"anyOf": [{"required": [way]} for way in ("ntfy", "webhook", "email")]},

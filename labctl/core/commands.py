@@ -146,6 +146,12 @@ class Count(Arguments):
     by: StrictInt = 1
 
 
+class Reach(Arguments):
+    """reach: the stage of the task, from 1 on, that was just reached; None takes the last one back."""
+
+    stage: StrictInt | None = None
+
+
 class TouchScene(Arguments):
     """touch: a person begins to touch the scene or the robot, or reports that it is over and what it was. number: of
     one that is over and of which nobody has said what it was (None: the last that goes on). An end without a kind says
@@ -212,7 +218,7 @@ class Confirm(Arguments):
 
 
 class Score(Kept):
-    """score: an outcome; `core.outcome` judges the counts, which it needs."""
+    """score: an outcome; `core.outcome` judges it, by the measure of the trial's task."""
 
     items_staged: StrictInt | None = None
     moved: StrictInt | None = None
@@ -223,6 +229,8 @@ class Score(Kept):
     stage_reached: Text | None = None
     tags: list[Text] = []
     wrong_end: StrictBool = False
+    reached_s: list[StrictFloat | None] | None = None
+    score: StrictFloat | None = None
 
 
 class Correct(Score):

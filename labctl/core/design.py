@@ -67,12 +67,15 @@ def drbg(secret: bytes, label: str, n: int = 32) -> bytes:
     return b"".join(blocks)[:n]
 
 
-def draw(conditions: Sequence[str], arms: Sequence[str], blocks_per_condition: int, secret: bytes) -> Schedule:
+def draw(
+    conditions: Sequence[str] | Sequence[Sequence[str]], arms: Sequence[str], blocks_per_condition: int, secret: bytes
+) -> Schedule:
     """The schedule: every block holds every arm once at one condition, every condition gets `blocks_per_condition`
     blocks.
 
-    Conditions are shuffled anew within each replicate. Blocks take the rows of Williams squares one after the other
-    (E. J. Williams, Aust. J. Sci. Res. A 2 (1949) 149): in each complete square every arm stands equally often at
+    Conditions are shuffled anew within each replicate; those that are given as a set (a condition and what perturbs it)
+    stand side by side, in an order that is drawn each time. Blocks take the rows of Williams squares one after the
+    other (E. J. Williams, Aust. J. Sci. Res. A 2 (1949) 149): in each complete square every arm stands equally often at
     every position and follows every other arm equally often. For every square the arms' labels are permuted and the
     rows shuffled afresh, since a visible person would otherwise fix the rest of it. The same arguments give the same
     schedule.
@@ -80,7 +83,9 @@ def draw(conditions: Sequence[str], arms: Sequence[str], blocks_per_condition: i
     Raises ValueError for fewer than two arms, a repeated name, no condition, no block, or a secret of other than 32
     bytes.
     """
-    if len(arms) < 2 or len(set(arms)) != len(arms) or not conditions or len(set(conditions)) != len(conditions):
+    sets = [[entry] if isinstance(entry, str) else list(entry) for entry in conditions]
+    names = [name for entry in sets for name in entry]
+    if len(arms) < 2 or len(set(arms)) != len(arms) or not all(sets) or not names or len(set(names)) != len(names):
         raise ValueError("a schedule needs at least two distinct arms and at least one condition, each named once")
     if blocks_per_condition < 1 or len(secret) != 32:
         raise ValueError("a schedule needs at least one block per condition and a secret of 32 bytes")
@@ -90,7 +95,7 @@ def draw(conditions: Sequence[str], arms: Sequence[str], blocks_per_condition: i
     slots: list[Slot] = []
     block = 0
     for _ in range(blocks_per_condition):
-        for condition in _shuffled(conditions, words):
+        for condition in [name for together in _shuffled(sets, words) for name in _shuffled(together, words)]:
             for position, arm in enumerate(next(orders)):
                 slots.append(Slot(len(slots), next(ids), block, position, condition, arm))
             block += 1

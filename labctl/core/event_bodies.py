@@ -29,6 +29,7 @@ from labctl.messages.body_parts import (
     Slot,
     StreamEntry,
     SwitchEntry,
+    TaskEntry,
     Text,
     Unsealed,
     VideoEntry,
@@ -41,9 +42,8 @@ Result = Literal["success", "lost", "safety_stop"]
 
 
 class CampaignOpened(TypedDict):
-    """Everything that a blind role may see of the protocol, and the commitment to the sealed schedule.
-
-    format: of the campaign's folder; 1 where it is missing.
+    """What a blind role may see of the protocol, and the commitment to the sealed schedule. format: of the folder, 1
+    if missing. tasks: for `labctl.core.task`; then items_staged and budget_s are the most of any, instruction empty.
     """
 
     campaign: str
@@ -56,6 +56,7 @@ class CampaignOpened(TypedDict):
     arms_count: int
     has_human: bool
     deducible_share: float
+    tasks: NotRequired[Sequence[TaskEntry]]
     instruction: str
     switches: NotRequired[Sequence[SwitchEntry]]
     items_staged: int
@@ -185,6 +186,13 @@ class ItemCounted(TypedDict):
     """The operator's own tally. moved: items so far."""
 
     moved: int
+    t_ns: int
+
+
+class StageReached(TypedDict):
+    """A person saw a stage reached, or took the last one back. reached: how many are so far."""
+
+    reached: int
     t_ns: int
 
 
@@ -361,6 +369,7 @@ FORMS: Mapping[Kind, type] = {
     Kind.GO: Go,
     Kind.OPERATION_RECORDED: OperationRecorded,
     Kind.ITEM_COUNTED: ItemCounted,
+    Kind.STAGE_REACHED: StageReached,
     Kind.INTERVENTION_BEGAN: InterventionBegan,
     Kind.INTERVENTION_ENDED: InterventionEnded,
     Kind.INSTRUCTION_SWITCHED: InstructionSwitched,

@@ -44,6 +44,7 @@ class Kind(StrEnum):
     GO = "Go"
     OPERATION_RECORDED = "OperationRecorded"
     ITEM_COUNTED = "ItemCounted"
+    STAGE_REACHED = "StageReached"
     INTERVENTION_BEGAN = "InterventionBegan"
     INTERVENTION_ENDED = "InterventionEnded"
     INSTRUCTION_SWITCHED = "InstructionSwitched"

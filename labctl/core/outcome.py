@@ -5,11 +5,13 @@ May not: open files, or score anything.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from labctl.bus import Body
 from labctl.core.events import EndReason
+from labctl.core.task import ITEMS, SCORE, STAGES, SUCCESS, Task
 from labctl.errors import InputError
 from labctl.messages.body_parts import OutcomeBody
 
@@ -18,6 +20,9 @@ from labctl.messages.body_parts import OutcomeBody
 class Outcome:
     """The assessor's record of an episode. Counts are items; staged = moved + lost + remaining. wrong_end: a device
     ended it as all done, and a person found items remaining.
+
+    reached_s: of a task in stages (or of one, success), when each of those reached was, in order, s after go, None
+    where nobody saw when; score: 0 to 1 by a rubric. Of these the whole task counts as the one item.
 
     Raises InputError for counts that contradict each other or the reason the episode ended.
     """
@@ -31,6 +36,8 @@ class Outcome:
     stage_reached: str | None = None
     tags: tuple[str, ...] = ()
     wrong_end: bool = False
+    reached_s: tuple[float | None, ...] | None = None
+    score: float | None = None
 
     def __post_init__(self) -> None:
         counts = {name: getattr(self, name) for name in ("items_staged", "moved", "lost", "remaining")}
@@ -45,6 +52,18 @@ class Outcome:
         if self.end_reason not in list(EndReason):
             raise InputError(f"unknown end reason {self.end_reason!r}; known: {', '.join(EndReason)}")
         self._check_end()
+        if self.score is not None and (not _number(self.score) or not 0 <= self.score <= 1):
+            raise InputError(f"score is {self.score!r}; it must be a number from 0 to 1, as the rubric has it")
+        last = 0.0
+        for number, seconds in enumerate(self.reached_s or (), 1):
+            if seconds is None:
+                continue
+            if not _number(seconds) or not last <= seconds < math.inf:
+                raise InputError(
+                    f"reached_s[{number}] is {seconds!r}; it must be seconds after go, not before the stage before it, "
+                    "or null where nobody saw when"
+                )
+            last = seconds
 
     def _check_end(self) -> None:
         found = f"{self.remaining} of {self.items_staged} items remaining"
@@ -64,8 +83,15 @@ class Outcome:
 
     @property
     def extent(self) -> str:
-        """How much was moved, in two words at most."""
+        """How much was moved, in two words at most; of a task that is not counted in items, how much was done."""
+        if self.measured:
+            return "success" if self.moved else "partial" if self.reached_s or self.score else "nothing done"
         return "success" if self.moved == self.items_staged else "partial" if self.moved else "nothing moved"
+
+    @property
+    def measured(self) -> bool:
+        """Whether it is of a task that is not counted in items."""
+        return self.reached_s is not None or self.score is not None
 
     def body(self) -> OutcomeBody:
         """The `outcome` of OutcomeRecorded, plain JSON values."""
@@ -81,16 +107,28 @@ class Outcome:
         }
         if self.wrong_end:  # left out otherwise, as it was before an end could be disputed
             found["wrong_end"] = True
+        if self.reached_s is not None:
+            found["reached_s"] = list(self.reached_s)
+        if self.score is not None:
+            found["score"] = self.score
         return found
 
 
-def judged(typed: Body, *, ended: str, items: int, stages: Sequence[str], failure_tags: Sequence[str]) -> Outcome:
-    """The outcome that a person typed, at whichever door: as `outcome_from`, and of this campaign: of so many items
-    staged, with a stage and tags of its protocol. ended: why the motion ended, as journalled.
+def _number(value: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def judged(
+    typed: Body, *, ended: str, lasted_s: float | None, task: Task, stages: Sequence[str], failure_tags: Sequence[str]
+) -> Outcome:
+    """The outcome that a person typed, at whichever door: as `outcome_from`, and of this campaign: by the measure of
+    the trial's task, of so many items staged, with a stage and tags of its protocol. ended: why the motion ended, as
+    journalled; lasted_s: when, after go.
 
     Raises InputError with what is allowed.
     """
-    outcome = outcome_from({**typed, "end_reason": ended})
+    items = task.counted
+    outcome = outcome_from({**_measured(typed, task, ended, lasted_s), "end_reason": ended})
     if outcome.items_staged != items:
         raise InputError(
             f"items_staged is {outcome.items_staged}; each episode of this campaign has {items}: an item that was not "
@@ -101,6 +139,43 @@ def judged(typed: Body, *, ended: str, items: int, stages: Sequence[str], failur
         if name not in known:
             raise InputError(f"{what} {name!r} is not in the protocol; there: {', '.join(known) or 'none'}")
     return outcome
+
+
+_COUNTS = ("items_staged", "moved", "lost", "remaining")
+_TYPED = {ITEMS: _COUNTS, SUCCESS: ("reached_s",), STAGES: ("reached_s",), SCORE: ("score",)}
+
+
+def _measured(typed: Body, task: Task, ended: str, lasted_s: float | None) -> Body:
+    """What was typed, if it is of the task's measure; of one that is not items with the counts that follow from it."""
+    known, all_keys = _TYPED[task.measure], dict.fromkeys(name for names in _TYPED.values() for name in names)
+    there = [name for name in all_keys if typed.get(name) is not None]
+    wrong, missing = [name for name in there if name not in known], [name for name in known if name not in there]
+    if task.measure != ITEMS and (wrong or missing):
+        found = f"has {wrong[0]}" if wrong else f"has no {missing[0]}"
+        raise InputError(
+            f"task {task.name!r} is measured by {task.measure} and the outcome {found}; it needs {known[0]}"
+        )
+    if task.measure == ITEMS:
+        if wrong:
+            raise InputError(f"the task is measured in items and the outcome has {wrong[0]}; leave it out")
+        return typed
+    done = typed.get("score") == 1
+    if task.measure != SCORE:
+        times: Sequence[float | None] = typed["reached_s"]
+        if isinstance(times, str) or not hasattr(times, "__len__") or len(times) > len(task.stages):
+            most = f"{len(task.stages)}: {', '.join(stage['name'] for stage in task.stages)}"
+            raise InputError(f"reached_s is {times!r}; it must be a list of one time a stage reached, at most {most}")
+        late = [
+            t for t in times if t is not None and _number(t) and lasted_s is not None and t > lasted_s + _ROUNDING_S
+        ]
+        if late:
+            raise InputError(f"reached_s has {late[0]:g}; the episode was over {lasted_s:g} s after go")
+        done = len(times) == len(task.stages)
+    counts = {"items_staged": 1, "moved": int(done), "lost": 0, "remaining": int(not done)}
+    return {**typed, **counts, "wrong_end": not done and ended == EndReason.ALL_DONE}
+
+
+_ROUNDING_S = 1e-3
 
 
 def outcome_from(body: Body) -> Outcome:
@@ -124,4 +199,6 @@ def outcome_from(body: Body) -> Outcome:
         stage_reached=body.get("stage_reached"),
         tags=tuple(body.get("tags", ())),
         wrong_end=body.get("wrong_end", False),
+        reached_s=None if (times := body.get("reached_s")) is None else tuple(times),
+        score=body.get("score"),
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
-from labctl.messages.body_parts import ConditionEntry, MatchBody, MoveBody, SceneRules
+from labctl.messages.body_parts import AnchorEntry, ConditionEntry, MatchBody, MoveBody, SceneRules, StageEntry
 from labctl.plain import Hand
 
 if TYPE_CHECKING:  # whoever reads a journal does not wait for numpy
@@ -35,19 +35,29 @@ class Handover(TypedDict):
     wall: str
 
 
-class Rules(TypedDict):
+class CampaignRules(TypedDict):
     """What the protocol fixes for every trial. `candidates` is empty unless the protocol asks for a guess: then the
     arms' names in alphabetical order.
     """
 
-    items: int
-    budget_s: float
     arming_s: float
     early_end: str
     void_reasons: list[str]
     tags: list[str]
     stages: list[str]
     candidates: list[str]
+
+
+class Rules(CampaignRules):
+    """And for the trial whose turn it is; `measure`, `steps` (the stages of its task) and `rubric` as
+    `labctl.core.task`.
+    """
+
+    items: int
+    budget_s: float
+    measure: str
+    steps: Sequence[StageEntry]
+    rubric: Sequence[AnchorEntry]
 
 
 class Times(TypedDict):
@@ -111,6 +121,15 @@ class Proposal(TypedDict):
     remaining: int
 
 
+class Measured(TypedDict):
+    """The outcome that is proposed for a task that is not counted in items: when each stage was reached, s after go, or
+    the score; None for what nothing says, and for what is not of the task's measure.
+    """
+
+    reached_s: list[float] | None
+    score: float | None
+
+
 class Confirmed(TypedDict):
     """Who confirmed at a console that the episode is void, and for what reason."""
 
@@ -172,9 +191,11 @@ class CampaignPart(TypedDict):
     operator_ready: bool
     withheld: str  # why it did not start when it was due, until a person starts it again; the same words for every arm
     counted: int  # items moved, by the operator's own count
+    reached: int  # stages of the task, by the operator's keys
     touching: bool  # an intervention goes on that was begun at a console
     unsaid: list[int]  # while scoring: interventions of which nobody has said yet what they were
     proposal: Proposal | None
+    measured: Measured | None
     evidence: int | None  # seq of the machine's event that may stand behind a void after go
     with_code: list[str]  # while a void needs a second person: those of the session who have a personal code
     confirmed: list[Confirmed]  # and who has confirmed it at a console

@@ -64,9 +64,10 @@ class HandStop:
 class Episode:
     """One attempt at a trial, from the reveal of its arm. Times are host ns; an `Anchor` is when an entry was written.
 
-    operators: of the session open at its start; counts: the operator's tally (moved so far, t_ns) in order; reviewed:
-    the operations as an assessor left them; scored_by: who counted last; hands: what it took of people at consoles;
-    guesses: (who, which arm they took it for) in order; events: its own entries, as journalled.
+    operators: of the session open at its start; counts: the operator's tally (moved so far, t_ns) in order;
+    reached_ns: when each stage was seen reached, as it happened; reviewed: the operations as an assessor left them;
+    scored_by: who counted last; hands: what it took of people at consoles; guesses: (who, which arm they took it for)
+    in order; events: its own entries, as journalled.
     """
 
     id: str
@@ -85,6 +86,7 @@ class Episode:
     stop: HandStop | None = None
     operations: tuple[OperationRecorded, ...] = ()
     counts: tuple[tuple[int, int], ...] = ()
+    reached_ns: tuple[int, ...] = ()
     reviewed: tuple[OperationRecorded, ...] | None = None
     interventions: tuple[Intervention, ...] = ()
     switches: tuple[Switch, ...] = ()

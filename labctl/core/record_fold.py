@@ -16,6 +16,7 @@ from labctl.core.interventions import Intervention
 from labctl.core.record import Episode, HandStop, Practice, Record, Scene, Spent, Switch, Void
 from labctl.core.session import Session, everyone, session_from
 from labctl.core.skew import clock_warnings
+from labctl.core.task import reached_after
 from labctl.core.trial import CampaignState, fold
 
 
@@ -228,6 +229,8 @@ def _episode(before: Episode, event: Event, session: Session | None) -> Episode:
         case Kind.ITEM_COUNTED:
             count = body_of(event, bodies.ItemCounted)
             return replace(before, counts=(*before.counts, (count["moved"], count["t_ns"])))
+        case Kind.STAGE_REACHED:
+            return replace(before, reached_ns=reached_after(before.reached_ns, body_of(event, bodies.StageReached)))
         case Kind.INTERVENTION_BEGAN:
             begun = body_of(event, bodies.InterventionBegan)
             touch = Intervention(begun["number"], begun["kind"], begun["by"], int(begun["t_ns"]))

@@ -75,7 +75,9 @@ class Item:
 
 
 def queue(record: Record) -> list[Item]:
-    """The scored episodes that got to go: those not yet reviewed first, and of these the ones with most differences."""
+    """The scored episodes that got to go, of tasks counted in items: those not yet reviewed first, of these the ones
+    with most differences first. Of another measure there are no operations to confirm.
+    """
     went = [(trial, episode) for trial, episode in record.scored if episode.go_ns is not None]
     telling = any(len(episode.operations) > len(episode.stops) for _, episode in went)
     items = [
@@ -90,6 +92,7 @@ def queue(record: Record) -> list[Item]:
             unknown=sum(one["result"] == "unknown" for one in (episode.sealed or {}).get("detected") or ()),
         )
         for trial, episode in went
+        if trial.outcome is None or not trial.outcome.measured
     ]
     return sorted(items, key=lambda item: (item.reviewed is not None, -len(item.differences)))
 

@@ -106,6 +106,7 @@ class Rollout:
     items: int
     producers: list[str]
     cameras: list[str]
+    done_at: int | None = None  # items moved or lost at which a device ends it
     switches: Sequence[SwitchEntry] = ()  # as CampaignOpened has them
     operator_ready: bool = field(default=False, init=False)
     withheld: str = field(default="", init=False)  # why it did not start when it was due and a person wanted it

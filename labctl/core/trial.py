@@ -86,6 +86,7 @@ _WHEN_CLOSED = frozenset(
         Kind.TRIAL_SKIPPED,
         Kind.OPERATION_RECORDED,
         Kind.ITEM_COUNTED,
+        Kind.STAGE_REACHED,
         Kind.INTERVENTION_ENDED,
         Kind.ARM_GUESSED,
         Kind.GAP,

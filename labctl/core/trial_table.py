@@ -151,6 +151,7 @@ CANNOT: Mapping[Kind, str] = {
     Kind.GO: "the clock cannot be started",
     Kind.OPERATION_RECORDED: "no operation can be recorded",
     Kind.ITEM_COUNTED: "no item can be counted",
+    Kind.STAGE_REACHED: "no stage can be reached",
     Kind.INTERVENTION_BEGAN: "no intervention can begin",
     Kind.INTERVENTION_ENDED: "no intervention can end",
     Kind.INSTRUCTION_SWITCHED: "the instruction cannot be switched",
@@ -196,7 +197,7 @@ def apply(trial: Trial, event: Event) -> Trial:
         _need(trial, event, trial.state == State.RUNNING and trial.go_ns is None, "an episode goes once, while it runs")
         _need_current(trial, event)
         return replace(trial, go_ns=event.body["go_ns"])
-    if event.kind in (Kind.OPERATION_RECORDED, Kind.ITEM_COUNTED):
+    if event.kind in (Kind.OPERATION_RECORDED, Kind.ITEM_COUNTED, Kind.STAGE_REACHED):
         _need(
             trial,
             event,

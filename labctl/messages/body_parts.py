@@ -119,7 +119,9 @@ class Unsealed(TypedDict):
 
 
 class OutcomeBody(TypedDict):
-    """An assessor's counts of items, as `labctl.core.outcome.Outcome`."""
+    """An assessor's counts of items, as `labctl.core.outcome.Outcome`. Of a task that is measured otherwise the whole
+    task counts as the one item; reached_s: of success or stages, when each was reached, s after go; score: 0 to 1.
+    """
 
     items_staged: int
     moved: int
@@ -130,6 +132,8 @@ class OutcomeBody(TypedDict):
     stage_reached: NotRequired[str | None]
     tags: NotRequired[Sequence[str]]
     wrong_end: NotRequired[bool]
+    reached_s: NotRequired[Sequence[float | None]]
+    score: NotRequired[float]
 
 
 class Hands(TypedDict):
@@ -285,8 +289,38 @@ class ScoreLimits(TypedDict):
     max_camera_shift_px: float
 
 
+class StageEntry(TypedDict):
+    """A stage of a task: what it is worth, and when it counts as reached."""
+
+    name: str
+    points: float
+    definition: str
+
+
+class AnchorEntry(TypedDict):
+    """What an episode that is given this score, 0 to 1, looks like."""
+
+    score: float
+    text: str
+
+
+class TaskEntry(TypedDict):
+    """A task, as [[task]] has it. measure: items, success, stages or score; items_staged: items that are put there."""
+
+    name: str
+    instruction: str
+    measure: str
+    items_staged: int
+    budget_s: float
+    stages: Sequence[StageEntry]
+    rubric: Sequence[AnchorEntry]
+    failure_tags: Sequence[str]
+
+
 class ConditionEntry(TypedDict):
-    """A condition as whoever sets the scene reads it."""
+    """A condition as whoever sets the scene reads it. task and what follows: where the protocol has tasks, as
+    [[condition]] has it; set: the condition beside whose blocks those of this one are run.
+    """
 
     id: str
     object: str
@@ -296,6 +330,14 @@ class ConditionEntry(TypedDict):
     tote_side: str
     camera_side: str
     instructions: str
+    task: NotRequired[str]
+    instruction: NotRequired[str]
+    base: NotRequired[str]
+    set: NotRequired[str]
+    split: NotRequired[str]
+    family: NotRequired[str]
+    difficulty: NotRequired[str]
+    stress: NotRequired[str]
 
 
 class Commit(TypedDict):

@@ -29,7 +29,7 @@ from labctl.reporting.anchoring import anchored
 from labctl.reporting.answer_times import StartUp, answer_times
 from labctl.reporting.clip_cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
-from labctl.reporting.facts import facts, kind_of, refuse_mixed
+from labctl.reporting.facts import facts, kind_of, refuse_mixed, refuse_tasks
 from labctl.reporting.file_drawer import drawer_facts
 from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
@@ -83,6 +83,7 @@ def report_campaign(
         record = record_of(events)
         unblinding = opened_seal(record, folder)
         refuse_mixed(record, folder.name)
+        refuse_tasks(record, folder.name)
         stream = label_facts(labels, witnesses(record))
         rows = operations(record, labels=labels)
         protocol = protocol_of(campaign)

@@ -1,4 +1,5 @@
-"""An operations campaign as an episodes table: one row an episode, whose score is the share of its items that it moved.
+"""A campaign as an episodes table: one row an episode. Where a task is counted in items, the score is the share that
+were moved; else it is as the task's measure has it.
 
 May not: read a record, or name an arm: it regroups the rows of the operations table, masked or not.
 """
@@ -8,12 +9,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from labctl.analysis.episodes_table.columns import MEASURES, OPTIONAL, REQUIRED
+from labctl.analysis.episodes_table.columns import MEASURES, OPTIONAL, REQUIRED, STAGE_TIME
+from labctl.core.event_bodies import CampaignOpened
+from labctl.core.outcome import Outcome
+from labctl.core.task import ITEMS, STAGES, Task, task_of, tasks_of
+from labctl.core.trial import Trial
 from labctl.reporting.operations_table import Row
 
 COLUMNS = (*REQUIRED, *MEASURES, *OPTIONAL)
 SAME = ("episode", "block", "session", "operator", "condition", "object", "axis", "budget_s", "interventions")
 """Columns that mean the same in both tables."""
+OF_CONDITION = ("task", "base", "split", "family", "difficulty", "stress")
+"""Columns that a condition of a campaign with tasks gives."""
 
 
 def episodes(rows: Sequence[Row], end_reasons: Mapping[str, str], instruction: str) -> list[Row]:
@@ -53,9 +60,66 @@ def episodes(rows: Sequence[Row], end_reasons: Mapping[str, str], instruction: s
     return found
 
 
+def with_tasks(rows: Sequence[Row], opened: CampaignOpened, trials: Mapping[str, Trial]) -> list[Row]:
+    """The rows with what a campaign of tasks says of each: its task, condition, base and the set of blocks it is run
+    beside, and the outcome by the task's measure. trials: the trial of an episode that is scored, by its name.
+
+    Of success and stages `time_s` is when the whole task was done, empty where nobody saw when; without success it is
+    the budget, also where the episode was ended early. `stage` and stage_1_s …: how many were reached, and when.
+    """
+    if "tasks" not in opened:
+        return list(rows)
+    nth = _replicates(opened)
+    entries = {entry["id"]: entry for entry in opened["conditions"]}
+    most = max(len(task.stages) if task.measure == STAGES else 0 for task in tasks_of(opened).values())
+    found: list[Row] = []
+    for row in rows:
+        entry, task = entries[row["condition"]], task_of(opened, row["condition"])
+        made: Row = {**row, **{key: entry.get(key) for key in OF_CONDITION}, "instruction": task.instruction}
+        made |= {"tags": "; ".join(entry["tags"]) or None, "axis": "+".join(entry["axes"]) or None}
+        made |= {"set": f"{entry.get('set')} {nth[row['block']]}", "budget_s": task.budget_s}
+        made |= {f"stage_{number}_s": None for number in range(1, most + 1)}
+        trial = trials.get(row["episode"])
+        if task.measure != ITEMS:
+            made |= {"moved": None, "staged": None}
+            if trial is not None and trial.outcome is not None and not row["void"]:
+                made |= _as_measured(task, trial.outcome)
+        if not made["success"]:
+            made["time_s"] = task.budget_s if made["success"] == 0 else None
+        found.append(made)
+    return found
+
+
+def _as_measured(task: Task, outcome: Outcome) -> Row:
+    """How an episode went by a measure that is not items."""
+    if outcome.score is not None:
+        return {"success": None, "score": outcome.score, "time_s": None}
+    reached = outcome.reached_s or ()
+    done = len(reached) == len(task.stages)
+    made: Row = {"success": int(done), "score": task.points(len(reached))}
+    made["time_s"] = reached[-1] if done and reached else None
+    if task.measure != STAGES:
+        return made
+    made["stage"] = len(reached)
+    return made | {f"stage_{number}_s": seconds for number, seconds in enumerate(reached, 1)}
+
+
+def _replicates(opened: CampaignOpened) -> dict[int, int]:
+    """Of each block, how many blocks at its condition there were before, counted from 1."""
+    counts: Counter[str] = Counter()
+    found: dict[int, int] = {}
+    for slot in opened["schedule"]:
+        if slot["block"] not in found:
+            counts[slot["condition"]] += 1
+            found[slot["block"]] = counts[slot["condition"]]
+    return found
+
+
 def columns_of(rows: Iterable[Row]) -> list[str]:
-    """The columns to write: every one, but for an arm that is not there."""
-    return [column for column in COLUMNS if column != "arm" or any("arm" in row for row in rows)]
+    """The columns to write: every one, but for an arm that is not there, and when each stage was reached."""
+    rows = list(rows)
+    stages = sorted({column for row in rows for column in row if STAGE_TIME.match(column)})
+    return [*(column for column in COLUMNS if column != "arm" or any("arm" in row for row in rows)), *stages]
 
 
 def _finished(own: Sequence[Row]) -> float:

@@ -17,6 +17,7 @@ from labctl.core.record import Episode, Record, Void
 from labctl.core.reviewed import queue
 from labctl.core.session import Session
 from labctl.core.skew import campaign_clock
+from labctl.core.task import ITEMS
 from labctl.core.trial import State, Trial, tally
 from labctl.errors import StateError
 from labctl.messages.body_parts import Clock, Pins
@@ -46,6 +47,17 @@ def refuse_mixed(record: Record, name: str) -> None:
     if len(found) > 1:
         raise StateError(
             f"{name} holds episodes of kinds {', '.join(found)}, which a report never mixes; export each kind"
+        )
+
+
+def refuse_tasks(record: Record, name: str) -> None:
+    """Raises StateError for a campaign whose episodes are not all of one task that is counted in items."""
+    tasks = record.state.opened.get("tasks", ())
+    if len(tasks) > 1 or any(task["measure"] != ITEMS for task in tasks):
+        told = ", ".join(f"{task['name']} ({task['measure']})" for task in tasks)
+        raise StateError(
+            f"{name} has the tasks {told}; a report of several tasks, or of one not in items, is not there yet: "
+            f"labctl export {name} --to episodes --out episodes.csv, then labctl analyze episodes.csv"
         )
 
 

@@ -69,6 +69,7 @@ def recorded(record: Record, *, labels: str = "best", all_stops: bool = False) -
     devices reported or, in a campaign whose devices never report any, what the detector found in the arm's trace;
     "device" leaves out the review, "detector" takes the detector's alone, "operator" the tally as it was counted.
     A stop by hand of a cause that the protocol does not list is an end by the operator, unless all_stops.
+    Of a task that is measured otherwise the whole task is the one operation: it succeeds or is open at the end.
     Times are rounded to 1 us since go. Behind them stands each episode that was voided after go, `void` 1, as one
     censored row whose cause is why. `interventions` counts how often a person touched the episode while it ran.
     """
@@ -149,6 +150,12 @@ def _timed(
     """
     outcome = trial.outcome
     assert outcome is not None, f"trial {trial.id} is scored without an outcome"
+    if outcome.measured:
+        end, done = _since_go_us(trial, trial.end_ns), outcome.reached_s[-1] if outcome.reached_s else None
+        at = end if done is None else round(done * 1e6)
+        untimed = UNTIMED if done is None else None
+        yield ("success", at, untimed) if outcome.moved else ("censored", end, str(trial.ended))
+        return
     ended = trial.ended
     if spared:
         ended, recorded = EndReason.OPERATOR, [op for op in recorded if not _by_hand(op)]

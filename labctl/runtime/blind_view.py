@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from labctl.clock import SECOND
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.config.protocol_schema import Protocol
+from labctl.core.event_bodies import OperationRecorded
 from labctl.core.interlock import Hold
-from labctl.core.published_state import Confirmed, Hand, Handover, Proposal, Rules, Scene
+from labctl.core.published_state import CampaignRules, Confirmed, Hand, Handover, Measured, Proposal, Rules, Scene
 from labctl.core.record import as_operations
 from labctl.core.rollout import Rollout, proposal, typed
 from labctl.core.run_facts import RunFacts
+from labctl.core.task import ITEMS, SCORE, STAGES, task_of
 from labctl.core.trial import CampaignState, State, Trial, next_trial
 from labctl.people.second_person import SecondPerson
 from labctl.store.scene_references import rules as scene_rules
@@ -60,7 +63,9 @@ class BlindView:
     handover: Handover | None
     recovered: Sequence[str]
     counted: int
+    reached: int
     proposal: Proposal | None
+    measured: Measured | None
     evidence: int | None
     with_code: Sequence[str]
     confirmed: Sequence[Confirmed]
@@ -74,15 +79,13 @@ class Setting:
     cell: str
     totes: tuple[str, ...]
     checks: tuple[str, ...]
-    rules: Rules
+    rules: CampaignRules
 
 
 def setting_of(cell: Cell, fixture: Fixture, protocol: Protocol) -> Setting:
     """The setting of a run, made once when it begins."""
     trial = protocol.trial
-    rules: Rules = {
-        "items": trial.items_staged,
-        "budget_s": trial.budget_s,
+    rules: CampaignRules = {
         "arming_s": trial.arming_s,
         "early_end": trial.early_end,
         "void_reasons": list(trial.void_reasons),
@@ -122,12 +125,14 @@ def blind_view(
         scene=scene,
         overrides=scene_rules(state.opened)["override"] == "allowed",
         checks=setting.checks,
-        rules=setting.rules,
+        rules=_rules(setting, state, turn),
         totes=setting.totes,
         handover=facts.handover,
         recovered=tuple(facts.recovered),
         counted=facts.counted.get(turn.episode or "", 0) if turn else 0,
+        reached=len(facts.reached.get(turn.episode or "", ())) if turn else 0,
         proposal=_proposal(state, facts, turn),
+        measured=_measured(state, facts, turn),
         evidence=_evidence(turn),
         with_code=needed.with_code(people) if needed else (),
         confirmed=needed.shown((turn.episode if turn else None) or "") if needed else (),
@@ -160,6 +165,20 @@ def _unsaid(turn: Trial | None, rollout: Rollout | None) -> list[int]:
     return sorted({*typed(turn, rollout), *turn.unsaid})
 
 
+def _rules(setting: Setting, state: CampaignState, turn: Trial | None) -> Rules:
+    """What the protocol fixes, with the task of the trial whose turn it is, else that of the first condition."""
+    task = task_of(state.opened, turn.condition if turn else state.opened["conditions"][0]["id"])
+    return {
+        **setting.rules,
+        "items": task.items,
+        "budget_s": task.budget_s,
+        "measure": task.measure,
+        "steps": list(task.stages),
+        "rubric": list(task.rubric),
+        "tags": [*setting.rules["tags"], *task.failure_tags],
+    }
+
+
 def _evidence(turn: Trial | None) -> int | None:
     """The seq of the machine's event that may stand behind a void after go."""
     return turn.backing[-1] if turn and turn.backing else None
@@ -167,11 +186,31 @@ def _evidence(turn: Trial | None) -> int | None:
 
 def _proposal(state: CampaignState, facts: RunFacts, turn: Trial | None) -> Proposal | None:
     """For scoring: from the journal, since the episode may be an earlier run's."""
-    if turn is None or turn.state != State.SCORING:
+    if turn is None or turn.state != State.SCORING or task_of(state.opened, turn.condition).measure != ITEMS:
         return None
-    episode, items = turn.episode or "", state.opened["items_staged"]
-    operations = facts.operations.get(episode, [])
+    items = task_of(state.opened, turn.condition).items
+    return proposal(_operations(facts, turn)[:items], items)
+
+
+def _operations(facts: RunFacts, turn: Trial) -> Sequence[OperationRecorded]:
+    """What devices reported of the episode or, in a campaign whose devices report nothing, the detector found."""
+    episode = turn.episode or ""
     by_devices = any(op["result"] != "safety_stop" for recorded in facts.operations.values() for op in recorded)
     if not by_devices and turn.go_ns and turn.end_ns:
-        operations = as_operations(facts.detected.get(episode, []), turn.go_ns, turn.end_ns)[:items]
-    return proposal(operations, items)
+        return as_operations(facts.detected.get(episode, []), turn.go_ns, turn.end_ns)
+    return facts.operations.get(episode, [])
+
+
+def _measured(state: CampaignState, facts: RunFacts, turn: Trial | None) -> Measured | None:
+    """Of a task that is not counted in items: the stages as a person saw them, else as items arrived one by one; for a
+    success all of them, and for a score their share.
+    """
+    if turn is None or turn.state != State.SCORING or (task := task_of(state.opened, turn.condition)).measure == ITEMS:
+        return None
+    arrived = [op["t_ns"] for op in _operations(facts, turn) if op["result"] == "success"][: task.items]
+    if task.measure == SCORE:
+        return {"reached_s": None, "score": len(arrived) / task.items if arrived else None}
+    seen = facts.reached.get(turn.episode or "") or (
+        arrived[: len(task.stages)] if task.measure == STAGES else arrived[task.items - 1 :]
+    )
+    return {"reached_s": [round((t_ns - (turn.go_ns or t_ns)) / SECOND, 6) for t_ns in seen], "score": None}

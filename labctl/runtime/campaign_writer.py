@@ -11,6 +11,7 @@ from labctl.bus import Body
 from labctl.clock import SECOND, Anchor
 from labctl.core.events import Event, Kind
 from labctl.core.run_facts import RunFacts
+from labctl.core.task import tasks_of
 from labctl.core.trial import Trial, advance, next_trial
 from labctl.errors import StorageError
 from labctl.plain import Json
@@ -92,6 +93,7 @@ class CampaignWriter:
         self.state = campaign.state
         self.opened = campaign.opened
         self.facts = RunFacts()
+        self.tasks = tasks_of(campaign.opened)
         self.references = References()
         self.hands = Hands()
         for event in campaign.events():

@@ -132,8 +132,9 @@ class Orders(RecordedOrders):
             raise StateError("no episode is running; items are counted while one is")
         at_ns = given.now_ns if rollout is None or rollout.end_ns is None else rollout.end_ns
         moved = self._writer.facts.counted.get(trial.episode, 0) + args.by
-        if not 0 <= moved <= self._writer.opened["items_staged"]:
-            raise StateError(f"{moved} items cannot be: {self._writer.opened['items_staged']} were staged")
+        items = self._writer.tasks[trial.condition].items
+        if not 0 <= moved <= items:
+            raise StateError(f"{moved} items cannot be: {items} were staged")
         body = {"moved": moved, "t_ns": at_ns}
         self._writer.log(Kind.ITEM_COUNTED, body, trial=trial.id, episode=trial.episode, **given.by)
 
@@ -246,7 +247,9 @@ class Orders(RecordedOrders):
         rollout, reason = self._sequencer.rollout, args.reason
         if reason not in (EndReason.OPERATOR, EndReason.FUTILITY):
             raise InputError(f"an operator ends an episode as 'operator' or 'futility', not '{reason}'")
-        if self._writer.opened.get("early_end") == "forbidden":
+        stages = self._writer.tasks[trial.condition].stages
+        done = bool(stages) and len(self._writer.facts.reached.get(trial.episode or "", ())) == len(stages)
+        if self._writer.opened.get("early_end") == "forbidden" and not done:
             raise StateError(
                 "the protocol forbids ending an episode early: it goes on to its budget; stop the robot (SPACE) where "
                 "something is in danger, or void the episode afterwards for a reason of the protocol"
@@ -365,6 +368,7 @@ ORDERS: Mapping[str, Order[Any] | TrialOrder[Any]] = {
     "wait": Order(commands.Wait, Orders.wait),
     "confirm": Order(commands.Confirm, Orders._confirm),
     "count": Order(commands.Count, Orders._count),
+    "reach": Order(commands.Reach, Orders.reach),
     "touch": Order(commands.TouchScene, Orders._touch),
     "practice": Order(commands.Practice, Orders.practice),
     "reference": Order(commands.Reference, Orders._reference),

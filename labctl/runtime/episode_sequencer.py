@@ -57,14 +57,14 @@ class EpisodeSequencer:
         arm = self._arms[writer.ledger.reveal(trial.id)]
         attempt = len(trial.episodes)
         episode = "e-" + format(writer.ledger.seed(f"episode:{trial.id}:{attempt}") % 32**8, "x").zfill(10)
-        sealed = writer.ledger.seal_value(episode, "arm", arm.name)
+        sealed, wanted = writer.ledger.seal_value(episode, "arm", arm.name), writer.tasks[trial.condition]
         writer.log(Kind.ARM_REVEALED, {"sealed": sealed}, trial=trial.id, episode=episode)
         task = driving.Prepare(
             driver=arm.controller,
             options=arm.options,
             kind=arm.kind,
             seed=writer.ledger.seed(f"controller:{trial.id}:{attempt}"),
-            instruction=writer.campaign.protocol.trial.instruction,
+            instruction=wanted.instruction,
             episode=episode,
             hand=self._hand_of(arm),
         )
@@ -74,8 +74,9 @@ class EpisodeSequencer:
             epoch=self.new_epoch(),
             task=task,
             start_due_ns=committed_ns + round(opened["arming_s"] * SECOND),
-            budget_ns=round(opened["budget_s"] * SECOND),
-            items=opened["items_staged"],
+            budget_ns=round(wanted.budget_s * SECOND),
+            items=wanted.items,
+            done_at=wanted.done_at,
             switches=opened.get("switches", ()),
             producers=["arm", "controller", *cameras],
             cameras=list(cameras),
@@ -175,7 +176,7 @@ class EpisodeSequencer:
         operation = rollout.take_operation(sent.kind, t_ns, detail.get("cause") or detail.get("reason"))
         if operation is not None:
             self._log(Kind.OPERATION_RECORDED, operation)
-        if rollout.moving and rollout.items_done >= rollout.items:
+        if rollout.moving and rollout.done_at is not None and rollout.items_done >= rollout.done_at:
             self.end(EndReason.ALL_DONE, t_ns, t_ns, step)
 
     def stopped(self, reason: EndReason, t_ns: int, now_ns: int, step: Step, *, cause: str | None) -> None:
@@ -305,12 +306,9 @@ class EpisodeSequencer:
     def _start(self, now_ns: int, step: Step) -> None:
         rollout, writer = self._current, self._writer
         private = {**asdict(rollout.task), "pins": self._pins}
-        body = {
-            "pins": self._pins,
-            **{key: value for key, value in writer.opened.items() if key in ("kind", "durable", "budget_s")},
-            "items_staged": rollout.items,
-            "sealed": writer.ledger.seal_value(rollout.episode, "controller", private),
-        }
+        about = {"pins": self._pins, "items_staged": rollout.items, "budget_s": rollout.budget_ns / SECOND}
+        about |= {key: writer.opened[key] for key in ("kind", "durable")}
+        body = {**about, "sealed": writer.ledger.seal_value(rollout.episode, "controller", private)}
         self._log(Kind.EPISODE_STARTED, body)
         rollout.start(now_ns)
         self.next_lease_ns = now_ns

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from labctl.bus import Body, Message, Step
+from labctl.clock import SECOND
 from labctl.core import commands
 from labctl.core.commands import Command
 from labctl.core.event_bodies import OperationRecorded, OutcomeCorrected, SessionOpened
@@ -17,6 +18,7 @@ from labctl.core.outcome import Outcome, judged
 from labctl.core.practised import practice_from
 from labctl.core.reviewed import checked
 from labctl.core.session import People, Role, check_person, joined, missing_checks, present, session_from
+from labctl.core.task import task_of
 from labctl.core.trial import AFTER_BLOCK, AFTER_TRIAL, VERBS, State, Trial, Verb
 from labctl.errors import InputError, StateError
 from labctl.messages.body_parts import PersonEntry
@@ -117,6 +119,30 @@ class RecordedOrders:
         text = f"{given.command.who} asked to hold after this {args.after}{why}"
         self._writer.log(Kind.HOLD_RAISED, {"code": code, "text": text}, **given.by)
 
+    def reach(self, args: commands.Reach, given: Given) -> None:
+        """A person saw the next stage of the task reached, or takes the last one back."""
+        trial = self._writer.current()
+        if trial is None or trial.state not in (State.RUNNING, State.SCORING) or trial.go_ns is None:
+            raise StateError("no episode is running; stages are reached while one is")
+        stages = self._writer.tasks[trial.condition].stages
+        before = len(self._writer.facts.reached.get(trial.episode or "", ()))
+        names = ", ".join(f"{number} {stage['name']}" for number, stage in enumerate(stages, 1))
+        if args.stage is None:
+            if not before:
+                raise StateError("no stage is reached that could be taken back")
+        elif not 1 <= args.stage <= len(stages):
+            raise StateError(f"there is no stage {args.stage}; the task has {names or 'none'}")
+        elif args.stage != before + 1:
+            said = (
+                f"stage {args.stage} is reached already"
+                if args.stage <= before
+                else "a stage counts after those before"
+            )
+            raise StateError(f"{said}; " + (f"the next is {before + 1} of {names}" if before < len(stages) else names))
+        at_ns = given.now_ns if trial.end_ns is None else trial.end_ns
+        body = {"reached": before + (-1 if args.stage is None else 1), "t_ns": at_ns}
+        self._writer.log(Kind.STAGE_REACHED, body, trial=trial.id, episode=trial.episode, **given.by)
+
     def scored(self, named: str, given: Given) -> tuple[Trial, dict[str, str | None]]:
         """The trial that a later judgement names, which need not be the one at hand, and whose event it becomes. Raises
         StateError for who may not judge.
@@ -158,8 +184,10 @@ class RecordedOrders:
 def outcome_of_a_person(campaign: Campaign, trial: Trial, typed: Body) -> Outcome:
     """`outcome.judged` by a campaign's protocol: the one check of every door by which an outcome comes in."""
     rules = campaign.protocol.trial
-    words = {"stages": rules.stages, "failure_tags": rules.failure_tags}
-    return judged(typed, ended=str(trial.ended), items=campaign.opened["items_staged"], **words)
+    task = task_of(campaign.opened, trial.condition)
+    words = {"stages": rules.stages, "failure_tags": (*rules.failure_tags, *task.failure_tags)}
+    lasted_s = None if trial.go_ns is None or trial.end_ns is None else (trial.end_ns - trial.go_ns) / SECOND
+    return judged(typed, ended=str(trial.ended), lasted_s=lasted_s, task=task, **words)
 
 
 def correction(trial: Trial, new: Outcome, why: str) -> OutcomeCorrected:

@@ -42,7 +42,7 @@ class Staging:
         self.done, self._asked = None, trial.id
         self._epoch = self._sequencer.new_epoch()
         self.next_lease_ns = now_ns + self._sequencer.lease_ns // LEASE_RENEWALS
-        condition = {**self._conditions[trial.condition], "items": self._writer.opened["items_staged"]}
+        condition = {**self._conditions[trial.condition], "items": self._writer.tasks[trial.condition].items}
         seed = self._writer.ledger.seed(f"scene:{trial.block}:0")  # of every attempt what was the first's
         until_ns = now_ns + self._sequencer.lease_ns
         step.out.append(Stage(trial.id, condition, seed, self._epoch, None, until_ns).to("arm"))

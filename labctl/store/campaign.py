@@ -195,7 +195,7 @@ def open_campaign(
     files alone can tell is in order, and may refuse. Everything is checked first and the folder appears
     whole or not at all. Raises InputError for the files and the name, StorageError, and what `links_of` raises.
     """
-    from labctl.config.conditions import protocol_conditions
+    from labctl.config.conditions import protocol_conditions, sets_of
     from labctl.core.design import draw
     from labctl.store.driver_options import check_arm_options, check_cell_options, check_drivers
     from labctl.store.frozen_cards import check_policies, with_cards
@@ -219,7 +219,7 @@ def open_campaign(
     links = links_of(plan, cell, lab, extends, anchors)
     further(plan, cell)
     schedule = draw(
-        [condition.id for condition in conditions],
+        sets_of(conditions),
         [arm.name for arm in plan.protocol.arm],
         plan.protocol.design.blocks_per_condition,
         entropy,

@@ -185,10 +185,11 @@ def _comparable(plan: Plan, cell: Cell, earlier: _Earlier) -> None:
     if opened["kind"] != cell.cell.kind:
         found = f"{earlier.name} is {opened['kind']} and cell {cell.cell.name} is {cell.cell.kind}"
         raise StateError(f"{found}; episodes of different kinds are never compared, take a {opened['kind']} cell")
-    if opened["budget_s"] != ours.trial.budget_s:
-        found = (
-            f"an episode of {earlier.name} has {opened['budget_s']:g} s, one of {plan.path} {ours.trial.budget_s:g} s"
-        )
+    if ours.task or "tasks" in opened:
+        raise StateError("linking campaigns with [[task]] tables is not there yet; open this one by itself")
+    budget_s = ours.tasks[0].budget_s
+    if opened["budget_s"] != budget_s:
+        found = f"an episode of {earlier.name} has {opened['budget_s']:g} s, one of {plan.path} {budget_s:g} s"
         raise StateError(
             f"{found}; unequal budgets are never compared, plan the same items_staged and budget_s_per_item"
         )
@@ -198,7 +199,7 @@ def _comparable(plan: Plan, cell: Cell, earlier: _Earlier) -> None:
         found = f"{earlier.name} switches {_switched(there)}, {plan.path} {_switched(here)}"
         raise StateError(f"{found}; other switches are another task, plan the same [[switch]] tables")
     met = {condition["object"] for condition in opened["conditions"]}
-    if not met & set(ours.design.objects):
+    if not met & set(ours.tasks[0].objects):
         found = f"no object of {plan.path} is one of {earlier.name}"
         raise StateError(f"{found}; plan at least one of: {', '.join(sorted(met))}")
 

@@ -14,7 +14,7 @@ from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import digest
 from labctl.core.practised import rule as plateau_rule
 from labctl.errors import InputError
-from labctl.messages.body_parts import ConditionEntry, SceneRules, Slot, SwitchEntry
+from labctl.messages.body_parts import ConditionEntry, SceneRules, Slot, SwitchEntry, TaskEntry
 from labctl.store.lab_folder import Plan
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
@@ -57,7 +57,7 @@ def opened_body(
         },
         "conditions": [
             ConditionEntry(
-                **asdict(condition),
+                **{key: value for key, value in asdict(condition).items() if value is not None},
                 tote_side=layouts[condition.layout].tote_side,
                 camera_side=layouts[condition.layout].camera_side,
                 instructions=layouts[condition.layout].instructions,
@@ -67,9 +67,9 @@ def opened_body(
         "arms_count": len(kinds),
         "has_human": "human" in kinds,
         "deducible_share": deducible_share(kinds),
-        "instruction": rules.instruction,
-        "items_staged": rules.items_staged,
-        "budget_s": rules.budget_s,
+        "instruction": "" if protocol.task else protocol.tasks[0].instruction,
+        "items_staged": max(task.items_staged for task in protocol.tasks),
+        "budget_s": max(task.budget_s for task in protocol.tasks),
         "arming_s": rules.arming_s,
         "max_voids": rules.max_voids,
         "process_lost": rules.process_lost,
@@ -87,6 +87,10 @@ def opened_body(
         "commitment": commitment,
         "schedule": schedule,
     }
+    if protocol.task:
+        body["tasks"] = [
+            TaskEntry(**task.model_dump(mode="json", exclude={"objects", "layout"})) for task in protocol.task
+        ]
     if protocol.switch:
         body["switches"] = [SwitchEntry(**switch.model_dump()) for switch in protocol.switch]
     return body

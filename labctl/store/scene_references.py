@@ -179,14 +179,14 @@ def given_pictures(plan: Plan) -> list[Given]:
     """
     found: list[Given] = []
     layouts = {layout.name: (at, layout) for at, layout in enumerate(plan.fixture.layout)}
-    for index, condition in enumerate(protocol_conditions(plan.protocol, plan.fixture)):
+    conditions = protocol_conditions(plan.protocol, plan.fixture)
+    objects = {condition.object for condition in conditions}
+    for index, condition in enumerate(conditions):
         at, layout = layouts[condition.layout]
         for camera, named in layout.reference.items():
             where = ("layout", at, "reference")
-            if "{object}" not in named and len(plan.protocol.design.objects) > 1:
-                text = (
-                    f"{named!r} is one picture for {len(plan.protocol.design.objects)} objects; write {{object}} in it"
-                )
+            if "{object}" not in named and len(objects) > 1:
+                text = f"{named!r} is one picture for {len(objects)} objects; write {{object}} in it"
                 raise plan.fixture.refusal(where, f"{text}, as in 'pictures/{{object}}-{layout.name}.png'")
             path = plan.fixture_path.parent / named.replace("{object}", condition.object)
             called = f"reference picture {str(path)!r} of camera {camera!r}"

@@ -20,6 +20,7 @@ from labctl.core.projection import capture_ns
 from labctl.core.record import Episode, Void
 from labctl.core.record_fold import record_of
 from labctl.core.skew import clock_line
+from labctl.core.task import task_of
 from labctl.core.timeline import Mark
 from labctl.core.trial import Trial
 from labctl.devices import OptionsTable, options_type
@@ -118,15 +119,19 @@ def _wall(entries: Sequence[Event], start_ns: int) -> tuple[str, int]:
 def _facts(campaign: Campaign, trial: Trial, episode: Episode, arm: str | None) -> dict[str, Json]:
     """What a reader searches episodes by, in the order it is shown. `arm` only when it may be known."""
     outcome = trial.outcome if trial.episode == episode.id else None
+    task = task_of(campaign.opened, trial.condition)
     found: dict[str, Json] = {
         "arm": arm,
         "condition": trial.condition,
         "outcome": _outcome(outcome, episode.void),
-        "moved": outcome.moved if outcome else None,
-        "staged": campaign.opened["items_staged"],
+        "moved": outcome.moved if outcome and not outcome.measured else None,
+        "reached_s": list(outcome.reached_s) if outcome and outcome.reached_s is not None else None,
+        "score": outcome.score if outcome else None,
+        "task": task.name or None,
+        "staged": task.items,
         "end_reason": episode.end_reason,
         "duration_s": episode.duration_s,
-        "budget_s": campaign.opened["budget_s"],
+        "budget_s": task.budget_s,
         "kind": episode.start["kind"] if episode.start else campaign.opened["kind"],
         "cell": campaign.cell.cell.name,
         "campaign": campaign.opened["campaign"],

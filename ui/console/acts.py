@@ -214,13 +214,13 @@ def _armed(state: State, now_ns: int) -> Page:
 
 
 def _running(state: State, now_ns: int) -> Page:
-    items, budget = state["rules"]["items"], float(state["rules"]["budget_s"])
+    budget = float(state["rules"]["budget_s"])
     deadline = state["times"]["deadline_ns"]
     left = max(0.0, (deadline - now_ns) / SECOND) if deadline else budget
     moves = "the robot may move at any moment"
     if not deadline:
         return Page("running", "waiting for go", [*filter(None, [words.hand_line(state)]), moves])
-    lines = [*filter(None, [words.hand_line(state)]), f"you counted {state['counted']} of {items} items moved", moves]
+    lines = [*filter(None, [words.hand_line(state)]), *words.counted(state), moves]
     lines += words.instructions(state, now_ns)
     if state.get("touching"):
         lines.append("a hand is in it: press i when it is out")
@@ -240,6 +240,8 @@ def _scoring(state: State, now_ns: int) -> Page:
 
 
 def _counts(state: State) -> list[str]:
+    if state["rules"]["measure"] != "items":
+        return words.counted(state)
     found, items = state["proposal"], state["rules"]["items"]
     lines = [f"staged {items} items; you counted {state['counted']} moved"]
     if found:
@@ -280,6 +282,7 @@ def _setting(state: State) -> list[str]:
         f"{items} items of {card['object']}, from the {' or '.join(state['sources'])} tote to the {card['tote_side']} "
         f"one; camera {card['camera_side']}",
         card["instructions"],
+        *([f"the task: {card['instruction']}"] if "instruction" in card else []),
     ]
 
 
@@ -358,34 +361,3 @@ def over(state: State) -> bool:
 def _all_done(state: State) -> bool:
     done, of = state["progress"]
     return done >= of
-
-
-def offers(action: str, state: State | None, who: str, *, read_only: bool, may_undo: bool) -> bool:
-    """Can a key do something now? Those that cannot are not shown. action: a name of the console's keys."""
-    trial = state["trial_state"] if state else None
-    match action:
-        case "end" | "futility" | "void" | "release" | "skip":
-            needs = "end" if action == "futility" else action
-            if needs == "end" and state is not None and state["rules"]["early_end"] == "forbidden":
-                return False
-            return state is not None and not read_only and bool(role_for(state, who, needs))
-        case "confirm":
-            waits = state is not None and trial == "scoring" and state["evidence"] is None
-            return not read_only and waits and state is not None and bool(roles_of(state, who))
-        case "override":
-            return not read_only and may_override(state, who) is not None
-        case "reference":
-            return not read_only and trial == "staging"
-        case "count":
-            return not read_only and trial in ("running", "scoring") and bool(state and state["session"])
-        case "touch":
-            return not read_only and (trial == "running" or bool(state and state["touching"]))
-        case "undo":
-            return may_undo
-        case "acknowledge":
-            return state is not None and bool(state["waiting"] or any(hold["needs_person"] for hold in state["holds"]))
-        case "wait" | "note" | "people" | "leave_session":
-            return bool(state and state["session"]) and not read_only
-        case "stop" | "primary":
-            return not read_only
-    return True

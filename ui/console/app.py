@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from labctl.ui.console import acts, asking, pages, people, refusals
+from labctl.ui.console import acts, asking, measures, pages, people, refusals
 from labctl.ui.console.amounts import clock as minutes
 from labctl.ui.console.attached import Attached, Reply
 from labctl.ui.console.form import Answer, Form
@@ -23,6 +23,7 @@ from textual.widgets import Button, Input
 
 from labctl.clock import SECOND, Clock
 from labctl.core.published_state import PublishedState
+from labctl.core.task import ITEMS
 
 TWICE_NS = 2 * SECOND
 UNDO_NS = 10 * SECOND
@@ -49,7 +50,7 @@ class Console(Attached):
     ) -> None:
         super().__init__(link, clock, who=who, keys=keys, pump=pump, hands=hands)
         self._pressed: tuple[str, int] = ("", 0)
-        self._scored: tuple[str, int, Answer, str | None] | None = None  # trial, until, outcome, end reason
+        self._scored: tuple[str, int, Answer, asking.ToScore] | None = None  # trial, until, outcome, what it was of
         self._marks: tuple[str | None, list[str]] = (None, [])  # an episode, when in it something was to be noted
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -62,7 +63,7 @@ class Console(Attached):
         if self._unheard(action):
             return False
         may_undo = self._scored is not None and self._clock.now_ns() <= self._scored[1]
-        return acts.offers(action, self._state, self._who, read_only=self._link.read_only, may_undo=may_undo)
+        return refusals.offers(action, self._state, self._who, read_only=self._link.read_only, may_undo=may_undo)
 
     def _unheard(self, action: str) -> bool:
         """Does an action take a run process that is heard, and it is not?"""
@@ -123,7 +124,7 @@ class Console(Attached):
 
             def may_undo() -> None:
                 """The ten seconds begin when nothing is asked any more."""
-                self._scored = (trial, self._clock.now_ns() + UNDO_NS, outcome, state["ended"])
+                self._scored = (trial, self._clock.now_ns() + UNDO_NS, outcome, about)
                 self.tell("recorded; u undoes it for ten seconds")
 
             def guessed(guess: Answer) -> None:
@@ -134,7 +135,8 @@ class Console(Attached):
             self.send("score", role, outcome, done=recorded)
 
         episode, marks = self._marks
-        form = asking.AskScore(asking.to_score(state, marks if episode == state["episode"] else ()))
+        about = asking.to_score(state, marks if episode == state["episode"] else ())
+        form = measures.form(about)
         form.of_episode = True
         self._open(form, answered)
 
@@ -142,15 +144,15 @@ class Console(Attached):
         """Correct what was just scored."""
         if self._state is None or self._scored is None:
             return
-        trial, _, outcome, ended = self._scored
+        trial, _, outcome, of = self._scored
         roles = acts.roles_of(self._state, self._who)
         role = next((role for role in ("operator", "assessor") if role in roles), "operator")
 
         def answered(new: Answer) -> None:
             self.send("correct", role, {"trial": trial, "why": "undo", **new}, any_state=True)
 
-        about: asking.ToScore = {**asking.to_score(self._state), "proposal": None, "ended": ended, "unsaid": ()}
-        self._open(asking.AskScore(about, outcome), answered)
+        about: asking.ToScore = {**of, "proposal": None, "measured": None, "unsaid": (), "marks": ()}
+        self._open(measures.form(about, outcome), answered)
 
     def action_stop(self) -> None:
         """Stop the robot: the driver has told the arm already; the run process journals who did."""
@@ -158,7 +160,16 @@ class Console(Attached):
             self.stop_now()
 
     def action_count(self, by: int) -> None:
-        self.send("count", "operator", {"by": by}, any_state=True)
+        """One more item, or one less; of a task in stages the next one, or the last taken back."""
+        state = self._state
+        if state is not None and state["rules"]["measure"] != ITEMS:
+            stage = state["reached"] + 1 if by > 0 else None
+            self.send("reach", "operator", {"stage": stage}, any_state=True)
+        else:
+            self.send("count", "operator", {"by": by}, any_state=True)
+
+    def action_reach(self, stage: int) -> None:
+        self.send("reach", "operator", {"stage": stage}, any_state=True)
 
     def action_touch(self) -> None:
         """Somebody's hand is in the scene from now on, or is out again; what it did is said while scoring."""

@@ -15,7 +15,8 @@ from textual.widget import Widget
 from textual.widgets import Input, Label
 
 from labctl.core.events import STOP_BY_HAND
-from labctl.core.published_state import Proposal, PublishedState
+from labctl.core.published_state import Measured, Proposal, PublishedState
+from labctl.messages.body_parts import AnchorEntry, StageEntry
 
 TOUCHES = {
     "hand_in_scene": "a hand in the scene",
@@ -28,7 +29,7 @@ TOUCHES = {
 class ToScore(TypedDict):
     """What a form needs to score an episode: items staged, stages and tags of the protocol, the operator's own count,
     the items that the devices' events propose, the end reason; `marks` are the moments that the operator marked,
-    `unsaid` the interventions of which nobody has said what they were.
+    `unsaid` the interventions of which nobody has said what they were; `measure` and what follows are of its task.
     """
 
     items: int
@@ -39,6 +40,10 @@ class ToScore(TypedDict):
     ended: str | None
     marks: Sequence[str]
     unsaid: Sequence[int]
+    measure: str
+    steps: Sequence[StageEntry]
+    rubric: Sequence[AnchorEntry]
+    measured: Measured | None
 
 
 def to_score(state: PublishedState, marks: Sequence[str] = ()) -> ToScore:
@@ -53,6 +58,10 @@ def to_score(state: PublishedState, marks: Sequence[str] = ()) -> ToScore:
         "ended": state["ended"],
         "marks": marks,
         "unsaid": state["unsaid"],
+        "measure": rules["measure"],
+        "steps": rules["steps"],
+        "rubric": rules["rubric"],
+        "measured": state["measured"],
     }
 
 
@@ -236,18 +245,7 @@ class AskScore(Form):
         self.keys_text = "A: all moved"
 
     def fields(self) -> Iterator[Widget]:
-        found = self._proposal
-        if found:
-            yield Label(f"the detector proposes: moved {found['moved']}, lost {found['lost']}")
-        for name, what in (("moved", "in the target tote"), ("lost", "lost outside both totes")):
-            yield Label(f"items {what}, of {self._about['items']}")
-            yield Line(str(self._given.get(name, 0)), id=name, type="integer")
-        yield Label("", id="remaining")
-        if self._about["stages"]:
-            yield Label("furthest stage reached")
-            stages = [("none of them", ""), *((stage, stage) for stage in self._about["stages"])]
-            known = [str(self._given["stage_reached"] or "")] if "stage_reached" in self._given else []
-            yield Options(stages, id="stage", taken=known)
+        yield from self.outcome_fields()
         if self._about["tags"]:
             yield Label("what went wrong")
             given = self._given.get("tags", ())
@@ -262,6 +260,21 @@ class AskScore(Form):
         if self._why:
             yield Label("why is it corrected?")
             yield Line(id="why")
+
+    def outcome_fields(self) -> Iterator[Widget]:
+        """What is asked by the measure of the task: here, items."""
+        found = self._proposal
+        if found:
+            yield Label(f"the detector proposes: moved {found['moved']}, lost {found['lost']}")
+        for name, what in (("moved", "in the target tote"), ("lost", "lost outside both totes")):
+            yield Label(f"items {what}, of {self._about['items']}")
+            yield Line(str(self._given.get(name, 0)), id=name, type="integer")
+        yield Label("", id="remaining")
+        if self._about["stages"]:
+            yield Label("furthest stage reached")
+            stages = [("none of them", ""), *((stage, stage) for stage in self._about["stages"])]
+            known = [str(self._given["stage_reached"] or "")] if "stage_reached" in self._given else []
+            yield Options(stages, id="stage", taken=known)
 
     def key_of(self, key: str) -> str:
         """A: every item was moved, and with that the last stage was reached."""
@@ -291,6 +304,18 @@ class AskScore(Form):
             raise Unfit("moved", f"moved {moved} + lost {lost} is more than the {items} items staged; count again")
         return {"items_staged": items, "moved": moved, "lost": lost, "remaining": items - moved - lost}
 
+    def answer_outcome(self) -> Answer:
+        """What `outcome_fields` gave."""
+        answer: Answer = {**self.answer_counts()}
+        if answer["remaining"] and self._done_by_device:
+            answer["wrong_end"] = True
+        if self._about["stages"]:
+            stage = self.chosen("stage")
+            if stage is None:
+                raise Unfit("stage", "choose the furthest stage reached, or none of them")
+            answer["stage_reached"] = stage or None
+        return answer
+
     def _count(self, name: str) -> int:
         try:
             count = int(self.text(name))
@@ -302,14 +327,7 @@ class AskScore(Form):
 
     def answer(self) -> Answer:
         """The outcome, and as `touches` what the hands did of which nobody had said it."""
-        answer: Answer = {**self.answer_counts(), "notes": self.text("notes")}
-        if answer["remaining"] and self._done_by_device:
-            answer["wrong_end"] = True
-        if self._about["stages"]:
-            stage = self.chosen("stage")
-            if stage is None:
-                raise Unfit("stage", "choose the furthest stage reached, or none of them")
-            answer["stage_reached"] = stage or None
+        answer: Answer = {**self.answer_outcome(), "notes": self.text("notes")}
         if self._about["tags"]:
             answer["tags"] = self.ticked("tags")
         if self._about["unsaid"]:

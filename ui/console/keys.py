@@ -20,6 +20,7 @@ KEYS = [
     Binding("question_mark", "page('keys')", "keys", id="keys"),
     Binding("plus,m", "count(1)", "item moved", id="moved"),
     Binding("minus,backspace", "count(-1)", "take back", id="taken_back"),
+    *(Binding(f"{n}", f"reach({n})", f"stage {n} reached", id=f"stage_{n}", show=False) for n in range(1, 10)),
     Binding("i", "touch", "a hand in it", id="touch"),
     Binding("e", "end", "end", id="end"),
     Binding("f", "futility", "no progress", id="futility"),

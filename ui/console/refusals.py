@@ -1,15 +1,15 @@
-"""Why a key does nothing now, in words: no key is ever silent. Pure.
+"""Which keys do something now, and why the others do not, in words: no key is ever silent. Pure.
 
-May not: offer anything, draw, or send.
+May not: draw or send.
 """
 
 from __future__ import annotations
 
-from labctl.ui.console import acts
+from labctl.ui.console import acts, words
 
 from labctl.core.published_state import PublishedState as State
 
-ANYWHERE = frozenset({"count", "touch", "note", "quit"})  # also from a page beside the first screen
+ANYWHERE = frozenset({"count", "reach", "touch", "note", "quit"})  # also from a page beside the first screen
 UNDO = "nothing was scored here in the last ten seconds; a later correction is made in the review"
 UNHEARD = "no word from the run process, so this does nothing; SPACE stops the robot"
 WITHOUT_WORD = frozenset({"page", "quit"})  # acts of the console's keys that need nothing of the run process
@@ -54,8 +54,47 @@ def gone_on(state: State, began: tuple[str | None, ...]) -> str:
     return f"the form was closed: {what}"
 
 
+def offers(action: str, state: State | None, who: str, *, read_only: bool, may_undo: bool) -> bool:
+    """Can a key do something now? Those that cannot are not shown. action: a name of the console's keys."""
+    trial = state["trial_state"] if state else None
+    match action:
+        case "end" | "futility" | "void" | "release" | "skip":
+            needs = "end" if action == "futility" else action
+            if (
+                needs == "end"
+                and state is not None
+                and state["rules"]["early_end"] == "forbidden"
+                and not words.done(state)
+            ):
+                return False
+            return state is not None and not read_only and bool(acts.role_for(state, who, needs))
+        case "confirm":
+            waits = state is not None and trial == "scoring" and state["evidence"] is None
+            return not read_only and waits and state is not None and bool(acts.roles_of(state, who))
+        case "override":
+            return not read_only and acts.may_override(state, who) is not None
+        case "reference":
+            return not read_only and trial == "staging"
+        case "count":
+            counts = bool(state and state["session"] and state["rules"]["measure"] != "score")
+            return not read_only and trial in ("running", "scoring") and counts
+        case "reach":
+            return not read_only and trial in ("running", "scoring") and bool(state and state["rules"]["steps"])
+        case "touch":
+            return not read_only and (trial == "running" or bool(state and state["touching"]))
+        case "undo":
+            return may_undo
+        case "acknowledge":
+            return state is not None and bool(state["waiting"] or any(hold["needs_person"] for hold in state["holds"]))
+        case "wait" | "note" | "people" | "leave_session":
+            return bool(state and state["session"]) and not read_only
+        case "stop" | "primary":
+            return not read_only
+    return True
+
+
 def refusal(action: str, state: State | None, who: str, *, read_only: bool) -> str:
-    """Why an action of the console's keys, which `acts.offers` does not offer, does nothing now."""
+    """Why an action of the console's keys, which `offers` does not offer, does nothing now."""
     if read_only:
         return READ_ONLY
     if state is None:
@@ -67,7 +106,7 @@ def refusal(action: str, state: State | None, who: str, *, read_only: bool) -> s
         case "confirm":
             return "there is nothing to confirm: no episode waits here that a second person would have to void"
         case "end" | "futility":
-            if state["rules"]["early_end"] == "forbidden" and trial == "running":
+            if state["rules"]["early_end"] == "forbidden" and trial == "running" and not words.done(state):
                 return "the protocol lets no episode end early: it goes on to its budget; SPACE stops the robot"
             return _role(state, who, "end", "no episode runs that could be ended")
         case "release":
@@ -78,6 +117,12 @@ def refusal(action: str, state: State | None, who: str, *, read_only: bool) -> s
             return _override(state)
         case "reference":
             return "a reference is taken of a scene that is being staged"
+        case "count" if state["rules"]["measure"] == "score":
+            return "nothing is counted of this task; its rubric comes when the episode is over"
+        case "reach" if not state["rules"]["steps"]:
+            return "this task has no stages"
+        case "reach":
+            return "stages are reached while an episode runs and until it is scored"
         case "count":
             return "items are counted while an episode runs and until it is scored"
         case "touch":

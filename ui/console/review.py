@@ -292,6 +292,10 @@ class Review(App[str]):
             "ended": str(item.trial.ended),
             "marks": (),
             "unsaid": (),
+            "measure": "items",
+            "steps": (),
+            "rubric": (),
+            "measured": None,
         }
 
         def answered(answer: Answer | None) -> None:

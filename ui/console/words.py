@@ -192,3 +192,22 @@ def history(state: PublishedState | None) -> Sequence[Sequence[str]]:
         )
         for entry in reversed(state["earlier"] if state else ())
     ]
+
+
+def done(state: PublishedState) -> bool:
+    """Whether every stage of the task was seen reached."""
+    return bool(state["rules"]["steps"]) and state["reached"] == len(state["rules"]["steps"])
+
+
+def counted(state: PublishedState) -> list[str]:
+    """What a person counted of the task at hand so far, and which keys say more."""
+    steps, reached, measure = state["rules"]["steps"], state["reached"], state["rules"]["measure"]
+    if measure == "items":
+        return [f"you counted {state['counted']} of {state['rules']['items']} items moved"]
+    if measure == "score":
+        return ["it is scored by its rubric when it is over"]
+    if measure == "success":
+        return ["seen done: e ends the episode, backspace takes it back" if reached else "press 1 when it is done"]
+    marks = ("reached" if number <= reached else f"press {number}" for number in range(1, len(steps) + 1))
+    lines = [f"{mark}: {step['name']}: {step['definition']}" for mark, step in zip(marks, steps, strict=True)]
+    return [*lines, "all stages are reached: e ends the episode"] if done(state) else lines

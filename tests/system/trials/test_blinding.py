@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from support.runs.blind_surfaces import ENTROPY, see_all
 from support.runs.campaigns import HUMAN, NEVER_HELD, events_of, make_campaign, policy
+from support.runs.task_campaign import open_tasks
 
 import labctl.clock
 import labctl.core.design
@@ -73,11 +74,11 @@ def mask(seen: dict[str, str], events: list[Event]) -> dict[str, str]:
 
 
 def run_and_look(
-    lab: Path, arms: list[dict[str, Any]], capsys: pytest.CaptureFixture[str], **given: Any
+    lab: Path, arms: list[dict[str, Any]], capsys: pytest.CaptureFixture[str], made: Any = make_campaign, **given: Any
 ) -> tuple[dict[str, str], list[Event]]:
     """Open with ENTROPY, run in simulated time, look at everything."""
     lab.mkdir()
-    opened = make_campaign(lab, arms, entropy=ENTROPY, **given)
+    opened = made(lab, arms, entropy=ENTROPY, **given)
     said: list[str] = [opened.commitment]
     run_campaign(opened.folder, said.append, manual=True)
     events = events_of(opened.folder)
@@ -126,6 +127,19 @@ def test_exchanging_two_arms_that_behave_alike_changes_no_byte_a_blind_role_sees
     assert sum(surface.endswith(".mp4") for surface in first) == 6
     assert "arm/state" in first["traces.db"] and '"arm_dependent": true' not in first["traces.db"]
     assert first["table.csv"].count("\n") >= 4
+
+
+def test_nor_does_it_in_a_campaign_of_tasks_whose_blocks_belong_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A success, the same with other words beside it, stages and a score: the bytes are the same, outcomes and all."""
+    arms = [policy(name, endpoint=f"sim://{name}", skill="swift") for name in ("first", "second")]
+    kept = ["over-base", "over-lang", "stages", "score"]
+    (first, events), (second, _) = run_twice(tmp_path, arms, capsys, made=open_tasks, name="trial-run", conditions=kept)
+    assert_same(first, second)
+    told = [event.body["outcome"] for event in events if event.kind == Kind.OUTCOME_RECORDED]
+    assert sum("reached_s" in one for one in told) == 6 and sum("score" in one for one in told) == 2
+    assert any(one.get("reached_s") for one in told), "somebody got somewhere"
 
 
 def test_the_comparison_sees_arms_that_do_not_behave_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

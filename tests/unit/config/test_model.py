@@ -42,7 +42,7 @@ def refused(what: str, old: str, new: str, at: str) -> str:
 
 def test_the_packaged_files_parse_and_keep_their_names():
     protocol, fixture, cell = parse_protocol(PROTOCOL, "p"), parse_fixture(FIXTURE, "f"), parse_cell(CELL, "c")
-    assert protocol.trial.budget_s_per_item == 30.0 and protocol.trial.budget_s == 120.0
+    assert protocol.trial.budget_s_per_item == 30.0 and protocol.tasks[0].budget_s == 120.0
     assert [(arm.name, arm.kind) for arm in protocol.arm][:2] == [("human", "human"), ("policy-a", "policy")]
     assert protocol.arm[1].options == {"skill": "swift", "endpoint": "sim://policy-a"}
     assert protocol.trial.stops_count == ("danger", "contact")
@@ -316,7 +316,9 @@ def test_an_outcome_goes_to_the_journal_and_back():
         ({"end_reason": "all_done", "lost": 2, "remaining": 0, "wrong_end": True}, "with 0 remaining"),
         ({"end_reason": "all_done", "wrong_end": 1}, "wrong_end is 1; it must be true or false"),
         ({"end_reason": "bored"}, "unknown end reason 'bored'; known: all_done"),
-        ({"score": 3}, "unknown 'score'"),
+        ({"grade": 3}, "unknown 'grade'"),
+        ({"score": 3}, "score is 3; it must be a number from 0 to 1"),
+        ({"reached_s": [2.0, 1.0]}, r"reached_s\[2\] is 1.0; it must be seconds after go, not before the stage before"),
     ],
 )
 def test_an_outcome_that_contradicts_itself_is_refused(change, says):

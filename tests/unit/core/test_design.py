@@ -162,3 +162,20 @@ def test_the_deducible_share_is_what_enumeration_of_a_square_gives(kinds):
 
 def test_a_person_and_three_policies_leave_three_quarters_unknown():
     assert deducible_share(["human", "policy", "policy", "policy"]) == 0.25
+
+
+@given(replicates=st.integers(1, 4), secret=secrets)
+def test_blocks_of_a_set_stand_side_by_side_in_an_order_that_is_drawn(replicates, secret):
+    together = [["base", "lang", "pose"], ["other"], ["third", "of it"]]
+    visited = [slot.condition for slot in draw(together, ["a", "b"], replicates, secret).slots[::2]]
+    of = {name: number for number, names_ in enumerate(together) for name in names_}
+    for start in range(0, len(visited), 6):
+        one = visited[start : start + 6]
+        assert sorted(one) == sorted(of) and len([*itertools.groupby(one, key=of.get)]) == 3
+
+
+def test_the_order_within_a_set_is_any_of_them_and_singles_are_drawn_as_they_always_were():
+    orders = {tuple(s.condition for s in draw([["x", "y"]], ["a", "b"], 1, bytes([n]) * 32).slots) for n in range(40)}
+    assert orders == {("x", "x", "y", "y"), ("y", "y", "x", "x")}
+    secret = bytes(range(32))
+    assert draw([["x"], ["y"], ["z"]], ["a", "b"], 4, secret) == draw(["x", "y", "z"], ["a", "b"], 4, secret)

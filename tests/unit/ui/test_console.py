@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from labctl.ui.console import acts
+from labctl.ui.console import acts, refusals
 from labctl.ui.console.campaigns import Campaigns, Entry
 from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
@@ -290,9 +290,10 @@ def test_a_hand_in_the_scene_is_begun_and_ended_by_one_key_and_said_with_the_sco
 @pytest.mark.parametrize(("rule", "offered"), [("allowed", True), ("forbidden", False)])
 def test_the_end_keys_are_there_only_where_the_protocol_lets_an_episode_end_early(rule, offered):
     people = [{"id": "ann", "roles": ["operator"]}]
-    state = {"trial_state": "running", "rules": {"early_end": rule}, "people": people, "by_role": {"operator": ["end"]}}
+    rules = {"early_end": rule, "steps": []}
+    state = {"trial_state": "running", "rules": rules, "people": people, "by_role": {"operator": ["end"]}}
     for key in ("end", "futility"):
-        assert acts.offers(key, state, "ann", read_only=False, may_undo=False) is offered
+        assert refusals.offers(key, state, "ann", read_only=False, may_undo=False) is offered
 
 
 def test_before_the_first_word_is_due_the_console_says_calmly_what_is_awaited(tmp_path):

@@ -1,0 +1,86 @@
+"""What is asked in a trial and how it is judged, as the campaign's first entry states it for each condition.
+
+May not: judge (`outcome` does), or read a protocol: whoever reads a journal needs no schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from labctl.core.event_bodies import CampaignOpened, StageReached
+from labctl.messages.body_parts import AnchorEntry, ConditionEntry, StageEntry
+
+ITEMS, SUCCESS, STAGES, SCORE = "items", "success", "stages", "score"
+DONE = "success"  # what a task that is measured by success has for its one stage
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A trial's task. measure: ITEMS, SUCCESS, STAGES or SCORE; items: staged; instruction: as its condition words it.
+
+    name: "" in campaigns without tasks. stages: in order, of SUCCESS its one; rubric: of SCORE, rising from 0 to 1.
+    """
+
+    name: str
+    measure: str
+    items: int
+    budget_s: float
+    instruction: str
+    stages: tuple[StageEntry, ...] = ()
+    rubric: tuple[AnchorEntry, ...] = ()
+    failure_tags: tuple[str, ...] = ()
+
+    @property
+    def counted(self) -> int:
+        """Items that an outcome counts: those staged, or the whole task for one where another measure is taken."""
+        return self.items if self.measure == ITEMS else 1
+
+    @property
+    def done_at(self) -> int | None:
+        """How many items, moved or lost, a device may end an episode at; None where a device cannot tell."""
+        return self.items if self.measure in (ITEMS, SUCCESS) else None
+
+    def points(self, reached: int) -> float:
+        """Points of the first stages / points possible."""
+        return sum(stage["points"] for stage in self.stages[:reached]) / sum(stage["points"] for stage in self.stages)
+
+
+def condition_of(opened: CampaignOpened, name: str) -> ConditionEntry:
+    """The condition of this id. Raises KeyError."""
+    for entry in opened["conditions"]:
+        if entry["id"] == name:
+            return entry
+    raise KeyError(name)
+
+
+def task_of(opened: CampaignOpened, condition: str) -> Task:
+    """The task of a condition, by its id. opened: CampaignOpened's body."""
+    tasks = opened.get("tasks")
+    if tasks is None:
+        return Task("", ITEMS, opened["items_staged"], opened["budget_s"], opened["instruction"])
+    entry = condition_of(opened, condition)
+    found = next(task for task in tasks if task["name"] == entry.get("task"))
+    stages: Sequence[StageEntry] = found["stages"]
+    if found["measure"] == SUCCESS:
+        stages = [StageEntry(name=DONE, points=1.0, definition="the task is done")]
+    return Task(
+        name=found["name"],
+        measure=found["measure"],
+        items=found["items_staged"],
+        budget_s=found["budget_s"],
+        instruction=entry.get("instruction") or "",
+        stages=tuple(stages),
+        rubric=tuple(found["rubric"]),
+        failure_tags=tuple(found["failure_tags"]),
+    )
+
+
+def reached_after(before: tuple[int, ...], said: StageReached) -> tuple[int, ...]:
+    """When each stage was reached (ns), after one more was, or the last was taken back."""
+    return (*before, said["t_ns"]) if said["reached"] > len(before) else before[: said["reached"]]
+
+
+def tasks_of(opened: CampaignOpened) -> dict[str, Task]:
+    """The task of each condition, by the condition's id."""
+    return {entry["id"]: task_of(opened, entry["id"]) for entry in opened["conditions"]}

@@ -1,0 +1,169 @@
+"""A protocol of four tasks, one of each measure, and the campaign of it in the simulated cell.
+
+Conditions: a base with three that perturb it (language, clutter, stress) and one of each other task.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from labctl.clock import ManualClock
+from labctl.store.campaign import Opened, open_campaign
+from support.runs.campaigns import ROOT, arms_toml, cell_toml, policy
+
+ARMS = (policy("zebra", skill="swift"), policy("otter", skill="swift"))
+TASKS = """
+[protocol]
+name = "tasks"
+question = "a test"
+fixture = "../fixtures/two_totes.toml"
+[trial]
+arming_s = 4.0
+early_end = "forbidden"
+failure_tags = ["dropped"]
+[design]
+blocks_per_condition = 1
+[analysis]
+tau_s = 16.0
+
+[[task]]
+name = "over"
+instruction = "Put the towel into the empty tote."
+objects = ["towels", "scissors"]
+layout = "layout-1"
+measure = "success"
+budget_s = 16.0
+failure_tags = ["wrong object"]
+
+[[task]]
+name = "in order"
+instruction = "Put both over."
+objects = ["towels"]
+layout = "layout-1"
+measure = "stages"
+items_staged = 2
+budget_s = 30.0
+[[task.stages]]
+name = "first over"
+points = 1.0
+definition = "one towel lies in the target tote, out of the fingers"
+[[task.stages]]
+name = "second over"
+points = 3.0
+definition = "both lie there"
+
+[[task]]
+name = "neatly"
+instruction = "Put both over, folded."
+objects = ["towels"]
+layout = "layout-1"
+measure = "score"
+items_staged = 2
+budget_s = 30.0
+[[task.rubric]]
+score = 0
+text = "nothing moved"
+[[task.rubric]]
+score = 0.5
+text = "one over, or both crumpled"
+[[task.rubric]]
+score = 1
+text = "both over and folded"
+
+[[task]]
+name = "many"
+instruction = "Move the items."
+objects = ["towels"]
+layout = "layout-1"
+items_staged = 2
+budget_s = 30.0
+
+[[condition]]
+name = "over-base"
+task = "over"
+object = "towels"
+tags = ["bin"]
+
+[[condition]]
+name = "over-lang"
+task = "over"
+object = "towels"
+base = "over-base"
+instruction = "The cloth belongs into the other tote."
+axes = ["S-LANG"]
+split = "test"
+
+[[condition]]
+name = "over-noun"
+task = "over"
+object = "scissors"
+base = "over-base"
+axes = ["VSB-NOBJ"]
+difficulty = "hard"
+
+[[condition]]
+name = "over-dim"
+task = "over"
+object = "towels"
+base = "over-base"
+family = "light"
+stress = "v1"
+
+[[condition]]
+name = "stages"
+task = "in order"
+
+[[condition]]
+name = "score"
+task = "neatly"
+
+[[condition]]
+name = "items"
+task = "many"
+
+[pools.test]
+instructions = ["The cloth belongs into the other tote."]
+"""
+
+
+def open_tasks(
+    lab: Path,
+    arms: Sequence[dict[str, Any]] = ARMS,
+    *,
+    entropy: bytes | None = None,
+    protocol: Mapping[str, str] | None = None,
+    name: str | None = None,
+    conditions: Sequence[str] = (),
+) -> Opened:
+    """Open the campaign in a lab of its own; `protocol` replaces pieces of the text, `conditions` are those kept."""
+    for folder in ("protocols", "fixtures", "cells", "campaigns"):
+        (lab / folder).mkdir(exist_ok=True, parents=True)
+    (lab / "lab.toml").touch()
+    (lab / "fixtures/two_totes.toml").write_text((ROOT / "fixtures/two_totes.toml").read_text("utf-8"), "utf-8")
+    text = tasks_text(protocol)
+    for table in ("[[condition]]" + part for part in text.split("[pools")[0].split("[[condition]]")[1:]):
+        if conditions and table.split('"')[1] not in conditions:
+            text = text.replace(table, "")
+    (lab / "protocols/p.toml").write_text(text + arms_toml(arms), "utf-8")
+    (lab / "cells/c.toml").write_text(cell_toml(cameras=False), "utf-8")
+    return open_campaign(
+        lab / "protocols/p.toml",
+        lab / "cells/c.toml",
+        lab,
+        entropy=entropy or hashlib.sha256(b"tasks").digest(),
+        anchor=ManualClock(0).anchor(),
+        who="tester",
+        name=name,
+    )
+
+
+def tasks_text(changes: Mapping[str, str] | None = None) -> str:
+    """The protocol without its arms, with pieces replaced."""
+    text = TASKS
+    for old, new in (changes or {}).items():
+        assert old in text, f"the protocol does not say {old!r}"
+        text = text.replace(old, new)
+    return text

@@ -1,0 +1,65 @@
+"""Claims about the episodes table of a campaign with tasks: each measure in its columns, sets, early ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.runs.run_bench import Bench
+from support.runs.task_campaign import open_tasks
+
+from labctl.clock import SECOND
+from labctl.core.record import Record
+from labctl.core.record_fold import record_of
+from labctl.errors import StateError
+from labctl.reporting.episodes_table import columns_of, episodes, with_tasks
+from labctl.reporting.facts import refuse_tasks
+from labctl.reporting.operations_table import operations
+from labctl.store.campaign import Campaign
+
+
+def row_of(folder: Path, condition: str, outcome: dict[str, Any], *, keys: int = 0) -> tuple[dict[str, Any], Record]:
+    """The row of an episode that was ended for futility three seconds after go, or after so many stages a second."""
+    opened = open_tasks(folder, conditions=[condition], protocol={'early_end = "forbidden"\n': ""})
+    with Campaign.open(opened.folder, writer=True) as campaign:
+        bench = Bench(campaign)
+        episode = bench.running()
+        for number in range(1, keys + 1):
+            bench.wait(SECOND)
+            assert bench.command("reach", stage=number)["ok"]
+        bench.wait((3 - keys) * SECOND)
+        assert bench.command("end", reason="futility")["ok"]
+        bench.seal(episode)
+        assert bench.command("score", role="assessor", **outcome)["ok"]
+        record = record_of(campaign.events())
+    trials = {episode.id: trial for trial, episode in record.scored}
+    (row,) = with_tasks(episodes(operations(record), {}, ""), record.state.opened, trials)
+    return row, record
+
+
+def test_a_success_that_did_not_come_is_censored_at_the_whole_budget_also_where_it_was_ended_early(tmp_path):
+    row, record = row_of(tmp_path, "over-base", {"reached_s": []})
+    assert (row["success"], row["score"], row["time_s"], row["budget_s"]) == (0, 0.0, 16.0, 16.0)
+    assert (row["task"], row["condition"], row["set"], row["tags"]) == ("over", "over-base", "over-base 1", "bin")
+    assert row["moved"] is row["staged"] is None and "stage_1_s" not in columns_of([row])
+    with pytest.raises(StateError, match=r"over \(success\).*labctl export tasks --to episodes"):
+        refuse_tasks(record, "tasks")
+
+
+def test_a_success_has_the_time_at_which_it_was_seen(tmp_path):
+    row, _ = row_of(tmp_path, "over-base", {"reached_s": [1.0]}, keys=1)
+    assert (row["success"], row["score"], row["time_s"]) == (1, 1.0, 1.0)
+
+
+def test_stages_are_points_reached_of_points_possible_with_their_times(tmp_path):
+    """One of 1 + 3 points."""
+    row, _ = row_of(tmp_path, "stages", {"reached_s": [1.0]}, keys=1)
+    assert (row["success"], row["score"], row["stage"], row["time_s"]) == (0, 0.25, 1, 30.0)
+    assert (row["stage_1_s"], row["stage_2_s"]) == (1.0, None)
+    assert columns_of([row])[-2:] == ["stage_1_s", "stage_2_s"]
+
+
+def test_a_score_is_what_the_assessor_gave_and_no_success(tmp_path):
+    row, _ = row_of(tmp_path, "score", {"score": 0.35})
+    assert (row["success"], row["score"], row["time_s"]) == (None, 0.35, None)

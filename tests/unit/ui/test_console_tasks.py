@@ -1,0 +1,78 @@
+"""A task in stages, by success or by a rubric at the console: by key presses, with what stands on the screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.runs.run_bench import Bench
+from support.runs.task_campaign import open_tasks
+from support.screens.console_bench import WIDE, Desk, at_console, flat
+
+from labctl.clock import SECOND
+from labctl.core.events import Kind
+from labctl.store.campaign import Campaign
+
+
+def outcome_of(folder: Path, condition: str, play) -> dict:
+    """What is journalled after an evening at one condition."""
+    with Campaign.open(open_tasks(folder, conditions=[condition]).folder, writer=True) as campaign:
+        bench = Bench(campaign)
+        at_console(bench, play, size=WIDE)
+        return bench.events(Kind.OUTCOME_RECORDED)[-1].body["outcome"]
+
+
+def test_stages_are_reached_by_their_keys_taken_back_and_scored_with_their_times(tmp_path: Path) -> None:
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        assert "press 1: first over: one towel lies in the target tote" in flat(desk.text())
+        desk.bench.wait(2 * SECOND)
+        await desk.press("1")
+        assert "reached: first over" in flat(desk.text()) and "press 2: second over" in flat(desk.text())
+        desk.bench.wait(SECOND)
+        await desk.press("2", "backspace")
+        assert "press 2: second over" in flat(desk.text())
+        await desk.wait(30)
+        await desk.sealed(episode)
+        await desk.press("enter")
+        assert "first over (1 points): one towel lies in the target tote" in flat(desk.text())
+        assert "seen at" in desk.text()
+        await desk.press("ctrl+s")
+
+    told = outcome_of(tmp_path, "stages", play)
+    assert [round(seconds) for seconds in told["reached_s"]] == [2] and told["moved"] == 0
+
+
+def test_a_score_is_given_by_its_rubric_whose_anchors_are_on_the_screen(tmp_path: Path) -> None:
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        assert "it is scored by its rubric when it is over" in flat(desk.text())
+        await desk.wait(31)
+        await desk.sealed(episode)
+        await desk.press("enter")
+        text = flat(desk.text())
+        for anchor in ("0: nothing moved", "0.5: one over, or both crumpled", "1: both over and folded"):
+            assert anchor in text
+        await desk.type("1.5")
+        await desk.press("ctrl+s")
+        assert "the score is 1.5; it must be from 0 to 1" in flat(desk.text())
+        await desk.press("backspace", "backspace", "backspace")
+        await desk.type("0.7")
+        await desk.press("ctrl+s")
+
+    assert outcome_of(tmp_path, "score", play)["score"] == 0.7
+
+
+def test_a_success_is_one_key_and_the_episode_may_be_ended_then(tmp_path: Path) -> None:
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        assert "press 1 when it is done" in flat(desk.text())
+        await desk.press("m")
+        assert "seen done" in flat(desk.text())
+        await desk.press("backspace", "1", "e", "e")
+        assert desk.bench.events(Kind.EPISODE_ENDED)
+        await desk.sealed(episode)
+        await desk.press("enter")
+        assert "was the task done?" in desk.text()
+        await desk.press("ctrl+s")
+
+    assert len(outcome_of(tmp_path, "over-base", play)["reached_s"]) == 1
