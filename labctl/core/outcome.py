@@ -115,7 +115,7 @@ class Outcome:
 
 
 def _number(value: float) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return type(value) in (int, float)
 
 
 def judged(
