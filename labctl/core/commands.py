@@ -165,7 +165,7 @@ class TouchScene(Arguments):
 
 
 class Practice(Arguments):
-    """practice: one episode of a teleoperator's practice; `core.practised` judges the numbers."""
+    """practice: one episode of a teleoperator's practice; `people.practised` judges the numbers."""
 
     person: Text = ""
     object: Text = ""

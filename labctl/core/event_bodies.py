@@ -42,9 +42,8 @@ Result = Literal["success", "lost", "safety_stop"]
 
 
 class CampaignOpened(TypedDict):
-    """What a blind role may see of the protocol, and the commitment to the sealed schedule. format: of the folder, 1
-    if missing. tasks: for `labctl.core.task`; then items_staged and budget_s are the most of any, instruction empty.
-    """
+    """What a blind role sees of the protocol, and the commitment to the schedule. format: of the folder, 1 if missing.
+    tasks: for `labctl.core.task`; then items_staged and budget_s are the most of any, instruction empty."""
 
     campaign: str
     format: NotRequired[int]

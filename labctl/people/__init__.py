@@ -1,1 +1,1 @@
-"""Telling two people apart: personal codes, and who spoke from which console."""
+"""Who people are: personal codes that tell two apart, who spoke from which console, and what they practised."""

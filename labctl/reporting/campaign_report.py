@@ -18,12 +18,12 @@ from labctl.analysis.report.lab_facts import AnswerTimes, Lab
 from labctl.config.interim_analyses import looks_after
 from labctl.config.protocol_schema import AnalysisPlan, Protocol
 from labctl.core.event_bodies import CampaignUnblinded
-from labctl.core.practised import practice_before, rule_of
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.core.trial import TO_UNBLINDED, CampaignState, State
 from labctl.errors import StateError
 from labctl.messages.body_parts import SlotWithArm
+from labctl.people.practised import practice_before, rule_of
 from labctl.processes import one_beside
 from labctl.reporting.anchoring import anchored
 from labctl.reporting.answer_times import StartUp, answer_times

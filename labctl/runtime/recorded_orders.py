@@ -15,13 +15,13 @@ from labctl.core.commands import Command
 from labctl.core.event_bodies import OperationRecorded, OutcomeCorrected, SessionOpened
 from labctl.core.events import Kind
 from labctl.core.outcome import Outcome, judged
-from labctl.core.practised import practice_from
 from labctl.core.reviewed import checked
 from labctl.core.session import People, Role, check_person, joined, missing_checks, present, session_from
 from labctl.core.task import task_of
 from labctl.core.trial import AFTER_BLOCK, AFTER_TRIAL, VERBS, State, Trial, Verb
 from labctl.errors import InputError, StateError
 from labctl.messages.body_parts import PersonEntry
+from labctl.people.practised import practice_from
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.store.campaign import Campaign
 

@@ -13,10 +13,10 @@ from labctl.bus import Body
 from labctl.clock import SECOND, Anchor, MonotonicClock
 from labctl.core.event_bodies import OperationRecorded
 from labctl.core.events import Kind
-from labctl.core.practised import practice_from
 from labctl.core.reviewed import checked, queue
 from labctl.core.session import Person, Role, Session, check_person, present
 from labctl.errors import StateError
+from labctl.people.practised import practice_from
 from labctl.plain import Json
 from labctl.runtime.attach import Attachment
 from labctl.runtime.recorded_orders import correction, outcome_of_a_person

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import digest
-from labctl.core.practised import rule as plateau_rule
 from labctl.errors import InputError
-from labctl.messages.body_parts import ConditionEntry, SceneRules, Slot, SwitchEntry, TaskEntry
+from labctl.messages.body_parts import ConditionEntry, Plateau, SceneRules, Slot, SwitchEntry, TaskEntry
 from labctl.store.lab_folder import Plan
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
     from labctl.config.cell_schema import Cell
+    from labctl.config.protocol_schema import Protocol
 
 FORMAT = 2
 # What is bound from a format on, in words for whoever verifies a campaign of an earlier one.
@@ -81,7 +81,7 @@ def opened_body(
         "scene": SceneRules(**protocol.scene.model_dump()),
         "tau_s": protocol.analysis.tau_s,
         "takeover": rules.takeover,
-        "plateau": plateau_rule(protocol),
+        "plateau": _plateau(protocol),
         "durable": cell.cell.durable,
         "shared_uid": True,  # operator and run process: this version has no second user to run as
         "commitment": commitment,
@@ -124,3 +124,9 @@ def check_format(opened: CampaignOpened, name: str) -> None:
         raise InputError(
             f"campaign {name} has format {format_of(opened)}, this labctl reads up to {FORMAT}; use a later labctl"
         )
+
+
+def _plateau(protocol: Protocol) -> Plateau | None:
+    """Practice goes on until it is reached, as the protocol states it; None where it states none."""
+    human = protocol.human
+    return None if human is None else {"last": human.plateau_last, "within": human.plateau_change}

@@ -53,7 +53,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "ui.rerun": SCREEN,
     "viewing": (*BASE, "core", "store", "runtime.attach", "ui.rerun"),
     "pages": (*BASE, "core", "store", "viewing.status"),
-    "reporting": (*BASE, "processes", *MEASURES, "config", "core", "pages", "store"),
+    "reporting": (*BASE, "processes", *MEASURES, "config", "core", "pages", "people.practised", "store"),
     "exports": (*BASE, "processes", "config", "core", "reporting", "store", "viewing"),
     "checks": (*BASE, "analysis.episodes", "config", "core", "exports", "nodes", "runtime", "store"),
     "analysis": ("errors",),

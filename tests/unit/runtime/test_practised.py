@@ -7,10 +7,10 @@ from support.runs.campaigns import events_of, make_campaign
 
 from labctl.clock import ManualClock
 from labctl.core.events import Event, Kind
-from labctl.core.practised import practice_before, rule_of
 from labctl.core.record_fold import record_of
 from labctl.core.trial import CampaignState
 from labctl.errors import InputError, StateError
+from labctl.people.practised import practice_before, rule_of
 from labctl.reporting.campaign_report import practised
 from labctl.runtime.review_writer import record_practice
 from labctl.store.campaign import close_campaign

@@ -1,22 +1,18 @@
 """Practice of teleoperators: recorded beside a campaign, outside of its trials, in no number of the reference. Pure.
 
-May not: touch a trial, or count practice that came after a person's first reference episode.
+May not: touch a trial or a file, or count practice that came after a person's first reference episode.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
 
 from labctl.core.event_bodies import CampaignOpened, PracticeRecorded
 from labctl.core.record import Record
 from labctl.errors import InputError
 from labctl.messages.body_parts import Plateau
 from labctl.plain import Json
-
-if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
-    from labctl.config.protocol_schema import Protocol
 
 LAST, WITHIN = 5, 0.1  # the rule where the protocol states none
 
@@ -46,12 +42,6 @@ def practice_before(record: Record, human: Collection[str]) -> list[PracticeReco
     reference, known after unblinding; every operator of the session open at an episode counts as having driven it.
     """
     return [practice.body for practice in record.practice if practice.drove.isdisjoint(human)]
-
-
-def rule(protocol: Protocol) -> Plateau | None:
-    """The plateau as a protocol states it, for CampaignOpened; None where it states none."""
-    human = protocol.human
-    return None if human is None else {"last": human.plateau_last, "within": human.plateau_change}
 
 
 def rule_of(opened: CampaignOpened) -> Plateau:
