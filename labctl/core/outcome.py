@@ -171,7 +171,7 @@ def _measured(typed: Body, task: Task, ended: str, lasted_s: float | None) -> Bo
         if late:
             raise InputError(f"reached_s has {late[0]:g}; the episode was over {lasted_s:g} s after go")
         done = len(times) == len(task.stages)
-    counts = {"items_staged": 1, "moved": int(done), "lost": 0, "remaining": int(not done)}
+    counts = {"items_staged": task.counted, "moved": int(done), "lost": 0, "remaining": int(not done)}
     return {**typed, **counts, "wrong_end": not done and ended == EndReason.ALL_DONE}
 
 

@@ -37,7 +37,7 @@ from labctl.reporting.lease_times import lease_lines
 from labctl.reporting.measures import stress_of
 from labctl.reporting.motion_lines import device_lines, motion_lines
 from labctl.reporting.operations_table import operations
-from labctl.reporting.other_ways import Plan, Ways, counting, reviewed_alone, ways_of
+from labctl.reporting.other_ways import Plan, Ways, counting, reviewed_alone, ways_of, ways_of_table
 from labctl.reporting.relabellings import Exchange, relabellings
 from labctl.reporting.touches import touched_by_arm
 from labctl.store.campaign import Campaign
@@ -204,7 +204,7 @@ def report_table(
     seed: int = 0,
     margin: Margin | None = None,
     random_factors: Sequence[str] = (),
-    estimator: str = "kaplan_meier",
+    estimator: str,
 ) -> Path:
     """Write the report of a bare operations table (CSV); it claims nothing of blinding. Raises TableError."""
     from labctl.analysis import reading
@@ -213,7 +213,7 @@ def report_table(
     reading.read_table(table)
     rows = [row for _, row in lines]
     asked = Asked(tau, reference, alpha, tuple(family), {}, margin, estimator, tuple(random_factors))
-    return _write(rows, out, None, table.stem, asked, (boot, perm, seed), Ways(rows))
+    return _write(rows, out, None, table.stem, asked, (boot, perm, seed), ways_of_table(rows))
 
 
 @dataclass(frozen=True)

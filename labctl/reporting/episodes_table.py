@@ -34,7 +34,7 @@ def episodes(rows: Sequence[Row], end_reasons: Mapping[str, str], instruction: s
     by_episode: dict[str, list[Row]] = {}
     for row in rows:
         by_episode.setdefault(row["episode"], []).append(row)
-    place: Counter[object] = Counter()
+    place: Counter[int | str] = Counter()
     seen: set[str] = set()
     found: list[Row] = []
     for name, own in by_episode.items():

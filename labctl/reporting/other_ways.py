@@ -6,7 +6,7 @@ May not: change the analysis that a report stands on, or write it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
 from labctl.analysis.report.lab_facts import Reviewed
@@ -41,7 +41,7 @@ class Ways:
     """
 
     rows: Sequence[Row]
-    estimand: Mapping[str, str] = field(default_factory=dict)
+    estimand: Mapping[str, str]
     declared: bool = False
     reviewed: frozenset[str] = frozenset()
 
@@ -52,6 +52,13 @@ def ways_of(record: Record, labels: str) -> Ways:
     some = len(reviewed) < len(record.scored)
     declared = "estimand" in record.state.opened
     return Ways(recorded(record, labels=labels), record.estimand, declared, reviewed if some else frozenset())
+
+
+def ways_of_table(rows: Sequence[Row]) -> Ways:
+    """Those of a bare table, which counts as a protocol does that declares nothing."""
+    from labctl.config.protocol_schema import Estimand
+
+    return Ways(rows, Estimand().model_dump())
 
 
 def counting(ways: Ways, result: AnalysisResult, plan: Plan) -> Counting:

@@ -26,6 +26,7 @@ from textual.widgets import DataTable, Label, Static
 from labctl.clock import SECOND
 from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.reviewed import RESULTS, Item
+from labctl.core.task import ITEMS
 from labctl.errors import LabctlError
 
 WIDE, HIGH = 100, 32  # on less, lines stand close
@@ -292,7 +293,7 @@ class Review(App[str]):
             "ended": str(item.trial.ended),
             "marks": (),
             "unsaid": (),
-            "measure": "items",
+            "measure": ITEMS,
             "steps": (),
             "rubric": (),
             "measured": None,

@@ -253,6 +253,7 @@ ORDERS: list[tuple[str, str, str, str, dict[str, Any], str]] = [
     ("running", "end", "ann", "operator", {"reason": "budget"}, "not 'budget'"),
     ("running", "end", "ann", "operator", {"reason": "lease_lapsed"}, "not 'lease_lapsed'"),
     ("running", "count", "mallory", "operator", {"by": 1}, STRANGER),
+    ("running", "reach", "mallory", "operator", {"stage": 1}, STRANGER),
     ("running", "touch", "mallory", "operator", {"phase": "begin"}, STRANGER),
     ("running", "wait", "mallory", "operator", {"after": "trial"}, STRANGER),
     ("running", "note", "mallory", "operator", {"text": "x"}, STRANGER),

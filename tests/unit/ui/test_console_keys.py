@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from labctl.ui.console import refusals
 from labctl.ui.console.form import Line, Options
 from labctl.ui.console.presses import PASTED_NS, SEEN_NS, Presses
 from labctl.ui.console.stopping import arrived_ns, with_stop_key
@@ -97,16 +98,16 @@ def test_a_text_that_is_open_when_the_robot_may_move_is_put_aside_and_kept(bench
     assert at_console(bench, play).stops == 1
 
 
-def test_a_run_process_that_is_silent_may_move_the_robot_and_one_that_is_gone_does_not(bench):
+def test_no_text_field_opens_for_a_run_process_that_is_silent_or_gone(bench):
     async def play(desk: Desk) -> None:
         await desk.press("enter", "enter")
         bench.clock.sleep_until(bench.now_ns + 5 * SECOND)
         await desk.draw()
         await desk.press("n")
-        assert not desk.asked() and "no words are typed before it rests" in flat(desk.text())
+        assert not desk.asked() and flat(refusals.UNHEARD) in flat(desk.text())
         desk.link.there = False
         await desk.press("n")
-        assert desk.asked()
+        assert not desk.asked() and flat(refusals.UNHEARD) in flat(desk.text())
 
     at_console(bench, play)
 
