@@ -238,7 +238,9 @@ def test_a_server_that_labctl_starts_is_gone_after_its_trial(tmp_path: Path) -> 
     folder = make_campaign(tmp_path, [ours, {**ours, "name": "again"}], live=True, budget=1.0, arming=5.0).folder
     with running(folder, tmp_path / "run.log") as run:
         assert run.wait(timeout=240) == 0, (tmp_path / "run.log").read_text()
-    assert [event.body["reason"] for event in of_kind(folder, Kind.EPISODE_ENDED)] == ["budget", "budget"]
+    reasons = [event.body["reason"] for event in of_kind(folder, Kind.EPISODE_ENDED)]
+    # A computer that stood still for longer than the lease has such an episode run again: no server's doing.
+    assert [reason for reason in reasons if reason != "lease_lapsed"] == ["budget", "budget"]
     socket.create_server(("127.0.0.1", port)).close()  # raises if anybody still listens there
 
 
