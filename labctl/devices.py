@@ -86,15 +86,17 @@ class Actions:
 
 @runtime_checkable
 class Robot(Protocol):
-    """A robot arm with its gripper, owned by the arm process. Verbs are idempotent; `stop` may come from any thread.
+    """A robot arm with its gripper, owned by the robot's process. Verbs are idempotent; `stop` may come from any
+    thread.
 
     `follow` gets setpoints one control period apart for the time since the last call up to now. Each is answered once
-    and in order as part of an `Actions`, by this call or a later one: a real arm is given its setpoints by a thread of
-    its own. With no setpoints it returns what has been answered since. To a robot with a true attribute `takes_steps`
-    setpoints jump where a step of a policy begins. `drain` returns all samples measured since the last drain. `stage`
-    prepares for a trial: the hand opens, the arm goes to where episodes begin, if the cell says where, a simulated one
-    sets its scene; `staged` is true once that is done. `clipped` names the limit that shaped the last setpoints. None
-    may block for long but `connect`, `stage` and `recover`, which raises DeviceRefused until the device is ready.
+    and in order as part of an `Actions`, by this call or a later one: a real robot is given its setpoints by a thread
+    of its own. With no setpoints it returns what has been answered since. To a robot with a true attribute
+    `takes_steps` setpoints jump where a step of a policy begins. `drain` returns all samples measured since the last
+    drain. `stage` prepares for a trial: the hand opens, the robot goes to where episodes begin, if the cell says where,
+    a simulated one sets its scene; `staged` is true once that is done. `clipped` names the limit that shaped the last
+    setpoints. None may block for long but `connect`, `stage` and `recover`, which raises DeviceRefused until the device
+    is ready.
     """
 
     kind: Kind
@@ -161,8 +163,8 @@ class Frame:
 
 @runtime_checkable
 class Camera(Protocol):
-    """One camera, owned by its own process. `sense` receives the arm's observations (simulated cameras draw them; real
-    ones ignore).
+    """One camera, owned by its own process. `sense` receives the robot's observations (simulated cameras draw them;
+    real ones ignore).
 
     `connect` raises DeviceLost when the camera is not there; after a loss it may be called again. `grab` returns None
     while no new frame is there and may block for one frame period; it raises DeviceLost when the camera is gone or
@@ -207,7 +209,7 @@ class Observation:
 class Pace:
     """How a controller wants to be asked. A question waits until every camera has a picture no older than max_age_s.
 
-    deadline_s: an answer that comes later is not used. late: what then: "hold" (the arm stands; a fresh question once
+    deadline_s: an answer that comes later is not used. late: what then: "hold" (the robot stands; a fresh question once
     the late answer is in) or "end" (the episode, at the deadline). give_up_s: an unanswered question ends the episode.
     ask_ahead_s: the next question comes this long before the executed actions run out.
     """

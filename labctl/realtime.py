@@ -59,8 +59,8 @@ def together() -> None:
     """Keep the calling thread, and those it begins, on one core, where they go ahead of others.
 
     A vendor's loop, its callbacks and ours wake each other a thousand times a second. From core to core that costs a
-    sixth of all that the arm's process takes (measured with an FR3). Who may not go ahead of others is better off with
-    any core that is free.
+    sixth of all that the robot's process takes (measured with an FR3). Who may not go ahead of others is better off
+    with any core that is free.
     """
     if len(CORES) > 1 and allowed():
         os.sched_setaffinity(0, {max(CORES)})

@@ -1,1 +1,1 @@
-"""What drivers share: kinematics, limits, the simulated arm and its world. Imports no driver."""
+"""What drivers share: kinematics, limits, the simulated robot and its world. Imports no driver."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from labctl.drivers.common.limits import Limits
 from labctl.drivers.common.measured_chain import MeasuredChain
-from labctl.drivers.common.robot_tables import Arm
+from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.common.states import Sample
 from labctl.drivers.common.tool_model import ToolModel
 
@@ -22,18 +22,18 @@ class BoxLimitedIk:
     Poses are the controller's; see `ToolModel`.
     """
 
-    def __init__(self, arm: Arm, limits: Limits) -> None:
-        self._arm, self._model = arm, ToolModel(arm)
+    def __init__(self, robot_model: RobotModel, limits: Limits) -> None:
+        self._robot_model, self._model = robot_model, ToolModel(robot_model)
         self._low, self._high = limits.box_min + INSIDE_M, limits.box_max - INSIDE_M
         self._off = False
         self.news = ""
 
     def measured(self, chain: MeasuredChain | None) -> None:
         """What the controller says was measured on this robot, if anything."""
-        self._model = ToolModel(self._arm, chain)
+        self._model = ToolModel(self._robot_model, chain)
 
     def seen(self, state: Sample | None) -> None:
-        """Where the arm is, as its controller says; None before it said anything."""
+        """Where the robot is, as its controller says; None before it said anything."""
         if state is not None:
             self._model.seen(state.q, state.tcp)
 

@@ -1,4 +1,4 @@
-"""Does an arm go where it is sent? Whichever way setpoints are handed over, its joints stay near what was given.
+"""Does a robot go where it is sent? Whichever way setpoints are handed over, its joints stay near what was given.
 
 May not: stop anything, or know a client. Time is the device's own: an emulator on a busy machine lags by the host's.
 """
@@ -10,21 +10,22 @@ from collections import deque
 import numpy as np
 
 OFF_RAD = 0.15  # beyond all that was given within WINDOW_S
-STEP_RAD = 0.2  # so far ahead of the arm a policy's step may lie (DROID's longest), and no further is taken for granted
+# so far ahead of the robot a policy's step may lie (DROID's longest), and no further is taken for granted
+STEP_RAD = 0.2
 WINDOW_S = 2.0  # a servo may lag; one that has gone elsewhere lies outside of where it was led for so long
 MOST = 4000
 JUMP_RAD = 0.05
 
 
 class Following:
-    """The setpoints of the motion under way, and how far from all of them the arm is."""
+    """The setpoints of the motion under way, and how far from all of them the robot is."""
 
     def __init__(self, takes_steps: bool = False) -> None:
         self._most_rad = OFF_RAD + STEP_RAD * takes_steps
         self._given: deque[tuple[float, np.ndarray]] = deque(maxlen=MOST)
 
     def reset(self) -> None:
-        """The arm stands; the next setpoint begins a motion."""
+        """The robot stands; the next setpoint begins a motion."""
         self._given.clear()
 
     def give(self, device_s: float, q: np.ndarray) -> None:
@@ -42,14 +43,12 @@ class Following:
         joint = int(np.argmax(off))
         if off[joint] <= self._most_rad:
             return ""
-        return (
-            f"joint {joint + 1} is {off[joint]:.2f} rad from where it was sent; the arm does not follow and was stopped"
-        )
+        return f"joint {joint + 1} is {off[joint]:.2f} rad from where it was sent; the robot does not follow: stopped"
 
 
 def jump(q: np.ndarray, start: np.ndarray) -> str:
-    """What is wrong with a motion to q (dof,) rad from an arm at start; nothing mostly. It has to begin there, whatever
-    the loop believes.
+    """What is wrong with a motion to q (dof,) rad from a robot at start; nothing mostly. It has to begin there,
+    whatever the loop believes.
     """
     far = float(np.abs(q - start).max())
-    return f"the first setpoint lies {far:.2f} rad from where the arm is; the arm stays" if far > JUMP_RAD else ""
+    return f"the first setpoint lies {far:.2f} rad from where the robot is; the robot stays" if far > JUMP_RAD else ""

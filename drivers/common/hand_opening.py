@@ -1,6 +1,6 @@
-"""The hand opens before the arm goes where episodes begin: who stages a scene expects it so, and a policy begins so.
+"""The hand opens before the robot goes where episodes begin: who stages a scene expects it so, and a policy begins so.
 
-May not: move an arm, or open a hand that nobody ordered to be staged.
+May not: move a robot, or open a hand that nobody ordered to be staged.
 """
 
 from __future__ import annotations

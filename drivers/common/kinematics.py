@@ -5,7 +5,7 @@ May not: know limits, time or any particular robot (`robot_tables` holds the tab
 Row i of a table is (a_{i-1}, alpha_{i-1}, d_i); joint i contributes Rx(alpha) Tx(a) Rz(q_i) Tz(d)
 (Craig, Introduction to Robotics, ch. 3). A table in the standard form is the same list shifted by one row.
 Poses are x y z qx qy qz qw in metres, base frame, scalar last, unit norm. Quaternions follow the joints continuously:
-the sign is not normalised, so a pose stream never jumps between q and -q while the arm moves.
+the sign is not normalised, so a pose stream never jumps between q and -q while the robot moves.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ May not: know a robot's driver, time or a scene. One setpoint is one servo cycle
 
 Three stages. Setpoints pass a moving average over 0.1 s, so that knots 0.1 s apart joined by straight lines become
 motion of bounded acceleration (an average of points inside convex limits stays inside them). The whole tick is then
-checked at once. Only if a check fails, or the arm could not brake inside the limits from the end of the tick, each
+checked at once. Only if a check fails, or the robot could not brake inside the limits from the end of the tick, each
 cycle is limited in turn; every state that path leaves behind can brake inside the limits, so it never has to break
 one to keep another.
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.joint_ends import JointEnds
-from labctl.drivers.common.robot_tables import Arm
+from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.common.sweep import Sweep, levers
 
 from labctl.config.cell_schema import Limits as CellLimits
@@ -25,7 +25,7 @@ from labctl.errors import InputError
 
 SMOOTHING_S = 0.1
 AHEAD_S = (
-    0.15  # a joint's speed fits what is left of its way so much later too: the arm lags, and a driver holds speeds
+    0.15  # a joint's speed fits what is left of its way so much later too: the robot lags, and a driver holds speeds
 )
 _REST = 1e-9  # rad: nearer than any encoder sees, and far more than the rounding of the average
 _MARGIN = 1.0 - 1e-9  # differences of rounded positions must not exceed a limit in the last bit
@@ -48,40 +48,44 @@ class Limits:
     ends: JointEnds | None = None
 
 
-def limits_of(arm: Arm, wanted: CellLimits, home: np.ndarray | None) -> Limits:
-    """The cell's `[robot.limits]` narrowed onto the arm's published ones; home (dof,) rad is the cell's own, if any.
+def limits_of(robot_model: RobotModel, wanted: CellLimits, home: np.ndarray | None) -> Limits:
+    """The cell's `[robot.limits]` narrowed onto the robot's published ones; home (dof,) rad is the cell's own, if any.
 
     Raises InputError for a wrong length, a limit that is wider than published, or a home that is outside the box or
     beyond the joints' ends.
     """
     velocity, acceleration = (np.array(row, dtype=float) for row in (wanted.velocity_rad_s, wanted.acceleration_rad_s2))
     for name, row, most in (
-        ("velocity_rad_s", velocity, arm.velocity),
-        ("acceleration_rad_s2", acceleration, arm.acceleration),
+        ("velocity_rad_s", velocity, robot_model.velocity),
+        ("acceleration_rad_s2", acceleration, robot_model.acceleration),
     ):
-        if len(row) != arm.dof:
+        if len(row) != robot_model.dof:
             found = row.tolist()
-            raise InputError(f"robot.limits.{name} must be a list of {arm.dof} numbers, found {found}")
+            raise InputError(f"robot.limits.{name} must be a list of {robot_model.dof} numbers, found {found}")
         if (row > most).any():
             allowed = ", ".join(f"{value:g}" for value in most)
-            raise InputError(f"robot.limits.{name} must be above 0 and at most what the {arm.name} allows: {allowed}")
+            raise InputError(
+                f"robot.limits.{name} must be above 0 and at most what the {robot_model.name} allows: {allowed}"
+            )
     low, high = np.array(wanted.box_min_m, dtype=float), np.array(wanted.box_max_m, dtype=float)
     fastest = math.inf if wanted.tool_speed_m_s is None else wanted.tool_speed_m_s
-    lower, upper = arm.lower, arm.upper
-    if arm.ends is not None:  # a joint at rest beyond this could not even move
-        outermost = arm.ends.reachable()
+    lower, upper = robot_model.lower, robot_model.upper
+    if robot_model.ends is not None:  # a joint at rest beyond this could not even move
+        outermost = robot_model.ends.reachable()
         lower, upper = np.maximum(lower, outermost[0]), np.minimum(upper, outermost[1])
     if home is not None:
-        tool = kinematics.positions(arm.chain, home[None, :])[:, 0]
+        tool = kinematics.positions(robot_model.chain, home[None, :])[:, 0]
         if (tool <= low).any() or (tool >= high).any():
             at = tool.round(2).tolist()
-            raise InputError(f"robot.limits: the box must hold the home of the {arm.name}, where the tool is at {at} m")
+            raise InputError(
+                f"robot.limits: the box must hold the home of the {robot_model.name}, where the tool is at {at} m"
+            )
         far = np.flatnonzero((home < lower) | (home > upper))
         if len(far):
             i = int(far[0])
             ends = f"{lower[i]:.3f} to {upper[i]:.3f} rad"
-            raise InputError(f"home_rad: joint {i + 1} of the {arm.name} goes from {ends}, found {home[i]:g}")
-    return Limits(lower, upper, velocity, acceleration, low, high, fastest, arm.ends)
+            raise InputError(f"home_rad: joint {i + 1} of the {robot_model.name} goes from {ends}, found {home[i]:g}")
+    return Limits(lower, upper, velocity, acceleration, low, high, fastest, robot_model.ends)
 
 
 def slowed(speed: np.ndarray, most: np.ndarray | float) -> np.ndarray:
@@ -97,8 +101,8 @@ class Limiter:
     averaging window.
     """
 
-    def __init__(self, arm: Arm, limits: Limits, period_s: float) -> None:
-        self.arm = arm
+    def __init__(self, robot_model: RobotModel, limits: Limits, period_s: float) -> None:
+        self.robot_model = robot_model
         self._step = limits.velocity * (period_s * _MARGIN)
         self._kick = limits.acceleration * (period_s * period_s * _MARGIN)
         self._middle, self._half = _span(limits.lower, limits.upper)
@@ -108,7 +112,7 @@ class Limiter:
             self._free = np.minimum(self._half, np.minimum(high - self._middle, self._middle - low))
         self._box_middle, self._box_half = _span(limits.box_min, limits.box_max)
         self._box = list(zip(limits.box_min.tolist(), limits.box_max.tolist(), strict=True))
-        self._lever = levers(arm.chain)
+        self._lever = levers(robot_model.chain)
         self._tool_step = limits.tool_speed * period_s * _TOOL_MARGIN
         self.clipped = ""  # the limit that shaped the last tick, in words; the smoothing alone is none
         self._joints = list(
@@ -116,11 +120,11 @@ class Limiter:
         )
         self._width = max(1, round(SMOOTHING_S / period_s))
         self._filters: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self.reset(arm.home)
+        self.reset(robot_model.home)
 
     def reset(self, q: np.ndarray) -> None:
         """Stand still at q (dof,)."""
-        self._take(np.array(q, dtype=float), np.zeros(self.arm.dof))
+        self._take(np.array(q, dtype=float), np.zeros(self.robot_model.dof))
         self._hold()
 
     def resume(self, q: np.ndarray, move: np.ndarray) -> None:
@@ -133,7 +137,7 @@ class Limiter:
 
     def _take(self, q: np.ndarray, move: np.ndarray, pose: tuple[float, ...] | None = None) -> None:
         self.q, self.move = q, move
-        self.pose = pose or kinematics.pose(self.arm.chain, q.tolist())
+        self.pose = pose or kinematics.pose(self.robot_model.chain, q.tolist())
         self.still = False
 
     def _hold(self) -> None:
@@ -149,7 +153,7 @@ class Limiter:
         n = wanted.shape[0]
         if self.still and (wanted == self._rest).all():
             self.clipped = ""
-            return Sweep(self.arm.chain, np.repeat(self.q[None, :], n, axis=0), self.pose, 0.0)
+            return Sweep(self.robot_model.chain, np.repeat(self.q[None, :], n, axis=0), self.pose, 0.0)
         if not math.isfinite(float(wanted.sum())):
             wanted = _finite(self._window[-1], wanted)
         seen = np.concatenate([self._window, wanted])
@@ -157,11 +161,11 @@ class Limiter:
         self.clipped = "" if sweep is not None else self._why(seen, n)
         if sweep is None:
             rows = np.array([self._cycle(row) for row in self._smooth(seen, n)[:n] + self._middle])
-            sweep = Sweep(self.arm.chain, rows, self.pose, math.inf)
+            sweep = Sweep(self.robot_model.chain, rows, self.pose, math.inf)
         self._window = seen[n:]
         if max(map(abs, self.move.tolist())) < _REST and self._arrived(wanted[-1]):
             self.still, self._rest = True, wanted[-1].copy()
-            self.move = np.zeros(self.arm.dof)
+            self.move = np.zeros(self.robot_model.dof)
         return sweep
 
     def _arrived(self, goal: np.ndarray) -> bool:
@@ -174,7 +178,7 @@ class Limiter:
         """
         average, _ = self._filter(n)
         width = self._width
-        rows = np.empty((width + n + 2, self.arm.dof))
+        rows = np.empty((width + n + 2, self.robot_model.dof))
         np.subtract(seen, self.q, out=rows[:-2])
         rows[-2] = self.move
         np.subtract(self.q, self._middle, out=rows[-1])
@@ -196,7 +200,9 @@ class Limiter:
         return found
 
     def _at_once(self, seen: np.ndarray, n: int) -> Sweep | None:
-        """The whole tick, if it keeps every limit and the arm could brake from its end; else None, nothing changed."""
+        """The whole tick, if it keeps every limit and the robot could brake from its end; else None, nothing
+        changed.
+        """
         rows = self._smooth(seen, n)
         sizes = np.abs(rows)
         if not (sizes <= self._filter(n)[1]).all():
@@ -204,8 +210,8 @@ class Limiter:
         q = rows[:n] + self._middle
         if (sizes[:n] > self._free).any() and not self._slow_at_ends(q, rows[n : 2 * n]):
             return None
-        end = kinematics.pose(self.arm.chain, q[-1].tolist())
-        sweep = Sweep(self.arm.chain, q, end, float((sizes[n : 2 * n] @ self._lever).sum()))
+        end = kinematics.pose(self.robot_model.chain, q[-1].tolist())
+        sweep = Sweep(self.robot_model.chain, q, end, float((sizes[n : 2 * n] @ self._lever).sum()))
         if self._room(end) <= sweep.travel and not self._in_box(sweep.positions):
             return None
         fast = self._tool_step < math.inf and float((sizes[n : 2 * n] @ self._lever).max()) > self._tool_step
@@ -236,28 +242,30 @@ class Limiter:
         if len(over):
             row, joint = over[0]
             return f"joint {joint + 1} {('position', 'speed', 'acceleration')[row // n]}"
-        sweep = Sweep(self.arm.chain, rows[:n] + self._middle, self.pose, math.inf)
+        sweep = Sweep(self.robot_model.chain, rows[:n] + self._middle, self.pose, math.inf)
         if not self._slow_enough(sweep):
             return "tool speed"
         ramp = _ramp(rows[2 * n - 1], self._kick)
         path = np.concatenate([sweep.q, sweep.q[-1] + np.cumsum(ramp, axis=0)])  # and where it would have come to rest
         moves = np.concatenate([rows[n : 2 * n], ramp])
-        for joint in range(self.arm.dof):
-            if not self._slow_at_ends(*(np.where(np.arange(self.arm.dof) == joint, row, 0.0) for row in (path, moves))):
+        for joint in range(self.robot_model.dof):
+            if not self._slow_at_ends(
+                *(np.where(np.arange(self.robot_model.dof) == joint, row, 0.0) for row in (path, moves))
+            ):
                 return f"joint {joint + 1} speed near its end"
         far = np.abs(path - self._middle) > self._half
         if far.any():
             return f"joint {int(np.argmax(far.any(axis=0))) + 1} position"
-        beyond = np.abs(kinematics.positions(self.arm.chain, path).T - self._box_middle) > self._box_half
+        beyond = np.abs(kinematics.positions(self.robot_model.chain, path).T - self._box_middle) > self._box_half
         return f"workspace box {'xyz'[int(np.argmax(beyond.any(axis=0)))]}"
 
     def brake_tail(self) -> np.ndarray:
-        """The setpoints (k, dof) of a stop from the present state, which stays as it is; none when the arm stands."""
+        """The setpoints (k, dof) of a stop from the present state, which stays as it is; none when the robot stands."""
         return self.q + np.cumsum(_ramp(self.move, self._kick), axis=0)
 
     def brake(self, n: int) -> Sweep:
         """The next n setpoints of a stop: all joints slow down together, none faster than its limit, then stand."""
-        moves = np.zeros((n, self.arm.dof))
+        moves = np.zeros((n, self.robot_model.dof))
         ramp = _ramp(self.move, self._kick)[:n]
         moves[: len(ramp)] = ramp
         q = self.q + np.cumsum(moves, axis=0)
@@ -265,7 +273,7 @@ class Limiter:
             self._take(q[-1], moves[-1])
         if not moves[-1].any():
             self._hold()
-        return Sweep(self.arm.chain, q, self.pose, float((np.abs(moves) @ self._lever).sum()))
+        return Sweep(self.robot_model.chain, q, self.pose, float((np.abs(moves) @ self._lever).sum()))
 
     def cut(self, sweep: Sweep, before: np.ndarray, i: int) -> Sweep:
         """Of a tick just followed, which began after `before` (dof,), keep setpoints 0..i and brake from there."""
@@ -275,7 +283,9 @@ class Limiter:
         if not rest:
             return sweep
         braking = self.brake(rest)
-        return Sweep(self.arm.chain, np.concatenate([kept, braking.q]), self.pose, sweep.travel + braking.travel)
+        return Sweep(
+            self.robot_model.chain, np.concatenate([kept, braking.q]), self.pose, sweep.travel + braking.travel
+        )
 
     def _room(self, pose: tuple[float, ...]) -> float:
         return min(min(at - low, high - at) for at, (low, high) in zip(pose, self._box, strict=False))
@@ -300,7 +310,7 @@ class Limiter:
 
     def _inside(self, q: np.ndarray) -> bool:
         return bool((np.abs(q - self._middle) <= self._half).all()) and self._in_box(
-            kinematics.positions(self.arm.chain, q)
+            kinematics.positions(self.robot_model.chain, q)
         )
 
     def _cycle(self, wanted: np.ndarray) -> np.ndarray:
@@ -314,12 +324,12 @@ class Limiter:
             move = self._ends.within(move / share, self.q, AHEAD_S + self._period_s) * share
         move = np.clip(move, self.move - self._kick, self.move + self._kick)
         q = self.q + move
-        pose = kinematics.pose(self.arm.chain, q.tolist())
+        pose = kinematics.pose(self.robot_model.chain, q.tolist())
         far = math.dist(pose[:3], self.pose[:3])
         if far > self._tool_step:
             move = np.clip(move * (0.99 * self._tool_step / far), self.move - self._kick, self.move + self._kick)
             q = self.q + move
-            pose = kinematics.pose(self.arm.chain, q.tolist())
+            pose = kinematics.pose(self.robot_model.chain, q.tolist())
         too_fast = math.dist(pose[:3], self.pose[:3]) > self._tool_step
         inside = self._inside(q[None, :]) and self._slow_at_ends(q, move)
         if too_fast or not (inside and self._can_brake(q, move, pose)):

@@ -1,4 +1,4 @@
-"""The inverse kinematics of an arm with one joint more than a pose needs: what that leaves open keeps a posture, so
+"""The inverse kinematics of a robot with one joint more than a pose needs: what that leaves open keeps a posture, so
 that the same tool pose ends in the same joints.
 
 May not: know time, a cell or a driver.
@@ -6,12 +6,12 @@ May not: know time, a cell or a driver.
 Of all joints that reach a pose, those are taken where a cost has its least: half the square of the joint that rests at
 zero, and of how far the joints that the elbow's swing turns are within MARGIN_RAD of their ends (DROID's solver keeps
 0.3 rad too: droid/robot_ik/robot_ik_solver.py, minimum_distance_from_joint_position_limit, whose posture are zeros as
-well). An arm that stands elsewhere, led by hand, does not swing its elbow for that: what the cost's slope is at the
+well). A robot that stands elsewhere, led by hand, does not swing its elbow for that: what the cost's slope is at the
 seed it stays where the tool stays, and it falls off with the way of the tool, to 1/e after SETTLE_M. A closed loop of
 the tool therefore ends in the joints that it began in.
 
-A pose that cannot be reached from where the arm is, or only with joints that turn much further than the tool goes, is
-answered by those of the pose before it: the arm stays, on its branch.
+A pose that cannot be reached from where the robot is, or only with joints that turn much further than the tool goes, is
+answered by those of the pose before it: the robot stays, on its branch.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class RobotOptions(Options):
     )
     home_rad: Home = Field(
         None,
-        description="where episodes begin; left out, the arm stays where it is",
+        description="where episodes begin; left out, the robot stays where it is",
         json_schema_extra={"allowed": '"default" or a list of finite numbers, one for each joint'},
     )
     home_speed_rad_s: float = Field(0.3, ge=0.01, le=1.0, description="how fast it goes there")

@@ -1,4 +1,4 @@
-"""The arms labctl knows by their published tables: chains, limits, home, and closed-form inverses.
+"""The robots labctl knows by their published tables: chains, limits, home, and closed-form inverses.
 
 May not: move anything or read a cell; numbers come from the makers' documents and are quoted where they stand.
 
@@ -29,14 +29,15 @@ HAND_RPY = (0.0, 0.0, -math.pi / 4)  # and how it is turned there
 HAND_KG = 0.73
 DOWN_TOLERANCE = 1e-6
 PLANAR_RAD = 1e-4  # an FR3 whose joint 3 is so near zero lies in the plane of the closed form
-SAME_BRANCH_RAD = 2.0  # nearer than half a turn: neither the arm turned round, nor a joint
+SAME_BRANCH_RAD = 2.0  # nearer than half a turn: neither the robot turned round, nor a joint
 
 Inverse = Callable[[Chain, np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
-    """An arm: chain, published limits (rad, rad/s, rad/s2, each (dof,)), home configuration and its inverse kinematics.
+class RobotModel:
+    """A robot: chain, published limits (rad, rad/s, rad/s2, each (dof,)), home configuration and its inverse
+    kinematics.
 
     `inverse(poses (n, 7), q_seed (dof,))` gives joint angles (n, dof): exact where the pose can be reached, else the
     nearest configuration the method finds. The caller compares with `kinematics.positions`. `method` is that inverse
@@ -74,11 +75,11 @@ class Tool:
     rpy: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
-def with_tool(arm: Arm, tool: Tool) -> Arm:
-    """An arm of the tables below with another tool on its flange. Home holds the same joints, so another pose."""
+def with_tool(robot_model: RobotModel, tool: Tool) -> RobotModel:
+    """A robot of the tables below with another tool on its flange. Home holds the same joints, so another pose."""
     x, y, z = tool.xyz
-    chain = replace(arm.chain, tool_z=arm.chain.tool_z - HAND_M + z, tool_xy=(x, y), tool_rpy=tool.rpy)
-    return replace(arm, chain=chain)
+    chain = replace(robot_model.chain, tool_z=robot_model.chain.tool_z - HAND_M + z, tool_xy=(x, y), tool_rpy=tool.rpy)
+    return replace(robot_model, chain=chain)
 
 
 _D1, _D3, _D5, _A4, _A7, _FLANGE = 0.333, 0.316, 0.384, 0.0825, 0.088, 0.107
@@ -119,7 +120,7 @@ def fr3_downward(chain: Chain, poses: np.ndarray) -> np.ndarray:
     """Joint angles (n, 7) of an FR3 for poses that point straight down, in closed form with joints 3 and 5 at zero, of
     a chain whose tool is `on_axis`.
 
-    The arm then lies in the vertical plane through its base: a triangle of two bent links reaches the wrist, joint 6
+    The robot then lies in the vertical plane through its base: a triangle of two bent links reaches the wrist, joint 6
     makes the hand vertical, joint 7 its yaw. A point beyond reach is answered by the stretched arm in its direction.
     Yaw is twice the angle of (qx, qy).
     """
@@ -142,13 +143,13 @@ def fr3_downward(chain: Chain, poses: np.ndarray) -> np.ndarray:
     return q
 
 
-# Joint 3 rests at zero: straight down that is the closed form, whose plane holds the arm. Joints 2, 4 and 6 do not turn
-# there while the elbow swings.
+# Joint 3 rests at zero: straight down that is the closed form, whose plane holds the robot. Joints 2, 4 and 6 do not
+# turn there while the elbow swings.
 FR3_POSTURE = null_space.Posture(rests=2, swings=(0, 2, 4, 6), lower=FR3_LOWER, upper=FR3_UPPER)
 
 
 def _franka_inverse(posture: null_space.Posture, chain: Chain, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
-    """The closed form where the arm is on its branch already: elsewhere it would jump there."""
+    """The closed form where the robot is on its branch already: elsewhere it would jump there."""
     if float(np.abs(poses[:, 5:]).max()) < DOWN_TOLERANCE and abs(float(q_seed[2])) < PLANAR_RAD:
         q = fr3_downward(chain, poses)
         steps = np.diff(q, axis=0, prepend=q_seed[None, :])
@@ -191,7 +192,7 @@ def ur_inverse(links: Links, chain: Chain, poses: np.ndarray, q_seed: np.ndarray
     chain whose tool is `on_axis`.
 
     After Hawkins, "Analytic inverse kinematics for the Universal Robots UR-5/UR-10 arms" (2013), written with vectors:
-    n is the common axis of joints 2 to 4, whose plane holds a two-link arm. Beyond reach the arm stretches. Angles
+    n is the common axis of joints 2 to 4, whose plane holds a two-link arm. Beyond reach the robot stretches. Angles
     continue from q_seed.
     """
     d1, a2, a3, d4, d5, d6 = links
@@ -203,7 +204,7 @@ def ur_inverse(links: Links, chain: Chain, poses: np.ndarray, q_seed: np.ndarray
     bearing = np.arctan2(y, x)
     near, far = bearing + lean, bearing + math.pi - lean
     first = near if _apart(near[0], q_seed[0]) <= _apart(far[0], q_seed[0]) else far
-    c, s = np.cos(first), np.sin(first)  # in the plane of the arm: out (c, s, 0) and up; its normal is (s, -c, 0)
+    c, s = np.cos(first), np.sin(first)  # in the plane of the robot: out (c, s, 0) and up; its normal is (s, -c, 0)
     cos5 = np.clip(tip_zx * s - tip_zy * c, -1.0, 1.0)
     fifth = np.arccos(cos5) * (1.0 if q_seed[4] >= 0 else -1.0)
     sin5 = np.sin(fifth)
@@ -232,7 +233,7 @@ def _downward_home(x: float, z: float) -> np.ndarray:
     return np.array([[x, 0.0, z, 1.0, 0.0, 0.0, 0.0]])
 
 
-FR3 = Arm(
+FR3 = RobotModel(
     name="fr3",
     joint_names=tuple(f"fr3_joint{i}" for i in range(1, 8)),
     chain=FR3_CHAIN,
@@ -244,8 +245,8 @@ FR3 = Arm(
     method=partial(_franka_inverse, FR3_POSTURE),
     ends=FR3_ENDS,
 )
-# The arm before it, called Panda too: FCI documentation, limits of the Franka Emika Robot; its speeds do not depend on
-# where its joints are.
+# The robot before it, called Panda too: FCI documentation, limits of the Franka Emika Robot; its speeds do not depend
+# on where its joints are.
 _FER_LOWER = np.array([-2.8973, -1.7628, -2.8973, -3.0718, -2.8973, -0.0175, -2.8973])
 _FER_UPPER = np.array([2.8973, 1.7628, 2.8973, -0.0698, 2.8973, 3.7525, 2.8973])
 FER = replace(
@@ -263,10 +264,10 @@ _UR_JOINTS = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "w
 _UR_SEED = np.array([math.pi, -1.6, 1.8, -1.7, -1.6, 0.0])
 
 
-def _ur(name: str) -> Arm:
+def _ur(name: str) -> RobotModel:
     links = UR_LINKS[name]
     chain, at = _ur_chain(links), (0.28, 0.2) if name == "ur3e" else (0.42, 0.35)  # a UR3e reaches half a metre
-    return Arm(
+    return RobotModel(
         name=name,
         joint_names=tuple(f"{joint}_joint" for joint in _UR_JOINTS),
         chain=chain,
@@ -279,5 +280,5 @@ def _ur(name: str) -> Arm:
     )
 
 
-URS: Mapping[str, Arm] = {name: _ur(name) for name in UR_LINKS}
+URS: Mapping[str, RobotModel] = {name: _ur(name) for name in UR_LINKS}
 UR5, UR5E = URS["ur5"], URS["ur5e"]

@@ -1,4 +1,4 @@
-"""A real arm: setpoints limited in the loop, given to the vendor's client by a thread of its own, states read back.
+"""A real robot: setpoints limited in the loop, given to the vendor's client by a thread of its own, states read back.
 
 May not: import a vendor's library (a `Link` does), move without setpoints or a staging asked for, or recover without
 being told.
@@ -18,7 +18,7 @@ from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.following import Following, jump
 from labctl.drivers.common.hand_opening import HandOpening
 from labctl.drivers.common.limits import Limiter, limits_of
-from labctl.drivers.common.robot_tables import Arm
+from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.common.setpoint_queue import SetpointQueue
 from labctl.drivers.common.states import States, state_specs
 from labctl.drivers.common.steps import StepLimiter
@@ -31,10 +31,10 @@ from labctl.devices import Actions, Batch, DeviceEvent, Gripper, Kind, RobotStat
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused
 from labctl.realtime import LOOP, ordinary, urgent
 
-DELAY_S = 0.05  # a setpoint is given this long after its time: two late visits of the arm process do not show
+DELAY_S = 0.05  # a setpoint is given this long after its time: two late visits of the robot's process do not show
 QUEUED_S = 0.15  # more than this waiting: the thread was held up; what is older is left out
 LOOK_NS = 20 * MILLISECOND
-RESTLESS_NS = 5_000 * MILLISECOND  # an arm that should stand and has not for so long is a person's matter
+RESTLESS_NS = 5_000 * MILLISECOND  # a robot that should stand and has not for so long is a person's matter
 HOME_RAD = 0.01  # nearer than this it is home
 SWITCH_S = 0.0005  # a thread that computes lets the reading and the servo thread in after this time, not after 5 ms
 EXPLAIN_NS = 60 * MILLISECOND
@@ -52,27 +52,27 @@ class _Asked:
     staging: bool = False  # until it is there
 
 
-class StreamedArm:
-    """See `labctl.devices.Robot` for the verbs. `home` is where episodes begin, None to leave the arm where it is; it
+class ServoedRobot:
+    """See `labctl.devices.Robot` for the verbs. `home` is where episodes begin, None to leave the robot where it is; it
     goes there at up to `home_rad_s`.
     """
 
     kind: Kind = "real"
 
     def __init__(
-        self, arm: Arm, link: Link, gripper: Gripper, cell: Cell, home: np.ndarray | None, home_rad_s: float = 0.3
+        self, model: RobotModel, link: Link, gripper: Gripper, cell: Cell, home: np.ndarray | None, home_rad_s: float
     ) -> None:
         robot = cell.robot
-        self.arm, self.dof, self.joint_names = arm, arm.dof, arm.joint_names
+        self.robot_model, self.dof, self.joint_names = model, model.dof, model.joint_names
         self.control_hz = float(robot.control_hz)
-        self.streams = state_specs(arm, float(robot.state_hz), link.more)
-        self._limits = limits = limits_of(arm, robot.limits, home)
+        self.streams = state_specs(model, float(robot.state_hz), link.more)
+        self._limits = limits = limits_of(model, robot.limits, home)
         self._period_ns = round(SECOND / self.control_hz)
-        self.takes_steps, self._limiter, delay_s = False, Limiter(arm, limits, 1.0 / self.control_hz), DELAY_S
+        self.takes_steps, self._limiter, delay_s = False, Limiter(model, limits, 1.0 / self.control_hz), DELAY_S
         if link.law is not None:
-            self.takes_steps, self._limiter, delay_s = True, StepLimiter(arm, limits, link.law, self._measured), 0.0
-        self._ik = BoxLimitedIk(arm, limits)
-        self._setpoints = SetpointQueue(arm.dof, round(delay_s * SECOND))
+            self.takes_steps, self._limiter, delay_s = True, StepLimiter(model, limits, link.law, self._measured), 0.0
+        self._ik = BoxLimitedIk(model, limits)
+        self._setpoints = SetpointQueue(model.dof, round(delay_s * SECOND))
         self._states = States(gripper.opening)
         self._link, self._gripper, self._home = link, gripper, home
         self._clock = MonotonicClock()
@@ -83,11 +83,11 @@ class StreamedArm:
         self._recover_after_ns = self._cycled_ns = 0
         self._latched: RobotStatus | None = None
         self._sound = RobotStatus("idle")
-        self._based = False  # does the limiter stand where the arm stands?
+        self._based = False  # does the limiter stand where the robot stands?
         self._homing = self._moving = self._halted = self._rested = False
         self._home_rad_s, self._following, self._opening = home_rad_s, Following(self.takes_steps), HandOpening(gripper)
         self._way: WayHome | None = None
-        self._still_ns = 0  # when the arm was last seen to stand, or began to have to
+        self._still_ns = 0  # when the robot was last seen to stand, or began to have to
         self._news: list[DeviceEvent] = []
         self.clipped = ""
 
@@ -154,12 +154,12 @@ class StreamedArm:
         return None if self._states.newest is None else self._states.newest.q
 
     def _ready(self) -> bool:
-        """May setpoints be given? Then the limiter stands where the arm stands."""
+        """May setpoints be given? Then the limiter stands where the robot stands."""
         if self._stop.is_set() or self._homing or self._asked.home or self._sound.mode != "idle":
             self._based, self.clipped = False, ""
             return False
         if self._rested and not self._moving and not len(self._setpoints):
-            self._based = False  # after a pause the arm may stand elsewhere than where it was sent last
+            self._based = False  # after a pause the robot may stand elsewhere than where it was sent last
         self._rested = False
         if not self._based:
             if self._states.restless():
@@ -209,7 +209,7 @@ class StreamedArm:
         self._asked.staging = self._asked.home = True
 
     def staged(self) -> bool:
-        """Is the arm at rest where episodes begin, and nothing wrong with it?"""
+        """Is the robot at rest where episodes begin, and nothing wrong with it?"""
         self._raise_if_lost()
         if self._homing or self._asked.home or self._stop.is_set() or self._sound.mode != "idle":
             return False
@@ -219,7 +219,7 @@ class StreamedArm:
         return not self._asked.staging
 
     def stop(self) -> None:
-        """The servo thread slows the arm down at its next cycle. Any thread; any number of times."""
+        """The servo thread slows the robot down at its next cycle. Any thread; any number of times."""
         self._asked.home = self._asked.staging = False
         self._stop.set()
         self._gripper.stop()
@@ -228,7 +228,7 @@ class StreamedArm:
         """Allow motion again, on an operator's word. Raises DeviceRefused while the robot is not there yet."""
         self._raise_if_lost()
         if restless := self._states.restless():
-            raise DeviceRefused(f"the arm is still moving ({restless}): wait until it stands, then recover")
+            raise DeviceRefused(f"the robot is still moving ({restless}): wait until it stands, then recover")
         if self._gripper.status().mode in ("fault", "lost"):
             self._gripper.recover()
         if self._sound.mode != "idle":
@@ -283,7 +283,7 @@ class StreamedArm:
 
     def _fail(self, reason: str, now_ns: int) -> None:
         """The client refused. A stop of the robot's own explains it; else the refusal is one, until a person's word."""
-        reason = f"the arm did not reach home: {reason}" if self._homing else reason
+        reason = f"the robot did not reach home: {reason}" if self._homing else reason
         self._following.reset()
         self._moving = self._homing = self._asked.staging = False
         until = now_ns + EXPLAIN_NS  # the robot's own state may come a moment after its refusal
@@ -339,7 +339,7 @@ class StreamedArm:
                 self._homing, self._still_ns = False, now_ns
                 return
             start, speed = self._link.start_q(), self._home_rad_s
-            self._way = WayHome(self.arm, self._limits, start, self._home, speed, self.control_hz)
+            self._way = WayHome(self.robot_model, self._limits, start, self._home, speed, self.control_hz)
         assert self._home is not None
         if not self._way.ready():
             self._link.idle()
@@ -353,7 +353,7 @@ class StreamedArm:
             self._homing, self._still_ns = False, now_ns
 
     def _lead(self, q: np.ndarray, before: np.ndarray) -> None:
-        """Give the setpoint after `before`; raises DeviceRefused for an arm that has gone elsewhere."""
+        """Give the setpoint after `before`; raises DeviceRefused for a robot that has gone elsewhere."""
         self._link.give(q, (q - before) * self.control_hz, by_joints=self._homing)
         newest = self._states.newest
         if newest is None:
@@ -389,7 +389,7 @@ class StreamedArm:
             now = RobotStatus("fault", f"gripper: {held.reason}")
         if self._asked.staging and not (self._homing or self._asked.home) and now_ns - self._still_ns > RESTLESS_NS:
             if restless := self._states.restless():
-                self._latched = RobotStatus("safety_stop", f"the arm is home, and does not come to rest: {restless}")
+                self._latched = RobotStatus("safety_stop", f"the robot is home, and does not come to rest: {restless}")
             self._asked.staging = False
         if now.mode == "idle" and self._latched is not None:
             now = self._latched

@@ -1,7 +1,7 @@
 """Setpoints between the loop that limits them and the thread that gives them to a device, one every control period.
 
 May not: talk to a device, read a clock, or make a device wait for the loop. When the loop stalls, the setpoints of a
-stop that it left behind bring the arm to rest within its limits.
+stop that it left behind bring the robot to rest within its limits.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SetpointQueue:
         return self._last
 
     def reset(self, at: np.ndarray) -> None:
-        """The arm stands at `at` (dof + 1,): nothing is queued."""
+        """The robot stands at `at` (dof + 1,): nothing is queued."""
         with self._lock:
             self._drop()
             self._last = self._before = at.copy()
@@ -63,7 +63,8 @@ class SetpointQueue:
     def put(self, t_ns: np.ndarray, requested: np.ndarray, limited: np.ndarray, tail: np.ndarray) -> bool:
         """Queue setpoints, and the stop (k, dof + 1) that follows if none come after them.
 
-        False, and nothing is queued, once setpoints of a stop were given: these go on from where the arm no longer is.
+        False, and nothing is queued, once setpoints of a stop were given: these go on from where the robot no longer
+        is.
         """
         with self._lock:
             if self._parted:
@@ -74,7 +75,7 @@ class SetpointQueue:
             return True
 
     def leave_out(self, t_ns: np.ndarray, requested: np.ndarray) -> None:
-        """Answer setpoints without giving them: the arm may not move, or they are too old."""
+        """Answer setpoints without giving them: the robot may not move, or they are too old."""
         with self._lock:
             held = self._queue[-1].limited if self._queue else self._last
             for at, asked in zip(t_ns.tolist(), requested, strict=True):
@@ -88,7 +89,7 @@ class SetpointQueue:
         return self._parted
 
     def take_over(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where the arm will be, (dof + 1,), and its last step, once the stop under way is cut short by a `put`."""
+        """Where the robot will be, (dof + 1,), and its last step, once the stop under way is cut short by a `put`."""
         with self._lock:
             self._parted = False
             kept, self._tail = self._tail[:COMMITTED], self._tail[COMMITTED:]

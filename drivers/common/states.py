@@ -1,4 +1,4 @@
-"""Measured states of a real arm on their way from the reading thread to the trace: each once, in order, none lost.
+"""Measured states of a real robot on their way from the reading thread to the trace: each once, in order, none lost.
 
 May not: talk to a device, or resample. The host's time of receipt stamps a sample; the device's own time is a column.
 """
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common.robot_tables import Arm
+from labctl.drivers.common.robot_tables import RobotModel
 
 from labctl.devices import Batch, StreamSpec
 
 STATE, DEVICE = "arm/state", "arm/device"
-REST_RAD_S = 0.02  # slower than this an arm stands
+REST_RAD_S = 0.02  # slower than this a robot stands
 MOST = 20_000  # samples kept while nobody drains; then the oldest go, and are counted
 
 
@@ -42,11 +42,11 @@ def stacked(samples: Sequence[Sample]) -> Sample:
     return Sample(q, dq, tau, tcp, device_s, more)
 
 
-def state_spec(arm: Arm, rate_hz: float, *, device_clock: bool = True) -> StreamSpec:
-    """The declared stream of an arm's states. Where it is may be seen; in speeds, torques and device times the rate of
+def state_spec(robot_model: RobotModel, rate_hz: float, *, device_clock: bool = True) -> StreamSpec:
+    """The declared stream of a robot's states. Where it is may be seen; in speeds, torques and device times the rate of
     a policy's answers stands out. device_clock: the controller has a clock of its own.
     """
-    q, dq, tau = (tuple(f"{what}.{name}" for name in arm.joint_names) for what in ("q", "dq", "tau"))
+    q, dq, tau = (tuple(f"{what}.{name}" for name in robot_model.joint_names) for what in ("q", "dq", "tau"))
     pose = tuple(f"tcp.{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw"))
     device_s, unit = (("device_s",), "rad rad/s N.m m s") if device_clock else ((), "rad rad/s N.m m")
     columns = (*q, *dq, *tau, *pose, "gripper", *device_s)
@@ -62,9 +62,9 @@ def device_spec(more: Mapping[str, str], rate_hz: float) -> StreamSpec:
     return StreamSpec(DEVICE, columns, " ".join(more.values()), rate_hz, private_columns=columns)
 
 
-def state_specs(arm: Arm, rate_hz: float, more: Mapping[str, str]) -> tuple[StreamSpec, ...]:
-    """All streams of an arm whose controller tells `more`."""
-    return (state_spec(arm, rate_hz), *([device_spec(more, rate_hz)] if more else []))
+def state_specs(robot_model: RobotModel, rate_hz: float, more: Mapping[str, str]) -> tuple[StreamSpec, ...]:
+    """All streams of a robot whose controller tells `more`."""
+    return (state_spec(robot_model, rate_hz), *([device_spec(more, rate_hz)] if more else []))
 
 
 class States:
@@ -106,7 +106,7 @@ class States:
             return self._made[1]
 
     def restless(self) -> str:
-        """Which joint turns how fast, while the arm does not stand; "" when it does."""
+        """Which joint turns how fast, while the robot does not stand; "" when it does."""
         newest = self.newest
         if newest is None:
             return "no state has come yet"

@@ -1,6 +1,6 @@
-"""Targets given as steps to an arm that a law leads there: inside position, speed and workspace limits, at once.
+"""Targets given as steps to a robot that a law leads there: inside position, speed and workspace limits, at once.
 
-May not: smooth or delay a target, or know a driver or time. How fast an arm goes to a target is its law's; a step is
+May not: smooth or delay a target, or know a driver or time. How fast a robot goes to a target is its law's; a step is
 shortened until no joint, and not the tool, would go faster than it may. Accelerations are the law's own.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import AHEAD_S, Limits
-from labctl.drivers.common.robot_tables import Arm
+from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.common.sweep import Sweep
 
 # For joints (dof,) rad the matrix (dof, dof) 1/s that leads from how far the target lies ahead, rad, to the speed of an
@@ -22,27 +22,29 @@ LOOK = np.linspace(0.1, 1.0, 10)  # parts of a step at which its way is looked a
 
 
 class StepLimiter:
-    """Limits for steps, with the verbs of `limits.Limiter` that a streamed arm uses. q (dof,): the last target.
+    """Limits for steps, with the verbs of `limits.Limiter` that a streamed robot uses. q (dof,): the last target.
 
-    `measured` tells where the arm is, None before anybody knows.
+    `measured` tells where the robot is, None before anybody knows.
     """
 
-    def __init__(self, arm: Arm, limits: Limits, law: Law, measured: Callable[[], np.ndarray | None]) -> None:
-        self._arm, self._limits, self._law, self._measured = arm, limits, law, measured
-        self.q = arm.home
+    def __init__(
+        self, robot_model: RobotModel, limits: Limits, law: Law, measured: Callable[[], np.ndarray | None]
+    ) -> None:
+        self._robot_model, self._limits, self._law, self._measured = robot_model, limits, law, measured
+        self.q = robot_model.home
         self.clipped = ""
 
     def reset(self, q: np.ndarray) -> None:
-        """The arm stands at q (dof,)."""
+        """The robot stands at q (dof,)."""
         self.q = np.array(q, dtype=float)
 
     def resume(self, q: np.ndarray, move: np.ndarray) -> None:
-        """Go on from q (dof,); `move` is the arm's own matter."""
+        """Go on from q (dof,); `move` is the robot's own matter."""
         self.reset(q)
 
     def brake_tail(self) -> np.ndarray:
-        """No setpoints (0, dof): at its last target an arm comes to rest by itself."""
-        return np.empty((0, self._arm.dof))
+        """No setpoints (0, dof): at its last target a robot comes to rest by itself."""
+        return np.empty((0, self._robot_model.dof))
 
     def follow(self, wanted: np.ndarray) -> Sweep:
         """Targets within the limits that follow `wanted` (n, dof), each at once. A row that is not finite is read as
@@ -50,13 +52,15 @@ class StepLimiter:
         """
         seen = self._measured()
         at = self.q if seen is None else seen
-        rate, jacobian = self._law(at), kinematics.jacobian(self._arm.chain, at[None, :])[0][0, :3]
+        rate, jacobian = self._law(at), kinematics.jacobian(self._robot_model.chain, at[None, :])[0][0, :3]
         rows = []
         for row in wanted:
             self.q = self._step(at, row if np.isfinite(row).all() else self.q, rate, jacobian)
             rows.append(self.q)
-        pose = kinematics.pose(self._arm.chain, self.q.tolist())
-        return Sweep(self._arm.chain, np.array(rows).reshape(len(wanted), self._arm.dof), pose, math.inf)
+        pose = kinematics.pose(self._robot_model.chain, self.q.tolist())
+        return Sweep(
+            self._robot_model.chain, np.array(rows).reshape(len(wanted), self._robot_model.dof), pose, math.inf
+        )
 
     def _step(self, at: np.ndarray, row: np.ndarray, rate: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
         limits = self._limits
@@ -79,11 +83,11 @@ class StepLimiter:
         return self._in_box(at, share * ahead)
 
     def _in_box(self, at: np.ndarray, ahead: np.ndarray) -> np.ndarray:
-        """Where a step leads without leaving the box: its end, or as far as its way is inside; an arm that stands
+        """Where a step leads without leaving the box: its end, or as far as its way is inside; a robot that stands
         outside stays where it was sent, unless the step leads inside.
         """
         limits = self._limits
-        way = kinematics.positions(self._arm.chain, at + np.append(0.0, LOOK)[:, None] * ahead)
+        way = kinematics.positions(self._robot_model.chain, at + np.append(0.0, LOOK)[:, None] * ahead)
         over = np.maximum(limits.box_min[:, None] - way, way - limits.box_max[:, None])
         outside = np.flatnonzero(over.max(axis=0) > 0)
         if not len(outside) or (outside[0] == 0 and outside[-1] < len(LOOK)):

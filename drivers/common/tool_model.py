@@ -1,10 +1,10 @@
-"""Where an arm's tool is for its joints, and back, as the arm's own controller has it.
+"""Where a robot's tool is for its joints, and back, as the robot's own controller has it.
 
 May not: know a driver, time, or limits other than the ends of the joints.
 
 A controller's model of its robot is calibrated, the published table is not. Where the controller says what was measured
 on it (`MeasuredChain`), that is labctl's model, and the table's answer is where it begins to look for joints; where it
-does not, the table is. What is left over, a tool that is set otherwise for one, is compared where the arm was `seen`
+does not, the table is. What is left over, a tool that is set otherwise for one, is compared where the robot was `seen`
 last, so that only differences go through labctl's model.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.measured_chain import MeasuredChain
-from labctl.drivers.common.robot_tables import Arm
+from labctl.drivers.common.robot_tables import RobotModel
 
 from labctl import rotations
 
@@ -24,19 +24,19 @@ NEAR = 1e-8  # m and rad: near enough
 
 
 class ToolModel:
-    """See the module. Poses (7,) or (n, 7) are of the arm's tool, base frame."""
+    """See the module. Poses (7,) or (n, 7) are of the robot's tool, base frame."""
 
-    def __init__(self, arm: Arm, measured: MeasuredChain | None = None) -> None:
-        """measured: up to the flange, where the chain's last row ends; the arm's tool stands on that."""
-        self._arm, self._measured = arm, measured
-        turn = kinematics.tool_quaternion(arm.chain)
-        self._tool = [*arm.chain.tool_xy, arm.chain.tool_z, *turn.tolist()]
+    def __init__(self, robot_model: RobotModel, measured: MeasuredChain | None = None) -> None:
+        """measured: up to the flange, where the chain's last row ends; the robot's tool stands on that."""
+        self._robot_model, self._measured = robot_model, measured
+        turn = kinematics.tool_quaternion(robot_model.chain)
+        self._tool = [*robot_model.chain.tool_xy, robot_model.chain.tool_z, *turn.tolist()]
         self._reach, self._turn = np.array(self._tool[:3]), rotations.matrix(turn[None, :])[0]
         self._places: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     def seen(self, q: np.ndarray, tcp: np.ndarray) -> None:
         """With joints q (dof,) the tool is at tcp (7,), says the controller."""
-        table = np.array(kinematics.pose(self._arm.chain, q.tolist()))
+        table = np.array(kinematics.pose(self._robot_model.chain, q.tolist()))
         self._places = table, table if self._measured is None else self._pose(q), tcp
 
     def pose(self, q: np.ndarray) -> np.ndarray:
@@ -51,8 +51,8 @@ class ToolModel:
         table, own, tcp = (None, None, None) if self._places is None else self._places
         first = poses if table is None or tcp is None else kinematics.carried(poses, tcp, table)
         goal = poses if own is None or tcp is None else kinematics.carried(poses, tcp, own)
-        q = self._arm.inverse(first, q_seed)
-        missed = kinematics.positions(self._arm.chain, q).T - first[:, :3]
+        q = self._robot_model.inverse(first, q_seed)
+        missed = kinematics.positions(self._robot_model.chain, q).T - first[:, :3]
         found = np.abs(missed).max(axis=1) < FOUND_M  # so written that a pose that is not a number does not count
         if self._measured is not None and found.any():
             q[found], missed[found] = self._refined(self._measured, q[found], goal[found])
@@ -61,7 +61,7 @@ class ToolModel:
     def _pose(self, q: np.ndarray) -> np.ndarray:
         """Tool pose (7,) by the best model there is."""
         if self._measured is None:
-            return np.array(kinematics.pose(self._arm.chain, q.tolist()))
+            return np.array(kinematics.pose(self._robot_model.chain, q.tolist()))
         return self._measured.pose(q.tolist(), self._tool)
 
     def _tool_at(self, measured: MeasuredChain, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -73,8 +73,8 @@ class ToolModel:
         changes over millimetres.
         """
         wanted = rotations.matrix(goal[:, 3:] / np.linalg.norm(goal[:, 3:], axis=1, keepdims=True))
-        arm = self._arm
-        jac = kinematics.jacobian(arm.chain, q)[0]
+        robot_model = self._robot_model
+        jac = kinematics.jacobian(robot_model.chain, q)[0]
         back = jac.transpose(0, 2, 1)
         inverse = back @ np.linalg.inv(jac @ back + 1e-9 * np.eye(6))
         for _ in range(STEPS):
@@ -84,5 +84,5 @@ class ToolModel:
             if float(np.abs(error).max()) < NEAR:
                 break
             step = (inverse @ error[:, :, None])[:, :, 0]
-            q = np.clip(q + np.clip(step, -MOST_RAD, MOST_RAD), arm.lower, arm.upper)
+            q = np.clip(q + np.clip(step, -MOST_RAD, MOST_RAD), robot_model.lower, robot_model.upper)
         return q, self._tool_at(measured, q)[0] - goal[:, :3]

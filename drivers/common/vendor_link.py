@@ -1,4 +1,4 @@
-"""What a real arm asks of a vendor's client: connect, give one setpoint, come to rest, recover.
+"""What a real robot asks of a vendor's client: connect, give one setpoint, come to rest, recover.
 
 May not: be more than that; a driver implements it, `servoed_robot` calls it.
 """
@@ -17,20 +17,20 @@ from labctl.devices import RobotStatus
 
 
 class Link(Protocol):
-    """One vendor's client, as the servo thread of a `StreamedArm` drives it. `start_q`, `lost` and `health` may be
+    """One vendor's client, as the servo thread of a `ServoedRobot` drives it. `start_q`, `lost` and `health` may be
     called from any thread, all others only from the servo thread (but `open`, before it runs, and `close`, after it
     ended).
 
     `open` connects and begins to add states to the ring; it moves nothing. `give` hands over one setpoint: joints
     (dof,) rad and their speed (dof,) rad/s, `by_joints` whatever the servo drives otherwise. `rest`: nothing to
-    give for now, the last was q; True once the arm is held there. `idle`: nothing at all to do. `halt`: slow down
+    give for now, the last was q; True once the robot is held there. `idle`: nothing at all to do. `halt`: slow down
     now and stay. `recover` does one step towards a robot that may move and returns True when it is there; it is
     asked for at rest alone, and waits for nothing. `start_q` is where the next motion begins. `lost` says why the
     robot is, "" while it is not; `health` says that too, and all else that is wrong. All raise DeviceLost or
     DeviceRefused, nothing else. `more` are the units of the columns of `Sample.more`. `measured` is what the controller
-    says was measured on this very robot, known once it is open; None if it says nothing. `law` is what leads the arm to
-    a target that is given at once; None where setpoints have to be a smooth path. `news` is what a person ought to know
-    of the connection once it is open: what is read otherwise than it should be.
+    says was measured on this very robot, known once it is open; None if it says nothing. `law` is what leads the robot
+    to a target that is given at once; None where setpoints have to be a smooth path. `news` is what a person ought to
+    know of the connection once it is open: what is read otherwise than it should be.
     """
 
     more: Mapping[str, str]

@@ -1,10 +1,10 @@
-"""The way of an arm to where episodes begin: the tool straight up first, then over, inside the box or not at all.
+"""The way of a robot to where episodes begin: the tool straight up first, then over, inside the box or not at all.
 
 Where the tool cannot be lifted with the hand as it is, the hand may turn; where it cannot be lifted at all, the joints
 go straight home.
 
 May not: move anything, or know a client. The way is rows of joints one control period apart, from rest to rest; no row
-is faster than asked for, beyond the cell's limits, or outside its box. An arm that stands outside the box may come
+is faster than asked for, beyond the cell's limits, or outside its box. A robot that stands outside the box may come
 back: on its way it never lies further outside than where it began.
 """
 
@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import AHEAD_S, Limits
-from labctl.drivers.common.robot_tables import Arm
+from labctl.drivers.common.robot_tables import RobotModel
 
 from labctl.errors import DeviceRefused
 
@@ -39,14 +39,14 @@ Part = Callable[[np.ndarray], np.ndarray]
 
 
 def way_home(
-    arm: Arm, limits: Limits, start: np.ndarray, home: np.ndarray, speed: float, period_s: float
+    robot_model: RobotModel, limits: Limits, start: np.ndarray, home: np.ndarray, speed: float, period_s: float
 ) -> np.ndarray:
     """Joints (n, dof) rad that lead from start (dof,) to home (dof,) at up to `speed` rad/s, n at least 1.
 
     Raises DeviceRefused, in words for a person, where even the way straight by the joints leaves the box.
     """
-    points = [*_links(arm), arm.chain]
-    for lift in _lifts(arm, limits, start, home):
+    points = [*_links(robot_model), robot_model.chain]
+    for lift in _lifts(robot_model, limits, start, home):
         at = start if lift is None else lift(np.ones(1))[0]
         over: Part = lambda s, at=at: at + s[:, None] * (home - at)  # noqa: E731
         try:
@@ -58,36 +58,36 @@ def way_home(
     raise AssertionError("the last way has no lift")
 
 
-def _lifts(arm: Arm, limits: Limits, start: np.ndarray, home: np.ndarray) -> Iterator[Part | None]:
-    """The lifts that the arm can do, the best first: the hand kept as it is, then free to turn; at last none.
+def _lifts(robot_model: RobotModel, limits: Limits, start: np.ndarray, home: np.ndarray) -> Iterator[Part | None]:
+    """The lifts that the robot can do, the best first: the hand kept as it is, then free to turn; at last none.
 
     A lift of ENOUGH_M clears a tote, so any of these comes before any lower one.
     """
-    low = kinematics.positions(arm.chain, start[None, :])[2, 0]
-    high = kinematics.positions(arm.chain, home[None, :])[2, 0]
+    low = kinematics.positions(robot_model.chain, start[None, :])[2, 0]
+    high = kinematics.positions(robot_model.chain, home[None, :])[2, 0]
     by_m = min(high, float(limits.box_max[2]) - INSIDE_M) - low
     if by_m > LIFT_M and float(np.abs(home - start).max()) > NEAR_RAD:
         heights = [share * by_m for share in SHARES if share == 1.0 or share * by_m > LIFT_M]
         for group in ([h for h in heights if h >= ENOUGH_M], [h for h in heights if h < ENOUGH_M]):
             for turns in (False, True):
-                yield from filter(None, (_lift(arm, limits, start, height, turns) for height in group))
+                yield from filter(None, (_lift(robot_model, limits, start, height, turns) for height in group))
     yield None
 
 
-def _lift(arm: Arm, limits: Limits, start: np.ndarray, by_m: float, turns: bool) -> Part | None:
-    """The tool straight up by by_m, its orientation kept unless it turns; None where the arm cannot.
+def _lift(robot_model: RobotModel, limits: Limits, start: np.ndarray, by_m: float, turns: bool) -> Part | None:
+    """The tool straight up by by_m, its orientation kept unless it turns; None where the robot cannot.
 
-    A polynomial through the joints found on the line: rows that are solved one by one have bends in them, which an arm
+    A polynomial through the joints found on the line: rows that are solved one by one have bends in them, which a robot
     can only follow beyond its accelerations.
     """
     s = np.linspace(0.0, 1.0, SOLVED)
-    pose = np.array(kinematics.pose(arm.chain, start.tolist()))[: 3 if turns else 7]
+    pose = np.array(kinematics.pose(robot_model.chain, start.tolist()))[: 3 if turns else 7]
     poses = np.repeat(pose[None, :], SOLVED, axis=0)
     poses[:, 2] += s * by_m
     lower, upper = np.minimum(limits.lower, start), np.maximum(limits.upper, start)
     inset = np.minimum(END_RAD, (upper - lower) / 4)
     found = kinematics.solve(
-        arm.chain, poses, start, np.minimum(lower + inset, start), np.maximum(upper - inset, start)
+        robot_model.chain, poses, start, np.minimum(lower + inset, start), np.maximum(upper - inset, start)
     )
     powers = np.arange(1, DEGREE + 1)
     factors = np.linalg.lstsq(s[:, None] ** powers, found - start, rcond=None)[0]
@@ -99,17 +99,17 @@ def _lift(arm: Arm, limits: Limits, start: np.ndarray, by_m: float, turns: bool)
     q = rows(s)
     line = np.repeat(pose[:3, None], LOOK + 1, axis=1)
     line[2] += s * by_m
-    missed = float(np.abs(kinematics.positions(arm.chain, q) - line).max())
+    missed = float(np.abs(kinematics.positions(robot_model.chain, q) - line).max())
     fast = float(np.abs(np.diff(q, axis=0)).max()) * LOOK
     if missed > OFF_M or fast > TURN_RAD or (q < lower - 1e-9).any() or (q > upper + 1e-9).any():
         return None
     return rows
 
 
-def _links(arm: Arm) -> list[kinematics.Chain]:
+def _links(robot_model: RobotModel) -> list[kinematics.Chain]:
     """Chains that end where a link does: the elbow, the wrist, the flange."""
-    rows = arm.chain.rows
-    return [replace(arm.chain, rows=rows[:k], tool_z=0.0, tool_xy=(0.0, 0.0)) for k in range(2, len(rows) + 1)]
+    rows = robot_model.chain.rows
+    return [replace(robot_model.chain, rows=rows[:k], tool_z=0.0, tool_xy=(0.0, 0.0)) for k in range(2, len(rows) + 1)]
 
 
 def _gentle(s: np.ndarray) -> np.ndarray:
@@ -152,19 +152,21 @@ def _check_floor(limits: Limits, z: np.ndarray, began: float) -> None:
     """Raises DeviceRefused where a link's heights z (n,), m, fall below the box, and below where it began."""
     if (lowest := float(z.min())) < min(float(limits.box_min[2]), began) - INSIDE_M:
         where = f"at z = {lowest:.2f} m (the box begins at {limits.box_min[2]:g})"
-        raise DeviceRefused(f"on the way home the arm itself comes below the workspace box {where}; {GUIDE}")
+        raise DeviceRefused(f"on the way home the robot itself comes below the workspace box {where}; {GUIDE}")
 
 
 class WayHome:
-    """A way home, found in a thread of its own while the arm stands, then given row by row.
+    """A way home, found in a thread of its own while the robot stands, then given row by row.
 
     A watchdog on a robot that is not told within a tenth of a second that somebody is there ends its program.
     """
 
-    def __init__(self, arm: Arm, limits: Limits, start: np.ndarray, home: np.ndarray, speed: float, hz: float) -> None:
+    def __init__(
+        self, robot_model: RobotModel, limits: Limits, start: np.ndarray, home: np.ndarray, speed: float, hz: float
+    ) -> None:
         self._at = start
         self._pool = ThreadPoolExecutor(1, "way-home")
-        self._found = self._pool.submit(way_home, arm, limits, start, home, speed, 1.0 / hz)
+        self._found = self._pool.submit(way_home, robot_model, limits, start, home, speed, 1.0 / hz)
         self._pool.shutdown(wait=False)
         self._rows: Iterator[np.ndarray] | None = None
 

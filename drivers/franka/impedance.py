@@ -1,4 +1,4 @@
-"""DROID's impedance law for an FR3: its gains, where franky wants them, and how fast an arm follows a target under it.
+"""DROID's impedance law for an FR3: its gains, where franky wants them, and how fast a robot follows a target under it.
 
 May not: import franky, or know a motion. The law is polymetis's HybridJointImpedanceControl, which DROID starts under
 the name of Cartesian impedance: stiffness of the joints, and of the flange seen through its Jacobian, towards joints
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.robot_tables import Arm, Tool, with_tool
+from labctl.drivers.common.robot_tables import RobotModel, Tool, with_tool
 
 # droid-dataset/droid, config/fr3/franka_hardware.yaml: default_Kq, default_Kqd, default_Kx, default_Kxd; config/panda/…
 # differs in Kx alone
@@ -27,11 +27,11 @@ GAINS_S = 0.02  # franky's own smoothing of gains that change with how the tool 
 
 
 class DroidLaw:
-    """The law on an arm with its tool."""
+    """The law on a robot with its tool."""
 
-    def __init__(self, arm: Arm) -> None:
-        self._tool, self.flange_stiffness = arm.chain, FLANGE_STIFFNESS[arm.name]
-        self._flange = with_tool(arm, Tool((0.0, 0.0, 0.0))).chain
+    def __init__(self, robot_model: RobotModel) -> None:
+        self._tool, self.flange_stiffness = robot_model.chain, FLANGE_STIFFNESS[robot_model.name]
+        self._flange = with_tool(robot_model, Tool((0.0, 0.0, 0.0))).chain
 
     def rate(self, q: np.ndarray) -> np.ndarray:
         """A `steps.Law`: in steady motion the torques of damping and of stiffness are the same."""

@@ -62,7 +62,7 @@ class FrankaOptions(RobotOptions):
         if sharp is not None:
             joint, asked, most = sharp
             keys = f"robot.limits.acceleration_rad_s2 = {asked:g} of joint {joint} and dynamics_factor = {factor:g}"
-            text = f"{keys}: franky then accelerates it by {most:.4g} rad/s2, and the arm lags behind its setpoints"
+            text = f"{keys}: franky then accelerates it by {most:.4g} rad/s2, and the robot lags behind its setpoints"
             higher = f", or dynamics_factor = {wanted:.2g}" if (wanted := factor * asked / most) <= FACTOR_CAP else ""
             remedy = f"acceleration_rad_s2 = {most:.4g} or less for joint {joint}{higher}"
             found.append(Contradiction("limits", text, remedy))

@@ -119,7 +119,7 @@ class FciReading:
             why = "no state of this robot was seen there"
         if self._source == "network":
             raise DeviceRefused(f'states = "network": {why}; "auto" takes them from the client instead')
-        self.news = (f"states are taken from franky, which may lose some of an arm at rest: {why}",)
+        self.news = (f"states are taken from franky, which may lose some of a robot at rest: {why}",)
         return None
 
     def _hears(self, capture: Capture) -> bool:

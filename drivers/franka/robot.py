@@ -1,13 +1,13 @@
 """Driver "franka": a Franka FR3 through franky-control (libfranka's FCI), with a gripper by name.
 
-May not: recover or home the arm without being told, ask for realtime scheduling unless the cell does, or let a vendor's
-exception pass unmapped. Unverified on hardware: see docs/hardware.md.
+May not: recover or home the robot without being told, ask for realtime scheduling unless the cell does, or let a
+vendor's exception pass unmapped. Unverified on hardware: see docs/hardware.md.
 
 The 1 kHz loop is libfranka's own thread. At the cell's control rate it is handed a velocity that leads through the
 setpoint (feed-forward plus a share of the position error), valid for HOLD_MS and followed by a stop: when this process
-stalls, the arm comes to rest by itself. Under `servo = "impedance"` it is handed targets of a law that pulls the arm
-there (`impedance`): when this process stalls, the arm comes to rest at the last. franky's JointImpedanceTracker is a
-loop with its own pace around that same motion, and waits; so the motion is used without it.
+stalls, the robot comes to rest by itself. Under `servo = "impedance"` it is handed targets of a law that pulls the
+robot there (`impedance`): when this process stalls, the robot comes to rest at the last. franky's JointImpedanceTracker
+is a loop with its own pace around that same motion, and waits; so the motion is used without it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import limits_of, slowed
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.options import check_place
-from labctl.drivers.common.robot_tables import FER, FR3, Arm, with_tool
-from labctl.drivers.common.servoed_robot import StreamedArm
+from labctl.drivers.common.robot_tables import FER, FR3, RobotModel, with_tool
+from labctl.drivers.common.servoed_robot import ServoedRobot
 from labctl.drivers.common.state_timeout import Silence, within
 from labctl.drivers.common.states import States
 from labctl.drivers.common.steps import Law
@@ -49,8 +49,8 @@ ENDS_S = 0.12  # so long after it was asked for a speed still fits the joints' e
 CORRECT_PER_S = 8.0  # share of the position error that is corrected in a second
 SETTLED_RAD, SETTLE_CYCLES = 2e-5, 150
 LEAST_CYCLES = 20  # a step shows in speeds some milliseconds after it was given
-SETTLED_RAD_S = 0.01  # slower than this an arm under the impedance law has arrived
-# A stop under it, N m s/rad: an arm of a few kg m2 (the wrist of 0.1) comes to rest in a fifth of a second
+SETTLED_RAD_S = 0.01  # slower than this a robot under the impedance law has arrived
+# A stop under it, N m s/rad: a robot of a few kg m2 (the wrist of 0.1) comes to rest in a fifth of a second
 STOP_DAMPING, STOP_RAMP_S = (25.0, 25.0, 25.0, 25.0, 5.0, 5.0, 5.0), 0.1
 JOIN_S = 3.0
 CONNECT_S = 5.0  # a robot answers in milliseconds; one that has another client may take the connection and never answer
@@ -96,16 +96,16 @@ def tool_share(jacobian: np.ndarray, accelerations: np.ndarray) -> float:
 
 
 class FrankaLink:
-    """franky as the `Link` of a streamed arm."""
+    """franky as the `Link` of a streamed robot."""
 
     measured: MeasuredChain | None = None  # the FCI does not say
 
-    def __init__(self, arm: Arm, options: FrankaOptions, robot: RobotTable) -> None:
+    def __init__(self, robot_model: RobotModel, options: FrankaOptions, robot: RobotTable) -> None:
         """robot: the cell's table of that name."""
-        self._arm, self._options = arm, options
-        outside = {f"tau_ext.{joint}": "N.m" for joint in arm.joint_names}
+        self._robot_model, self._options = robot_model, options
+        outside = {f"tau_ext.{joint}": "N.m" for joint in robot_model.joint_names}
         self.more: Mapping[str, str] = {"control_command_success_rate": "1", **outside}
-        self._limits = limits_of(arm, robot.limits, None)
+        self._limits = limits_of(robot_model, robot.limits, None)
         self._fastest = self._limits.velocity
         state_hz, control_hz = float(robot.state_hz), float(robot.control_hz)
         if state_hz < 1 or 1000 % state_hz:
@@ -120,7 +120,7 @@ class FrankaLink:
         self._settling, self._ending = 0, False
         self._by_joints = options.servo == "velocity"
         self._given = None  # the kind of the motions that were given last
-        self._droid = impedance.DroidLaw(arm) if options.servo == "impedance" else None
+        self._droid = impedance.DroidLaw(robot_model) if options.servo == "impedance" else None
         self.news: Sequence[str] = ()
         self.law: Law | None = self._droid.rate if self._droid is not None else None
         self._tracking: franky.JointImpedanceTrackingMotion | None = (
@@ -157,7 +157,10 @@ class FrankaLink:
     def _bound(self, robot: franky.Robot) -> None:
         """franky 2.0.0 has a Panda's limits for every robot: no motion of it, and no stop, beyond an FR3's."""
         jerks = JOINT_RAD_S3[self._options.model]
-        for limit, most in ((robot.joint_acceleration_limit, self._arm.acceleration), (robot.joint_jerk_limit, jerks)):
+        for limit, most in (
+            (robot.joint_acceleration_limit, self._robot_model.acceleration),
+            (robot.joint_jerk_limit, jerks),
+        ):
             limit.set(np.minimum(limit.max, JOINT_SHARE * most / self._options.dynamics_factor))
         of_the_tool = ((robot.translation_acceleration_limit, TOOL_M_S2), (robot.translation_jerk_limit, TOOL_M_S3))
         turning = ((robot.rotation_acceleration_limit, TOOL_RAD_S2), (robot.rotation_jerk_limit, TOOL_RAD_S3))
@@ -192,7 +195,7 @@ class FrankaLink:
             self._move(self._motion(q, dq))
 
     def _pull(self, q: np.ndarray, anew: bool) -> None:
-        """Send the arm to q under the impedance law, by a motion of its own where none of that kind is under way."""
+        """Send the robot to q under the impedance law, by a motion of its own where none of that kind is under way."""
         assert self._droid is not None
         reference, gains = franky.JointReference(q=q), franky.CartesianImpedanceGains()
         gains.stiffness, gains.damping = self._droid.at_tool(self._reading.newest().q)
@@ -218,7 +221,7 @@ class FrankaLink:
         if self._by_joints:
             points = [franky.JointVelocityWaypoint(speed, hold_target_duration=hold)]
             return franky.JointVelocityWaypointMotion([*points, franky.JointVelocityWaypoint(np.zeros(7))])
-        jacobian, tip, turn = kinematics.jacobian(self._arm.chain, q[None, :])
+        jacobian, tip, turn = kinematics.jacobian(self._robot_model.chain, q[None, :])
         twist = franky.Twist(*self._twist(jacobian[0] @ dq, tip[0], turn[0]))
         points = [franky.CartesianVelocityWaypoint(twist, hold_target_duration=hold)]
         return franky.CartesianVelocityWaypointMotion(
@@ -230,11 +233,11 @@ class FrankaLink:
         """The joints' speeds (7,) that lead through q with dq: none beyond its limit, or what is left near its end."""
         at = self._reading.newest().q_d
         speed = slowed(dq + CORRECT_PER_S * (q - at), self._fastest)
-        return speed if self._arm.ends is None else self._arm.ends.within(speed, at, ENDS_S)
+        return speed if self._robot_model.ends is None else self._robot_model.ends.within(speed, at, ENDS_S)
 
     def _share(self, jacobian: np.ndarray) -> Any:
         """`tool_share` as a part of the robot's own factor."""
-        share = min(1.0, tool_share(jacobian, self._arm.acceleration) / self._options.dynamics_factor)
+        share = min(1.0, tool_share(jacobian, self._robot_model.acceleration) / self._options.dynamics_factor)
         return franky.RelativeDynamicsFactor(1.0, share, share)
 
     def _twist(self, twist: np.ndarray, tip: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -287,7 +290,7 @@ class FrankaLink:
         if kind == types.JointVelocities:
             self._move(franky.JointVelocityStopMotion())
         elif kind == types.CartesianVelocities:
-            share = self._share(kinematics.jacobian(self._arm.chain, self.start_q()[None, :])[0][0])
+            share = self._share(kinematics.jacobian(self._robot_model.chain, self.start_q()[None, :])[0][0])
             self._move(franky.CartesianVelocityStopMotion(share))
         elif kind == types.Torques:
             self._move(
@@ -331,13 +334,13 @@ class FrankaLink:
         apart()
 
 
-def build(options: FrankaOptions, *, cell: Cell, fixture: Fixture) -> StreamedArm:
+def build(options: FrankaOptions, *, cell: Cell, fixture: Fixture) -> ServoedRobot:
     """A Franka FR3 or FER; cell and fixture are the parsed files.
 
     Raises InputError for a rate or limit it cannot take, or a cell that is not real or emulated.
     """
     check_place("franka", cell, options.host)
-    arm, held = with_tool(FRANKAS[options.model], options.tool()), options.held()
+    robot_model, held = with_tool(FRANKAS[options.model], options.tool()), options.held()
     gripper: Gripper = no_stand_in(load(held.driver, held.options, host=options.host), held.driver, cell.kind)
-    link = FrankaLink(arm, options, cell.robot)
-    return StreamedArm(arm, link, gripper, cell, options.home(arm.home), options.home_speed_rad_s)
+    link = FrankaLink(robot_model, options, cell.robot)
+    return ServoedRobot(robot_model, link, gripper, cell, options.home(robot_model.home), options.home_speed_rad_s)

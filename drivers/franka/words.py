@@ -13,14 +13,14 @@ from labctl.devices import RobotStatus
 WORDS = {
     "joint_reflex": "a joint met more force than allowed (collision)",
     "cartesian_reflex": "the tool met more force than allowed (collision)",
-    "self_collision_avoidance_violation": "the arm came too close to itself",
+    "self_collision_avoidance_violation": "the robot came too close to itself",
     "joint_position_limits_violation": "a joint reached its end",
     "joint_velocity_violation": "a joint was too fast",
     "communication_constraints_violation": "commands from this computer came too late, 20 in a row",
     "power_limit_violation": "the power limit was exceeded",
     "joint_motion_generator_velocity_discontinuity": "the commanded acceleration was too high",
     "joint_motion_generator_acceleration_discontinuity": "the commanded jerk was too high",
-    "cartesian_position_motion_generator_start_pose_invalid": "a motion did not begin where the arm is",
+    "cartesian_position_motion_generator_start_pose_invalid": "a motion did not begin where the robot is",
     "instability_detected": "the controller became unstable",
 }
 
@@ -50,7 +50,7 @@ def what_is_wrong(mode: str, errors: Sequence[str]) -> RobotStatus:
         case "UserStopped":
             return RobotStatus("safety_stop", "user stop: the external activation device is pressed; release it")
         case "Guiding":
-            return RobotStatus("fault", "someone guides the arm by hand: let go of the buttons at the flange")
+            return RobotStatus("fault", "someone guides the robot by hand: let go of the buttons at the flange")
         case "AutomaticErrorRecovery":
             return RobotStatus("fault", "the robot is recovering from an error; wait")
     return RobotStatus("fault", "brakes closed or FCI off: open Desk, open the brakes and activate FCI")

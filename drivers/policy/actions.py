@@ -43,7 +43,7 @@ SPACES = (
 
 
 def width_of(action: Action, dof: int) -> int:
-    """Values of one action without its gripper, for an arm of `dof` joints."""
+    """Values of one action without its gripper, for a robot of `dof` joints."""
     space = action.space
     if "joint" in space:
         return dof

@@ -145,7 +145,7 @@ def card_for(driver: str, options: PolicyOptions, cell: Cell) -> tuple[Card, int
     joints, after comparing the two.
 
     Raises InputError for a card of another dialect, a camera the cell has not, a frame that nobody knows, or actions
-    and steps that this arm cannot follow.
+    and steps that this robot cannot follow.
     """
     card = options.card
     dialect = driver.removeprefix("policy_")
@@ -161,9 +161,9 @@ def card_for(driver: str, options: PolicyOptions, cell: Cell) -> tuple[Card, int
     if action.scale is not None and len(action.scale) != width:
         raise InputError(f"the card's scale has {len(action.scale)} values; {action.space} needs {width} here")
     if "joint" in action.space and action.space.startswith("droid") and dof != 7:
-        raise InputError(f"the card's {action.space} is for seven joints; this cell's arm has {dof}")
+        raise InputError(f"the card's {action.space} is for seven joints; this cell's robot has {dof}")
     stepped = action.relative_to == "measured" or action.space.startswith("droid_")
-    real_time = cell.cell.clock != "manual"  # where the arm is visited, and measured, at least so often
+    real_time = cell.cell.clock != "manual"  # where the robot is visited, and measured, at least so often
     measured_hz = max(robot.observe_hz, SECOND / VISIT_NS) if real_time else robot.observe_hz
     if stepped and measured_hz < timing.rate_hz:
         text = f"counts from what is measured at each of {timing.rate_hz:g} steps a second"

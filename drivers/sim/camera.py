@@ -1,4 +1,4 @@
-"""A simulated camera: draws the cell from the arm's observations, from the wrist or over the shoulder at which the
+"""A simulated camera: draws the cell from the robot's observations, from the wrist or over the shoulder at which the
 layout has it.
 
 May not: read a clock, use a graphics library, or know more than an observation and the fixture say.
@@ -39,7 +39,9 @@ WRIST_DEG = 72
 _DARK = (52, 55, 62)
 _WHITE = ((128, 134, 146), (206, 211, 219), (246, 248, 251))
 _JOINT = ((96, 104, 118), (148, 156, 170))
-_CHAINS: Mapping[int, Chain] = {arm.dof: arm.chain for arm in (robot_tables.FR3, robot_tables.UR5)}
+_CHAINS: Mapping[int, Chain] = {
+    robot_model.dof: robot_model.chain for robot_model in (robot_tables.FR3, robot_tables.UR5)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ class SimCamera:
             self._start_ns = now_ns
 
     def sense(self, observation: Mapping[str, np.ndarray]) -> None:
-        """The arm's latest observation: q, tcp, gripper, items (n, 8), object (4,), as simulated arms publish it."""
+        """The robot's latest observation: q, tcp, gripper, items (n, 8), object (4,), as simulated arms publish it."""
         self._observation = observation
 
     def grab(self, now_ns: int) -> Frame | None:

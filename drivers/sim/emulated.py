@@ -1,6 +1,6 @@
 """Driver "emulated": a real driver in front of an emulated controller, with what a simulated cell's sensors know.
 
-May not: reach anything but loopback. The arm is moved by the wrapped driver alone, over the real protocol; the scene,
+May not: reach anything but loopback. The robot is moved by the wrapped driver alone, over the real protocol; the scene,
 its items and their fate come through the emulator's side door.
 """
 
@@ -95,13 +95,13 @@ class EmulatedCell:
             self._to_stage = None
 
     def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None:
-        """Send the arm home, then fill the source tote by the seed."""
+        """Send the robot home, then fill the source tote by the seed."""
         self._raise_if_lost()
         self._inner.stage(condition, seed, now_ns)
         self._to_stage = {"condition": dict(condition), "seed": seed}
 
     def staged(self) -> bool:
-        """Is the arm home and the scene set?"""
+        """Is the robot home and the scene set?"""
         self._raise_if_lost()
         return self._to_stage is None and self._inner.staged()
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.sim.options import SimFr3Options
-from labctl.drivers.sim.robot import SimArm
+from labctl.drivers.sim.robot import SimRobot
 
 from labctl.config.cell_schema import Cell, Fixture
 
 
-def build(options: SimFr3Options, *, cell: Cell, fixture: Fixture) -> SimArm:
+def build(options: SimFr3Options, *, cell: Cell, fixture: Fixture) -> SimRobot:
     """A simulated FR3; cell and fixture are the parsed files.
 
     Raises InputError for a limit or a fixture it cannot take.
     """
-    return SimArm(FR3, cell, fixture)
+    return SimRobot(FR3, cell, fixture)

@@ -64,7 +64,7 @@ class Replay(Options):
     arm: Literal["fr3", "ur5", "ur5e"] = Field("fr3", description="the robot that was recorded")
 
     def tool(self) -> Tool:
-        """That of the simulated arm."""
+        """That of the simulated robot."""
         return (SimFr3Options() if self.arm == "fr3" else SimUr5Options()).tool()
 
 

@@ -1,4 +1,4 @@
-"""Driver "sim_person": a simulated person teleoperating the arm, in the place of the human reference.
+"""Driver "sim_person": a simulated person teleoperating the robot, in the place of the human reference.
 
 May not: be taken for a person. Its kind is "sim", and a report of its episodes says so.
 """

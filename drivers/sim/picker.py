@@ -1,6 +1,6 @@
-"""The simulated operator of an arm: picks the nearest item it sees, carries it over, tries again, errs by its skill.
+"""The simulated operator of a robot: picks the nearest item it sees, carries it over, tries again, errs by its skill.
 
-May not: know the scene beyond an `Observation`, the arm's kinematics or the time; randomness comes from `reset(seed)`
+May not: know the scene beyond an `Observation`, the robot's kinematics or the time; randomness comes from `reset(seed)`
 alone.
 
 It plans one half of an operation at a time (pick, or place) as tool poses `dt_s` apart, hands them out in chunks, and
@@ -57,7 +57,7 @@ class Skill:
 
 
 class Picker:
-    """A simulated controller. See `labctl.devices.Controller`; `infer` needs the arrays of `SimArm.observe`."""
+    """A simulated controller. See `labctl.devices.Controller`; `infer` needs the arrays of `SimRobot.observe`."""
 
     kind: Kind = "sim"
     pace = Pace()
@@ -228,7 +228,7 @@ class _Legs:
 
 
 def _near(yaw: float, bearing: float) -> float:
-    """The tool yaw that grips along `yaw` (the two fingers are alike) within a quarter turn of the arm's bearing."""
+    """The tool yaw that grips along `yaw` (the two fingers are alike) within a quarter turn of the robot's bearing."""
     return bearing + (yaw - bearing + math.pi / 2) % math.pi - math.pi / 2
 
 

@@ -1,6 +1,6 @@
 """The body behind an emulated controller: joints where it puts them, a hand, and the scene of the sim driver.
 
-May not: speak a protocol, know a client, or model dynamics: the arm is exactly where its controller says.
+May not: speak a protocol, know a client, or model dynamics: the robot is exactly where its controller says.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.robot_tables import Arm
+from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.common.sweep import Sweep, levers, yaw_of
 from labctl.drivers.sim.world import World, tote_row
 
@@ -27,21 +27,21 @@ class SimulatedPlant:
     q, dq: (dof,) rad, rad/s. contact: what the tool hit, latched until `clear_contact`.
     """
 
-    def __init__(self, arm: Arm, fixture: Fixture, period_s: float, *, now_ns: int) -> None:
-        self.arm, self.period_s = arm, period_s
+    def __init__(self, robot_model: RobotModel, fixture: Fixture, period_s: float, *, now_ns: int) -> None:
+        self.robot_model, self.period_s = robot_model, period_s
         self.world = World(fixture)
-        self.q = arm.home.copy()
-        self.dq = np.zeros(arm.dof)
+        self.q = robot_model.home.copy()
+        self.dq = np.zeros(robot_model.dof)
         self.contact = ""
         self._stuck_z: float | None = None  # where the tool was let go of inside something, until it is out
         self._lock = threading.Lock()
-        self._lever = levers(arm.chain)
+        self._lever = levers(robot_model.chain)
         self._batch = max(1, round(BATCH_S / period_s))
         self._rows: list[np.ndarray] = []
         self._times: list[int] = []
         self._wanted = self.world.opening
         self._now_ns = now_ns
-        self._pose = kinematics.pose(arm.chain, self.q.tolist())
+        self._pose = kinematics.pose(robot_model.chain, self.q.tolist())
 
     @property
     def opening(self) -> float:
@@ -53,7 +53,7 @@ class SimulatedPlant:
         self._wanted = float(opening_m)
 
     def tick(self, q: np.ndarray, now_ns: int) -> None:
-        """One control period later the arm is at q (dof,); now_ns is the host's monotonic time."""
+        """One control period later the robot is at q (dof,); now_ns is the host's monotonic time."""
         self.dq = (q - self.q) / self.period_s
         self.q = q
         self._rows.append(q)
@@ -66,10 +66,10 @@ class SimulatedPlant:
         self._rows, self._times = [], []
         with self._lock:
             before = self._pose
-            self._pose = kinematics.pose(self.arm.chain, rows[-1].tolist())
+            self._pose = kinematics.pose(self.robot_model.chain, rows[-1].tolist())
             steps = np.abs(np.diff(rows, axis=0, prepend=rows[:1]))
             travel = float((steps @ self._lever).sum()) + 1e-6
-            sweep = Sweep(self.arm.chain, rows, self._pose, travel if before != self._pose else 0.0)
+            sweep = Sweep(self.robot_model.chain, rows, self._pose, travel if before != self._pose else 0.0)
             hit = self.world.contact(sweep) if sweep.travel and not self.contact else None
             if hit is None:
                 self._stuck_z = self._stuck_z if self.contact or not sweep.travel else None

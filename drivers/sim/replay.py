@@ -1,4 +1,4 @@
-"""Driver "replay": an arm that moves as a recorded one did, as long as it is given setpoints. A fake, and says so.
+"""Driver "replay": a robot that moves as a recorded one did, as long as it is given setpoints. A fake, and says so.
 
 May not: follow what is asked of it: `sent` is what was recorded, no faster than the cell allows. Its kind is "replay"
 and every episode says so.
@@ -16,7 +16,7 @@ import numpy as np
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.limits import limits_of
-from labctl.drivers.common.robot_tables import FR3, UR5, UR5E, Arm
+from labctl.drivers.common.robot_tables import FR3, UR5, UR5E, RobotModel
 from labctl.drivers.common.states import state_spec
 from labctl.drivers.sim.options import Replay
 
@@ -25,21 +25,21 @@ from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints
 from labctl.errors import InputError
 
-ARMS: Mapping[str, Arm] = {"fr3": FR3, "ur5": UR5, "ur5e": UR5E}
+ROBOT_MODELS: Mapping[str, RobotModel] = {"fr3": FR3, "ur5": UR5, "ur5e": UR5E}
 
 
-class ReplayArm:
+class ReplayRobot:
     """See `labctl.devices.Robot`. The playhead moves on with each setpoint and stays while none come."""
 
     kind: Kind = "replay"
 
-    def __init__(self, arm: Arm, seconds: np.ndarray, rows: np.ndarray, cell: Cell) -> None:
+    def __init__(self, robot_model: RobotModel, seconds: np.ndarray, rows: np.ndarray, cell: Cell) -> None:
         robot = cell.robot
-        self.arm, self.dof, self.joint_names = arm, arm.dof, arm.joint_names
+        self.robot_model, self.dof, self.joint_names = robot_model, robot_model.dof, robot_model.joint_names
         self.control_hz = float(robot.control_hz)
-        self.streams = (state_spec(arm, float(robot.state_hz)),)
-        limits = limits_of(arm, robot.limits, None)
-        self._ik, self._fastest = BoxLimitedIk(arm, limits), limits.velocity
+        self.streams = (state_spec(robot_model, float(robot.state_hz)),)
+        limits = limits_of(robot_model, robot.limits, None)
+        self._ik, self._fastest = BoxLimitedIk(robot_model, limits), limits.velocity
         self._seconds, self._rows = seconds, rows
         self._state_ns = round(SECOND / float(robot.state_hz))
         self._head = 0.0
@@ -122,7 +122,7 @@ class ReplayArm:
         self._played = self._played[-1:]
         at = np.column_stack([np.interp(t_ns, times, column) for column in rows.T])
         speed = np.gradient(at[:, :-1], axis=0) * SECOND / self._state_ns if len(at) > 1 else np.zeros((1, self.dof))
-        poses = kinematics.poses(self.arm.chain, at[:, :-1])
+        poses = kinematics.poses(self.robot_model.chain, at[:, :-1])
         parts = [at[:, :-1], speed, np.zeros_like(speed), poses, at[:, -1:], (t_ns / SECOND)[:, None]]
         return [Batch("arm/state", t_ns, np.concatenate(parts, axis=1))]
 
@@ -153,18 +153,20 @@ class ReplayArm:
         self._stopped.set()
 
 
-def build(options: Replay, *, cell: Cell, fixture: Fixture) -> ReplayArm:
+def build(options: Replay, *, cell: Cell, fixture: Fixture) -> ReplayRobot:
     """A recorded arm. Raises InputError for a file that is not such a recording."""
-    arm, path = ARMS[options.arm], Path(options.file)
+    robot_model, path = ROBOT_MODELS[options.arm], Path(options.file)
     try:
         with np.load(path, allow_pickle=False) as recording:
             t_ns, values, columns = recording["t_ns"], recording["values"], [str(c) for c in recording["columns"]]
     except (OSError, ValueError, KeyError) as error:
         why = f"replay: {path} is not a recording ({error}); write one with: labctl export … --to npz"
         raise InputError(why) from error
-    wanted = [*(f"q.{name}" for name in arm.joint_names), "gripper"]
+    wanted = [*(f"q.{name}" for name in robot_model.joint_names), "gripper"]
     missing = [name for name in wanted if name not in columns]
     if missing or len(t_ns) < 2:
-        raise InputError(f"replay: {path} holds no {arm.name}: {', '.join(missing) or 'fewer than two samples'}")
+        raise InputError(
+            f"replay: {path} holds no {robot_model.name}: {', '.join(missing) or 'fewer than two samples'}"
+        )
     rows = values[:, [columns.index(name) for name in wanted]]
-    return ReplayArm(arm, (t_ns - t_ns[0]) / SECOND, rows, cell)
+    return ReplayRobot(robot_model, (t_ns - t_ns[0]) / SECOND, rows, cell)

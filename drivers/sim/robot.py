@@ -1,4 +1,4 @@
-"""A simulated robot: an arm that follows its setpoints exactly, a gripper and a scene, behind the `Robot` class.
+"""A simulated robot: a robot that follows its setpoints exactly, a gripper and a scene, behind the `Robot` class.
 
 May not: choose motions, sleep or read a clock; time comes in with setpoints and drains. Behaves; proves nothing about
 hardware.
@@ -18,7 +18,7 @@ import numpy as np
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.limits import Limiter, limits_of
-from labctl.drivers.common.robot_tables import Arm
+from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.common.states import state_spec
 from labctl.drivers.common.sweep import Sweep, yaw_of
 from labctl.drivers.sim.world import World, tote_row
@@ -29,36 +29,37 @@ from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpo
 from labctl.errors import DeviceRefused
 
 TCP_SPEED_M_S = 1.0  # the simulated safety controller stops above this speed of the tool
-STALE_S = 0.1  # without setpoints for this long the arm brakes by itself
+STALE_S = 0.1  # without setpoints for this long the robot brakes by itself
 TRACKED = ("x", "y", "z", "yaw", "visible", "in_target", "lost", "held")
 
 
-class SimArm:
+class SimRobot:
     """One simulated robot. See `labctl.devices.Robot` for the verbs.
 
-    After `stop` the arm brakes within its acceleration limits and stays until `recover` or `stage`; so it does after a
-    safety stop, which latches.
+    After `stop` the robot brakes within its acceleration limits and stays until `recover` or `stage`; so it does after
+    a safety stop, which latches.
     """
 
     kind: Kind = "sim"
 
-    def __init__(self, arm: Arm, cell: Cell, fixture: Fixture) -> None:
+    def __init__(self, robot_model: RobotModel, cell: Cell, fixture: Fixture) -> None:
         """cell, fixture.
 
-        Parsed cell and fixture files. Raises InputError for limits the arm does not have or a fixture of another kind.
+        Parsed cell and fixture files. Raises InputError for limits the robot does not have or a fixture of another
+        kind.
         """
         robot = cell.robot
-        self.arm = arm
-        self.dof = arm.dof
-        self.joint_names = arm.joint_names
+        self.robot_model = robot_model
+        self.dof = robot_model.dof
+        self.joint_names = robot_model.joint_names
         self.control_hz = float(robot.control_hz)
         self.world = World(fixture)
         self._period_ns = round(SECOND / self.control_hz)
-        limits = limits_of(arm, robot.limits, arm.home)
-        self._limiter = Limiter(arm, limits, 1.0 / self.control_hz)
-        self._ik = BoxLimitedIk(arm, limits)
+        limits = limits_of(robot_model, robot.limits, robot_model.home)
+        self._limiter = Limiter(robot_model, limits, 1.0 / self.control_hz)
+        self._ik = BoxLimitedIk(robot_model, limits)
         self._state_period_ns = round(SECOND / float(robot.state_hz))
-        self.streams = _streams(arm, robot)
+        self.streams = _streams(robot_model, robot)
         self._stop_asked = threading.Event()
         self._stopped = False
         self._safety = ""
@@ -84,18 +85,18 @@ class SimArm:
         self._begin(now_ns)
 
     def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None:
-        """Fill the source tote from the seed and put the arm at home at once.
+        """Fill the source tote from the seed and put the robot at home at once.
 
         Also ends a stop. Raises InputError for an unknown name.
         """
         self.world.stage(condition, seed)
-        self._limiter.reset(self.arm.home)
+        self._limiter.reset(self.robot_model.home)
         self.recover()
         self._notes.clear()
         self._begin(now_ns)
 
     def staged(self) -> bool:
-        """True: the simulated arm is at home at once."""
+        """True: the simulated robot is at home at once."""
         return True
 
     @property
@@ -173,7 +174,7 @@ class SimArm:
     def drain(self, now_ns: int) -> list[Batch]:
         """State sampled at the cell's rate since the last drain, up to the newest setpoint, and what the tracker saw.
 
-        Without setpoints for 0.1 s the arm has braked and stood since: those samples are made here.
+        Without setpoints for 0.1 s the robot has braked and stood since: those samples are made here.
         """
         idle = (now_ns - self._t_ns) // self._period_ns
         if idle > 0 and (self._halted() or idle * self._period_ns > STALE_S * SECOND):
@@ -203,7 +204,7 @@ class SimArm:
         joints = q[after - 1] + share * moved
         values[:, : self.dof] = joints
         values[:, self.dof : 2 * self.dof] = moved / gap[:, None]
-        values[:, 3 * self.dof : -1] = kinematics.poses(self.arm.chain, joints)
+        values[:, 3 * self.dof : -1] = kinematics.poses(self.robot_model.chain, joints)
         values[:, -1] = grip[after - 1] + share[:, 0] * (grip[after] - grip[after - 1])
         self._sent = [(times[-1:], q[-1:], grip[-1:])]
         return Batch("arm/state", t_ns, values)
@@ -246,10 +247,10 @@ class SimArm:
     def recover(self) -> None:
         """Allow motion again after a stop or safety stop.
 
-        Raises DeviceRefused while the arm still moves. Moves nothing.
+        Raises DeviceRefused while the robot still moves. Moves nothing.
         """
         if not self._limiter.still:
-            raise DeviceRefused("the arm is still moving: wait until it stands, then recover")
+            raise DeviceRefused("the robot is still moving: wait until it stands, then recover")
         self._stop_asked.clear()
         self._stopped = False
         self._safety = ""
@@ -264,9 +265,9 @@ def _fixed(values: Sequence[float]) -> np.ndarray:
     return array
 
 
-def _streams(arm: Arm, robot: RobotTable) -> tuple[StreamSpec, ...]:
+def _streams(robot_model: RobotModel, robot: RobotTable) -> tuple[StreamSpec, ...]:
     columns = ("item", *TRACKED)
     return (
-        state_spec(arm, float(robot.state_hz), device_clock=False),
+        state_spec(robot_model, float(robot.state_hz), device_clock=False),
         StreamSpec("tracker", columns, "m rad", float(robot.observe_hz), public_columns=columns),
     )

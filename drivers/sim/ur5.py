@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from labctl.drivers.common.robot_tables import UR5
 from labctl.drivers.sim.options import SimUr5Options
-from labctl.drivers.sim.robot import SimArm
+from labctl.drivers.sim.robot import SimRobot
 
 from labctl.config.cell_schema import Cell, Fixture
 
 
-def build(options: SimUr5Options, *, cell: Cell, fixture: Fixture) -> SimArm:
+def build(options: SimUr5Options, *, cell: Cell, fixture: Fixture) -> SimRobot:
     """A simulated UR5; cell and fixture are the parsed files.
 
     Raises InputError for a limit or a fixture it cannot take.
     """
-    return SimArm(UR5, cell, fixture)
+    return SimRobot(UR5, cell, fixture)

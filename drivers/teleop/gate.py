@@ -69,20 +69,20 @@ class Gate:
         self.why = "waiting for the clutch"
 
     def ready(self, reading: Reading | None, q: np.ndarray, now_ns: int) -> bool:
-        """May the clock start? The clutch is held, the input is fresh and a leader stands near the arm; `why` says
+        """May the clock start? The clutch is held, the input is fresh and a leader stands near the robot; `why` says
         what is missing.
         """
         self.why = self._missing(reading, q, now_ns)
         return not self.why
 
     def wants(self, reading: Reading | None, q: np.ndarray, now_ns: int) -> bool:
-        """May the hand have the arm? It has taken hold and holds on, or is ready to take hold."""
+        """May the hand have the robot? It has taken hold and holds on, or is ready to take hold."""
         if self._since_ns is not None:
             return not self.resting(reading, now_ns)
         return self.ready(reading, q, now_ns)
 
     def resting(self, reading: Reading | None, now_ns: int) -> str:
-        """Why this reading moves nothing; "" when the hand has hold of the arm."""
+        """Why this reading moves nothing; "" when the hand has hold of the robot."""
         if reading is None or self._stale(reading, now_ns):
             return "no fresh input from the device"
         return reading.waits or ("" if reading.engaged else "hold the clutch")
@@ -95,12 +95,12 @@ class Gate:
             gap = np.abs(reading.joints - q)
             if gap.max() > self._caps.align_rad:
                 joint = int(gap.argmax()) + 1
-                return f"bring the leader to the arm: joint {joint} is {gap.max():.2f} rad away"
+                return f"bring the leader to the robot: joint {joint} is {gap.max():.2f} rad away"
         return ""
 
     def told(self, reading: Reading | None, q: np.ndarray, now_ns: int, device: str = "") -> Hand:
         """What a screen says of the hand: waits (what is missing, "" when nothing is), engaged, fresh, ramp (share of
-        the wish that is let through, 0 to 1), and of a leader gap_rad (dof,) to the arm's joints q and limit_rad.
+        the wish that is let through, 0 to 1), and of a leader gap_rad (dof,) to the robot's joints q and limit_rad.
         """
         since_ns = self._since_ns
         gap = None if reading is None or reading.joints is None else np.abs(reading.joints - q)
@@ -143,7 +143,7 @@ class Gate:
         return self._ramp(held_s) * pushed
 
     def joints(self, reading: Reading | None, q: np.ndarray, dt_s: float, now_ns: int) -> np.ndarray:
-        """(dof,) rad: where to be dt_s from now: after the leader, from where the arm was when the clutch took hold;
+        """(dof,) rad: where to be dt_s from now: after the leader, from where the robot was when the clutch took hold;
         for a hand that has let go, the last target. q: the joints as measured.
 
         The target goes on from the last one, not from the joints: those lag behind it by what the way to the robot

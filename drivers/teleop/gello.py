@@ -3,7 +3,7 @@
 May not: switch a servo's torque on, or write anything but the request for positions.
 
 Protocol 2.0: present position is four bytes at 132, 4096 to a turn. Offsets change when a leader is taken apart; the
-alignment gate refuses a leader that stands elsewhere than the arm.
+alignment gate refuses a leader that stands elsewhere than the robot.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SILENT_S = 1.0  # without an answer, and the leader is gone; what it drives stan
 
 
 class Gello:
-    """See the module. joints: signs and offsets (dof,) that turn servo angles into the arm's, rad. The clutch is the
+    """See the module. joints: signs and offsets (dof,) that turn servo angles into the robot's, rad. The clutch is the
     trigger's first fifth: a leader that lies down is not held.
     """
 

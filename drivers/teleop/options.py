@@ -1,4 +1,4 @@
-"""Options of the devices that a person drives an arm with."""
+"""Options of the devices that a person drives a robot with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Has every stick, trigger and axis of a device been seen at rest? Until then a hand may not have the arm. Pure.
+"""Has every stick, trigger and axis of a device been seen at rest? Until then a hand may not have the robot. Pure.
 
 May not: read a device, or forget what it has seen: a part that rested once is known to be read.
 

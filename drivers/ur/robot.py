@@ -3,7 +3,8 @@
 May not: power on, unlock or restart anything without an operator's word. Unverified on hardware: see docs/hardware.md.
 
 A lost RTDE link makes ur_rtde's control client loop and then crash the process; nothing can be done about that here.
-The arm process dies, labctl says so, the campaign lives. The watchdog on the robot stops it when this process is gone.
+The robot's process dies, labctl says so, the campaign lives. The watchdog on the robot stops it when this process is
+gone.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import rtde_receive
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.options import check_place
-from labctl.drivers.common.robot_tables import URS, Arm, Tool, with_tool
-from labctl.drivers.common.servoed_robot import StreamedArm
+from labctl.drivers.common.robot_tables import URS, RobotModel, Tool, with_tool
+from labctl.drivers.common.servoed_robot import ServoedRobot
 from labctl.drivers.common.state_timeout import Silence
 from labctl.drivers.common.states import Sample, States
 from labctl.drivers.common.steps import Law
@@ -92,16 +93,16 @@ def mapped(error: BaseException) -> DeviceError:
 
 
 class UrLink:
-    """ur_rtde as the `Link` of a streamed arm."""
+    """ur_rtde as the `Link` of a streamed robot."""
 
     more: Mapping[str, str] = {"speed_scaling": "1", "target_speed_fraction": "1", **WRENCH}
 
-    def __init__(self, arm: Arm, options: UrOptions, state_hz: float, control_hz: float) -> None:
-        self._arm, self._options, self._host = arm, options, options.host
+    def __init__(self, robot_model: RobotModel, options: UrOptions, state_hz: float, control_hz: float) -> None:
+        self._robot_model, self._options, self._host = robot_model, options, options.host
         self.measured: MeasuredChain | None = None
         self.law: Law | None = None
         self.news: Sequence[str] = ()
-        self._model = ToolModel(arm)
+        self._model = ToolModel(robot_model)
         self._state_hz, self._period_s = state_hz, 1.0 / control_hz
         self._nap_ns = round(0.6 * SECOND / state_hz)
         self._upper = options.register_offset == "upper"
@@ -136,7 +137,7 @@ class UrLink:
         )
         self._dashboard = dashboard_client.DashboardClient(self._host)
         self.measured = self._calibration()
-        self._model = ToolModel(self._arm, self.measured)
+        self._model = ToolModel(self._robot_model, self.measured)
         self._read()
         self._reader = threading.Thread(target=self._read_on, name="rtde-states", daemon=True)
         self._reader.start()
@@ -150,12 +151,12 @@ class UrLink:
         if found is None:
             self.news = (NOT_CALIBRATED,)
         else:
-            bare = with_tool(self._arm, Tool((0.0, 0.0, 0.0))).chain
-            at = kinematics.positions(bare, self._arm.home[None, :])[:, 0]
-            far = float(np.linalg.norm(found.flange(self._arm.home[None, :])[0][0] - at))
+            bare = with_tool(self._robot_model, Tool((0.0, 0.0, 0.0))).chain
+            at = kinematics.positions(bare, self._robot_model.home[None, :])[:, 0]
+            far = float(np.linalg.norm(found.flange(self._robot_model.home[None, :])[0][0] - at))
             if far > OTHER_M:
                 raise DeviceRefused(
-                    f"the robot's own kinematics have its flange {far:.3f} m from where a {self._arm.name}'s is: "
+                    f"the robot's kinematics have its flange {far:.3f} m from where a {self._robot_model.name}'s is: "
                     f'is it one? The cell says model = "{self._options.model}"'
                 )
         return found
@@ -225,7 +226,7 @@ class UrLink:
         if self._upper:
             flags |= rtde_control.RTDEControlInterface.FLAG_UPPER_RANGE_REGISTERS
         control = self._ask(lambda: rtde_control.RTDEControlInterface(self._host, 1 / self._period_s, flags))
-        tool = to_ur((*given.tool().xyz, *kinematics.tool_quaternion(self._arm.chain)))
+        tool = to_ur((*given.tool().xyz, *kinematics.tool_quaternion(self._robot_model.chain)))
         self._ask(lambda: control.setTcp(tool))
         if given.payload_kg:
             self._ask(lambda: control.setPayload(given.payload_kg, list(given.payload_cog_m)))
@@ -276,7 +277,7 @@ class UrLink:
             self._do(self._ask(lambda: control.servoL(pose, *args)), "servo")
         else:
             speed = dq + CORRECT_PER_S * (q - self.start_q())
-            twist = kinematics.jacobian(self._arm.chain, self.start_q()[None, :])[0][0] @ speed
+            twist = kinematics.jacobian(self._robot_model.chain, self.start_q()[None, :])[0][0] @ speed
             self._do(self._ask(lambda: control.speedL(twist.tolist(), 1.0, 2 * self._period_s)), "speed")
 
     def _pose(self, q: np.ndarray) -> np.ndarray:
@@ -381,7 +382,7 @@ def _disconnect(part: Any) -> None:
         part.disconnect()
 
 
-def build(options: UrOptions, *, cell: Cell, fixture: Fixture) -> StreamedArm:
+def build(options: UrOptions, *, cell: Cell, fixture: Fixture) -> ServoedRobot:
     """A Universal Robots arm; cell and fixture are the parsed files.
 
     Raises InputError for a rate or limit it cannot take, or a cell that is not real or emulated.
@@ -392,7 +393,7 @@ def build(options: UrOptions, *, cell: Cell, fixture: Fixture) -> StreamedArm:
     for key, rate_hz in (("state_hz", robot.state_hz), ("control_hz", robot.control_hz)):
         if not 1 <= rate_hz <= most_hz:
             raise InputError(f"ur5: robot.{key} must be from 1 to {most_hz:g} for a {base.name}, found {rate_hz:g}")
-    arm, held = with_tool(base, options.tool()), options.held()
+    robot_model, held = with_tool(base, options.tool()), options.held()
     gripper: Gripper = no_stand_in(load(held.driver, held.options, host=options.host), held.driver, cell.kind)
-    link = UrLink(arm, options, float(robot.state_hz), float(robot.control_hz))
-    return StreamedArm(arm, link, gripper, cell, options.home(arm.home), options.home_speed_rad_s)
+    link = UrLink(robot_model, options, float(robot.state_hz), float(robot.control_hz))
+    return ServoedRobot(robot_model, link, gripper, cell, options.home(robot_model.home), options.home_speed_rad_s)

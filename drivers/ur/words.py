@@ -38,7 +38,7 @@ def what_is_wrong(robot_mode: int, safety_bits: int, runtime: int, *, attached: 
     if has(safety_bits, SAFEGUARD):
         return RobotStatus("safety_stop", "safeguard stop: close the safeguard")
     if has(safety_bits, PROTECTIVE):
-        return RobotStatus("safety_stop", "protective stop: look at the arm, then acknowledge to unlock it")
+        return RobotStatus("safety_stop", "protective stop: look at the robot, then acknowledge to unlock it")
     if robot_mode != RUNNING:
         return RobotStatus("fault", f"{MODES.get(robot_mode, f'robot mode {robot_mode}')}: {ask}")
     if not attached:

@@ -187,7 +187,7 @@ def check_realtime(limit: int, *, root: bool) -> Check:
     return Check(
         "realtime",
         "warn",
-        f"priority limit is {limit}; a real arm's 1 kHz loop may lose time to other programs",
+        f"priority limit is {limit}; a real robot's 1 kHz loop may lose time to other programs",
         f"add '@realtime - rtprio {REALTIME_PRIORITY}' to /etc/security/limits.conf and yourself to that group",
     )
 

@@ -16,7 +16,7 @@ from labctl.clock import SECOND, Clock, MonotonicClock, cpu_ns
 from labctl.config.cell_schema import Video
 from labctl.store.video import DepthWriter, VideoWriter
 
-# Two cameras may take half a core: the arm, the recorder and the run process want the rest of two.
+# Two cameras may take half a core: the robot, the recorder and the run process want the rest of two.
 MOST_CORES = 0.25
 FRAMES, WARM = 60, 10
 SCENES = 12  # different pictures, shown in turn

@@ -1,6 +1,6 @@
 """`labctl static`: asks policies what they would have done at keyframes of recorded human episodes. Nothing moves.
 
-May not: drive an arm, run before unblinding (which episodes are the human's is sealed), or write into a campaign.
+May not: drive a robot, run before unblinding (which episodes are the human's is sealed), or write into a campaign.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MODEL_M = 0.005  # how far the arm's model may lie from the recorded tool
 WHAT = (
     "The last action of each answer that would have been executed, if followed exactly and at once, against where the "
     "human's tool was when it is due. Score 100 at 1 mm or less, 0 at 1 m or more, by the logarithm. "
-    "Two floors are scored in the same way: an arm that stays where it is, and a random answer (the mean over where "
+    "Two floors are scored in the same way: a robot that stays where it is, and a random answer (the mean over where "
     "the human's arm was at all keyframes). From random to still: 0 % is as good as random, 100 % as standing still."
 )
 

@@ -130,7 +130,8 @@ def _listen(setup: Setup) -> Probed:
 
 
 def feel(setup: Setup) -> Felt:
-    """Open a cell's teleoperation device through its driver, read it for half a second, let it go; no arm is asked for.
+    """Open a cell's teleoperation device through its driver, read it for half a second, let it go; no robot is asked
+    for.
 
     Raises InputError, MissingExtra, DeviceLost as the drivers do.
     """
@@ -141,8 +142,8 @@ def feel(setup: Setup) -> Felt:
         clock.sleep_until(clock.now_ns() + HAND_NS)
         try:
             hand = person.hand(joints)
-        except ValueError:  # numpy's: a leader's joints against the arm's
-            problem = f"it has another number of joints than this cell's arm, which has {len(joints)}"
+        except ValueError:  # numpy's: a leader's joints against the robot's
+            problem = f"it has another number of joints than this cell's robot, which has {len(joints)}"
             return {"problem": problem, "remedy": "correct [teleop.options] of the cell file"}
     finally:
         person.close()

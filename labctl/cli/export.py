@@ -94,7 +94,7 @@ def export(
     mcap          one file an episode, for Foxglove
     lerobot-v3    a LeRobotDataset for training; lerobot-v2.1 the same as openpi and GR00T read it
     rrd           one file an episode, for Rerun, as `labctl show` draws it
-    npz           the recorded states of the arm, for numpy and the replay driver
+    npz           the recorded states of the robot, for numpy and the replay driver
 
     Before unblinding there is no arm, and nothing that could tell one from another. --where outcome=failure keeps the
     episodes in which an item was left. --for-arm keeps the recordings of that arm's episodes; the others' rows stay in

@@ -58,8 +58,8 @@ def show(
     live: str | None,
     lab: Path | None,
 ) -> None:
-    """Look at an episode in Rerun: the arm in its cell, both cameras at their measured times, joints, gripper, actions,
-    the policy's answers, what happened when. Two episodes stand side by side on the time since each one's go.
+    """Look at an episode in Rerun: the robot in its cell, both cameras at their measured times, joints, gripper,
+    actions, the policy's answers, what happened when. Two episodes stand side by side on the time since each one's go.
 
     Before unblinding the view is masked: no arm, no policy timing, no actions. A recording written earlier is shown as
     it is. docs/looking.md says what is where.

@@ -29,15 +29,15 @@ REFRESH_NS = 200_000_000
 @click.option(
     "--home",
     is_flag=True,
-    help="First the hand opens and the arm goes where episodes begin; a simulated cell sets out its items.",
+    help="First the hand opens and the robot goes where episodes begin; a simulated cell sets out its items.",
 )
 @click.option("--recover", is_flag=True, help="You have looked at a robot that had stopped itself: it may go on.")
 @lab_option
 def teleop(cell: Path, home: bool, recover: bool, lab: Path | None) -> int:
     """Drive the cell by hand with the device of its [teleop] table. Practice: nothing is scored, nothing recorded.
 
-    The same processes, limits, lease, clutch, alignment gate and ramp as in a trial stand between hand and arm. One
-    line says how things stand; a terminal keeps it up to date. Ctrl-C stops the arm and ends, as does the device's
+    The same processes, limits, lease, clutch, alignment gate and ramp as in a trial stand between hand and robot. One
+    line says how things stand; a terminal keeps it up to date. Ctrl-C stops the robot and ends, as does the device's
     button for "done". Exit code 1 when the device or the robot ended it. labctl's holds are not a safety system: the
     e-stop and the robot's own safety controller are.
     """
@@ -46,7 +46,7 @@ def teleop(cell: Path, home: bool, recover: bool, lab: Path | None) -> int:
     line = Line(sys.stdout.isatty())
     ended = practise(cell, line.show, lab=lab, home=home, recover=recover)
     line.end()
-    rest = "the arm is at rest" if ended.at_rest else "the arm was not seen to come to rest: look at it"
+    rest = "the robot is at rest" if ended.at_rest else "the robot was not seen to come to rest: look at it"
     after = f"after {ended.driven_s:.0f} s" if ended.driven_s else "before the hand drove"
     text = f"{ended.why}; {rest}" if ended.why else f"ended {after}; {rest}; nothing was recorded"
     if ended.failed:
@@ -88,7 +88,7 @@ class Line:
 
 
 def text_of(view: View) -> str:
-    """The line, such as "gamepad: hold the clutch | arm idle | gripper 80 mm | tool 0.45 0.00 0.40 m"."""
+    """The line, such as "gamepad: hold the clutch | robot idle | gripper 80 mm | tool 0.45 0.00 0.40 m"."""
     named = view.device and not view.hand.startswith(view.device)
     parts = [f"{view.device}: {view.hand}" if named else view.hand, view.state]
     if view.gripper_m is not None:

@@ -76,7 +76,7 @@ class Head(Table):
 
 class Image(Table):
     """[image]: how pictures are handed over, unless an input says otherwise. A picture older than `max_age_s` when a
-    question would be asked is not used: the arm holds until a fresh one is there. aspect: width to height of the
+    question would be asked is not used: the robot holds until a fresh one is there. aspect: width to height of the
     pictures that the policy was trained on, before any resizing, such as [16, 9]; `labctl doctor` compares the cell's.
     """
 
@@ -133,7 +133,7 @@ class Tool(Table):
 
 
 class Action(Table):
-    """[action]. `keys`: arrays of the answer, set side by side: first the arm's values, last the gripper's.
+    """[action]. `keys`: arrays of the answer, set side by side: first the robot's values, last the gripper's.
 
     clip: arm values beyond +-clip are cut; then each is multiplied by its `scale`. relative_to: what a delta is added
     to: the state in the observation, the action before, or what is measured when its step begins. frame: whose axes
@@ -153,9 +153,9 @@ class Action(Table):
 
 
 class Timing(Table):
-    """[timing]. deadline_s: from question to answer; a later answer is not used. late: "hold" (the arm stands, a fresh
-    question is asked once the late answer is in) or "end" (the episode ends at the deadline). give_up_s: a question
-    unanswered for so long ends the episode either way. starts: an answer's first action begins when it arrives
+    """[timing]. deadline_s: from question to answer; a later answer is not used. late: "hold" (the robot stands, a
+    fresh question is asked once the late answer is in) or "end" (the episode ends at the deadline). give_up_s: a
+    question unanswered for so long ends the episode either way. starts: an answer's first action begins when it arrives
     ("reply"), or action i is due i steps after the observation and what is past is dropped ("capture").
     """
 

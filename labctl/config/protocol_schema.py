@@ -70,7 +70,7 @@ class TrialRules(Table):
     process_lost: what becomes of an episode that ended because a process was lost; camera_lost: whether the loss of a
     camera ends an episode, or is a gap in its recording. failure_tags: what an assessor may tick; stages: how far a
     task can get, in order; ask_guess: the operator is asked after each episode which arm it was, for the blinding
-    index. takeover: whether a person may take the arm from a policy with the cell's [teleop] device. stops_count: of
+    index. takeover: whether a person may take the robot from a policy with the cell's [teleop] device. stops_count: of
     which causes a stop by hand counts against the arm, as its safety stop; one of another cause is an end by the
     operator.
     """

@@ -93,9 +93,9 @@ class EndReason(StrEnum):
 class InterventionKind(StrEnum):
     """How a person touched an episode while it ran."""
 
-    TAKE_OVER = "take_over"  # drove the arm in the controller's place
+    TAKE_OVER = "take_over"  # drove the robot in the controller's place
     HAND = "hand_in_scene"
-    RESET = "reset"  # put an item or the arm back, or nudged it
+    RESET = "reset"  # put an item or the robot back, or nudged it
     OTHER = "other"
 
 

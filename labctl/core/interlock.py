@@ -56,7 +56,7 @@ class Limits:
     match.
     """
 
-    arm_ns: int
+    robot_ns: int
     recorder_ns: int
     camera_ns: int
     min_free_gb: float
@@ -67,19 +67,19 @@ class Limits:
 class Snapshot:
     """What the cell last said. Ages are nanoseconds since a signal was heard, None when it never was.
 
-    `arm_mode` and `arm_reason` are those of `devices.RobotStatus`; `unacknowledged` maps codes to what happened;
-    `starting` are the nodes (arm, recorder, camera:NAME) whose process was started so lately that no word is due yet;
-    `camera_lost` says why a camera that is there gives no pictures; `free_gb` is None when it could not be read;
-    `looks` are by camera, of the scene now staged.
+    `robot_mode` and `robot_reason` are those of `devices.RobotStatus`; `unacknowledged` maps codes to what happened;
+    `starting` are the nodes (arm: the robot's; recorder, camera:NAME) whose process was started so lately that no word
+    is due yet; `camera_lost` says why a camera that is there gives no pictures; `free_gb` is None when it could not be
+    read; `looks` are by camera, of the scene now staged.
     """
 
-    arm_age_ns: int | None
+    robot_age_ns: int | None
     recorder_age_ns: int | None
     camera_age_ns: Mapping[str, int | None]
     free_gb: float | None
     session_open: bool
-    arm_mode: str = "idle"
-    arm_reason: str = ""
+    robot_mode: str = "idle"
+    robot_reason: str = ""
     faulted: str | None = None
     unacknowledged: Mapping[str, str] = field(default_factory=dict[str, str])
     camera_lost: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -91,7 +91,7 @@ class Snapshot:
 def holds(snapshot: Snapshot, limits: Limits, act: Verb) -> list[Hold]:
     """Every reason against an act, in a fixed order. Ask with Verb.START while an episode runs.
 
-    Staging needs a calm arm, a cell without faults, a session and disk; from commit on the recorder and every camera
+    Staging needs a calm robot, a cell without faults, a session and disk; from commit on the recorder and every camera
     must be heard too. Ending, releasing, voiding, skipping and judging are never held.
     """
     found: list[Hold] = []
@@ -151,15 +151,15 @@ def _standing(snapshot: Snapshot) -> Iterator[Hold]:
 
 
 def _arm(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
-    if snapshot.arm_age_ns is None and "arm" in snapshot.starting:
+    if snapshot.robot_age_ns is None and "arm" in snapshot.starting:
         yield _starts("arm_stale", "the robot")
-    elif _stale(snapshot.arm_age_ns, limits.arm_ns):
-        yield Hold("arm_stale", f"the arm was {_heard(snapshot.arm_age_ns)}", "the arm process answers again")
-    because = f": {snapshot.arm_reason}" if snapshot.arm_reason else ""
-    if snapshot.arm_mode == "safety_stop":
-        yield Hold("arm_safety_stop", f"the robot stopped itself{because}", "look at the cell, then recover the arm")
-    elif snapshot.arm_mode not in CALM_MODES:
-        yield Hold("arm_fault", f"the arm says {snapshot.arm_mode!r}{because}", "repair or reconnect the arm")
+    elif _stale(snapshot.robot_age_ns, limits.robot_ns):
+        yield Hold("arm_stale", f"the robot was {_heard(snapshot.robot_age_ns)}", "the robot's process answers again")
+    because = f": {snapshot.robot_reason}" if snapshot.robot_reason else ""
+    if snapshot.robot_mode == "safety_stop":
+        yield Hold("arm_safety_stop", f"the robot stopped itself{because}", "look at the cell, then recover the robot")
+    elif snapshot.robot_mode not in CALM_MODES:
+        yield Hold("arm_fault", f"the robot says {snapshot.robot_mode!r}{because}", "repair or reconnect the robot")
 
 
 def _disk(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:

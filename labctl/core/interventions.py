@@ -1,4 +1,4 @@
-"""Human touches during episodes, as intervals: what a person did to the arm or the scene while it ran. Pure.
+"""Human touches during episodes, as intervals: what a person did to the robot or the scene while it ran. Pure.
 
 May not: judge an outcome, or be asked by arm before unblinding.
 

@@ -1,4 +1,4 @@
-"""Who is there: heartbeats, the arm's last word, what was lost. Feeds the interlocks' snapshot.
+"""Who is there: heartbeats, the robot's last word, what was lost. Feeds the interlocks' snapshot.
 
 May not: decide what a missing process means, or forget a loss that a person has not acknowledged.
 """
@@ -113,9 +113,9 @@ class Liveness:
         return None if heard is None else now_ns - heard
 
     def clip(self, now_ns: int) -> str:
-        """The limit that shaped the arm's motion within the last second, "" when none did."""
+        """The limit that shaped the robot's motion within the last second, "" when none did."""
         return self.clipped if self.clipped_ns and now_ns - self.clipped_ns <= CLIP_NS else ""
 
     def obs_age(self, now_ns: int) -> int | None:
-        """Time since the arm's last observation, None when there is none."""
+        """Time since the robot's last observation, None when there is none."""
         return None if self.obs_ns is None else now_ns - self.obs_ns

@@ -122,7 +122,7 @@ class Rollout:
     dying: set[str] = field(default_factory=set[str])  # processes killed because they hung; not yet seen to end
     unseen: dict[str, str] = field(default_factory=dict[str, str])  # stream of a camera without pictures now -> why
     gaps: list[GapBody] = field(default_factory=list[GapBody])  # journalled while the episode went on
-    driven: int | None = None  # number of the intervention in which a hand device has the arm
+    driven: int | None = None  # number of the intervention in which a hand device has the robot
     hand: Hand | None = None  # of a person's trial: what their device says (`devices.ByHand`)
     _phase: Phase = field(default=Phase.ARMING, init=False)
     _started_ns: int = field(default=0, init=False)

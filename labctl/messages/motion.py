@@ -102,7 +102,7 @@ class StopHeard(Typed):
 @dataclass(frozen=True, slots=True)
 class Target(Typed):
     """Timed targets under a lease; space: positions, poses, or speeds that the robot's node integrates. stepped: each
-    is a step from where the arm was measured, which begins dt_ns before its time.
+    is a step from where the robot was measured, which begins dt_ns before its time.
     """
 
     KIND: ClassVar = "target"

@@ -1,3 +1,3 @@
-"""Nodes: arm, camera, controller, recorder. They know mailboxes and a time handed in; no sockets, processes or
+"""Nodes: robot, camera, controller, recorder. They know mailboxes and a time handed in; no sockets, processes or
 clocks.
 """

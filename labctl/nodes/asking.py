@@ -194,7 +194,7 @@ def _end_with(parent: int, controller: Controller) -> None:
 
 
 def invented(cell: Cell) -> Observation:
-    """An observation of an arm at zero in front of grey walls."""
+    """An observation of a robot at zero in front of grey walls."""
     arrays = {
         "q": np.zeros(cell.joints),
         "dq": np.zeros(cell.joints),

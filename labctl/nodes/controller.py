@@ -5,7 +5,7 @@ outside its episode, go on with an answer that came too late, or ask a policy wh
 
 The clock starts at go: the first observation captured after `start` is handed to the loaded and warmed controller
 (methodology §1). Loading and warming happen before, so they never enter a measured time; every answer after go does:
-the arm stands until it comes.
+the robot stands until it comes.
 
 A switch of the instruction counts from the next question on. What was asked before it is followed to its end, as a
 policy's own open-loop stretch is part of how fast it adapts; only its word that the task is done no longer holds.
@@ -145,11 +145,11 @@ class ControllerNode:
             if self._play is not None and self._play.done:  # its last targets have been followed
                 self._next_ns = None
                 step.out.append(driving.Done(self._episode).to("run"))
-            elif self._buffer.ready(now_ns):  # never on a picture that is too old: the arm stands until there is one
+            elif self._buffer.ready(now_ns):  # never on a picture that is too old: the robot stands until there is one
                 self._ask(seen_ns, now_ns, step)
 
     def _driven(self, seen_ns: int, now_ns: int, step: Step) -> bool:
-        """A hand has the arm: its targets take the place of the policy's, which is asked again once it lets go."""
+        """A hand has the robot: its targets take the place of the policy's, which is asked again once it lets go."""
         hand = self._hand
         if hand is None:
             return False
@@ -314,7 +314,7 @@ class ControllerNode:
         late = now_ns - asked.request_ns > self._buffer.pace.deadline_s * SECOND
         if late or not len(play.t_ns):
             self._sender.add(question_row(asked, now_ns, reply_ns=now_ns, chunk=chunk, late=True))
-            self._next_ns = now_ns  # not used: the arm stands, and what is seen from now on is asked about
+            self._next_ns = now_ns  # not used: the robot stands, and what is seen from now on is asked about
             return
         self._play = play
         play.done = play.done and asked.instruction == self._instruction

@@ -1,4 +1,4 @@
-"""One action chunk on its way to the arm: when each action is due, and what is sent for it.
+"""One action chunk on its way to the robot: when each action is due, and what is sent for it.
 
 May not: read a clock, ask for the next chunk, or go on past the actions that were to be executed.
 """
@@ -96,7 +96,7 @@ def stepped(tcp: np.ndarray, step: np.ndarray, about: np.ndarray) -> np.ndarray:
 
 
 def chunk_problem(chunk: ActionChunk, dof: int) -> str | None:
-    """Why an arm of `dof` joints cannot execute an answer, or None: wrong shapes, nothing to execute, not finite."""
+    """Why a robot of `dof` joints cannot execute an answer, or None: wrong shapes, nothing to execute, not finite."""
     values, gripper = np.asarray(chunk.values), np.asarray(chunk.gripper)
     if values.ndim != 2 or not len(values) or gripper.shape != (len(values),):
         return f"action chunk of shape {values.shape} with {gripper.shape} gripper values"

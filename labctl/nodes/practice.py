@@ -1,7 +1,7 @@
 """The node in the place of "run" while a person practises: it renews the lease as a trial does, and says how things
 stand. No journal, no recording, no arm of any experiment.
 
-May not: know a campaign, move the arm before the hand has hold of it (but home, when asked), go on after a device is
+May not: know a campaign, move the robot before the hand has hold of it (but home, when asked), go on after a device is
 gone or the robot has stopped itself, or recover a robot that nobody has looked at.
 """
 
@@ -34,8 +34,8 @@ LEASE_RENEWALS = 3  # per duration, as in a trial
 HOME, DRIVE = 1, 2  # epochs: the way home, the hand
 BAD_MODES = ("safety_stop", "fault")
 REST_RAD_S = 0.01
-REST_NS = 2 * SECOND  # how long the arm may take to come to rest before a person is asked to look
-RECOVER_NS = 35 * SECOND  # longer than the arm node goes on trying
+REST_NS = 2 * SECOND  # how long the robot may take to come to rest before a person is asked to look
+RECOVER_NS = 35 * SECOND  # longer than the robot's node goes on trying
 START_NS = 30 * SECOND  # for the robot to answer
 NEWS_NS = 3 * SECOND
 
@@ -79,8 +79,8 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a practice ended: why ("" when it was asked to), whether that is a failure, whether the arm was seen to come
-    to rest, and for how long the hand could drive, s.
+    """How a practice ended: why ("" when it was asked to), whether that is a failure, whether the robot was seen to
+    come to rest, and for how long the hand could drive, s.
     """
 
     why: str
@@ -90,8 +90,8 @@ class Ended:
 
 
 class PracticeNode:
-    """See the module. home: the condition that the arm is to be staged for before the hand drives, or None; recover: a
-    person has looked at a robot that had stopped. `show` gets a View at every change worth a look.
+    """See the module. home: the condition that the robot is to be staged for before the hand drives, or None; recover:
+    a person has looked at a robot that had stopped. `show` gets a View at every change worth a look.
     """
 
     name = "run"
@@ -171,7 +171,7 @@ class PracticeNode:
         self._let_go(HOME, step)
 
     def _home_not_reached(self, sent: Unstaged, now_ns: int, step: Step) -> None:
-        self._end(now_ns, step, "the arm stopped on its way home: it did not hear from here in time", failed=True)
+        self._end(now_ns, step, "the robot stopped on its way home: it did not hear from here in time", failed=True)
 
     def _hand_ready(self, sent: Ready, now_ns: int, step: Step) -> None:
         self._ready = True
@@ -246,7 +246,7 @@ class PracticeNode:
             self._end(now_ns, step, why, failed=True)
 
     def _wait(self, now_ns: int, step: Step) -> None:
-        """The hand is asked for once the arm stands where it begins: a leader is aligned with that."""
+        """The hand is asked for once the robot stands where it begins: a leader is aligned with that."""
         if not self._prepared and self._liveness.alive("controller"):
             self._prepared = True
             step.out.append(TASK.to("controller"))
@@ -267,7 +267,7 @@ class PracticeNode:
     # -- the end
 
     def _end(self, now_ns: int, step: Step, why: str = "", *, failed: bool = False) -> None:
-        """Once: nothing may move any more; then wait for the arm to stand."""
+        """Once: nothing may move any more; then wait for the robot to stand."""
         if self._phase == Phase.ENDING:
             return
         moved = self._phase in (Phase.HOMING, Phase.DRIVING)
@@ -281,7 +281,7 @@ class PracticeNode:
         step.out.append(Close(PRACTICE).to("controller"))
 
     def _leave(self, now_ns: int, step: Step) -> None:
-        """Finished once the arm was seen to stand, or will not be seen any more."""
+        """Finished once the robot was seen to stand, or will not be seen any more."""
         still = self._fresh and self._seen is not None and float(np.abs(self._seen["dq"]).max()) < REST_RAD_S
         over = now_ns > self._until_ns or not self._liveness.alive("arm")
         if still or over:
@@ -317,7 +317,7 @@ class PracticeNode:
             return "going home", ""
         drives = "the hand drives" if self._phase == Phase.DRIVING else "ready"
         hand = str(self._hand["waits"]) or drives if self._hand else "opening the device"
-        return f"arm {mode}", hand
+        return f"robot {mode}", hand
 
 
 _ALL = frozenset(Phase)

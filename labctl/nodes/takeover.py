@@ -15,7 +15,7 @@ from labctl.errors import DeviceError
 
 
 class HandDriver(Protocol):
-    """A controller that knows whether its hand wants the arm now (`labctl.drivers.teleop.controller`)."""
+    """A controller that knows whether its hand wants the robot now (`labctl.drivers.teleop.controller`)."""
 
     def load(self) -> None: ...
     def reset(self, seed: int) -> None: ...
@@ -26,10 +26,10 @@ class HandDriver(Protocol):
 
 
 class TakeOver:
-    """One hand device of a policy episode. `driving`: the hand has the arm. `lost`: why the device is gone, "" while it
-    is there; a device that is lost gives the arm back.
+    """One hand device of a policy episode. `driving`: the hand has the robot. `lost`: why the device is gone, "" while
+    it is there; a device that is lost gives the robot back.
 
-    The gripper stays as the policy last asked for it until the hand takes it over: whoever takes over from an arm that
+    The gripper stays as the policy last asked for it until the hand takes it over: whoever takes over from a robot that
     holds an item does not drop it, and neither does who lets go of the device.
     """
 
@@ -42,7 +42,7 @@ class TakeOver:
 
     def look(self, seen: Observation, now_ns: int, asked_m: float | None) -> ActionChunk | None:
         """What the hand asks for, when it is time to ask it again; None while it does not drive, or drives on as asked.
-        At the release it is rest, once. `driving` says afterwards who has the arm.
+        At the release it is rest, once. `driving` says afterwards who has the robot.
 
         asked_m: the opening that the policy asks for now, None when it has asked for nothing yet. Never blocks: the
         device is read in a thread of its own.
@@ -60,7 +60,7 @@ class TakeOver:
                 self._hand.hold(next(m for m in (asked_m, self._sent_m, measured_m) if m is not None))
             chunk = self._hand.infer(seen)
             if not wants:
-                self._hand.reset(0)  # the next grip is ramped anew, from where the arm is then
+                self._hand.reset(0)  # the next grip is ramped anew, from where the robot is then
         except DeviceError as error:
             self.driving, self.lost = False, str(error)
             return None

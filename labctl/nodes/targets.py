@@ -32,8 +32,8 @@ class Targets:
         self.expires_ns = 0
 
     def replace(self, t_ns: np.ndarray, values: np.ndarray, expires_ns: int, now_ns: int, held: np.ndarray) -> None:
-        """Targets from `t_ns[0]` on replace older ones; a path that would start from nothing starts from where the arm
-        is held.
+        """Targets from `t_ns[0]` on replace older ones; a path that would start from nothing starts from where the
+        robot is held.
         """
         keep = self.t_ns < t_ns[0]
         old_t, old_v = self.t_ns[keep][-2:], self.values[keep][-2:]

@@ -1,4 +1,4 @@
-"""A console's link to a running campaign: it hears the state, the arm and the cameras, sends commands, and stops the
+"""A console's link to a running campaign: it hears the state, the robot and the cameras, sends commands, and stops the
 arm without asking anyone.
 
 May not: own any state, journal anything, or command when it is read-only. It may be cut at any moment.
@@ -31,7 +31,7 @@ _MOST = 1000  # messages read in one poll: a flood must not freeze a screen
 
 
 class Attachment:
-    """One console's sockets. `poll`, `command`, `renew` and `close` belong to one thread; `stop_arm` to any."""
+    """One console's sockets. `poll`, `command`, `renew` and `close` belong to one thread; `stop_robot` to any."""
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
         """Connect to the run of a campaign folder. Raises StateError when none is going."""
@@ -142,9 +142,9 @@ class Attachment:
         """
         return self._ask(EndRun(who, self._next_id(), now).to("run", sender=self._name))
 
-    def stop_arm(self) -> bool:
-        """Tell the arm's process to stop, past the run process; False when nobody is there to hear it, and then nobody
-        will hear it later.
+    def stop_robot(self) -> bool:
+        """Tell the robot's process to stop, past the run process; False when nobody is there to hear it, and then
+        nobody will hear it later.
         """
         message = encode(Message("arm", "stop", {}, sender=self._name))
         with self._stop_lock:

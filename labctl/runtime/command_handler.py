@@ -26,7 +26,7 @@ from labctl.runtime.episode_sequencer import EpisodeSequencer
 from labctl.runtime.operator_state import finished
 from labctl.runtime.readiness import Readiness
 from labctl.runtime.recorded_orders import Given, RecordedOrders, words
-from labctl.runtime.robot_watch import BAD_MODES, STOPPED, ArmWatch
+from labctl.runtime.robot_watch import BAD_MODES, STOPPED, RobotWatch
 from labctl.runtime.scene_watch import Request, SceneWatch
 from labctl.runtime.staging import Staging
 from labctl.store.lab_folder import lab_with
@@ -43,7 +43,7 @@ class Orders(RecordedOrders):
         sequencer: EpisodeSequencer,
         liveness: Liveness,
         staging: Staging,
-        watch: ArmWatch,
+        watch: RobotWatch,
         scene: SceneWatch,
         readiness: Readiness,
         holds: Callable[[int, Verb], Sequence[Hold]],
@@ -103,7 +103,7 @@ class Orders(RecordedOrders):
         self.check_role(given.command, Role.OPERATOR, Role.SETTER)
         words("reason", args.reason)
         if trial is None or self._staging.done != trial.id:
-            raise StateError("a reference is taken of a staged scene; stage the trial first, the arm must be home")
+            raise StateError("a reference is taken of a staged scene; stage the trial first, the robot must be home")
         there = [name for name in self._scene.chosen(args.camera) if self._liveness.alive(f"camera:{name}")]
         if not there:
             raise StateError("no camera is there to take a reference with")
@@ -139,7 +139,7 @@ class Orders(RecordedOrders):
         self._writer.log(Kind.ITEM_COUNTED, body, trial=trial.id, episode=trial.episode, **given.by)
 
     def _touch(self, args: commands.TouchScene, given: Given) -> None:
-        """A person begins to touch the scene or the arm, or says that it is over and what it was."""
+        """A person begins to touch the scene or the robot, or says that it is over and what it was."""
         trial, phase, kind = self._writer.current(), args.phase, args.kind
         if phase not in ("begin", "end") or kind not in list(InterventionKind):
             found = f"phase {phase!r}, kind {kind!r}"
@@ -228,7 +228,7 @@ class Orders(RecordedOrders):
 
     def _check_home(self, trial: Trial) -> None:
         if self._staging.done != trial.id:
-            raise StateError("the arm is still on its way to where episodes begin; try again in a moment")
+            raise StateError("the robot is still on its way to where episodes begin; try again in a moment")
 
     def _commit(self, trial: Trial, request: Request, given: Given) -> None:
         self._check_home(trial)

@@ -168,7 +168,7 @@ class EpisodeSequencer:
                 step.out.append(Close(rollout.episode).to("recorder"))
 
     def report(self, sent: DeviceReport, now_ns: int, step: Step) -> None:
-        """An item arrived or was lost (`ArmWatch` hears the robot's node first)."""
+        """An item arrived or was lost (`RobotWatch` hears the robot's node first)."""
         rollout = self.rollout
         if rollout is None or sent.kind not in ("success", "lost"):
             return
@@ -199,7 +199,7 @@ class EpisodeSequencer:
                 self.end(reason, max(t_ns, rollout.go_ns or t_ns), now_ns, step)
 
     def _take_over(self, sent: driving.TouchByDevice, now_ns: int, step: Step) -> None:
-        """A hand device has the arm, or gave it back."""
+        """A hand device has the robot, or gave it back."""
         rollout = self._current
         common = {"kind": InterventionKind.TAKE_OVER, "t_ns": int(sent.t_ns)}
         if sent.phase == "begin":

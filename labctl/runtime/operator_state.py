@@ -79,7 +79,7 @@ class Publication:
             "moment": self._moment,
             "allowed": [str(verb) for verb in verbs],
             "staged": bool(turn and cell.staged == turn.id),
-            "arm": {"mode": snapshot.arm_mode, "reason": snapshot.arm_reason},
+            "arm": {"mode": snapshot.robot_mode, "reason": snapshot.robot_reason},
             "clipped": cell.clipped,
             "devices": devices(snapshot, cell.limits, cell.cameras, cell.recording),
             "cameras": cell.cameras,
@@ -193,13 +193,13 @@ def devices(
     """What every part of the cell last reported, by name; cameras: as `camera_states`, recording: as
     `recording_lines`.
     """
-    mode = f"{snapshot.arm_mode}{': ' if snapshot.arm_reason else ''}{snapshot.arm_reason}"
-    ages = {"arm": (snapshot.arm_age_ns, limits.arm_ns), "recorder": (snapshot.recorder_age_ns, limits.recorder_ns)}
+    mode = f"{snapshot.robot_mode}{': ' if snapshot.robot_reason else ''}{snapshot.robot_reason}"
+    ages = {"arm": (snapshot.robot_age_ns, limits.robot_ns), "recorder": (snapshot.recorder_age_ns, limits.recorder_ns)}
     ages |= {f"camera {name}": (age, limits.camera_ns) for name, age in sorted(snapshot.camera_age_ns.items())}
     recorded = recording_lines(recording)
     found: dict[str, DeviceState] = {}
     for name, (age_ns, limit_ns) in ages.items():
-        fine = age_ns is not None and age_ns <= limit_ns and (name != "arm" or snapshot.arm_mode in CALM_MODES)
+        fine = age_ns is not None and age_ns <= limit_ns and (name != "arm" or snapshot.robot_mode in CALM_MODES)
         node = name.replace("camera ", "camera:")
         if age_ns is None and node in snapshot.starting:
             found[name] = {"state": "awaited", "text": "is being started", "recorded": recorded.get(name, "")}

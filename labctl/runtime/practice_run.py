@@ -1,4 +1,4 @@
-"""Practice: a person drives a cell's arm by hand, through the processes, limits and lease of a trial.
+"""Practice: a person drives a cell's robot by hand, through the processes, limits and lease of a trial.
 
 May not: open a campaign, record anything, or start while a campaign holds the cell.
 """
@@ -30,7 +30,7 @@ def practise(
     path: Path, show: Callable[[View], None], *, lab: Path | None = None, home: bool = False, recover: bool = False
 ) -> Ended:
     """Drive the cell of the file `path` by hand until the person, a device or a signal ends it. `show` gets what the
-    line is to say; home: the arm goes where episodes begin first, and a simulated cell sets its scene; recover: a
+    line is to say; home: the robot goes where episodes begin first, and a simulated cell sets its scene; recover: a
     person has looked at a robot that had stopped.
 
     Raises InputError for a cell without [teleop] or with a device that cannot be built, MissingExtra, StateError when
@@ -113,6 +113,6 @@ def _place(path: Path, lab: Path | None) -> Path:
 
 
 def _condition(fixture: Fixture) -> dict[str, Json]:
-    """What a simulated cell sets out: the first object in the first layout; a real arm only goes home."""
+    """What a simulated cell sets out: the first object in the first layout; a real robot only goes home."""
     thing, layout = fixture.object[0].name, fixture.layout[0].name
     return {"id": f"{thing}/{layout}", "object": thing, "layout": layout, "axes": [], "tags": [], "items": 4}

@@ -23,7 +23,7 @@ from labctl.runtime.recorded_orders import Given
 from labctl.runtime.staging import Staging
 
 BAD_MODES = ("safety_stop", "fault", "lost")  # of devices.RobotStatus: a person has to look
-PATIENCE_NS = 35 * SECOND  # longer than the arm node goes on trying to recover
+PATIENCE_NS = 35 * SECOND  # longer than the robot's node goes on trying to recover
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ ASLEEP = Cause("suspended", EndReason.SUSPENDED)
 FAULT = Cause(None, EndReason.ROBOT_FAULT)
 
 
-class ArmWatch:
+class RobotWatch:
     """See the module."""
 
     def __init__(
@@ -169,11 +169,11 @@ class ArmWatch:
 
 
 # What is done about each kind of report.
-REPORTS: Mapping[str, Callable[[ArmWatch, Body, int, int, Step], None]] = {
-    "stopped": ArmWatch._stopped_past_run,
-    "suspended": ArmWatch._found_suspended,
-    "lease_lapsed": ArmWatch._lapsed,
-    "safety_stop": ArmWatch._stopped_itself,
-    "fault": ArmWatch._faulted,
-    "paused": ArmWatch._paused,
+REPORTS: Mapping[str, Callable[[RobotWatch, Body, int, int, Step], None]] = {
+    "stopped": RobotWatch._stopped_past_run,
+    "suspended": RobotWatch._found_suspended,
+    "lease_lapsed": RobotWatch._lapsed,
+    "safety_stop": RobotWatch._stopped_itself,
+    "fault": RobotWatch._faulted,
+    "paused": RobotWatch._paused,
 }

@@ -33,7 +33,7 @@ from labctl.runtime.episode_sequencer import EpisodeSequencer
 from labctl.runtime.operator_state import CellReport, Publication, camera_states
 from labctl.runtime.readiness import ASKED, Readiness
 from labctl.runtime.recording_seal import late_gap
-from labctl.runtime.robot_watch import ArmWatch
+from labctl.runtime.robot_watch import RobotWatch
 from labctl.runtime.scene_watch import SceneWatch
 from labctl.runtime.staging import Staging
 from labctl.store.journal import DuplicateCommand
@@ -78,7 +78,7 @@ class RunNode:
         self._setting = setting_of(cell, writer.campaign.fixture, writer.campaign.protocol)
         self._cameras = [f"camera:{camera.name}" for camera in cell.camera]
         self._staging = Staging(writer, sequencer)
-        self._watch = ArmWatch(writer, liveness, sequencer, self._staging)
+        self._watch = RobotWatch(writer, liveness, sequencer, self._staging)
         self._scene = SceneWatch(writer)
         old_ns = (BEAT_LIMIT_NS, BEAT_LIMIT_NS, BEAT_LIMIT_NS)
         self._limits = Limits(*old_ns, cell.storage.min_free_gb, self._scene.limits())
@@ -223,7 +223,7 @@ class RunNode:
         self._writer.say(f"{name} process lost ({when}): {'why is kept with the seal' if private else why}")
         self._liveness.deaths[name] = 0 if in_use else self._liveness.deaths.get(name, 0) + 1
         if name == "arm" and "arm_lost" not in self._writer.state.holds:
-            text = f"the arm's process ended ({why}); look at the robot, then acknowledge"
+            text = f"the robot's process ended ({why}); look at the robot, then acknowledge"
             self._writer.log(Kind.HOLD_RAISED, {"code": "arm_lost", "text": text})
         if name == "arm":
             self._staging.give_up("arm_lost", step)
@@ -258,9 +258,9 @@ class RunNode:
     def _snapshot(self, now_ns: int) -> Snapshot:
         state, liveness = self._writer.state, self._liveness
         return Snapshot(
-            arm_age_ns=liveness.obs_age(now_ns),
-            arm_mode=liveness.mode,
-            arm_reason=liveness.mode_reason,
+            robot_age_ns=liveness.obs_age(now_ns),
+            robot_mode=liveness.mode,
+            robot_reason=liveness.mode_reason,
             recorder_age_ns=liveness.age("recorder", now_ns),
             camera_age_ns={name.removeprefix("camera:"): liveness.age(name, now_ns) for name in self._cameras},
             camera_lost={name.removeprefix("camera:"): liveness.unseeing(name) for name in self._cameras},

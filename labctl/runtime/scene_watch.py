@@ -79,7 +79,7 @@ class SceneWatch:
     def advance(self, trial: Trial | None, staged: str | None, alive: Callable[[str], bool], step: Step) -> None:
         """Tell each camera that is there (by its node's name) what to compare with while a scene is being staged.
 
-        staged: the trial for which the arm stands where episodes begin; before that only ghosts are shown.
+        staged: the trial for which the robot stands where episodes begin; before that only ghosts are shown.
         """
         staging = trial is not None and trial.state == State.STAGING
         for name in self._cameras:

@@ -1,4 +1,4 @@
-"""Gets the arm ready for the trial at hand: it goes where episodes begin, and a simulated cell sets its scene.
+"""Gets the robot ready for the trial at hand: it goes where episodes begin, and a simulated cell sets its scene.
 
 May not: move the robot but on the setter's order (one order, one way home), or when this process stops: the way home
 runs under a lease like all motion.
@@ -37,7 +37,7 @@ class Staging:
 
     def ask(self, trial: Trial, now_ns: int, step: Step) -> None:
         """The scene is the same for every arm of a block, at every attempt: a pair starts from one scene. A real one is
-        set by the setter while the arm goes home.
+        set by the setter while the robot goes home.
         """
         self.done, self._asked = None, trial.id
         self._epoch = self._sequencer.new_epoch()

@@ -3,7 +3,7 @@
 May not: interpret a message beyond its address, bind anything but ipc sockets in an owner-only folder, or touch a
 device.
 
-Addresses: run and recorder are ROUTERs that every other process reaches by a DEALER named after itself; the arm takes
+Addresses: run and recorder are ROUTERs that every other process reaches by a DEALER named after itself; the robot takes
 targets and stops on
 PULL sockets of its own, so that a stop never passes through run; topics ("@obs", "@lease", …) are published by the
 process that makes them.
@@ -65,7 +65,7 @@ class Mailroom:
         self._dealers: dict[str, zmq.Socket] = {}
         self._held: deque[tuple[str, list[bytes]]] = deque()
         self._held_bytes = 0
-        self._push_arm: zmq.Socket | None = None
+        self._push_robot: zmq.Socket | None = None
         self._inputs: list[zmq.Socket] = []
         self._looking: zmq.Socket | None = None
         self._leases = self._socket(zmq.PUB, bind=f"{LEASE}.pub") if self._main == "run" else None
@@ -79,7 +79,7 @@ class Mailroom:
             self._socket(zmq.PULL, bind="arm.in", read=True)
             self._socket(zmq.PULL, bind="arm.stop", read=True)
         elif self._main == "controller":
-            self._push_arm = self._socket(zmq.PUSH, connect="arm.in")
+            self._push_robot = self._socket(zmq.PUSH, connect="arm.in")
         if topics:
             self._subscribe(tuple(topic for topic in topics if topic != FRAMES), cameras)
         if FRAMES in topics and cameras:
@@ -152,8 +152,8 @@ class Mailroom:
             self._pub.send_multipart([message.to.encode(), *frames])
         elif message.to in self._dealers:
             self._hand_on(message.to, frames, kept=message.kind != BEATS)
-        elif message.to == "arm" and self._push_arm is not None:
-            _sent(self._push_arm, frames)
+        elif message.to == "arm" and self._push_robot is not None:
+            _sent(self._push_robot, frames)
         elif self._router is not None:
             self._router.send_multipart([message.to.encode(), *frames])
 

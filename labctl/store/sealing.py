@@ -67,7 +67,7 @@ def layout_of(fixture: Fixture, condition: ConditionEntry) -> detector.Layout:
 
 
 def detected(store: TraceStore, episode: str, layout: detector.Layout | None) -> list[Detected] | None:
-    """What the detector finds in the arm's trace; None without a layout, or a trace of gripper and tool."""
+    """What the detector finds in the robot's trace; None without a layout, or a trace of gripper and tool."""
     spec = next((spec for spec in store.streams(episode) if spec.name == ARM), None)
     if layout is None or spec is None or not set(TOOL) <= set(spec.columns):
         return None

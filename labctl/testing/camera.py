@@ -124,7 +124,7 @@ class CameraConformance(OfACamera):
             assert "_from_" in name and len(between["translation_m"]) == 3
             assert np.allclose(turn @ turn.T, np.eye(3), atol=1e-6) and np.linalg.det(turn) == pytest.approx(1)
 
-    def test_it_bears_the_arms_observations(self, rig: CameraRig) -> None:
+    def test_it_bears_the_robots_observations(self, rig: CameraRig) -> None:
         rig.connect()
         rig.camera.sense({})
         assert rig.frames(1)

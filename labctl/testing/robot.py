@@ -21,7 +21,7 @@ __all__ = ["FollowingConformance", "HomingConformance", "RobotConformance", "Rob
 
 
 TRIES, NEAR_RAD = 10, 2e-4
-STEP_SHARE = 1.1  # of a speed that an arm pulled to a target by a law may pass for a moment
+STEP_SHARE = 1.1  # of a speed that a robot pulled to a target by a law may pass for a moment
 
 
 class OfARobot:
@@ -59,7 +59,7 @@ class RobotConformance(OfARobot):
         unclear = {spec.name: spec.unclear_columns() for spec in rig.robot.streams}
         assert unclear == {spec.name: () for spec in rig.robot.streams}
 
-    def test_an_observation_holds_the_arm_in_the_agreed_shapes(self, robot: Robot) -> None:
+    def test_an_observation_holds_the_robot_in_the_agreed_shapes(self, robot: Robot) -> None:
         seen = robot.observe()
         assert {name: seen[name].shape for name in ("q", "dq", "tcp", "gripper")} == {
             "q": (robot.dof,),
@@ -100,13 +100,13 @@ class RobotConformance(OfARobot):
         rig.batches.clear()
         did = rig.follow(jumps)
         rig.drain()
-        if getattr(robot, "takes_steps", False):  # the setpoints jump, and the arm goes no faster for it
+        if getattr(robot, "takes_steps", False):  # the setpoints jump, and the robot goes no faster for it
             rows = np.concatenate([batch.values for batch in rig.batches if batch.stream == "arm/state"])
             assert np.ptp(rows[:, : robot.dof], axis=0).max() > 0.05
             fastest = np.abs(rows[:, robot.dof : 2 * robot.dof]).max(axis=0)
             assert (fastest <= STEP_SHARE * np.array(limits.velocity_rad_s)).all(), fastest
             return
-        # what came too late is answered with where the arm is and was not given: on this machine's clock no motion
+        # what came too late is answered with where the robot is and was not given: on this machine's clock no motion
         given = (did.delay_s > 0) | np.isnan(did.requested[:, 0]) if rig.live else slice(None)
         rows = np.concatenate([np.repeat(start[None, :], 2, axis=0), did.sent[given, :-1]])
         assert np.ptp(rows, axis=0).max() > 0.05
@@ -161,7 +161,7 @@ class RobotConformance(OfARobot):
         actions = rig.follow(turned(robot))
         assert np.abs(actions.sent[-1, :-1] - before).max() > 0.05
 
-    def test_staging_brings_the_arm_to_where_episodes_begin_and_ends_a_stop(self, rig: RobotRig) -> None:
+    def test_staging_brings_the_robot_to_where_episodes_begin_and_ends_a_stop(self, rig: RobotRig) -> None:
         robot = rig.robot
         home = robot.observe()["q"]
         rig.follow(turned(robot))
@@ -275,8 +275,8 @@ class SlowedConformance(OfARobot):
 
 
 def led(rig: RobotRig, poses: np.ndarray) -> None:
-    """Lead the arm along tool poses (n, 7), and wait until it stands at the last. A busy machine may starve the way and
-    so stop the arm before: it is led on from there.
+    """Lead the robot along tool poses (n, 7), and wait until it stands at the last. A busy machine may starve the way
+    and so stop the robot before: it is led on from there.
     """
     robot = rig.robot
     q = robot.to_joints(poses, robot.observe()["q"])

@@ -1,4 +1,5 @@
-"""Drives a robot through its setpoints as the arm node does: in simulated time, or tick by tick on the host's clock.
+"""Drives a robot through its setpoints as the robot's node does: in simulated time, or tick by tick on the host's
+clock.
 
 May not: know a driver, or wait for longer than a minute of its clock.
 """
@@ -31,13 +32,13 @@ class RobotRig:
         self.batches: list[Batch] = []
 
     def connect(self) -> None:
-        """Connect, recover as an operator would if need be, and wait until the arm is where episodes begin."""
+        """Connect, recover as an operator would if need be, and wait until the robot is where episodes begin."""
         self.robot.connect(self.now_ns)
         self.recover()
         self.stage()
 
     def recover(self) -> None:
-        """Ask until the robot agrees, as the arm node does after an operator's word."""
+        """Ask until the robot agrees, as the robot's node does after an operator's word."""
         self.until(self._recovered)
 
     def _recovered(self) -> bool:
@@ -56,7 +57,7 @@ class RobotRig:
         return self.clock.now_ns()
 
     def wait(self, ns: int) -> None:
-        """Let time pass, drained as the arm node drains."""
+        """Let time pass, drained as the robot's node drains."""
         end_ns = self.now_ns + ns
         while self.now_ns < end_ns:
             self.clock.sleep_until(min(end_ns, self.now_ns + TICK_NS))
@@ -96,7 +97,7 @@ class RobotRig:
         return joined(answered)
 
     def at_rest(self) -> None:
-        """Wait until the arm stands still."""
+        """Wait until the robot stands still."""
         if not self.live:
             self.wait(SECOND)
             return

@@ -11,7 +11,7 @@ import pytest
 from labctl.drivers.teleop.gate import Caps
 from support.robots.cells import cell_named
 from support.robots.emulators import Emulators
-from support.robots.hand_to_arm import Drive, Followed, followed, push, sweep
+from support.robots.hand_to_robot import Drive, Followed, followed, push, sweep
 
 from labctl.testing.robot import RobotRig
 

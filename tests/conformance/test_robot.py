@@ -52,7 +52,7 @@ def emulators():
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory) -> str:
-    """States of a simulated arm that went the way of `turned`, as an export writes them."""
+    """States of a simulated robot that went the way of `turned`, as an export writes them."""
     made = RobotRig("sim_fr3", {}, cell_named("sim_fr3"), live=False)
     made.connect()
     made.follow(turned(made.robot))

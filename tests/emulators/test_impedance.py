@@ -37,7 +37,7 @@ def rig(robot_of: RobotRig) -> RobotRig:
 @pytest.mark.parametrize("joint", [0, 3, 5])
 def test_a_step_is_answered_as_the_law_answers_it(rig: RobotRig, joint: int) -> None:
     """DROID's full unit in one joint: 0.2 rad. To within a twentieth of the step in every joint at all times, the
-    two laid over each other in time: the arm's own time of the first target is not told.
+    two laid over each other in time: the robot's own time of the first target is not told.
     """
     start = rig.robot.observe()["q"]
     goal = start + UNIT_RAD * np.eye(7)[joint]

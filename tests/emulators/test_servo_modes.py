@@ -1,4 +1,4 @@
-"""Every way of handing setpoints to a client leads the arm to where they end, and no pause of ours makes it stop."""
+"""Every way of handing setpoints to a client leads the robot to where they end, and no pause of ours makes it stop."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def off(rig: RobotRig, at: np.ndarray) -> float:
 
 
 def arrives(rig: RobotRig, at: np.ndarray) -> None:
-    """The last setpoint is given until the arm is there: an emulator that waits for its turn takes its time."""
+    """The last setpoint is given until the robot is there: an emulator that waits for its turn takes its time."""
     over_ns = rig.now_ns + PATIENCE_NS
     while off(rig, at) > 1e-3:
         status = rig.robot.status()

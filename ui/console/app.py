@@ -155,7 +155,7 @@ class Console(Attached):
         self._open(measures.form(about, outcome), answered)
 
     def action_stop(self) -> None:
-        """Stop the robot: the driver has told the arm already; the run process journals who did."""
+        """Stop the robot: the driver has told the robot already; the run process journals who did."""
         if self.may_stop():
             self.stop_now()
 

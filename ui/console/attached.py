@@ -64,9 +64,9 @@ class Attached(Front):
         return not self._link.read_only
 
     def stop_now(self) -> None:
-        """Tell the arm at once, and the run process with the next drawing."""
+        """Tell the robot at once, and the run process with the next drawing."""
         self.keys_pressed += 1
-        reached = self._link.stop_arm()
+        reached = self._link.stop_robot()
         self._stopping = "the robot was told to stop" if reached else "no process of the robot is there to be stopped"
 
     def on_mount(self) -> None:

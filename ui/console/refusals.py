@@ -156,7 +156,7 @@ def _override(state: State) -> str:
 def no_primary(state: State | None, who: str, *, fresh: bool) -> str:
     """Why ENTER does nothing on the first screen, "" when it does something."""
     if state is None or not fresh:
-        return "no word from the run process: ENTER does nothing before there is; SPACE still reaches the arm"
+        return "no word from the run process: ENTER does nothing before there is; SPACE still reaches the robot"
     act = acts.primary(state, who)
     if act is not None:
         return f"not yet: {act.why_not}" if act.why_not else ""

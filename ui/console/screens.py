@@ -20,7 +20,7 @@ from labctl.core.published_state import PublishedState
 
 TALL = 30  # rows from which the clock is drawn large
 SILENT = (
-    "no word from the run process: this screen is old; the stop key still reaches the arm",
+    "no word from the run process: this screen is old; the stop key still reaches the robot",
     "it goes on by itself; if it does not, end it and start it again: labctl run {}",
 )
 GONE = (

@@ -28,7 +28,7 @@ GHOST_NS = 1_500_000_000  # a ghost older than this gives way to the live pictur
 
 
 class Joints(Widget):
-    """The joints in rad and the gripper's opening in mm, as the arm measures them: a row with a curve for each."""
+    """The joints in rad and the gripper's opening in mm, as the robot measures them: a row with a curve for each."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"joints--name", "joints--curve"}
 

@@ -91,16 +91,16 @@ def hand(state: PublishedState | None) -> list[str]:
         return [
             "nobody drives by hand now.",
             "In a trial that a person drives, this page shows their device, the clutch, how near a leader",
-            "stands to the arm, and the ramp. It begins when the scene is committed.",
+            "stands to the robot, and the ramp. It begins when the scene is committed.",
         ]
     lines = [
         f"device   {device['device']}",
-        f"clutch   {'held' if device['engaged'] else 'not held: the arm rests'}",
-        f"input    {'fresh' if device['fresh'] else 'stale: the arm rests'}",
+        f"clutch   {'held' if device['engaged'] else 'not held: the robot rests'}",
+        f"input    {'fresh' if device['fresh'] else 'stale: the robot rests'}",
         f"ramp     {bar(device['ramp'])} {100 * device['ramp']:.0f} % of the wish gets through",
     ]
     if device["gap_rad"] is not None:
-        lines += ["", f"leader to arm, at most {device['limit_rad']:g} rad before go"]
+        lines += ["", f"leader to robot, at most {device['limit_rad']:g} rad before go"]
         for number, gap in enumerate(device["gap_rad"], 1):
             far = "  ✖ too far" if gap > device["limit_rad"] else ""
             lines.append(f"joint {number}  {bar(gap / device['limit_rad'])} {gap:.2f} rad{far}")
@@ -114,9 +114,9 @@ def hand_line(state: PublishedState) -> str | None:
         return None
     running = state["trial_state"] == "running"
     if device["waits"]:
-        rests = "; the arm rests" if running else ""
+        rests = "; the robot rests" if running else ""
         return f"by hand ({device['device']}): {device['waits']}{rests}"
-    return f"by hand ({device['device']}): {'the hand has the arm' if running else 'the hand is ready; keep holding'}"
+    return f"by hand ({device['device']}): {'the hand has the robot' if running else 'the hand is ready; keep holding'}"
 
 
 def instructions(state: PublishedState, now_ns: int) -> list[str]:

@@ -49,7 +49,7 @@ def blueprint(views: Mapping[str, EpisodeView]) -> Any:
 
 
 def live_blueprint(cameras: Sequence[str]) -> Any:
-    """A running campaign: the cell over the cameras, the last half minute of the arm, and what the run says."""
+    """A running campaign: the cell over the cameras, the last half minute of the robot, and what the run says."""
     boundary = rr.TimeRangeBoundary.cursor_relative
     recent = rr.VisibleTimeRange(UTC, start=boundary(seconds=-LIVE_S), end=boundary(seconds=0.0))
 

@@ -61,7 +61,7 @@ class EpisodeView:
 
     wall: a UTC time (ISO 8601) and how many ns after start_ns it was. events: (t_ns, level, text), levels "INFO",
     "WARN", "ERROR". lanes: what stood when, by name; names that start with "gaps " are holes in a stream.
-    facts: what episodes are searched by, in the order to be read. robot: the arm's model ("fr3", "ur5", "ur5e").
+    facts: what episodes are searched by, in the order to be read. robot: the robot's model ("fr3", "ur5", "ur5e").
     totes: centre of the floor, inner size (m), whether items go there, by name. photos: pictures of the scene by what
     they are. masked: made for people who must not know the experiment's arm
     (`labctl.viewing.episode.look_at` has left out what would tell).
@@ -105,7 +105,7 @@ def columns(stream: Stream, names: Sequence[str]) -> np.ndarray:
 
 
 def joints_of(view: EpisodeView) -> tuple[str, ...]:
-    """The arm's joints, in order, as its recorded states name them."""
+    """The robot's joints, in order, as its recorded states name them."""
     state = view.streams.get(STATE)
     return tuple(c.removeprefix("q.") for c in state.columns if c.startswith("q.")) if state else ()
 

@@ -16,14 +16,14 @@ import numpy as np
 import rerun as rr
 from labctl.ui.rerun.blueprint import live_blueprint
 from labctl.ui.rerun.palette import JOINTS
-from labctl.ui.rerun.parts import FINGERS, UTC, description_of, item_boxes, log_arm, log_cell
+from labctl.ui.rerun.parts import FINGERS, UTC, description_of, item_boxes, log_cell, log_robot
 
 from labctl.bus import Message
 from labctl.clock import Anchor, wall_ns
 
 JPEG = 80
 STATES = ("joint1", "joint2", "joint3", "joint4", "joint5", "joint6", "joint7")
-QUIET = ("idle", "moving")  # not drawn: when an arm pauses tells how long its policy thinks
+QUIET = ("idle", "moving")  # not drawn: when a robot pauses tells how long its policy thinks
 ROWS = {"x": 0, "yaw": 3, "visible": 4, "in_target": 5, "lost": 6, "held": 7}  # of an observed item
 
 
@@ -61,7 +61,7 @@ class LiveView:
 
     def _load(self, robot: str) -> list[Any]:
         description = description_of(robot, FINGERS)
-        found = log_arm(self._to, description) if description and description.stem == f"arm_{robot}" else []
+        found = log_robot(self._to, description) if description and description.stem == f"arm_{robot}" else []
         turning = [joint for joint in found if joint.joint_type == "revolute"]
         names = [joint.name.removesuffix("_joint").split("fr3_")[-1] for joint in turning] or list(STATES)
         colours = list(JOINTS[: len(names)])

@@ -1,4 +1,4 @@
-"""The parts of an episode as Rerun entities: the arm in its cell, cameras, curves, lanes, words.
+"""The parts of an episode as Rerun entities: the robot in its cell, cameras, curves, lanes, words.
 
 May not: open a file or a port, choose a layout, or decide what a masked view holds.
 """
@@ -36,7 +36,7 @@ from labctl.clock import wall_ns
 from labctl.core.timeline import Mark
 
 TIMELINE, UTC = "since_go", "utc"
-POSE_HZ = 50.0  # the drawn arm moves no more often; curves keep every sample
+POSE_HZ = 50.0  # the drawn robot moves no more often; curves keep every sample
 PATH_BINS = 64  # the path of the tool is drawn in so many colours
 PATH_STEP_M = 0.001
 WALL_M = 0.008
@@ -86,7 +86,7 @@ class Parts:
     def _curves(
         self, entity: str, t_ns: np.ndarray, values: np.ndarray, names: Sequence[str], colours: Sequence[Any]
     ) -> None:
-        """Curves (n, k) under one entity, named. What the arm measured has a hole where its record has one."""
+        """Curves (n, k) under one entity, named. What the robot measured has a hole where its record has one."""
         n, k = values.shape
         if n and k:
             self._static(entity, rr.SeriesLines(names=list(names), colors=list(colours), widths=[1.5] * k))
@@ -95,7 +95,7 @@ class Parts:
             self._send(entity, t_ns, rr.Scalars.columns(scalars=values.reshape(-1)).partition([k] * len(t_ns)))
 
     def _holes(self) -> list[int]:
-        """When each hole in the arm's record begins, ns."""
+        """When each hole in the robot's record begins, ns."""
         return [mark.t_ns for mark in self._view.lanes.get(f"gaps {STATE}", ()) if mark.label]
 
     def facts(self) -> None:
@@ -111,7 +111,7 @@ class Parts:
         log_cell(self._to, self._view.totes, self._prefix)
 
     def state(self) -> None:
-        """Joints, gripper, the tool's path and the moving arm."""
+        """Joints, gripper, the tool's path and the moving robot."""
         state = self._view.streams.get(STATE)
         if state is None or not len(state.t_ns):
             return
@@ -137,14 +137,14 @@ class Parts:
         self._send("world/tcp", state.t_ns[thin], rr.Transform3D.columns(translation=pose[thin, :3], quaternion=turn))
 
     def _arm(self, t_ns: np.ndarray, q: np.ndarray, opening: np.ndarray) -> None:
-        """The arm as its description draws it, moved by what was measured."""
+        """The robot as its description draws it, moved by what was measured."""
         description = description_of(self._view.robot, self._joints)
         if description is None:
             return
         values = {name: q[:, i] for i, name in enumerate(self._joints)}
         if opening.size:
             values |= {name: opening[:, 0] / 2 for name in FINGERS}
-        for joint in log_arm(self._to, description, self._prefix):
+        for joint in log_robot(self._to, description, self._prefix):
             if joint.name in values:
                 moves = joint.compute_transform_columns(values[joint.name].tolist(), clamp=False)
                 self._send(f"world/joints/{joint.name}", t_ns, moves)
@@ -244,8 +244,8 @@ def log_cell(recording: rr.RecordingStream, totes: Mapping[str, tuple[Any, Any, 
         recording.log(f"{prefix}world/totes/{name}/label", words, static=True)
 
 
-def log_arm(recording: rr.RecordingStream, description: Path, prefix: str = "") -> list[Any]:
-    """The bodies of an arm, at rest; its joints, which move it when their transforms are logged."""
+def log_robot(recording: rr.RecordingStream, description: Path, prefix: str = "") -> list[Any]:
+    """The bodies of a robot, at rest; its joints, which move it when their transforms are logged."""
     from rerun.urdf import UrdfTree
 
     tree = UrdfTree.from_file_path(
@@ -367,7 +367,7 @@ def description_of(robot: str, joints: Sequence[str]) -> Path | None:
 
 
 def drawn_at(view: EpisodeView, prefix: str) -> str | None:
-    """The entity under which the arm is drawn, if it is."""
+    """The entity under which the robot is drawn, if it is."""
     description = description_of(view.robot, joints_of(view))
     return f"{prefix or 'world'}/{description.stem.removeprefix('arm_')}" if description else None
 

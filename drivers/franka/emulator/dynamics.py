@@ -69,7 +69,7 @@ def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 class Dynamics:
-    """An arm with what hangs on its flange: bodies of mass kg, centre (3,) m in the flange's frame and inertia (3, 3)
+    """A robot with what hangs on its flange: bodies of mass kg, centre (3,) m in the flange's frame and inertia (3, 3)
     kg m2 about it.
     """
 
@@ -121,7 +121,7 @@ class Dynamics:
         return flat @ loads.transpose(1, 0, 2).reshape(7, 42).T, flat @ force.reshape(42)
 
     def acceleration(self, q: np.ndarray, dq: np.ndarray, torque: np.ndarray) -> np.ndarray:
-        """Of the joints, (7,) rad/s2, by torques (7,) N m beyond those that hold the arm up."""
+        """Of the joints, (7,) rad/s2, by torques (7,) N m beyond those that hold the robot up."""
         mass, coriolis = self.terms(q, dq)
         return np.linalg.solve(mass + np.diag(MOTORS), torque - coriolis)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.robot_tables import HAND_KG, Arm
+from labctl.drivers.common.robot_tables import HAND_KG, RobotModel
 from labctl.drivers.franka.emulator import wire as wire
 from labctl.drivers.franka.emulator.dynamics import Dynamics, hand
 from labctl.drivers.franka.emulator.wire import RobotCommand
@@ -29,9 +29,9 @@ class Motion:
     the tool, and stand still while joints are commanded: see `measured`.
     """
 
-    def __init__(self, arm: Arm, tool_kg: float = HAND_KG) -> None:
-        self.arm, self.dynamics = arm, Dynamics([hand(tool_kg)])
-        self.q = arm.home.copy()
+    def __init__(self, robot_model: RobotModel, tool_kg: float = HAND_KG) -> None:
+        self.robot_model, self.dynamics = robot_model, Dynamics([hand(tool_kg)])
+        self.q = robot_model.home.copy()
         self.dq, self.ddq, self.tau = np.zeros(7), np.zeros(7), np.zeros(7)
         self.pose = np.zeros(16)
         self.twist = np.zeros(6)
@@ -45,7 +45,7 @@ class Motion:
     def measured(self) -> np.ndarray:
         """The pose (16,) that the joints make now, whatever was commanded."""
         if self._measured[0] is not self.q:  # joints are replaced, never written into
-            self._measured = (self.q, wire.matrix(kinematics.pose(self.arm.chain, self.q.tolist())))
+            self._measured = (self.q, wire.matrix(kinematics.pose(self.robot_model.chain, self.q.tolist())))
         return self._measured[1]
 
     @property
@@ -117,16 +117,16 @@ class Motion:
             return f"{prefix}_{joint}velocity_discontinuity"
         if (np.abs(jerk) > JERK).any():
             return f"{prefix}_{joint}acceleration_discontinuity"
-        if ((q < self.arm.lower) | (q > self.arm.upper)).any():
+        if ((q < self.robot_model.lower) | (q > self.robot_model.upper)).any():
             return f"{prefix}_{joint}position_limits_violation"
         self.q, self.dq, self.ddq = np.array(q), np.array(dq), ddq
         return ""
 
     def _too_fast(self, dq: np.ndarray) -> bool:
         """Beyond a joint's limit, or what is left of it near its end?"""
-        assert self.arm.ends is not None
-        low, high = self.arm.ends.most(self.q)
-        return bool(((np.abs(dq) > self.arm.velocity) | (dq < low) | (dq > high)).any())
+        assert self.robot_model.ends is not None
+        low, high = self.robot_model.ends.most(self.q)
+        return bool(((np.abs(dq) > self.robot_model.velocity) | (dq < low) | (dq > high)).any())
 
     def _pose(self, command: RobotCommand) -> str:
         wanted = command.pose.reshape(4, 4).T
@@ -146,7 +146,7 @@ class Motion:
         for value, limit, name in zip((twist, rate, jerk), TOOL.values(), named, strict=True):
             if np.linalg.norm(value[:3]) > limit[0] or np.linalg.norm(value[3:]) > limit[1]:
                 return f"cartesian_motion_generator_{name}"
-        jacobian, tip, turn = kinematics.jacobian(self.arm.chain, self.q[None, :])
+        jacobian, tip, turn = kinematics.jacobian(self.robot_model.chain, self.q[None, :])
         step = twist * DT
         if pose is not None:  # correct what the last steps left over
             wanted = pose.reshape(4, 4).T
@@ -157,7 +157,7 @@ class Motion:
         problem = self._to(dq, self.q + dq * DT, "cartesian_motion_generator")
         if not problem:
             self.twist, self.twist_rate = twist, rate
-            self.pose = wire.matrix(kinematics.pose(self.arm.chain, self.q.tolist())) if pose is None else pose
+            self.pose = wire.matrix(kinematics.pose(self.robot_model.chain, self.q.tolist())) if pose is None else pose
         return problem
 
     def _push(self, tau: np.ndarray) -> str:
@@ -169,7 +169,7 @@ class Motion:
         q = self.q + dq * DT
         if self._too_fast(dq):
             return "joint_velocity_violation"
-        if ((q < self.arm.lower) | (q > self.arm.upper)).any():
+        if ((q < self.robot_model.lower) | (q > self.robot_model.upper)).any():
             return "joint_position_limits_violation"
         self.q, self.dq, self.ddq = q, dq, ddq
         return ""

@@ -43,7 +43,7 @@ class FciRobot:
 
     def __init__(self, plant: SimulatedPlant, host: str, tool_kg: float = HAND_KG) -> None:
         self.plant, self._tool_kg = plant, tool_kg
-        self.motion = Motion(plant.arm, tool_kg)
+        self.motion = Motion(plant.robot_model, tool_kg)
         self._listener = socket.create_server((host, wire.ROBOT_PORT), backlog=4)
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._udp.bind((host, 0))
@@ -72,7 +72,7 @@ class FciRobot:
         self.sent_to_client = 0
 
     def _constants(self) -> None:
-        unit, chain = wire.matrix((0.0,) * 6 + (1.0,)), self.plant.arm.chain
+        unit, chain = wire.matrix((0.0,) * 6 + (1.0,)), self.plant.robot_model.chain
         flange_to_tool = (*chain.tool_xy, chain.tool_z - FLANGE_M)
         tool = wire.matrix((*flange_to_tool, *kinematics.tool_quaternion(chain).tolist()))
         for name in ("F_T_EE", "F_T_NE"):
@@ -167,7 +167,7 @@ class FciRobot:
             self._request(command, number, payload)
 
     def drop_client(self) -> None:
-        """The TCP connection is gone. An arm in motion stops itself."""
+        """The TCP connection is gone. A robot in motion stops itself."""
         if self._tcp is not None:
             self._tcp.close()
         self._tcp, self._recovery = None, None

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.measured_chain import MeasuredChain
-from labctl.drivers.common.robot_tables import Arm, Tool, with_tool
+from labctl.drivers.common.robot_tables import RobotModel, Tool, with_tool
 from labctl.drivers.common.tool_model import ToolModel
 from labctl.drivers.ur.pose import from_ur, joined, to_ur, undone
 
@@ -30,13 +30,13 @@ POWER_CYCLES_S = 0.5  # Assumption: far shorter than a real power-on, so that te
 class Body:
     """q, qd, qdd (6,): rad, rad/s, rad/s2. `tcp` (7,) is the tool in the flange's frame."""
 
-    def __init__(self, arm: Arm, period_s: float, measured: MeasuredChain | None = None) -> None:
+    def __init__(self, robot_model: RobotModel, period_s: float, measured: MeasuredChain | None = None) -> None:
         """measured: of this very robot, if it is not as published."""
-        self.arm, self.dt = arm, period_s
-        self._flange = with_tool(arm, Tool((0.0, 0.0, 0.0)))
+        self.robot_model, self.dt = robot_model, period_s
+        self._flange = with_tool(robot_model, Tool((0.0, 0.0, 0.0)))
         self._model = ToolModel(self._flange, measured)
         self.tcp = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
-        self.q, self.qd, self.qdd = arm.home.copy(), np.zeros(6), np.zeros(6)
+        self.q, self.qd, self.qdd = robot_model.home.copy(), np.zeros(6), np.zeros(6)
         self.robot_mode, self.safety_mode, self.runtime = RUNNING, NORMAL, STOPPED
         self.estop_pressed = False
         self.motion: Motion | None = None
@@ -165,9 +165,9 @@ class Body:
         """One cycle at joint speeds qd. Faster than a joint may be, or beyond its end, is a protective stop."""
         self.qdd = (qd - self.qd) / self.dt
         q = self.q + qd * self.dt
-        if (np.abs(qd) > self.arm.velocity * 1.01).any():
+        if (np.abs(qd) > self.robot_model.velocity * 1.01).any():
             self.protective_stop("a joint was too fast")
-        elif ((q < self.arm.lower) | (q > self.arm.upper)).any():
+        elif ((q < self.robot_model.lower) | (q > self.robot_model.upper)).any():
             self.protective_stop("a joint reached its end")
         else:
             self.q, self.qd = q, qd
@@ -255,7 +255,7 @@ class Servo(Motion):
         qd = body.qd + qdd * body.dt
         if float(np.abs(qd).max()) < 1e-6 and float(np.abs(self.q - body.q).max()) < 1e-7:
             qd = np.zeros(6)
-        body.advance(np.clip(qd, -body.arm.velocity, body.arm.velocity))
+        body.advance(np.clip(qd, -body.robot_model.velocity, body.robot_model.velocity))
         return False
 
 

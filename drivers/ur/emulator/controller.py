@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from labctl.drivers.common.robot_tables import Arm
+from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.robotiq.emulator.server import RobotiqServer
 from labctl.drivers.sim.plant import SimulatedPlant
 from labctl.drivers.ur.calibration import PRIMARY_PORT
@@ -69,7 +69,7 @@ class UrController:
 
     def __init__(
         self,
-        arm: Arm,
+        robot_model: RobotModel,
         host: str,
         fixture: Fixture,
         options: UrEmulatorOptions,
@@ -77,18 +77,18 @@ class UrController:
         rate_hz: float,
         version: tuple[int, int, int, int],
     ) -> None:
-        self.name = arm.name
+        self.name = robot_model.name
         period = 1.0 / rate_hz
-        self.plant = SimulatedPlant(arm, fixture, period, now_ns=CLOCK.now_ns())
-        chain = None if options.calibration == "none" else measured(arm.name)
-        self.body = Body(arm, period, chain)
+        self.plant = SimulatedPlant(robot_model, fixture, period, now_ns=CLOCK.now_ns())
+        chain = None if options.calibration == "none" else measured(robot_model.name)
+        self.body = Body(robot_model, period, chain)
         if options.start == "power_off":
             self.body.robot_mode = POWER_OFF
         self.registers = Registers()
         self.ports: Mapping[str, int] = {"RTDE": PORT, "dashboard": DASHBOARD_PORT, "script": 30003, "gripper": 63352}
         polyscope = ".".join(map(str, version))
         serial = "20195500001" if version[0] >= 5 else "2017350001"
-        self._dashboard = Dashboard(self.body, arm.name.upper(), polyscope, serial, self._stop_program)
+        self._dashboard = Dashboard(self.body, robot_model.name.upper(), polyscope, serial, self._stop_program)
         if not asks_for_remote_control(version):
             self._dashboard.refusals[REMOTE] = f"could not understand: '{REMOTE}'"
         try:
@@ -97,7 +97,7 @@ class UrController:
             if has_dashboard(version):
                 hello = b"Connected: Universal Robots Dashboard Server\n"
                 self._texts.append(LineServer(host, DASHBOARD_PORT, hello, line_end, self._dashboard.answer))
-            info = b"" if options.calibration == "unsaid" else kinematics_info(chain or published(arm.name))
+            info = b"" if options.calibration == "unsaid" else kinematics_info(chain or published(robot_model.name))
             for port in SCRIPT_PORTS:
                 self._texts.append(
                     LineServer(host, port, info if port == PRIMARY_PORT else b"", program_end, self._load)

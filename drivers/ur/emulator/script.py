@@ -214,8 +214,8 @@ class ControlScript:
 
     def within(self, pose: bool) -> None:
         q = self._body.joints(pose_of(self._six()), self._body.q) if pose else np.array(self._six())
-        arm = self._body.arm
-        self._flag(q is not None and bool(((q >= arm.lower) & (q <= arm.upper)).all()))
+        robot_model = self._body.robot_model
+        self._flag(q is not None and bool(((q >= robot_model.lower) & (q <= robot_model.upper)).all()))
 
     def transform(self) -> None:
         self._put(to_ur(joined(pose_of(self._six()), pose_of(self._six(6)))))

@@ -26,7 +26,7 @@ Wanted = Callable[[int, np.ndarray], np.ndarray]
 
 
 def moved(start: np.ndarray, wanted: Wanted, ms: int) -> np.ndarray:
-    """Joints (ms, 7) of an arm that stands at start (7,); `wanted` gives the target (7,) for the ms and the joints."""
+    """Joints (ms, 7) of a robot that stands at start (7,); `wanted` gives the target (7,) for the ms and the joints."""
     arm, q, dq, torque, rows = Dynamics([hand(0.73)]), start.copy(), np.zeros(7), np.zeros(7), []
     for now in range(ms):
         rows.append(q)

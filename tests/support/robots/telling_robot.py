@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from labctl.drivers.common.robot_tables import FR3
-from labctl.drivers.sim.robot import SimArm
+from labctl.drivers.sim.robot import SimRobot
 
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Batch, StreamSpec
@@ -19,7 +19,7 @@ TELLING, PLAIN, STREAM = "grip_force.telling", "motor_temperature.plain", "thoug
 UNSAID = "suction.unsaid"
 
 
-class TellingArm(SimArm):
+class TellingRobot(SimRobot):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         state, *others = self.streams
@@ -44,5 +44,5 @@ class TellingArm(SimArm):
         return Batch(batch.stream, batch.t_ns, np.hstack([batch.values, more]))
 
 
-def build(options: Mapping[str, Any], *, cell: Cell, fixture: Fixture) -> TellingArm:
-    return TellingArm(FR3, cell, fixture)
+def build(options: Mapping[str, Any], *, cell: Cell, fixture: Fixture) -> TellingRobot:
+    return TellingRobot(FR3, cell, fixture)

@@ -46,7 +46,7 @@ LOOPS = {"circle of 0.1 m": Loop(_circle, _length(_circle)), "figure of eight": 
 
 def before(chain: kinematics.Chain, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
     """The FR3's inverse kinematics as it was until issue 20.5: the closed form for what points straight down, wherever
-    the arm stood, and the nearest joints for the rest.
+    the robot stood, and the nearest joints for the rest.
     """
     if float(np.abs(poses[:, 5:]).max()) < 1e-6:
         return np.clip(fr3_downward(chain, poses), FR3_LOWER, FR3_UPPER)

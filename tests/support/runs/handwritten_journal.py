@@ -12,7 +12,7 @@ OUTCOME = {"items_staged": 4, "moved": 3, "lost": 1, "remaining": 0, "end_reason
 STANDING = {**OUTCOME, "notes": "", "stage_reached": None}
 SCHEDULE = [{"trial": f"t-{n}", "block": n // 2, "position": n % 2, "condition": "towels/layout-1"} for n in range(4)]
 OPENED = {"schedule": SCHEDULE, "max_voids": 2, "void_reasons": ["process_lost", "arm_lost", "hardware_fault"]}
-HOLD = Hold("arm_stale", "the arm was never heard", "the arm process answers again")
+HOLD = Hold("arm_stale", "the robot was never heard", "the robot's process answers again")
 
 # A body that would be accepted if the state were right.
 BODIES: dict[str, dict[str, Any]] = {

@@ -115,13 +115,13 @@ class StoppedCell(Bench):
             if turns and "driver" not in self.standing and self.driven is not None:
                 self.to_arm.append(self.target(now_ns))
             if "arm" not in self.standing:
-                self.visit_arm(now_ns)
+                self.visit_robot(now_ns)
             if turns and "run" not in self.standing:
                 beats = Message("run", "beats", {"names": ["arm", "recorder", "controller", *self.cameras]})
                 mail, self.to_run = [*self.to_run, beats, *([self.obs] if self.obs else [])], []
                 self.hear(*mail)
 
-    def visit_arm(self, now_ns: int) -> None:
+    def visit_robot(self, now_ns: int) -> None:
         mail, self.to_arm[:] = list(self.to_arm), []
         step = self.arm.step(now_ns, mail)
         for message in step.out:

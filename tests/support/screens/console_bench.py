@@ -85,7 +85,7 @@ class BenchLink:
             self.bench.hear(Message("run", "command", body, sender="console"))
         return body["id"]
 
-    def stop_arm(self) -> bool:
+    def stop_robot(self) -> bool:
         self.stops += 1
         return True
 

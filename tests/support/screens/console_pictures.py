@@ -100,7 +100,7 @@ def shots(folder: Path) -> Iterator[tuple[str, str]]:
     async def by_hand(desk: Desk) -> None:
         episode = await desk.armed()
         gaps = [0.05, 0.12, 0.71, 0.2, 0.08, 0.31, 0.02]
-        await desk.hand(episode, waits="bring the leader to the arm: joint 3 is 0.71 rad away", gap_rad=gaps)
+        await desk.hand(episode, waits="bring the leader to the robot: joint 3 is 0.71 rad away", gap_rad=gaps)
         await desk.press("d")
         await desk.still()
         found["hand"] = drawn(desk.app)

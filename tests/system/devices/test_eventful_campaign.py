@@ -95,7 +95,7 @@ def test_a_stop_a_take_over_a_killed_and_a_halted_process_cost_one_episode_each_
         emulator.until_moving()
         with closing(Attachment(folder)) as console:
             stopped_ns = CLOCK.now_ns()
-            assert console.stop_arm()
+            assert console.stop_robot()
             console.command("stop", who="ann", role="operator")
             next_end()
         next_go()

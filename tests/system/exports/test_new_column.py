@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from labctl.drivers.common.robot_tables import FR3
-from support.robots.telling_robot import PLAIN, STREAM, TELLING, UNSAID, TellingArm
+from support.robots.telling_robot import PLAIN, STREAM, TELLING, UNSAID, TellingRobot
 from support.runs.blind_surfaces import review_pages
 from support.runs.campaigns import HUMAN, make_campaign, policy, unblinded_copy
 from support.runs.recordings import Recordings
@@ -103,7 +103,7 @@ def test_no_page_has_it(blinded: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert hits(tmp_path / "pages", NAMES) == [] and hits(tmp_path / "pages", ["<title>"])
 
 
-def told_by(robot: TellingArm) -> Message:
+def told_by(robot: TellingRobot) -> Message:
     """What its process publishes of it."""
     arrays = robot.observe()
     assert {TELLING, UNSAID} < {*arrays}, "a control: it is on the wire"
@@ -111,12 +111,12 @@ def told_by(robot: TellingArm) -> Message:
 
 
 @pytest.fixture
-def robot(blinded: Path) -> TellingArm:
+def robot(blinded: Path) -> TellingRobot:
     with Campaign.open(blinded) as campaign:
-        return TellingArm(FR3, campaign.cell, campaign.fixture)
+        return TellingRobot(FR3, campaign.cell, campaign.fixture)
 
 
-def test_no_live_view_has_it(robot: TellingArm, tmp_path: Path) -> None:
+def test_no_live_view_has_it(robot: TellingRobot, tmp_path: Path) -> None:
     rerun = pytest.importorskip("rerun")
     from labctl.ui.rerun.live import LiveCell, LiveView
 
@@ -129,7 +129,7 @@ def test_no_live_view_has_it(robot: TellingArm, tmp_path: Path) -> None:
     assert "joints/q" in said and [word for word in NAMES if word in said] == []
 
 
-def test_no_console_has_it_nor_the_state_that_it_is_drawn_from(robot: TellingArm, tmp_path: Path) -> None:
+def test_no_console_has_it_nor_the_state_that_it_is_drawn_from(robot: TellingRobot, tmp_path: Path) -> None:
     """Through a trial of such a robot, whose recording is sealed: every screen and every state."""
     seen: list[str] = []
 

@@ -46,7 +46,8 @@ class Screen:
     def order(self, verb: str, role: str = "operator", **args: Any) -> dict[str, Any]:
         version = self.state.get("version")
         sent = self.link.command(verb, who="ann", role=role, version=version, args=args)
-        return wait_for(f"a reply to {verb}", lambda: self.look() and self.replies.get(sent))  # type: ignore[return-value]
+        # type: ignore[return-value]
+        return wait_for(f"a reply to {verb}", lambda: self.look() and self.replies.get(sent))
 
     def until(self, what: str, **wanted: Any) -> None:
         wait_for(what, lambda: all(self.look().get(key) == value for key, value in wanted.items()))
@@ -97,7 +98,7 @@ def test_a_trial_is_run_from_consoles_that_come_and_go(folder: Path, screen: Cal
     assert "look again" in second.replies[refused]["error"]
 
     pressed_ns = CLOCK.now_ns()
-    assert second.link.stop_arm()
+    assert second.link.stop_robot()
     assert second.order("stop")["ok"]
     second.until("the end", trial_state="scoring")
     print(f"stop to scoring: {(CLOCK.now_ns() - pressed_ns) / 1e6:.0f} ms")

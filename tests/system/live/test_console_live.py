@@ -65,7 +65,7 @@ def timely() -> Iterator[Emulator]:
     made.end()
 
 
-# What hangs in each trial. Where the run process does, the lapsed lease stops the arm as well.
+# What hangs in each trial. Where the run process does, the lapsed lease stops the robot as well.
 SCREEN, RUN = "screen busy", "run frozen"
 EACH = pytest.param(("nothing", SCREEN, RUN), marks=pytest.mark.thorough)
 

@@ -88,13 +88,13 @@ def cpu_theft(run: Run, folder: Path) -> None:
 
 def stop_socket(run: Run, folder: Path) -> None:
     with closing(Attachment(folder)) as console:
-        assert console.stop_arm()
+        assert console.stop_robot()
 
 
 def stop_key(run: Run, folder: Path) -> None:
     before = len(of_kind(folder, Kind.HOLD_RAISED))
     with closing(Attachment(folder)) as console:
-        assert console.stop_arm()
+        assert console.stop_robot()
         console.command("stop", who="ann", role="operator")
         wait_for("the stop", lambda: of_kind(folder, Kind.HOLD_RAISED)[before:])
 

@@ -62,7 +62,7 @@ class Practice:
         """Hold the clutch, push the stick away, close the gripper, until the arm moves."""
         self.until("hold the clutch")
         assert self.hand.press(CLUTCH, SHUT) and self.hand.push(a1=-1.0)
-        self.until("the hand drives | arm moving")
+        self.until("the hand drives | robot moving")
         self.until("gripper 0 mm")
 
     def end(self) -> None:
@@ -127,7 +127,7 @@ def test_a_hand_drives_the_arm_and_ctrl_c_leaves_it_at_rest_and_no_trace_in_a_ca
     waiting = next(line for line in lines if "hold the clutch" in line)
     stopping = next(line for line in lines if line.startswith("stopping"))
     assert x_m(stopping) > x_m(waiting) + 0.02, "the stick away from the person is the base's x"
-    assert lines[-1].startswith("ended after ") and lines[-1].endswith("the arm is at rest; nothing was recorded")
+    assert lines[-1].startswith("ended after ") and lines[-1].endswith("the robot is at rest; nothing was recorded")
     assert everything(folder) == before
     assert not list(tmp_path.rglob("logs")) and not practice.hand.path.exists()
 
@@ -139,7 +139,7 @@ def test_a_device_pulled_out_in_motion_stops_the_arm_and_the_line_says_so(practi
     text = practice.log.read_text("utf-8")
     assert "stopped: support.robots.virtual_hand:build is gone: it was unplugged" in text
     last = text.splitlines()[-1]
-    assert last == "error: support.robots.virtual_hand:build is gone: it was unplugged; the arm is at rest"
+    assert last == "error: support.robots.virtual_hand:build is gone: it was unplugged; the robot is at rest"
 
 
 def test_a_cell_that_a_campaign_holds_is_refused_in_one_line(

@@ -13,18 +13,18 @@ from labctl.core.interlock import Limits, Look, Snapshot, holds, overridable
 from labctl.core.trial import Verb
 
 CLEAR = Snapshot(
-    arm_age_ns=0, recorder_age_ns=0, camera_age_ns={"wrist": 0, "shoulder": 0}, free_gb=100.0, session_open=True
+    robot_age_ns=0, recorder_age_ns=0, camera_age_ns={"wrist": 0, "shoulder": 0}, free_gb=100.0, session_open=True
 )
 LIMITS = Limits(SECOND, SECOND, SECOND, 1.0, {"min_score": None, "max_camera_shift_px": 4.0})
 TOWARDS_MOTION = (Verb.STAGE, Verb.COMMIT, Verb.REVEAL, Verb.START)
 OTHERS = tuple(verb for verb in Verb if verb not in TOWARDS_MOTION)
 DEAD = Snapshot(
-    arm_age_ns=None,
+    robot_age_ns=None,
     recorder_age_ns=None,
     camera_age_ns={"wrist": None},
     free_gb=None,
     session_open=False,
-    arm_mode="lost",
+    robot_mode="lost",
     faulted="clean-up failed",
     unacknowledged={"arm_lost": "look at the robot"},
 )
@@ -64,12 +64,12 @@ def test_everything_wrong_is_said_at_once_in_a_fixed_order():
         ({"session_open": False}, "no_session"),
         ({"faulted": "x"}, "cell_faulted"),
         ({"unacknowledged": {"safety_stop": "x"}}, "unacknowledged:safety_stop"),
-        ({"arm_age_ns": None}, "arm_stale"),
-        ({"arm_age_ns": LIMITS.arm_ns + 1}, "arm_stale"),
-        ({"arm_mode": "safety_stop"}, "arm_safety_stop"),
-        ({"arm_mode": "fault"}, "arm_fault"),
-        ({"arm_mode": "lost"}, "arm_fault"),
-        ({"arm_mode": "a mode nobody foresaw"}, "arm_fault"),
+        ({"robot_age_ns": None}, "arm_stale"),
+        ({"robot_age_ns": LIMITS.robot_ns + 1}, "arm_stale"),
+        ({"robot_mode": "safety_stop"}, "arm_safety_stop"),
+        ({"robot_mode": "fault"}, "arm_fault"),
+        ({"robot_mode": "lost"}, "arm_fault"),
+        ({"robot_mode": "a mode nobody foresaw"}, "arm_fault"),
         ({"free_gb": 0.99}, "disk_low"),
         ({"free_gb": None}, "disk_low"),
     ],
@@ -100,7 +100,7 @@ def test_what_records_must_be_heard_from_commit_on_but_not_for_staging(change, c
     act=st.sampled_from(TOWARDS_MOTION),
 )
 def test_a_signal_older_than_its_limit_or_never_heard_is_a_hold_and_no_other_is(age, limit, act):
-    found = holds(replace(CLEAR, arm_age_ns=age), replace(LIMITS, arm_ns=limit), act)
+    found = holds(replace(CLEAR, robot_age_ns=age), replace(LIMITS, robot_ns=limit), act)
     assert bool(found) == (age is None or age > limit)
 
 

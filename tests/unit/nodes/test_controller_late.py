@@ -25,7 +25,7 @@ def test_a_late_answer_is_not_used_and_a_fresh_question_is_asked(bench):
     asked_ns = bench.now_ns
     bench.now_ns += 201 * MILLISECOND
     bench.send(bench.obs())
-    assert "target" not in bench.kinds() and len(bench.work) == 1, "the question is still open: the arm stands"
+    assert "target" not in bench.kinds() and len(bench.work) == 1, "the question is still open: the robot stands"
     bench.now_ns += 50 * MILLISECOND
     bench.finish()
     assert "target" not in bench.kinds() and not bench.work, "what was seen before the late answer is not asked about"

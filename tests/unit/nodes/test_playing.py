@@ -1,4 +1,4 @@
-"""A chunk reaches the arm as it was meant: at once, or step by step on what is measured, and never what is past."""
+"""A chunk reaches the robot as it was meant: at once, or step by step on what is measured, and never what is past."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Practice: nothing moves before the hand has hold of the arm, and whatever ends it stops the arm first."""
+"""Practice: nothing moves before the hand has hold of the robot, and whatever ends it stops the robot first."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_home_comes_first_under_a_lease_of_its_own_and_the_hand_after_it():
     for _ in range(30):
         sent += desk.obs(mode="moving")
     assert {lease["epoch"] for lease in leases(sent)} == {stage.body["epoch"]}
-    assert ("controller", "prepare") not in kinds(sent), "a leader is aligned with where the arm begins"
+    assert ("controller", "prepare") not in kinds(sent), "a leader is aligned with where the robot begins"
     out = desk.step(Message("run", "staged", {"trial": PRACTICE}, sender="arm"))
     assert ("controller", "prepare") in kinds(out) and leases(out)[-1]["until_ns"] == 0
     out = desk.ready()
@@ -195,13 +195,15 @@ def test_the_line_says_device_clutch_arm_gripper_limit_and_news():
     desk.drive()
     hand = {"device": "gamepad", "waits": "hold the clutch", "grip": 1.0}
     desk.step(Message("run", "hand", {"hand": hand}, sender="controller"))
-    assert text_of(desk.views[-1]) == "gamepad: hold the clutch | arm idle | gripper 80 mm | tool 0.40 0.40 0.40 m"
+    assert text_of(desk.views[-1]) == "gamepad: hold the clutch | robot idle | gripper 80 mm | tool 0.40 0.40 0.40 m"
     desk.step(Message("run", "hand", {"hand": {**hand, "waits": ""}}, sender="controller"))
     note = {"kind": "note", "t_ns": 0, "body": {"text": "targets went stale"}}
     clipped = {"t_ns": 0, "mode": "moving", "reason": "", "clipped": "tool speed"}
     arrays = {"dq": np.zeros(7), "tcp": np.full(7, 0.4), "gripper": np.array([0.02])}
     desk.step(Message("run", "event", note, sender="arm"), Message("@obs", "obs", clipped, arrays, "arm"), after_ms=100)
-    says = "gamepad: the hand drives | arm moving | gripper 20 mm | held back by tool speed | note: targets went stale"
+    says = (
+        "gamepad: the hand drives | robot moving | gripper 20 mm | held back by tool speed | note: targets went stale"
+    )
     assert text_of(desk.views[-1]).startswith(says)
     desk.step(after_ms=1400)
     desk.step(Message("run", "beats", {"names": ["arm", "controller"]}), after_ms=1)

@@ -1,4 +1,4 @@
-"""A hand takes the arm from a policy while its dead-man is held, and gives it back; the run process is told both."""
+"""A hand takes the robot from a policy while its dead-man is held, and gives it back; the run process is told both."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ class Stage:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.policy, self.stick, self.clock = Policy(), Stick(), ManualClock(SECOND)
         self.hand = Teleop(self.stick, "stick", Caps(), axes=np.eye(6), opening_m=(0.0, 0.08), clock=self.clock)
-        self.hand._poller = SimpleNamespace(newest=self.newest, start=lambda: None, stop=lambda: None)  # type: ignore[assignment]
+        # type: ignore[assignment]
+        self.hand._poller = SimpleNamespace(newest=self.newest, start=lambda: None, stop=lambda: None)
         monkeypatch.setattr(module, "load", lambda name, options, **given: self.policy if name == "p" else self.hand)
         self.node, self.said, self.work = ControllerNode(**SIMULATED), [], []
         self.send(Message("controller", "open", {"episode": "e"}), TASK.to("controller"))

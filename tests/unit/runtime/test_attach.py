@@ -37,10 +37,10 @@ def console(tmp_path: Path, sockets: Path) -> Iterator[Attachment]:
 def test_a_stop_with_no_robot_there_is_not_called_one_and_reaches_no_later_robot(
     console: Attachment, sockets: Path
 ) -> None:
-    assert not console.stop_arm()
+    assert not console.stop_robot()
     arm = Mailroom(sockets, ("arm",), (), ())
     try:
-        assert any(console.stop_arm() for _ in range(100)), "the robot is there now"
+        assert any(console.stop_robot() for _ in range(100)), "the robot is there now"
         arrived = []
         while not arrived:
             assert arm.poller.poll(10_000), "no stop came"
@@ -48,7 +48,7 @@ def test_a_stop_with_no_robot_there_is_not_called_one_and_reaches_no_later_robot
         assert [message.kind for message in arrived] == ["stop"] and not arm.poller.poll(100)
     finally:
         arm.close()
-    assert not all(console.stop_arm() for _ in range(2000)), "it is gone again"
+    assert not all(console.stop_robot() for _ in range(2000)), "it is gone again"
 
 
 def test_a_run_that_reads_no_commands_does_not_hold_up_its_console(console: Attachment) -> None:

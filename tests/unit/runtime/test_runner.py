@@ -283,7 +283,7 @@ def test_why_the_arms_process_ended_is_in_the_hold(bench):
     bench.begin()
     bench.hear(Message("run", "failing", {"name": "arm", "reason": "no state for 1 s"}, sender="arm"))
     bench.hear(Message("run", "exited", {"name": "arm", "reason": "ended with exit code 1"}))
-    assert _raised(bench) == ["the arm's process ended (no state for 1 s); look at the robot, then acknowledge"]
+    assert _raised(bench) == ["the robot's process ended (no state for 1 s); look at the robot, then acknowledge"]
 
 
 def test_a_scene_is_committed_only_when_the_arm_is_where_episodes_begin(bench):

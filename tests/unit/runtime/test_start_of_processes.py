@@ -10,7 +10,7 @@ import pytest
 DATABASE = ("sqlalchemy", "sqlmodel")
 
 
-@pytest.mark.parametrize("node", ["arm", "camera", "controller"])
+@pytest.mark.parametrize("node", ["robot", "camera", "controller"])
 def test_no_process_but_the_recorder_and_the_run_imports_a_database(node: str) -> None:
     """It took half a second of a core in each of them, of 0.75 s; the recorder and the run process alone write."""
     code = (

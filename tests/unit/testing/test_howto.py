@@ -59,7 +59,7 @@ def test_every_page_has_a_test() -> None:
         ("camera.md", ("self.height, self.width, 3", "self.width, self.height, 3"), "test_frames_are_rgb_bytes"),
         (
             "robot.md",
-            ("return SimArm(", "return type('Deaf', (SimArm,), {'stop': lambda self: None})("),
+            ("return SimRobot(", "return type('Deaf', (SimRobot,), {'stop': lambda self: None})("),
             "test_stop_works",
         ),
         ("policy.md", ('"lab_policies.lines"', '"lab_policies.gone"'), "there is no module 'lab_policies.gone'"),

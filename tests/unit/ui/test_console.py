@@ -106,8 +106,8 @@ def test_what_is_held_is_said_with_what_clears_it_and_the_button_does_nothing(be
     async def play(desk: Desk) -> None:
         await desk.press("enter", "enter")
         await desk.wait(3.0, beating=("recorder",))
-        assert "the arm was never heard" in desk.text() or "the arm was last heard" in desk.text()
-        assert "the arm process answers again" in desk.text()
+        assert "the robot was never heard" in desk.text() or "the robot was last heard" in desk.text()
+        assert "the robot's process answers again" in desk.text()
         await desk.press("enter")
         assert not bench.events(Kind.TRIAL_STAGING)
 
@@ -297,7 +297,7 @@ def test_the_end_keys_are_there_only_where_the_protocol_lets_an_episode_end_earl
 
 
 def test_before_the_first_word_is_due_the_console_says_calmly_what_is_awaited(tmp_path):
-    """Ten red seconds of "the arm was never heard" at every start taught people to look past red."""
+    """Ten red seconds of "the robot was never heard" at every start taught people to look past red."""
     folder = make_campaign(tmp_path, [HUMAN, policy("zebra", endpoint="sim://zebra")], cameras=True).folder
     with Campaign.open(folder, writer=True) as campaign:
         bench = Bench(campaign)
@@ -311,7 +311,7 @@ def test_before_the_first_word_is_due_the_console_says_calmly_what_is_awaited(tm
             assert "is being started" in desk.text() and "never heard" not in desk.text()
             await desk.press("escape")
             await desk.wait(16.0, beating=("nobody",))
-            assert "✖ the arm was never heard" in desk.text(), "by now its word is overdue"
+            assert "✖ the robot was never heard" in desk.text(), "by now its word is overdue"
 
         at_console(bench, play, size=WIDE, everyone=False)
 

@@ -88,7 +88,7 @@ def test_a_persons_trial_shows_the_device_the_clutch_the_alignment_and_the_ramp(
         await desk.press("escape")
         episode = await desk.armed()
         far = [0.1, 0.0, 0.0, 0.8, 0.0, 0.0, 0.0]
-        why = "bring the leader to the arm: joint 4 is 0.80 rad away"
+        why = "bring the leader to the robot: joint 4 is 0.80 rad away"
         await desk.hand(episode, waits=why, gap_rad=far)
         assert f"by hand (gello): {why}" in flat(desk.text()) and "ARMED" in desk.text()
         await desk.press("d")
@@ -101,11 +101,11 @@ def test_a_persons_trial_shows_the_device_the_clutch_the_alignment_and_the_ramp(
         await desk.wait(4.0)
         await desk.go(episode)
         await desk.hand(episode, ramp=0.5, gap_rad=[0.1] * 7)
-        assert "the hand has the arm" in flat(desk.text())
+        assert "the hand has the robot" in flat(desk.text())
         await desk.press("d")
         assert "50 % of the wish gets through" in desk.text()
         await desk.hand(episode, waits="hold the clutch", engaged=False)
-        assert "not held: the arm rests" in desk.text()
+        assert "not held: the robot rests" in desk.text()
         await desk.press("space")
         assert desk.bench.events(Kind.EPISODE_ENDED)[-1].body["reason"] == "safety_stop", "from any page"
         assert "nobody drives by hand now" in desk.text()

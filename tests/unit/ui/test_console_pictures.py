@@ -13,7 +13,7 @@ SAYS = {
     "staging": "match 78 of 100, scene differs",
     "review": "the detector saw 1 moved, the assessor 2",
     "hold": "Acknowledge: ann stopped the robot",
-    "hand": "bring the leader to the arm",
+    "hand": "bring the leader to the robot",
 }
 
 

@@ -139,7 +139,7 @@ def test_a_run_that_hangs_is_told_apart_from_one_that_is_gone(tmp_path):
         desk.bench.clock.sleep_until(desk.bench.now_ns + 5 * SECOND)
         await desk.draw()
         text = flat(desk.text())
-        assert "no word from the run process" in text and "the stop key still reaches the arm" in text
+        assert "no word from the run process" in text and "the stop key still reaches the robot" in text
         await desk.wait(0.2)
         assert "no word from the run process" not in flat(desk.text())
 
@@ -184,7 +184,8 @@ def test_a_link_that_is_cut_is_not_asked_for_more_than_once_a_second(tmp_path):
     tried: list[int] = []
 
     async def play(desk: Desk) -> None:
-        desk.link.renew = lambda: tried.append(desk.bench.now_ns) or False  # type: ignore[method-assign, func-returns-value]
+        # type: ignore[method-assign, func-returns-value]
+        desk.link.renew = lambda: tried.append(desk.bench.now_ns) or False
         for _ in range(50):
             desk.bench.clock.sleep_until(desk.bench.now_ns + SECOND // 10)
             await desk.draw()

@@ -7,7 +7,7 @@ import labctl.ui.rerun
 import numpy as np
 import pytest
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.robot_tables import FR3, HAND_M, UR5, UR5E, Arm
+from labctl.drivers.common.robot_tables import FR3, HAND_M, UR5, UR5E, RobotModel
 
 from labctl import rotations
 
@@ -38,7 +38,7 @@ def hand_of(description: Path, q: dict[str, float]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("arm", [FR3, UR5, UR5E], ids=lambda arm: arm.name)
-def test_the_hand_is_where_forward_kinematics_has_it(arm: Arm):
+def test_the_hand_is_where_forward_kinematics_has_it(arm: RobotModel):
     """The tool centre point lies HAND_M beyond the hand's frame, in the same orientation."""
     rng = np.random.default_rng(7)
     for q in [arm.home, *rng.uniform(arm.lower / 2, arm.upper / 2, (20, arm.dof))]:

@@ -134,7 +134,7 @@ def test_an_episode_can_be_searched_by_its_facts(episode, tmp_path):
 def test_samples_and_frames_stand_at_their_measured_time(episode, tmp_path):
     save_episode(tmp_path / "e.rrd", episode)
     since, utc = times(tmp_path / "e.rrd"), times(tmp_path / "e.rrd", "utc")
-    assert since["/world/tcp"] == [n * 20_000_000 for n in range(N // 2)], "the drawn arm moves at 50 Hz"
+    assert since["/world/tcp"] == [n * 20_000_000 for n in range(N // 2)], "the drawn robot moves at 50 Hz"
     assert since["/cameras/wrist"] == [n * 100_000_000 + 333 for n in range(5)]
     assert since["/lanes/1_phase"] == [-500_000_000, 0]
     zero_ns = np.datetime64("2026-01-01T00:01:14.550", "ns").astype(int)

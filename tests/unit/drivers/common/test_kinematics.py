@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.kinematics import Chain
-from labctl.drivers.common.robot_tables import FR3, UR5, UR5E, Arm, Tool, with_tool
+from labctl.drivers.common.robot_tables import FR3, UR5, UR5E, RobotModel, Tool, with_tool
 from labctl.drivers.common.sweep import levers
 from scipy.spatial.transform import Rotation
 
@@ -61,7 +61,7 @@ def _ur5(q: np.ndarray) -> np.ndarray:
     return out @ _shift(0, 0.1034)
 
 
-def _random(arm: Arm, n: int, seed: int = 0) -> np.ndarray:
+def _random(arm: RobotModel, n: int, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     return rng.uniform(np.maximum(arm.lower, -3), np.minimum(arm.upper, 3), (n, arm.dof))
 
@@ -169,7 +169,7 @@ TOOLS = [
 
 @ARMS
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_tool_stands_on_the_flange_as_urdf_says(arm: Arm, tool: Tool) -> None:
+def test_a_tool_stands_on_the_flange_as_urdf_says(arm: RobotModel, tool: Tool) -> None:
     """URDF: a fixed joint's origin is a shift xyz, then fixed-axis roll, pitch and yaw; scipy's "xyz" is that order."""
     changed = with_tool(arm, tool)
     q = _random(arm, 20)
@@ -191,7 +191,7 @@ def test_a_tool_stands_on_the_flange_as_urdf_says(arm: Arm, tool: Tool) -> None:
 
 @ARMS
 @pytest.mark.parametrize("tool", TOOLS)
-def test_an_arm_with_any_tool_reaches_its_own_poses_again(arm: Arm, tool: Tool) -> None:
+def test_an_arm_with_any_tool_reaches_its_own_poses_again(arm: RobotModel, tool: Tool) -> None:
     changed = with_tool(arm, tool)
     q = arm.home + np.random.default_rng(3).uniform(-0.35, 0.35, (40, arm.dof))
     for rows in (q, arm.home[None, :]):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import Limiter, limits_of
-from labctl.drivers.common.robot_tables import FR3, UR5, UR5E, Arm
+from labctl.drivers.common.robot_tables import FR3, UR5, UR5E, RobotModel
 
 from labctl.config.cell_schema import Limits as CellLimits
 from labctl.errors import InputError
@@ -19,7 +19,7 @@ PERIOD_S = 0.01
 ARMS = st.sampled_from([FR3, UR5, UR5E])
 
 
-def _wanted(arm: Arm, tool_speed: float | None = 0.5, **changed: Any) -> CellLimits:
+def _wanted(arm: RobotModel, tool_speed: float | None = 0.5, **changed: Any) -> CellLimits:
     rows = {
         "velocity_rad_s": [2.0] * arm.dof,
         "acceleration_rad_s2": [8.0] * arm.dof,
@@ -30,11 +30,11 @@ def _wanted(arm: Arm, tool_speed: float | None = 0.5, **changed: Any) -> CellLim
     return CellLimits(**{**rows, **changed})
 
 
-def _limiter(arm: Arm, tool_speed: float | None = 0.5) -> Limiter:
+def _limiter(arm: RobotModel, tool_speed: float | None = 0.5) -> Limiter:
     return Limiter(arm, limits_of(arm, _wanted(arm, tool_speed), arm.home), PERIOD_S)
 
 
-def _breaks(arm: Arm, q: np.ndarray) -> list[str]:
+def _breaks(arm: RobotModel, q: np.ndarray) -> list[str]:
     """Names of the limits that setpoints q (n, dof), the first two at rest, break: no tolerance at all."""
     limits = limits_of(arm, _wanted(arm), arm.home)
     speed = np.diff(q, axis=0) / PERIOD_S
@@ -50,7 +50,7 @@ def _breaks(arm: Arm, q: np.ndarray) -> list[str]:
     return [name for name, broken in checks.items() if broken]
 
 
-def _driven(arm: Arm, seed: int, size: float, ticks: int) -> tuple[Limiter, np.ndarray]:
+def _driven(arm: RobotModel, seed: int, size: float, ticks: int) -> tuple[Limiter, np.ndarray]:
     """A limiter fed with jumps of up to `size` rad, tick by tick, and all it let through."""
     rng = np.random.default_rng(seed)
     limiter = _limiter(arm)

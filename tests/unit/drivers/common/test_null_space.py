@@ -20,7 +20,7 @@ MOST_RAD_S = np.array(cell_named("fr3_droid_cell").robot.limits.velocity_rad_s)
 
 
 def _swung(by: float) -> np.ndarray:
-    """The joints of home, the elbow swung aside while the tool stays, as a person's hand leaves an arm."""
+    """The joints of home, the elbow swung aside while the tool stays, as a person's hand leaves a robot."""
     q = FR3.home.copy()
     for _ in range(20):
         swing = np.linalg.svd(kinematics.jacobian(FR3.chain, q[None, :])[0][0])[2][-1]
@@ -56,7 +56,7 @@ def test_an_elbow_swings_for_no_tool_that_stays() -> None:
 
 @pytest.mark.parametrize("swing", [0.0, 0.4])
 def test_a_tool_that_comes_back_to_straight_down_turns_no_joint_beyond_its_limit_in_50_ms(swing: float) -> None:
-    """Whatever branch the arm is on: it snapped by 0.28 rad onto that of the closed form."""
+    """Whatever branch the robot is on: it snapped by 0.28 rad onto that of the closed form."""
     q = leaning(FR3.method) if not swing else _swung(swing)
     lean = TILT_RAD if not swing else 0.0
     first = np.array(kinematics.pose(FR3.chain, q.tolist()))[:3]

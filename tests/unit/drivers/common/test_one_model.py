@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.robot_tables import FR3, UR5E, Arm
-from labctl.drivers.common.servoed_robot import StreamedArm
+from labctl.drivers.common.robot_tables import FR3, UR5E, RobotModel
+from labctl.drivers.common.servoed_robot import ServoedRobot
 from labctl.drivers.common.states import Sample
 from support.robots.cells import cell_named
 
@@ -19,8 +19,8 @@ ARMS = {"ur5e": (UR5E, "emulated_ur5e"), "fr3": (FR3, "emulated_fr3")}
 
 
 class Bench:
-    """An arm whose every link is `off_m` longer than published, and whose tool is turned by `yaw` more than the cell's.
-    It is at once where it is sent.
+    """A robot whose every link is `off_m` longer than published, and whose tool is turned by `yaw` more than the
+    cell's. It is at once where it is sent.
     """
 
     def __init__(self, name: str, off_m: float, yaw: float = 0.0) -> None:
@@ -28,10 +28,10 @@ class Bench:
         rows = tuple((a + off_m if a else a, alpha, d + off_m if d else d) for a, alpha, d in arm.chain.rows)
         turn = (0.0, 0.0, arm.chain.tool_rpy[2] + yaw)
         self.true = replace(arm.chain, rows=rows, tool_rpy=turn)
-        self.arm: Arm = arm
+        self.arm: RobotModel = arm
         gripper: Any = SimpleNamespace(opening=lambda: 0.08, stroke_m=0.08)
         link: Any = SimpleNamespace(more={}, law=None)
-        self.robot = StreamedArm(arm, link, gripper, cell_named(cell), arm.home)
+        self.robot = ServoedRobot(arm, link, gripper, cell_named(cell), arm.home, 0.3)
         self.q = arm.home + 0.05
         self.t_ns = 0
         self.tell()

@@ -1,4 +1,4 @@
-"""A real arm over a link that does as told: what it gives, what it refuses, what stops it."""
+"""A real robot over a link that does as told: what it gives, what it refuses, what stops it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from labctl.drivers.common import hand_opening, servoed_robot
 from labctl.drivers.common.robot_tables import FR3
-from labctl.drivers.common.servoed_robot import StreamedArm
+from labctl.drivers.common.servoed_robot import ServoedRobot
 from labctl.drivers.common.states import Sample, States
 from support.robots.cells import cell_named
 
@@ -55,7 +55,7 @@ class Hand:
 
 
 class Link:
-    """An arm that is at once where a setpoint sends it."""
+    """A robot that is at once where a setpoint sends it."""
 
     more: Mapping[str, str] = {}
     measured = None
@@ -132,7 +132,7 @@ class Bench:
     def __init__(self) -> None:
         cell = cell_named("emulated_fr3")
         self.link, self.hand = Link(), Hand()
-        self.arm = StreamedArm(FR3, self.link, self.hand, cell, HOME)
+        self.arm = ServoedRobot(FR3, self.link, self.hand, cell, HOME, 0.3)
         self.arm.connect(CLOCK.now_ns())
         self.events: list[Any] = []
 
@@ -376,7 +376,7 @@ def test_an_arm_that_was_sent_home_before_it_had_settled_does_not_go_back(bench:
 def test_a_robot_that_is_lost_while_it_is_connected_leaves_nothing_behind() -> None:
     link, hand = Link(), Hand()
     link.sound = RobotStatus("lost", "the cable is out")
-    arm = StreamedArm(FR3, link, hand, cell_named("emulated_fr3"), HOME)
+    arm = ServoedRobot(FR3, link, hand, cell_named("emulated_fr3"), HOME, 0.3)
     with pytest.raises(DeviceLost, match="the cable is out"):
         arm.connect(CLOCK.now_ns())
     assert link.closed and hand.closed and os.sched_getscheduler(0) == os.SCHED_OTHER

@@ -61,7 +61,7 @@ def test_taking_over_from_a_stop_under_way_makes_no_jump(taken: int, more: int):
 
 @given(st.integers(1, 3), st.integers(0, 4))
 def test_setpoints_worked_out_before_the_stop_began_are_not_given_after_it(played: int, later: int):
-    """While the loop limits a tick's setpoints the queue may run dry: they go on from where the arm no longer is."""
+    """While the loop limits a tick's setpoints the queue may run dry: they go on from where the robot no longer is."""
     feed, rows, _ = filled()
     path = [feed.take(60 + i * PERIOD_NS)[0] for i in range(6)]
     late = rows + 6  # go on from the last that was queued

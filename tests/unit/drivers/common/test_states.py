@@ -86,5 +86,5 @@ def test_what_a_controller_tells_beside_its_state_is_a_stream_that_no_blind_role
     assert device.values.tolist() == [[0.5, 0.0], [0.5, 1.0], [0.5, 2.0]]
     _, spec = state_specs(FR3, 1000.0, {"success_rate": "1", "tau_ext.fr3_joint1": "N.m"})
     assert spec.name == DEVICE and spec.unit == "1 N.m" and spec.rate_hz == 1000.0
-    assert spec.open_columns() == () and not spec.arm_dependent, "it tells how an arm moves, not which it is"
+    assert spec.open_columns() == () and not spec.arm_dependent, "it tells how a robot moves, not which it is"
     assert len(state_specs(FR3, 1000.0, {})) == 1

@@ -1,4 +1,4 @@
-"""Steps of a policy as they are given to an arm under a law: at once, and inside the cell's limits all the same."""
+"""Steps of a policy as they are given to a robot under a law: at once, and inside the cell's limits all the same."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import Limits, limits_of
-from labctl.drivers.common.robot_tables import FR3, HAND_M, UR5E, Arm, Tool, with_tool
+from labctl.drivers.common.robot_tables import FR3, HAND_M, UR5E, RobotModel, Tool, with_tool
 from labctl.drivers.common.way_home import way_home
 from support.robots.cells import cell_named
 
@@ -18,21 +18,21 @@ from labctl.errors import DeviceRefused, InputError
 PERIOD_S = 0.01
 
 
-def _limits(arm: Arm, **changed: Any) -> Limits:
+def _limits(arm: RobotModel, **changed: Any) -> Limits:
     table = cell_named("emulated_fr3" if arm is FR3 else "emulated_ur5e").robot.limits
     return limits_of(arm, table.model_copy(update=changed), arm.home)
 
 
-def _places(arm: Arm, q: np.ndarray) -> np.ndarray:
+def _places(arm: RobotModel, q: np.ndarray) -> np.ndarray:
     return kinematics.positions(arm.chain, q).T
 
 
-def _cut(arm: Arm) -> list[kinematics.Chain]:
-    """The arm up to each of its links."""
+def _cut(arm: RobotModel) -> list[kinematics.Chain]:
+    """The robot up to each of its links."""
     return [replace(arm.chain, rows=arm.chain.rows[:k], tool_z=0.0) for k in range(2, arm.dof + 1)]
 
 
-def _kept(arm: Arm, limits: Limits, start: np.ndarray, q: np.ndarray) -> None:
+def _kept(arm: RobotModel, limits: Limits, start: np.ndarray, q: np.ndarray) -> None:
     """No limit of joints, tool or box is broken from rest at start to rest at the end of q."""
     path = np.concatenate([start[None, :], start[None, :], q, q[-1:]])
     speed = np.diff(path, axis=0) / PERIOD_S
@@ -43,12 +43,12 @@ def _kept(arm: Arm, limits: Limits, start: np.ndarray, q: np.ndarray) -> None:
     assert np.linalg.norm(np.diff(at, axis=0), axis=1).max() / PERIOD_S <= limits.tool_speed
 
 
-def _in_tote(arm: Arm) -> np.ndarray:
+def _in_tote(arm: RobotModel) -> np.ndarray:
     return arm.inverse(np.array([[0.48, 0.24, 0.03, 1.0, 0.0, 0.0, 0.0]]), arm.home)[0]
 
 
 @pytest.mark.parametrize("arm", [FR3, UR5E], ids=lambda arm: arm.name)
-def test_out_of_a_tote_the_tool_goes_straight_up_before_it_goes_over(arm: Arm) -> None:
+def test_out_of_a_tote_the_tool_goes_straight_up_before_it_goes_over(arm: RobotModel) -> None:
     start = _in_tote(arm)
     at = _places(arm, way_home(arm, _limits(arm), start, arm.home, 0.5, PERIOD_S))
     inside = at[:, 2] < 0.12  # the rim of the fixture's totes
@@ -59,7 +59,7 @@ def test_out_of_a_tote_the_tool_goes_straight_up_before_it_goes_over(arm: Arm) -
 
 @pytest.mark.parametrize("arm", [FR3, UR5E], ids=lambda arm: arm.name)
 @pytest.mark.parametrize("seed", range(6))
-def test_from_anywhere_in_the_box_no_limit_is_broken_on_the_way(arm: Arm, seed: int) -> None:
+def test_from_anywhere_in_the_box_no_limit_is_broken_on_the_way(arm: RobotModel, seed: int) -> None:
     rng, limits = np.random.default_rng(seed), _limits(arm)
     place = rng.uniform([0.35, -0.3, 0.03], [0.6, 0.3, 0.3])
     start = arm.inverse(np.array([[*place, 1.0, 0.0, 0.0, 0.0]]), arm.home)[0]
@@ -84,7 +84,7 @@ TILTED = [(arm, *tilt) for arm in (FR3, UR5E) for tilt in TILTS[arm.name]]
 
 
 @pytest.mark.parametrize(("arm", "joint", "by"), TILTED, ids=lambda value: getattr(value, "name", str(value)))
-def test_a_hand_that_cannot_be_kept_as_it_is_turns_while_it_is_lifted(arm: Arm, joint: int, by: float) -> None:
+def test_a_hand_that_cannot_be_kept_as_it_is_turns_while_it_is_lifted(arm: RobotModel, joint: int, by: float) -> None:
     home = HIGH if arm is FR3 else arm.home
     limits = replace(_limits(arm), box_min=np.full(3, -1.5), box_max=np.full(3, 1.5))
     start = home + by * np.eye(arm.dof)[joint]
@@ -144,7 +144,7 @@ def test_a_way_on_which_a_link_comes_below_the_box_is_refused_though_the_tool_st
     start = np.array([1.69, 0.14, 3.03, 0.08, 0.29, 1.17])
     at = _places(arm, start + np.linspace(0.0, 1.0, 200)[:, None] * (home - start))
     assert ((at >= limits.box_min) & (at <= limits.box_max)).all()
-    with pytest.raises(DeviceRefused, match=r"the arm itself comes below the workspace box at z = 0\.00 m"):
+    with pytest.raises(DeviceRefused, match=r"the robot itself comes below the workspace box at z = 0\.00 m"):
         way_home(arm, limits, start, home, 0.5, PERIOD_S)
 
 
@@ -177,6 +177,6 @@ def test_the_box_must_hold_the_cells_own_home_and_not_ours() -> None:
     box = {"box_min_m": (x - 0.3, y - 0.3, z - 0.3), "box_max_m": (x + 0.3, y + 0.3, z + 0.3)}
     moved = table.model_copy(update=box)
     assert limits_of(UR5E, moved, away).box_min[1] < -0.5
-    assert limits_of(UR5E, moved, None).box_min[1] < -0.5, "an arm that stays where it is has no home"
+    assert limits_of(UR5E, moved, None).box_min[1] < -0.5, "a robot that stays where it is has no home"
     with pytest.raises(InputError, match=r"must hold the home of the ur5e, where the tool is at"):
         limits_of(UR5E, moved, UR5E.home)

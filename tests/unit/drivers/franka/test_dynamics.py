@@ -1,4 +1,4 @@
-"""The emulated FR3's rigid bodies: energy is kept where no torque acts, a load makes the arm slower."""
+"""The emulated FR3's rigid bodies: energy is kept where no torque acts, a load makes the robot slower."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the FR3's driver asks franky for: however far the arm lags, no speed beyond the limits of the cell."""
+"""What the FR3's driver asks franky for: however far the robot lags, no speed beyond the limits of the cell."""
 
 from __future__ import annotations
 

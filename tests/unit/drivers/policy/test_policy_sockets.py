@@ -294,7 +294,7 @@ def test_steps_on_what_is_measured_need_a_cell_that_measures_as_often():
 
 
 def test_a_cell_in_real_time_measures_as_often_as_the_arm_is_visited_so_the_shipped_card_fits_the_shipped_cell():
-    """observe_hz is "at least": in real time an arm is visited, and measured, every 20 ms (`tick_ns`)."""
+    """observe_hz is "at least": in real time a robot is visited, and measured, every 20 ms (`tick_ns`)."""
     assert GIVEN["cell"].cell.clock == "monotonic" and GIVEN["cell"].robot.observe_hz == 10.0
     made = card(rate=15.0)
     made["action"] |= {"space": "droid_joint_velocity"}

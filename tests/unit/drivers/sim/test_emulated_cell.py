@@ -1,4 +1,4 @@
-"""An emulated cell's arm is the driver of the real cell, built by the same function; nothing stands in for it."""
+"""An emulated cell's robot is the driver of the real cell, built by the same function; nothing stands in for it."""
 
 from __future__ import annotations
 

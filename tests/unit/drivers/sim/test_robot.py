@@ -201,7 +201,7 @@ def test_state_is_sampled_at_its_rate_without_gaps_and_agrees_with_its_own_kinem
     t_ns = np.concatenate([batch.t_ns for batch in state])
     values = np.concatenate([batch.values for batch in state])
     assert (np.diff(t_ns) == PERIOD_NS).all() and t_ns[-1] == hand.t_ns
-    assert np.abs(kinematics.poses(hand.robot.arm.chain, values[:, :7]) - values[:, 21:28]).max() < 1e-12
+    assert np.abs(kinematics.poses(hand.robot.robot_model.chain, values[:, :7]) - values[:, 21:28]).max() < 1e-12
     assert np.abs(values[1:, 7:14] - np.diff(values[:, :7], axis=0) * 100).max() < 1e-6
 
 
@@ -217,7 +217,7 @@ def test_the_tracker_stream_holds_what_was_observed(hand):
 def test_a_target_out_of_the_box_is_answered_inside_it_and_noted_once(robot):
     pose = np.array([[0.48, 0.0, -0.2, 1, 0, 0, 0.0]])
     q = robot.to_joints(np.repeat(pose, 5, axis=0), robot.observe()["q"])
-    assert kinematics.positions(robot.arm.chain, q)[2].min() >= 0.0
+    assert kinematics.positions(robot.robot_model.chain, q)[2].min() >= 0.0
     robot.to_joints(pose, robot.observe()["q"])
     notes = robot.events()
     assert [note.kind for note in notes] == ["note"]

@@ -62,7 +62,7 @@ def test_a_leader_that_stands_elsewhere_is_not_ready_and_says_which_joint():
     gate = Gate(CAPS, leader=True, quiet=False)
     away = Q + np.array([0, 0, 0, 0.8, 0, 0, 0])
     assert not gate.ready(leader(away), Q, 0)
-    assert gate.why == "bring the leader to the arm: joint 4 is 0.80 rad away"
+    assert gate.why == "bring the leader to the robot: joint 4 is 0.80 rad away"
     assert not gate.ready(leader(Q, engaged=False), Q, 0) and gate.why == "hold the clutch"
     assert not gate.ready(leader(Q), Q, SECOND) and "fresh" in gate.why
     assert gate.ready(leader(Q + 0.1), Q, 0)
@@ -103,7 +103,7 @@ def test_letting_go_of_a_leader_leaves_the_arm():
     later = 30 * MILLISECOND
     assert np.array_equal(gate.joints(leader(Q + 0.3, t_ns=later), Q, 0.05, later), Q), "nor is there a jump"
     away = gate.joints(leader(Q + 0.3, t_ns=later, engaged=False), Q + 0.6, 0.05, later)
-    assert np.array_equal(away, Q + 0.6), "an arm that somebody else has moved stays there"
+    assert np.array_equal(away, Q + 0.6), "a robot that somebody else has moved stays there"
 
 
 def test_a_target_goes_on_from_the_last_one_and_not_from_joints_that_lag():
@@ -148,7 +148,7 @@ def test_a_screen_is_told_what_is_missing_and_how_much_gets_through():
     gate = Gate(CAPS, leader=True, quiet=False)
     away = Q + np.array([0, 0, 0, 0.8, 0, 0, 0])
     told = gate.told(leader(away), Q, 0)
-    assert told["waits"] == "bring the leader to the arm: joint 4 is 0.80 rad away"
+    assert told["waits"] == "bring the leader to the robot: joint 4 is 0.80 rad away"
     assert told["gap_rad"] == [0.0, 0.0, 0.0, 0.8, 0.0, 0.0, 0.0] and told["limit_rad"] == 0.5
     assert (told["engaged"], told["fresh"], told["ramp"]) == (True, True, 0.0)
     gate.joints(leader(Q), Q, 0.05, 0)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.measured_chain import MeasuredChain
-from labctl.drivers.common.robot_tables import UR5, UR5E, Arm, Tool, with_tool
+from labctl.drivers.common.robot_tables import UR5, UR5E, RobotModel, Tool, with_tool
 from labctl.drivers.common.tool_model import ToolModel
 from labctl.drivers.ur import calibration
 from labctl.drivers.ur.calibration import HEAD, PART, calibration_in, read_calibration
@@ -109,7 +109,7 @@ def test_a_calibration_of_hundreds_of_metres_leaves_the_flange_within_millimetre
 
 
 @ARMS
-def test_the_published_table_in_both_forms_is_one_robot(arm: Arm) -> None:
+def test_the_published_table_in_both_forms_is_one_robot(arm: RobotModel) -> None:
     q = np.random.default_rng(1).uniform(-3, 3, (50, 6))
     at, turn = published(arm.name).flange(q)
     poses = kinematics.poses(with_tool(arm, Tool((0.0, 0.0, 0.0))).chain, q)
@@ -171,7 +171,7 @@ def test_a_controller_that_does_not_say_is_one_that_nothing_is_known_of(data: by
 
 
 @ARMS
-def test_joints_for_the_measured_robots_poses_are_its_joints(arm: Arm) -> None:
+def test_joints_for_the_measured_robots_poses_are_its_joints(arm: RobotModel) -> None:
     model = ToolModel(arm, measured(arm.name))
     for q in arm.home + np.random.default_rng(2).uniform(-0.3, 0.3, (20, 6)):
         pose = model.pose(q)
@@ -195,7 +195,7 @@ def test_a_robot_of_another_model_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_pose_given_to_the_controller_is_its_own_with_and_without_a_calibration() -> None:
-    """servoL of joints that the arm has is the pose that the controller says; the table's is a millimetre away."""
+    """servoL of joints that the robot has is the pose that the controller says; the table's is a millimetre away."""
     pytest.importorskip("rtde_control")
     from labctl.drivers.ur.robot import UrLink
 

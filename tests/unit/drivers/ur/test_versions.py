@@ -82,7 +82,7 @@ def test_each_model_reaches_its_home_and_comes_back_by_its_own_inverse(name: str
     assert np.abs(arm.inverse(there[None, :], arm.home + 0.9 * (away - arm.home))[0] - away).max() < 1e-9
 
 
-# Universal Robots' support article "DH parameters": height of the last axis over an arm stretched out upwards, m:
+# Universal Robots' support article "DH parameters": height of the last axis over a robot stretched out upwards, m:
 # d1 - a2 - a3 + d5; Universal_Robots_ROS2_Description, config/*/joint_limits.yaml: degrees/s, first and last joint.
 @pytest.mark.parametrize(
     ("name", "up_m", "first", "last"),

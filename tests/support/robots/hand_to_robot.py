@@ -1,8 +1,8 @@
-"""A hand that moves by a script, through the teleoperation controller, the controller's and the arm's node, to a robot:
-how fast the arm follows, and how late.
+"""A hand that moves by a script, through the teleoperation controller, the controller's and the robot's node, to a
+robot: how fast the robot follows, and how late.
 
 One thread and one loop, in simulated time or in this machine's: what a lab's processes add to it is not in it. Times
-are taken from the samples that the robot measured. A rate device pushes, a leader turns the arm's last joint.
+are taken from the samples that the robot measured. A rate device pushes, a leader turns the robot's last joint.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import ActionChunk, Batch, Observation
 from labctl.messages.driving import Prepare, Ready, Start
 from labctl.messages.motion import Lease
-from labctl.nodes.arm import ArmNode
 from labctl.nodes.controller import ControllerNode
+from labctl.nodes.robot import RobotNode
 from labctl.runtime.simulated_host import LoopHost
 from labctl.testing.given import SIMULATED
 from labctl.testing.robot import RobotRig
@@ -31,7 +31,7 @@ from labctl.testing.robot import RobotRig
 LEASE_NS = SECOND // 2
 LEAD_S = 0.7  # the clutch is held so long before the hand moves: the ramp is over
 TASK = Prepare(
-    driver="support.robots.hand_to_arm:build", options={}, kind="human", seed=0, instruction="", episode="practice"
+    driver="support.robots.hand_to_robot:build", options={}, kind="human", seed=0, instruction="", episode="practice"
 )
 _NOW: list[Teleop] = []  # what `build` hands to the controller node: one at a time
 
@@ -85,7 +85,7 @@ class Lessor:
 
 @dataclass
 class Way:
-    """What an arm did: t_s (n,) since the hand began to move, q (n, dof) rad, tcp (n, 3) m."""
+    """What a robot did: t_s (n,) since the hand began to move, q (n, dof) rad, tcp (n, 3) m."""
 
     t_s: np.ndarray
     q: np.ndarray
@@ -111,13 +111,14 @@ class Drive:
         self._drain = rig.robot.drain
         rig.robot.drain = self._drained  # type: ignore[method-assign]
         self.hand = Person(Device(leader), "hand", caps, axes=np.eye(6), opening_m=(0.0, 0.08), clock=rig.clock)
-        self.hand._poller = SimpleNamespace(newest=self._newest, start=lambda: None, stop=lambda: None)  # type: ignore[assignment]
+        # type: ignore[assignment]
+        self.hand._poller = SimpleNamespace(newest=self._newest, start=lambda: None, stop=lambda: None)
         self.lessor = Lessor()
         self.q0 = rig.robot.observe()["q"].copy()
         _NOW.append(self.hand)
         self.host = LoopHost(rig.clock, lambda name: self.lessor)  # type: ignore[arg-type]
         self.host.add(self.lessor)
-        self.arm = ArmNode(rig.robot, tick_ns=tick_ns, stale_ns=SECOND // 2, connected=True)
+        self.arm = RobotNode(rig.robot, tick_ns=tick_ns, stale_ns=SECOND // 2, connected=True)
         self.arm._last_ns = self.arm._grid_ns = rig.now_ns
         self.arm._hold_here()
         self.host.add(self.arm)
@@ -177,8 +178,8 @@ def push(axis: int, share: float) -> Callable[[float], dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Followed:
-    """speed: of the arm in its steady stretch as a share of the hand's. late_s: how far behind the hand it is then, s.
-    half_s: from the hand's first motion to half of its speed.
+    """speed: of the robot in its steady stretch as a share of the hand's. late_s: how far behind the hand it is then,
+    s. half_s: from the hand's first motion to half of its speed.
     """
 
     speed: float
@@ -187,7 +188,7 @@ class Followed:
 
 
 def followed(t_s: np.ndarray, at: np.ndarray, speed: float, turn_s: float) -> Followed:
-    """How an arm followed a hand that went at `speed` for turn_s: at (n,) is its way since the start, same sign."""
+    """How a robot followed a hand that went at `speed` for turn_s: at (n,) is its way since the start, same sign."""
     steady = (t_s > 0.6 * turn_s) & (t_s <= turn_s)
     slope, _ = np.polyfit(t_s[steady], at[steady], 1)
     late = float(np.mean(t_s[steady] - at[steady] / speed))

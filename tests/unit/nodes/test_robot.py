@@ -1,15 +1,15 @@
-"""The arm moves under a lease, along targets of its epoch that have not expired, and not otherwise."""
+"""The robot moves under a lease, along targets of its epoch that have not expired, and not otherwise."""
 
 import numpy as np
 import pytest
-from support.robots.arm_bench import LEASE, STALE, TICK, Bench
+from support.robots.robot_bench import LEASE, STALE, TICK, Bench
 
 from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import DeviceEvent
 from labctl.messages.motion import Lease, StopHeard, Target
 from labctl.messages.processes import Suspended
-from labctl.nodes.arm import tick_ns
+from labctl.nodes.robot import tick_ns
 
 
 @pytest.fixture
@@ -245,7 +245,7 @@ def test_staging_runs_under_a_lease_and_is_said_when_it_is_done(bench):
     bench.run(500 * MILLISECOND)
     assert bench.robot.stagings == [7] and not [m for m in bench.said if m.kind == "staged"]
     bench.send(bench.target(1))
-    assert not bench.moved_within(50 * MILLISECOND), "targets wait until the arm is home"
+    assert not bench.moved_within(50 * MILLISECOND), "targets wait until the robot is home"
     bench.robot.at_home = True
     bench.run(TICK)
     assert [m.body for m in bench.said if m.kind == "staged"] == [{"trial": "t1"}]

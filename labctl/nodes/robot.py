@@ -1,4 +1,4 @@
-"""The arm node: owns a robot with its gripper, follows timed targets under a lease, records what it wanted, limited
+"""The robot's node: owns a robot with its gripper, follows timed targets under a lease, records what it wanted, limited
 and sent.
 
 May not: know which arm of the experiment drives it, extend its own lease, move when the lease has lapsed, a target is
@@ -53,7 +53,7 @@ def action_spec(robot: Robot) -> StreamSpec:
     return StreamSpec(ACTION, columns, "rad, m, s", robot.control_hz, private_columns=columns)
 
 
-class ArmNode:
+class RobotNode:
     """See the module. `tick_ns` is the time between two visits to the robot; `stale_ns` how long a last target
     holds.
     """
@@ -114,7 +114,7 @@ class ArmNode:
         return step
 
     def _leave(self, now_ns: int, step: Step) -> None:
-        """Asked to end: stay until the arm is at rest, so that the record shows it."""
+        """Asked to end: stay until the robot is at rest, so that the record shows it."""
         if np.abs(self._robot.observe()["dq"]).max() > REST_RAD_S and now_ns < self._leave_by_ns:
             return
         self._collect(now_ns)
@@ -205,7 +205,7 @@ class ArmNode:
         if target.epoch != self._epoch or target.expires_ns < now_ns or now_ns > self._until_ns or self.finished:
             return
         if self._staging is not None:
-            return  # the arm is on its way home
+            return  # the robot is on its way home
         t_ns = np.asarray(message.arrays["t_ns"], np.int64)
         values = self._joints(target, t_ns, np.asarray(message.arrays["values"]))
         joined, expires_ns = np.column_stack([values, message.arrays["gripper"]]), int(t_ns[-1]) + self._stale_ns
@@ -255,7 +255,7 @@ class ArmNode:
             self._moving = True
         elif self._moving:
             if now_ns <= self._until_ns:
-                # stale targets: the arm rests at the last one, and follows again when fresh ones come
+                # stale targets: the robot rests at the last one, and follows again when fresh ones come
                 self._moving = False
                 self._report("note", now_ns, step, text="targets went stale")
             else:
@@ -349,18 +349,18 @@ class ArmNode:
 # What arrives. A stop counts whatever else it may lack, and a target is mostly its arrays.
 MESSAGES = by_kind(
     (
-        on_raw("stop", ArmNode._take_stop),
-        on(Suspended, ArmNode._take_suspension),
-        on(StopHeard, ArmNode._stop_heard),
-        on(Lease, ArmNode._lease),
-        on_raw("target", ArmNode._take_target),
-        on(Stage, ArmNode._take_stage),
-        on(Recover, ArmNode._take_recover),
-        on(Open, ArmNode._open),
-        on(Close, ArmNode._close),
-        on(Ack, ArmNode._acknowledged),
-        on(Resend, ArmNode._resend),
-        on(Shutdown, ArmNode._shut_down),
+        on_raw("stop", RobotNode._take_stop),
+        on(Suspended, RobotNode._take_suspension),
+        on(StopHeard, RobotNode._stop_heard),
+        on(Lease, RobotNode._lease),
+        on_raw("target", RobotNode._take_target),
+        on(Stage, RobotNode._take_stage),
+        on(Recover, RobotNode._take_recover),
+        on(Open, RobotNode._open),
+        on(Close, RobotNode._close),
+        on(Ack, RobotNode._acknowledged),
+        on(Resend, RobotNode._resend),
+        on(Shutdown, RobotNode._shut_down),
     )
 )
 

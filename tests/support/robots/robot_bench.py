@@ -1,4 +1,6 @@
-"""The arm's node on a bench: a robot of two joints that goes where it is told, visited every tick in simulated time."""
+"""The robot's node on a bench: a robot of two joints that goes where it is told, visited every tick in simulated
+time.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Actions, Batch, DeviceEvent, RobotStatus, Setpoints, StreamSpec
 from labctl.errors import DeviceRefused
 from labctl.messages.motion import Lease, Target
-from labctl.nodes.arm import ArmNode
+from labctl.nodes.robot import RobotNode
 
 TICK = 10 * MILLISECOND
 STALE = 200 * MILLISECOND
@@ -85,11 +87,11 @@ class Robot:
 
 
 class Bench:
-    """Visits the arm every tick, in simulated time."""
+    """Visits the robot every tick, in simulated time."""
 
     def __init__(self, *, takes_steps: bool = False) -> None:
         self.robot = Robot(takes_steps)
-        self.node = ArmNode(self.robot, tick_ns=TICK, stale_ns=STALE)
+        self.node = RobotNode(self.robot, tick_ns=TICK, stale_ns=STALE)
         self.now_ns = SECOND
         self.said: list[Message] = []
         self.send()

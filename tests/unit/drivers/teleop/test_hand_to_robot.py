@@ -1,4 +1,5 @@
-"""An arm goes as fast as the hand: through the teleoperation controller, both nodes and the simulated arm, in its time.
+"""A robot goes as fast as the hand: through the teleoperation controller, both nodes and the simulated robot, in its
+time.
 
 On an emulator, through the vendor's client: thorough. All of them, and figures: tests/benchmarks/bench_teleop.py.
 """
@@ -12,7 +13,7 @@ import pytest
 from labctl.drivers.teleop.gate import Caps
 from support.robots.cells import cell_named
 from support.robots.emulators import Emulators
-from support.robots.hand_to_arm import Drive, followed, push, sweep
+from support.robots.hand_to_robot import Drive, followed, push, sweep
 
 from labctl.testing.robot import RobotRig
 
