@@ -40,7 +40,9 @@ class Draws:
     boot: int
 
 
-def mean_over_units(values: Floats, unit: Ints, low: float, high: float, draws: Draws, level: float = LEVEL) -> Estimate:
+def mean_over_units(
+    values: Floats, unit: Ints, low: float, high: float, draws: Draws, level: float = LEVEL
+) -> Estimate:
     """The mean of the values that are not NaN, which lie in [low, high]; `unit` [values] names each one's unit.
 
     The outer ends of two intervals over whole units, as neither alone covers everywhere (docs/episodes.md):

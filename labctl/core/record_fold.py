@@ -14,8 +14,8 @@ from labctl.core.event_bodies import body_of
 from labctl.core.events import STOP_BY_HAND, EndReason, Event, Kind
 from labctl.core.interventions import Intervention
 from labctl.core.record import Episode, HandStop, Practice, Record, Scene, Spent, Switch, Void
+from labctl.core.recorded.skew import clock_warnings
 from labctl.core.session import Session, everyone, session_from
-from labctl.core.skew import clock_warnings
 from labctl.core.task import reached_after
 from labctl.core.trial import CampaignState, fold
 

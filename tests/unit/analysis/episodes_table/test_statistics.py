@@ -7,12 +7,12 @@ import itertools
 import numpy as np
 import pytest
 from labctl.analysis.binary.paired import mcnemar
+from labctl.analysis.blocks.means import Draws, mean_over_units
+from labctl.analysis.blocks.swaps import sign_flip_p
 from labctl.analysis.episodes_table.analyze import analyze, block_row
 from labctl.analysis.episodes_table.cohort import Plan, cohort_of
-from labctl.analysis.blocks.means import Draws, mean_over_units
 from labctl.analysis.episodes_table.order import order_of
 from labctl.analysis.episodes_table.ranks import cochran, friedman, rank_intervals, ranked
-from labctl.analysis.blocks.swaps import sign_flip_p
 from labctl.analysis.episodes_table.table import EpisodesTable, table_from_rows
 from labctl.analysis.survival.analyze import dumps
 from scipy import stats
