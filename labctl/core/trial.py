@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from labctl.config.reasons import MACHINE_VOID_REASONS
-from labctl.core.event_bodies import CampaignOpened, SessionOpened, body_of
+from labctl.core.evening_bodies import SessionOpened
+from labctl.core.event_bodies import CampaignOpened, body_of
 from labctl.core.events import ARMS_UNREADY, GENESIS, STOP_BY_HAND, VOIDS_ALIKE, EndReason, Event, Kind
 from labctl.core.interlock import Hold
 from labctl.core.rollout import VOIDABLE
