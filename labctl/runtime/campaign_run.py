@@ -255,6 +255,7 @@ def _run_live(
     unready: bool,
     hand_terminal: str | None,
 ) -> bool:
+    from labctl.runtime.hosting.requests import obey
     from labctl.runtime.hosting.supervisor import Stamper, Supervisor
     from labctl.runtime.hosting.transport import ProcessHost
 
@@ -281,7 +282,7 @@ def _run_live(
 
     def each(now_ns: int) -> None:
         for request in host.host_requests:
-            supervisor.obey(request, now_ns)
+            obey(supervisor, request, now_ns)
         host.host_requests.clear()
         for message in supervisor.poll(now_ns):
             host.deliver(message)

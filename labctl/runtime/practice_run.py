@@ -36,6 +36,7 @@ def practise(
     Raises InputError for a cell without [teleop] or with a device that cannot be built, MissingExtra, StateError when
     the cell is in use.
     """
+    from labctl.runtime.hosting.requests import obey
     from labctl.runtime.hosting.supervisor import Supervisor
     from labctl.runtime.hosting.transport import ProcessHost
 
@@ -58,7 +59,7 @@ def practise(
 
         def each(now_ns: int) -> None:
             for request in host.host_requests:
-                supervisor.obey(request, now_ns)
+                obey(supervisor, request, now_ns)
             host.host_requests.clear()
             for message in supervisor.poll(now_ns):
                 host.deliver(message)

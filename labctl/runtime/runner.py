@@ -20,8 +20,9 @@ from labctl.core.rollout import CLOSE_PATIENCE_NS, LEASE_AT_RISK_NS, Phase
 from labctl.core.session import Role
 from labctl.core.trial import RUN_LEFT, State, Trial, Verb, allowed, standing, tally
 from labctl.errors import Held, LabctlError, StateError
-from labctl.messages.motion import DeviceReport, Staged, Unstaged
-from labctl.messages.processes import EndRun, Exited, Failing, Hello, Kill, Shutdown, Spawn, Suspended
+from labctl.messages.motion import DeviceReport, Obs, Staged, Unstaged
+from labctl.messages.pictures import CameraState, Compared, Photographed
+from labctl.messages.processes import Beats, EndRun, Exited, Failing, Hello, Kill, Shutdown, Spawn, Suspended
 from labctl.messages.recording import Late
 from labctl.messages.typed import read
 from labctl.nodes.phase_table import by_kind, carry_out, on, on_raw
@@ -146,11 +147,14 @@ class RunNode:
             due = min(due, self._staging.next_lease_ns)
         return max(due, now_ns + MILLISECOND)
 
-    def _sign_of_life(self, message: Message, now_ns: int, step: Step) -> None:
-        self._liveness.hear(message, now_ns)
+    def _beaten(self, sent: Beats, now_ns: int, step: Step) -> None:
+        self._liveness.beaten(sent, now_ns)
+
+    def _observed(self, sent: Obs, now_ns: int, step: Step) -> None:
+        self._liveness.observed(sent, now_ns)
 
     def _camera_says(self, message: Message, now_ns: int, step: Step) -> None:
-        self._liveness.hear(message, now_ns)
+        self._liveness.sees(read(CameraState, message))
         self._sequencer.hear(message, now_ns, step)
 
     def _staged(self, sent: Staged, now_ns: int, step: Step) -> None:
@@ -159,8 +163,11 @@ class RunNode:
     def _unstaged(self, sent: Unstaged, now_ns: int, step: Step) -> None:
         self._watch.way_home_lapsed(sent.trial, now_ns, step)
 
-    def _scene_says(self, message: Message, now_ns: int, step: Step) -> None:
-        self._scene.hear(message)
+    def _compared(self, sent: Compared, now_ns: int, step: Step) -> None:
+        self._scene.compared(sent)
+
+    def _photographed(self, sent: Photographed, now_ns: int, step: Step) -> None:
+        self._scene.photographed(sent)
 
     def _note_failing(self, sent: Failing, now_ns: int, step: Step) -> None:
         self._failing[sent.name] = sent.reason
@@ -186,8 +193,8 @@ class RunNode:
 
     def _greet(self, message: Message, now_ns: int, step: Step) -> None:
         """A process has begun."""
-        self._liveness.hear(message, now_ns)
         name = message.sender
+        self._liveness.greeted(name, now_ns)
         self._liveness.asked.pop(name, None)
         self._sequencer.hear(Hello().to("run", sender=name), now_ns, step)
         self._scene.forget(name)
@@ -372,13 +379,13 @@ class RunNode:
 MESSAGES = by_kind(
     (
         on_raw("hello", RunNode._greet),
-        on_raw("beats", RunNode._sign_of_life),
-        on_raw("obs", RunNode._sign_of_life),
+        on(Beats, RunNode._beaten),
+        on(Obs, RunNode._observed),
         on_raw("camera", RunNode._camera_says),
         on(Staged, RunNode._staged),
         on(Unstaged, RunNode._unstaged),
-        on_raw("compared", RunNode._scene_says),
-        on_raw("photographed", RunNode._scene_says),
+        on(Compared, RunNode._compared),
+        on(Photographed, RunNode._photographed),
         on(Failing, RunNode._note_failing),
         on(DeviceReport, RunNode._reported),
         on(Suspended, RunNode._suspended),
