@@ -26,7 +26,8 @@ BANNED_NAMES = {"utils", "util", "helpers", "types", "misc"}
 BASE = ("plain", "bus", "messages", "clock", "devices", "errors", "realtime", "rotations", "streams")
 # A driver gets the parsed cell and card, and declares its options as a strict table of the same kind: config is pure.
 PARSED = ("config.cell_schema", "config.options", "config.policy_card", "config.values")
-DRIVER = ("plain", "clock", "devices", "errors", "realtime", "rotations", "streams", "drivers.common", *PARSED)
+DRIVER = ("plain", "clock", "devices", "errors", "realtime", "rotations", "streams", *PARSED, "drivers.common")
+ROBOT = (*DRIVER, "drivers.common.servo")
 STATISTICS = ("errors", "analysis", "analysis.survival")
 MEASURES = (
     "analysis",
@@ -72,14 +73,15 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "drivers": ("errors",),
     "drivers.bridges": (),
     "drivers.common": DRIVER,
-    "drivers.franka": DRIVER,
+    "drivers.common.servo": DRIVER,
+    "drivers.franka": ROBOT,
     "drivers.opencv": DRIVER,
     "drivers.policy": DRIVER,
     "drivers.realsense": DRIVER,
     "drivers.robotiq": DRIVER,
     "drivers.sim": (*DRIVER, "core.published_state"),  # its operator reads what a console does, by the same types
     "drivers.teleop": DRIVER,
-    "drivers.ur": DRIVER,
+    "drivers.ur": ROBOT,
     "drivers.franka.emulator": (*DRIVER, "drivers.franka", "drivers.sim"),
     "drivers.robotiq.emulator": ("clock", "drivers.sim"),
     "drivers.ur.emulator": (*DRIVER, "drivers.robotiq.emulator", "drivers.sim", "drivers.ur"),
