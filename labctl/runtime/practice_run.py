@@ -36,7 +36,6 @@ def practise(
     Raises InputError for a cell without [teleop] or with a device that cannot be built, MissingExtra, StateError when
     the cell is in use.
     """
-    from labctl.runtime.hosting.requests import obey
     from labctl.runtime.hosting.supervisor import Supervisor
     from labctl.runtime.hosting.transport import ProcessHost
 
@@ -56,15 +55,7 @@ def practise(
         condition = _condition(fixture) if home else None
         node = PracticeNode(round(cell.lease.duration_s * SECOND), show, home=condition, recover=recover)
         host = ProcessHost([node], sockets, clock, lease=terms_of(cell.lease))
-
-        def each(now_ns: int) -> None:
-            for request in host.host_requests:
-                obey(supervisor, request, now_ns)
-            host.host_requests.clear()
-            for message in supervisor.poll(now_ns):
-                host.deliver(message)
-
-        host.run(each)
+        host.run(supervisor)
     return node.ended
 
 

@@ -19,6 +19,12 @@ class Host(Protocol):
     def kill(self, name: str, now_ns: int) -> None: ...
 
 
+class Processes(Host, Protocol):
+    """Where nodes live as processes: which of them have ended is asked once a turn."""
+
+    def poll(self, now_ns: int) -> list[Message]: ...
+
+
 def _spawn(host: Host, sent: Spawn, now_ns: int, step: Step) -> None:
     host.spawn(sent.name)
 
