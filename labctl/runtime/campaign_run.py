@@ -28,11 +28,11 @@ from labctl.runtime.cell_nodes import NodeSpec, build_node, camera_names, lacks_
 from labctl.runtime.ending import on_signals
 from labctl.runtime.episode_sequencer import EpisodeSequencer
 from labctl.runtime.lease_keeper import terms_of
-from labctl.runtime.provenance import collect_pins
 from labctl.runtime.readiness import Readiness
 from labctl.runtime.runner import RunNode
 from labctl.runtime.simulated_host import LoopHost
 from labctl.runtime.startup_recovery import recover
+from labctl.software import collect_pins
 from labctl.store.atomic_files import replace_file
 from labctl.store.campaign import Campaign
 from labctl.store.frozen_cards import PERSON

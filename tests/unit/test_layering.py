@@ -38,7 +38,7 @@ MEASURES = (
 )
 SCREEN = (*BASE, "ui", "core", "store.video")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
-    "": ("errors",),
+    "": ("errors", "messages.body_parts"),  # the shape of what `software` collects
     "config": ("plain", "errors"),
     "messages": ("bus", "plain", "errors"),
     "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config"),
@@ -47,13 +47,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "nodes": (*BASE, "config.cell_schema", "config.policy_card", "core", "scene", "store"),
     "alerts": (*BASE, "config", "core", "store"),
     "people": (*BASE, "core", "store"),
-    "runtime": (*BASE, "alerts", "config", "core", "nodes", "people", "store"),
+    "runtime": (*BASE, "software", "alerts", "config", "core", "nodes", "people", "store"),
     "ui": SCREEN,
     "ui.console": SCREEN,
     "ui.rerun": SCREEN,
     "viewing": (*BASE, "core", "store", "runtime.attach", "ui.rerun"),
     "pages": (*BASE, "core", "store", "viewing.status"),
-    "reporting": (*BASE, "processes", *MEASURES, "config", "core", "pages", "people.practised", "store"),
+    "reporting": (*BASE, "processes", "software", *MEASURES, "config", "core", "pages", "people.practised", "store"),
     "exports": (*BASE, "processes", "config", "core", "reporting", "store", "viewing"),
     "checks": (*BASE, "analysis.episodes", "config", "core", "exports", "nodes", "runtime", "store"),
     "analysis": ("errors",),
