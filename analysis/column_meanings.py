@@ -11,7 +11,7 @@ OF_OPERATIONS: Mapping[str, str] = {
     "episode": "Name of the episode, the same in all of its rows.",
     "arm": "What was tried: a policy or the person, one for an episode; absent in an export before unblinding.",
     "object": "What was moved, one for an episode; may be `all`.",
-    "kind": "`success`: an item was moved; `censored`: it was still open at the episode's end; `ghost`: it was lost for good.",
+    "kind": "`success`: an item was moved; `censored`: it was open at the end; `ghost`: it was lost for good.",
     "time_s": "Since the previous success of the episode, or go, s; of a ghost when it happened, empty if unknown.",
     "op_index": "Place of the row in its episode, from 0; without it the order of the rows counts.",
     "items_staged": "How many items there were at go.",

@@ -50,7 +50,7 @@ def test_a_current_folder_that_is_gone_is_said_in_a_line(tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     with pytest.raises(
-        InputError, match="the current folder is gone; go into a lab folder, or name one with --lab DIR"
+        InputError, match="the current folder is gone; go into a lab folder"
     ):
         find_lab(None, environment={})
 
