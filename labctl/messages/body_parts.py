@@ -348,10 +348,11 @@ class Commit(TypedDict):
 
 
 class Pins(TypedDict):
-    """Versions of what a run ran on. git: None where labctl was installed from a wheel."""
+    """Versions of what a run ran on. git: None where labctl came from a wheel; code: digest of labctl's code."""
 
     labctl: str
     git: Commit | None
+    code: NotRequired[str]
     python: str
     packages: Mapping[str, str]
 

@@ -24,6 +24,7 @@ from labctl.messages.body_parts import Clock, Pins
 from labctl.reporting.hand_stops import UNSAID, stop_facts, stop_lines
 from labctl.reporting.hours import hours
 from labctl.reporting.operations_table import UNTIMED, WRONG_END, operations
+from labctl.reporting.software_used import changes, software_facts
 
 if TYPE_CHECKING:
     from labctl.analysis.table import Row
@@ -96,6 +97,7 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             *_closed_before(record),
             *unreviewed,
             *_durability(record),
+            *changes(record),
             *record.deviations,
             *_gaps(record),
             *_wrong_ends(record),
@@ -108,7 +110,7 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             "statement": "Who staged, operated and scored was not told which arm a trial had before unblinding.",
         },
         "episodes": [_episode(record, trial, episode) for trial, episode in record.scored],
-        "provenance": {**_provenance(opened, record.pins), "clocks": _clocks(record)},
+        "provenance": {**_provenance(opened, record.pins), **software_facts(record), "clocks": _clocks(record)},
         "hours": hours(record),
         "void_as_failure": _voids_as_failures(record, arms, counts),
         "disputed": _disputed(record, arms, counts),

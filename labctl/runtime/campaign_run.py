@@ -36,10 +36,10 @@ from labctl.runtime.hosting.cell_nodes import (
 from labctl.runtime.hosting.ending import on_signals
 from labctl.runtime.hosting.lease_keeper import terms_of
 from labctl.runtime.hosting.simulated_host import LoopHost
-from labctl.runtime.provenance import collect_pins
 from labctl.runtime.readiness import Readiness
 from labctl.runtime.runner import RunNode
 from labctl.runtime.startup_recovery import recover
+from labctl.software import collect_pins
 from labctl.store.atomic_files import replace_file
 from labctl.store.campaign import Campaign
 from labctl.store.frozen_cards import PERSON
