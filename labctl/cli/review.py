@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option, print_json, print_table
-from labctl.plain import Json
+from labctl.plain import Json, count
 
 if TYPE_CHECKING:
     from labctl.core.event_bodies import OperationRecorded
@@ -128,7 +128,7 @@ def review(
     said = Review(load, save, correct, watch, Films(folder).strip, end).run()
     left = sum(item.reviewed is None for item in load())
     whole = f"next: labctl review {folder.name} --finish (F in the review), once the campaign is closed"
-    click.echo(said or (f"{left} episodes are left to review" if left else whole))
+    click.echo(said or (f"left to review: {count(left, 'episode')}" if left else whole))
 
 
 def _serve(

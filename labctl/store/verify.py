@@ -17,6 +17,7 @@ from labctl.core.skew import clock_warnings
 from labctl.core.trial import fold
 from labctl.errors import BrokenRecord, InputError, LabctlError, in_words
 from labctl.messages.body_parts import Unsealed
+from labctl.plain import count
 from labctl.store.atomic_files import file_errors
 from labctl.store.chain_heads import (
     HEADS,
@@ -62,8 +63,9 @@ class Counts:
     photos: int = 0
 
     def __str__(self) -> str:
-        recorded = f"{self.recordings} recordings, {self.chunks} chunks, {self.videos} videos, {self.photos} photos"
-        return f"{self.entries} entries, {recorded}"
+        held = {"recording": self.recordings, "chunk": self.chunks, "video": self.videos, "photo": self.photos}
+        parts = [count(number, what) for what, number in held.items()]
+        return f"{count(self.entries, 'entry', 'entries')}, {', '.join(parts)}"
 
 
 @dataclass(frozen=True, slots=True)

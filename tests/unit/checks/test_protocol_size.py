@@ -150,7 +150,7 @@ def test_a_design_too_small_to_conclude_anything_says_so(tmp_path: Path, capsys:
     [
         (["--run-s", "500"], "beyond the episode budget of 120 s"),
         (["--session-h", "0.3"], "leaves no time for a trial"),
-        (["--evenings", "0.01"], "0.01 evenings have time for 0 trials"),
+        (["--evenings", "0.01"], "time for 0 trials in 0.01 evenings"),
         (["--times-of", "nothing-such"], "no lab.toml in"),
         (["--void-share", "1"], "--void-share"),
     ],
