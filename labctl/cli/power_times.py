@@ -230,7 +230,7 @@ def _print(found: Answer, *, pilot: bool) -> None:
     objects = len(found["objects"])
     blocks = ", ".join(str(size * objects) for size in found["sizes"])
     click.echo(
-        f"Power by N, episodes per arm and object ({count(blocks, 'block')} in all); {found['runs']} campaigns each, "
+        f"Power by N, episodes per arm and object (blocks in all: {blocks}); {found['runs']} campaigns each, "
         "+- is their Monte-Carlo error."
     )
     if pilot:
