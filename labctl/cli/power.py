@@ -346,9 +346,9 @@ def _paired(share: float, difference: float, target: float, sizes: list[int], al
     from labctl.analysis.planning import power
 
     connor = power.connor_pairs(share, difference, target, alpha)
-    needed = power.smallest_trials(
-        lambda n: power.mcnemar_power(n, share, difference, alpha), target, connor, 10 * connor + 100
-    )
+    most = 10 * connor + 100
+    needed = power.smallest_trials(lambda n: power.mcnemar_power(n, share, difference, alpha), target, connor, most)
+    pairs = f"more than {most} pairs" if needed is None else count(needed, "pair")
     found = [
         {
             "pairs": n,
@@ -381,7 +381,7 @@ def _paired(share: float, difference: float, target: float, sizes: list[int], al
             "pairs_connor": connor,
             "by_pairs": found,
         },
-        line=f"{line} needs {count(needed, 'pair')} by listing every outcome ({connor} by Connor's formula).",
+        line=f"{line} needs {pairs} by listing every outcome ({connor} by Connor's formula).",
         heads=heads,
         rows=rows,
         needed=None if needed is None else 2 * needed,
