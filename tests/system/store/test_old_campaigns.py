@@ -23,7 +23,7 @@ NO_LIST = "this lab has no list of what it opened (opened.log): what else was tr
 # an arm, a campaign that was frozen without a review promises none, and a count has no "(s)" behind it.
 OTHERWISE = (
     *("/supplement/arms[0]/sweep", "/supplement/arms[1]/sweep", "/lab/provisional_why", "/lab/deviations"),
-    "/lab/provenance/clocks",
+    *(f"/lab/provenance/clocks/camera/{name}:" for name in ("over_shoulder", "wrist")),
 )
 
 
