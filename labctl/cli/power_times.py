@@ -16,6 +16,7 @@ import click
 
 from labctl.cli.options import numbers, print_json, print_table, progress
 from labctl.cli.power import Given, needed_pace, pace_of
+from labctl.plain import count
 
 if TYPE_CHECKING:
     from labctl.analysis.planning.answers import Answer, HrtAt, MeasurePower, Needed, PairPower
@@ -83,7 +84,7 @@ def times(given: Given) -> None:
     if given["evenings"] is not None:
         trials = needed_pace(pace).trials_in(given["evenings"])
         if trials < 2 * each:
-            text = f"{given['evenings']:g} evenings have time for {trials} trials"
+            text = f"time for {count(trials, 'trial')} in {count(given['evenings'], 'evening')}"
             raise InputError(f"{text}, and two episodes of each arm and object are {2 * each}")
         sizes = [trials // each]
     request = answers.Request(
@@ -214,12 +215,12 @@ def _print(found: Answer, *, pilot: bool) -> None:
     law = next(iter(found["arms"][0]["laws"].values()))
     source = "fitted to the pilot" if pilot else "stated"
     click.echo(f"Assumed ({source}); everything below follows from this and is no better than it:")
-    click.echo(f"{law['items']} items an episode, budget {law['budget_s']:g} s, tau {found['tau_s']:g} s")
+    click.echo(f"{count(law['items'], 'item')} an episode, budget {law['budget_s']:g} s, tau {found['tau_s']:g} s")
     print_table(("arm", "RMST s", "as drawn", "item s", "shape", "frailty", "lost %"), _laws(found))
     objects = len(found["objects"])
     blocks = ", ".join(str(size * objects) for size in found["sizes"])
     click.echo(
-        f"Power by N, episodes per arm and object ({blocks} blocks in all); {found['runs']} campaigns each, "
+        f"Power by N, episodes per arm and object (blocks in all: {blocks}); {found['runs']} campaigns each, "
         "+- is their Monte-Carlo error."
     )
     if pilot:

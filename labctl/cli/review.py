@@ -24,7 +24,7 @@ from labctl.cli.options import (
     print_table,
     who_option,
 )
-from labctl.plain import Json
+from labctl.plain import Json, count
 
 if TYPE_CHECKING:
     from labctl.core.event_bodies import OperationRecorded
@@ -138,7 +138,7 @@ def review(
     said = Review(load, save, correct, watch, Films(folder).strip, end).run()
     left = sum(item.reviewed is None for item in load())
     whole = f"next: labctl review {folder.name} --finish (F in the review), once the campaign is closed"
-    click.echo(said or (f"{left} episodes are left to review" if left else whole))
+    click.echo(said or (f"left to review: {count(left, 'episode')}" if left else whole))
 
 
 def _serve(

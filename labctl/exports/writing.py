@@ -18,7 +18,7 @@ from labctl.exports.recordings import Recordings
 from labctl.exports.rrd import Drawing
 from labctl.exports.selection import Selection, select
 from labctl.exports.workers import Result
-from labctl.plain import Json
+from labctl.plain import Json, count
 from labctl.reporting.operations_table import Row
 from labctl.store.campaign import Campaign
 from labctl.store.verified import JOURNAL_ALONE, verified
@@ -156,7 +156,7 @@ def _write_folder(
         samples, videos = recordings.stored_bytes()
         needed = round(samples * form.per_sample_byte + videos * form.per_video_byte)
         free = check_room(request.out, needed)
-        say(f"{len(selection.episodes)} episodes; at most {size(needed)}, {size(free)} are free")
+        say(f"{count(len(selection.episodes), 'episode')}; at most {size(needed)}, {size(free)} are free")
         with whole_folder(request.out, about, repr(request.grid), say) as building:
             made = form.write(Job(request, campaign, recordings, selection), building, say)
             about["contents"] = made

@@ -110,11 +110,11 @@ def report_campaign(
         lab["practice"] = _practice(record, trials)
         analysis, alpha = protocol.analysis, judged_at(record.state, protocol)[0]
         lab["episodes_page"] = PAGE
-        page = page_of(folder, out, lab.get("linked"), pairing.earlier if pairing else None, missing)
+        page = cutter.submit(page_of, folder, out, lab.get("linked"), pairing.earlier if pairing else None, missing)
 
         def files() -> dict[str, bytes]:
             made = lab["clips"] = cutting.result()
-            return {**{clip["file"]: clip.pop("data", b"") for clip in made}, **page}
+            return {**{clip["file"]: clip.pop("data", b"") for clip in made}, **page.result()}
 
         sizes = (boot, perm, seed)
         spared = any(record.spares(episode) for _, episode in record.scored)

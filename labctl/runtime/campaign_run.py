@@ -98,7 +98,7 @@ def run_campaign(
                 f"cell {campaign.cell.cell.name} is {campaign.cell.cell.kind}; simulated time is for cells of kind sim"
             )
         if simulated and attended:
-            raise StateError("a person cannot keep up with simulated time; run in real time, or name sim_operator")
+            raise StateError("a person cannot keep up with simulated time; run in real time, or add --headless")
         _check_terminal(campaign, hand_terminal)
         _check_scores(campaign, say)
         if simulated:
