@@ -18,6 +18,7 @@ from labctl.messages.body_parts import (
     GapBody,
     Hands,
     Link,
+    LookTaken,
     MatchEntry,
     OutcomeBody,
     PersonEntry,
@@ -107,12 +108,6 @@ class RunStarted(TypedDict):
 
     pins: Pins
     recovered: NotRequired[Sequence[str]]
-
-
-class RunStopped(TypedDict):
-    """The run process stopped."""
-
-    reason: str
 
 
 class ArmsAsked(TypedDict):
@@ -355,7 +350,7 @@ FORMS: Mapping[Kind, type] = {
     Kind.SESSION_CHANGED: SessionChanged,
     Kind.SESSION_CLOSED: SessionClosed,
     Kind.RUN_STARTED: RunStarted,
-    Kind.RUN_STOPPED: RunStopped,
+    Kind.RUN_STOPPED: Reason,
     Kind.ARMS_ASKED: ArmsAsked,
     Kind.TRIAL_STAGING: TrialStaging,
     Kind.SCENE_COMMITTED: SceneCommitted,
@@ -387,6 +382,7 @@ FORMS: Mapping[Kind, type] = {
     Kind.NOTE: Text,
     Kind.PRACTICE_RECORDED: PracticeRecorded,
     Kind.ARM_GUESSED: ArmGuessed,
+    Kind.LOOK_TAKEN: LookTaken,
     Kind.CAMPAIGN_CLOSED: CampaignClosed,
     Kind.CAMPAIGN_REVIEWED: CampaignReviewed,
     Kind.CAMPAIGN_FROZEN: CampaignFrozen,
