@@ -39,8 +39,8 @@ def _adjusted(cells: dict[Two, Cell], plan: Plan) -> dict[Two, float]:
         shared = sorted({o for arm, o in cells if arm == a} & {o for arm, o in cells if arm == b})
         if (a, b) in refused or not shared:
             continue
-        sides = [[cells[arm, o] for o in shared] for arm in (a, b)]
-        pair = pair_of(*sides, plan.tau_ns, exchanges=exchanges[a, b])
+        of_a, of_b = ([cells[arm, o] for o in shared] for arm in (a, b))
+        pair = pair_of(of_a, of_b, plan.tau_ns, exchanges=exchanges[a, b])
         p = permutation_test(pair, plan.seed, plan.perm, plan.family).family
         if p is not None:
             found[a, b] = p

@@ -23,13 +23,14 @@ class Looks(Table):
     """[analysis.looks]: 3 to 5 shares of the blocks after which p-values are looked at, the last being 1.
 
     Alpha is spent by a function of O'Brien–Fleming type, and by nothing else. A look says stop once every one of
-    `pairs` is told apart, without any every pair of arms; `labels` is the stream that says when items were moved.
+    `pairs` is told apart, without any every pair of arms; `labels` is the stream that says when items were moved, as
+    `labctl report --labels` has it.
     """
 
     fractions: Annotated[tuple[Fraction, ...], Strict(False), Field(min_length=3, max_length=5)]
     spending: Literal["obrien_fleming"] = "obrien_fleming"
     pairs: Annotated[tuple[Two, ...], Lax] = ()
-    labels: Literal["best", "operator", "detector", "reviewed", "device"] = "best"
+    labels: Literal["best", "operator", "detector", "reviewed", "device"] | None = None
 
 
 def looks_after(looks: Looks, blocks: int) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from labctl.analysis.monte_carlo import MOST
 from labctl.clock import Anchor
-from labctl.config.interim_analyses import looks_after
+from labctl.config.interim_analyses import Looks, looks_after
 from labctl.config.protocol_schema import Protocol
 from labctl.core.events import LOOK_SAID_STOP, Kind
 from labctl.core.record import Record
@@ -21,7 +21,7 @@ from labctl.core.trial import CampaignState, Phase, State
 from labctl.errors import LabctlError, StateError
 from labctl.messages.body_parts import LookTaken, SlotWithArm
 from labctl.reporting.facts import refuse_mixed, refuse_tasks
-from labctl.reporting.label_streams import label_facts, witnesses
+from labctl.reporting.label_streams import STREAMS, label_facts, witnesses
 from labctl.reporting.operations_table import operations
 from labctl.reporting.relabellings import relabellings
 from labctl.store.campaign import writing
@@ -54,7 +54,7 @@ def take_look(folder: Path, *, who: str, anchor: Anchor | None = None) -> LookTa
             "number": look.number,
             "looks": len(planned.fractions),
             "blocks": look.blocks,
-            "labels": planned.labels,
+            "labels": _stream(planned),
             "says": "stop" if stop else "go on",
         }
         if stop:
@@ -140,14 +140,11 @@ def _says_stop(
 
     plan = protocol.analysis
     assert plan.looks is not None
-    label_facts(plan.looks.labels, witnesses(record))
+    stream = _stream(plan.looks)
+    label_facts(stream, witnesses(record))
     arms = {slot["trial"]: slot["arm"] for slot in schedule}
     first = sorted({trial.block for trial in record.state.trials.values()})[: look.blocks]
-    rows = [
-        {**row, "arm": arms[row["trial"]]}
-        for row in operations(record, labels=plan.looks.labels)
-        if row["block"] in first
-    ]
+    rows = [{**row, "arm": arms[row["trial"]]} for row in operations(record, labels=stream) if row["block"] in first]
     reference = plan.reference if any(row["arm"] == plan.reference for row in rows) else None
     fixed = {"design": relabellings(schedule), "estimator": plan.estimator}
     given = Plan(round(plan.tau_s * NS), reference, 1, MOST, 0, look.level, plan.family, **fixed)
@@ -159,6 +156,10 @@ def _says_stop(
         except LabctlError:
             text = f"look {look.number} cannot be taken: the first {look.blocks} blocks cannot be tested"
             raise StateError(f"{text}; go on to the next with: labctl run {name}") from None
+
+
+def _stream(planned: Looks) -> str:
+    return planned.labels or STREAMS[0]
 
 
 def _unfinished(state: CampaignState) -> set[int]:
