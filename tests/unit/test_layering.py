@@ -103,7 +103,7 @@ VENDORS = {
     "rtde_control": ("drivers/ur/robot.py",),
     "rtde_receive": ("drivers/ur/robot.py",),
     "rtde_io": ("drivers/ur/robot.py",),
-    "dashboard_client": ("drivers/ur/robot.py",),
+    "dashboard_client": ("drivers/ur/dashboard.py",),
     "pymodbus": ("drivers/robotiq/serial.py",),
     "pyrealsense2": ("drivers/realsense/librealsense.py",),
     "libusb_package": ("drivers/realsense/librealsense.py",),
