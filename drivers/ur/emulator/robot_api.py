@@ -92,8 +92,8 @@ def request_end(text: str) -> int:
     head, found, _ = text.partition("\r\n\r\n")
     if not found:
         return 0
-    fields = dict(line.lower().partition(":")[::2] for line in head.split("\r\n")[1:])
-    size = fields.get("content-length", "0").strip()
+    lines = [line.partition(":") for line in head.lower().split("\r\n")]
+    size = next((value.strip() for name, _, value in lines if name == "content-length"), "0")
     end = len(head) + len(found) + (int(size) if size.isdigit() else 0)
     return end if len(text) >= end else 0
 
