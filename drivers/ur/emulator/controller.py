@@ -44,6 +44,7 @@ STILL: dict[str, object] = {
     "tool_temperature": 30.0,
     "actual_main_voltage": 48.0,
     "actual_robot_voltage": 48.0,
+    "target_gravity": [0.0, 0.0, 9.82],
 }
 REMOTE = "is in remote control"
 FAULTS = {
@@ -87,6 +88,7 @@ class UrController:
         if options.start == "power_off":
             self.body.robot_mode = POWER_OFF
         self.registers = Registers()
+        self._inputs: dict[str, Any] = {}
         commands = {"dashboard": DASHBOARD_PORT} if has_dashboard(version) else {}
         if has_robot_api(version):
             commands = {"Robot API": options.robot_api_port}
@@ -139,6 +141,7 @@ class UrController:
     # -- what clients do
 
     def _write(self, values: dict[str, Any]) -> None:
+        self._inputs |= values
         for name, value in values.items():
             head, _, number = name.rpartition("_")
             if head == "input_int_register":
@@ -293,6 +296,7 @@ class UrController:
         q, qd = body.q.tolist(), body.qd.tolist()
         values: dict[str, object] = {
             **STILL,
+            **self._inputs,
             "timestamp": self._cycle * body.dt,
             "target_q": q,
             "actual_q": q,
@@ -306,6 +310,8 @@ class UrController:
             "target_speed_fraction": body.slider,
             "robot_mode": body.robot_mode,
             "safety_mode": body.safety_mode,
+            "safety_status": body.safety_mode,
+            "control_step": self._cycle,
             "safety_status_bits": body.safety_bits,
             "runtime_state": body.runtime,
             "robot_status_bits": int(body.robot_mode == RUNNING) | int(body.runtime == PLAYING) << 1,
