@@ -22,7 +22,7 @@ def test_lists_of_names_may_end_with_a_comma_as_ur_rtde_writes_them():
         ("output_int_register_47", wire.OUTPUT_TYPES, "output", "INT32"),
         ("output_int_register_48", wire.OUTPUT_TYPES, "output", None),
         ("input_double_register_0", wire.INPUT_TYPES, "input", "DOUBLE"),
-        ("input_double_register_0", wire.OUTPUT_TYPES, "output", None),
+        ("input_double_register_0", wire.OUTPUT_TYPES, "output", "DOUBLE"),  # to be read back
         ("speed_of_light", wire.OUTPUT_TYPES, "output", None),
     ],
 )
@@ -44,7 +44,7 @@ def test_a_short_package_fills_what_is_there_and_a_surplus_is_ignored():
     assert recipe.unpack(struct.pack(">id", 5, 2.0) + b"more")["input_double_register_0"] == 2.0
 
 
-# Universal Robots' client library 2.13, src/rtde/data_package.cpp: what it knows besides registers, 97 names
+# Universal Robots' client library 2.13, src/rtde/data_package.cpp: what came to be served last
 OUTPUTS = """actual_current_window actual_current_as_torque actual_TCP_acceleration target_TCP_acceleration
 actual_configurable_digital_input_bits actual_configurable_digital_output_bits target_execution_time safety_status
 elbow_position elbow_velocity io_current actual_robot_energy_consumed actual_robot_braking_energy_dissipated
