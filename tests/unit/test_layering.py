@@ -288,7 +288,11 @@ PLANTED: list[tuple[str, str, str]] = [
     ("labctl/cli/look.py", "import sqlite3", "sqlite3 belongs to"),
     ("labctl/store/verify.py", "from sqlalchemy import text", "sqlalchemy belongs to"),
     ("labctl/pages/reviewing.py", "from aiohttp import web", "aiohttp belongs to"),
-    ("labctl/pages/films.py", "from labctl.runtime.review_writer import review", "pages imports runtime.review_writer"),
+    (
+        "labctl/pages/recorded_videos.py",
+        "from labctl.runtime.review_writer import review",
+        "pages imports runtime.review_writer",
+    ),
     ("labctl/cli/demo.py", "from labctl.testing import robot", "cli imports testing"),
     ("ui/overview.py", "import rerun as rr", "rerun belongs to ui/rerun/episode.py"),
     ("labctl/reporting/operations_table.py", "path = folder / 'seal'", "names the seal folder"),
