@@ -58,7 +58,19 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "ui.rerun": SCREEN,
     "viewing": (*BASE, *CORE, "store", "runtime.attach", "ui.rerun"),
     "pages": (*BASE, *CORE, "store", "viewing.status"),
-    "reporting": (*BASE, "processes", "software", *MEASURES, "config", *CORE, "pages", "people.practised", "store"),
+    "reporting": (
+        *BASE,
+        "processes",
+        "software",
+        "reporting.times",
+        *MEASURES,
+        "config",
+        *CORE,
+        "pages",
+        "people.practised",
+        "store",
+    ),
+    "reporting.times": (*BASE, "analysis.report", *CORE, "store"),
     "exports": (*BASE, "processes", "config", *CORE, "reporting", "store", "viewing"),
     "checks": (*BASE, "analysis.episodes", "config", *CORE, "exports", "nodes", "runtime", "runtime.hosting", "store"),
     "analysis": ("errors",),
@@ -68,7 +80,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "analysis.operations_table": STATISTICS,
     "analysis.episodes": (*STATISTICS, "analysis.binary", "analysis.operations_table"),
     "analysis.episodes_table": (*STATISTICS, "analysis.binary", "analysis.blocks"),
-    "analysis.planning": (*STATISTICS, "analysis.binary"),
+    "analysis.planning": (*STATISTICS, "analysis.binary", "analysis.operations_table"),
     "analysis.report": (*STATISTICS, "analysis.binary"),
     "drivers": ("errors",),
     "drivers.bridges": (),
@@ -89,7 +101,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "fixtures": ("errors",),
     "protocols": ("errors",),
 }
-MAY_IMPORT["api"] = (*BASE, "analysis", *MEASURES, "config", "core", "exports", "reporting", "store")
+MAY_IMPORT["api"] = (*BASE, "analysis", *MEASURES, "config", *CORE, "exports", "reporting", "store")
 NOT_IMPORTED = ("api", "drivers", "testing")  # what is found by name, and what only tests need
 MAY_IMPORT["cli"] = (*BASE, *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)))
 PURE = ("config", "core", "core.recorded")
@@ -103,7 +115,7 @@ PURE_MODULES = (
 PURE_BESIDES = {"labctl/errors.py": ("sys",)}  # which Python it is, for what can be installed on it
 REACHES_OUT = ("open", "print", "input", "exec", "eval", "__import__")  # of what needs no import
 OF_NUMPY = ("random", "load", "loadtxt", "save", "savez", "savez_compressed", "savetxt", "fromfile", "memmap")
-SUITES = ("__init__", "camera", "controller", "gripper", "options", "robot")
+SUITES = ("__init__", "camera", "controller", "gripper", "hand", "options", "robot")
 DATABASE = tuple(f"labctl/store/{name}.py" for name in ("database_backend", "journal", "traces"))
 # Only the files named may import the library; a driver is one file, a gripper another.
 VENDORS = {
@@ -111,7 +123,7 @@ VENDORS = {
     "rtde_control": ("drivers/ur/robot.py",),
     "rtde_receive": ("drivers/ur/robot.py",),
     "rtde_io": ("drivers/ur/robot.py",),
-    "dashboard_client": ("drivers/ur/robot.py",),
+    "dashboard_client": ("drivers/ur/dashboard.py",),
     "pymodbus": ("drivers/robotiq/serial.py",),
     "pyrealsense2": ("drivers/realsense/librealsense.py",),
     "libusb_package": ("drivers/realsense/librealsense.py",),
