@@ -39,6 +39,8 @@ class Replicates:
 
     `value[k]` and `values[k]` [B]; `covariance[k, l]` and `covariances[k, l]` [B] for cells drawn together;
     `held[k]` is the number of units behind a cell, `alone` the cells whose episodes are drawn, not their blocks.
+    `by_episode`: every episode counts alike (`curves.marginal`), so that a value is a mean of as many as there are, and
+    intervals at few of them have to be wider than replicates tell.
     """
 
     value: Mapping[Key, float]
@@ -47,6 +49,7 @@ class Replicates:
     covariances: Mapping[tuple[Key, Key], Floats]
     held: Mapping[Key, int]
     alone: frozenset[Key]
+    by_episode: bool = False
 
 
 MOST_TOGETHER = 40
@@ -110,6 +113,8 @@ def rmst_replicates(groups: Iterable[Cluster], boot: int) -> Replicates:
     """RMST(tau) of every cell under `boot` draws of its units."""
     value, covariance, values, covariances, held = {}, {}, {}, {}, {}
     alone: set[Key] = set()
+    groups = list(groups)
+    by_episode = any((cluster.walk.worth != 1.0).any() for cluster in groups)
     for cluster in groups:
         found = moments(cluster.walk, Given(np.ones((1, cluster.walk.units))), range(1))
         drawn: Moments = moments(cluster.walk, cluster.draw, range(boot))
@@ -119,7 +124,7 @@ def rmst_replicates(groups: Iterable[Cluster], boot: int) -> Replicates:
             for j, m in enumerate(cluster.keys):
                 covariance[k, m] = float(found.covariance[0, i, j])
                 covariances[k, m] = drawn.covariance[:, i, j].copy()
-    return Replicates(value, covariance, values, covariances, held, frozenset(alone))
+    return Replicates(value, covariance, values, covariances, held, frozenset(alone), by_episode)
 
 
 def episode_replicates(cell: Cell, tau_ns: int, seed: int, boot: int, known: Replicates | None = None) -> Floats:

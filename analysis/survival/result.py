@@ -18,7 +18,7 @@ class CurveValues(TypedDict):
 class CellResult(TypedDict):
     """One arm on one object: counts, RMST(tau) by several estimators, completion, rates and the success curve.
 
-    `rmst` is the result's `estimator`'s; `rmst_wang_chang_ci` is t on the logit scale, whichever that is.
+    `rmst` is the result's `estimator`'s; `rmst_wang_chang_ci` is t on the scale of rates, whichever that is.
     """
 
     arm: str
