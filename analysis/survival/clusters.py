@@ -92,6 +92,15 @@ def freedom(found: Replicates, keys: Iterable[Key]) -> int:
     return total
 
 
+def few(found: Replicates, keys: Sequence[Key]) -> float:
+    """Degrees of freedom of a mean over the cells `keys` where every episode counts alike: half of n - 1 a cell, n the
+    fewest units of any, since times of which now and then one is ten times the others say about half as much of their
+    spread; over several no more than n - 1, since one cell may carry all the error.
+    """
+    least = min(found.held[k] for k in keys) - 1
+    return min(least, len(keys) * least / 2)
+
+
 def _sets(cells: Mapping[Key, Cell]) -> list[list[Key]]:
     """Sets of cells by object and name, each small enough to be drawn together."""
     out = []

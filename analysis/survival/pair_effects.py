@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from labctl.analysis.monte_carlo import share_error
-from labctl.analysis.survival.clusters import Key, Replicates
+from labctl.analysis.survival.clusters import Key, Replicates, few
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import (
     IDENTITY,
@@ -41,8 +41,8 @@ class RatioReplicates:
 
     `df` are the degrees of freedom of the t interval that stands in where the replicates have no spread, `rmst` both
     arms' RMST in seconds (geometric means over objects), `units` the fewest units behind any of their cells.
-    `by_episode`: every episode counts alike, so that an interval, and a p, are at least as wide as t on `units` - 1 with
-    an error `stretch` times se.
+    `few`: the degrees of freedom of t, with an error `stretch` times se, that an interval and a p are at least as wide
+    as; None where operations count alike, not episodes.
     """
 
     value: float
@@ -51,7 +51,7 @@ class RatioReplicates:
     df: int
     rmst: tuple[float, float]
     units: int
-    by_episode: bool = False
+    few: float | None = None
     stretch: float = 1.0
 
 
@@ -71,11 +71,12 @@ def rmst_ratio(found: Replicates, a: Sequence[Key], b: Sequence[Key]) -> RatioRe
     df = min(sum(found.held[k] - 1 for k in side) for side in (a, b))
     rmst_a, rmst_b = (math.exp(math.fsum(math.log(found.value[k]) for k in side) / len(side)) for side in (a, b))
     units = min(found.held[k] for k in (*a, *b))
-    return RatioReplicates(float(value), se, t, df, (rmst_a, rmst_b), units, found.by_episode, as_a_mean(units))
+    least = min(few(found, side) for side in (a, b)) if found.by_episode else None
+    return RatioReplicates(float(value), se, t, df, (rmst_a, rmst_b), units, least, as_a_mean(units))
 
 
 def ratio_interval(ratio: RatioReplicates | None, level: float = LEVEL) -> Interval | None:
-    """Bootstrap-t on the log scale, else t; of the log ratio. Where every episode counts alike, `_of_few` if wider."""
+    """Bootstrap-t on the log scale, else t; of the log ratio, and t of `few` where that is wider."""
     if ratio is None:
         return None
     return _by_tail(ratio, (1.0 - level) / 2)
@@ -114,8 +115,8 @@ def p_beyond(ratio: RatioReplicates, ends: Ends) -> float:
     J. Pharmacokinet. Biopharm. 15 (1987) 657), or the only one where an end is None.
 
     It is the smallest tail at which the interval lies within the ends: of B replicates (b + 1) / (B + 1), b those at
-    least as far out as the end, in standard errors; by t where there are no replicates, and by t on `units` - 1 where
-    every episode counts alike and that is larger.
+    least as far out as the end, in standard errors; by t where there are no replicates, and by t of `few` where
+    that is larger.
     """
     low, high = ((ratio.value - end) / ratio.se if end is not None else None for end in ends)
     t = ratio.t[~np.isnan(ratio.t)]
@@ -125,9 +126,9 @@ def p_beyond(ratio: RatioReplicates, ends: Ends) -> float:
     else:
         found = [] if low is None else [float(special.stdtr(ratio.df, -low))]
         found += [] if high is None else [float(special.stdtr(ratio.df, high))]
-    if ratio.by_episode and ratio.units > 1:
-        found += [] if low is None else [float(special.stdtr(ratio.units - 1, -low / ratio.stretch))]
-        found += [] if high is None else [float(special.stdtr(ratio.units - 1, high / ratio.stretch))]
+    if ratio.few is not None and ratio.few >= 1:
+        found += [] if low is None else [float(special.stdtr(ratio.few, -low / ratio.stretch))]
+        found += [] if high is None else [float(special.stdtr(ratio.few, high / ratio.stretch))]
     return max(found)
 
 
@@ -228,12 +229,9 @@ def _by_tail(ratio: RatioReplicates, tail: float, fallback: float | None = None)
 
 
 def _of_few(ratio: RatioReplicates, tail: float) -> Interval | None:
-    """t on the degrees of freedom of the cell of fewest units, which may carry all the error; None where operations
-    count alike.
-    """
-    if not ratio.by_episode:
+    if ratio.few is None:
         return None
-    return t_interval(ratio.value, ratio.se * ratio.stretch, ratio.units - 1, IDENTITY, 1.0 - 2 * tail)
+    return t_interval(ratio.value, ratio.se * ratio.stretch, ratio.few, IDENTITY, 1.0 - 2 * tail)
 
 
 def _quantiles(t: Floats, tail: float) -> tuple[float, float] | None:

@@ -11,7 +11,7 @@ from labctl.analysis.episodes.random_factors import anew
 from labctl.analysis.survival import kernel_reference as reference
 from labctl.analysis.survival.analyze import analyze
 from labctl.analysis.survival.cells import Cell, cells_of
-from labctl.analysis.survival.clusters import clusters, rmst_replicates
+from labctl.analysis.survival.clusters import clusters, few, rmst_replicates
 from labctl.analysis.survival.curves import (
     KAPLAN_MEIER,
     WANG_CHANG,
@@ -152,14 +152,14 @@ def test_under_gamma_frailty_it_is_within_two_percent_where_the_pooled_one_is_no
         assert found[KAPLAN_MEIER][0] < -0.1
 
 
-def test_its_intervals_reach_as_far_as_t_on_the_degrees_of_freedom_of_the_cell_of_fewest_episodes() -> None:
-    # by hand, n = 4 and 9 episodes: t(.975, 3) = 3.182446, error x sqrt(4 / 3)
-    laws = {("human", "bolts"): (Paced(12.0), 9), ("policy", "bolts"): (Paced(60.0), 4)}
+def test_its_intervals_reach_as_far_as_t_on_half_the_degrees_of_freedom_of_the_cell_of_fewest_episodes() -> None:
+    # by hand, n = 7 and 9 episodes: t(.975, 6 / 2) = 3.182446, error x sqrt(7 / 6)
+    laws = {("human", "bolts"): (Paced(12.0), 9), ("policy", "bolts"): (Paced(60.0), 7)}
     cells = {key: law.cell(n, np.random.default_rng(n), *key) for key, (law, n) in laws.items()}
     drawn = rmst_replicates(clusters(cells, TAU_NS, 0), 999)
     assert drawn.by_episode
     human, policy = ("human", "bolts"), ("policy", "bolts")
-    error = {key: 3.182446 * math.sqrt(4 / 3 * drawn.covariance[key, key]) for key in cells}
+    error = {key: 3.182446 * math.sqrt(7 / 6 * drawn.covariance[key, key]) for key in cells}
     a, b = (drawn.value[key] for key in (human, policy))
 
     own = rmst(drawn, [policy], drawn.values, 240.0)
@@ -172,6 +172,13 @@ def test_its_intervals_reach_as_far_as_t_on_the_degrees_of_freedom_of_the_cell_o
     assert low <= math.log(a / b) - reach + 1e-4 and high >= math.log(a / b) + reach - 1e-4
     low, high = hrt(drawn, [human], [policy], drawn.values).interval or (0.0, 0.0)
     assert low <= a / b * math.exp(-reach) + 1e-4 and high >= a / b * math.exp(reach) - 1e-4
+
+
+def test_over_several_objects_degrees_of_freedom_are_those_of_one_cell_which_may_carry_all_the_error() -> None:
+    cells = {("a", o): Paced(60.0).cell(n, np.random.default_rng(n), "a", o) for o, n in (("x", 7), ("y", 9), ("z", 9))}
+    drawn = rmst_replicates(clusters(cells, TAU_NS, 0), 9)
+    keys = list(cells)
+    assert [few(drawn, keys[:n]) for n in (1, 2, 3)] == [3, 6, 6]
 
 
 def test_where_operations_count_alike_intervals_are_as_they_were() -> None:
