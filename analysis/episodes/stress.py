@@ -2,9 +2,10 @@
 
 May not: read a trace store or a campaign, or be shown before unblinding: timing tells arms apart.
 
-After NEBULA: inference frequency, latency from observation to command, stability exp(-mean |a_t - a_(t-1)|). An episode
-is one value; an arm's is the mean of its episodes, with a t interval over episodes, since questions and samples of one
-episode depend on each other. Adaptability, the fourth, is in `adaptability`.
+After NEBULA: inference frequency (questions a second; its own is 1 / latency), latency from observation to command,
+stability exp(-mean |a_t - a_(t-1)|). An episode is one value; an arm's is the mean of its episodes, with a t interval
+over episodes, since questions and samples of one episode depend on each other. Adaptability, the fourth, is in
+`adaptability`.
 """
 
 from __future__ import annotations
@@ -123,6 +124,15 @@ def arm_stress(episodes: Sequence[EpisodeStress], arms: Sequence[str]) -> list[A
             }
         )
     return found
+
+
+def per_second(latency_s: Measure) -> Measure:
+    """1 / latency in Hz, NEBULA's inference frequency, its interval turned round; None without a latency above 0."""
+    value, ci = latency_s["value"], latency_s["ci"]
+    if not value:
+        return {"value": None, "ci": None, "episodes": latency_s["episodes"]}
+    ends = None if ci is None or not ci[0] else [1 / ci[1], 1 / ci[0]]
+    return {"value": 1 / value, "ci": ends, "episodes": latency_s["episodes"]}
 
 
 def mean(found: Iterable[float | None], scale: Scale) -> Measure:

@@ -128,8 +128,8 @@ def cell_row(cell: Cell, found: Estimate, tau_ns: int) -> CellResult:
 
 
 def _alike_interval(value: float, se: float, episodes: int, tau_s: float) -> Interval | None:
-    """Of a mean of so many episodes without any draw: t on the scale of rates, on half of n - 1 degrees of freedom, since
-    the spread of times of which now and then one is ten times the others rests on about half of them.
+    """Of a mean of so many episodes without any draw: t on the scale of rates, on half of n - 1 degrees of freedom,
+    since the spread of times of which now and then one is ten times the others rests on about half of them.
     """
     found = t_interval(value, se * as_a_mean(episodes), (episodes - 1) / 2, RATE)
     return found and (found[0], min(found[1], tau_s))

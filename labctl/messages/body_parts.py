@@ -187,11 +187,12 @@ class Plateau(TypedDict):
 
 
 class SwitchEntry(TypedDict):
-    """A scripted switch of the instruction, s after go."""
+    """A scripted switch of the instruction, s after go. ignored: the tag that says an arm went on as before."""
 
     name: str
     at_s: float
     instruction: str
+    ignored: NotRequired[str]
 
 
 class Link(TypedDict):

@@ -182,8 +182,8 @@ def test_over_several_objects_degrees_of_freedom_are_those_of_one_cell_which_may
 
 
 def test_where_operations_count_alike_intervals_are_as_they_were() -> None:
-    cells = {(arm, "bolts"): replace(Paced(60.0).cell(9, np.random.default_rng(1), arm, "bolts"), estimator=KAPLAN_MEIER)
-             for arm in "ab"}  # fmt: skip
+    cell = Paced(60.0).cell(9, np.random.default_rng(1), "a", "bolts")
+    cells = {("a", "bolts"): replace(cell, estimator=KAPLAN_MEIER)}
     drawn = rmst_replicates(clusters(cells, TAU_NS, 0), 999)
     assert not drawn.by_episode
     wide = replace(drawn, by_episode=True)
