@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from labctl.messages.body_parts import Detected, Judged
+from labctl.messages.body_parts import OUTSIDE, Detected, Judged
 
-OUTSIDE = "outside"
 STILL_M = 0.0015  # fingers that stay within this band are holding still
 HOLD_S = 0.25  # for at least so long
 CLOSED_M = 0.004  # a gripper narrower than this holds nothing but a sheet, unless half an item is thinner

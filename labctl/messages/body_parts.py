@@ -146,6 +146,7 @@ class Hands(TypedDict):
 
 
 Judged = Literal["success", "lost", "neutral", "unknown"]
+OUTSIDE = "outside"  # the zone of what is over no tote
 
 
 class Detected(TypedDict):
