@@ -126,15 +126,6 @@ def arm_stress(episodes: Sequence[EpisodeStress], arms: Sequence[str]) -> list[A
     return found
 
 
-def per_second(latency_s: Measure) -> Measure:
-    """1 / latency in Hz, NEBULA's inference frequency, its interval turned round; None without a latency above 0."""
-    value, ci = latency_s["value"], latency_s["ci"]
-    if not value:
-        return {"value": None, "ci": None, "episodes": latency_s["episodes"]}
-    ends = None if ci is None or not ci[0] else [1 / ci[1], 1 / ci[0]]
-    return {"value": 1 / value, "ci": ends, "episodes": latency_s["episodes"]}
-
-
 def mean(found: Iterable[float | None], scale: Scale) -> Measure:
     """One measure over the episodes that have it, as `arm_stress` has it. found: by episode, None where it has none."""
     values = np.array([value for value in found if value is not None], dtype=float)

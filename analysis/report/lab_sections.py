@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from labctl.analysis.binary.rates import wilson
 from labctl.analysis.episode_facts import Adaptability, Measure, Switch
-from labctl.analysis.episodes.stress import per_second
 from labctl.analysis.numerals import MISSING, NOT_REACHED, count, estimate, listing, number, percent
 from labctl.analysis.report import judgement_section, linked_section
 from labctl.analysis.report.figures import records_csv
@@ -110,7 +109,7 @@ def _stress(lab: Lab) -> Section | None:
             count(entry["episodes"]),
             _measured(entry["inference_hz"], digits=2),
             _measured(entry["latency_s"], digits=0, scale=1000),
-            _measured(per_second(entry["latency_s"]), digits=2),
+            _measured(_per_second(entry["latency_s"]), digits=2),
             number(entry["latency_worst_p95_s"] and 1000 * entry["latency_worst_p95_s"], 0),
             _measured(entry["stability"], digits=3),
         )
@@ -138,6 +137,15 @@ def _stress(lab: Lab) -> Section | None:
         note += f" Left out: {out} episode{'s' if out > 1 else ''} in which a person took over the arm."
     beside = [(heading, table) for heading, table in more.items() if table]
     return Section("stress", "Stress measures", (), (("", Table(columns, rows, note)), *beside))
+
+
+def _per_second(latency_s: Measure) -> Measure:
+    """1 / latency in Hz, NEBULA's inference frequency, its interval turned round; None without a latency above 0."""
+    value, ci = latency_s["value"], latency_s["ci"]
+    if not value:
+        return {"value": None, "ci": None, "episodes": latency_s["episodes"]}
+    ends = None if ci is None or not ci[0] else [1 / ci[1], 1 / ci[0]]
+    return {"value": 1 / value, "ci": ends, "episodes": latency_s["episodes"]}
 
 
 def _measured(found: Measure, *, digits: int = 1, scale: float = 1.0) -> str:
