@@ -22,6 +22,7 @@ VERDICTS: Mapping[Judged, str] = {
     "neutral": "put back, or handled again",
     "unknown": "cannot tell",
 }
+ORDERED = "ordered"  # how the edge of a candidate begins that was ordered and is in no hold
 NEAR_NS = SECOND // 2  # a candidate this near to an operation is taken for the same
 
 
@@ -117,6 +118,9 @@ def seen(candidate: Detected) -> str:
     """What the traces show of a candidate, in words: "release over left, held 3.2 s: placed"."""
     zone = candidate["zone"]
     where = "outside both totes" if zone == OUTSIDE else f"over {zone}"
+    if candidate["edge"].startswith(ORDERED):
+        nothing = "fingers shut on nothing" if candidate["result"] == "neutral" else VERDICTS[candidate["result"]]
+        return f"{candidate['edge']} {where}, no hold seen: {nothing}"
     return f"{candidate['edge']} {where}, held {candidate['held_s']:.1f} s: {VERDICTS[candidate['result']]}"
 
 
