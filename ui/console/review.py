@@ -28,6 +28,7 @@ from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.reviewed import RESULTS, Item, matched, seen, unsettled
 from labctl.core.task import ITEMS
 from labctl.errors import LabctlError
+from labctl.plain import count
 
 WIDE, HIGH = 100, 32  # on less, lines stand close
 NONE_CHOSEN = "no operation is chosen: there is none; + adds one"
@@ -269,7 +270,7 @@ class Review(App[str]):
         """No more review of this campaign: asked once more, since nobody reviews it afterwards."""
         left = len(unsettled(self._items))
         if left or self._finish is None:
-            text = f"{left} episode{'s' * (left > 1)} in dispute, not reviewed yet; ENTER confirms one"
+            text = f"in dispute and not reviewed yet: {count(left, 'episode')}; ENTER confirms one"
             self._say(text if left else "no review is open here")
             return
         finish = self._finish

@@ -157,7 +157,7 @@ def test_the_review_is_finished_from_the_page_once_all_is_reviewed_and_the_campa
     page = page_of(folder)
     trial = ask(page, "GET /queue")["episodes"][0]["trial"]
     ask(page, "POST /correct", {"trial": trial, "moved": 1, "lost": 1, "why": "one fell"})
-    with pytest.raises(StateError, match="1 episode in dispute, not reviewed yet"):
+    with pytest.raises(StateError, match="in dispute and not reviewed yet: 1 episode"):
         ask(page, "POST /finish")
     ask(page, "POST /correct", {"trial": trial, "moved": 2, "lost": 0, "why": "it had not"})
     for entry in ask(page, "GET /queue")["episodes"]:

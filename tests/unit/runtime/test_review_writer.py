@@ -115,7 +115,7 @@ def miscounted(folder: Path, number: int) -> Item:
 def test_a_review_is_finished_once_every_episode_in_dispute_was_seen(folder):
     miscounted(folder, 1)
     close_campaign(folder, who="bea")
-    with pytest.raises(StateError, match="1 episode in dispute, not reviewed yet"):
+    with pytest.raises(StateError, match="in dispute and not reviewed yet: 1 episode"):
         finish(folder, who="bea")
     disputed, alike = items(folder)
     review(folder, disputed.trial.id, disputed.operations[:1], who="bea")

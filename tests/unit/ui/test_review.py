@@ -313,7 +313,7 @@ def test_the_review_is_finished_by_a_key_once_all_is_reviewed():
     async def play(pilot, text):
         await pilot.press("f")
         await pilot.pause()
-        assert "1 episode in dispute, not reviewed yet" in text()
+        assert "in dispute and not reviewed yet: 1 episode" in text()
         for item in book.items:
             if item.disputed:
                 item.reviewed = item.operations

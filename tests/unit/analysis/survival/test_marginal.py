@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from labctl.analysis.episodes.random_factors import anew
+from labctl.analysis.operations_table.analyze import analyze
+from labctl.analysis.operations_table.pair_effects import against_margin, ratio_interval, rmst_ratio
 from labctl.analysis.survival import kernel_reference as reference
-from labctl.analysis.survival.analyze import analyze
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import clusters, few, rmst_replicates
 from labctl.analysis.survival.curves import (
@@ -24,7 +25,6 @@ from labctl.analysis.survival.curves import (
 from labctl.analysis.survival.event_order import event_order
 from labctl.analysis.survival.hrt import hrt, rmst
 from labctl.analysis.survival.kernel import Given, Redraw, Request, moments, pair_values
-from labctl.analysis.survival.pair_effects import against_margin, ratio_interval, rmst_ratio
 from labctl.analysis.survival.resample import stream_key
 from labctl.analysis.table import table_from_rows
 from support.statistics.cohorts import NS, TAU_NS, durations, random_durations
