@@ -30,6 +30,12 @@ def number(value: Number | None, digits: int = 1) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
+def signed(value: float, digits: int = 3) -> str:
+    """`value` with its sign, also where it is above 0."""
+    text = number(value, digits)
+    return text if text[0] == "\N{MINUS SIGN}" or not text.strip("0.") else f"+{text}"
+
+
 def percent(value: Number | None, digits: int = 1) -> str:
     """A fraction written in percent without the sign: 0.138 is "13.8"."""
     return MISSING if value is None else number(100.0 * float(value), digits)

@@ -44,7 +44,11 @@ def stages_of(table: EpisodesTable, arm: str, level: float = 0.95) -> list[Stage
         done = int(there.sum())
         times = table.stage_s[there, stage - 1] if stage <= table.stage_s.shape[1] else np.full(done, np.nan)
         ci = [*clopper_pearson(done, count, level)] if count else None
-        found.append({"stage": stage, "reached": done, "ci": ci, "median_s": incidence_median(times, count)})
+        median = incidence_median(times, count)
+        seen = np.sort(times[np.isfinite(times)]).tolist()
+        found.append(
+            {"stage": stage, "reached": done, "episodes": count, "ci": ci, "median_s": median, "times_s": seen}
+        )
     return found if count else []
 
 

@@ -31,6 +31,7 @@ STATISTICS = ("errors", "analysis", "analysis.survival")
 MEASURES = (
     "analysis",
     "analysis.episodes",
+    "analysis.episodes_report",
     "analysis.episodes_table",
     "analysis.planning",
     "analysis.report",
@@ -62,6 +63,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "analysis.blocks": (*STATISTICS, "analysis.binary"),
     "analysis.episodes": (*STATISTICS, "analysis.binary"),
     "analysis.episodes_table": (*STATISTICS, "analysis.binary", "analysis.blocks"),
+    "analysis.episodes_report": (
+        *STATISTICS,
+        "analysis.binary",
+        "analysis.blocks",
+        "analysis.episodes_table",
+        "analysis.report",
+    ),
     "analysis.planning": (*STATISTICS, "analysis.binary"),
     "analysis.report": (*STATISTICS, "analysis.binary"),
     "drivers": ("errors",),
