@@ -16,11 +16,12 @@ from labctl.analysis.report.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
 Looks = Mapping[str, Look]
-MAIN_NOTE = (
+SUCCEEDED = (
     "Succeeded: episodes that did all of the task, of those judged, with the exact interval (over whole sets of blocks "
-    "where blocks belong together). Score: mean over episodes, interval by whole blocks. Rank: intervals hold for all "
-    "arms at once. Arms that share a letter were not told apart."
+    "where blocks belong together). "
 )
+SCORE = "Score: mean over episodes, interval by whole blocks. "
+RANK = "Rank: intervals hold for all arms at once. Arms that share a letter were not told apart."
 
 
 def arms_in_order(result: EpisodesResult) -> list[ArmOfEpisodes]:
@@ -45,7 +46,9 @@ def main_table(result: EpisodesResult) -> Table:
     ]
     shown = [c for c in columns if c[1] is None or any(arm.get(c[1]) not in (None, "") for arm in result["arms"])]
     rows = tuple(tuple(cell(arm) for _, _, cell in shown) for arm in arms_in_order(result))
-    note = MAIN_NOTE
+    note = (SUCCEEDED if _given(result, "rate") else "") + (SCORE if _given(result, "score") else "") + RANK
+    if result["tasks"] and result["tasks"]["by"] == "task":
+        note += " Means are over the episodes of all tasks; each task by itself stands below."
     if any(arm["rmst"] is not None for arm in result["arms"]):
         note += (
             f" RMST: mean time to success, cut at {numerals.number(result['tau'], 0)} s; without success the whole "
@@ -54,6 +57,33 @@ def main_table(result: EpisodesResult) -> Table:
     if result["reference"]:
         note += f" HRT: RMST of {result['reference']} over that of the arm."
     return Table(tuple(column for column, _, _ in shown), rows, note)
+
+
+def void_table(result: EpisodesResult, after_go: Mapping[str, int]) -> Table | None:
+    """The main numbers again, with every void after go counted as an episode without success or score; None without
+    any. after_go: how many of each arm.
+    """
+    if not any(after_go.values()):
+        return None
+    measures = [(key, name) for key, name in (("rate", "Success %"), ("score", "Score")) if _given(result, key)]
+    rows = []
+    for arm in arms_in_order(result):
+        voids = after_go.get(arm["arm"], 0)
+        share = arm["episodes"] / (arm["episodes"] + voids)
+        cells = []
+        for key, _ in measures:
+            value, scale, digits = arm[key], *((100.0, 1) if key == "rate" else (1.0, 3))
+            known = [None, None] if value is None else [scale * value, scale * value * share]
+            cells += [numerals.number(one, digits) for one in known]
+        rows.append((arm["arm"], numerals.count(voids), *cells))
+    columns = [ARM, Column("Voids after go")]
+    for _, name in measures:
+        columns += [Column(name), Column(f"{name}, voids as none")]
+    return Table(tuple(columns), tuple(rows))
+
+
+def _given(result: EpisodesResult, key: str) -> bool:
+    return any(arm.get(key) is not None for arm in result["arms"])
 
 
 def _succeeded(arm: ArmOfEpisodes) -> str:

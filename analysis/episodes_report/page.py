@@ -87,7 +87,7 @@ def build_page(
         "has_lab": lab is not None,
         "flow": diagrams.flow(facts, order) if facts.get("flow") else None,
         "flow_table": lab_tables.flow_table(order, facts),
-        "void_table": None,
+        "void_table": arms_section.void_table(result, facts.get("voids_after_go") or {}),
         "answer_table": lab_tables.answer_table(facts),
         "reference": reference,
         "curves": [],
@@ -115,7 +115,7 @@ def build_page(
         "videos": [videos_of(e.get("video") or ()) for e in facts.get("episodes") or []],
         "say": {},
     }
-    page["say"] = {**page_words.sentences(page), "voids": "", "footer": notes.FOOTER}
+    page["say"] = {**page_words.sentences(page), "footer": notes.FOOTER}
     return page, all_figures(sections)
 
 

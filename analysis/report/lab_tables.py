@@ -79,8 +79,10 @@ def episode_table(lab: Lab) -> Table | None:
     episodes = lab.get("episodes") or []
     if not episodes:
         return None
+    measured = any("score" in e for e in episodes)
     columns = (
-        Column("Episode", "code"), ARM, Column("Object", "text"), Column("Block", "text"), Column("Moved / staged"),
+        Column("Episode", "code"), ARM, Column("Condition" if measured else "Object", "text"), Column("Block", "text"),
+        Column("Score, or moved / staged" if measured else "Moved / staged"),
         Column("Outcome", "text"), Column("Ended by", "text"), Column("Seconds"), Column("Open", "code"),
     )  # fmt: skip
     rows = tuple(
@@ -89,7 +91,7 @@ def episode_table(lab: Lab) -> Table | None:
             str(e["arm"]),
             str(e.get("object") or MISSING),
             str(e["block"] + 1 if isinstance(e.get("block"), int) else e.get("block") or MISSING),
-            f"{count(e.get('moved'))} / {count(e.get('staged'))}",
+            number(e.get("score"), 2) if "score" in e else f"{count(e.get('moved'))} / {count(e.get('staged'))}",
             words(str(e.get("outcome") or MISSING)),
             _ended(e),
             number(e.get("duration_s")),

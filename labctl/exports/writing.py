@@ -129,7 +129,8 @@ def _write_table(request: Request, selection: Selection, opened: CampaignOpened)
         return len(selection.rows)
     ends = {chosen.episode: str(chosen.trial.ended) for chosen in selection.episodes}
     rows = episodes_table.episodes(selection.rows, ends, selection.hide(opened.get("instruction", "")))
-    rows = episodes_table.with_tasks(rows, opened, {chosen.episode: chosen.trial for chosen in selection.episodes})
+    trials = {chosen.episode: chosen.trial for chosen in selection.episodes}
+    rows = episodes_table.with_tasks(rows, opened, episodes_table.as_counted(selection.rows, trials))
     rows = [{**row, "instruction": selection.hide(row["instruction"] or "") or None} for row in rows]
     told = selection.rows[0].get(UNVERIFIED)
     rows = [{**row, UNVERIFIED: told} for row in rows] if told else rows
