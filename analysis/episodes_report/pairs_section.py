@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 ACROSS = 3
 """Panels in a row of a picture with one for each pair."""
 MOST_PANELS = 45
+SEEN = 0.004
+"""How far an end of a band moves before it is drawn anew."""
 
 
 def sections(result: EpisodesResult, looks: Looks) -> list[Section]:
@@ -181,7 +183,7 @@ def _bands(pairs: Sequence[PairOfEpisodes]) -> Figure:
             if pair is None or sequence is None:
                 ax.set_visible(False)
                 continue
-            block, low, high = _changes(sequence)
+            block, low, high = _changes(sequence, pair["stop_block"])
             ax.fill_between(block, low, high, step="post", color="#56B4E9", alpha=0.45, linewidth=0)
             ax.axhline(0, color=INK, linewidth=0.8)
             if pair["stop_block"]:
@@ -203,14 +205,16 @@ def _bands(pairs: Sequence[PairOfEpisodes]) -> Figure:
     return make("monitoring", "Looking after every block", (WIDE, 0.5 + 1.25 * down), draw, to_csv(head, rows))
 
 
-def _changes(sequence: Sequenced) -> tuple[list[int], list[float], list[float]]:
-    """The blocks after which a band changed, and the last one."""
-    ends = [
-        (float("nan") if low is None or high is None else low, high or 0.0)
-        for low, high in zip(sequence["low"], sequence["high"], strict=True)
-    ]
-    kept = [i for i in range(len(ends)) if i in (0, len(ends) - 1) or ends[i] != ends[i - 1]]
-    return [sequence["block"][i] for i in kept], [ends[i][0] for i in kept], [ends[i][1] for i in kept]
+def _changes(sequence: Sequenced, stop: int | None) -> tuple[list[int], list[float], list[float]]:
+    """The blocks after which a band had visibly changed, that of the stop, and the last one: each as wide as it was."""
+    found: list[tuple[int, float, float]] = []
+    last = sequence["block"][-1]
+    for block, low, high in zip(sequence["block"], sequence["low"], sequence["high"], strict=True):
+        ends = (float("nan"), float("nan")) if low is None or high is None else (low, high)
+        moved = not found or not max(abs(ends[0] - found[-1][1]), abs(ends[1] - found[-1][2])) < SEEN
+        if moved or block in (stop, last):
+            found.append((block, *ends))
+    return [one[0] for one in found], [one[1] for one in found], [one[2] for one in found]
 
 
 def _enough(result: EpisodesResult) -> Section | None:

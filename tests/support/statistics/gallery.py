@@ -92,6 +92,12 @@ def sections(table: EpisodesTable, title: str) -> list[tuple[str, list[Figure], 
     return [(s.title, list(s.figures), s.note) for s in page["supplementary"] if s.figures]
 
 
+def on_white(svg: str) -> str:
+    """A picture that can be read on a dark page too."""
+    end = svg.index(">", svg.index("<svg")) + 1
+    return f'{svg[:end]}<rect width="100%" height="100%" fill="#ffffff"/>{svg[end:]}'
+
+
 def _main() -> None:
     """Draw docs/gallery.md and its pictures."""
     made = (
@@ -115,7 +121,7 @@ def _main() -> None:
             parts.append(f"### {title}")
             for figure in drawn:
                 name = f"{prefix}-{figure.name}.svg"
-                (PICTURES / name).write_text(figure.svg, encoding="utf-8")
+                (PICTURES / name).write_text(on_white(figure.svg), encoding="utf-8")
                 parts.append(f"![{figure.title}](gallery/{name})")
             parts.append(note)
     PAGE.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
