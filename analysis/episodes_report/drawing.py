@@ -63,7 +63,9 @@ def dots(
                 mark = dot.look.mark or "o"
                 ax.plot(dot.value, y, color=dot.look.colour, marker=mark, markersize=5.5, linestyle="none")
         if whole:
-            ax.xaxis.get_major_locator().set_params(integer=True)
+            from matplotlib.ticker import MaxNLocator
+
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         if limits:
             ax.set_xlim(*limits)
         ax.set(ylim=(-0.6, len(shown) - 0.4), xlabel=axis)

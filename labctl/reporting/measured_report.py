@@ -14,12 +14,12 @@ from labctl.core.event_bodies import CampaignOpened
 from labctl.core.record import Record
 from labctl.core.task import ITEMS
 from labctl.reporting.episodes_table import as_counted, episodes, with_tasks
+from labctl.reporting.operations_table import Row
 
 if TYPE_CHECKING:
     from labctl.analysis.episodes_table.cohort import Plan
     from labctl.analysis.episodes_table.table import EpisodesTable
     from labctl.analysis.report.lab_facts import Lab
-    from labctl.analysis.table import Row
 
 
 def report_episodes(table: EpisodesTable, out: Path, plan: Plan) -> Path:
