@@ -185,7 +185,7 @@ def _stress(result: EpisodesResult, looks: Looks) -> Section | None:
         )
         tables.append(("Where it breaks", Table(head, breaks, text)))
     note = "Each level by itself, in order. Lines join estimates; between levels nothing was tried."
-    return Section("levels", "Stress and difficulty", tuple(figures), tuple(tables), note)
+    return Section("levels", "Stress and difficulty", tuple(figures), tuple(tables), note, wide=True)
 
 
 def _retention(result: EpisodesResult, looks: Looks) -> Section | None:

@@ -24,7 +24,7 @@ def sections(result: EpisodesResult, looks: Looks) -> list[Section]:
     made = [
         _preference(result, looks),
         _order(result),
-        *(_factor(name, f, result) for name, f in result["factors"].items()),
+        *(_factor(name, f, result) for name, f in result["factors"].items() if f["levels"] > 1),
     ]
     return [section for section in made if section is not None]
 

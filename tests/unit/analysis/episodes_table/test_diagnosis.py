@@ -85,3 +85,26 @@ def test_everything_is_printed_too(result: EpisodesResult) -> None:
     assert headings == [
         *("axis", "axes together", "tag", "arm", "family", "family", "task", "found in draws of so many blocks, %")
     ]  # fmt: skip
+
+
+def test_an_episode_of_a_task_without_stages_is_not_in_the_funnel() -> None:
+    """A campaign's own table: of each arm two episodes of a task in two stages, two of one without."""
+    rows = [
+        {
+            "block": f"{task}{n}",
+            "arm": arm,
+            "task": task,
+            "score": 0.5,
+            "stage": stage,
+            "stage_1_s": time,
+            "stage_2_s": "",
+        }
+        for task, stage, time in (("staged", 1, 4.0), ("plain", "", ""))
+        for n in range(2)
+        for arm in "xy"
+    ]
+    told = analyze(table_from_rows(rows), PLAN)
+    assert [(s["reached"], s["episodes"]) for s in told["arms"][0]["stages"]] == [(2, 2), (0, 2)]
+    assert not any("one funnel" in warning for warning in told["warnings"])
+    without = [{k: v for k, v in row.items() if k != "stage"} for row in rows]
+    assert analyze(table_from_rows(without), PLAN)["arms"][0]["stages"] == told["arms"][0]["stages"]
