@@ -7,8 +7,8 @@ order within blocks would have been as likely.
 from __future__ import annotations
 
 import numpy as np
+from labctl.analysis.blocks.means import mean_over_units
 from labctl.analysis.episodes_table.cohort import Cohort, Plan
-from labctl.analysis.episodes_table.means import mean_over_units
 from labctl.analysis.episodes_table.pairs import bounds
 from labctl.analysis.episodes_table.ranks import Test
 from labctl.analysis.episodes_table.result import Order
