@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from labctl.analysis import numerals
 from labctl.analysis.episodes_report.claims import level, ordered
-from labctl.analysis.episodes_report.drawing import SMALL, Dot, dots, steps
+from labctl.analysis.episodes_report.drawing import SMALL, Dot, dots, name_lines, steps
 from labctl.analysis.episodes_table.result import ArmOfEpisodes, EpisodesResult
 from labctl.analysis.report.figures import RULE, Figure, Look, make, to_csv
 from labctl.analysis.report.supplementary_sections import Section
@@ -148,6 +148,7 @@ def _beside(arms: list[ArmOfEpisodes], looks: Looks) -> Figure:
                 ax.plot([x, x], [*arm["score_ci"]], color=look.colour, linewidth=1.1)
             ax.plot(x, y, color=look.colour, marker=look.mark or "o", markersize=6, linestyle="none")
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="SR, share of successes", ylabel="mean score")
+        name_lines(ax, {arm["arm"]: looks[arm["arm"]] for arm in arms})
 
     head = ("arm", "rate", "rate_low", "rate_high", "score", "score_low", "score_high")
     rows = [(a["arm"], a["rate"], *(a["rate_ci"] or ("", "")), a["score"], *(a["score_ci"] or ("", ""))) for a in arms]

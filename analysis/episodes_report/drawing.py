@@ -155,6 +155,7 @@ def levels(
                     ax.plot([x + shift] * 2, [*ends], color=line.look.colour, linewidth=1.1)
         ax.set(ylim=(-0.02, 1.02), xlim=(-0.5, len(places) - 0.5), ylabel=axis)
         ax.set_xticks(range(len(places)), [*places])
+        name_lines(ax, {arm: line.look for arm, line in lines.items()})
         if small:
             ax.set_title(title)
 
@@ -179,6 +180,7 @@ def steps(
                 linewidth=1.6,
             )  # fmt: skip
         ax.set(xlim=(0, until), ylim=(0, 1.02), xlabel="seconds since go", ylabel=axis)
+        name_lines(ax, {arm: look for arm, (look, _, _) in curves.items()})
         ax.set_title(title)
 
     rows = [
@@ -187,6 +189,21 @@ def steps(
         for t, share in zip(times, shares, strict=True)
     ]
     return make(name, title, (SMALL, 3.1), draw, to_csv(("arm", "t_s", "share"), rows))
+
+
+def name_lines(ax: Axes, shown: Mapping[str, Look]) -> None:
+    """Which line is which arm's, in the corner with the most room; nothing where there is one."""
+    from matplotlib.lines import Line2D
+
+    if len(shown) < 2:
+        return
+    keys = [
+        Line2D(
+            [], [], color=look.colour, linestyle=look.linestyle, marker=look.mark or None, markersize=4, linewidth=1.4
+        )
+        for look in shown.values()
+    ]
+    ax.legend(keys, [*shown], frameon=False, fontsize=7 if len(shown) < 6 else 6, loc="best", borderaxespad=0.2)
 
 
 def _short(value: float | str | None) -> str:

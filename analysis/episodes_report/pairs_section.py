@@ -235,7 +235,11 @@ def _enough(result: EpisodesResult) -> Section | None:
     wrong = max(found, key=lambda one: one["wrong_found"])
     note = (
         f"Share of draws of so many blocks in which the pair’s own test (p at most {result['alpha']:g}, not adjusted) "
-        f"finds a difference. {SAID} A sign other than that of all blocks was found most often, in "
-        f"{numerals.percent(wrong['wrong_found'])} % of draws, for {wrong['a']} and {wrong['b']} at {wrong['blocks']}."
+        f"finds a difference. {SAID}"
     )
+    if wrong["wrong_found"] > 0:
+        note += (
+            f" A sign other than that of all blocks was found in {numerals.percent(wrong['wrong_found'])} % of draws "
+            f"at most, for {wrong['a']} and {wrong['b']} at {wrong['blocks']}."
+        )
     return Section("enough", "How many blocks would have done", (figure,), (), note, wide=True)
