@@ -36,6 +36,11 @@ def signed(value: float, digits: int = 3) -> str:
     return text if text[0] == "\N{MINUS SIGN}" or not text.strip("0.") else f"+{text}"
 
 
+def counted(n: int, noun: str) -> str:
+    """1 pair, 2 pairs."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
 def percent(value: Number | None, digits: int = 1) -> str:
     """A fraction written in percent without the sign: 0.138 is "13.8"."""
     return MISSING if value is None else number(100.0 * float(value), digits)

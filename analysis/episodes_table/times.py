@@ -12,6 +12,7 @@ import numpy as np
 from labctl.analysis import table as operations
 from labctl.analysis.episodes_table.cohort import Cohort, Plan
 from labctl.analysis.episodes_table.result import SuccessCurve
+from labctl.analysis.numerals import counted
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.clusters import clusters, rmst_replicates
 from labctl.analysis.survival.curves import Durations, curve
@@ -85,14 +86,16 @@ def times_of(cohort: Cohort, plan: Plan) -> Times:
             _done(cells[key].durations, round(tau * NS)),
         )
     left = int(np.isfinite(success).sum() - timed.sum())
-    warnings = [f"{left} episodes have no time (time_s) and are in no RMST"] if left else []
+    warnings = [f"{counted(left, 'episode')} without a time (time_s) and in no RMST"] if left else []
     unknown = int((timed & (success == 0) & ~np.isfinite(budget)).sum())
     if unknown:
-        text = f"{unknown} episodes without success have no budget_s and are censored where they ended"
+        text = f"{counted(unknown, 'episode')} without success and without budget_s, censored where they ended"
         warnings.append(f"{text}; if they were ended early, RMST flatters their arms")
     short = int((timed & (success == 0) & (until < tau)).sum())
     if short and not unknown:
-        warnings.append(f"{short} episodes had a budget below tau ({tau:g} s); arms with unequal budgets compare badly")
+        warnings.append(
+            f"{counted(short, 'episode')} had a budget below tau ({tau:g} s); arms with unequal budgets compare badly"
+        )
     return Times(by_arm, tau, tuple(warnings))
 
 

@@ -21,9 +21,11 @@ from labctl.core.task import ITEMS, task_of
 from labctl.core.trial import State, Trial, tally
 from labctl.errors import StateError
 from labctl.messages.body_parts import Clock, Pins
+from labctl.plain import count
 from labctl.reporting.hand_stops import UNSAID, stop_facts, stop_lines
 from labctl.reporting.hours import hours
 from labctl.reporting.operations_table import UNTIMED, WRONG_END, operations
+from labctl.reporting.software_used import changes, software_facts
 
 if TYPE_CHECKING:
     from labctl.analysis.table import Row
@@ -47,6 +49,22 @@ def refuse_mixed(record: Record, name: str) -> None:
     if len(found) > 1:
         raise StateError(
             f"{name} holds episodes of kinds {', '.join(found)}, which a report never mixes; export each kind"
+        )
+
+
+def by_episodes(opened: CampaignOpened) -> bool:
+    """Whether a campaign's report is by episodes: it has several tasks, or one that is not counted in items."""
+    tasks = opened.get("tasks", ())
+    return len(tasks) > 1 or any(task["measure"] != ITEMS for task in tasks)
+
+
+def refuse_tasks(record: Record, name: str) -> None:
+    """Raises StateError for a look at a campaign whose report is by episodes."""
+    if by_episodes(record.state.opened):
+        told = ", ".join(f"{task['name']} ({task['measure']})" for task in record.state.opened.get("tasks", ()))
+        raise StateError(
+            f"{name} has the tasks {told}; a look at several tasks, or at one not in items, is not there yet: "
+            f"close it, then unblind it and take its report"
         )
 
 
@@ -85,6 +103,7 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             *_closed_before(record),
             *unreviewed,
             *_durability(record),
+            *changes(record),
             *record.deviations,
             *_gaps(record),
             *_wrong_ends(record),
@@ -97,7 +116,7 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             "statement": "Who staged, operated and scored was not told which arm a trial had before unblinding.",
         },
         "episodes": [_episode(record, trial, episode) for trial, episode in record.scored],
-        "provenance": {**_provenance(opened, record.pins), "clocks": _clocks(record)},
+        "provenance": {**_provenance(opened, record.pins), **software_facts(record), "clocks": _clocks(record)},
         "hours": hours(record),
         "void_as_failure": _voids_as_failures(record, arms, counts),
         "disputed": _disputed(record, arms, counts),
@@ -238,7 +257,7 @@ def _episode(record: Record, trial: Trial, episode: Episode) -> EpisodeEntry:
 
 def _gaps(record: Record) -> list[str]:
     found = [episode for episode in record.episodes.values() if episode.gaps]
-    return [f"episode {episode.id}: {len(episode.gaps)} gap(s) in the recording" for episode in found]
+    return [f"episode {episode.id}: {count(len(episode.gaps), 'gap')} in the recording" for episode in found]
 
 
 def _wrong_ends(record: Record) -> list[str]:
@@ -264,7 +283,7 @@ def _clocks(record: Record) -> dict[str, str] | None:
 
 def _durability(record: Record) -> list[str]:
     loose = sum(not one.start["durable"] for one in record.episodes.values() if one.start)
-    return [f"{loose} episodes were journalled without waiting for the disk (simulation only)"] if loose else []
+    return [f"journalled without waiting for the disk (simulation only): {count(loose, 'episode')}"] if loose else []
 
 
 def _provenance(opened: CampaignOpened, pins: Pins | None) -> dict[str, str | Mapping[str, str] | None]:

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labctl.core.event_bodies import CampaignOpened
 from labctl.core.record import Record
 from labctl.core.task import ITEMS
 from labctl.reporting.episodes_table import as_counted, episodes, with_tasks
@@ -33,12 +32,6 @@ def report_episodes(table: EpisodesTable, out: Path, plan: Plan) -> Path:
 
     check_folder(out.resolve())
     return build_report(analyze(table, plan), out, title=Path(table.where).stem).html
-
-
-def by_episodes(opened: CampaignOpened) -> bool:
-    """Whether a campaign's report is by episodes: it has several tasks, or one that is not counted in items."""
-    tasks = opened.get("tasks", ())
-    return len(tasks) > 1 or any(task["measure"] != ITEMS for task in tasks)
 
 
 def report_tasks(

@@ -13,7 +13,8 @@ from labctl.clock import SECOND
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.reporting.episodes_table import as_counted, columns_of, episodes, with_tasks
-from labctl.reporting.measured_report import by_episodes, episode_rows
+from labctl.reporting.facts import by_episodes
+from labctl.reporting.measured_report import episode_rows
 from labctl.reporting.operations_table import operations
 from labctl.store.campaign import Campaign
 
