@@ -59,7 +59,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "ui.rerun": SCREEN,
     "viewing": (*BASE, *CORE, "store", "runtime.attach", "ui.rerun"),
     "pages": (*BASE, *CORE, "store", "viewing.status"),
-    "reporting": (*BASE, "processes", "software", *MEASURES, "config", *CORE, "pages", "people.practised", "store"),
+    "reporting": (
+        *(*BASE, "processes", "software", *MEASURES, "config", *CORE, "pages", "people.practised", "reporting.clips"),
+        "store",
+    ),
     "reporting.clips": ("analysis.report", "clock", "errors", "config", *CORE, "store"),
     "exports": (*BASE, "processes", "config", *CORE, "reporting", "store", "viewing"),
     "checks": (*BASE, "analysis.episodes", "config", *CORE, "exports", "nodes", "runtime", "runtime.hosting", "store"),
