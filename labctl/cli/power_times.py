@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from labctl.analysis.planning.answers import Answer, HrtAt, MeasurePower, Needed, PairPower
     from labctl.analysis.planning.distributions import Arm
     from labctl.analysis.planning.simulation import Resolvable
-    from labctl.analysis.table import Table
 
 Number = TypeVar("Number", int, float)
 
@@ -72,7 +71,7 @@ def times(given: Given) -> None:
         from labctl.analysis.planning import pilot as pilots
 
         table = reading.read_table(given["pilot"])
-        tau = tau or _shortest_budget(table)
+        tau = tau or pilots.shortest_budget(table)
         pilot = pilots.pilot_of(table, tau, items, budget)
         arms = pilot.arms
     else:
@@ -150,15 +149,6 @@ def _needed(option: str, value: Number | None) -> Number:
     if value is None:
         raise InputError(f"--{option} is needed without --protocol")
     return value
-
-
-def _shortest_budget(table: Table) -> float:
-    from labctl.errors import InputError
-
-    budgets = [e.budget_ns for e in table.episodes if e.budget_ns > 0 and not e.void]
-    if not budgets:
-        raise InputError("the pilot has no budget_s to take tau from; give --tau")
-    return min(budgets) / 1e9
 
 
 def _stated(given: Given, design: Design, tau: float, items: int, budget: float) -> tuple[Arm, ...]:

@@ -229,6 +229,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "console": "The operator console.",
         "console.keys": "Another key for an action, by the action's name; `labctl console --help` lists them.",
         "console.theme": "One of Textual's themes.",
+        "people": "Opaque ids of those who work there; the only one acts where neither --who nor $LABCTL_WHO is given.",
         "timestamps": "A time-stamping authority (RFC 3161) that dates heads.",
         "timestamps.authority": "Its address.",
         "timestamps.certificates": "A PEM file, relative to lab.toml; every certificate in it is trusted.",
