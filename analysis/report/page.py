@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import ParamSpec, TypedDict, TypeVar
 from urllib.parse import quote
@@ -119,7 +119,7 @@ def build_report(
     *,
     lab: Lab | None = None,
     title: str,
-    files: Mapping[str, bytes] | None = None,
+    files: Callable[[], Mapping[str, bytes]] = dict,
     supplement: Supplement | None = None,
     counting: Counting | None = None,
     beside: Executor | None = None,
@@ -127,19 +127,20 @@ def build_report(
     """Write the report of an analysis `result` into folder `out`, all of it or nothing; the same input, the same bytes.
 
     `table_rows` are the rows of the operations table behind `result`; `lab` is what only a campaign knows, None for
-    a bare table; `files` holds the content of the files it names (its clips); `supplement` is what stands beside the
-    headline numbers, of the same table; `counting` what counts as what, and every other way; `beside` draws some of the
-    figures meanwhile. An earlier report at `out` is replaced.
+    a bare table; `files` gives the content of the files it names (its clips), and is asked once all is drawn;
+    `supplement` is what stands beside the headline numbers, of the same table; `counting` what counts as what, and
+    every other way; `beside` draws some of the figures meanwhile. An earlier report at `out` is replaced.
     Raises `ReportError` if `out` is a file or holds anything that no report wrote, and `TableError` on a row that
     breaks a rule of the table.
     """
     out = Path(out).resolve()
     check_folder(out)
     more = {"lab": lab, "supplement": supplement, "counting": counting}
+    files = cache(files)
     page, drawn = build_page(result, table_rows, title=title, files=files, beside=beside, **more)
     body = {"schema": SCHEMA, "title": title, "result": result, **more}
     made: dict[str, bytes] = {
-        **(files or {}),
+        **files(),
         **lab_sections.files(lab or {}),
         "report.html": render_html(page).encode(),
         "report.md": markdown.render(page).encode(),
@@ -172,7 +173,7 @@ def build_page(
     *,
     lab: Lab | None,
     title: str,
-    files: Mapping[str, bytes] | None = None,
+    files: Callable[[], Mapping[str, bytes]] = dict,
     supplement: Supplement | None = None,
     counting: Counting | None = None,
     beside: Executor | None = None,
@@ -184,8 +185,11 @@ def build_page(
     bands, band_note = curve_bands(result, rows)
     risk = success_curves.risk_times(result, rows)
     curves = _meanwhile(beside, success_curves.curve_figures, result, looks, bands, risk)
-    reference_figures = _meanwhile(beside, success_curves.pp_figures, result, looks)
     hrt_figure = _meanwhile(beside, figures.hrt_figure, result, looks)
+    more = supplementary_sections.sections(supplement, result, looks) if supplement else []
+    pp = success_curves.pp_figures(result, looks)
+    hrt, drawn = hrt_figure(), curves()
+    made = files()  # which may add to `lab`
     arms = tables.arms_of(result)
     facts: Lab = lab or {}
     cautions = [wording.floor_caution(arm, reference=reference) for arm in arms]
@@ -193,7 +197,6 @@ def build_page(
     cautions.append(wording.stops(facts.get("stops"), result))
     cautions.append(wording.disputed(facts.get("disputed")))
     missing = headlines.unscored(facts, order)
-    more = supplementary_sections.sections(supplement, result, looks) if supplement else []
     people = operator_sections.section(supplement.get("people") if supplement else None, facts.get("practice"))
     stops = stop_sections.section(facts.get("stops"), result)
     ways = counting_section.section(counting, result)
@@ -202,7 +205,6 @@ def build_page(
     margin = table and supplementary_sections.Section("margin", margin_words.TITLE, tables=(("", table),))
     further = anew_words.table(result)
     anew = further and supplementary_sections.Section("anew", anew_words.TITLE, tables=(("", further),))
-    hrt, pp = hrt_figure(), reference_figures()
     within = margin_words.claims(result, protocol=lab is not None, otherwise=_otherwise(counting, facts.get("stops")))
     more = [*filter(None, (margin, anew, ways, *more, people)), *parts, *filter(None, (stops,))]
     page: Page = {
@@ -230,7 +232,7 @@ def build_page(
         "void_table": lab_tables.void_table(result, facts),
         "answer_table": lab_tables.answer_table(facts),
         "reference": reference,
-        "curves": curves(),
+        "curves": drawn,
         "band_note": success_curves.band_sentence(bands, band_note),
         "hrt_table": tables.hrt_table(result, facts.get("reviewed")),
         "hrt_figure": hrt,
@@ -250,7 +252,7 @@ def build_page(
         "verify": _verify(facts, result),
         "methods": page_words.NOTES,
         "episode_table": lab_tables.episode_table(facts),
-        "clips": _clips(facts, files or {}, order),
+        "clips": _clips(facts, made, order),
         "episodes_page": facts.get("episodes_page"),
         "videos": [_videos(e.get("video") or ()) for e in facts.get("episodes") or []],
         "say": {},
