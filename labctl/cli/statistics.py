@@ -101,7 +101,7 @@ def analyze(
     if isinstance(read, EpisodesTable):
         _refuse_of_operations(family, estimator, margin=within is not None, factors=bool(factors))
         size = replicates_for(0)
-        _analyze_episodes(read, Plan(reference, tau, boot or size, perm or size, seed, alpha), as_json)
+        analyze_episodes(read, Plan(reference, tau, boot or size, perm or size, seed, alpha), as_json)
         return
     size = replicates_for(len(read.kind))
     with progress("pairs of arms", quiet=True) as say:
@@ -136,7 +136,8 @@ def _refuse_of_operations(family: str, estimator: str | None, *, margin: bool, f
         raise InputError(f"{names} are for an operations table; leave them out for a table of episodes")
 
 
-def _analyze_episodes(read: EpisodesTable, plan: Plan, as_json: bool) -> None:
+def analyze_episodes(read: EpisodesTable, plan: Plan, as_json: bool = False) -> None:
+    """Print what the statistics say of a table of episodes, or their JSON."""
     from labctl.analysis.episodes_table import analyze as module
     from labctl.analysis.episodes_table.cohort import cohort_of
     from labctl.analysis.episodes_table.order import order_of

@@ -149,9 +149,13 @@ Judged = Literal["success", "lost", "neutral", "unknown"]
 
 
 class Detected(TypedDict):
-    """An end of a hold that the detector found (`labctl.core.detector.Candidate`)."""
+    """An end of a hold that the detector found (`labctl.core.detector.Candidate`), and when what was held had been
+    grasped, and lifted.
+    """
 
     t_ns: int
+    grasped_ns: NotRequired[int]
+    lifted_ns: NotRequired[int | None]
     edge: str
     zone: str
     result: Judged
@@ -290,11 +294,12 @@ class ScoreLimits(TypedDict):
 
 
 class StageEntry(TypedDict):
-    """A stage of a task: what it is worth, and when it counts as reached."""
+    """A stage of a task: what it is worth, when it counts as reached, and what of devices' reports or traces it is."""
 
     name: str
     points: float
     definition: str
+    sensed: NotRequired[str | None]
 
 
 class AnchorEntry(TypedDict):
