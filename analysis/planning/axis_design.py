@@ -17,7 +17,7 @@ MOST = 1000  # sets; a drop that takes more is no plan
 
 
 class Needed(TypedDict):
-    """A drop of success from `base` to `perturbed` is found with `power` in so many sets; None: more than a thousand."""
+    """A drop of success from `base` to `perturbed` is found with `power` in so many sets; None: more than MOST."""
 
     base: float
     perturbed: float

@@ -53,7 +53,5 @@ class SlidingLid:
         return None
 
     def row(self) -> tuple[float, ...]:
-        """As sensors of a cell would say it: the handle while closed x y z, the way x y z (m), the share, and 1 where it
-        is held.
-        """
+        """As a cell's sensors would say it: the closed handle x y z, the way x y z (m), the share, and 1 where held."""
         return (*self._closed.tolist(), *self._way.tolist(), self.share, float(self.held))

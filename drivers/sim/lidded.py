@@ -21,7 +21,7 @@ def slide(legs: Legs, here: Point, lid: np.ndarray, aim: np.ndarray) -> None:
     """To the handle, along its way to the other end, and off. aim (2,): by how much the hand misses the handle, m."""
     start = lid[:3] + lid[6] * lid[3:6]
     end = lid[:3] + (1 + BEYOND if lid[6] < OPEN else -BEYOND) * lid[3:6]
-    x, y, z = (float(value) for value in start + [*aim, 0.0])
+    x, y, z = (float(value) for value in start + np.array([*aim, 0.0]))
     to_x, to_y, _ = (float(value) for value in end)
     yaw = here[3]
     legs.go((here[0], here[1], CLEAR_M, yaw))

@@ -285,8 +285,8 @@ def _drops(found: list[Needed]) -> str:
     takes = [f"to {one['perturbed']:.0%} {one['sets'] or 'more than 1000'}" for one in found]
     first = found[0]
     return (
-        f"A drop of success from {first['base']:.0%} is found with {first['power']:.0%} power, by Holm over these, in so "
-        f"many blocks of each condition: {', '.join(takes)}"
+        f"A drop of success from {first['base']:.0%} is found with {first['power']:.0%} power, by Holm over these, "
+        f"in so many blocks of each condition: {', '.join(takes)}"
     )
 
 

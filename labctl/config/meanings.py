@@ -63,7 +63,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
                 "stages.name": "What it is called at the console.",
                 "stages.points": "What it is worth; the score is points reached / points possible.",
                 "stages.definition": "When it counts as reached, in words that two assessors read alike.",
-                "stages.sensed": "What a device's report or the traces propose it by; left out, a person says it alone.",
+                "stages.sensed": "What of a device's reports or the traces it is; left out, a person says it alone.",
                 "rubric": "Of measure score: what scores look like, rising from 0 to 1.",
                 "rubric.score": "A score from 0 to 1.",
                 "rubric.text": "What an episode that is given it looks like.",

@@ -47,8 +47,8 @@ class Layout:
 class Candidate:
     """One end of a hold. edge: "release" or "slump"; zone: a tote's name or "outside"; result: "success", "lost",
     "neutral" (put back, or handled again later) or "unknown" (a hold that began over the target, where no item is known
-    to have come); held_s; moved_m: from grasp to edge, in the plane. grasped_ns: when the hold began; lifted_ns: when the
-    tool had first risen by LIFTED_M since, None where it never had.
+    to have come); held_s; moved_m: from grasp to edge, in the plane. grasped_ns: when the hold began; lifted_ns:
+    when the tool had first risen by LIFTED_M since, None where it never had.
     """
 
     t_ns: int

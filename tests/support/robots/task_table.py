@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from support.robots.cells import ROOT, cell_named
-
 from labctl.config.conditions import protocol_conditions
 from labctl.store.lab_folder import read_fixture, read_plan
+from support.robots.cells import ROOT, cell_named
 
 TABLE = read_fixture(ROOT / "fixtures/task_table.toml")
 GIVEN: Mapping[str, Any] = {"cell": cell_named("sim_fr3"), "fixture": TABLE}

@@ -7,15 +7,15 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from labctl.clock import SECOND, ManualClock
 from labctl.cli.demo import last_ns
+from labctl.clock import SECOND, ManualClock
 from labctl.exports.writing import Request, export_campaign
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store.campaign import Opened, close_campaign, freeze_campaign, open_campaign, unblind_campaign
 from support.runs.campaigns import ROOT
 
 
-def open_table(lab: Path, *, blocks: int, seed: int = 0, conditions: Sequence[str] = (), weak: str = "S-LANG") -> Opened:
+def open_table(lab: Path, *, blocks: int, conditions: Sequence[str] = (), weak: str = "S-LANG") -> Opened:
     """Open it; conditions: those kept, all without; weak: where policy-b is."""
     for folder in ("protocols", "fixtures", "cells", "campaigns"):
         (lab / folder).mkdir(exist_ok=True, parents=True)
@@ -33,11 +33,15 @@ def open_table(lab: Path, *, blocks: int, seed: int = 0, conditions: Sequence[st
     arms = arms.replace('weak = ["S-LANG"]', f'weak = ["{weak}"]\ntrained = ["towels", "wooden spoons", "scissors"]')
     kept = kept.replace("blocks_per_condition = 8 ", f"blocks_per_condition = {blocks} ")
     (lab / "protocols/p.toml").write_text(f"{kept}[[arm]]{arms}", "utf-8")
-    cell = (ROOT / "labctl/templates/demo_cell.toml").read_text("utf-8").replace("min_free_gb = 1.0", "min_free_gb = 0.01")
+    cell = (
+        (ROOT / "labctl/templates/demo_cell.toml").read_text("utf-8").replace("min_free_gb = 1.0", "min_free_gb = 0.01")
+    )
     (lab / "cells/c.toml").write_text(cell[: cell.index("[[camera]]")] + cell[cell.index("[video]") :], "utf-8")
-    entropy = hashlib.sha256(f"task-table-{seed}".encode()).digest()
+    entropy = hashlib.sha256(b"task-table").digest()
     anchor = ManualClock(0).anchor()
-    return open_campaign(lab / "protocols/p.toml", lab / "cells/c.toml", lab, entropy=entropy, anchor=anchor, who="tester")
+    return open_campaign(
+        lab / "protocols/p.toml", lab / "cells/c.toml", lab, entropy=entropy, anchor=anchor, who="tester"
+    )
 
 
 def run_to_table(folder: Path, table: Path) -> list[dict[str, str]]:

@@ -18,11 +18,16 @@ def test_stages_and_success_reach_the_table_as_devices_told_them(tmp_path):
     rows = run_to_table(opened.folder, tmp_path / "episodes.csv")
     assert len(rows) == 6 and {row["task"] for row in rows} == {"put it over", "put it away"}
     with Campaign.open(opened.folder) as campaign:
-        told = [(event.episode, event.body["reached"]) for event in campaign.events() if event.kind == Kind.STAGE_REACHED]
+        told = [
+            (event.episode, event.body["reached"]) for event in campaign.events() if event.kind == Kind.STAGE_REACHED
+        ]
     for row in rows:
         if row["condition"] == "box":
             stages = [number for episode, number in told if episode == row["episode"]]
-            assert stages == list(range(1, int(row["stage"]) + 1)) and float(row["score"]) == [0, 0.25, 0.75, 1][len(stages)]
+            assert (
+                stages == list(range(1, int(row["stage"]) + 1))
+                and float(row["score"]) == [0, 0.25, 0.75, 1][len(stages)]
+            )
             times = [float(row[f"stage_{number}_s"]) for number in stages]
             assert times == sorted(times) and row["success"] == str(int(len(stages) == 3))
         else:

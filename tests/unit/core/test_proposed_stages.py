@@ -29,7 +29,9 @@ def stages(*sensed: str | None) -> list[StageEntry]:
     return [{"name": f"{i}", "points": 1.0, "definition": "-", "sensed": one} for i, one in enumerate(sensed)]
 
 
-WHOLE = held((1, 0.08, -0.24, 0.2), (1, 0.025, -0.24, 0.02), (1, 0.025, -0.24, 0.2), (1, 0.025, 0.24, 0.1), (1, 0.08, 0.24, 0.1))
+WHOLE = held(
+    (1, 0.08, -0.24, 0.2), (1, 0.025, -0.24, 0.02), (1, 0.025, -0.24, 0.2), (1, 0.025, 0.24, 0.1), (1, 0.08, 0.24, 0.1)
+)
 
 
 def times(*sensed: str | None, of: list[Any] = WHOLE, go_s: float = 0, end_s: float = 10) -> list[float]:

@@ -29,7 +29,14 @@ def policy(weak: Sequence[str] = (), trained: Sequence[str] = TRAINED) -> Any:
 
 def run(rig: SimpleNamespace, robot: Any, name: str, controller: Any, seed: int, words: str | None = None) -> Run:
     return rig.episode(
-        robot, controller, seed=seed, items=1, budget_s=30.0, keep=True, condition=staged(name), told=words or told(name)
+        robot,
+        controller,
+        seed=seed,
+        items=1,
+        budget_s=30.0,
+        keep=True,
+        condition=staged(name),
+        told=words or told(name),
     )
 
 
