@@ -170,6 +170,23 @@ def summary(policy: str, frames: Sequence[Frame], real: Mapping[str, float] | No
     return {"policy": policy, **_over(objects), "objects": objects, "agreement": agreed}
 
 
+class AtMark(Scaled):
+    """Of one kind of moment."""
+
+    mark: str
+    keyframes: int
+
+
+def by_mark(frames: Sequence[Frame]) -> list[AtMark]:
+    """The means at each kind of moment, which a frame's `mark` names, each keyframe alike."""
+    found: list[AtMark] = []
+    for mark in dict.fromkeys(frame["mark"] for frame in frames):
+        own = [frame for frame in frames if frame["mark"] == mark]
+        means = {who: _means([frame[who] for frame in own]) for who in ("policy", *FLOORS)}
+        found.append({"mark": mark, "keyframes": len(own), **_scaled(means)})
+    return found
+
+
 def _agreed(found: Agreement) -> Agreed:
     interval = None if found.interval is None else [*found.interval]
     return {"tasks": found.tasks, "pearson": found.pearson, "interval": interval}

@@ -13,17 +13,18 @@ from typing import TypedDict
 import numpy as np
 
 from labctl.analysis.episodes.answers import Answer, Cell, table
-from labctl.checks.keyframes import Keyframe, holds_of, keyframes
+from labctl.checks.keyframes import Keyframe
+from labctl.checks.marked import marked
 from labctl.checks.offline_frames import path_of
 from labctl.checks.planner import Planner
 from labctl.checks.questions import Told, questions
-from labctl.core.task import ITEMS, condition_of, task_of
+from labctl.core.task import task_of
 from labctl.core.trial import Phase
 from labctl.errors import StateError
 from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import Chosen, Selection, select
 from labctl.store.campaign import Campaign
-from labctl.store.verified import verified
+from labctl.store.verified import protocol_of, verified
 from labctl.store.video import read_frames
 
 
@@ -88,7 +89,7 @@ def ask(
 
 def _chosen(campaign: Campaign, selection: Selection, episodes: int) -> list[Chosen]:
     """The first episodes of each condition in which something was achieved, the person's where one ran."""
-    person = {arm.name for arm in campaign.protocol.arm if arm.kind == "human"}
+    person = {arm.name for arm in protocol_of(campaign).arm if arm.kind == "human"}
     counts: dict[str, int] = {}
     found = []
     for one in selection.episodes:
@@ -103,28 +104,21 @@ def _chosen(campaign: Campaign, selection: Selection, episodes: int) -> list[Cho
     return found
 
 
-def _told(campaign: Campaign, recording: Recording) -> tuple[Told, list[Keyframe]]:
+def _told(campaign: Campaign, recording: Recording) -> tuple[Told, Sequence[Keyframe]]:
     """What the record tells of an episode, and the keyframes that its traces mark."""
-    trial, episode = recording.chosen.trial, recording.episode
-    task, condition = task_of(campaign.opened, trial.condition), condition_of(campaign.opened, trial.condition)
-    layout = next(one for one in campaign.fixture.layout if one.name == condition["layout"])
-    detected = (episode.sealed or {}).get("detected") or ()
-    holds = holds_of(detected, layout.tote_side)
-    staged = task.measure != ITEMS and len(task.stages) > 1
-    reached = tuple(episode.reached_ns) if staged else ()
-    arrived = tuple(op["t_ns"] for op in (episode.operations or episode.detected or ()) if op["result"] == "success")
+    task = task_of(campaign.opened, recording.chosen.trial.condition)
+    found = marked(campaign, recording, path_of(recording))
     told = Told(
         instruction=task.instruction,
         items=task.items,
-        stages=tuple(stage["name"] for stage in task.stages) if staged else (),
-        reached_ns=reached,
-        moved_ns=arrived,
-        holds=tuple(holds),
+        stages=found.stages,
+        reached_ns=found.reached_ns,
+        moved_ns=found.moved_ns,
+        holds=found.holds,
         objects=tuple(thing.name for thing in campaign.fixture.object),
         object=recording.chosen.object,
     )
-    way = path_of(recording)
-    return told, keyframes(recording.go_ns, recording.end_ns, holds, reached or arrived, way.t_ns, way.tcp[:, :3])
+    return told, found.keyframes
 
 
 def _pictures(recording: Recording, view: str, at: Sequence[Keyframe]) -> dict[int, np.ndarray]:

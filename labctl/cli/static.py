@@ -52,6 +52,9 @@ EPILOG = example(
     "--keyframes", default=50, show_default=True, type=click.IntRange(min=2), help="Of each episode, for policies."
 )
 @click.option(
+    "--marks", is_flag=True, help="Instead of those: go, before each grasp and release, arrivals, the largest change."
+)
+@click.option(
     "--episodes",
     default=1,
     show_default=True,
@@ -66,6 +69,7 @@ def static(
     planners: tuple[str, ...],
     protocol: Path | None,
     keyframes: int,
+    marks: bool,
     episodes: int,
     as_json: bool,
     lab: Path | None,
@@ -95,7 +99,7 @@ def static(
         folder,
         policies,
         protocol=protocol,
-        keyframes=keyframes,
+        keyframes=None if marks else keyframes,
         episodes=episodes,
         say=lambda line: click.echo(line, err=True),
     )
@@ -108,6 +112,8 @@ def static(
         rows = [row for one in policy["objects"] for row in _rows(_named(one), one)]
         if len(policy["objects"]) > 1:
             rows += _rows("all objects", policy)
+        for one in policy.get("marks", ()):
+            rows += _rows(f"at {one['mark']} ({one['keyframes']})", one)
         print_table(("object", "", "policy", "standing still", "random", "from random to still"), rows)
 
 
