@@ -88,7 +88,7 @@ def screen(
                 policy: Controller = load(one.controller, one.options, **built)
                 frames = _ask(policy, one.name, asked, cell, arm, instruction)
                 ran = real.get(one.name) if protocol is None else None
-                told: dict[str, Any] = {**offline.summary(one.name, frames, ran)}
+                told = offline.summary(one.name, frames, ran)
                 if keyframes is None:
                     told["marks"] = offline.by_mark(frames)
                 found.append(told)

@@ -13,10 +13,8 @@ import json
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
-from typing import Any
 
 import numpy as np
 
@@ -66,8 +64,7 @@ class Planner:
         )
         try:
             with urllib.request.build_opener(_NoRedirect).open(request, timeout=ANSWER_S) as answer:
-                body: Mapping[str, Any] = json.loads(answer.read())
-            return str(body["choices"][0]["message"]["content"])
+                return str(json.loads(answer.read())["choices"][0]["message"]["content"])
         except (OSError, HTTPException) as error:
             refused = isinstance(error, urllib.error.HTTPError)
             why = f"answered {error.code}" if refused else f"does not answer: {error}"
