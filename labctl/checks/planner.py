@@ -14,7 +14,8 @@ import re
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
-from http.client import HTTPException
+from http.client import HTTPException, HTTPMessage
+from typing import IO
 
 import numpy as np
 
@@ -30,7 +31,9 @@ PATH = "/chat/completions"
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Pictures go to the server that was named, and to no other."""
 
-    def redirect_request(self, *_: object) -> None:
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> None:
         return None
 
 

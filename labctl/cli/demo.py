@@ -133,7 +133,7 @@ def _say_what_next(campaign: Path, page: Path) -> None:
     _say_commands(campaign, {"report": page})
 
 
-def _say_commands(campaign: Path, made: Mapping[str, object]) -> None:
+def _say_commands(campaign: Path, made: Mapping[str, str | Path]) -> None:
     """What was made, and the commands that look at the record."""
     first, lab = next((campaign / "video").iterdir()), shlex.quote(str(campaign.parent.parent))
     for what, line in {
