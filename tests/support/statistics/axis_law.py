@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from labctl.analysis.blocks.axes import Perturbed
+from labctl.analysis.blocks.axes import Drop, Perturbed
 
 AXES = ("S-LANG", "V-SC", "VB-POSE", "VSB-NOBJ")
-STRONG = {"": 0.0, "S-LANG": 0.0, "V-SC": 0.0, "VB-POSE": 0.0, "VSB-NOBJ": 0.0}
-WEAK = {"S-LANG": 0.0, "V-SC": 0.0, "VB-POSE": 0.0, "VSB-NOBJ": 0.0}
+STRONG = {"": 284 / 300, "S-LANG": 284 / 300, "V-SC": 283 / 300, "VB-POSE": 284 / 300, "VSB-NOBJ": 284 / 300}
+WEAK = {"S-LANG": 100 / 300, "V-SC": 93 / 300, "VB-POSE": 101 / 300, "VSB-NOBJ": 150 / 300}
 """On the axis itself, of the policy that is weak on it; elsewhere it does as the strong one."""
 
 
@@ -32,7 +32,7 @@ def campaign(rng: np.random.Generator, sets: int, weak: str) -> list[Perturbed]:
     ]
 
 
-def named(drops: Sequence[object], arm: str, alpha: float = 0.05) -> Iterator[str]:
+def named(drops: Sequence[Drop], arm: str, alpha: float = 0.05) -> Iterator[str]:
     """The axes that a result says cost an arm success."""
     for drop in drops:
         if drop.arm == arm and drop.p_holm <= alpha and drop.drop > 0:
