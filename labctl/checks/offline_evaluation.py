@@ -25,6 +25,7 @@ from labctl.errors import DeviceError, InputError, StateError
 from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import Chosen, Selection, select
 from labctl.nodes.playing import chunk_problem
+from labctl.plain import count
 from labctl.store.campaign import Campaign
 from labctl.store.frozen_cards import with_cards
 from labctl.store.lab_folder import read_plan
@@ -82,9 +83,9 @@ def screen(
             for recording, way in ways:
                 _check_model(arm, way, recording.chosen.episode)
             asked = [_Asked(one, way, _moments(campaign, one, way, keyframes)) for one, way in ways]
-            count = sum(len(one.moments) for one in asked)
+            total = sum(len(one.moments) for one in asked)
             for one in wanted:
-                say(f"{one.name}: {count} keyframes of {len(ways)} episodes")
+                say(f"{one.name}: {count(total, 'keyframe')} of {count(len(ways), 'episode')}")
                 policy: Controller = load(one.controller, one.options, **built)
                 frames = _ask(policy, one.name, asked, cell, arm, instruction)
                 ran = real.get(one.name) if protocol is None else None
@@ -98,7 +99,7 @@ def screen(
         "campaign": folder.name,
         "reference": human,
         "episodes": taken,
-        "keyframes": keyframes or count,
+        "keyframes": keyframes or total,
         "what": WHAT,
         "policies": found,
     }

@@ -14,8 +14,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option, print_json, print_table
-from labctl.plain import Json
+from labctl.cli.options import (
+    CONTEXT,
+    campaign_argument,
+    example,
+    json_option,
+    lab_option,
+    print_json,
+    print_table,
+    who_option,
+)
+from labctl.plain import Json, count
 
 if TYPE_CHECKING:
     from labctl.core.event_bodies import OperationRecorded
@@ -31,7 +40,7 @@ EPILOG = example(
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
 @campaign_argument(required=False)
-@click.option("--who", default=None, metavar="ID", help="Your opaque id [default: the login name].")
+@who_option
 @click.option("--register", is_flag=True, help="Enter yourself as assessor first: once, outside of a session.")
 @click.option("--list", "listing", is_flag=True, help="Print the queue and leave.")
 @click.option("--finish", is_flag=True, help="Everything is reviewed: no more review of this closed campaign.")
@@ -63,9 +72,9 @@ def review(
     --page does the same in a browser: both cameras side by side, by the same keys, with a jump from candidate to
     candidate. It listens on 127.0.0.1 alone and its address opens once. docs/looking.md says more.
     """
-    from labctl.cli.console import login
     from labctl.core.reviewed import queue
     from labctl.errors import InputError
+    from labctl.people.acting import acting
     from labctl.store.lab_folder import campaign_folder
     from labctl.store.verified import JOURNAL_ALONE, in_passing, verified
 
@@ -80,11 +89,11 @@ def review(
     if register:
         from labctl.runtime.review_writer import register as register_assessor
 
-        register_assessor(folder, who or login())
+        register_assessor(folder, acting(who, folder))
     if finish:
         from labctl.runtime.review_writer import finish as finish_review
 
-        click.echo(finish_review(folder, who=who or login()))
+        click.echo(finish_review(folder, who=acting(who, folder)))
         return
     if listing or as_json:
         with verified(folder, JOURNAL_ALONE) as shown:
@@ -92,16 +101,17 @@ def review(
         return
     from labctl.runtime import review_writer
 
-    review_writer.check_may_review(folder, who or login())
+    assessor = acting(who, folder)
+    review_writer.check_may_review(folder, assessor)
 
     def save(trial: str, operations: Sequence[OperationRecorded]) -> None:
-        review_writer.review(folder, trial, operations, who=who or login())
+        review_writer.review(folder, trial, operations, who=assessor)
 
     def correct(trial: str, outcome: Mapping[str, Json], why: str) -> None:
-        review_writer.correct(folder, trial, outcome, who=who or login(), why=why)
+        review_writer.correct(folder, trial, outcome, who=assessor, why=why)
 
     def end() -> str:
-        return review_writer.finish(folder, who=who or login())
+        return review_writer.finish(folder, who=assessor)
 
     if page:
         _serve(folder, load, save, correct, end, port)
@@ -128,7 +138,7 @@ def review(
     said = Review(load, save, correct, watch, Films(folder).strip, end).run()
     left = sum(item.reviewed is None for item in load())
     whole = f"next: labctl review {folder.name} --finish (F in the review), once the campaign is closed"
-    click.echo(said or (f"{left} episodes are left to review" if left else whole))
+    click.echo(said or (f"left to review: {count(left, 'episode')}" if left else whole))
 
 
 def _serve(

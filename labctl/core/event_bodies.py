@@ -10,6 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict, TypeVar
 
+from labctl.core.evening_bodies import (
+    ArmsAsked,
+    HoldCleared,
+    HoldRaised,
+    PracticeRecorded,
+    ReferenceSet,
+    RunStarted,
+    SessionChanged,
+    SessionClosed,
+    SessionOpened,
+)
 from labctl.core.events import Event, Kind
 from labctl.messages.body_parts import (
     Clock,
@@ -18,9 +29,9 @@ from labctl.messages.body_parts import (
     GapBody,
     Hands,
     Link,
+    LookTaken,
     MatchEntry,
     OutcomeBody,
-    PersonEntry,
     Photo,
     Pins,
     Plateau,
@@ -80,50 +91,6 @@ class CampaignOpened(TypedDict):
     schedule: Sequence[Slot]
 
 
-class SessionOpened(TypedDict):
-    """An evening begins: who is there in which role, and what the opening checks gave."""
-
-    session: str
-    people: Sequence[PersonEntry]
-    checks: NotRequired[Mapping[str, bool | str]]
-
-
-class SessionChanged(TypedDict):
-    """Somebody came, left or changed role while it went on. people: all who are there from now on."""
-
-    session: str
-    people: Sequence[PersonEntry]
-
-
-class SessionClosed(TypedDict):
-    """An evening ends, with a note for the next one."""
-
-    session: str
-    handover: NotRequired[str]
-
-
-class RunStarted(TypedDict):
-    """The run process started. pins: versions of what it runs on; recovered: what it concluded of a crash."""
-
-    pins: Pins
-    recovered: NotRequired[Sequence[str]]
-
-
-class RunStopped(TypedDict):
-    """The run process stopped."""
-
-    reason: str
-
-
-class ArmsAsked(TypedDict):
-    """Before anything moved every arm was loaded, and asked for an answer where it has a policy card: how many there
-    are, how many did as they should. Which, and why not, is kept with the seal.
-    """
-
-    asked: int
-    answer: int
-
-
 class TrialStaging(TypedDict):
     """A trial's scene is being staged. Until November 2026 a scene staged again after a void had none of its own."""
 
@@ -136,15 +103,6 @@ class SceneCommitted(TypedDict):
     photo: NotRequired[Mapping[str, Photo] | None]
     match: NotRequired[Mapping[str, MatchEntry] | None]
     snapshot: NotRequired[Mapping[str, Json]]
-
-
-class ReferenceSet(TypedDict):
-    """A person declared another picture the reference. old: sha256 of the one before."""
-
-    camera: str
-    photo: Photo
-    old: str | None
-    reason: str
 
 
 class ArmRevealed(TypedDict):
@@ -285,35 +243,6 @@ class EpisodeVoided(TypedDict):
     openings_root: NotRequired[str]
 
 
-class HoldRaised(TypedDict):
-    """A reason against motion, that stands until it is cleared."""
-
-    code: str
-    text: str
-
-
-class HoldCleared(TypedDict):
-    """A hold is acknowledged. why and contact: of a stop only; cause: of a stop by hand, as `config.values.StopCause`;
-    until November 2026 nobody was asked for it.
-    """
-
-    code: str
-    acknowledged_by: str
-    why: NotRequired[str]
-    contact: NotRequired[bool]
-    cause: NotRequired[str]
-
-
-class PracticeRecorded(TypedDict):
-    """Teleoperation outside of trials."""
-
-    person: str
-    object: str
-    moved: int
-    staged: int
-    duration_s: float
-
-
 class ArmGuessed(TypedDict):
     """Which arm a person took it for, before unblinding; None where they could not tell."""
 
@@ -355,7 +284,7 @@ FORMS: Mapping[Kind, type] = {
     Kind.SESSION_CHANGED: SessionChanged,
     Kind.SESSION_CLOSED: SessionClosed,
     Kind.RUN_STARTED: RunStarted,
-    Kind.RUN_STOPPED: RunStopped,
+    Kind.RUN_STOPPED: Reason,
     Kind.ARMS_ASKED: ArmsAsked,
     Kind.TRIAL_STAGING: TrialStaging,
     Kind.SCENE_COMMITTED: SceneCommitted,
@@ -387,6 +316,7 @@ FORMS: Mapping[Kind, type] = {
     Kind.NOTE: Text,
     Kind.PRACTICE_RECORDED: PracticeRecorded,
     Kind.ARM_GUESSED: ArmGuessed,
+    Kind.LOOK_TAKEN: LookTaken,
     Kind.CAMPAIGN_CLOSED: CampaignClosed,
     Kind.CAMPAIGN_REVIEWED: CampaignReviewed,
     Kind.CAMPAIGN_FROZEN: CampaignFrozen,

@@ -24,6 +24,18 @@ class Text(TypedDict):
     text: str
 
 
+class LookTaken(TypedDict):
+    """A planned interim look: which of how many, by the first so many blocks, and whether it says stop. Of no arm's
+    result, and no p, is anything kept.
+    """
+
+    number: int
+    looks: int
+    blocks: int
+    labels: str
+    says: Literal["stop", "go on"]
+
+
 class Photo(TypedDict):
     """A picture in the campaign's folder. t_ns: when it was taken; a picture given in the fixture has none. frames: of
     how many it is the mean, from t_ns on; self_score: how well one half of them matches the other.
@@ -149,8 +161,8 @@ Judged = Literal["success", "lost", "neutral", "unknown"]
 
 
 class Detected(TypedDict):
-    """An end of a hold that the detector found (`labctl.core.detector.Candidate`), and when what was held had been
-    grasped, and lifted.
+    """An end of a hold that the detector found (`labctl.core.recorded.detector.Candidate`), and when what was held was
+    grasped and lifted.
     """
 
     t_ns: int
@@ -164,7 +176,7 @@ class Detected(TypedDict):
 
 
 class Clock(TypedDict):
-    """How a device's clock ran beside the host's (`labctl.core.skew.ClockFit`), and what sealing adds.
+    """How a device's clock ran beside the host's (`labctl.core.recorded.skew.ClockFit`), and what sealing adds.
 
     rate_hz: samples a second that were meant; missing: samples that never came, by the device's own clock; received:
     of an FR3, the mean share of commands that it says it received in time, while it was under control.
@@ -353,10 +365,11 @@ class Commit(TypedDict):
 
 
 class Pins(TypedDict):
-    """Versions of what a run ran on. git: None where labctl was installed from a wheel."""
+    """Versions of what a run ran on. git: None where labctl came from a wheel; code: digest of labctl's code."""
 
     labctl: str
     git: Commit | None
+    code: NotRequired[str]
     python: str
     packages: Mapping[str, str]
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from labctl.clock import SECOND
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.config.protocol_schema import Protocol
-from labctl.core.detector import proposed
 from labctl.core.event_bodies import OperationRecorded
 from labctl.core.interlock import Hold
 from labctl.core.published_state import CampaignRules, Confirmed, Hand, Handover, Measured, Proposal, Rules, Scene
 from labctl.core.record import as_operations
+from labctl.core.recorded.detector import proposed
 from labctl.core.rollout import Rollout, proposal, typed
 from labctl.core.run_facts import RunFacts
 from labctl.core.task import ITEMS, SCORE, STAGES, task_of

@@ -24,15 +24,22 @@ from labctl.core.trial import next_trial, tally
 from labctl.errors import InputError, MissingExtra, StateError
 from labctl.plain import Json
 from labctl.runtime.campaign_writer import CampaignWriter
-from labctl.runtime.cell_nodes import NodeSpec, build_node, camera_names, lacks_terminal, node_names, with_terminal
-from labctl.runtime.ending import on_signals
 from labctl.runtime.episode_sequencer import EpisodeSequencer
-from labctl.runtime.lease_keeper import terms_of
-from labctl.runtime.provenance import collect_pins
+from labctl.runtime.hosting.cell_nodes import (
+    NodeSpec,
+    build_node,
+    camera_names,
+    lacks_terminal,
+    node_names,
+    with_terminal,
+)
+from labctl.runtime.hosting.ending import on_signals
+from labctl.runtime.hosting.lease_keeper import terms_of
+from labctl.runtime.hosting.simulated_host import LoopHost
 from labctl.runtime.readiness import Readiness
 from labctl.runtime.runner import RunNode
-from labctl.runtime.simulated_host import LoopHost
 from labctl.runtime.startup_recovery import recover
+from labctl.software import collect_pins
 from labctl.store.atomic_files import replace_file
 from labctl.store.campaign import Campaign
 from labctl.store.frozen_cards import PERSON
@@ -91,7 +98,7 @@ def run_campaign(
                 f"cell {campaign.cell.cell.name} is {campaign.cell.cell.kind}; simulated time is for cells of kind sim"
             )
         if simulated and attended:
-            raise StateError("a person cannot keep up with simulated time; run in real time, or name sim_operator")
+            raise StateError("a person cannot keep up with simulated time; run in real time, or add --headless")
         _check_terminal(campaign, hand_terminal)
         _check_scores(campaign, say)
         if simulated:
@@ -248,8 +255,8 @@ def _run_live(
     unready: bool,
     hand_terminal: str | None,
 ) -> bool:
-    from labctl.runtime.supervisor import Stamper, Supervisor
-    from labctl.runtime.transport import ProcessHost
+    from labctl.runtime.hosting.supervisor import Stamper, Supervisor
+    from labctl.runtime.hosting.transport import ProcessHost
 
     stamper, alerts = Stamper(campaign.folder), Alerts(campaign.folder)
 
@@ -272,18 +279,11 @@ def _run_live(
     lease = terms_of(campaign.cell.lease)
     host = ProcessHost(nodes, sockets, clock, cameras=tuple(camera_names(spec.cell)), lease=lease)
 
-    def each(now_ns: int) -> None:
-        for request in host.host_requests:
-            supervisor.obey(request, now_ns)
-        host.host_requests.clear()
-        for message in supervisor.poll(now_ns):
-            host.deliver(message)
-
     try:
         with _contact(campaign, {"sockets": str(sockets)}):
             if attended:
                 say(f"waiting for a console: labctl console {campaign.folder.name}")
-            host.run(each)
+            host.run(supervisor)
             return run.leave()
     finally:
         supervisor.end_all()

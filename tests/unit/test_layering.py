@@ -26,55 +26,62 @@ BANNED_NAMES = {"utils", "util", "helpers", "types", "misc"}
 BASE = ("plain", "bus", "messages", "clock", "devices", "errors", "realtime", "rotations", "streams")
 # A driver gets the parsed cell and card, and declares its options as a strict table of the same kind: config is pure.
 PARSED = ("config.cell_schema", "config.options", "config.policy_card", "config.values")
-DRIVER = ("plain", "clock", "devices", "errors", "realtime", "rotations", "streams", "drivers.common", *PARSED)
+DRIVER = ("plain", "clock", "devices", "errors", "realtime", "rotations", "streams", *PARSED, "drivers.common")
+ROBOT = (*DRIVER, "drivers.common.servo")
 STATISTICS = ("errors", "analysis", "analysis.survival")
 MEASURES = (
     "analysis",
     "analysis.episodes",
     "analysis.episodes_table",
+    "analysis.operations_table",
     "analysis.planning",
     "analysis.report",
     "analysis.survival",
 )
+CORE = ("core", "core.recorded")
 SCREEN = (*BASE, "ui", "core", "store.video")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
-    "": ("errors",),
+    "": ("errors", "messages.body_parts"),  # the shape of what `software` collects
     "config": ("plain", "errors"),
     "messages": ("bus", "plain", "errors"),
-    "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config"),
-    "store": (*BASE, "config", "core"),
+    "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config", "core.recorded"),
+    "core.recorded": ("plain", "messages", "clock", "errors", "rotations"),
+    "store": (*BASE, "config", *CORE),
     "scene": (*BASE, "config", "core", "store"),
     "nodes": (*BASE, "config.cell_schema", "config.policy_card", "core", "scene", "store"),
     "alerts": (*BASE, "config", "core", "store"),
     "people": (*BASE, "core", "store"),
-    "runtime": (*BASE, "alerts", "config", "core", "nodes", "people", "store"),
+    "runtime.hosting": (*BASE, "config.cell_schema", "nodes", "store"),
+    "runtime": (*BASE, "software", "alerts", "config", "core", "nodes", "people", "runtime.hosting", "store"),
     "ui": SCREEN,
     "ui.console": SCREEN,
     "ui.rerun": SCREEN,
-    "viewing": (*BASE, "core", "store", "runtime.attach", "ui.rerun"),
-    "pages": (*BASE, "core", "store", "viewing.status"),
-    "reporting": (*BASE, "processes", *MEASURES, "config", "core", "pages", "people.practised", "store"),
-    "exports": (*BASE, "processes", "config", "core", "reporting", "store", "viewing"),
-    "checks": (*BASE, "analysis.episodes", "config", "core", "exports", "nodes", "runtime", "store"),
+    "viewing": (*BASE, *CORE, "store", "runtime.attach", "ui.rerun"),
+    "pages": (*BASE, *CORE, "store", "viewing.status"),
+    "reporting": (*BASE, "processes", "software", *MEASURES, "config", *CORE, "pages", "people.practised", "store"),
+    "exports": (*BASE, "processes", "config", *CORE, "reporting", "store", "viewing"),
+    "checks": (*BASE, "analysis.episodes", "config", *CORE, "exports", "nodes", "runtime", "runtime.hosting", "store"),
     "analysis": ("errors",),
     "analysis.survival": STATISTICS,
     "analysis.binary": STATISTICS,
     "analysis.blocks": (*STATISTICS, "analysis.binary"),
-    "analysis.episodes": (*STATISTICS, "analysis.binary"),
+    "analysis.operations_table": STATISTICS,
+    "analysis.episodes": (*STATISTICS, "analysis.binary", "analysis.operations_table"),
     "analysis.episodes_table": (*STATISTICS, "analysis.binary", "analysis.blocks"),
     "analysis.planning": (*STATISTICS, "analysis.binary"),
     "analysis.report": (*STATISTICS, "analysis.binary"),
     "drivers": ("errors",),
     "drivers.bridges": (),
     "drivers.common": DRIVER,
-    "drivers.franka": DRIVER,
+    "drivers.common.servo": DRIVER,
+    "drivers.franka": ROBOT,
     "drivers.opencv": DRIVER,
     "drivers.policy": DRIVER,
     "drivers.realsense": DRIVER,
     "drivers.robotiq": DRIVER,
     "drivers.sim": (*DRIVER, "core.published_state"),  # its operator reads what a console does, by the same types
     "drivers.teleop": DRIVER,
-    "drivers.ur": DRIVER,
+    "drivers.ur": ROBOT,
     "drivers.franka.emulator": (*DRIVER, "drivers.franka", "drivers.sim"),
     "drivers.robotiq.emulator": ("clock", "drivers.sim"),
     "drivers.ur.emulator": (*DRIVER, "drivers.robotiq.emulator", "drivers.sim", "drivers.ur"),
@@ -82,9 +89,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "fixtures": ("errors",),
     "protocols": ("errors",),
 }
-NOT_IMPORTED = ("drivers", "testing")  # what is found by name, and what only tests need
+MAY_IMPORT["api"] = (*BASE, "analysis", *MEASURES, "config", "core", "exports", "reporting", "store")
+NOT_IMPORTED = ("api", "drivers", "testing")  # what is found by name, and what only tests need
 MAY_IMPORT["cli"] = (*BASE, *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)))
-PURE = ("config", "core")
+PURE = ("config", "core", "core.recorded")
 PURE_AT_THE_ROOT = ("labctl/bus.py", "labctl/plain.py", "labctl/errors.py", "labctl/rotations.py", "labctl/streams.py")
 # Of other people's modules what is pure may import these; they compute, and reach no file, clock, socket or process.
 PURE_MODULES = (
@@ -95,7 +103,7 @@ PURE_MODULES = (
 PURE_BESIDES = {"labctl/errors.py": ("sys",)}  # which Python it is, for what can be installed on it
 REACHES_OUT = ("open", "print", "input", "exec", "eval", "__import__")  # of what needs no import
 OF_NUMPY = ("random", "load", "loadtxt", "save", "savez", "savez_compressed", "savetxt", "fromfile", "memmap")
-SUITES = ("__init__", "camera", "controller", "gripper", "options", "robot")
+SUITES = ("__init__", "camera", "controller", "gripper", "hand", "options", "robot")
 DATABASE = tuple(f"labctl/store/{name}.py" for name in ("database_backend", "journal", "traces"))
 # Only the files named may import the library; a driver is one file, a gripper another.
 VENDORS = {
@@ -103,7 +111,7 @@ VENDORS = {
     "rtde_control": ("drivers/ur/robot.py",),
     "rtde_receive": ("drivers/ur/robot.py",),
     "rtde_io": ("drivers/ur/robot.py",),
-    "dashboard_client": ("drivers/ur/robot.py",),
+    "dashboard_client": ("drivers/ur/dashboard.py",),
     "pymodbus": ("drivers/robotiq/serial.py",),
     "pyrealsense2": ("drivers/realsense/librealsense.py",),
     "libusb_package": ("drivers/realsense/librealsense.py",),

@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from labctl.ui.console import words
-from labctl.ui.console.amounts import clock, count, short
+from labctl.ui.console.amounts import clock, short
 from labctl.ui.console.link import Json
 
 from labctl.clock import SECOND
 from labctl.core.events import EndReason
 from labctl.core.published_state import PublishedState as State
 from labctl.core.scene_words import verdict
+from labctl.plain import count
 
 # state of a trial -> the verb that leads on, who usually does it, the words on the button
 LEADS = {
@@ -243,7 +244,7 @@ def _counts(state: State) -> list[str]:
     if state["rules"]["measure"] != "items":
         return words.counted(state)
     found, items = state["proposal"], state["rules"]["items"]
-    lines = [f"staged {items} items; you counted {state['counted']} moved"]
+    lines = [f"staged {count(items, 'item')}; you counted {state['counted']} moved"]
     if found:
         lines.append(
             f"the detector proposes: moved {found['moved']}, lost {found['lost']}, remaining {found['remaining']}"
@@ -279,8 +280,8 @@ def _setting(state: State) -> list[str]:
         return []
     items = state["rules"]["items"]
     return [
-        f"{items} items of {card['object']}, from the {' or '.join(state['sources'])} tote to the {card['tote_side']} "
-        f"one; camera {card['camera_side']}",
+        f"{count(items, 'item')} of {card['object']}, from the {' or '.join(state['sources'])} tote to the "
+        f"{card['tote_side']} one; camera {card['camera_side']}",
         card["instructions"],
         *([f"the task: {card['instruction']}"] if "instruction" in card else []),
     ]

@@ -14,6 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Label
 
 from labctl.core.task import ITEMS, SCORE, SUCCESS
+from labctl.plain import count
 
 
 def form(about: ToScore, given: Mapping[str, Json] | None = None, *, why: bool = False) -> AskScore:
@@ -44,7 +45,7 @@ class AskStages(AskScore):
             yield Label("furthest stage reached: each counts only after those before it")
             options = [("none of them", "0")]
             for number, step in enumerate(self._about["steps"], 1):
-                words = f"{step['name']} ({step['points']:g} points): {step['definition']}"
+                words = f"{step['name']} ({count(step['points'], 'point')}): {step['definition']}"
                 options.append((f"{words}{self._when(number)}", str(number)))
         yield Options(options, id="reached", taken=[str(len(self._seen))])
 

@@ -28,6 +28,7 @@ from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.reviewed import RESULTS, Item
 from labctl.core.task import ITEMS
 from labctl.errors import LabctlError
+from labctl.plain import count
 
 WIDE, HIGH = 100, 32  # on less, lines stand close
 NONE_CHOSEN = "no operation is chosen: there is none; + adds one"
@@ -264,7 +265,9 @@ class Review(App[str]):
         """No more review of this campaign: asked once more, since nobody reviews it afterwards."""
         left = sum(item.reviewed is None for item in self._items)
         if left or self._finish is None:
-            self._say(f"{left} episodes are not reviewed yet; ENTER confirms one" if left else "no review is open here")
+            self._say(
+                f"not reviewed yet: {count(left, 'episode')}; ENTER confirms one" if left else "no review is open here"
+            )
             return
         finish = self._finish
 

@@ -1,4 +1,4 @@
-"""The text ports of an emulated UR: the dashboard (29999) and the script inputs (30001 to 30003).
+"""The text ports of an emulated UR: the dashboard (29999), the script inputs (30001 to 30003), the Robot API (80).
 
 May not: interpret URScript beyond finding where a program ends.
 """
@@ -8,20 +8,30 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 
+from labctl.drivers.sim.connection import received
+
 DASHBOARD_PORT = 29999
 SCRIPT_PORTS = (30001, 30002, 30003)
 MOST_BYTES = 1 << 20
 
 
 class LineServer:
-    """Text clients on one port. `hello` is sent first; `answer(text)` gets complete pieces, split by `cut`."""
+    """Text clients on one port. `hello` is sent first; `answer(text)` gets complete pieces, split by `cut`, and what it
+    returns is sent with `end` after it.
+    """
 
     def __init__(
-        self, host: str, port: int, hello: bytes, cut: Callable[[str], int], answer: Callable[[str], str | None]
+        self,
+        host: str,
+        port: int,
+        hello: bytes,
+        cut: Callable[[str], int],
+        answer: Callable[[str], str | None],
+        end: str = "\n",
     ) -> None:
         self._listener = socket.create_server((host, port), backlog=8)
         self._listener.setblocking(False)
-        self._hello, self._cut, self._answer = hello, cut, answer
+        self._hello, self._cut, self._answer, self._end = hello, cut, answer, end
         self._clients: dict[socket.socket, str] = {}
 
     def sockets(self) -> list[socket.socket]:
@@ -43,12 +53,8 @@ class LineServer:
             self._hear(sock)
 
     def _hear(self, sock: socket.socket) -> None:
-        try:
-            data = sock.recv(65536)
-        except BlockingIOError:
+        if (data := received(sock)) is None:
             return
-        except OSError:
-            data = b""
         text = self._clients[sock] + data.decode("utf-8", "replace")
         if not data or len(text) > MOST_BYTES:
             self._drop(sock)
@@ -63,7 +69,7 @@ class LineServer:
 
     def _say(self, sock: socket.socket, text: str) -> None:
         if text:
-            self._send(sock, text.encode() + b"\n")
+            self._send(sock, (text + self._end).encode())
 
     def _send(self, sock: socket.socket, data: bytes) -> None:
         try:

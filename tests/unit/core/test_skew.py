@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labctl.clock import MILLISECOND, SECOND
-from labctl.core.skew import ClockFit, campaign_clock, clock_line, clock_warnings, fit_clock
+from labctl.core.recorded.skew import ClockFit, campaign_clock, clock_line, clock_warnings, fit_clock
 
 START = 123_456 * SECOND
 
@@ -111,8 +111,8 @@ def test_warnings_at_their_limits():
 
 def test_a_campaign_in_one_line():
     fits = [{"drift_ppm": ppm, "jitter_ms": ms, "resets": 0} for ppm, ms in ((21.0, 1.0), (19.5, 3.25))]
-    assert campaign_clock(fits) == "drift +19.5 to +21.0 ppm, jitter up to 3.25 ms, 0 reset(s)"
-    assert campaign_clock(fits[:1]) == "drift +21.0 ppm, jitter up to 1.00 ms, 0 reset(s)"
+    assert campaign_clock(fits) == "drift +19.5 to +21.0 ppm, jitter up to 3.25 ms, 0 resets"
+    assert campaign_clock(fits[:1]) == "drift +21.0 ppm, jitter up to 1.00 ms, 0 resets"
 
 
 def test_a_fit_in_one_line():

@@ -313,7 +313,7 @@ def test_the_review_is_finished_by_a_key_once_all_is_reviewed():
     async def play(pilot, text):
         await pilot.press("f")
         await pilot.pause()
-        assert "2 episodes are not reviewed yet" in text()
+        assert "not reviewed yet: 2 episodes" in text()
         for item in book.items:
             item.reviewed = item.operations
         await pilot.press("z", "f")

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from labctl.bus import Message
 from labctl.clock import SECOND
-from labctl.runtime.cell_nodes import NodeSpec, ProcessSpec
+from labctl.runtime.hosting.cell_nodes import NodeSpec, ProcessSpec
 from labctl.store.chain_heads import read_heads
 from labctl.store.timestamps import authority_of, kept
 
-CHILD = "from labctl.runtime.cell_nodes import child_main; child_main()"
+CHILD = "from labctl.runtime.hosting.cell_nodes import child_main; child_main()"
 STOP_NS = 2 * SECOND
 STAMP = "from labctl.cli import main; main()"
 STAMPS = "logs/timestamps.log"
@@ -72,13 +72,6 @@ class Supervisor:
         if child is not None and name not in self._killed_at:
             self._killed_at[name] = now_ns
             child.send_signal(signal.SIGTERM)
-
-    def obey(self, message: Message, now_ns: int) -> None:
-        """Carry out a request that a node sent to "@host"."""
-        if message.kind == "spawn":
-            self.spawn(message.body["name"])
-        elif message.kind == "kill":
-            self.kill(message.body["name"], now_ns)
 
     def poll(self, now_ns: int) -> list[Message]:
         """Messages about processes that have ended since the last call ("exited": name, reason, asked)."""
