@@ -16,10 +16,9 @@ from labctl.core.event_bodies import OperationRecorded
 from labctl.core.interlock import Hold
 from labctl.core.published_state import CampaignRules, Confirmed, Hand, Handover, Measured, Proposal, Rules, Scene
 from labctl.core.record import as_operations
-from labctl.core.recorded.detector import proposed
 from labctl.core.rollout import Rollout, proposal, typed
 from labctl.core.run_facts import RunFacts
-from labctl.core.task import ITEMS, SCORE, STAGES, task_of
+from labctl.core.task import ITEMS, SCORE, STAGES, proposed, task_of
 from labctl.core.trial import CampaignState, State, Trial, next_trial
 from labctl.people.second_person import SecondPerson
 from labctl.store.scene_references import rules as scene_rules

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from labctl.clock import SECOND
-from labctl.core.recorded.detector import Layout, detect, proposed
+from labctl.core.recorded.detector import Layout, detect
+from labctl.core.task import proposed
 from labctl.messages.body_parts import StageEntry
 
 HZ = 100
