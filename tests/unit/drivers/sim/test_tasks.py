@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.sim.mind import Mind
+from labctl.drivers.sim.plant import SimulatedPlant
 from support.robots.task_table import BASE, BY_AXIS, GIVEN, TABLE, TRAINED, staged, told
 
 from labctl.devices import load
@@ -84,6 +86,36 @@ def test_what_is_dropped_on_a_closed_lid_is_not_in_the_box(rig, robot):
     assert not found.of("success") and found.of("sensed")[-1].body["what"] != "placed"
     heights = [tick["items"][0, 2] for tick in found.ticks if not tick["items"][0, 7]]
     assert max(heights) > 0.12, "it lies on the lid"
+
+
+def test_pictures_show_each_thing_as_what_it_is_and_the_lid_where_it_is(robot):
+    def seen(name: str) -> dict[str, Any]:
+        robot.stage(staged(name), 3, 0)
+        return robot.observe()
+
+    def picture(observation: dict[str, Any]) -> np.ndarray:
+        options = {"width": 240, "height": 180, "rate_hz": 3.0, "view": "over_shoulder"}
+        camera = load("sim_camera", options, **GIVEN)
+        camera.connect(0)
+        camera.sense(observation)
+        frame = camera.grab(0)
+        assert frame is not None
+        return frame.image.astype(int)
+
+    three, box = seen(BASE), seen("box")
+    alike = {key: values for key, values in three.items() if key != "kinds"}
+    assert (np.abs(picture(three) - picture(alike)).max(axis=2) > 40).sum() > 50, "all of one kind look otherwise"
+    slid = {**box, "lid": np.array([*box["lid"][:6], 1.0, 0.0])}
+    moved = np.abs(picture(box) - picture(slid)).max(axis=2) > 8
+    assert moved.mean() > 0.01, "the lid is where it was slid to"
+
+
+def test_an_emulated_cell_is_told_of_kinds_and_lid_as_a_simulated_one_is():
+    plant = SimulatedPlant(FR3, TABLE, 0.01, now_ns=0)
+    plant.stage(staged(BASE), 3)
+    assert plant.sense()["beside"] == {"kinds": [0.0, 1.0, 2.0]}
+    plant.stage(staged("box"), 3)
+    assert plant.sense()["beside"] == {"lid": [0.48, -0.3, 0.15, 0.0, -0.16, 0.0, 0.0, 0.0]}
 
 
 def test_a_trial_of_no_task_reports_what_it_always_did(rig, given):
