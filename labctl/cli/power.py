@@ -121,7 +121,7 @@ class Pace:
 def pace_of(given: Given) -> Pace | None:
     """The pace that options, the lab's campaigns or the protocol give, in this order; None where none of them does."""
     from labctl.checks.protocol_size import Effort
-    from labctl.reporting.lab_times import lab_times
+    from labctl.reporting.times.lab_times import lab_times
 
     habits = Effort(review_s=0.0, session_h=given["session_h"])
     if given["trial_s"] is not None:

@@ -58,7 +58,19 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "ui.rerun": SCREEN,
     "viewing": (*BASE, *CORE, "store", "runtime.attach", "ui.rerun"),
     "pages": (*BASE, *CORE, "store", "viewing.status"),
-    "reporting": (*BASE, "processes", "software", *MEASURES, "config", *CORE, "pages", "people.practised", "store"),
+    "reporting": (
+        *BASE,
+        "processes",
+        "software",
+        "reporting.times",
+        *MEASURES,
+        "config",
+        *CORE,
+        "pages",
+        "people.practised",
+        "store",
+    ),
+    "reporting.times": (*BASE, "analysis.report", *CORE, "store"),
     "exports": (*BASE, "processes", "config", *CORE, "reporting", "store", "viewing"),
     "checks": (*BASE, "analysis.episodes", "config", *CORE, "exports", "nodes", "runtime", "runtime.hosting", "store"),
     "analysis": ("errors",),
@@ -68,7 +80,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "analysis.operations_table": STATISTICS,
     "analysis.episodes": (*STATISTICS, "analysis.binary", "analysis.operations_table"),
     "analysis.episodes_table": (*STATISTICS, "analysis.binary", "analysis.blocks"),
-    "analysis.planning": (*STATISTICS, "analysis.binary"),
+    "analysis.planning": (*STATISTICS, "analysis.binary", "analysis.operations_table"),
     "analysis.report": (*STATISTICS, "analysis.binary"),
     "drivers": ("errors",),
     "drivers.bridges": (),
@@ -89,7 +101,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "fixtures": ("errors",),
     "protocols": ("errors",),
 }
-MAY_IMPORT["api"] = (*BASE, "analysis", *MEASURES, "config", "core", "exports", "reporting", "store")
+MAY_IMPORT["api"] = (*BASE, "analysis", *MEASURES, "config", *CORE, "exports", "reporting", "store")
 NOT_IMPORTED = ("api", "drivers", "testing")  # what is found by name, and what only tests need
 MAY_IMPORT["cli"] = (*BASE, *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)))
 PURE = ("config", "core", "core.recorded")
