@@ -51,6 +51,7 @@ def holds_of(detected: Sequence[Detected], target: str) -> list[Hold]:
             one["result"] in ("success", "lost") or (one["result"] == "neutral" and one["zone"] != target),
         )
         for one in detected
+        if one["held_s"] > 0  # an order that is in no hold is none
     ]
 
 

@@ -158,6 +158,7 @@ class Hands(TypedDict):
 
 
 Judged = Literal["success", "lost", "neutral", "unknown"]
+OUTSIDE = "outside"  # the zone of what is over no tote
 
 
 class Detected(TypedDict):
@@ -166,7 +167,7 @@ class Detected(TypedDict):
     """
 
     t_ns: int
-    grasped_ns: NotRequired[int]
+    grasped_ns: NotRequired[int | None]
     lifted_ns: NotRequired[int | None]
     edge: str
     zone: str
@@ -203,11 +204,12 @@ class Plateau(TypedDict):
 
 
 class SwitchEntry(TypedDict):
-    """A scripted switch of the instruction, s after go."""
+    """A scripted switch of the instruction, s after go. ignored: the tag that says an arm went on as before."""
 
     name: str
     at_s: float
     instruction: str
+    ignored: NotRequired[str]
 
 
 class Link(TypedDict):

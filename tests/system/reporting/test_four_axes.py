@@ -56,6 +56,7 @@ def test_the_weak_axis_is_found_and_others_are_named_no_more_often_than_said(wea
     assert wrong / SEEDS <= most and wrong_of_strong / SEEDS <= most
 
 
+@pytest.mark.limit(2400)
 def test_a_whole_blinded_campaign_names_the_weak_axis_and_its_outcomes_are_of_that_law(tmp_path: Path) -> None:
     weak = "S-LANG"
     opened = open_table(tmp_path, blocks=planned(), conditions=PUT_OVER, weak=weak)

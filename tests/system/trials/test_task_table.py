@@ -36,6 +36,7 @@ def test_stages_and_success_reach_the_table_as_devices_told_them(tmp_path):
 
 
 @pytest.mark.thorough
+@pytest.mark.limit(2400)
 def test_the_demo_of_tasks_goes_from_an_empty_folder_to_a_verified_record_and_its_analysis(tmp_path: Path):
     said = CliRunner().invoke(demo, ["--tasks", "--dir", str(tmp_path / "lab")])
     assert said.exit_code == 0, said.output

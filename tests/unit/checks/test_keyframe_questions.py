@@ -65,7 +65,8 @@ def test_what_was_held_at_the_target_tote_is_not_clear():
     }
     again: Detected = {**one, "result": "neutral", "grasped_ns": at(5)}
     back: Detected = {**again, "zone": "right"}
-    assert holds_of([one, again, back], "left") == [HELD, Hold(at(5), at(9), clear=False), Hold(at(5), at(9))]
+    order: Detected = {**one, "edge": "ordered grasp", "result": "unknown", "held_s": 0.0, "moved_m": 0.0}
+    assert holds_of([one, again, order, back], "left") == [HELD, Hold(at(5), at(9), clear=False), Hold(at(5), at(9))]
 
 
 def test_the_record_answers_what_is_next_what_is_seen_and_how_far_it_is():
