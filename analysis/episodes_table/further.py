@@ -177,6 +177,7 @@ def _drop(found: Drop) -> AxisDrop:
         "drop": found.drop,
         "ci": bounds(found.ci),
         "p": found.p_holm,
+        "p_error": found.error,
         "pairs": found.pairs,
     }
 
@@ -200,7 +201,7 @@ def tags(cohort: Cohort, plan: Plan) -> list[TagEffect]:
     return [
         {
             "tag": f.tag, "arm": f.arm, "with": f.with_tag, "without": f.without_tag, "effect": f.effect,
-            "ci": _possible(f.ci), "p": f.p, "smallest_p": f.smallest_p, "tasks_with": f.tasks_with,
+            "ci": _possible(f.ci), "p": f.p, "p_error": f.error, "smallest_p": f.smallest_p, "tasks_with": f.tasks_with,
             "tasks_without": f.tasks_without, "within": f.within, "words": f.words,
         }
         for f in found

@@ -108,7 +108,9 @@ class PairOfEpisodes(TypedDict):
     win: float | None
     win_ci: Bounds
     p: dict[str, float | None]
+    p_error: dict[str, float | None]
     p_holm: float | None
+    p_holm_error: float | None
     adjusted_ci: Bounds
     stop_block: int | None
     sequence: Sequence | None
@@ -185,8 +187,8 @@ class Factor(TypedDict):
 
 
 class AxisDrop(TypedDict):
-    """What an axis costs an arm, over `pairs` sets; `p` and `ci` adjusted over the axes of the arm. axis: "" for all of
-    a category.
+    """What an axis costs an arm, over `pairs` sets; `p`, with its Monte-Carlo error, and `ci` adjusted over the axes of
+    the arm. axis: "" for all of a category.
     """
 
     axis: str
@@ -197,6 +199,7 @@ class AxisDrop(TypedDict):
     drop: float
     ci: Bounds
     p: float
+    p_error: float
     pairs: int
 
 
@@ -210,6 +213,7 @@ TagEffect = TypedDict(
         "effect": float | None,
         "ci": Bounds,
         "p": float | None,
+        "p_error": float | None,
         "smallest_p": float | None,
         "tasks_with": int,
         "tasks_without": int,
@@ -254,6 +258,7 @@ class Cliff(TypedDict):
     before: float
     after: float
     p: float
+    p_error: float
     same: float
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from labctl.analysis import numerals
 from labctl.analysis.blocks.enough import SAID
@@ -88,7 +87,7 @@ def pairs(result: EpisodesResult) -> Shown | None:
             verdict_words(pair),
             _difference(pair, on_score),
             numerals.estimate(pair["win"], pair["win_ci"], digits=3),
-            numerals.p_value(pair["p_holm"], None),
+            numerals.p_value(pair["p_holm"], pair["p_holm_error"]),
             *((numerals.count(pair["stop_block"]),) if stopped else ()),
         )
         for pair in result["pairs"]
@@ -177,12 +176,15 @@ def factors(result: EpisodesResult) -> list[str]:
 
 def rows(result: EpisodesResult) -> list[Shown]:
     """Axes, tags, retention, stress, tasks by arms and fewer blocks, where the table has them."""
-    each, p = level(result), partial(numerals.p_value, error=None)
+    each, p = level(result), numerals.p_value
     found = [
         Shown(
             ("axis", "category", "arm", f"drop [{each}, all axes of an arm]", "p (Holm)", "pairs"),
             [
-                (d["axis"] or "all", d["category"], d["arm"], _estimate(d["drop"], d["ci"]), p(d["p"]), str(d["pairs"]))
+                (
+                    *(d["axis"] or "all", d["category"], d["arm"], _estimate(d["drop"], d["ci"])),
+                    *(p(d["p"], d["p_error"]), str(d["pairs"])),
+                )
                 for d in result["axes"]
             ],
         ),
@@ -191,7 +193,7 @@ def rows(result: EpisodesResult) -> list[Shown]:
             [
                 (
                     c["axis"], c["arm"], numerals.number(c["drop"], 3), numerals.number(c["singles"], 3),
-                    _estimate(c["beyond"], c["ci"]), p(c["p"]), str(c["pairs"]),
+                    _estimate(c["beyond"], c["ci"]), p(c["p"], None), str(c["pairs"]),
                 )
                 for c in result["compositions"]
             ],
@@ -201,7 +203,7 @@ def rows(result: EpisodesResult) -> list[Shown]:
             [
                 (
                     t["tag"], t["arm"], f"{t['tasks_with']} / {t['tasks_without']}", _estimate(t["effect"], t["ci"]),
-                    p(t["p"]), p(t["smallest_p"]),
+                    p(t["p"], t["p_error"]), p(t["smallest_p"], None),
                 )
                 for t in result["tags"]
             ],
@@ -225,7 +227,7 @@ def rows(result: EpisodesResult) -> list[Shown]:
             [
                 (
                     c["family"], c["arm"], f"{c['holds']} to {c['breaks']}", numerals.number(c["before"], 3),
-                    numerals.number(c["after"], 3), p(c["p"]),
+                    numerals.number(c["after"], 3), p(c["p"], c["p_error"]),
                 )
                 for c in result["cliffs"]
             ],
