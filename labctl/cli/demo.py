@@ -57,7 +57,7 @@ def demo(folder: Path, seed: int, tasks: bool) -> None:
     Simulated time: a few minutes stand for an hour and a half of robot time. Everything it makes is in DIR.
 
     With --tasks two policies, of which one is weak somewhere: conditions along four axes of BridgeV2-★ beside their
-    base, success and stages as a device reports them, an episodes table and what `labctl analyze` says of it.
+    base, success and stages as a device reports them, a report, an episodes table and what `labctl analyze` says.
     """
     from labctl.clock import SECOND, ManualClock
     from labctl.errors import BrokenRecord
@@ -90,11 +90,8 @@ def demo(folder: Path, seed: int, tasks: bool) -> None:
     if checked.problems:
         raise BrokenRecord(f"the demo's own record does not verify: {checked.problems[0]}")
     click.echo(f"verified: chain, commitment, traces and videos hold ({checked.counts})")
-    if tasks:
-        _say_of_tasks(opened.folder, lab)
-        return
     page = report_campaign(opened.folder, lab / "report")
-    _say_what_next(opened.folder, page)
+    (_say_of_tasks if tasks else _say_what_next)(opened.folder, page)
 
 
 def last_ns(folder: Path) -> int:
@@ -105,7 +102,7 @@ def last_ns(folder: Path) -> int:
         return campaign.events()[-1].at_ns
 
 
-def _say_of_tasks(campaign: Path, lab: Path) -> None:
+def _say_of_tasks(campaign: Path, page: Path) -> None:
     """The episodes table, what its analysis says, and the commands that look deeper."""
     from labctl.analysis.episodes_table import reading
     from labctl.analysis.episodes_table.cohort import Plan
@@ -113,12 +110,12 @@ def _say_of_tasks(campaign: Path, lab: Path) -> None:
     from labctl.cli.statistics import analyze_episodes
     from labctl.exports.writing import Request, export_campaign
 
-    table = lab / "episodes.csv"
+    table = page.parent.parent / "episodes.csv"
     export_campaign(campaign, Request("episodes", table), lambda line: None)
     read = reading.read_either(table)
     assert isinstance(read, EpisodesTable)
     analyze_episodes(read, Plan())
-    _say_commands(campaign, {"table": table, "analysis": f"labctl analyze {shlex.quote(str(table))}"})
+    _say_commands(campaign, {"report": page, "table": table, "analysis": f"labctl analyze {shlex.quote(str(table))}"})
 
 
 def _say_what_next(campaign: Path, page: Path) -> None:

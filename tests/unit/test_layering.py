@@ -32,6 +32,7 @@ STATISTICS = ("errors", "analysis", "analysis.survival")
 MEASURES = (
     "analysis",
     "analysis.episodes",
+    "analysis.episodes_report",
     "analysis.episodes_table",
     "analysis.operations_table",
     "analysis.planning",
@@ -80,6 +81,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "analysis.operations_table": STATISTICS,
     "analysis.episodes": (*STATISTICS, "analysis.binary", "analysis.operations_table"),
     "analysis.episodes_table": (*STATISTICS, "analysis.binary", "analysis.blocks"),
+    "analysis.episodes_report": (
+        *STATISTICS,
+        "analysis.binary",
+        "analysis.blocks",
+        "analysis.episodes_table",
+        "analysis.report",
+    ),
     "analysis.planning": (*STATISTICS, "analysis.binary", "analysis.operations_table"),
     "analysis.report": (*STATISTICS, "analysis.binary"),
     "drivers": ("errors",),

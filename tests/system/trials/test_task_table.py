@@ -41,6 +41,6 @@ def test_the_demo_of_tasks_goes_from_an_empty_folder_to_a_verified_record_and_it
     said = CliRunner().invoke(demo, ["--tasks", "--dir", str(tmp_path / "lab")])
     assert said.exit_code == 0, said.output
     assert "verified: chain, commitment, traces and videos hold" in said.output
-    assert (tmp_path / "lab/episodes.csv").is_file()
+    assert (tmp_path / "lab/episodes.csv").is_file() and (tmp_path / "lab/report/report.html").is_file()
     for told in ("S-LANG", "VSB-NOBJ", "stage 3", "policy-a", "policy-b", "labctl analyze"):
         assert told in said.output
