@@ -17,7 +17,6 @@ from labctl.core.evening_bodies import (
     PracticeRecorded,
     ReferenceSet,
     RunStarted,
-    RunStopped,
     SessionChanged,
     SessionClosed,
     SessionOpened,
