@@ -43,7 +43,9 @@ EPILOG = example(
 @who_option
 @click.option("--register", is_flag=True, help="Enter yourself as assessor first: once, outside of a session.")
 @click.option("--list", "listing", is_flag=True, help="Print the queue and leave.")
-@click.option("--finish", is_flag=True, help="Everything is reviewed: no more review of this closed campaign.")
+@click.option(
+    "--finish", is_flag=True, help="No more review of this closed campaign; every episode in dispute has been reviewed."
+)
 @click.option("--page", is_flag=True, help="Review in a browser on this machine, with the videos, until Ctrl-C.")
 @click.option(
     "--port", type=click.IntRange(1024, 65535), default=None, metavar="N", help="With --page: its port [default: free]."
@@ -72,7 +74,7 @@ def review(
     --page does the same in a browser: both cameras side by side, by the same keys, with a jump from candidate to
     candidate. It listens on 127.0.0.1 alone and its address opens once. docs/looking.md says more.
     """
-    from labctl.core.reviewed import queue
+    from labctl.core.reviewed import queue, unsettled
     from labctl.errors import InputError
     from labctl.people.acting import acting
     from labctl.store.lab_folder import campaign_folder
@@ -136,9 +138,9 @@ def review(
             )
 
     said = Review(load, save, correct, watch, RecordedVideos(folder).strip, end).run()
-    left = sum(item.reviewed is None for item in load())
+    left = len(unsettled(load()))
     whole = f"next: labctl review {folder.name} --finish (F in the review), once the campaign is closed"
-    click.echo(said or (f"left to review: {count(left, 'episode')}" if left else whole))
+    click.echo(said or (f"in dispute and left to review: {count(left, 'episode')}" if left else whole))
 
 
 def _serve(
@@ -172,6 +174,8 @@ def _serve(
 
 
 def _print(items: list[Item], as_json: bool) -> None:
+    from labctl.core.reviewed import seen
+
     if as_json:
         print_json(
             [
@@ -181,6 +185,7 @@ def _print(items: list[Item], as_json: bool) -> None:
                     "condition": item.trial.condition,
                     "reviewed": item.reviewed is not None,
                     "differences": item.differences,
+                    "candidates": [{**one, "seen": seen(one)} for one in item.candidates],
                 }
                 for item in items
             ]

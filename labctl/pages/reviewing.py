@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.events import EndReason
-from labctl.core.reviewed import RESULTS, Item
+from labctl.core.reviewed import RESULTS, Item, seen, unsettled
 from labctl.errors import InputError, LabctlError
 from labctl.pages.recorded_videos import RecordedVideos
 from labctl.pages.server import Answer, Asked, Routes, as_json
@@ -59,7 +59,7 @@ class ReviewPage:
         return {
             "campaign": self._campaign,
             "results": list(RESULTS),
-            "left": sum(item.reviewed is None for item in items),
+            "left": len(unsettled(items)),
             "episodes": [
                 {
                     "trial": item.trial.id,
@@ -100,7 +100,7 @@ class ReviewPage:
             "operations": _told(item, item.operations),
             "witnesses": {
                 "devices": _told(item, item.device),
-                "traces": _told(item, item.detected),
+                "traces": _traced(item),
                 "operator": [_tap(item, moved, t_ns) for moved, t_ns in item.taps],
                 "review": _told(item, item.reviewed or ()),
             },
@@ -188,6 +188,18 @@ def _told(item: Item, operations: Iterable[OperationRecorded]) -> list[Json]:
     go_ns = item.trial.go_ns or 0
     ordered = sorted(operations, key=lambda op: op["t_ns"])
     return [{"at_ns": op["t_ns"] - go_ns, "result": op["result"], "cause": op["cause"] or ""} for op in ordered]
+
+
+def _traced(item: Item) -> list[Json]:
+    """Every candidate of the traces, what is no operation too, with where, how long it was held and the verdict."""
+    go_ns = item.trial.go_ns or 0
+    if not item.candidates:
+        return _told(item, item.detected)
+    causes = {op["t_ns"]: op["cause"] or "" for op in item.detected}
+    return [
+        {"at_ns": one["t_ns"] - go_ns, "result": one["result"], "cause": causes.get(one["t_ns"], ""), "seen": seen(one)}
+        for one in item.candidates
+    ]
 
 
 def _tap(item: Item, moved: int, t_ns: int) -> Json:
