@@ -1,4 +1,4 @@
-"""A cell whose robot is seen less than five times a second: the run's turns are far apart, and it does not stand still."""
+"""A cell whose robot is seen less than five times a second: turns of the run are far apart, and none came late."""
 
 from __future__ import annotations
 
