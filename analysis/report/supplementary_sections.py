@@ -19,13 +19,18 @@ from labctl.analysis.survival.result import AnalysisResult
 
 @dataclass(frozen=True)
 class Section:
-    """One part of the page: an anchor, a heading, figures, tables with headings of their own ("" for none), a note."""
+    """One part of the page: an anchor, a heading, sentences, figures, a note, tables with headings of their own ("" for
+    none). wide: its wide figures one under the other, narrow ones as panels; opened: shown unfolded.
+    """
 
     id: str
     title: str
     figures: tuple[Figure, ...] = ()
     tables: tuple[tuple[str, Table], ...] = ()
     note: str = ""
+    sentences: tuple[str, ...] = ()
+    wide: bool = False
+    opened: bool = False
 
 
 def sections(found: Supplement, result: AnalysisResult, styles: Mapping[str, Look]) -> list[Section]:
@@ -85,8 +90,8 @@ def _sensitivity(found: Supplement, result: AnalysisResult) -> Section | None:
         *(Column("First operation"), Column("Timeouts a success at once"), Column("Timeouts never done")),
     )
     note = (
-        "Seconds. Pooled is Kaplan–Meier over all operations, Wang–Chang counts every episode once (t on the logit "
-        f"scale); RMST elsewhere is {'Wang–Chang' if result.get('estimator') == WANG_CHANG else 'the pooled one'}. "
+        "Seconds. Pooled is Kaplan–Meier over all operations, Wang–Chang counts every episode once (t on the scale "
+        f"of rates); RMST elsewhere is {'Wang–Chang' if result.get('estimator') == WANG_CHANG else 'the pooled one'}. "
         "Aalen–Johansen counts lost items from when they were lost; the last two are the least and the most timeouts "
         "could mean."
     )

@@ -115,6 +115,8 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "analysis.looks": "Looks at the result before the campaign's end.",
         "analysis.looks.fractions": "Shares of the blocks after which p is looked at, rising, the last being 1.",
         "analysis.looks.spending": "How alpha is spent over the looks.",
+        "analysis.looks.pairs": "Pairs of arms; a look says stop once each is told apart. None named: every pair.",
+        "analysis.looks.labels": "The stream that says, at a look, when items were moved; by default a report's.",
         "analysis.random_factors": "Beyond which evenings and teleoperators a ratio of time per item gets an interval.",
         "analysis.margin": "How far apart arms may be and still count as equivalent; without it none are called so.",
         "analysis.margin.rmst_ratio": "Of time per item: an arm's RMST over another's, from 1 over this to this.",
@@ -143,6 +145,8 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "switch.name": "What reports call it.",
         "switch.at_s": "When it comes, counted from go; before the episode's budget is over.",
         "switch.instruction": "The instruction from then on.",
+        "switch.ignored": "Which of `trial.failure_tags` says that an arm went on as before; without it nobody judges "
+        "whether what was moved is what the switch asks for.",
     },
     "cell": {
         "cell": "What this cell is.",

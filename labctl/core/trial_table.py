@@ -171,6 +171,7 @@ CANNOT: Mapping[Kind, str] = {
     Kind.NOTE: "no note can be written",
     Kind.PRACTICE_RECORDED: "no practice can be recorded",
     Kind.ARM_GUESSED: "no guess can be recorded",
+    Kind.LOOK_TAKEN: "no look can be taken",
     Kind.CAMPAIGN_CLOSED: "the campaign cannot be closed",
     Kind.CAMPAIGN_REVIEWED: "the review cannot be finished",
     Kind.CAMPAIGN_FROZEN: "the campaign cannot be frozen",

@@ -24,6 +24,18 @@ class Text(TypedDict):
     text: str
 
 
+class LookTaken(TypedDict):
+    """A planned interim look: which of how many, by the first so many blocks, and whether it says stop. Of no arm's
+    result, and no p, is anything kept.
+    """
+
+    number: int
+    looks: int
+    blocks: int
+    labels: str
+    says: Literal["stop", "go on"]
+
+
 class Photo(TypedDict):
     """A picture in the campaign's folder. t_ns: when it was taken; a picture given in the fixture has none. frames: of
     how many it is the mean, from t_ns on; self_score: how well one half of them matches the other.
@@ -146,6 +158,7 @@ class Hands(TypedDict):
 
 
 Judged = Literal["success", "lost", "neutral", "unknown"]
+OUTSIDE = "outside"  # the zone of what is over no tote
 
 
 class Detected(TypedDict):
@@ -187,11 +200,12 @@ class Plateau(TypedDict):
 
 
 class SwitchEntry(TypedDict):
-    """A scripted switch of the instruction, s after go."""
+    """A scripted switch of the instruction, s after go. ignored: the tag that says an arm went on as before."""
 
     name: str
     at_s: float
     instruction: str
+    ignored: NotRequired[str]
 
 
 class Link(TypedDict):

@@ -15,30 +15,31 @@ from typing import TYPE_CHECKING
 
 from labctl.analysis.episode_facts import LinkedPairs, Practice
 from labctl.analysis.report.lab_facts import AnswerTimes, Lab
-from labctl.config.interim_analyses import looks_after
 from labctl.config.protocol_schema import AnalysisPlan, Protocol
 from labctl.core.event_bodies import CampaignUnblinded
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
-from labctl.core.trial import TO_UNBLINDED, CampaignState, State
+from labctl.core.trial import TO_UNBLINDED
 from labctl.errors import StateError
 from labctl.messages.body_parts import SlotWithArm
 from labctl.people.practised import practice_before, rule_of
 from labctl.processes import one_beside
 from labctl.reporting.anchoring import anchored
-from labctl.reporting.answer_times import StartUp, answer_times
-from labctl.reporting.clip_cutting import clips
+from labctl.reporting.clips.cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
-from labctl.reporting.facts import facts, kind_of, refuse_mixed, refuse_tasks
+from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
 from labctl.reporting.file_drawer import drawer_facts
+from labctl.reporting.interim_look import judged_at, look_notes
 from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
-from labctl.reporting.lease_times import lease_lines
+from labctl.reporting.measured_report import report_tasks
 from labctl.reporting.measures import stress_of
 from labctl.reporting.motion_lines import device_lines, motion_lines
 from labctl.reporting.operations_table import operations
 from labctl.reporting.other_ways import Plan, Ways, counting, reviewed_alone, ways_of, ways_of_table
 from labctl.reporting.relabellings import Exchange, relabellings
+from labctl.reporting.times.answer_times import StartUp, answer_times
+from labctl.reporting.times.lease_times import lease_lines
 from labctl.reporting.touches import touched_by_arm
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
@@ -83,7 +84,6 @@ def report_campaign(
         record = record_of(events)
         unblinding = opened_seal(record, folder)
         refuse_mixed(record, folder.name)
-        refuse_tasks(record, folder.name)
         stream = label_facts(labels, witnesses(record))
         rows = operations(record, labels=labels)
         protocol = protocol_of(campaign)
@@ -99,7 +99,7 @@ def report_campaign(
         provenance.update(anchored(folder, noted, events))
         provenance.update(drawer_facts(folder.resolve().parent.parent, record))
         links = opened_links(campaign.opened, unblinding)
-        lab["notes"] = [link_note(link, folder.name) for link in links]
+        lab.setdefault("notes", []).extend(link_note(link, folder.name) for link in links)
         if pairing is not None:
             link = next(link for link in links if link.campaign == pairing.link["campaign"])
             _add_linked(lab, pairing.earlier, link, record, rows, protocol, labels)
@@ -117,6 +117,13 @@ def report_campaign(
             return {**{clip["file"]: clip.pop("data", b"") for clip in made}, **page.result()}
 
         sizes = (boot, perm, seed)
+        if by_episodes(record.state.opened):
+            say(f"3/4 the statistics are worked out ({boot} bootstrap samples, {perm} label swaps)")
+            reference = asked_of(analysis, alpha, rows, unblinding["schedule"]).reference
+            from labctl.analysis.episodes_table.cohort import Plan as OfEpisodes
+
+            plan = OfEpisodes(reference, analysis.tau_s, boot, perm, seed, alpha)
+            return report_tasks(record, rows, out, folder.name, plan, lab, files())
         spared = any(record.spares(episode) for _, episode in record.scored)
         every = operations(record, labels=labels, all_stops=True) if spared else None
         asked = asked_of(analysis, alpha, rows, unblinding["schedule"])
@@ -309,7 +316,7 @@ def _lab(
     arms = [arm.name for arm in protocol.arm]
     alpha, look = judged_at(record.state, protocol)
     lab = facts(record, arms, alpha=alpha, robot=campaign.cell.robot.driver, rows=rows)
-    lab["look"] = look
+    lab["look"], lab["notes"] = look, look_notes(record, look, alpha)
     lab["judgements"] = judgements(record, arms)
     deviations = lab.setdefault("deviations", [])
     if look and look.startswith("not a planned look"):
@@ -370,20 +377,3 @@ def _practice(record: Record, human: Collection[str]) -> Practice:
     rule = rule_of(record.state.opened)
     found = operators.practised(entries, last=rule["last"], within=rule["within"])
     return {"rule": rule, "people": found}
-
-
-def judged_at(state: CampaignState, protocol: Protocol) -> tuple[float, str | None]:
-    """The level p-values are held to and, where the protocol plans looks, which of them this is, or that it is none.
-
-    A block is complete when each of its trials is scored or was void as often as allowed; closing a campaign completes
-    nothing.
-    """
-    alpha, looks = protocol.analysis.alpha, protocol.analysis.looks
-    if looks is None:
-        return alpha, None
-    from labctl.analysis.planning import spending
-
-    blocks = {trial.block for trial in state.trials.values()}
-    undone = {t.block for t in state.trials.values() if t.state != State.SCORED and not t.exhausted}
-    planned = spending.looks(looks_after(looks, len(blocks)), alpha)
-    return spending.standing(planned, len(blocks - undone))

@@ -20,7 +20,7 @@ from support.statistics.claims import EVEN, WIDE, positions, unequal_spreads, ve
 from support.statistics.cohorts import DISTRIBUTIONS
 from support.statistics.evenings import Evenings
 from support.statistics.evenings import coverage as further
-from support.statistics.interim_looks import DRAWN, stopped
+from support.statistics.interim_looks import DRAWN, stopped, stopped_by_the_test
 from support.statistics.linked_campaigns import told_apart
 from support.statistics.marginals import Paced, biases
 from support.statistics.marginals import coverage as held
@@ -161,10 +161,12 @@ def test_marginal_estimator(mean_s: float) -> None:
     for episodes in (10, 20):
         for name, (bias, error) in biases(arm, episodes, CLAIMS).items():
             print(f"| N = {episodes}, {name} | {100 * bias:.2f} ± {100 * error:.2f} |", flush=True)
-    columns = {f"N = {n}": held((arm, Paced(1.3 * mean_s)), n, range(CLAIMS)) for n in (10, 20)}
+    runs = range(10_000, 10_000 + CLAIMS)  # the rule of its intervals was chosen by runs below
+    columns = {f"N = {n}": held((arm, Paced(1.3 * mean_s)), n, runs) for n in (10, 20)}
     table(columns, CLAIMS)
 
 
 @pytest.mark.parametrize("after", [(12, 24, 40), (20, 30, 40), (8, 16, 24, 32, 40)])
 def test_looks(after: tuple[int, ...]) -> None:
     table({law: stopped(after, law, range(RUNS)) for law in DRAWN})
+    print(f"by the test of labctl look: {stopped_by_the_test(after, range(RUNS)):.4f} of {RUNS}", flush=True)

@@ -14,6 +14,7 @@ from labctl.analysis.episodes_table.cohort import Plan, cohort_of
 from labctl.analysis.episodes_table.order import order_of
 from labctl.analysis.episodes_table.ranks import cochran, friedman, rank_intervals, ranked
 from labctl.analysis.episodes_table.table import EpisodesTable, table_from_rows
+from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.operations_table.analyze import dumps
 from scipy import stats
 
@@ -68,12 +69,17 @@ def test_exchanges_are_those_that_scipy_lists(step: float | None) -> None:
     differences = rng.uniform(-1, 1, 11) if step is None else step * rng.integers(-3, 5, 11)
     reference = stats.permutation_test((differences,), np.sum, permutation_type="samples", n_resamples=np.inf)
     found = sign_flip_p(differences, 0, 49_999, "x")
-    assert found == pytest.approx(reference.pvalue, abs=1e-12)
+    assert found == (pytest.approx(reference.pvalue, abs=1e-12), 0.0)
 
 
 def test_exchanges_of_successes_are_mcnemars_exact_test() -> None:
     differences = np.array([1.0] * 9 + [-1.0] * 2 + [0.0] * 20 + [np.nan])
-    assert sign_flip_p(differences, 0, 10, "x") == pytest.approx(mcnemar(9, 2).p_exact, rel=1e-12)
+    assert sign_flip_p(differences, 0, 10, "x") == (pytest.approx(mcnemar(9, 2).p_exact, rel=1e-12), 0.0)
+
+
+def test_a_p_of_random_exchanges_has_its_monte_carlo_error() -> None:
+    found = sign_flip_p(np.random.default_rng(1).normal(0.2, 1, 40), 0, 999, "x")
+    assert found is not None and found[1] == pytest.approx(2 * share_error(found[0] / 2, 1000))
 
 
 def test_a_mean_without_spread_keeps_the_exact_binomial_interval() -> None:
@@ -181,7 +187,7 @@ def test_position_is_tested_over_complete_blocks_and_carry_over_is_found() -> No
             rows.append({"block": block, "arm": arms[arm], "score": round(score, 3), "position": place + 1})
     cohort = cohort_of(table_from_rows(rows))
     order = order_of(cohort, Plan(perm=499))
-    assert order.after_p == pytest.approx(1 / 500) and max(order.after, key=lambda a: order.after[a]) == "z"
+    assert order["after_p"] == pytest.approx(1 / 500) and max(order["after"], key=lambda a: order["after"][a]) == "z"
     grid = np.sort(np.stack([cohort.position, cohort.position]), axis=0)[0]
     ran = np.take_along_axis(cohort.score, np.argsort(grid, axis=1), axis=1)
     assert block_row(cohort)["position_chi2"] == pytest.approx(stats.friedmanchisquare(*ran.T).statistic)
@@ -192,12 +198,13 @@ def test_the_same_seed_gives_the_same_bytes_and_every_key_is_there() -> None:
     first, again = (dumps(analyze(made, QUICK)) for _ in range(2))
     assert first == again and dumps(analyze(made, Plan(boot=999, perm=999, seed=1))) != first
     result = analyze(made, QUICK)
-    keys = "schema seed alpha blocks arms pairs preference factors axes tags retention stress warnings"
-    assert list(result) == keys.split()
+    fixed = "schema seed alpha blocks arms pairs preference factors axes tags retention stress warnings"
+    further = "measure reference tau order cliffs compositions tasks enough"
+    assert {*result} == {*fixed.split(), *further.split()}
     keys = "arm episodes successes rate rate_ci score score_ci rank rank_ci letters stages rmst rmst_ci hrt hrt_ci"
-    assert list(result["arms"][0]) == keys.split()
-    keys = "a b blocks score_difference score_ci success_difference success_ci win win_ci p p_holm stop_block sequence"
-    assert list(result["pairs"][0]) == [*keys.split(), "verdict"]
+    assert list(result["arms"][0]) == [*keys.split(), "curve"]
+    keys = "a b blocks score_difference score_ci success_difference success_ci win win_ci p p_error p_holm p_holm_error"
+    assert {*result["pairs"][0]} == {*keys.split(), "stop_block", "sequence", "verdict", "adjusted_ci"}
 
 
 @pytest.mark.parametrize(
