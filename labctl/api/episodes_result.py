@@ -18,14 +18,18 @@ from labctl.errors import InputError
 
 @dataclass(frozen=True)
 class Stage:
-    """How many episodes of an arm reached a stage, and by when half of all had, s, `inf` if they never did."""
+    """How many of `episodes` of an arm reached a stage, when each did, where that was seen, and by when half of all had,
+    s, `inf` if they never did.
+    """
 
     __pydantic_config__ = STRICT
 
     stage: int
     reached: int
+    episodes: int
     ci: Interval | None
     median_s: float | None
+    times_s: tuple[float, ...] = field(repr=False)
 
 
 @dataclass(frozen=True)
