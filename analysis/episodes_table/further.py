@@ -201,8 +201,8 @@ def tags(cohort: Cohort, plan: Plan) -> list[TagEffect]:
     return [
         {
             "tag": f.tag, "arm": f.arm, "with": f.with_tag, "without": f.without_tag, "effect": f.effect,
-            "ci": _possible(f.ci), "p": f.p, "p_error": f.error, "smallest_p": f.smallest_p, "tasks_with": f.tasks_with,
-            "tasks_without": f.tasks_without, "within": f.within, "words": f.words,
+            "ci": _possible(f.ci), "p": f.p, "p_error": f.error, "smallest_p": f.smallest_p,
+            "tasks_with": f.tasks_with, "tasks_without": f.tasks_without, "within": f.within, "words": f.words,
         }
         for f in found
     ]  # fmt: skip
