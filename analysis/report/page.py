@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import ParamSpec, TypedDict, TypeVar
 from urllib.parse import quote
@@ -124,7 +124,7 @@ def build_report(
     *,
     lab: Lab | None = None,
     title: str,
-    files: Mapping[str, bytes] | None = None,
+    files: Callable[[], Mapping[str, bytes]] = dict,
     supplement: Supplement | None = None,
     counting: Counting | None = None,
     beside: Executor | None = None,
@@ -132,19 +132,20 @@ def build_report(
     """Write the report of an analysis `result` into folder `out`, all of it or nothing; the same input, the same bytes.
 
     `table_rows` are the rows of the operations table behind `result`; `lab` is what only a campaign knows, None for
-    a bare table; `files` holds the content of the files it names (its clips); `supplement` is what stands beside the
-    headline numbers, of the same table; `counting` what counts as what, and every other way; `beside` draws some of the
-    figures meanwhile. An earlier report at `out` is replaced.
+    a bare table; `files` gives the content of the files it names (its clips), and is asked once all is drawn;
+    `supplement` is what stands beside the headline numbers, of the same table; `counting` what counts as what, and
+    every other way; `beside` draws some of the figures meanwhile. An earlier report at `out` is replaced.
     Raises `ReportError` if `out` is a file or holds anything that no report wrote, and `TableError` on a row that
     breaks a rule of the table.
     """
     out = Path(out).resolve()
     check_folder(out)
     more = {"lab": lab, "supplement": supplement, "counting": counting}
+    files = cache(files)
     page, drawn = build_page(result, table_rows, title=title, files=files, beside=beside, **more)
     body = {"schema": SCHEMA, "title": title, "result": result, **more}
     text = json.dumps(body, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-    return write_folder(out, page, drawn, text, {**(files or {}), **lab_sections.files(lab or {})})
+    return write_folder(out, page, drawn, text, {**files(), **lab_sections.files(lab or {})})
 
 
 def write_folder(
@@ -184,7 +185,7 @@ def build_page(
     *,
     lab: Lab | None,
     title: str,
-    files: Mapping[str, bytes] | None = None,
+    files: Callable[[], Mapping[str, bytes]] = dict,
     supplement: Supplement | None = None,
     counting: Counting | None = None,
     beside: Executor | None = None,
@@ -196,8 +197,11 @@ def build_page(
     bands, band_note = curve_bands(result, rows)
     risk = success_curves.risk_times(result, rows)
     curves = _meanwhile(beside, success_curves.curve_figures, result, looks, bands, risk)
-    reference_figures = _meanwhile(beside, success_curves.pp_figures, result, looks)
     hrt_figure = _meanwhile(beside, figures.hrt_figure, result, looks)
+    more = supplementary_sections.sections(supplement, result, looks) if supplement else []
+    pp = success_curves.pp_figures(result, looks)
+    hrt, drawn = hrt_figure(), curves()
+    made = files()  # which may add to `lab`
     arms = tables.arms_of(result)
     facts: Lab = lab or {}
     cautions = [wording.floor_caution(arm, reference=reference) for arm in arms]
@@ -205,7 +209,6 @@ def build_page(
     cautions.append(wording.stops(facts.get("stops"), result))
     cautions.append(wording.disputed(facts.get("disputed")))
     missing = headlines.unscored(facts, order)
-    more = supplementary_sections.sections(supplement, result, looks) if supplement else []
     people = operator_sections.section(supplement.get("people") if supplement else None, facts.get("practice"))
     stops = stop_sections.section(facts.get("stops"), result)
     ways = counting_section.section(counting, result)
@@ -214,7 +217,6 @@ def build_page(
     margin = table and supplementary_sections.Section("margin", margin_words.TITLE, tables=(("", table),))
     further = anew_words.table(result)
     anew = further and supplementary_sections.Section("anew", anew_words.TITLE, tables=(("", further),))
-    hrt, pp = hrt_figure(), reference_figures()
     within = margin_words.claims(result, protocol=lab is not None, otherwise=_otherwise(counting, facts.get("stops")))
     more = [*filter(None, (margin, anew, ways, *more, people)), *parts, *filter(None, (stops,))]
     page: Page = {
@@ -243,7 +245,7 @@ def build_page(
         "void_table": lab_tables.void_table(result, facts),
         "answer_table": lab_tables.answer_table(facts),
         "reference": reference,
-        "curves": curves(),
+        "curves": drawn,
         "band_note": success_curves.band_sentence(bands, band_note),
         "hrt_table": tables.hrt_table(result, facts.get("reviewed")),
         "hrt_figure": hrt,
@@ -265,7 +267,7 @@ def build_page(
         "verify": verify_with(facts, f"labctl analyze TABLE.csv --seed {result.get('seed')}", "operations"),
         "methods": page_words.NOTES,
         "episode_table": lab_tables.episode_table(facts),
-        "clips": clips_of(facts, files or {}, order),
+        "clips": clips_of(facts, made, order),
         "episodes_page": facts.get("episodes_page"),
         "videos": [videos_of(e.get("video") or ()) for e in facts.get("episodes") or []],
         "say": {},

@@ -89,11 +89,11 @@ def _of_the_hand(cell: Cell) -> Iterator[Contradiction]:
     fastest = max(limits.velocity_rad_s)
     if hand.joint_rad_s > fastest:
         keys = f"teleop.joint_rad_s = {hand.joint_rad_s:g} and robot.limits.velocity_rad_s, at most {fastest:g}"
-        yield Contradiction("teleop", f"{keys}: the arm lags behind the hand", f"joint_rad_s = {fastest:g} or less")
+        yield Contradiction("teleop", f"{keys}: the robot lags behind the hand", f"joint_rad_s = {fastest:g} or less")
     most = limits.tool_speed_m_s
     if most is not None and hand.linear_m_s > most:
         keys = f"teleop.linear_m_s = {hand.linear_m_s:g} and robot.limits.tool_speed_m_s = {most:g}"
-        yield Contradiction("teleop", f"{keys}: the arm lags behind the hand", f"linear_m_s = {most:g} or less")
+        yield Contradiction("teleop", f"{keys}: the robot lags behind the hand", f"linear_m_s = {most:g} or less")
     if hand.closed_m >= hand.open_m:
         keys = f"teleop.closed_m = {hand.closed_m:g} and teleop.open_m = {hand.open_m:g}"
         yield Contradiction("teleop", f"{keys}: the hand would close by opening", "closed_m below open_m")

@@ -244,7 +244,7 @@ def check_capture(cell: Cell) -> list[Check]:
         text = "an FR3 at rest may lose states: raw sockets are not allowed here (CAP_NET_RAW"
         text += ", which this root lacks)" if os.geteuid() == 0 else "; this user is not root)"
         return [Check("states", "warn", text, 'see docs/hardware.md, or say states = "client" in robot.options')]
-    text = "raw sockets are allowed; an FR3 whose states are not heard by one is told beside the arm, once it answers"
+    text = "raw sockets are allowed; an FR3 whose states are not heard by one is told beside the robot, once it answers"
     return [Check("states", "ok", text)]
 
 
@@ -265,26 +265,29 @@ def check_teleop(cell: Cell) -> list[Check]:
 def _answers(setup: Setup) -> list[Check]:
     """Does the robot answer, and what is to be known of the connection?"""
     found = probe(setup)
-    about = [Check("arm", "warn", note, "see docs/hardware.md, wiring and network") for note in found["notes"]]
+    about = [Check("robot", "warn", note, "see docs/hardware.md, wiring and network") for note in found["notes"]]
     return [_answered(setup, found), *about]
 
 
 def _answered(setup: Setup, found: Probed) -> Check:
     """Is the robot ready, and does it send as many states as the cell asks for?"""
     if found["mode"] == "lost":
-        return Check("arm", "fail", f"does not answer: {found['reason']}", "then run doctor again")
+        return Check("robot", "fail", f"does not answer: {found['reason']}", "then run doctor again")
     if found["mode"] in ("safety_stop", "fault"):
-        return Check("arm", "warn", found["reason"], "a run asks an operator to acknowledge this before anything moves")
+        return Check(
+            "robot", "warn", found["reason"], "a run asks an operator to acknowledge this before anything moves"
+        )
     wanted = setup.cell.robot.state_hz
     text = f"connected and {found['mode']}; {found['states']:.0f} states in a second, {wanted:g} asked for"
     if found["states"] < FEWEST_STATES * wanted:
-        return Check("arm", "warn", text, "this machine or the network is too slow for this state_hz")
-    return Check("arm", "ok", f"{text}; nothing was moved")
+        return Check("robot", "warn", text, "this machine or the network is too slow for this state_hz")
+    return Check("robot", "ok", f"{text}; nothing was moved")
 
 
-def _loads(name: str, spec: NodeSpec) -> Check:
+def _loads(node: str, spec: NodeSpec) -> Check:
+    name = "robot" if node == "arm" else node  # as journals spell it
     try:
-        build_node(name, spec)
+        build_node(node, spec)
     except LabctlError as error:
         return Check(name, "fail", str(error), "correct the cell file, or install what it needs")
     return Check(name, "ok", "its driver loads (not connected: nothing moves)")

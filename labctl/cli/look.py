@@ -102,7 +102,7 @@ def _print_hours(found: Hours) -> None:
 def _print_standing(entry: dict[str, Any]) -> None:
     if "unverified" in entry:
         click.echo(f"{entry['campaign']}: {entry['unverified']}")
-    states = ", ".join(f"{n} {state}" for state, n in entry["by_state"].items())
+    states = ", ".join(f"{n} {state.replace('_', ' ')}" for state, n in entry["by_state"].items())
     progress = f"{entry['finished']} of {entry['trials']} trials finished ({states})"
     click.echo(f"{entry['campaign']}: {entry['phase']}, {progress}")
     if entry["voids"]:

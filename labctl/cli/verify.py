@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from labctl.store.chain_heads import Outside
     from labctl.store.verify import Verification
 
-MANY = 20  # looks at recordings from which on a log is told how far it is
+MANY = 60  # looks at recordings from which on a log is told how far it is
 
 EPILOG = example("labctl verify first", "labctl verify first --head 120:3f9a...  # as printed after an episode")
 STAMP = example("labctl stamp first", "labctl verify first  # says what the timestamps bind")

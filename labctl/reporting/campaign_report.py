@@ -25,7 +25,7 @@ from labctl.messages.body_parts import SlotWithArm
 from labctl.people.practised import practice_before, rule_of
 from labctl.processes import one_beside
 from labctl.reporting.anchoring import anchored
-from labctl.reporting.clips.cutting import clips
+from labctl.reporting.clip_cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
 from labctl.reporting.file_drawer import drawer_facts
@@ -264,7 +264,7 @@ def _write(
     every: Sequence[Row] | None = None,
     beside: Executor | None = None,
 ) -> Path:
-    """files: asked for when all is worked out. every: the rows with each stop by hand counted, where some are not: the
+    """files: asked for when all is drawn. every: the rows with each stop by hand counted, where some are not: the
     verdict is repeated on them. beside: as `build_report` has it.
     """
     from labctl.analysis.episodes.random_factors import anew
@@ -300,9 +300,8 @@ def _write(
     other_ways = counting(ways, result, plan)
     more = supplement(table, result, perm=perm, design=asked.design)
     say("4/4 figures and pages are written")
-    made = files()  # which may add to `lab`
     given = {"supplement": more, "counting": other_ways, "beside": beside}
-    report = build_report(result, rows, out, files=made, title=title, lab=lab, **given)
+    report = build_report(result, rows, out, files=files, title=title, lab=lab, **given)
     return report.html
 
 

@@ -299,7 +299,10 @@ def close_campaign(
                 )
         left = [t for t in trials if t.state in (State.PLANNED, State.STAGING, State.COMMITTED)]
         if left and not reason:
-            raise StateError(f"{len(left)} of {len(trials)} trials are not run yet; say why with --reason TEXT")
+            raise StateError(
+                f"not run yet: {len(left)} of {len(trials)} trials: labctl run {folder.name}; "
+                "or close all the same and say why with --reason TEXT"
+            )
         if abandon and not reason:
             raise StateError(f"campaign {folder.name} is given up with a reason; say why with --reason TEXT")
         for trial in left:

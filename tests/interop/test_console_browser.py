@@ -6,6 +6,7 @@ Opt-in: needs Chromium and labctl[web]. pytest -m interop tests/interop/test_con
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 import urllib.error
@@ -18,6 +19,7 @@ from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
 from support.runs.live_campaign import running, wait_for
 from support.screens.browser import browsing
 
+from labctl.cli.console import free_port
 from labctl.core.events import Kind
 
 pytestmark = pytest.mark.interop
@@ -84,3 +86,35 @@ def test_without_the_token_there_is_nothing_to_see(address: str) -> None:
     for path in ("/", "/static/js/textual.js", "/ws", "/?token=wrong"):
         with pytest.raises(urllib.error.HTTPError, match="403"):
             opener.open(address.split("/?")[0] + path)
+
+
+def test_off_loopback_the_browser_is_asked_for_the_code_before_it_draws_anything(folder: Path, tmp_path: Path) -> None:
+    """As `--host` with an address of this computer serves it, tried on loopback: no other is asked for in a test."""
+    log, port = tmp_path / "paired.log", free_port("127.0.0.1")
+    serve = (
+        "import sys; from labctl.ui.console.web import PairedServer; "
+        "say = lambda line: print(line, flush=True); "
+        "PairedServer(sys.argv[1], '127.0.0.1', int(sys.argv[2]), 'labctl', say).serve()"
+    )
+    python = [sys.executable, "-P", "-c"]
+    own = [*python, "from labctl.cli import main; main()", "console", str(folder), "--who", "ann"]
+    with log.open("wb") as out:
+        child = subprocess.Popen(
+            [sys.executable, "-P", "-c", serve, shlex.join(own), str(port)], stdout=out, stderr=out
+        )
+    try:
+        found = wait_for("the code", lambda: re.search(r"type the code (\d{4}-\d{4})", log.read_text()))
+        code = found.group(1)  # type: ignore[attr-defined]
+        with browsing(flags=("--ignore-certificate-errors",)) as page:
+            page.open(f"https://127.0.0.1:{port}/")
+            for typed in ("0" * 8, code):
+                wait_for("the question", lambda: page.value("document.querySelector('#code') !== null"))
+                page.value(f"document.querySelector('#code').value = '{typed}'")
+                page.value("document.querySelector('form').submit()")
+                if typed != code:
+                    wait_for("the refusal", lambda: "not the code" in (page.value("document.body.innerText") or ""))
+            wait_for("the console", lambda: page.value("document.querySelector('.xterm-screen') !== null"))
+            assert {url.rsplit(":", 1)[0] for url in page.requests if url.startswith("http")} == {"https://127.0.0.1"}
+    finally:
+        child.terminate()
+        child.wait(timeout=20)

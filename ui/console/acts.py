@@ -90,7 +90,7 @@ def _act(state: State, who: str, verb: str, usual: str, label: str) -> Act:
     role = role_for(state, who, verb)
     if role is not None:
         waiting = verb == "commit" and not state.get("staged", True)
-        return Act(verb, role, label, "the arm is on its way to where episodes begin" if waiting else "")
+        return Act(verb, role, label, "the robot is on its way to where episodes begin" if waiting else "")
     if state["holds"]:
         return Act(verb, usual, label, state["holds"][0]["text"])
     if any(verb in verbs for verbs in state["by_role"].values()):
@@ -145,9 +145,9 @@ def _planned(state: State, now_ns: int) -> Page:
 
 def _staging(state: State, now_ns: int) -> Page:
     home = (
-        "the arm is where episodes begin"
+        "the robot is where episodes begin"
         if state["staged"]
-        else "the arm is on its way to where episodes begin: hands off"
+        else "the robot is on its way to where episodes begin: hands off"
     )
     lines = [*_voided(state), *_setting(state), home, *_matches(state)]
     return Page("staging", f"set the scene: {_what(state)}", lines)

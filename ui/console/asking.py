@@ -22,7 +22,7 @@ from labctl.plain import count
 TOUCHES = {
     "hand_in_scene": "a hand in the scene",
     "reset": "put something back, or nudged it",
-    "take_over": "took over the arm",
+    "take_over": "took over the robot",
     "other": "something else",
 }
 

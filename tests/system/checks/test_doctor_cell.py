@@ -43,7 +43,7 @@ def emulator(request) -> Iterator[Emulator]:
 def arm_of(cell: str, host: str, folder: Path) -> Check:
     path = folder / "cell.toml"
     path.write_text(cell_toml(cameras=False, durable=True, base=cell).replace(HOSTS[cell], host), "utf-8")
-    return next(check for check in check_cell(path, folder) if check.name == "arm")
+    return next(check for check in check_cell(path, folder) if check.name == "robot")
 
 
 @pytest.mark.thorough

@@ -114,4 +114,4 @@ def test_a_robot_that_does_not_answer_is_not_sealed_unless_offline(lab: Path) ->
     text = text.replace('driver = "sim_fr3"', 'driver = "ur5"').replace(", 2.5]", "]").replace(", 8.0]", "]")
     cell.write_text(text.replace("[robot.limits]", '[robot.options]\nhost = "127.0.0.231"\n[robot.limits]'))
     code, told = opened(lab)
-    assert code == 2 and "arm: does not answer" in told and nothing_sealed(lab), told
+    assert code == 2 and "robot: does not answer" in told and nothing_sealed(lab), told

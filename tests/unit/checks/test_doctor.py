@@ -98,7 +98,7 @@ def test_only_a_failed_check_stops_a_cell(levels: tuple[doctor.Level, ...], expe
 def test_the_simulated_cell_could_run(tmp_path: Path):
     checks = doctor.check_cell(ROOT / "hw_configs" / "sim_fr3.toml", tmp_path)
     assert [check for check in checks if check.level == "fail"] == []
-    assert {check.name for check in checks} >= {"cell", "arm", "camera:wrist", "operator"}
+    assert {check.name for check in checks} >= {"cell", "robot", "camera:wrist", "operator"}
 
 
 def test_a_cell_with_an_unknown_driver_could_not(tmp_path: Path):
@@ -156,7 +156,7 @@ def test_what_the_driver_says_of_its_connection_stands_beside_the_arm(monkeypatc
     for notes in ([], ["states are taken from franky: nothing was heard", "another thing"]):
         found = {"mode": "idle", "reason": "", "states": wanted, "notes": notes}
         monkeypatch.setattr(doctor, "probe", lambda _, found=found: found)
-        checks = [check for check in doctor.check_drivers(cell, ROOT) if check.name == "arm"]
+        checks = [check for check in doctor.check_drivers(cell, ROOT) if check.name == "robot"]
         assert [check.level for check in checks] == ["ok", *["warn" for _ in notes]]
         assert [check.text for check in checks[1:]] == notes and all(check.remedy for check in checks[1:])
 

@@ -78,11 +78,10 @@ def test_the_record_holds_the_numbers_that_the_page_prints_and_the_same_table_gi
 ) -> None:
     record = json.loads((report / "report.json").read_text(encoding="utf-8"))
     assert record["schema"] == "labctl.report/1" and record["result"] == json.loads(json.dumps(result))
-    pages = [(report / name).read_text(encoding="utf-8") for name in ("report.md", "report.html")]
-    texts = [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page).replace("\u00a0", " ")) for page in pages]
+    html = (report / "report.html").read_text(encoding="utf-8")
+    text = re.sub(r"<[^>]+>", "", html)
     for arm in result["arms"]:
-        low, high = arm["score_ci"] or (0.0, 0.0)
-        assert all(f"{arm['score']:.3f} [{low:.3f}, {high:.3f}]" in text for text in texts)
+        assert f"{arm['score']:.3f} [{arm['score_ci'][0]:.3f}, {arm['score_ci'][1]:.3f}]" in text
     again = page.build_report(result, tmp_path / "again", title="all").folder
     for path in report.rglob("*"):
         if path.is_file():

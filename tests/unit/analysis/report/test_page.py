@@ -85,6 +85,20 @@ def test_a_figure_is_drawn_once_for_each_of_its_files(monkeypatch):
     assert len(drawn) == 2
 
 
+def test_clips_are_asked_for_once_and_when_every_figure_is_drawn(case, rows, tmp_path, monkeypatch):
+    """Whoever cuts them does so meanwhile; a report waited for them before it drew until issue 18.28."""
+    order = []
+    whole = Figure.draw
+    monkeypatch.setattr(Figure, "draw", lambda self, renderer: (order.append("figure"), whole(self, renderer)))
+
+    def clips():
+        order.append("clips")
+        return {}
+
+    report.build_report(case["result"], rows, tmp_path / "r", lab=case["lab"], title=TITLE, files=clips)
+    assert order.count("clips") == 1 and order[-1] == "clips" and len(order) > 10
+
+
 class Links(HTMLParser):
     """Collects every tag and every address an HTML file holds."""
 

@@ -23,7 +23,7 @@ FILES = {clip["file"]: CLIP for clip in LAB["clips"]}
 
 
 def test_clips_are_in_the_page_and_beside_it(tmp_path):
-    paths = report.build_report(RESULT, [], tmp_path / "out", lab=LAB, title="clips", files=FILES)
+    paths = report.build_report(RESULT, [], tmp_path / "out", lab=LAB, title="clips", files=lambda: FILES)
     page = paths.html.read_text()
     assert page.count(f'src="data:video/mp4;base64,{base64.b64encode(CLIP).decode()}"') == 2
     assert "0 of 4 moved. e-1, 12 times the pace." in page and "e-2, as fast as it happened." in page
@@ -40,7 +40,7 @@ def test_a_report_without_clips_has_no_such_section(tmp_path):
 
 def test_a_report_with_clips_is_replaced_and_foreign_files_are_not(tmp_path):
     out = tmp_path / "out"
-    report.build_report(RESULT, [], out, lab=LAB, title="first", files=FILES)
+    report.build_report(RESULT, [], out, lab=LAB, title="first", files=lambda: FILES)
     report.build_report(RESULT, [], out, lab={}, title="second")
     assert not (out / "clips").exists()
     (out / "clips").mkdir()

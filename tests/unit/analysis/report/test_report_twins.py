@@ -137,7 +137,7 @@ def assert_twins(blocks: list[tuple[str, str]], markdown: str) -> None:
 @pytest.mark.thorough
 def test_every_word_of_a_full_report_stands_in_both(case, rows, tmp_path):
     more = supplement(table_from_rows(rows, source="t"), case["result"], perm=19)
-    blocks, markdown = twins(tmp_path / "r", case["result"], rows, full(case), files=FILES, supplement=more)
+    blocks, markdown = twins(tmp_path / "r", case["result"], rows, full(case), files=lambda: FILES, supplement=more)
     assert_twins(blocks, markdown)
     told = {text for kind, text in blocks if kind in ("h2", "h3")}
     assert told >= {
@@ -159,7 +159,7 @@ def test_every_word_of_a_full_report_stands_in_both(case, rows, tmp_path):
 @pytest.mark.parametrize("left_out", ["How fast", "| policy-a |", "person by person", "### Sessions"])
 def test_a_line_that_the_markdown_lacks_is_found(case, rows, tmp_path, undrawn, left_out):
     """A control of the comparison itself."""
-    blocks, markdown = twins(tmp_path / "r", case["result"], rows, full(case), files=FILES)
+    blocks, markdown = twins(tmp_path / "r", case["result"], rows, full(case), files=lambda: FILES)
     assert_twins(blocks, markdown)
     less = "\n".join(line for line in markdown.splitlines() if left_out not in line)
     with pytest.raises(AssertionError):
