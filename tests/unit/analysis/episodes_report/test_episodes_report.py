@@ -17,7 +17,7 @@ from labctl.analysis.episodes_table.analyze import analyze
 from labctl.analysis.episodes_table.cohort import Plan
 from labctl.analysis.episodes_table.result import EpisodesResult
 from labctl.analysis.episodes_table.table import table_from_rows
-from support.statistics.gallery import table_of_everything
+from support.statistics.gallery import ROOT, table_of_everything
 
 from labctl import cli
 from labctl.errors import InputError
@@ -154,3 +154,9 @@ def test_more_than_six_arms_are_drawn_apart() -> None:
 
     found = looks([f"arm {i}" for i in range(12)], None)
     assert all(a != b for a, b in itertools.combinations(found.values(), 2))
+
+
+def test_the_gallery_shows_every_figure_that_a_report_can_have(report: Path) -> None:
+    gallery = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    for path in (report / "figures").glob("*.svg"):
+        assert f"(gallery/made-{path.name})" in gallery, "make gallery"
