@@ -88,6 +88,9 @@ def test_the_times_of_a_sentence_are_those_of_the_objects_that_both_arms_met():
     one = pair(0.001, "better", rmst_b=15.5, objects=["cup"])
     (claim,) = wording.summary(result(one, objects=("cup", "pan")))
     assert "10.0 s against 15.5 s (on cup, which both met)" in claim.text
+    for verdict in ("different, not ranked", "not resolved at this N"):
+        (claim,) = wording.summary(result(pair(0.001, verdict, objects=["cup"]), objects=("cup", "pan")))
+        assert "(on cup, which both met)" in claim.text, "a ratio that the table's columns would contradict"
 
 
 def test_few_episodes_are_cautioned_in_the_sentence_that_rests_on_them():
