@@ -118,7 +118,7 @@ def review(
     if page:
         _serve(folder, load, save, correct, end, port)
         return
-    from labctl.pages.films import Films
+    from labctl.pages.recorded_videos import RecordedVideos
     from labctl.ui.console.review import Review
     from labctl.ui.rerun.viewer_process import need_display
 
@@ -137,7 +137,7 @@ def review(
                 start_new_session=True,
             )
 
-    said = Review(load, save, correct, watch, Films(folder).strip, end).run()
+    said = Review(load, save, correct, watch, RecordedVideos(folder).strip, end).run()
     left = len(unsettled(load()))
     whole = f"next: labctl review {folder.name} --finish (F in the review), once the campaign is closed"
     click.echo(said or (f"in dispute and left to review: {count(left, 'episode')}" if left else whole))
@@ -153,7 +153,7 @@ def _serve(
 ) -> None:
     """The review as a page until Ctrl-C; ENTER prints an address for another browser."""
     from labctl.errors import MissingExtra
-    from labctl.pages.films import Films
+    from labctl.pages.recorded_videos import RecordedVideos
 
     try:
         from labctl.pages.server import Site, served
@@ -161,7 +161,7 @@ def _serve(
         raise MissingExtra("web", "the review in a browser") from error
     from labctl.pages.reviewing import ReviewPage
 
-    site = Site(ReviewPage(folder.name, Films(folder), load, save, correct, end).routes())
+    site = Site(ReviewPage(folder.name, RecordedVideos(folder), load, save, correct, end).routes())
     with served(site, port or 0):
         click.echo(f"open {site.invite()}")
         click.echo("it opens once, and whoever opens it reviews as you; ENTER prints another, Ctrl-C ends the page")

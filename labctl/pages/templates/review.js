@@ -104,7 +104,7 @@ function show() {
     Object.assign(video, { muted: true, playsInline: true, preload: "auto" });
     video.src = `video/${encodeURIComponent(episode.episode)}/${encodeURIComponent(reel.camera)}`;
     video.addEventListener("loadedmetadata", () => seek(at));
-    video.addEventListener("error", () => say(`the film of ${reel.camera} cannot be played here`, true));
+    video.addEventListener("error", () => say(`the video of ${reel.camera} cannot be played here`, true));
     return { video, reel };
   });
   $("films").replaceChildren(...films.map(({ video, reel }) => {

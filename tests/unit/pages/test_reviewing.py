@@ -13,7 +13,7 @@ from support.runs.recordings import copied
 from labctl.core.events import Kind
 from labctl.core.reviewed import Item, queue
 from labctl.errors import InputError, StateError
-from labctl.pages.films import Films
+from labctl.pages.recorded_videos import RecordedVideos
 from labctl.pages.reviewing import ReviewPage
 from labctl.pages.server import Asked
 from labctl.runtime import review_writer
@@ -45,7 +45,7 @@ def page_of(folder: Path, who: str = "bea") -> ReviewPage:
     """As `labctl review --page` wires it."""
     return ReviewPage(
         folder.name,
-        Films(folder),
+        RecordedVideos(folder),
         lambda: items(folder),
         lambda trial, operations: review_writer.review(folder, trial, operations, who=who),
         lambda trial, outcome, why: review_writer.correct(folder, trial, outcome, who=who, why=why),
