@@ -119,7 +119,7 @@ def at_once(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
     told: list[str] = []
     for with_reference in sorted({reference in (pair["a"], pair["b"]) for pair in pairs}, reverse=True):
         n = sum((reference in both) == with_reference for both in tested)
-        which = f"with {reference}" if with_reference else "without it" if reference else ""
+        which = f"{'with' if with_reference else 'without'} {reference}" if reference else ""
         told.append(f"for all {n} pairs{f' {which}' if which else ''} at once" if n > 1 else "for this pair")
     return f"{level} {' and, apart, '.join(dict.fromkeys(told))}"
 

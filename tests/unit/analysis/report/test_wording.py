@@ -118,9 +118,9 @@ def test_a_sentence_says_for_which_pairs_its_intervals_hold_at_once_and_never_fo
     found["arms"] = [{"arm": "human", "rmst": 5.0, "episodes": 12}, *found["arms"]]
     with_human, of_policies = wording.summary(found)[:2]
     assert "intervals 95 % for all 3 pairs with human at once" in with_human.text
-    assert "intervals 95 % for all 2 pairs without it at once" in of_policies.text
+    assert "intervals 95 % for all 2 pairs without human at once" in of_policies.text
     (open_pairs,) = wording.summary({**found, "pairs": [{**p, "verdict": "not resolved at this N"} for p in pairs]})
-    assert "95 % for all 3 pairs with human at once and, apart, for all 2 pairs without it at once" in open_pairs.text
+    assert "95 % for all 3 pairs with human at once and, apart, for all 2 pairs without human at once" in open_pairs.text
     (alone,) = wording.summary(result(pair(0.001, "better", -1)))
     assert "intervals 95 % for this pair" in alone.text
 
