@@ -16,7 +16,7 @@ ONE = $(VENV)/bin/python -m pytest -q -rsfE --tx popen --dist loadscope
 # The tests start some thousand processes: without bytecode on disk each of them would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-rest test-root lint claims docs pictures bench-robots clean
+.PHONY: demo test test-all test-rest test-root lint claims docs gallery pictures bench-robots clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/labctl demo --dir labctl-demo
@@ -67,6 +67,10 @@ pictures: $(VENV)/.installed-test
 bench-robots: $(VENV)/.installed-test
 	$(VENV)/bin/python -m pytest -q -s -m benchmark tests/benchmarks/bench_teleop.py tests/benchmarks/bench_droid_law.py \
 	tests/benchmarks/bench_null_space.py tests/benchmarks/bench_fci_loop.py
+
+# Every picture of a report of episodes, in docs/gallery. Look at them.
+gallery: $(VENV)/.installed-test
+	PYTHONPATH=tests $(VENV)/bin/python -P tests/support/statistics/gallery.py
 
 clean:
 	rm -rf build dist *.egg-info labctl-demo

@@ -30,6 +30,12 @@ def number(value: Number | None, digits: int = 1) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
+def signed(value: float, digits: int = 3) -> str:
+    """`value` with its sign, also where it is above 0."""
+    text = number(value, digits)
+    return text if text[0] == "\N{MINUS SIGN}" or not text.strip("0.") else f"+{text}"
+
+
 def counted(n: int, noun: str) -> str:
     """1 pair, 2 pairs."""
     return f"{n} {noun}{'' if n == 1 else 's'}"

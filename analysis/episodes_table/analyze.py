@@ -7,10 +7,11 @@ and seed give the same bytes through `dumps`.
 from __future__ import annotations
 
 import numpy as np
-from labctl.analysis.episodes_table import further
+from labctl.analysis.episodes_table import diagnosis, further
 from labctl.analysis.episodes_table.arms import arm_rows
 from labctl.analysis.episodes_table.cautions import cautions
 from labctl.analysis.episodes_table.cohort import Cohort, Plan, cohort_of
+from labctl.analysis.episodes_table.order import order_of
 from labctl.analysis.episodes_table.pairs import pair_rows
 from labctl.analysis.episodes_table.ranks import by_position, cochran, friedman
 from labctl.analysis.episodes_table.result import SCHEMA, Blocks, EpisodesResult
@@ -34,7 +35,11 @@ def analyze(table: EpisodesTable, plan: Plan) -> EpisodesResult:
         "schema": SCHEMA,
         "seed": plan.seed,
         "alpha": plan.alpha,
+        "measure": "score" if table.has("score") else "success",
+        "reference": plan.reference,
+        "tau": times.tau_s,
         "blocks": block_row(cohort),
+        "order": order_of(cohort, plan),
         "arms": arm_rows(cohort, pairs, times, plan),
         "pairs": pairs,
         "preference": further.preferred(cohort, plan),
@@ -43,6 +48,10 @@ def analyze(table: EpisodesTable, plan: Plan) -> EpisodesResult:
         "tags": further.tags(cohort, plan),
         "retention": further.kept(cohort, plan),
         "stress": further.stress(cohort, plan),
+        "cliffs": diagnosis.breaks(cohort, plan),
+        "compositions": diagnosis.together(cohort, plan),
+        "tasks": diagnosis.tasks(cohort, plan),
+        "enough": diagnosis.fewer(cohort, plan),
         "warnings": [*cautions(cohort), *times.warnings, *inseparable],
     }
 

@@ -79,4 +79,5 @@ def _row(cohort: Cohort, arm: str, times: Times, plan: Plan) -> ArmOfEpisodes:
         "rmst_ci": bounds(when.rmst_interval),
         "hrt": when.hrt,
         "hrt_ci": bounds(when.hrt_interval),
+        "curve": when.curve,
     }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 from labctl.analysis.episodes_table.cohort import Cohort
-from labctl.analysis.episodes_table.stages import stage_count
+from labctl.analysis.episodes_table.stages import stage_count, stages_reached
 from labctl.analysis.numerals import counted, listing
 
 FEW_BLOCKS = 10
@@ -39,7 +39,8 @@ def cautions(cohort: Cohort) -> list[str]:
             f"{counted(blocks, 'block')} in {counted(units, 'set')}: a set is one unit in intervals "
             "and exchanges of labels"
         )
-    if stage_count(table) and len({*table.words["task"]} - {""}) > 1:
+    staged = np.isfinite(stages_reached(table))
+    if stage_count(table) and len({task for task, own in zip(table.words["task"], staged, strict=True) if own}) > 1:
         said.append("stages of several tasks are counted by number in one funnel; give one task to read it as one")
     helped = np.nansum(table.number["interventions"] > 0)
     if helped:

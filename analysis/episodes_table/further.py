@@ -15,11 +15,13 @@ from labctl.analysis.blocks.retention import retention
 from labctl.analysis.blocks.sites import SiteEffects, site_effects
 from labctl.analysis.blocks.stress import Stressed, responses
 from labctl.analysis.blocks.tags import tag_contrasts
-from labctl.analysis.episodes_table.cohort import Cohort, Plan
+from labctl.analysis.episodes_table.cohort import Cohort, Pair, Plan
 from labctl.analysis.episodes_table.pairs import bounds
 from labctl.analysis.episodes_table.result import (
+    AtLevel,
     AxisDrop,
     Factor,
+    PairOfFactor,
     Prediction,
     Preference,
     Retained,
@@ -27,7 +29,9 @@ from labctl.analysis.episodes_table.result import (
     TagEffect,
 )
 from labctl.analysis.episodes_table.table import TIE, EpisodesTable
+from labctl.analysis.results import Bounds
 from labctl.analysis.survival.curves import Floats
+from labctl.analysis.survival.intervals import Interval
 
 TRAIN, TEST = "train", "test"
 _SEPARATOR = re.compile(r"\s*[;,]\s*")
@@ -93,16 +97,14 @@ def factors(cohort: Cohort, plan: Plan) -> tuple[dict[str, Factor], list[str]]:
     return found, list(words)
 
 
-def _effects(
-    cohort: Cohort, plan: Plan, level: list[str], nested: list[str] | None
-) -> dict[tuple[str, str], SiteEffects]:
+def _effects(cohort: Cohort, plan: Plan, level: list[str], nested: list[str] | None) -> dict[Pair, SiteEffects]:
     return {
         pair: site_effects(cohort.difference(cohort.measure, pair), level, nested, plan.level)
         for pair in cohort.pairs(plan.reference)
     }
 
 
-def _factor(by_pair: dict[tuple[str, str], SiteEffects], names: list[str], *, nested: bool = False) -> Factor:
+def _factor(by_pair: dict[Pair, SiteEffects], names: list[str], *, nested: bool = False) -> Factor:
     spreads = [s for effects in by_pair.values() if (s := effects.evaluator if nested else effects.site) is not None]
     predictions: list[Prediction] = [
         {"a": a, "b": b, "difference": effects.mean, "low": effects.prediction[0], "high": effects.prediction[1]}
@@ -114,6 +116,23 @@ def _factor(by_pair: dict[tuple[str, str], SiteEffects], names: list[str], *, ne
         "tau2": float(np.mean([s.tau2 for s in spreads])) if spreads else None,
         "i2": float(np.mean([s.i2 for s in spreads])) if spreads else None,
         "prediction": predictions,
+        "pairs": [] if nested else [_pair(pair, effects) for pair, effects in by_pair.items()],
+    }
+
+
+def _pair(pair: Pair, found: SiteEffects) -> PairOfFactor:
+    levels: list[AtLevel] = [
+        {"level": at.site, "blocks": at.blocks, "mean": at.mean, "without": at.without} for at in found.sites
+    ]
+    return {
+        "a": pair[0],
+        "b": pair[1],
+        "mean": found.mean,
+        "ci": bounds(found.ci),
+        "tau2": found.site.tau2 if found.site else None,
+        "i2": found.site.i2 if found.site else None,
+        "q_p": known(found.q_p),
+        "levels": levels,
     }
 
 
@@ -131,17 +150,21 @@ def axes(cohort: Cohort, plan: Plan) -> list[AxisDrop]:
     """The entry `axes`: the drop of each axis against its base in the same set, then those of whole categories (axis
     ""), each adjusted over the axes, or categories, of its arm.
     """
+    rows, asked = perturbed_rows(cohort), (plan.alpha, plan.perm, plan.seed)
+    return [_drop(found) for found in (*axis_drops(rows, *asked), *category_drops(rows, *asked))]
+
+
+def perturbed_rows(cohort: Cohort) -> list[Perturbed]:
+    """The episodes as `blocks/axes.py` takes them; none of a table without axes or sets."""
     table = cohort.table
     if not (any(table.words["axis"]) and any(table.words["set"])):
         return []
     columns = (table.words[name] for name in ("condition", "base", "axis", "set"))
-    values = _measure(cohort).tolist()
-    rows = [
+    values = measure_of_rows(cohort).tolist()
+    return [
         Perturbed(table.arms[arm], value, *texts)
         for arm, value, texts in zip(table.arm.tolist(), values, zip(*columns, strict=True), strict=True)
     ]
-    asked = (plan.alpha, plan.perm, plan.seed)
-    return [_drop(found) for found in (*axis_drops(rows, *asked), *category_drops(rows, *asked))]
 
 
 def _drop(found: Drop) -> AxisDrop:
@@ -170,7 +193,7 @@ def tags(cohort: Cohort, plan: Plan) -> list[TagEffect]:
     place = np.array([tasks.index(name) for name in task])
     held = {name: {*_SEPARATOR.split(text)} - {""} for name, text in zip(task, table.words["tags"], strict=True)}
     known = sorted(set().union(*held.values()))
-    values = _measure(cohort)
+    values = measure_of_rows(cohort)
     scores = {arm: _means(values, place, table.arm == i, len(tasks)) for i, arm in enumerate(table.arms)}
     found = tag_contrasts(
         scores, {tag: [tag in held[name] for name in tasks] for tag in known}, plan.perm, plan.seed, plan.level
@@ -178,10 +201,16 @@ def tags(cohort: Cohort, plan: Plan) -> list[TagEffect]:
     return [
         {
             "tag": f.tag, "arm": f.arm, "with": f.with_tag, "without": f.without_tag, "effect": f.effect,
-            "ci": bounds(f.ci), "p": f.p, "p_error": f.error,
+            "ci": _possible(f.ci), "p": f.p, "p_error": f.error, "smallest_p": f.smallest_p,
+            "tasks_with": f.tasks_with, "tasks_without": f.tasks_without, "within": f.within, "words": f.words,
         }
         for f in found
     ]  # fmt: skip
+
+
+def _possible(ci: Interval | None) -> Bounds:
+    """An interval of a difference of two means from 0 to 1, cut at what it can be."""
+    return None if ci is None else [max(-1.0, ci[0]), min(1.0, ci[1])]
 
 
 def _means(values: Floats, place: np.ndarray, own: np.ndarray, count: int) -> Floats:
@@ -196,7 +225,7 @@ def kept(cohort: Cohort, plan: Plan) -> list[Retained]:
     split = np.array(table.words["split"])
     if not ((split == TRAIN).any() and (split == TEST).any()):
         return []
-    values, unit = _measure(cohort), cohort.unit[table.block]
+    values, unit = measure_of_rows(cohort), cohort.unit[table.block]
     found: list[Retained] = []
     for i, arm in enumerate(table.arms):
         train, test = ((table.arm == i) & (split == side) for side in (TRAIN, TEST))
@@ -209,20 +238,24 @@ def stress(cohort: Cohort, plan: Plan) -> list[StressLevel]:
     """The entry `stress`: each arm's mean of the measure at every level of a family, levels in order: `stress`, or
     `difficulty` where a row has none.
     """
+    return [
+        {"family": f.family, "level": f.level, "arm": f.arm, "score": f.score, "ci": bounds(f.ci)}
+        for f in responses(stressed_rows(cohort), plan.level)
+    ]
+
+
+def stressed_rows(cohort: Cohort) -> list[Stressed]:
+    """The episodes under a level of a family, as `blocks/stress.py` takes them."""
     words, arms = cohort.table.words, cohort.table.arms
     columns = (words[name] for name in ("family", "stress", "difficulty", "set"))
-    values = zip(cohort.table.arm.tolist(), _measure(cohort).tolist(), *columns, strict=True)
-    rows = [
+    values = zip(cohort.table.arm.tolist(), measure_of_rows(cohort).tolist(), *columns, strict=True)
+    return [
         Stressed(arms[arm], family, level or difficulty, value, group)
         for arm, value, family, level, difficulty, group in values
         if family and (level or difficulty)
     ]
-    return [
-        {"family": f.family, "level": f.level, "arm": f.arm, "score": f.score, "ci": bounds(f.ci)}
-        for f in responses(rows, plan.level)
-    ]
 
 
-def _measure(cohort: Cohort) -> Floats:
+def measure_of_rows(cohort: Cohort) -> Floats:
     """The measure of every row [rows]."""
     return cohort.measure[cohort.table.block, cohort.table.arm]

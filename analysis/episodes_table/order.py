@@ -6,11 +6,12 @@ order within blocks would have been as likely.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from labctl.analysis.blocks.means import mean_over_units
 from labctl.analysis.episodes_table.cohort import Cohort, Plan
-from labctl.analysis.episodes_table.ranks import Test, friedman
+from labctl.analysis.episodes_table.pairs import bounds
+from labctl.analysis.episodes_table.ranks import Test
+from labctl.analysis.episodes_table.result import Order
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.resample import hashes, stream_key
 from scipy import stats
@@ -20,29 +21,15 @@ CHUNK = 200
 TIE = 1e-9
 
 
-@dataclass(frozen=True)
-class Order:
-    """`places` are mean measures by position, `position` Friedman's test over them, of `blocks` complete blocks.
-
-    `after` says how far an episode departs from what its block, arm and place make of it if it ran right after the arm
-    named; `after_p` is of all of these at once. `trend` is Kendall's tau of block means over blocks in order of first
-    appearance, with its p.
-    """
-
-    blocks: int
-    places: tuple[float, ...]
-    position: Test
-    after: dict[str, float]
-    after_p: float | None
-    trend: Test
-
-
 def order_of(cohort: Cohort, plan: Plan) -> Order:
-    """The three effects, on the blocks that have every arm and every place."""
+    """The entry `order`: place and carry-over on the blocks that have every arm and every place, drift over all."""
     whole = cohort.complete & (np.sort(cohort.position, axis=1) == np.arange(1, len(cohort.table.arms) + 1)).all(axis=1)
-    trend = _trend(cohort.measure[cohort.complete].mean(axis=1)) if cohort.complete.any() else (None, None)
+    tau, p = _trend(cohort.measure[cohort.complete].mean(axis=1)) if cohort.complete.any() else (None, None)
+    found: Order = {
+        "blocks": 0, "places": [], "places_ci": [], "after": {}, "after_p": None, "trend": tau, "trend_p": p,
+    }  # fmt: skip
     if not whole.any() or len(cohort.table.arms) < 2:
-        return Order(0, (), (None, None), {}, None, trend)
+        return found
     values, place = cohort.measure[whole], (cohort.position[whole] - 1).astype(np.int64)
     ran = np.take_along_axis(values, np.argsort(place, axis=1), axis=1)
     arms = values - values.mean(axis=1, keepdims=True)
@@ -50,9 +37,14 @@ def order_of(cohort: Cohort, plan: Plan) -> Order:
     orders = min(plan.perm, MOST_ORDERS)
     seen, effect = _carried(rest, place[None])
     drawn = np.concatenate([_carried(rest, part)[0] for part in _orders(plan.seed, orders, rest.shape)])
-    p = None if len(values) < 2 else float((1 + (drawn >= seen[0] * (1 - TIE)).sum()) / (1 + orders))
-    after = {arm: float(e) for arm, e in zip(cohort.table.arms, effect[0], strict=True) if np.isfinite(e)}
-    return Order(len(values), tuple(ran.mean(axis=0).tolist()), friedman(ran), after, p, trend)
+    if len(values) > 1:
+        found["after_p"] = float((1 + (drawn >= seen[0] * (1 - TIE)).sum()) / (1 + orders))
+    unit = cohort.unit[whole]
+    means = [mean_over_units(column, unit, 0.0, 1.0, plan.draws, plan.level) for column in ran.T]
+    found["blocks"], found["places"] = len(values), ran.mean(axis=0).tolist()
+    found["places_ci"] = [bounds(mean.interval) for mean in means]
+    found["after"] = {a: float(e) for a, e in zip(cohort.table.arms, effect[0], strict=True) if np.isfinite(e)}
+    return found
 
 
 def _trend(means: Floats) -> Test:

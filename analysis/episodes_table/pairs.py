@@ -27,6 +27,9 @@ from labctl.analysis.survival.verdicts import (
     verdict,
 )
 
+MOST_E = 1e12
+"""Evidence beyond which nothing more is said."""
+
 
 def pair_rows(cohort: Cohort, plan: Plan) -> list[PairOfEpisodes]:
     """Every pair of arms, p-values adjusted by Holm among pairs without the reference, and among those with it."""
@@ -41,6 +44,7 @@ def pair_rows(cohort: Cohort, plan: Plan) -> list[PairOfEpisodes]:
         at_once = measured(cohort, pair, plan, 1 - holm_levels(family, plan.alpha)[pair]).interval
         against = () if row["success_ci"] is None else ((row["success_ci"][0], row["success_ci"][1]),)
         row["p_holm"], row["p_holm_error"] = adjusted[pair], off[pair]
+        row["adjusted_ci"] = bounds(at_once)
         found = verdict(pair, adjusted[pair], InView(at_once, (), against), alpha=plan.alpha)
         row["verdict"] = found.kind if found else None
     return list(rows.values())
@@ -111,6 +115,7 @@ def _row(cohort: Cohort, pair: Pair, plan: Plan) -> PairOfEpisodes:
         "p_error": {**{k: found and found[1] for k, found in flipped.items()}, "mcnemar": exact and 0.0},
         "p_holm": None,
         "p_holm_error": None,
+        "adjusted_ci": None,
         "stop_block": watched.stop_block if watched else None,
         "sequence": _sequence(watched) if watched else None,
         "verdict": None,
@@ -120,7 +125,8 @@ def _row(cohort: Cohort, pair: Pair, plan: Plan) -> PairOfEpisodes:
 def _sequence(watched: Monitor) -> Sequence:
     ends = ([None if np.isnan(end) else float(end) for end in ends] for ends in (watched.low, watched.high))
     low, high = ends
-    return {"block": list(range(1, len(low) + 1)), "low": low, "high": high}
+    e = [float(min(one, MOST_E)) for one in watched.e_value]
+    return {"block": list(range(1, len(low) + 1)), "low": low, "high": high, "e_value": e}
 
 
 def _success_interval(cohort: Cohort, success: Floats, only_a: int, only_b: int, plan: Plan) -> Bounds:

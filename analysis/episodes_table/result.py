@@ -25,13 +25,39 @@ class Blocks(TypedDict):
     cochran_p: float | None
 
 
+class Order(TypedDict):
+    """What the order of running did, on `blocks` that have every arm and every place. places: mean of the measure by
+    position; after: by how much an episode departs from what its block, arm and place make of it if it ran right after
+    this arm; `after_p` is of all of these at once. trend: Kendall's tau of block means over blocks as listed.
+    """
+
+    blocks: int
+    places: list[float]
+    places_ci: list[Bounds]
+    after: dict[str, float]
+    after_p: float | None
+    trend: float | None
+    trend_p: float | None
+
+
 class StageReached(TypedDict):
-    """How many episodes of an arm reached a stage, and by when half of all had, "inf" if they never did."""
+    """How many of `episodes` of an arm reached a stage, and by when half of all had, "inf" if they never did. times_s:
+    when each of those did, in order, where that was seen.
+    """
 
     stage: int
     reached: int
+    episodes: int
     ci: Bounds
     median_s: Unbounded | None
+    times_s: list[float]
+
+
+class SuccessCurve(TypedDict):
+    """Share F of episodes done within t seconds, from (0, 0) to tau: steps at t."""
+
+    t: list[float]
+    F: list[float]
 
 
 class ArmOfEpisodes(TypedDict):
@@ -52,21 +78,24 @@ class ArmOfEpisodes(TypedDict):
     rmst_ci: Bounds
     hrt: float | None
     hrt_ci: Bounds
+    curve: SuccessCurve | None
 
 
 class Sequence(TypedDict):
     """The confidence sequence of a pair's difference in the measure: after each of `block` blocks, [low, high]; None
-    from where on no one difference fits all blocks.
+    from where on no one difference fits all blocks. e_value: evidence against "no difference", at most 1e12; the test
+    stops where it first reaches 1 / alpha.
     """
 
     block: list[int]
     low: list[float | None]
     high: list[float | None]
+    e_value: list[float]
 
 
 class PairOfEpisodes(TypedDict):
-    """Two arms in the `blocks` that have both. Intervals are at 1 - alpha each; a verdict "better" rests on one that
-    holds at once with those of the other pairs.
+    """Two arms in the `blocks` that have both. Intervals are at 1 - alpha each, but `adjusted_ci`, of the difference in
+    the measure at Holm's level: a verdict "better" rests on that one.
     """
 
     a: str
@@ -82,6 +111,7 @@ class PairOfEpisodes(TypedDict):
     p_error: dict[str, float | None]
     p_holm: float | None
     p_holm_error: float | None
+    adjusted_ci: Bounds
     stop_block: int | None
     sequence: Sequence | None
     verdict: str | None
@@ -120,13 +150,40 @@ class Prediction(TypedDict):
     high: float
 
 
+class AtLevel(TypedDict):
+    """A pair's mean difference at one level of a factor, and that of all other levels together."""
+
+    level: str
+    blocks: int
+    mean: float
+    without: float | None
+
+
+class PairOfFactor(TypedDict):
+    """One pair over the levels of a factor: the mean over them, how far they differ, and whether more than blocks
+    explain (`q_p`).
+    """
+
+    a: str
+    b: str
+    mean: float | None
+    ci: Bounds
+    tau2: float | None
+    i2: float | None
+    q_p: float | None
+    levels: list[AtLevel]
+
+
 class Factor(TypedDict):
-    """How far the differences of arms differ between levels: means over pairs."""
+    """How far the differences of arms differ between levels: `tau2` and `i2` are means over pairs. pairs: each by
+    itself; of a factor nested in another none.
+    """
 
     levels: int
     tau2: float | None
     i2: float | None
     prediction: list[Prediction]
+    pairs: list[PairOfFactor]
 
 
 class AxisDrop(TypedDict):
@@ -157,9 +214,16 @@ TagEffect = TypedDict(
         "ci": Bounds,
         "p": float | None,
         "p_error": float | None,
+        "smallest_p": float | None,
+        "tasks_with": int,
+        "tasks_without": int,
+        "within": str | None,
+        "words": str,
     },
 )
-"""An arm's mean at the tasks with a tag, and without."""
+"""An arm's mean at the tasks with a tag, and without; `smallest_p` is the least that so few tasks can give, `within`
+another tag that the effect is taken within, `words` what cannot be told.
+"""
 
 
 class Retained(TypedDict):
@@ -182,13 +246,103 @@ class StressLevel(TypedDict):
     ci: Bounds
 
 
+class Cliff(TypedDict):
+    """Where an arm breaks along a family: from `holds` to `breaks`, with its means up to the one and from the other on.
+    p: of a break so clear anywhere, were no level to matter; same: share of redrawn tables that break there too.
+    """
+
+    family: str
+    arm: str
+    holds: str
+    breaks: str
+    before: float
+    after: float
+    p: float
+    same: float
+
+
+class AxesTogether(TypedDict):
+    """An arm's drop under several axes at once, the sum of their single drops, and what is beyond it."""
+
+    axis: str
+    arm: str
+    drop: float
+    singles: float
+    beyond: float
+    ci: Bounds
+    p: float
+    pairs: int
+
+
+class Cell(TypedDict):
+    """An arm's mean at one task."""
+
+    task: str
+    arm: str
+    episodes: int
+    mean: float | None
+    ci: Bounds
+
+
+class HardForAll(TypedDict):
+    """A task at which even the best arm's mean is low."""
+
+    task: str
+    best_arm: str
+    best: float
+    ci: Bounds
+
+
+class LeadsApart(TypedDict):
+    """Two arms whose difference depends on the task, so that either leads somewhere. together: what the better arm of
+    each task would reach; single: what the better arm overall does.
+    """
+
+    a: str
+    b: str
+    a_leads: list[str]
+    b_leads: list[str]
+    together: float
+    single: float
+    p_holm: float
+
+
+class Tasks(TypedDict):
+    """Tasks by arms. by: the column that names the tasks."""
+
+    by: str
+    cells: list[Cell]
+    hard: list[HardForAll]
+    complementary: list[LeadsApart]
+
+
+class FewerBlocks(TypedDict):
+    """How often the test of a pair found a difference in so many of the table's own blocks (sets), drawn anew; with its
+    Monte-Carlo error, and how often it found the other sign.
+    """
+
+    a: str
+    b: str
+    blocks: int
+    detected: float
+    error: float
+    wrong_found: float
+    wrong_sign: float
+
+
 class EpisodesResult(TypedDict):
-    """The whole result. `preference`, `factors`, `axes`, `tags`, `retention` and `stress` are as the interface says."""
+    """The whole result. `preference`, `factors`, `axes`, `tags`, `retention` and `stress` are as the interface says.
+    measure: "score", or "success" where the table has no score. tau: the horizon of RMST in s, None without times.
+    """
 
     schema: str
     seed: int
     alpha: float
+    measure: str
+    reference: str | None
+    tau: float | None
     blocks: Blocks
+    order: Order
     arms: list[ArmOfEpisodes]
     pairs: list[PairOfEpisodes]
     preference: Preference | None
@@ -197,4 +351,8 @@ class EpisodesResult(TypedDict):
     tags: list[TagEffect]
     retention: list[Retained]
     stress: list[StressLevel]
+    cliffs: list[Cliff]
+    compositions: list[AxesTogether]
+    tasks: Tasks | None
+    enough: list[FewerBlocks]
     warnings: list[str]

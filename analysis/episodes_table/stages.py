@@ -22,13 +22,19 @@ def stage_count(table: EpisodesTable) -> int:
 
 
 def stages_reached(table: EpisodesTable) -> Floats:
-    """How many stages each row reached [rows]: `stage`, else the last with a time; NaN without either column."""
+    """How many stages each row reached [rows]: `stage`, else the last with a time; NaN where its task has no stages.
+
+    Where some rows say how many, one that says nothing has none to reach; else one without a time reached none, if any
+    row of its task has one.
+    """
     stage = table.number["stage"]
     if not table.stage_s.shape[1]:
         return stage
     timed = np.isfinite(table.stage_s)
     last = np.where(timed, np.arange(1, timed.shape[1] + 1), 0).max(axis=1).astype(np.float64)
-    return np.where(np.isfinite(stage), stage, last)
+    staged = {task for task, any_time in zip(table.words["task"], timed.any(axis=1), strict=True) if any_time}
+    silent = np.isfinite(stage).any() | np.array([task not in staged for task in table.words["task"]])
+    return np.where(np.isfinite(stage), stage, np.where((last == 0) & silent, np.nan, last))
 
 
 def stages_of(table: EpisodesTable, arm: str, level: float = 0.95) -> list[StageReached]:
@@ -44,7 +50,11 @@ def stages_of(table: EpisodesTable, arm: str, level: float = 0.95) -> list[Stage
         done = int(there.sum())
         times = table.stage_s[there, stage - 1] if stage <= table.stage_s.shape[1] else np.full(done, np.nan)
         ci = [*clopper_pearson(done, count, level)] if count else None
-        found.append({"stage": stage, "reached": done, "ci": ci, "median_s": incidence_median(times, count)})
+        median = incidence_median(times, count)
+        seen = np.sort(times[np.isfinite(times)]).tolist()
+        found.append(
+            {"stage": stage, "reached": done, "episodes": count, "ci": ci, "median_s": median, "times_s": seen}
+        )
     return found if count else []
 
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from labctl.analysis import table as operations
 from labctl.analysis.episodes_table.cohort import Cohort, Plan
+from labctl.analysis.episodes_table.result import SuccessCurve
 from labctl.analysis.numerals import counted
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.clusters import clusters, rmst_replicates
+from labctl.analysis.survival.curves import Durations, curve
 from labctl.analysis.survival.hrt import hrt, rmst
 from labctl.analysis.survival.intervals import Interval
 from labctl.analysis.table import NS
@@ -25,12 +27,13 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Time:
-    """RMST in s and HRT as a fraction, of one arm; None where the table cannot say."""
+    """RMST in s, HRT as a fraction, and the share done by each time, of one arm; None where the table cannot say."""
 
     rmst: float | None = None
     rmst_interval: Interval | None = None
     hrt: float | None = None
     hrt_interval: Interval | None = None
+    curve: SuccessCurve | None = None
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ def times_of(cohort: Cohort, plan: Plan) -> Times:
             own.interval,
             1.0 if key == reference else None if ratio is None else ratio.value,
             None if ratio is None else ratio.interval,
+            _done(cells[key].durations, round(tau * NS)),
         )
     left = int(np.isfinite(success).sum() - timed.sum())
     warnings = [f"{counted(left, 'episode')} without a time (time_s) and in no RMST"] if left else []
@@ -93,6 +97,13 @@ def times_of(cohort: Cohort, plan: Plan) -> Times:
             f"{counted(short, 'episode')} had a budget below tau ({tau:g} s); arms with unequal budgets compare badly"
         )
     return Times(by_arm, tau, tuple(warnings))
+
+
+def _done(durations: Durations, tau_ns: int) -> SuccessCurve:
+    grid, surviving = curve(durations, tau_ns)
+    shown = (grid > 0) & (grid <= tau_ns)
+    at_once = [float(1 - s) for s in surviving[grid == 0]] or [0.0]
+    return {"t": [0.0, *(grid[shown] / NS).tolist()], "F": [at_once[0], *(1.0 - surviving[shown]).tolist()]}
 
 
 def _horizon(asked: float | None, budget: np.ndarray, until: np.ndarray, where: str) -> float:

@@ -5,13 +5,14 @@ May not: compute a statistic, or print.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from labctl.analysis import numerals
-from labctl.analysis.episodes_table.order import Order
+from labctl.analysis.blocks.enough import SAID
+from labctl.analysis.blocks.heatmap import HARD
 from labctl.analysis.episodes_table.pairs import leader
-from labctl.analysis.episodes_table.result import ArmOfEpisodes, EpisodesResult, PairOfEpisodes
+from labctl.analysis.episodes_table.result import ArmOfEpisodes, EpisodesResult, PairOfEpisodes, StageReached
 from labctl.analysis.numerals import counted
 
 
@@ -59,17 +60,16 @@ def stages(result: EpisodesResult) -> Shown | None:
     count = max((len(arm["stages"]) for arm in result["arms"]), default=0)
     if not count:
         return None
-    rows = [
-        (arm["arm"], *(_stage(stage["reached"], stage["ci"], stage["median_s"]) for stage in arm["stages"]))
-        for arm in result["arms"]
-        if arm["stages"]
-    ]
-    return Shown(("arm", *(f"stage {k + 1}: reached % [{level(result)}], half by" for k in range(count))), rows)
+    rows = [(arm["arm"], *map(_stage, arm["stages"])) for arm in result["arms"] if arm["stages"]]
+    return Shown(("arm", *(f"stage {k + 1}: reached % [{level(result)}] (n), half by" for k in range(count))), rows)
 
 
-def _stage(reached: int, ci: Sequence[float] | None, median: float | str | None) -> str:
+def _stage(stage: StageReached) -> str:
+    share = stage["reached"] / stage["episodes"] if stage["episodes"] else None
+    told = f"{numerals.estimate(share, stage['ci'], scale=100)} ({stage['reached']})"
+    median = stage["median_s"]
     by = "" if median is None else f", {numerals.number(median)}{'' if median == 'inf' else ' s'}"
-    return f"{reached} {numerals.interval(ci, scale=100)}{by}"
+    return f"{told}{by}"
 
 
 def pairs(result: EpisodesResult) -> Shown | None:
@@ -107,9 +107,9 @@ def _difference(pair: PairOfEpisodes, on_score: bool) -> str:
     return numerals.estimate(pair["success_difference"], pair["success_ci"], digits=3)
 
 
-def sentences(result: EpisodesResult, order: Order) -> list[str]:
+def sentences(result: EpisodesResult) -> list[str]:
     """What is said of all arms at once, and of the order they ran in."""
-    blocks = result["blocks"]
+    blocks, order = result["blocks"], result["order"]
     said: list[str] = []
     if result["pairs"]:
         text = "win: how often the first of a pair does better within a block, ties one half"
@@ -124,16 +124,19 @@ def sentences(result: EpisodesResult, order: Order) -> list[str]:
             )
         said.append(text + ".")
     if blocks["position_chi2"] is not None:
-        means = ", ".join(f"{mean:.3f}" for mean in order.places)
+        means = ", ".join(f"{mean:.3f}" for mean in order["places"])
         text = f"By place within a block (first to last) the means are {means}: Friedman chi2 = "
         said.append(f"{text}{blocks['position_chi2']:.1f}, {numerals.p_equals(blocks['position_p'], None)}.")
-    if order.after_p is not None and order.after:
-        most = max(order.after, key=lambda arm: abs(order.after[arm]))
-        text = f"Carry-over: most after {most}, by {order.after[most]:+.3f} on the next episode; of all arms together"
-        said.append(f"{text} {numerals.p_equals(order.after_p, None)}.")
-    if order.trend[0] is not None:
-        text = f"Drift over blocks in the order of the table: Kendall's tau = {order.trend[0]:+.3f}"
-        said.append(f"{text}, {numerals.p_equals(order.trend[1], None)}.")
+    after = order["after"]
+    if order["after_p"] is not None and after:
+        most = max(after, key=lambda arm: abs(after[arm]))
+        text = f"Carry-over: most after {most}, by {numerals.signed(after[most])} on the next episode"
+        said.append(f"{text}; of all arms together {numerals.p_equals(order['after_p'], None)}.")
+    if order["trend"] is not None:
+        text = f"Drift over blocks in the order of the table: Kendall's tau = {numerals.signed(order['trend'])}"
+        said.append(f"{text}, {numerals.p_equals(order['trend_p'], None)}.")
+    if result["enough"]:
+        said.append(f"Found in draws of so many blocks: {SAID[0].lower()}{SAID[1:]}")
     return said
 
 
@@ -163,14 +166,16 @@ def factors(result: EpisodesResult) -> list[str]:
         said.append(f"{text}{found['tau2'] ** 0.5:.3f} between them (mean over pairs), I2 {100 * found['i2']:.0f} %.")
         clear = [p for p in found["prediction"] if p["low"] > 0 or p["high"] < 0]
         if found["prediction"]:
-            named = "; ".join(f"{p['a']} vs {p['b']} [{p['low']:+.3f}, {p['high']:+.3f}]" for p in clear)
+            named = "; ".join(
+                f"{p['a']} vs {p['b']} [{numerals.signed(p['low'])}, {numerals.signed(p['high'])}]" for p in clear
+            )
             text = f"At a further {name}, {len(clear)} of {len(found['prediction'])} differences are clear of 0"
             said.append(f"{text}{': ' if clear else ''}{named}.")
     return said
 
 
 def rows(result: EpisodesResult) -> list[Shown]:
-    """Axes, tags, retention and stress, where the table has them."""
+    """Axes, tags, retention, stress, tasks by arms and fewer blocks, where the table has them."""
     each, p = level(result), numerals.p_value
     found = [
         Shown(
@@ -184,19 +189,97 @@ def rows(result: EpisodesResult) -> list[Shown]:
             ],
         ),
         Shown(
-            ("tag", "arm", f"effect of the tag [{each}]", "p"),
-            [(t["tag"], t["arm"], _estimate(t["effect"], t["ci"]), p(t["p"], t["p_error"])) for t in result["tags"]],
+            ("axes together", "arm", "drop", "single drops added up", f"beyond [{each}]", "p", "sets"),
+            [
+                (
+                    c["axis"], c["arm"], numerals.number(c["drop"], 3), numerals.number(c["singles"], 3),
+                    _estimate(c["beyond"], c["ci"]), p(c["p"], None), str(c["pairs"]),
+                )
+                for c in result["compositions"]
+            ],
         ),
         Shown(
-            ("arm", f"retention, test / train [{each}]"),
-            [(r["arm"], _estimate(r["retention"], r["ci"])) for r in result["retention"]],
+            ("tag", "arm", "tasks with / without", f"effect of the tag [{each}]", "p", "smallest p"),
+            [
+                (
+                    t["tag"], t["arm"], f"{t['tasks_with']} / {t['tasks_without']}", _estimate(t["effect"], t["ci"]),
+                    p(t["p"], t["p_error"]), p(t["smallest_p"], None),
+                )
+                for t in result["tags"]
+            ],
+        ),
+        Shown(
+            ("arm", "train", "test", f"retention, test / train [{each}]"),
+            [
+                (
+                    r["arm"], numerals.number(r["train"], 3), numerals.number(r["test"], 3),
+                    _estimate(r["retention"], r["ci"]),
+                )
+                for r in result["retention"]
+            ],
         ),
         Shown(
             ("family", "level", "arm", f"score [{each}]"),
             [(s["family"], s["level"], s["arm"], _estimate(s["score"], s["ci"])) for s in result["stress"]],
         ),
+        Shown(
+            ("family", "arm", "clearest break", "mean up to there", "mean from there on", "p of any break"),
+            [
+                (
+                    c["family"], c["arm"], f"{c['holds']} to {c['breaks']}", numerals.number(c["before"], 3),
+                    numerals.number(c["after"], 3), p(c["p"], None),
+                )
+                for c in result["cliffs"]
+            ],
+        ),
+        _by_task(result),
+        _fewer(result),
     ]  # fmt: skip
     return [shown for shown in found if shown.rows]
+
+
+def _by_task(result: EpisodesResult) -> Shown:
+    found = result["tasks"]
+    if found is None:
+        return Shown((), [])
+    arms = list(dict.fromkeys(cell["arm"] for cell in found["cells"]))
+    at = {(cell["task"], cell["arm"]): numerals.estimate(cell["mean"], cell["ci"], digits=2) for cell in found["cells"]}
+    listed = dict.fromkeys(cell["task"] for cell in found["cells"])
+    return Shown((found["by"], *arms), [(task, *(at[task, arm] for arm in arms)) for task in listed])
+
+
+def _fewer(result: EpisodesResult) -> Shown:
+    """How many blocks would have done, a column a number of blocks."""
+    sizes = sorted({one["blocks"] for one in result["enough"]})
+    at = {(one["a"], one["b"], one["blocks"]): one["detected"] for one in result["enough"]}
+    pairs = dict.fromkeys((one["a"], one["b"]) for one in result["enough"])
+    return Shown(
+        ("found in draws of so many blocks, %", *map(str, sizes)),
+        [(f"{a} vs {b}", *(numerals.percent(at.get((a, b, size)), 0) for size in sizes)) for a, b in pairs],
+    )
+
+
+def tasks(result: EpisodesResult) -> list[str]:
+    """Tasks that are low for every arm, and pairs whose difference depends on the task."""
+    found = result["tasks"]
+    if found is None:
+        return []
+    said: list[str] = []
+    if found["hard"]:
+        named = "; ".join(
+            f"{hard['task']} (best: {hard['best_arm']}, {numerals.estimate(hard['best'], hard['ci'], digits=2)})"
+            for hard in found["hard"]
+        )
+        said.append(f"Low for every arm, the best one’s mean at most {HARD:g}: {named}.")
+    for pair in found["complementary"]:
+        text = f"The difference of {pair['a']} and {pair['b']} depends on the {found['by']}"
+        text += f" ({numerals.p_equals(pair['p_holm'], None)}, Holm over pairs): {pair['a']} has the higher mean at "
+        text += f"{numerals.listing(pair['a_leads'])}, {pair['b']} at {numerals.listing(pair['b_leads'])}. Choosing by "
+        text += f"{found['by']} would have made {pair['together']:.3f} where one arm made {pair['single']:.3f}, on "
+        said.append(f"{text}these same episodes, which flatters the choice.")
+    if not found["complementary"] and result["pairs"]:
+        said.append(f"No pair’s difference was shown to depend on the {found['by']} (Holm over pairs).")
+    return said
 
 
 def _estimate(value: float | None, ci: numerals.Bounds) -> str:

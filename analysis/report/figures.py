@@ -69,6 +69,12 @@ class Figure:
     csv: str
 
     @property
+    def narrow(self) -> bool:
+        """Whether it was drawn to stand beside others (less than five inches)."""
+        width = re.search(r'<svg[^>]*? width="([0-9.]+)pt"', self.svg)
+        return width is not None and float(width[1]) < 5 * 72
+
+    @property
     def inline(self) -> str:
         """The SVG without prologue, sized by its container, with ids that cannot meet those of another figure."""
         body = self.svg[self.svg.index("<svg") :]
@@ -89,7 +95,8 @@ def looks(arms: Sequence[str], reference: str | None) -> dict[str, Look]:
     found = {reference: Look("#000000", "", "")} if reference is not None and reference in arms else {}
     others = [arm for arm in dict.fromkeys(arms) if arm not in found]
     for i, arm in enumerate(others):
-        found[arm] = Look(_COLOURS[i % len(_COLOURS)], _DASHES[i % len(_DASHES)], _MARKS[i % len(_MARKS)])
+        again = i + i // len(_COLOURS)  # beyond six a colour comes back with another dash and mark
+        found[arm] = Look(_COLOURS[i % len(_COLOURS)], _DASHES[again % len(_DASHES)], _MARKS[again % len(_MARKS)])
     return found
 
 

@@ -47,8 +47,8 @@ class Blinding(TypedDict):
 
 
 class EpisodeEntry(TypedDict):
-    """A scored episode. block: from 0; duration_s: from go to the end, None when it never got to go; video: paths
-    relative to the report.
+    """A scored episode. score: where its task is not counted in items, from 0 to 1; block: from 0; duration_s: from go
+    to the end, None when it never got to go; video: paths relative to the report.
     """
 
     episode: str
@@ -58,6 +58,7 @@ class EpisodeEntry(TypedDict):
     outcome: str
     moved: int
     staged: int
+    score: NotRequired[float | None]
     end_reason: str
     stopped_by_hand: str | None
     duration_s: float | None
@@ -289,6 +290,7 @@ class Lab(TypedDict, total=False):
     hours: Hours
     void_as_failure: list[MovedOfStaged]
     disputed: Disputed
+    voids_after_go: Mapping[str, int]
     stops: Stops | None
     failures: Mapping[str, Mapping[str, int]]
     look: str | None

@@ -5,7 +5,7 @@ May not: read a campaign (it is given one plain dict, any key of which may be mi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from labctl.analysis.binary.rates import wilson
 from labctl.analysis.episode_facts import Adaptability, Measure, Switch
@@ -15,7 +15,6 @@ from labctl.analysis.report.figures import records_csv
 from labctl.analysis.report.lab_facts import AnswerTimes, AtConsole, Lab, Spread
 from labctl.analysis.report.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
-from labctl.analysis.survival.result import AnalysisResult
 
 RESOURCES_HEADING = "What servers report about themselves"
 NOT_REPORTED, NO_SERVER = "not reported", "no server"
@@ -32,10 +31,12 @@ RESOURCES_NOTE = (
 ADAPTABILITY_HEADING = "Adaptability: after a switch of the instruction"
 
 
-def sections(lab: Lab, result: AnalysisResult) -> list[Section]:
-    """Every section that the lab has something for, in the report's order."""
+def sections(lab: Lab, helped: Mapping[str, float | None]) -> list[Section]:
+    """Every section that the lab has something for, in the report's order. helped: the share of an arm's operations
+    that the analysis saw a person's hand in, where it did.
+    """
     people = judgement_section.section(lab.get("judgements"))
-    made = (linked_section.section(lab.get("linked")), _interventions(lab, result), people, _stress(lab), _hours(lab))
+    made = (linked_section.section(lab.get("linked")), _interventions(lab, helped), people, _stress(lab), _hours(lab))
     return [section for section in made if section is not None]
 
 
@@ -152,12 +153,11 @@ def _measured(found: Measure, *, digits: int = 1, scale: float = 1.0) -> str:
     return estimate(found["value"], found["ci"], digits=digits, scale=scale)
 
 
-def _interventions(lab: Lab, result: AnalysisResult) -> Section | None:
+def _interventions(lab: Lab, helped: Mapping[str, float | None]) -> Section | None:
     entries = lab.get("interventions") or []
     if not entries:
         return None
     kinds = list(dict.fromkeys(kind for entry in entries for kind in entry["by_kind"]))
-    rates = {arm["arm"]: arm.get("intervention_rate") for arm in result.get("arms") or []}
     rows = []
     for entry in entries:
         n, touched = entry["episodes"], entry["touched"]
@@ -167,7 +167,7 @@ def _interventions(lab: Lab, result: AnalysisResult) -> Section | None:
                 entry["arm"],
                 f"{count(touched)} / {count(n)}",
                 share,
-                percent(rates.get(entry["arm"])),
+                percent(helped.get(entry["arm"])),
                 count(entry["interventions"]),
                 *(count(entry["by_kind"].get(kind, 0)) for kind in kinds),
                 number(entry["per_hour"]),

@@ -19,16 +19,16 @@ def words(key: str) -> str:
     return key.replace("_", " ")
 
 
-def flow_table(result: AnalysisResult, lab: Lab) -> Table | None:
-    """What became of the trials of every arm; None where the lab has no record of it."""
+def flow_table(arms: Sequence[str], lab: Lab) -> Table | None:
+    """What became of the trials of every arm, in the order of `arms`; None where the lab has no record of it."""
     flow = lab.get("flow")
     by_arm = flow.get("by_arm") if flow else None
     if not by_arm:
         return None
     keys = list(dict.fromkeys(key for counts in by_arm.values() for key in counts))
-    order = {arm: i for i, arm in enumerate(arm_order(result))}
-    arms = sorted(by_arm, key=lambda arm: (order.get(arm, len(order)), arm))
-    rows = tuple((arm, *(count(by_arm[arm].get(key)) for key in keys)) for arm in arms)
+    order = {arm: i for i, arm in enumerate(arms)}
+    listed = sorted(by_arm, key=lambda arm: (order.get(arm, len(order)), arm))
+    rows = tuple((arm, *(count(by_arm[arm].get(key)) for key in keys)) for arm in listed)
     return Table((ARM, *(Column(words(key).capitalize()) for key in keys)), rows)
 
 
@@ -79,8 +79,10 @@ def episode_table(lab: Lab) -> Table | None:
     episodes = lab.get("episodes") or []
     if not episodes:
         return None
+    measured = any("score" in e for e in episodes)
     columns = (
-        Column("Episode", "code"), ARM, Column("Object", "text"), Column("Block", "text"), Column("Moved / staged"),
+        Column("Episode", "code"), ARM, Column("Condition" if measured else "Object", "text"), Column("Block", "text"),
+        Column("Score, or moved / staged" if measured else "Moved / staged"),
         Column("Outcome", "text"), Column("Ended by", "text"), Column("Seconds"), Column("Open", "code"),
     )  # fmt: skip
     rows = tuple(
@@ -89,7 +91,7 @@ def episode_table(lab: Lab) -> Table | None:
             str(e["arm"]),
             str(e.get("object") or MISSING),
             str(e["block"] + 1 if isinstance(e.get("block"), int) else e.get("block") or MISSING),
-            f"{count(e.get('moved'))} / {count(e.get('staged'))}",
+            number(e.get("score"), 2) if "score" in e else f"{count(e.get('moved'))} / {count(e.get('staged'))}",
             words(str(e.get("outcome") or MISSING)),
             _ended(e),
             number(e.get("duration_s")),
@@ -106,8 +108,8 @@ def _ended(episode: EpisodeEntry) -> str:
     return f"{reason} (stop by hand: {words(str(cause))})" if cause else reason
 
 
-def provenance_table(lab: Lab | None, result: AnalysisResult) -> Table:
-    """Hashes, versions and seeds that tie every number to its source."""
+def provenance_table(lab: Lab | None, analysis: str) -> Table:
+    """Hashes, versions and seeds that tie every number to its source. analysis: schema and seed of the numbers."""
     facts: dict[str, str | float | None] = {}
     for key in ("campaign", "phase", "kind", "cell", "robot", "opened_wall", "closed_wall", "commitment", "head"):
         if lab and lab.get(key) is not None:
@@ -118,9 +120,14 @@ def provenance_table(lab: Lab | None, result: AnalysisResult) -> Table:
         facts[words(key)] = ", ".join(f"{name} {version}" for name, version in value.items()) if listed else value
     if lab and (labels := lab.get("labels")):
         facts["labels"] = f"{labels['stream']}: {labels['text']}"
-    facts["analysis"] = f"{result.get('schema')}, seed {result.get('seed')}, tau {number(result.get('tau'), 0)} s"
+    facts["analysis"] = analysis
     rows = tuple((str(key), str(value)) for key, value in facts.items() if value is not None)
     return Table((Column("What", "text"), Column("Value", "code")), rows)
+
+
+def analysis_line(schema: str, seed: int, tau: float | None) -> str:
+    """What made the numbers. tau: in s, None where nothing is timed."""
+    return f"{schema}, seed {seed}" + ("" if tau is None else f", tau {number(tau, 0)} s")
 
 
 def session_lines(lab: Lab) -> list[str]:

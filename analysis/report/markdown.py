@@ -22,18 +22,13 @@ def render(page: Page) -> str:
     parts += [_flat(text) for text in (page["question"], page["meta"]) if text]
     parts += [f"**{badge['label']}** {_flat(badge['text'])}" for badge in page["badges"]]
     parts += [_list(claim.text for claim in page["claims"]), _table(page["main"]), _list(page["cautions"])]
-    parts += [f"## {head['flow']}", say["flow"]]
-    parts += _under(head["flow_by_arm"], _table(page["flow_table"]))
-    parts += _under(head["voids"], _table(page["void_table"])) or [say["voids"]]
-    parts += [f"## {head['success']}", _images(page["curves"]), _flat(say["success"])]
-    parts += [f"## {_flat(head['hrt'])}", _flat(say["hrt"]), *_hrt(page)]
-    parts += [f"## {head['pairs']}", say["pairs"], _table(page["pair_matrix"])]
-    parts += _under(head["effects"], _table(page["pair_table"]))
-    parts += _under(head["tests"], _table(page["test_table"]))
-    parts += [f"## {head['objects']}", _table(page["rmst_table"])]
-    parts += _under(head["cells"], _table(page["cell_table"]))
+    if page["of_operations"] or page["flow"]:
+        parts += [f"## {head['flow']}", say["flow"]]
+        parts += _under(head["flow_by_arm"], _table(page["flow_table"]))
+        parts += _under(head["voids"], _table(page["void_table"])) or [say["voids"]]
+    parts += _of_operations(page) if page["of_operations"] else []
     for section in page["supplementary"]:
-        parts += [f"## {section.title}", _images(section.figures), _flat(section.note)]
+        parts += [f"## {section.title}", *map(_flat, section.sentences), _images(section.figures), _flat(section.note)]
         for heading, table in section.tables:
             parts += [f"### {heading}" if heading else "", _table(table)]
     if page["answer_table"]:
@@ -52,6 +47,19 @@ def render(page: Page) -> str:
         links = [", ".join(f"[{_flat(name)}]({href})" for name, href in videos) for videos in page["videos"]]
         parts += [f"## {head['episodes']}", _table(page["episode_table"], {"Video": links} if any(links) else {})]
     return "\n\n".join(part for part in (*parts, say["footer"]) if part) + "\n"
+
+
+def _of_operations(page: Page) -> list[str]:
+    """What a report of operations has between the flow and the further sections."""
+    head, say = page["head"], page["say"]
+    parts = [f"## {head['success']}", _images(page["curves"]), _flat(say["success"])]
+    parts += [f"## {_flat(head['hrt'])}", _flat(say["hrt"]), *_hrt(page)]
+    parts += [f"## {head['pairs']}", say["pairs"], _table(page["pair_matrix"])]
+    parts += _under(head["effects"], _table(page["pair_table"]))
+    parts += _under(head["tests"], _table(page["test_table"]))
+    parts += [f"## {head['objects']}", _table(page["rmst_table"])]
+    parts += _under(head["cells"], _table(page["cell_table"]))
+    return parts
 
 
 def _under(heading: str, text: str) -> list[str]:

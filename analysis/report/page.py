@@ -43,8 +43,10 @@ from labctl.analysis.table import Row
 
 _CONTENTS = (
     *(("flow", "From plan to score"), ("success", "Success over time"), ("hrt", "Against the reference")),
-    *(("pairs", "Pairs of arms"), ("objects", "Arm by object"), ("limits", "Deviations and blinding")),
-    *(("provenance", "Provenance"), ("methods", "What the words mean")),
+    *(("pairs", "Pairs of arms"), ("objects", "Arm by object")),
+)
+LAST_CONTENTS = (
+    *(("limits", "Deviations and blinding"), ("provenance", "Provenance"), ("methods", "What the words mean")),
 )
 
 
@@ -64,11 +66,14 @@ class Paths:
 
 
 class Page(TypedDict):
-    """What the HTML and the Markdown print. head, say: headings, and sentences beside a part or in its place, by part;
-    claims: the first page's; keys, whiskers, flow: drawings as SVG, of arms by arm; contents: (anchor, title); verify:
-    alternating text and command; videos: (camera, link) of each episode; None and "" are left out.
+    """What the HTML and the Markdown print. of_operations: whether its parts between the flow and `supplementary`
+    (success over time to arm by object) are there; a page of episodes has sections of its own. head, say: headings,
+    and sentences beside a part or in its place, by part; claims: the first page's; keys,
+    whiskers, flow: drawings as SVG, of arms by arm; contents: (anchor, title); verify: alternating text and command;
+    videos: (camera, link) of each episode; None and "" are left out.
     """
 
+    of_operations: bool
     title: str
     head: dict[str, str]
     question: str | None
@@ -138,12 +143,19 @@ def build_report(
     more = {"lab": lab, "supplement": supplement, "counting": counting}
     page, drawn = build_page(result, table_rows, title=title, files=files, beside=beside, **more)
     body = {"schema": SCHEMA, "title": title, "result": result, **more}
+    text = json.dumps(body, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return write_folder(out, page, drawn, text, {**(files or {}), **lab_sections.files(lab or {})})
+
+
+def write_folder(
+    out: Path, page: Page, drawn: Sequence[figures.Figure], record: str, files: Mapping[str, bytes]
+) -> Paths:
+    """The report folder `out` of a page, its figures, the text of report.json and further files by name."""
     made: dict[str, bytes] = {
-        **(files or {}),
-        **lab_sections.files(lab or {}),
+        **files,
         "report.html": render_html(page).encode(),
         "report.md": markdown.render(page).encode(),
-        "report.json": (json.dumps(body, ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode(),
+        "report.json": record.encode(),
     }
     for figure in drawn:
         made[f"figures/{figure.name}.svg"] = figure.svg.encode()
@@ -197,7 +209,7 @@ def build_page(
     people = operator_sections.section(supplement.get("people") if supplement else None, facts.get("practice"))
     stops = stop_sections.section(facts.get("stops"), result)
     ways = counting_section.section(counting, result)
-    parts = lab_sections.sections(facts, result)
+    parts = lab_sections.sections(facts, {arm["arm"]: arm.get("intervention_rate") for arm in arms})
     table = margin_words.table(result)
     margin = table and supplementary_sections.Section("margin", margin_words.TITLE, tables=(("", table),))
     further = anew_words.table(result)
@@ -206,27 +218,28 @@ def build_page(
     within = margin_words.claims(result, protocol=lab is not None, otherwise=_otherwise(counting, facts.get("stops")))
     more = [*filter(None, (margin, anew, ways, *more, people)), *parts, *filter(None, (stops,))]
     page: Page = {
+        "of_operations": True,
         "title": title,
         "head": {**page_words.HEADINGS, "hrt": f"Compared with {reference or 'a reference'}"},
         "question": facts.get("question"),
-        "meta": _meta(facts),
-        "badges": _badges(facts),
+        "meta": meta(facts),
+        "badges": badges(facts),
         "claims": [*wording.summary(result), *anew_words.claims(result), *within, *headlines.claims(facts, missing)],
         "cautions": [line for line in cautions if line],
         "main": headlines.with_unscored(tables.main_table(result, rows, lab), missing),
         "whiskers": diagrams.whiskers(result, looks),
         "keys": {arm: diagrams.key(look) for arm, look in looks.items()},
         "contents": [
-            *_CONTENTS[:5],
+            *_CONTENTS,
             *((section.id, section.title) for section in more),
             *([("answers", "Answer times")] if facts.get("answer_times") else []),
-            *_CONTENTS[5:],
+            *LAST_CONTENTS,
             *([("clips", "Clips")] if facts.get("clips") else []),
             *([("episodes", "Episodes")] if facts.get("episodes") else []),
         ],
         "has_lab": lab is not None,
         "flow": diagrams.flow(facts, order) if facts.get("flow") else None,
-        "flow_table": lab_tables.flow_table(result, facts),
+        "flow_table": lab_tables.flow_table(order, facts),
         "void_table": lab_tables.void_table(result, facts),
         "answer_table": lab_tables.answer_table(facts),
         "reference": reference,
@@ -245,14 +258,16 @@ def build_page(
         "warnings": list(result.get("warnings") or []),
         "blinding": wording.blinding(facts.get("blinding")),
         "notes": list(facts.get("notes") or []),
-        "provenance_table": lab_tables.provenance_table(lab, result),
+        "provenance_table": lab_tables.provenance_table(
+            lab, lab_tables.analysis_line(result["schema"], result["seed"], result["tau"])
+        ),
         "sessions": lab_tables.session_lines(facts),
-        "verify": _verify(facts, result),
+        "verify": verify_with(facts, f"labctl analyze TABLE.csv --seed {result.get('seed')}", "operations"),
         "methods": page_words.NOTES,
         "episode_table": lab_tables.episode_table(facts),
-        "clips": _clips(facts, files or {}, order),
+        "clips": clips_of(facts, files or {}, order),
         "episodes_page": facts.get("episodes_page"),
-        "videos": [_videos(e.get("video") or ()) for e in facts.get("episodes") or []],
+        "videos": [videos_of(e.get("video") or ()) for e in facts.get("episodes") or []],
         "say": {},
     }
     page["say"] = page_words.sentences(page)
@@ -284,7 +299,8 @@ def _otherwise(counting: Counting | None, stops: wording.Stops | None) -> list[t
     return found
 
 
-def _meta(lab: Lab) -> str:
+def meta(lab: Lab) -> str:
+    """The line below the title: campaign, cell, robot, when."""
     named = (("campaign", "Campaign"), ("cell", "cell"), ("robot", "robot"))
     parts = [f"{name} {lab.get(key)}" for key, name in named if lab.get(key)]
     if opened := lab.get("opened_wall"):
@@ -299,29 +315,28 @@ def _minute(wall: str) -> str:
     return f"{wall[:10]} {wall[11:16]} UTC" if wall.endswith("+00:00") else wall
 
 
-def _badges(lab: Lab) -> list[dict[str, str]]:
-    badges: list[dict[str, str]] = []
+def badges(lab: Lab) -> list[dict[str, str]]:
+    """What a reader must know before any number: simulated, given up, not reviewed, provisional."""
+    found: list[dict[str, str]] = []
     kind, unreviewed = lab.get("kind"), lab.get("unreviewed")
     if kind == "sim":
-        badges.append({"kind": "simulated", "label": "SIMULATED", "text": wording.SIMULATED})
+        found.append({"kind": "simulated", "label": "SIMULATED", "text": wording.SIMULATED})
     elif kind not in (None, "real"):
-        badges.append({"kind": "simulated", "label": str(kind).upper(), "text": wording.NOT_REAL})
+        found.append({"kind": "simulated", "label": str(kind).upper(), "text": wording.NOT_REAL})
     if given_up := lab.get("abandoned"):
-        badges.append({"kind": "provisional", "label": "ABANDONED", "text": f"{'; '.join(given_up)}."})
+        found.append({"kind": "provisional", "label": "ABANDONED", "text": f"{'; '.join(given_up)}."})
     if unreviewed:
         text = page_words.never_reviewed(unreviewed)
-        badges.append({"kind": "provisional", "label": "NOT REVIEWED", "text": text})
+        found.append({"kind": "provisional", "label": "NOT REVIEWED", "text": text})
     if lab.get("provisional") and (lab.get("provisional_why") or not unreviewed):
         why = wording.provisional(lab.get("provisional_why") or [])
-        badges.append({"kind": "provisional", "label": "PROVISIONAL", "text": why})
-    return badges
+        found.append({"kind": "provisional", "label": "PROVISIONAL", "text": why})
+    return found
 
 
-def _verify(lab: Lab, result: AnalysisResult) -> list[tuple[str, str]]:
-    """Alternating text and command."""
-    seed = result.get("seed")
-    command = f"labctl analyze TABLE.csv --seed {seed}"
-    again = ("The statistics alone can be had again from the operations table with ", command)
+def verify_with(lab: Lab, command: str, table: str) -> list[tuple[str, str]]:
+    """Alternating text and command. command: what makes the statistics again; table: which of the two it takes."""
+    again = (f"The statistics alone can be had again from the {table} table with ", command)
     if not lab:
         return [again, (": the same table and seed give the same numbers.", "")]
     name, head = lab.get("campaign") or "CAMPAIGN", lab.get("head")
@@ -333,12 +348,12 @@ def _verify(lab: Lab, result: AnalysisResult) -> list[tuple[str, str]]:
     ]
 
 
-def _videos(paths: Sequence[str]) -> list[tuple[str, str]]:
+def videos_of(paths: Sequence[str]) -> list[tuple[str, str]]:
     """(camera, link) of every video; quoting keeps a path a relative path, whatever its letters."""
     return [(Path(path).stem, quote(str(path))) for path in paths]
 
 
-def _clips(lab: Lab, files: Mapping[str, bytes], order: Sequence[str]) -> dict[str, list[dict[str, str]]]:
+def clips_of(lab: Lab, files: Mapping[str, bytes], order: Sequence[str]) -> dict[str, list[dict[str, str]]]:
     """By arm, in the report's order: what each clip shows and why it was chosen, and the clip itself: the page needs no
     other file.
     """

@@ -19,13 +19,18 @@ from labctl.analysis.survival.result import AnalysisResult
 
 @dataclass(frozen=True)
 class Section:
-    """One part of the page: an anchor, a heading, figures, tables with headings of their own ("" for none), a note."""
+    """One part of the page: an anchor, a heading, sentences, figures, a note, tables with headings of their own ("" for
+    none). wide: its wide figures one under the other, narrow ones as panels; opened: shown unfolded.
+    """
 
     id: str
     title: str
     figures: tuple[Figure, ...] = ()
     tables: tuple[tuple[str, Table], ...] = ()
     note: str = ""
+    sentences: tuple[str, ...] = ()
+    wide: bool = False
+    opened: bool = False
 
 
 def sections(found: Supplement, result: AnalysisResult, styles: Mapping[str, Look]) -> list[Section]:

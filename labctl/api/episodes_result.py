@@ -18,14 +18,18 @@ from labctl.errors import InputError
 
 @dataclass(frozen=True)
 class Stage:
-    """How many episodes of an arm reached a stage, and by when half of all had, s, `inf` if they never did."""
+    """How many of `episodes` of an arm reached a stage, when each did, where that was seen, and by when half of all had,
+    s, `inf` if they never did.
+    """
 
     __pydantic_config__ = STRICT
 
     stage: int
     reached: int
+    episodes: int
     ci: Interval | None
     median_s: float | None
+    times_s: tuple[float, ...] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -49,11 +53,14 @@ class ArmOfEpisodes:
     hrt: float | None
     hrt_ci: Interval | None
     stages: tuple[Stage, ...] = field(repr=False)
+    curve: dict[str, tuple[float, ...]] | None = field(repr=False)
 
 
 @dataclass(frozen=True)
 class PairOfEpisodes:
-    """Two arms in the `blocks` that have both. Differences are of `a` less `b`; win: P(a > b) + P(tie) / 2."""
+    """Two arms in the `blocks` that have both. Differences are of `a` less `b`; win: P(a > b) + P(tie) / 2; adjusted_ci:
+    of the difference in the measure, for all pairs of a family at once.
+    """
 
     __pydantic_config__ = STRICT
 
@@ -67,8 +74,11 @@ class PairOfEpisodes:
     success_ci: Interval | None
     win: float | None
     win_ci: Interval | None
+    adjusted_ci: Interval | None
     p: dict[str, float | None]
+    p_error: dict[str, float | None]
     p_holm: float | None
+    p_holm_error: float | None
     stop_block: int | None
     sequence: dict[str, tuple[float | None, ...]] | None = field(repr=False)
 

@@ -102,7 +102,7 @@ class Arm:
 @dataclass(frozen=True)
 class Pair:
     """Two arms on the objects that both have met; ratios and differences are of `a` over or less `b`. p: by statistic,
-    p_holm: adjusted over the pairs of a family. `log_rmst_ratio_adjusted_ci` is what a direction rests on; `leads` is
+    p_holm: adjusted over the pairs in `holm_over`. `log_rmst_ratio_adjusted_ci` is what a direction rests on; `leads` is
     the arm that is shown to be quicker, None where neither is.
     """
 
@@ -132,6 +132,7 @@ class Pair:
     p_error: dict[str, float | None]
     p_holm: float | None
     p_holm_error: float | None
+    holm_over: tuple[tuple[str, str], ...] = field(repr=False)
     logrank_chi2: float | None
     relabelled_by: str | None
     relabellings: int | None

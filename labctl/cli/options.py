@@ -139,6 +139,15 @@ def factors_of(names: str) -> tuple[str, ...]:
     return found
 
 
+def refuse_of_operations(*, asked: bool) -> None:
+    """Of an episodes table: raises InputError where what only an operations table has was asked for."""
+    from labctl.errors import InputError
+
+    if asked:
+        names = "--family, --estimator, --margin, --non-inferior-to and --random"
+        raise InputError(f"{names} are for an operations table; leave them out for a table of episodes")
+
+
 def margin_options(command: F) -> F:
     """--margin RATIO and --non-inferior-to ARM: what a protocol has in [analysis.margin]."""
     to = click.option(

@@ -1,4 +1,4 @@
-"""`labctl report`: the report of a campaign, or of a bare operations table.
+"""`labctl report`: the report of a campaign, or of a bare table of operations or of episodes.
 
 May not: verify, refuse or analyse by itself; `labctl.reporting.campaign_report` does.
 """
@@ -25,6 +25,7 @@ from labctl.cli.options import (
     margin_options,
     progress,
     random_option,
+    refuse_of_operations,
 )
 
 EPILOG = example(
@@ -33,6 +34,7 @@ EPILOG = example(
     "labctl report first --labels detector --out by-detector",
     "labctl report first second --out report  # second was opened with: labctl extend first ...",
     "labctl report operations.csv --reference human --out report",
+    "labctl report episodes.csv --out report              # success, scores, stages of any task",
 )
 
 
@@ -88,13 +90,18 @@ def report(
 ) -> None:
     """Write a self-contained HTML report, with JSON, Markdown and every figure as a file.
 
+    Of a table its columns say which of the two it is, of operations or of episodes (docs/episodes.md).
     A campaign is verified first and must be unblinded; its report is provisional until it was reviewed and frozen.
     Of two linked campaigns (labctl extend) it is the report of the later one, with its arms held against those of the
     earlier through the anchors that ran in both. --head and --commitment are the later's, as `labctl verify` takes
     them; the report's provenance says what it was held against, or that it was not.
     """
+    from labctl.analysis.episodes_table.cohort import Plan
+    from labctl.analysis.episodes_table.reading import read_either
+    from labctl.analysis.episodes_table.table import EpisodesTable
     from labctl.errors import InputError
     from labctl.reporting.campaign_report import report_campaign, report_linked, report_table
+    from labctl.reporting.measured_report import report_episodes
     from labctl.store.chain_heads import noted
     from labctl.store.lab_folder import campaign_folder
 
@@ -108,20 +115,26 @@ def report(
             raise InputError("--head and --commitment are for a campaign; a table has no chain")
         if labels is not None:
             raise InputError("--labels is for a campaign; the rows of a table are of one stream already")
-        page = report_table(
-            Path(tables[0]),
-            out,
-            tau=tau,
-            reference=reference,
-            alpha=alpha or 0.05,
-            family=listed(family or FAMILY),
-            boot=boot,
-            perm=perm,
-            seed=seed,
-            margin=margin_of(margin, non_inferior_to),
-            random_factors=factors_of(random),
-            estimator=estimator or "kaplan_meier",
-        )
+        read = read_either(tables[0])
+        if isinstance(read, EpisodesTable):
+            further = (family, estimator, margin, non_inferior_to, random or None)
+            refuse_of_operations(asked=any(value is not None for value in further))
+            page = report_episodes(read, out, Plan(reference, tau, boot, perm, seed, alpha or 0.05))
+        else:
+            page = report_table(
+                Path(tables[0]),
+                out,
+                tau=tau,
+                reference=reference,
+                alpha=alpha or 0.05,
+                family=listed(family or FAMILY),
+                boot=boot,
+                perm=perm,
+                seed=seed,
+                margin=margin_of(margin, non_inferior_to),
+                random_factors=factors_of(random),
+                estimator=estimator or "kaplan_meier",
+            )
     elif lost and len(what) > 1:
         raise InputError("--lost is for the report of one campaign; of two that are compared, both must hold")
     elif random or any(v is not None for v in (reference, tau, alpha, family, estimator, margin, non_inferior_to)):

@@ -26,11 +26,11 @@ from labctl.cli.options import (
     print_table,
     progress,
     random_option,
+    refuse_of_operations,
 )
 
 if TYPE_CHECKING:
     from labctl.analysis.episodes_table.cohort import Plan
-    from labctl.analysis.episodes_table.order import Order
     from labctl.analysis.episodes_table.result import EpisodesResult
     from labctl.analysis.episodes_table.table import EpisodesTable
     from labctl.analysis.survival.result import AnalysisResult
@@ -99,7 +99,7 @@ def analyze(
     within, factors = margin_of(margin, non_inferior_to), factors_of(random)
     read = reading.read_either(table, extra=extra)
     if isinstance(read, EpisodesTable):
-        _refuse_of_operations(family, estimator, margin=within is not None, factors=bool(factors))
+        refuse_of_operations(asked=family != FAMILY or bool(estimator or within or factors))
         size = replicates_for(0)
         _analyze_episodes(read, Plan(reference, tau, boot or size, perm or size, seed, alpha), as_json)
         return
@@ -128,28 +128,18 @@ def analyze(
         _print_analysis(result)
 
 
-def _refuse_of_operations(family: str, estimator: str | None, *, margin: bool, factors: bool) -> None:
-    from labctl.errors import InputError
-
-    if family != FAMILY or estimator or margin or factors:
-        names = "--family, --estimator, --margin, --non-inferior-to and --random"
-        raise InputError(f"{names} are for an operations table; leave them out for a table of episodes")
-
-
 def _analyze_episodes(read: EpisodesTable, plan: Plan, as_json: bool) -> None:
     from labctl.analysis.episodes_table import analyze as module
-    from labctl.analysis.episodes_table.cohort import cohort_of
-    from labctl.analysis.episodes_table.order import order_of
     from labctl.analysis.operations_table.analyze import dumps
 
     result = module.analyze(read, plan)
     if as_json:
         click.echo(dumps(result), nl=False)
     else:
-        _print_episodes(result, order_of(cohort_of(read), plan))
+        _print_episodes(result)
 
 
-def _print_episodes(result: EpisodesResult, order: Order) -> None:
+def _print_episodes(result: EpisodesResult) -> None:
     from labctl.analysis.episodes_table import words
 
     preference = words.preference(result)
@@ -158,7 +148,7 @@ def _print_episodes(result: EpisodesResult, order: Order) -> None:
         if shown is not None:
             print_table(shown.headings, shown.rows)
     said = preference[1] if preference else []
-    for sentence in (*words.sentences(result, order), *said, *words.factors(result)):
+    for sentence in (*words.sentences(result), *said, *words.factors(result), *words.tasks(result)):
         click.echo(sentence)
     for warning in result["warnings"]:
         click.echo(f"warning: {warning}")

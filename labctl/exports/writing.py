@@ -123,7 +123,8 @@ def episode_rows(selection: Selection, opened: CampaignOpened) -> list[Row]:
 
     ends = {chosen.episode: str(chosen.trial.ended) for chosen in selection.episodes}
     rows = episodes_table.episodes(selection.rows, ends, selection.hide(opened.get("instruction", "")))
-    rows = episodes_table.with_tasks(rows, opened, {chosen.episode: chosen.trial for chosen in selection.episodes})
+    trials = {chosen.episode: chosen.trial for chosen in selection.episodes}
+    rows = episodes_table.with_tasks(rows, opened, episodes_table.as_counted(selection.rows, trials))
     return [{**row, "instruction": selection.hide(row["instruction"] or "") or None} for row in rows]
 
 

@@ -25,13 +25,14 @@ from labctl.messages.body_parts import SlotWithArm
 from labctl.people.practised import practice_before, rule_of
 from labctl.processes import one_beside
 from labctl.reporting.anchoring import anchored
-from labctl.reporting.clip_cutting import clips
+from labctl.reporting.clips.cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
-from labctl.reporting.facts import facts, kind_of, refuse_mixed, refuse_tasks
+from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
 from labctl.reporting.file_drawer import drawer_facts
 from labctl.reporting.interim_look import judged_at, look_notes
 from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
+from labctl.reporting.measured_report import report_tasks
 from labctl.reporting.measures import stress_of
 from labctl.reporting.motion_lines import device_lines, motion_lines
 from labctl.reporting.operations_table import operations
@@ -83,7 +84,6 @@ def report_campaign(
         record = record_of(events)
         unblinding = opened_seal(record, folder)
         refuse_mixed(record, folder.name)
-        refuse_tasks(record, folder.name)
         stream = label_facts(labels, witnesses(record))
         rows = operations(record, labels=labels)
         protocol = protocol_of(campaign)
@@ -117,6 +117,13 @@ def report_campaign(
             return {**{clip["file"]: clip.pop("data", b"") for clip in made}, **page.result()}
 
         sizes = (boot, perm, seed)
+        if by_episodes(record.state.opened):
+            say(f"3/4 the statistics are worked out ({boot} bootstrap samples, {perm} label swaps)")
+            reference = asked_of(analysis, alpha, rows, unblinding["schedule"]).reference
+            from labctl.analysis.episodes_table.cohort import Plan as OfEpisodes
+
+            plan = OfEpisodes(reference, analysis.tau_s, boot, perm, seed, alpha)
+            return report_tasks(record, rows, out, folder.name, plan, lab, files())
         spared = any(record.spares(episode) for _, episode in record.scored)
         every = operations(record, labels=labels, all_stops=True) if spared else None
         asked = asked_of(analysis, alpha, rows, unblinding["schedule"])

@@ -12,13 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from labctl.analysis.episodes_table.columns import MEASURES, OPTIONAL, REQUIRED, STAGE_TIME
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.outcome import Outcome
-from labctl.core.task import ITEMS, STAGES, Task, task_of, tasks_of
+from labctl.core.task import ITEMS, SCORE, STAGES, Task, task_of, tasks_of
 from labctl.core.trial import Trial
 from labctl.reporting.operations_table import Row
 
 COLUMNS = (*REQUIRED, *MEASURES, *OPTIONAL)
 SAME = ("episode", "block", "session", "operator", "condition", "object", "axis", "budget_s", "interventions")
 """Columns that mean the same in both tables."""
+NO_SUCCESS = "no_success"
+"""The cause of an episode that counts as one in which nothing was done, whatever was recorded."""
 OF_CONDITION = ("task", "base", "split", "family", "difficulty", "stress")
 """Columns that a condition of a campaign with tasks gives."""
 
@@ -60,9 +62,18 @@ def episodes(rows: Sequence[Row], end_reasons: Mapping[str, str], instruction: s
     return found
 
 
+def as_counted(rows: Sequence[Row], trials: Mapping[str, Trial]) -> dict[str, Trial]:
+    """Those trials whose outcome counts as it was recorded: of the others what counts as what made no success. rows: of
+    the operations table; trials: by the name of their scored episode.
+    """
+    changed = {row["episode"] for row in rows if row["cause"] == NO_SUCCESS}
+    return {name: trial for name, trial in trials.items() if name not in changed}
+
+
 def with_tasks(rows: Sequence[Row], opened: CampaignOpened, trials: Mapping[str, Trial]) -> list[Row]:
     """The rows with what a campaign of tasks says of each: its task, condition, base and the set of blocks it is run
-    beside, and the outcome by the task's measure. trials: the trial of an episode that is scored, by its name.
+    beside, and the outcome by the task's measure. trials: the trial of an episode that is scored, by its name, where
+    its outcome counts (`as_counted`).
 
     Of success and stages `time_s` is when the whole task was done, empty where nobody saw when; without success it is
     the budget, also where the episode was ended early. `stage` and stage_1_s …: how many were reached, and when.
@@ -84,6 +95,8 @@ def with_tasks(rows: Sequence[Row], opened: CampaignOpened, trials: Mapping[str,
             made |= {"moved": None, "staged": None}
             if trial is not None and trial.outcome is not None and not row["void"]:
                 made |= _as_measured(task, trial.outcome)
+            elif task.measure == SCORE:
+                made["success"] = None
         if not made["success"]:
             made["time_s"] = task.budget_s if made["success"] == 0 else None
         found.append(made)

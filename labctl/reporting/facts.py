@@ -17,7 +17,7 @@ from labctl.core.record import Episode, Record, Void
 from labctl.core.recorded.skew import campaign_clock
 from labctl.core.reviewed import queue
 from labctl.core.session import Session
-from labctl.core.task import ITEMS
+from labctl.core.task import ITEMS, task_of
 from labctl.core.trial import State, Trial, tally
 from labctl.errors import StateError
 from labctl.messages.body_parts import Clock, Pins
@@ -52,14 +52,19 @@ def refuse_mixed(record: Record, name: str) -> None:
         )
 
 
+def by_episodes(opened: CampaignOpened) -> bool:
+    """Whether a campaign's report is by episodes: it has several tasks, or one that is not counted in items."""
+    tasks = opened.get("tasks", ())
+    return len(tasks) > 1 or any(task["measure"] != ITEMS for task in tasks)
+
+
 def refuse_tasks(record: Record, name: str) -> None:
-    """Raises StateError for a campaign whose episodes are not all of one task that is counted in items."""
-    tasks = record.state.opened.get("tasks", ())
-    if len(tasks) > 1 or any(task["measure"] != ITEMS for task in tasks):
-        told = ", ".join(f"{task['name']} ({task['measure']})" for task in tasks)
+    """Raises StateError for a look at a campaign whose report is by episodes."""
+    if by_episodes(record.state.opened):
+        told = ", ".join(f"{task['name']} ({task['measure']})" for task in record.state.opened.get("tasks", ()))
         raise StateError(
-            f"{name} has the tasks {told}; a report of several tasks, or of one not in items, is not there yet: "
-            f"labctl export {name} --to episodes --out episodes.csv, then labctl analyze episodes.csv"
+            f"{name} has the tasks {told}; a look at several tasks, or at one not in items, is not there yet: "
+            f"close it, then unblind it and take its report"
         )
 
 
@@ -200,7 +205,7 @@ def _voids_as_failures(record: Record, arms: Sequence[str], counts: Sequence[Row
     if not after_go:
         return []
     found: list[MovedOfStaged] = []
-    for arm in arms:
+    for arm in arms if "tasks" not in record.state.opened else ():
         own = [row for row in counts if row["arm"] == arm]
         staged = sum({row["episode"]: int(row["items_staged"] or 0) for row in own}.values())
         staged += after_go[arm] * record.state.opened["items_staged"]
@@ -228,12 +233,13 @@ def _ended(record: Record, trial: Trial, episode: Episode) -> EndReason | None:
 
 
 def _episode(record: Record, trial: Trial, episode: Episode) -> EpisodeEntry:
-    outcome = trial.outcome
+    outcome, opened = trial.outcome, record.state.opened
     assert outcome is not None, f"trial {trial.id} is scored without an outcome"
-    return {
+    task = task_of(opened, trial.condition)
+    found: EpisodeEntry = {
         "episode": episode.id,
         "arm": record.arms[trial.id],
-        "object": trial.condition.split("/")[0],
+        "object": trial.condition if "tasks" in opened else trial.condition.split("/")[0],
         "block": trial.block,
         "outcome": outcome.extent,
         "moved": outcome.moved,
@@ -244,6 +250,9 @@ def _episode(record: Record, trial: Trial, episode: Episode) -> EpisodeEntry:
         "video": [str(video["file"]) for video in episode.videos.values()],
         "rrd_command": f"labctl show {episode.id}",
     }
+    if task.measure != ITEMS:
+        found["score"] = task.points(len(outcome.reached_s or ())) if outcome.score is None else outcome.score
+    return found
 
 
 def _gaps(record: Record) -> list[str]:

@@ -71,7 +71,7 @@ def rejections(cohorts: Iterable[Cohort], plan: Plan) -> dict[str, float]:
 
 def order_rejections(cohorts: Iterable[Cohort], plan: Plan) -> dict[str, float]:
     """The share of tables in which the tests of place and carry-over reject at ALPHA."""
-    found = [(block_row(c)["position_p"], order_of(c, plan).after_p) for c in cohorts]
+    found = [(block_row(c)["position_p"], order_of(c, plan)["after_p"]) for c in cohorts]
     place, after = zip(*found, strict=True)
     return {"position_p": _share(place), "carry-over": _share(after)}
 

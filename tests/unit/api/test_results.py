@@ -11,6 +11,7 @@ from labctl.analysis.episodes_table import result as of_episodes
 from labctl.analysis.survival import result as of_operations
 
 from labctl import api
+from labctl.api.episodes_result import Stage
 from labctl.api.values import Interval, rows_of
 from labctl.errors import InputError
 
@@ -20,6 +21,7 @@ SAME = [
     (api.Pair, of_operations.PairResult),
     (api.ArmOfEpisodes, of_episodes.ArmOfEpisodes),
     (api.PairOfEpisodes, of_episodes.PairOfEpisodes),
+    (Stage, of_episodes.StageReached),
 ]
 
 

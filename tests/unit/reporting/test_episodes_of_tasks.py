@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
+from labctl.analysis.episodes.estimand import Estimand, counted
 from support.runs.run_bench import Bench
 from support.runs.task_campaign import open_tasks
 
 from labctl.clock import SECOND
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
-from labctl.errors import StateError
-from labctl.reporting.episodes_table import columns_of, episodes, with_tasks
-from labctl.reporting.facts import refuse_tasks
+from labctl.reporting.episodes_table import as_counted, columns_of, episodes, with_tasks
+from labctl.reporting.facts import by_episodes
+from labctl.reporting.measured_report import episode_rows
 from labctl.reporting.operations_table import operations
 from labctl.store.campaign import Campaign
 
@@ -43,8 +43,8 @@ def test_a_success_that_did_not_come_is_censored_at_the_whole_budget_also_where_
     assert (row["success"], row["score"], row["time_s"], row["budget_s"]) == (0, 0.0, 16.0, 16.0)
     assert (row["task"], row["condition"], row["set"], row["tags"]) == ("over", "over-base", "over-base 1", "bin")
     assert row["moved"] is row["staged"] is None and "stage_1_s" not in columns_of([row])
-    with pytest.raises(StateError, match=r"over \(success\).*labctl export tasks --to episodes"):
-        refuse_tasks(record, "tasks")
+    assert by_episodes(record.state.opened)
+    assert episode_rows(record, operations(record)) == [{**row, "end_reason": "futility"}]
 
 
 def test_a_success_has_the_time_at_which_it_was_seen(tmp_path):
@@ -63,3 +63,13 @@ def test_stages_are_points_reached_of_points_possible_with_their_times(tmp_path)
 def test_a_score_is_what_the_assessor_gave_and_no_success(tmp_path):
     row, _ = row_of(tmp_path, "score", {"score": 0.35})
     assert (row["success"], row["score"], row["time_s"]) == (None, 0.35, None)
+
+
+def test_an_outcome_that_counts_as_no_success_gives_no_stages_and_no_score(tmp_path):
+    """[estimand] help = "no_success" and an episode that somebody touched: whatever was recorded, nothing was done."""
+    _, record = row_of(tmp_path, "stages", {"reached_s": [1.0]}, keys=1)
+    trials = {episode.id: trial for trial, episode in record.scored}
+    helped = [{**row, "interventions": 1} for row in operations(record)]
+    rows = counted(helped, Estimand("no_success", "left_out", "by_reason", "failure"))
+    (row,) = with_tasks(episodes(rows, {}, ""), record.state.opened, as_counted(rows, trials))
+    assert (row["success"], row["score"], row["stage"], row["time_s"]) == (0, 0.0, None, 30.0)

@@ -187,7 +187,7 @@ def test_position_is_tested_over_complete_blocks_and_carry_over_is_found() -> No
             rows.append({"block": block, "arm": arms[arm], "score": round(score, 3), "position": place + 1})
     cohort = cohort_of(table_from_rows(rows))
     order = order_of(cohort, Plan(perm=499))
-    assert order.after_p == pytest.approx(1 / 500) and max(order.after, key=lambda a: order.after[a]) == "z"
+    assert order["after_p"] == pytest.approx(1 / 500) and max(order["after"], key=lambda a: order["after"][a]) == "z"
     grid = np.sort(np.stack([cohort.position, cohort.position]), axis=0)[0]
     ran = np.take_along_axis(cohort.score, np.argsort(grid, axis=1), axis=1)
     assert block_row(cohort)["position_chi2"] == pytest.approx(stats.friedmanchisquare(*ran.T).statistic)
@@ -198,12 +198,13 @@ def test_the_same_seed_gives_the_same_bytes_and_every_key_is_there() -> None:
     first, again = (dumps(analyze(made, QUICK)) for _ in range(2))
     assert first == again and dumps(analyze(made, Plan(boot=999, perm=999, seed=1))) != first
     result = analyze(made, QUICK)
-    keys = "schema seed alpha blocks arms pairs preference factors axes tags retention stress warnings"
-    assert list(result) == keys.split()
+    fixed = "schema seed alpha blocks arms pairs preference factors axes tags retention stress warnings"
+    further = "measure reference tau order cliffs compositions tasks enough"
+    assert {*result} == {*fixed.split(), *further.split()}
     keys = "arm episodes successes rate rate_ci score score_ci rank rank_ci letters stages rmst rmst_ci hrt hrt_ci"
-    assert list(result["arms"][0]) == keys.split()
+    assert list(result["arms"][0]) == [*keys.split(), "curve"]
     keys = "a b blocks score_difference score_ci success_difference success_ci win win_ci p p_error p_holm p_holm_error"
-    assert list(result["pairs"][0]) == [*keys.split(), "stop_block", "sequence", "verdict"]
+    assert {*result["pairs"][0]} == {*keys.split(), "stop_block", "sequence", "verdict", "adjusted_ci"}
 
 
 @pytest.mark.parametrize(

@@ -47,15 +47,21 @@ def choose(rows: Sequence[EpisodeEntry]) -> list[Choice]:
 
 
 def _typical(arm: str, own: Sequence[Went]) -> Choice:
-    moved, took = median(row["moved"] for row, _ in own), median(took_s for _, took_s in own)
-    one = min(own, key=lambda one: (abs(one[0]["moved"] - moved), abs(one[1] - took)))
+    moved, took = median(_done(row) for row, _ in own), median(took_s for _, took_s in own)
+    one = min(own, key=lambda one: (abs(_done(one[0]) - moved), abs(one[1] - took)))
     middle = f"the medians of its {len(own)} episodes are {moved:g} and {took:.1f} s"
     return Choice(arm, "typical", one[0]["episode"], f"{_said(one)}; {middle}")
 
 
 def _worst(arm: str, own: Sequence[Went]) -> Choice:
-    one = min(own, key=lambda one: (one[0]["moved"], -one[1]))
-    return Choice(arm, "worst", one[0]["episode"], f"{_said(one)}; of the fewest moved the longest")
+    one = min(own, key=lambda one: (_done(one[0]), -one[1]))
+    least = "of the lowest score" if "score" in one[0] else "of the fewest moved"
+    return Choice(arm, "worst", one[0]["episode"], f"{_said(one)}; {least} the longest")
+
+
+def _done(row: EpisodeEntry) -> float:
+    """What it did: items moved, or the score of a task that is not counted in items."""
+    return row["score"] or 0.0 if "score" in row else row["moved"]
 
 
 def _stop(arm: str, own: Sequence[Went]) -> list[Choice]:
@@ -69,4 +75,5 @@ def _stop(arm: str, own: Sequence[Went]) -> list[Choice]:
 
 def _said(one: Went) -> str:
     row, took_s = one
-    return f"{row['moved']} of {row['staged']} moved in {took_s:.1f} s"
+    done = f"{row['moved']} of {row['staged']} moved" if "score" not in row else f"score {row['score'] or 0.0:.2f}"
+    return f"{done} in {took_s:.1f} s"

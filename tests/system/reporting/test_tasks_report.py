@@ -1,0 +1,38 @@
+"""A campaign of tasks of four measures is run, unblinded and reported by episodes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from support.runs.campaigns import unblind
+from support.runs.task_campaign import open_tasks
+
+from labctl.errors import StateError
+from labctl.reporting.campaign_report import report_campaign
+from labctl.runtime.campaign_run import run_campaign
+
+
+def test_a_campaign_of_four_measures_is_reported_by_episodes_and_only_after_unblinding(tmp_path: Path) -> None:
+    kept = ["over-base", "over-lang", "stages", "score", "items"]
+    folder = open_tasks(tmp_path, conditions=kept).folder
+    run_campaign(folder, lambda line: None, manual=True)
+    with pytest.raises(StateError, match="unblind"):
+        report_campaign(folder, tmp_path / "early")
+    unblind(folder)
+    page = report_campaign(folder, tmp_path / "report", boot=20, perm=20)
+    told = json.loads((tmp_path / "report/report.json").read_text())
+    result, lab = told["result"], told["lab"]
+    assert result["schema"] == "labctl.episodes/1" and result["measure"] == "score" and result["tau"] == 16.0
+    assert [arm["episodes"] for arm in result["arms"]] == [5, 5] and result["blocks"]["complete"] == 5
+    assert [arm["stages"][0]["episodes"] for arm in result["arms"]] == [1, 1], "of the task in stages alone"
+    assert {drop["axis"] for drop in result["axes"]} == {"S-LANG", ""}
+    assert result["tasks"]["by"] == "task" and len(result["tasks"]["cells"]) == 4 * 2
+    measured = {entry["object"]: entry.get("score") for entry in lab["episodes"]}
+    assert measured.pop("items") is None and None not in measured.values()
+    html = page.read_text(encoding="utf-8")
+    ids = re.findall(r'<section id="([^"]+)"', html)
+    assert len(ids) == len({*ids}) and {"flow", "arms", "pairs", "stages", "tasks", "axes", "provenance"} <= {*ids}
+    assert "SIMULATED" in html and lab["commitment"] in html and "zebra" in html
