@@ -43,7 +43,9 @@ EPILOG = example(
 @who_option
 @click.option("--register", is_flag=True, help="Enter yourself as assessor first: once, outside of a session.")
 @click.option("--list", "listing", is_flag=True, help="Print the queue and leave.")
-@click.option("--finish", is_flag=True, help="Everything is reviewed: no more review of this closed campaign.")
+@click.option(
+    "--finish", is_flag=True, help="No more review of this closed campaign; every episode in dispute has been reviewed."
+)
 @click.option("--page", is_flag=True, help="Review in a browser on this machine, with the videos, until Ctrl-C.")
 @click.option(
     "--port", type=click.IntRange(1024, 65535), default=None, metavar="N", help="With --page: its port [default: free]."
@@ -72,7 +74,7 @@ def review(
     --page does the same in a browser: both cameras side by side, by the same keys, with a jump from candidate to
     candidate. It listens on 127.0.0.1 alone and its address opens once. docs/looking.md says more.
     """
-    from labctl.core.reviewed import queue
+    from labctl.core.reviewed import queue, unsettled
     from labctl.errors import InputError
     from labctl.people.acting import acting
     from labctl.store.lab_folder import campaign_folder
@@ -116,7 +118,7 @@ def review(
     if page:
         _serve(folder, load, save, correct, end, port)
         return
-    from labctl.pages.films import Films
+    from labctl.pages.recorded_videos import RecordedVideos
     from labctl.ui.console.review import Review
     from labctl.ui.rerun.viewer_process import need_display
 
@@ -135,10 +137,10 @@ def review(
                 start_new_session=True,
             )
 
-    said = Review(load, save, correct, watch, Films(folder).strip, end).run()
-    left = sum(item.reviewed is None for item in load())
+    said = Review(load, save, correct, watch, RecordedVideos(folder).strip, end).run()
+    left = len(unsettled(load()))
     whole = f"next: labctl review {folder.name} --finish (F in the review), once the campaign is closed"
-    click.echo(said or (f"left to review: {count(left, 'episode')}" if left else whole))
+    click.echo(said or (f"in dispute and left to review: {count(left, 'episode')}" if left else whole))
 
 
 def _serve(
@@ -151,7 +153,7 @@ def _serve(
 ) -> None:
     """The review as a page until Ctrl-C; ENTER prints an address for another browser."""
     from labctl.errors import MissingExtra
-    from labctl.pages.films import Films
+    from labctl.pages.recorded_videos import RecordedVideos
 
     try:
         from labctl.pages.server import Site, served
@@ -159,7 +161,7 @@ def _serve(
         raise MissingExtra("web", "the review in a browser") from error
     from labctl.pages.reviewing import ReviewPage
 
-    site = Site(ReviewPage(folder.name, Films(folder), load, save, correct, end).routes())
+    site = Site(ReviewPage(folder.name, RecordedVideos(folder), load, save, correct, end).routes())
     with served(site, port or 0):
         click.echo(f"open {site.invite()}")
         click.echo("it opens once, and whoever opens it reviews as you; ENTER prints another, Ctrl-C ends the page")
@@ -172,6 +174,8 @@ def _serve(
 
 
 def _print(items: list[Item], as_json: bool) -> None:
+    from labctl.core.reviewed import seen
+
     if as_json:
         print_json(
             [
@@ -181,6 +185,7 @@ def _print(items: list[Item], as_json: bool) -> None:
                     "condition": item.trial.condition,
                     "reviewed": item.reviewed is not None,
                     "differences": item.differences,
+                    "candidates": [{**one, "seen": seen(one)} for one in item.candidates],
                 }
                 for item in items
             ]

@@ -92,7 +92,7 @@ def opened_body(
             TaskEntry(**task.model_dump(mode="json", exclude={"objects", "layout"})) for task in protocol.task
         ]
     if protocol.switch:
-        body["switches"] = [SwitchEntry(**switch.model_dump()) for switch in protocol.switch]
+        body["switches"] = [SwitchEntry(**switch.model_dump(exclude_none=True)) for switch in protocol.switch]
     return body
 
 

@@ -25,7 +25,7 @@ from textual.widgets import DataTable, Label, Static
 
 from labctl.clock import SECOND
 from labctl.core.event_bodies import OperationRecorded, Result
-from labctl.core.reviewed import RESULTS, Item
+from labctl.core.reviewed import RESULTS, Item, matched, seen, unsettled
 from labctl.core.task import ITEMS
 from labctl.errors import LabctlError
 from labctl.plain import count
@@ -113,7 +113,7 @@ class Review(App[str]):
         yield KeyRow()
 
     def on_mount(self) -> None:
-        self.query_one(DataTable).add_columns("#", "at, s from go", "came of it", "why")
+        self.query_one(DataTable).add_columns("#", "at, s from go", "came of it", "why", "in the traces")
         self._reload()
 
     async def on_event(self, event: Event) -> None:
@@ -146,7 +146,8 @@ class Review(App[str]):
 
     def _draw(self) -> None:
         item, left = self.item, sum(item.reviewed is None for item in self._items)
-        self.query_one("#header", Label).update(f"review · {left} of {len(self._items)} episodes left")
+        dispute = f"{len(unsettled(self._items))} in dispute, {left} of {len(self._items)} not reviewed"
+        self.query_one("#header", Label).update(f"review · {dispute}")
         table = self.query_one(DataTable)
         at = table.cursor_row
         table.clear()
@@ -168,9 +169,13 @@ class Review(App[str]):
         wrong = "\n".join(f"✖ {text}" for text in now.differences)
         self.query_one("#holds", Static).update(wrong or "✔ all witnesses agree")
         self.query_one("#holds", Static).set_class(not wrong, "agree")
-        for number, op in enumerate(sorted(self._operations, key=lambda op: op["t_ns"]), 1):
+        ordered = sorted(self._operations, key=lambda op: op["t_ns"])
+        traced, others = matched(item, ordered)
+        for number, (op, words) in enumerate(zip(ordered, traced, strict=True), 1):
             when = f"{item.since_go_s(op['t_ns']):.2f}"
-            table.add_row(str(number), when, op["result"].replace("_", " "), op["cause"] or "")
+            table.add_row(str(number), when, op["result"].replace("_", " "), op["cause"] or "", words)
+        for one in others:
+            table.add_row("", f"{item.since_go_s(one['t_ns']):.2f}", "not counted", "", seen(one))
         table.move_cursor(row=at)
         self.look_at()
 
@@ -190,12 +195,12 @@ class Review(App[str]):
 
     @on(DataTable.RowHighlighted)
     def look_at(self) -> None:
-        """The strip shows the operation that is chosen; without one, go."""
+        """The strip shows the operation, or the candidate that is none, that is chosen; without one, go."""
         if self.item is not None and self.item.trial.episode is not None:
-            chosen = self._chosen()
-            self.query_one(Filmstrip).show(
-                self.item.trial.episode, self.item.since_go_s(chosen["t_ns"]) if chosen else 0.0
-            )
+            row, ordered = self.query_one(DataTable).cursor_row, sorted(self._operations, key=lambda op: op["t_ns"])
+            listed = [*ordered, *matched(self.item, ordered)[1]]
+            at_s = self.item.since_go_s(listed[row]["t_ns"]) if 0 <= row < len(listed) else 0.0
+            self.query_one(Filmstrip).show(self.item.trial.episode, at_s)
 
     def action_shift(self, by: int) -> None:
         self.query_one(Filmstrip).shift(by)
@@ -214,8 +219,8 @@ class Review(App[str]):
             return
         reviewed = self.item.trial.episode
         self._reload()
-        whole = not sum(item.reviewed is None for item in self._items)
-        self._say(f"{reviewed} reviewed{'; all are: f finishes the review' if whole else ''}")
+        whole = not unsettled(self._items)
+        self._say(f"{reviewed} reviewed{'; nothing else is in dispute: f finishes the review' if whole else ''}")
 
     def action_watch(self) -> None:
         if self.item is not None and self.item.trial.episode is not None:
@@ -263,11 +268,10 @@ class Review(App[str]):
 
     def action_finish(self) -> None:
         """No more review of this campaign: asked once more, since nobody reviews it afterwards."""
-        left = sum(item.reviewed is None for item in self._items)
+        left = len(unsettled(self._items))
         if left or self._finish is None:
-            self._say(
-                f"not reviewed yet: {count(left, 'episode')}; ENTER confirms one" if left else "no review is open here"
-            )
+            text = f"in dispute and not reviewed yet: {count(left, 'episode')}; ENTER confirms one"
+            self._say(text if left else "no review is open here")
             return
         finish = self._finish
 
@@ -279,7 +283,7 @@ class Review(App[str]):
             except LabctlError as error:
                 self._say(str(error), wrong=True)
 
-        title = "Finish the review? All episodes are reviewed; afterwards nobody changes an operation or an outcome."
+        title = "Finish the review? Nothing is in dispute; afterwards nobody changes an operation or an outcome."
         self.push_screen(Confirm(title, "Finish"), answered)
 
     def action_outcome(self) -> None:
