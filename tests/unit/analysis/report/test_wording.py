@@ -120,7 +120,8 @@ def test_a_sentence_says_for_which_pairs_its_intervals_hold_at_once_and_never_fo
     assert "intervals 95 % for all 3 pairs with human at once" in with_human.text
     assert "intervals 95 % for all 2 pairs without human at once" in of_policies.text
     (open_pairs,) = wording.summary({**found, "pairs": [{**p, "verdict": "not resolved at this N"} for p in pairs]})
-    assert "95 % for all 3 pairs with human at once and, apart, for all 2 pairs without human at once" in open_pairs.text
+    said = "95 % for all 3 pairs with human at once and, apart, for all 2 pairs without human at once"
+    assert said in open_pairs.text
     (alone,) = wording.summary(result(pair(0.001, "better", -1)))
     assert "intervals 95 % for this pair" in alone.text
 
