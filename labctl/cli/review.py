@@ -19,7 +19,9 @@ from labctl.plain import Json
 
 if TYPE_CHECKING:
     from labctl.core.event_bodies import OperationRecorded
+    from labctl.core.published_state import Compare
     from labctl.core.reviewed import Item
+    from labctl.messages.body_parts import PreferenceStated
 
 EPILOG = example(
     "labctl review first --who p09",
@@ -57,13 +59,15 @@ def review(
     """Go through the scored episodes: disagreements between detector, operator and assessor come first.
 
     ENTER confirms what stands and goes on; O opens the episode in Rerun, masked; + adds an operation, D removes one, X
-    turns a success into a loss, W corrects the outcome with a why. Both streams of labels are kept. A strip of pictures
+    turns a success into a loss, W corrects the outcome with a why, B says which of two episodes
+    was better. Both streams of labels are kept. A strip of pictures
     shows what happened around the operation that is chosen.
 
     --page does the same in a browser: both cameras side by side, by the same keys, with a jump from candidate to
     candidate. It listens on 127.0.0.1 alone and its address opens once. docs/looking.md says more.
     """
     from labctl.cli.console import login
+    from labctl.core.reviewed import pairs as pairs_of
     from labctl.core.reviewed import queue
     from labctl.errors import InputError
     from labctl.store.lab_folder import campaign_folder
@@ -100,6 +104,13 @@ def review(
     def correct(trial: str, outcome: Mapping[str, Json], why: str) -> None:
         review_writer.correct(folder, trial, outcome, who=who or login(), why=why)
 
+    def pairs() -> list[tuple[Compare, PreferenceStated | None]]:
+        with in_passing(folder) as opened:
+            return pairs_of(opened.state)
+
+    def prefer(said: PreferenceStated) -> None:
+        review_writer.prefer(folder, **said, who=who or login())
+
     def end() -> str:
         return review_writer.finish(folder, who=who or login())
 
@@ -125,7 +136,7 @@ def review(
                 start_new_session=True,
             )
 
-    said = Review(load, save, correct, watch, Films(folder).strip, end).run()
+    said = Review(load, save, correct, watch, Films(folder).strip, end, pairs, prefer).run()
     left = sum(item.reviewed is None for item in load())
     whole = f"next: labctl review {folder.name} --finish (F in the review), once the campaign is closed"
     click.echo(said or (f"{left} episodes are left to review" if left else whole))

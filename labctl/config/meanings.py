@@ -88,6 +88,8 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
             },
         ),
         "condition": "One staging of a task, in the order of this list; every arm is tried at each.",
+        "preference": "After one drawn pair of episodes of each block it is asked which did better, or neither.",
+        "preference.question": "What is asked of the two.",
         "pools": "What policies may have been trained with, and what none of them has seen; nothing is in both.",
         "pools.train": "What policies may have been trained with.",
         "pools.test": "What no policy has seen; a condition whose split is test uses something of it.",

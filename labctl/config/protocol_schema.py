@@ -27,7 +27,7 @@ from labctl.config.interim_analyses import Looks, check_looks
 from labctl.config.margin import Margin
 from labctl.config.reasons import MACHINE_VOID_REASONS
 from labctl.config.switches import Switch, check_switches
-from labctl.config.tasks import ConditionRow, Pools, Task, check_conditions, check_tasks
+from labctl.config.tasks import ConditionRow, Pools, Preference, Task, check_conditions, check_tasks
 from labctl.config.toml_text import Document, Location, Table, parse
 from labctl.config.values import FileName, Lax, PlainName, Positive, StopCause, Text, Texts
 
@@ -197,6 +197,7 @@ class Protocol(Document):
     task: Annotated[tuple[Task, ...], Lax] = ()
     condition: Annotated[tuple[ConditionRow, ...], Lax] = ()
     pools: Pools = Pools()
+    preference: Preference | None = None
 
     @property
     def tasks(self) -> tuple[Task, ...]:

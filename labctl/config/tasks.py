@@ -85,6 +85,14 @@ class Pools(Table):
     test: Pool = Pool()
 
 
+class Preference(Table):
+    """[preference]: after one drawn pair of episodes of each block the assessor says which did better, or neither, and
+    why. question: as it is asked.
+    """
+
+    question: Text = "Which of the two episodes did the task better?"
+
+
 def check_tasks(found: Document, tasks: Sequence[Task], tags: Sequence[str]) -> None:
     """Raises InputError at the first task that contradicts itself. tags: [trial] failure_tags, which every task has."""
     refuse_repeats(found, ("task",), [task.name for task in tasks])

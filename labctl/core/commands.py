@@ -261,6 +261,15 @@ class Review(Arguments):
     note: Text = ""
 
 
+class Prefer(Arguments):
+    """prefer: which of two episodes of a block was better (first, second or neither), and why."""
+
+    first: Text = ""
+    second: Text = ""
+    preferred: Text = ""
+    why: Text = ""
+
+
 A = TypeVar("A", bound=Arguments)
 
 

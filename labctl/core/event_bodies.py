@@ -1,8 +1,7 @@
 """The body of each kind of journal entry, as a typed form: who writes one and who reads one use the same.
 
-May not: write or check anything. A key that is NotRequired is missing from journals of campaigns that were recorded
-before it existed, or where it does not apply. openings_root: binds every value that was sealed until then
-(`labctl.store.ledger`). docs/journal.md is generated from here.
+May not: write or check anything. A NotRequired key is missing from journals of before it existed, or where it does not
+apply. openings_root: binds every value sealed until then (`store.ledger`). docs/journal.md is generated from here.
 """
 
 from __future__ import annotations
@@ -24,6 +23,8 @@ from labctl.messages.body_parts import (
     Photo,
     Pins,
     Plateau,
+    PreferenceAsked,
+    PreferenceStated,
     Reason,
     SceneRules,
     Slot,
@@ -43,7 +44,8 @@ Result = Literal["success", "lost", "safety_stop"]
 
 class CampaignOpened(TypedDict):
     """What a blind role sees of the protocol, and the commitment to the schedule. format: of the folder, 1 if missing.
-    tasks: for `labctl.core.task`; then items_staged and budget_s are the most of any, instruction empty."""
+    tasks: for `core.task`; items_staged and budget_s are the most of any, instruction empty. preference: its question.
+    """
 
     campaign: str
     format: NotRequired[int]
@@ -56,6 +58,7 @@ class CampaignOpened(TypedDict):
     has_human: bool
     deducible_share: float
     tasks: NotRequired[Sequence[TaskEntry]]
+    preference: NotRequired[str]
     instruction: str
     switches: NotRequired[Sequence[SwitchEntry]]
     items_staged: int
@@ -116,9 +119,8 @@ class RunStopped(TypedDict):
 
 
 class ArmsAsked(TypedDict):
-    """Before anything moved every arm was loaded, and asked for an answer where it has a policy card: how many there
-    are, how many did as they should. Which, and why not, is kept with the seal.
-    """
+    """Before anything moved every arm was loaded, and asked where it has a policy card: how many there are, how many
+    did as they should. Which, and why not, is kept with the seal."""
 
     asked: int
     answer: int
@@ -231,11 +233,9 @@ class EpisodeEnded(TypedDict):
 
 
 class RecordingSealed(TypedDict):
-    """What was recorded: its digests, and how the devices' clocks ran (`skew.ClockFit` and what sealing adds).
-
-    root: digest over the streams' roots; sealed: digest of the summaries of arm-dependent streams; detected: what the
-    detector found, None where it could not look.
-    """
+    """What was recorded: its digests, and how the devices' clocks ran (`skew.ClockFit` and what sealing adds). root:
+    over the streams' roots; sealed: of the summaries of arm-dependent streams; detected: by the detector, None where it
+    could not look."""
 
     streams: Mapping[str, StreamEntry]
     root: str
@@ -273,8 +273,7 @@ class EpisodeVoided(TypedDict):
     """The episode does not count. reason: of the protocol, a loss before go, or `run_left`: its run was left while it
     was armed, which `max_voids` does not count. evidence: seq of the episode's entry that shows why; confirmed_by: the
     second person; confirmed_at: the same keyboard (an id that was typed), another console, or personal code and when
-    it was set.
-    """
+    it was set."""
 
     reason: str
     evidence: int | None
@@ -294,8 +293,7 @@ class HoldRaised(TypedDict):
 
 class HoldCleared(TypedDict):
     """A hold is acknowledged. why and contact: of a stop only; cause: of a stop by hand, as `config.values.StopCause`;
-    until November 2026 nobody was asked for it.
-    """
+    until November 2026 nobody was asked for it."""
 
     code: str
     acknowledged_by: str
@@ -378,6 +376,8 @@ FORMS: Mapping[Kind, type] = {
     Kind.OUTCOME_RECORDED: OutcomeRecorded,
     Kind.OUTCOME_CORRECTED: OutcomeCorrected,
     Kind.OPERATIONS_REVIEWED: OperationsReviewed,
+    Kind.PREFERENCE_ASKED: PreferenceAsked,
+    Kind.PREFERENCE_STATED: PreferenceStated,
     Kind.EPISODE_VOIDED: EpisodeVoided,
     Kind.HOLD_RAISED: HoldRaised,
     Kind.HOLD_CLEARED: HoldCleared,

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 
 from labctl.clock import SECOND
 from labctl.core.event_bodies import OperationRecorded, Result
+from labctl.core.published_state import Compare
 from labctl.core.record import Record
-from labctl.core.trial import State, Trial
+from labctl.core.trial import CampaignState, State, Trial
+from labctl.core.trial_table import PREFERRED
 from labctl.errors import InputError, StateError
+from labctl.messages.body_parts import PreferenceStated
 
 RESULTS: tuple[Result, ...] = ("success", "lost", "safety_stop")
 
@@ -95,6 +98,49 @@ def queue(record: Record) -> list[Item]:
         if trial.outcome is None or not trial.outcome.measured
     ]
     return sorted(items, key=lambda item: (item.reviewed is not None, -len(item.differences)))
+
+
+def pairs(state: CampaignState) -> list[tuple[Compare, PreferenceStated | None]]:
+    """The pairs of episodes of which it was asked which was better, in their order, and what was said of each."""
+    owners = {trial.episode: trial for trial in state.trials.values()}
+    return [
+        (
+            {
+                "question": state.opened.get("preference", ""),
+                "block": trial.block,
+                "first": trial.compared,
+                "second": trial.episode or "",
+                "trials": [owners[trial.compared].id, trial.id],
+                "places": [owners[trial.compared].position + 1, trial.position + 1],
+            },
+            trial.preference,
+        )
+        for trial in state.trials.values()
+        if trial.compared
+    ]
+
+
+def stated(state: CampaignState, first: str, second: str, preferred: str, why: str) -> tuple[Trial, PreferenceStated]:
+    """What an assessor says of two episodes, and the trial that it stands with. Raises InputError for episodes that do
+    not count or were not drawn, and for an answer that is none.
+    """
+    for episode in (first, second):
+        owner = next((trial for trial in state.trials.values() if episode in trial.episodes), None)
+        if owner is None:
+            raise InputError(f"there is no episode {episode!r} in this campaign; labctl episodes lists them")
+        if owner.episode != episode:
+            raise InputError(f"episode {episode} of trial {owner.id} is void; a preference is about two that count")
+        if owner.state != State.SCORED:
+            raise InputError(f"episode {episode} is not scored yet; a preference comes after the score")
+    trial = next(trial for trial in state.trials.values() if trial.episode == second)
+    if trial.compared != first:
+        asked = [f"{one.compared} and {one.episode}" for one in state.trials.values() if one.compared]
+        raise InputError(f"{first} and {second} are not compared; asked is about {'; '.join(asked) or 'none'}")
+    if preferred not in PREFERRED:
+        raise InputError(f"preferred is {preferred!r}; it is one of {', '.join(PREFERRED)}")
+    if not why.strip():
+        raise InputError("why is empty; say in a sentence what made the difference, or why there is none")
+    return trial, {"first": first, "second": second, "preferred": preferred, "why": why.strip()}
 
 
 def checked(trial: Trial, operations: Sequence[OperationRecorded]) -> list[OperationRecorded]:

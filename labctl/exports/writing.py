@@ -99,7 +99,7 @@ def export_campaign(folder: Path, request: Request, say: Say) -> dict[str, Json]
             about["unverified"] = broken
             selection = replace(selection, rows=[{**row, "unverified": broken} for row in selection.rows])
         if request.form in TABLES:
-            made["rows"] = _write_table(request, selection, campaign.opened)
+            made["rows"] = _write_table(request, selection, campaign)
         else:
             made |= _write_folder(campaign, request, selection, about, say)
     said = {"unverified": broken} if broken else {}
@@ -116,7 +116,7 @@ def _refuse_tasks(request: Request, opened: CampaignOpened) -> None:
         raise StateError(f"{what} is not there yet for campaigns with [[task]] tables; take another format")
 
 
-def _write_table(request: Request, selection: Selection, opened: CampaignOpened) -> int:
+def _write_table(request: Request, selection: Selection, campaign: Campaign) -> int:
     """Write the operations table or that of episodes; how many rows it has."""
     from labctl.reporting import episodes_table
     from labctl.reporting.operations_table import UNVERIFIED, write_table
@@ -128,8 +128,10 @@ def _write_table(request: Request, selection: Selection, opened: CampaignOpened)
         write_table(selection.rows, request.out)
         return len(selection.rows)
     ends = {chosen.episode: str(chosen.trial.ended) for chosen in selection.episodes}
+    opened = campaign.opened
     rows = episodes_table.episodes(selection.rows, ends, selection.hide(opened.get("instruction", "")))
     rows = episodes_table.with_tasks(rows, opened, {chosen.episode: chosen.trial for chosen in selection.episodes})
+    rows = episodes_table.with_preferences(rows, campaign.record(), selection.hide)
     rows = [{**row, "instruction": selection.hide(row["instruction"] or "") or None} for row in rows]
     told = selection.rows[0].get(UNVERIFIED)
     rows = [{**row, UNVERIFIED: told} for row in rows] if told else rows

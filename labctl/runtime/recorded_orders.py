@@ -15,7 +15,7 @@ from labctl.core.commands import Command
 from labctl.core.event_bodies import OperationRecorded, OutcomeCorrected, SessionOpened
 from labctl.core.events import Kind
 from labctl.core.outcome import Outcome, judged
-from labctl.core.reviewed import checked
+from labctl.core.reviewed import checked, stated
 from labctl.core.session import People, Role, check_person, joined, missing_checks, present, session_from
 from labctl.core.task import task_of
 from labctl.core.trial import AFTER_BLOCK, AFTER_TRIAL, VERBS, State, Trial, Verb
@@ -45,6 +45,7 @@ class Given:
 JUDGES: Mapping[str, tuple[Role, ...]] = {
     "guess": (Role.OPERATOR, Role.SETTER, Role.ASSESSOR),
     "review": (Role.ASSESSOR,),
+    "prefer": (Role.ASSESSOR,),
     "correct": tuple(VERBS[State.SCORED][Verb.CORRECT]),
 }
 
@@ -166,6 +167,12 @@ class RecordedOrders:
         trial, about = self.scored(args.trial, given)
         found = checked(trial, [OperationRecorded(**operation.model_dump()) for operation in args.operations])
         self._writer.log(Kind.OPERATIONS_REVIEWED, {"operations": found, "note": args.note}, **about)
+
+    def prefer(self, args: commands.Prefer, given: Given) -> None:
+        """An assessor says which of the two episodes that were drawn of a block was better."""
+        self.check_role(given.command, *JUDGES["prefer"])
+        trial, said = stated(self._writer.state, args.first, args.second, args.preferred, args.why)
+        self._writer.log(Kind.PREFERENCE_STATED, said, trial=trial.id, episode=trial.episode, **given.by)
 
     def correct(self, args: commands.Correct, given: Given) -> None:
         trial, about = self.scored(args.trial, given)

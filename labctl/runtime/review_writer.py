@@ -13,7 +13,7 @@ from labctl.bus import Body
 from labctl.clock import SECOND, Anchor, MonotonicClock
 from labctl.core.event_bodies import OperationRecorded
 from labctl.core.events import Kind
-from labctl.core.reviewed import checked, queue
+from labctl.core.reviewed import checked, pairs, queue, stated
 from labctl.core.session import Person, Role, Session, check_person, present
 from labctl.errors import StateError
 from labctl.people.practised import practice_from
@@ -46,6 +46,19 @@ def review(
         campaign.log(Kind.OPERATIONS_REVIEWED, body, anchor=now, who=who, trial=trial, episode=about.episode)
 
 
+def prefer(
+    folder: Path, first: str, second: str, preferred: str, *, who: str, why: str, anchor: Anchor | None = None
+) -> None:
+    """Journal which of two episodes an assessor found better. Raises as `reviewed.stated`."""
+    args = {"first": first, "second": second, "preferred": preferred, "why": why}
+    if by_the_run(folder, "prefer", who, args):
+        return
+    with writing(folder, "review", anchor) as (campaign, now):
+        check_assessor(campaign, who)
+        trial, said = stated(campaign.state, first, second, preferred, why)
+        campaign.log(Kind.PREFERENCE_STATED, said, anchor=now, who=who, trial=trial.id, episode=trial.episode)
+
+
 def correct(
     folder: Path, trial: str, outcome: Mapping[str, Json], *, who: str, why: str, anchor: Anchor | None = None
 ) -> None:
@@ -70,6 +83,12 @@ def finish(folder: Path, *, who: str, anchor: Anchor | None = None) -> str:
         if left:
             raise StateError(
                 f"{len(left)} episodes are not reviewed yet: labctl review {name}; "
+                f"or freeze without a review: labctl freeze {name} --unreviewed"
+            )
+        unsaid = sum(said is None for _, said in pairs(campaign.state))
+        if unsaid:
+            raise StateError(
+                f"of {unsaid} pairs of episodes nobody has said which was better: labctl review {name}; "
                 f"or freeze without a review: labctl freeze {name} --unreviewed"
             )
         if phase == "open":

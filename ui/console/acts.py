@@ -68,6 +68,8 @@ def primary(state: State | None, who: str) -> Act | None:
         return None
     if state["session"] is None:
         return Act("session", "operator", "Open the session") if state["trial"] or not _all_done(state) else None
+    if may_prefer(state, who) and state["trial_state"] in ("planned", None):
+        return Act("prefer", "assessor", "Say which of two episodes was better")
     if state["trial"] is None:
         return Act("session_close", "operator", "Close the session")
     personal = [hold for hold in state["holds"] if hold["needs_person"]]
@@ -83,6 +85,11 @@ def primary(state: State | None, who: str) -> Act | None:
     if verb == "start" and state["operator_ready"]:
         return None
     return _act(state, who, verb, usual, _label(state, verb))
+
+
+def may_prefer(state: State, who: str) -> bool:
+    """Is there a pair of episodes of which this person may say which was better?"""
+    return state["compare"] is not None and "assessor" in roles_of(state, who)
 
 
 def _act(state: State, who: str, verb: str, usual: str, label: str) -> Act:

@@ -26,6 +26,7 @@ KEYS = [
     Binding("f", "futility", "no progress", id="futility"),
     Binding("v", "void", "void", id="void"),
     Binding("y", "confirm", "confirm a void", id="confirm", show=False),
+    Binding("b", "prefer", "which was better", id="prefer"),
     Binding("u", "undo", "undo", id="undo"),
     Binding("r", "release", "give back", id="release"),
     Binding("k", "skip", "skip", id="skip", show=False),

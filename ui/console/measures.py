@@ -1,4 +1,5 @@
-"""A task that is not counted in items, on the screen and in the form that scores it: stages, yes or no, or a rubric.
+"""A task that is not counted in items, on the screen and in the form that scores it: stages, yes or no, or a rubric;
+and which of two episodes was better.
 
 May not: send anything, or decide what an outcome may be (`labctl.core.outcome` does).
 """
@@ -8,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from labctl.ui.console.asking import AskScore, ToScore
-from labctl.ui.console.form import Answer, Line, Options, Unfit
+from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
 from labctl.ui.console.link import Json
 from textual.widget import Widget
 from textual.widgets import Label
 
+from labctl.core.published_state import Compare
 from labctl.core.task import ITEMS, SCORE, SUCCESS
 
 
@@ -93,3 +95,33 @@ class AskRubric(AskScore):
         if not 0 <= score <= 1:
             raise Unfit("score", f"the score is {score:g}; it must be from 0 to 1, as the rubric has it")
         return {"score": score}
+
+
+class AskPreference(Form):
+    """Which of two episodes of a block was better, or neither, with a sentence."""
+
+    ok_text = "Record"
+
+    def __init__(self, pair: Compare, given: Mapping[str, Json] | None = None) -> None:
+        super().__init__()
+        self._pair, self._given = pair, given or {}
+        self.title_text = f"Block {pair['block'] + 1}: {pair['question']}"
+
+    def fields(self) -> Iterator[Widget]:
+        (first, second), trials = self._pair["places"], self._pair["trials"]
+        options = [
+            (f"the earlier one: episode {first} of the block, trial {trials[0]}", "first"),
+            (f"the later one: episode {second} of the block, trial {trials[1]}", "second"),
+            ("neither: they were alike", "neither"),
+        ]
+        said = str(self._given.get("preferred") or "")
+        yield Options(options, id="preferred", taken=[said])
+        yield Label("why? a sentence on what made the difference, or why there is none")
+        yield Line(str(self._given.get("why") or ""), id="why")
+
+    def answer(self) -> Answer:
+        preferred = self.chosen("preferred")
+        if preferred is None:
+            raise Unfit("preferred", "choose the earlier, the later or neither: its number, or x on its line")
+        pair = {"first": self._pair["first"], "second": self._pair["second"]}
+        return {**pair, "preferred": preferred, "why": self.reason()}

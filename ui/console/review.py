@@ -14,6 +14,7 @@ from labctl.ui.console.filmstrip import Filmstrip, Look
 from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
 from labctl.ui.console.keyrow import KeyRow
 from labctl.ui.console.link import Json
+from labctl.ui.console.measures import AskPreference
 from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding
@@ -25,9 +26,11 @@ from textual.widgets import DataTable, Label, Static
 
 from labctl.clock import SECOND
 from labctl.core.event_bodies import OperationRecorded, Result
+from labctl.core.published_state import Compare
 from labctl.core.reviewed import RESULTS, Item
 from labctl.core.task import ITEMS
 from labctl.errors import LabctlError
+from labctl.messages.body_parts import PreferenceStated
 
 WIDE, HIGH = 100, 32  # on less, lines stand close
 NONE_CHOSEN = "no operation is chosen: there is none; + adds one"
@@ -62,7 +65,7 @@ class AskOperation(Form):
 class Review(App[str]):
     """See the module. `load` gives the queue anew; `save(trial, operations)` and `correct(trial, outcome, why)` write;
     `watch(episode)` opens an episode; `look` gives the strip's pictures; `finish()` ends the review and says
-    what comes next. Each may raise LabctlError; its line is shown.
+    what comes next; `pairs` and `prefer` are of [preference]. Each may raise LabctlError; its line is shown.
     """
 
     CSS_PATH = "console.tcss"
@@ -75,6 +78,7 @@ class Review(App[str]):
         Binding("z", "undo", "undo"),
         Binding("w", "outcome", "outcome"),
         Binding("n", "skip", "next"),
+        Binding("b", "prefer", "which was better"),
         Binding("f", "finish", "finish"),
         Binding("q", "quit", "leave"),
         Binding("o", "watch", "in Rerun"),
@@ -91,8 +95,11 @@ class Review(App[str]):
         watch: Callable[[str], None],
         look: Look | None = None,
         finish: Callable[[], str] | None = None,
+        pairs: Callable[[], Sequence[tuple[Compare, PreferenceStated | None]]] = tuple,
+        prefer: Callable[[PreferenceStated], None] | None = None,
     ) -> None:
         super().__init__()
+        self._pairs, self._prefer = pairs, prefer
         self._load, self._save, self._correct, self._watch, self._look = load, save, correct, watch, look
         self._finish = finish
         self._items: Sequence[Item] = ()
@@ -145,7 +152,9 @@ class Review(App[str]):
 
     def _draw(self) -> None:
         item, left = self.item, sum(item.reviewed is None for item in self._items)
-        self.query_one("#header", Label).update(f"review · {left} of {len(self._items)} episodes left")
+        unsaid = len([pair for pair, said in self._pairs() if said is None])
+        also = f" · of {unsaid} pairs nobody has said which was better (b)" if unsaid else ""
+        self.query_one("#header", Label).update(f"review · {left} of {len(self._items)} episodes left{also}")
         table = self.query_one(DataTable)
         at = table.cursor_row
         table.clear()
@@ -252,6 +261,29 @@ class Review(App[str]):
         lost = chosen["result"] == "success"
         chosen |= {"result": "lost" if lost else "success", "cause": "reviewed" if lost else None}
         self._draw()
+
+    def action_prefer(self) -> None:
+        """Which of two was better: of the pair that this episode is of, else of the next of which nobody said it."""
+        episode, all_pairs = self.item.trial.episode if self.item else None, self._pairs()
+        here = [one for one in all_pairs if episode in (one[0]["first"], one[0]["second"])]
+        chosen = next(iter([*here, *(one for one in all_pairs if one[1] is None)]), None)
+        if chosen is None or (prefer := self._prefer) is None:
+            self._say("no pair of episodes waits for a word on which was better", wrong=True)
+            return
+
+        def answered(answer: Answer | None) -> None:
+            if answer is None:
+                return
+            words = {key: str(answer[key]) for key in ("first", "second", "preferred", "why")}
+            try:
+                prefer(PreferenceStated(**words))
+            except LabctlError as error:
+                self._say(str(error), wrong=True)
+                return
+            self._draw()
+            self._say(f"recorded: {words['preferred']} of block {chosen[0]['block'] + 1}")
+
+        self.push_screen(AskPreference(*chosen), answered)
 
     def action_undo(self) -> None:
         self._take(self.item)
