@@ -51,7 +51,7 @@ class SimulatedOperator:
         if state["trial"] is None:
             return self._command("session_close", handover="simulated evening over")
         if "score" in allowed and state["proposal"] is not None:
-            return self._scored(state, state["proposal"], state["proposal"]["moved"])
+            return self._scored(state, {**state["proposal"]}, state["proposal"]["moved"])
         if "score" in allowed and (measured := state["measured"]) is not None:
             if state["rules"]["measure"] != "score":
                 return self._scored(state, {"reached_s": (times := measured["reached_s"] or [])}, len(times))
@@ -66,7 +66,7 @@ class SimulatedOperator:
             return self._command("skip", reason="max_voids")
         return None
 
-    def _scored(self, state: PublishedState, outcome: Mapping[str, object], worth: float) -> Order:
+    def _scored(self, state: PublishedState, outcome: Order, worth: float) -> Order:
         self._worth[state["episode"] or ""] = worth
         return self._command("score", role="assessor", **outcome)
 

@@ -25,10 +25,10 @@ def test_it_prefers_what_it_scored_higher_itself_and_neither_where_it_cannot_kno
         "compare": None,
     }
     proposal = {"items_staged": 2, "moved": 1, "lost": 0, "remaining": 1}
-    scoring = {**person, "allowed": ["score"], "proposal": proposal, "episode": "e-1"}
+    scoring = {**person, "compare": None, "allowed": ["score"], "proposal": proposal, "episode": "e-1"}
     operator = SimulatedOperator()
     for state in (scoring, {**scoring, "episode": "e-2", "proposal": {**proposal, "moved": 2, "remaining": 0}}):
         operator.decide(state)  # type: ignore[arg-type]
-    asked = {**person, "compare": {"first": "e-1", "second": "e-2"}}
+    asked = {**person, "allowed": [], "compare": {"first": "e-1", "second": "e-2"}}
     assert operator.decide(asked)["args"]["preferred"] == "second"  # type: ignore[arg-type, index]
     assert SimulatedOperator().decide(asked)["args"]["preferred"] == "neither"  # type: ignore[arg-type, index]
