@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from labctl.analysis.binary.rates import clopper_pearson
+from labctl.analysis.blocks.means import Estimate, mean_over_units
 from labctl.analysis.episodes_table.cohort import Cohort, Plan
-from labctl.analysis.episodes_table.means import Estimate, mean_over_units
 from labctl.analysis.episodes_table.pairs import bounds, told_apart
 from labctl.analysis.episodes_table.ranks import rank_intervals, ranked
 from labctl.analysis.episodes_table.result import ArmOfEpisodes, PairOfEpisodes

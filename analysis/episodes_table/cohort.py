@@ -9,7 +9,7 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from labctl.analysis.episodes_table.means import Draws
+from labctl.analysis.blocks.means import Draws
 from labctl.analysis.episodes_table.table import EpisodesTable
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.verdicts import ALPHA

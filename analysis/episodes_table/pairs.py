@@ -10,10 +10,10 @@ from collections.abc import Mapping
 import numpy as np
 from labctl.analysis.binary.paired import mcnemar, tango
 from labctl.analysis.blocks.anytime import Monitor, paired_monitor
+from labctl.analysis.blocks.means import Estimate, mean_over_units
+from labctl.analysis.blocks.swaps import sign_flip_p
 from labctl.analysis.episodes_table.cohort import Cohort, Pair, Plan
-from labctl.analysis.episodes_table.means import Estimate, mean_over_units
 from labctl.analysis.episodes_table.result import PairOfEpisodes, Sequence
-from labctl.analysis.episodes_table.sign_flips import sign_flip_p
 from labctl.analysis.results import Bounds
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import Interval

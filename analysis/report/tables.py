@@ -9,18 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from labctl.analysis.numerals import MISSING, count, estimate, interval, number, p_value, percent
+from labctl.analysis.numerals import MISSING, count, estimate, interval, number, percent
 from labctl.analysis.report.lab_facts import Lab, Reviewed
 from labctl.analysis.report.wording import (
     MADE_OF_EPISODES,
-    confidence,
-    margin_words,
-    matrix_words,
-    time_ratio,
-    verdict_words,
 )
 from labctl.analysis.survival.curves import WANG_CHANG
-from labctl.analysis.survival.result import AnalysisResult, ArmResult, Bounds, PairResult
+from labctl.analysis.survival.result import AnalysisResult, ArmResult, Bounds
 from labctl.analysis.table import WRONG_END, Row
 
 T = TypeVar("T", int, float)
@@ -270,124 +265,10 @@ def cell_table(result: AnalysisResult) -> Table:
         "F: Kaplan–Meier share of operations done within 30 s, 60 s, the budget; a timeout is slow, not failed, so "
         "F(budget) can be 100 % where few of the items staged were moved."
     )
-    return _without_empty(Table((ARM, Column("Object", "text"), *map(Column, labels)), tuple(rows), note), MISSING)
+    return without_empty(Table((ARM, Column("Object", "text"), *map(Column, labels)), tuple(rows), note), MISSING)
 
 
-def pair_table(result: AnalysisResult) -> Table:
-    """Every pair of arms once: by how much they differ, each with its interval, then the verdict and its p."""
-    asked = result.get("margin") is not None
-    columns = (
-        *(Column("Pair", "text"), Column("Time per item, ratio, all pairs at once"), Column("Ratio alone [95 %]")),
-        *(Column("Items per robot-hour, difference [95 %]"), Column("Items moved, points [95 %]")),
-        *(Column("P(first is quicker) [95 %]"), Column("Verdict", "text"), Column("p Holm")),
-        *([Column("Within the margin", "text")] if asked else []),
-    )
-    rows = tuple(
-        (
-            f"{pair['a']} – {pair['b']}",
-            time_ratio(pair, adjusted=True),
-            time_ratio(pair, adjusted=False),
-            estimate(pair.get("uph_difference"), pair.get("uph_difference_ci")),
-            estimate(pair.get("moved_difference"), pair.get("moved_difference_ci"), scale=100),
-            estimate(pair.get("auc"), pair.get("auc_ci"), digits=2),
-            verdict_words(pair),
-            _computed(pair.get("p_holm"), pair.get("p_holm_error")),
-            *([margin_words(pair)] if asked else []),
-        )
-        for pair in result.get("pairs") or []
-    )
-    level = confidence(result)
-    note = (
-        "The first of a pair against the second, on the objects both met; the ratio of time per item is that of RMST. "
-        f"Ratios in the first column hold for all pairs of a family at once at {level} %: an order is claimed where "
-        "that interval excludes 1, the pair differs, and neither items per hour nor P(first is quicker) points the "
-        "other way."
-    )
-    return _without_empty(Table(columns, rows, note), MISSING)
-
-
-TESTS = {
-    "ks_sup_mean": "sup of mean",
-    "ks_macro": "macro KS",
-    "log_rmst_ratio": "log RMST",
-    "uph": "items/h",
-}
-
-
-def test_table(result: AnalysisResult) -> Table:
-    """Every pair once: whether it differs, by the family of statistics that was fixed, and each test by itself."""
-    others = (("paper’s KS", "ks_macro_bootstrap"), ("logrank, clustered", "logrank_cluster"))
-    tests = (
-        *((TESTS[key], key) for key in result["family"]),
-        *((TESTS[k], k) for k in TESTS if k not in result["family"]),
-    )
-    columns = (
-        *(Column("Pair", "text"), Column("p Holm"), Column("p family")),
-        *(Column(f"p {label}") for label, _ in (*tests, *others)),
-        *(Column("KS macro"), Column("KS sup of mean"), Column("Labels exchanged", "text")),
-    )
-    rows = []
-    for pair in result.get("pairs") or []:
-        p, errors = pair.get("p") or {}, pair.get("p_error") or {}
-        least = {"ks_macro_bootstrap": 1 / (result.get("boot", 0) + 1)} if result.get("boot") else {}
-        keys = ("family", *(key for _, key in (*tests, *others)))
-        tested = [_computed(p.get(key), errors.get(key), least.get(key, 0.0)) for key in keys]
-        by, ways = pair.get("relabelled_by"), count(pair.get("relabellings"))
-        by = MISSING if by is None else f"{by} ({ways})"
-        effects = [number(pair.get(key), 3) for key in ("ks_macro", "ks_sup_mean")]
-        rows.append(
-            (
-                f"{pair['a']} – {pair['b']}",
-                _computed(pair.get("p_holm"), pair.get("p_holm_error")),
-                *tested,
-                *effects,
-                by,
-            )
-        )
-    families = " among the pairs with the reference and, apart, among the others" if result.get("reference") else ""
-    note = (
-        f"A pair differs where the Holm-adjusted p is at most alpha = {result['alpha']:g}, "
-        f"Holm{families or ' over all'}. "
-        f"The family, whose smallest p is tested: {', '.join(TESTS[key] for key in result['family'])}. Other p-values "
-        "are context. Log RMST and items/h are tested in units of their standard error. Labels exchanged: as the "
-        "schedule could have drawn them, or freely where it leaves too few ways or is unknown, and how many ways. ±, "
-        "here and everywhere: the Monte-Carlo error of a p that random draws gave; where none stands a formula "
-        "did, or every way was listed."
-    )
-    return _without_empty(Table(columns, tuple(rows), note), _computed(None))
-
-
-def _computed(p: float | None, error: float | None = None, least: float = 0.0) -> str:
-    return "not computed" if p is None else p_value(p, error, least)
-
-
-def pair_matrix(result: AnalysisResult) -> Table:
-    """Verdicts at a glance: row against column, with the Holm-adjusted p; arms that share a letter do not differ."""
-    arms = arm_order(result)
-    letters = {arm["arm"]: arm.get("letters") or "" for arm in result.get("arms") or []}
-    pairs = {frozenset((p["a"], p["b"])): p for p in result.get("pairs") or []}
-
-    def cell(row: str, column: str) -> str:
-        pair = pairs.get(frozenset((row, column)))
-        if row == column or pair is None:
-            return "" if row == column else MISSING
-        words = matrix_words(pair, row)
-        return words if pair.get("p_holm") is None else f"{words} ({_holm(pair)})"
-
-    rows = tuple((row, *(cell(row, column) for column in arms), letters[row]) for row in arms)
-    note = (
-        "Row against column, with the Holm-adjusted p: whether the row's arm took less or more time per item; "
-        "no order: they differ, but are not ranked; open: not resolved at this N. Two arms share a letter unless they "
-        f"differ at alpha = {result['alpha']:g}."
-    )
-    return Table((ARM, *map(Column, arms), Column("Letters", "text")), rows, note)
-
-
-def _holm(pair: PairResult) -> str:
-    return p_value(pair["p_holm"], pair.get("p_holm_error"))
-
-
-def _without_empty(table: Table, absent: str) -> Table:
+def without_empty(table: Table, absent: str) -> Table:
     """The table less the columns in which every cell is `absent`; the note names them as not computed."""
     kept = [i for i in range(len(table.columns)) if not table.rows or any(row[i] != absent for row in table.rows)]
     gone = [column.label for i, column in enumerate(table.columns) if i not in kept]

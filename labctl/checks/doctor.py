@@ -28,7 +28,7 @@ from labctl.clock import MILLISECOND, Clock, MonotonicClock
 from labctl.config.cell_schema import Cell, Setup, Video
 from labctl.config.options import Contradiction
 from labctl.errors import LabctlError, how_to_install
-from labctl.runtime.cell_nodes import NodeSpec, build_node, camera_names, lacks_terminal, stand_in
+from labctl.runtime.hosting.cell_nodes import NodeSpec, build_node, camera_names, lacks_terminal, stand_in
 from labctl.store.driver_options import check_cell_options, records_depth
 from labctl.store.lab_folder import read_cell
 

@@ -17,7 +17,7 @@ from labctl.config.cell_schema import Setup
 from labctl.devices import Camera
 from labctl.errors import DeviceLost, DeviceRefused, InputError, LabctlError
 from labctl.plain import Json
-from labctl.runtime.cell_nodes import load_camera
+from labctl.runtime.hosting.cell_nodes import load_camera
 
 ENOUGH = 150  # frames in which a code was read
 PATIENCE_S = 30.0  # for that many; and to the first one

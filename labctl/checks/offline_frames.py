@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from labctl.clock import SECOND
-from labctl.core.projection import previous_index
+from labctl.core.recorded.projection import previous_index
 from labctl.devices import ActionChunk, Observation, Picture, Robot
 from labctl.errors import StateError
 from labctl.exports.recordings import Recording

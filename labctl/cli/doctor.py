@@ -111,7 +111,7 @@ def _latency(cell_path: Path | None, only: str | None, port: int, as_json: bool)
     from labctl.checks.latency import SCREEN_NOTE, measure_all, wait_for_page
     from labctl.clock import MonotonicClock
     from labctl.config.cell_schema import Setup
-    from labctl.runtime.cell_nodes import stand_in
+    from labctl.runtime.hosting.cell_nodes import stand_in
     from labctl.store.lab_folder import read_cell
 
     if cell_path is None:

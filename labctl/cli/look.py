@@ -156,7 +156,7 @@ def episodes(
     time unless the reader chooses another, from their go. Before unblinding it is masked: no arm, no outcome. Of two
     campaigns it shows both; what differs between them is said through their anchors alone, as `labctl report A B` does.
     """
-    from labctl.core.skew import clock_line
+    from labctl.core.recorded.skew import clock_line
     from labctl.errors import InputError
     from labctl.store.lab_folder import campaign_folder
     from labctl.store.verified import JOURNAL_ALONE, verified

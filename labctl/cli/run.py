@@ -125,7 +125,7 @@ def ended(folder: Path, who: str, *, now: bool) -> Iterator[str]:
     if "sockets" in going:
         yield _ask(folder, who, now=now)
     else:
-        from labctl.runtime.ending import LEAVE
+        from labctl.runtime.hosting.ending import LEAVE
 
         os.kill(pid, signal.SIGTERM if now else LEAVE)
     until = clock.now_ns() + NOW_S * SECOND if now else None

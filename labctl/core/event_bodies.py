@@ -1,7 +1,8 @@
 """The body of each kind of journal entry, as a typed form: who writes one and who reads one use the same.
 
-May not: write or check anything. A NotRequired key is missing from journals of before it existed, or where it does not
-apply. openings_root: binds every value sealed until then (`store.ledger`). docs/journal.md is generated from here.
+May not: write or check anything. A key that is NotRequired is missing from journals of campaigns that were recorded
+before it existed, or where it does not apply. openings_root: binds every value that was sealed until then
+(`labctl.store.ledger`). docs/journal.md is generated from here.
 """
 
 from __future__ import annotations
@@ -9,6 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict, TypeVar
 
+from labctl.core.evening_bodies import (
+    ArmsAsked,
+    HoldCleared,
+    HoldRaised,
+    PracticeRecorded,
+    ReferenceSet,
+    RunStarted,
+    RunStopped,
+    SessionChanged,
+    SessionClosed,
+    SessionOpened,
+)
 from labctl.core.events import Event, Kind
 from labctl.messages.body_parts import (
     Clock,
@@ -19,7 +32,6 @@ from labctl.messages.body_parts import (
     Link,
     MatchEntry,
     OutcomeBody,
-    PersonEntry,
     Photo,
     Pins,
     Plateau,
@@ -44,7 +56,8 @@ Result = Literal["success", "lost", "safety_stop"]
 
 class CampaignOpened(TypedDict):
     """What a blind role sees of the protocol, and the commitment to the schedule. format: of the folder, 1 if missing.
-    tasks: for `core.task`; items_staged and budget_s are the most of any, instruction empty. preference: its question.
+    tasks: for `labctl.core.task`; then items_staged and budget_s are the most of any, instruction empty. preference:
+    the question.
     """
 
     campaign: str
@@ -83,49 +96,6 @@ class CampaignOpened(TypedDict):
     schedule: Sequence[Slot]
 
 
-class SessionOpened(TypedDict):
-    """An evening begins: who is there in which role, and what the opening checks gave."""
-
-    session: str
-    people: Sequence[PersonEntry]
-    checks: NotRequired[Mapping[str, bool | str]]
-
-
-class SessionChanged(TypedDict):
-    """Somebody came, left or changed role while it went on. people: all who are there from now on."""
-
-    session: str
-    people: Sequence[PersonEntry]
-
-
-class SessionClosed(TypedDict):
-    """An evening ends, with a note for the next one."""
-
-    session: str
-    handover: NotRequired[str]
-
-
-class RunStarted(TypedDict):
-    """The run process started. pins: versions of what it runs on; recovered: what it concluded of a crash."""
-
-    pins: Pins
-    recovered: NotRequired[Sequence[str]]
-
-
-class RunStopped(TypedDict):
-    """The run process stopped."""
-
-    reason: str
-
-
-class ArmsAsked(TypedDict):
-    """Before anything moved every arm was loaded, and asked where it has a policy card: how many there are, how many
-    did as they should. Which, and why not, is kept with the seal."""
-
-    asked: int
-    answer: int
-
-
 class TrialStaging(TypedDict):
     """A trial's scene is being staged. Until November 2026 a scene staged again after a void had none of its own."""
 
@@ -138,15 +108,6 @@ class SceneCommitted(TypedDict):
     photo: NotRequired[Mapping[str, Photo] | None]
     match: NotRequired[Mapping[str, MatchEntry] | None]
     snapshot: NotRequired[Mapping[str, Json]]
-
-
-class ReferenceSet(TypedDict):
-    """A person declared another picture the reference. old: sha256 of the one before."""
-
-    camera: str
-    photo: Photo
-    old: str | None
-    reason: str
 
 
 class ArmRevealed(TypedDict):
@@ -233,9 +194,11 @@ class EpisodeEnded(TypedDict):
 
 
 class RecordingSealed(TypedDict):
-    """What was recorded: its digests, and how the devices' clocks ran (`skew.ClockFit` and what sealing adds). root:
-    over the streams' roots; sealed: of the summaries of arm-dependent streams; detected: by the detector, None where it
-    could not look."""
+    """What was recorded: its digests, and how the devices' clocks ran (`skew.ClockFit` and what sealing adds).
+
+    root: digest over the streams' roots; sealed: digest of the summaries of arm-dependent streams; detected: what the
+    detector found, None where it could not look.
+    """
 
     streams: Mapping[str, StreamEntry]
     root: str
@@ -273,7 +236,8 @@ class EpisodeVoided(TypedDict):
     """The episode does not count. reason: of the protocol, a loss before go, or `run_left`: its run was left while it
     was armed, which `max_voids` does not count. evidence: seq of the episode's entry that shows why; confirmed_by: the
     second person; confirmed_at: the same keyboard (an id that was typed), another console, or personal code and when
-    it was set."""
+    it was set.
+    """
 
     reason: str
     evidence: int | None
@@ -282,34 +246,6 @@ class EpisodeVoided(TypedDict):
     after_go: bool
     by_recovery: NotRequired[bool]
     openings_root: NotRequired[str]
-
-
-class HoldRaised(TypedDict):
-    """A reason against motion, that stands until it is cleared."""
-
-    code: str
-    text: str
-
-
-class HoldCleared(TypedDict):
-    """A hold is acknowledged. why and contact: of a stop only; cause: of a stop by hand, as `config.values.StopCause`;
-    until November 2026 nobody was asked for it."""
-
-    code: str
-    acknowledged_by: str
-    why: NotRequired[str]
-    contact: NotRequired[bool]
-    cause: NotRequired[str]
-
-
-class PracticeRecorded(TypedDict):
-    """Teleoperation outside of trials."""
-
-    person: str
-    object: str
-    moved: int
-    staged: int
-    duration_s: float
 
 
 class ArmGuessed(TypedDict):

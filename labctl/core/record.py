@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from labctl.clock import SECOND, Anchor
+from labctl.core import evening_bodies
 from labctl.core import event_bodies as bodies
 from labctl.core.event_bodies import OperationRecorded, RecordingSealed
 from labctl.core.events import Event, InterventionKind
@@ -147,7 +148,7 @@ class Episode:
 class Practice:
     """A practice episode, and the trials that had gone before with this person as an operator."""
 
-    body: bodies.PracticeRecorded
+    body: evening_bodies.PracticeRecorded
     drove: frozenset[str]
 
 

@@ -9,13 +9,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from labctl.clock import SECOND, Anchor
+from labctl.core import evening_bodies
 from labctl.core import event_bodies as bodies
 from labctl.core.event_bodies import body_of
 from labctl.core.events import STOP_BY_HAND, EndReason, Event, Kind
 from labctl.core.interventions import Intervention
 from labctl.core.record import Episode, HandStop, Practice, Record, Scene, Spent, Switch, Void
+from labctl.core.recorded.skew import clock_warnings
 from labctl.core.session import Session, everyone, session_from
-from labctl.core.skew import clock_warnings
 from labctl.core.task import reached_after
 from labctl.core.trial import CampaignState, fold
 
@@ -84,16 +85,18 @@ class _Fold:
             case Kind.RUN_STARTED:
                 self._whole = replace(self._whole, pins=event.body.get("pins") or self._whole.pins)
             case Kind.SESSION_OPENED:
-                self._open = session_from(body_of(event, bodies.SessionOpened))
+                self._open = session_from(body_of(event, evening_bodies.SessionOpened))
                 self._sessions[self._open.id] = self._open
                 self._present = self._open.operators
             case Kind.SESSION_CHANGED if self._open is not None:
-                self._open = replace(self._open, people=session_from(body_of(event, bodies.SessionOpened)).people)
+                self._open = replace(
+                    self._open, people=session_from(body_of(event, evening_bodies.SessionOpened)).people
+                )
                 before = self._sessions[self._open.id]
                 self._sessions[self._open.id] = replace(before, people=everyone(before.people, self._open.people))
                 self._present = self._open.operators
             case Kind.SESSION_CLOSED:
-                closed = body_of(event, bodies.SessionClosed)
+                closed = body_of(event, evening_bodies.SessionClosed)
                 own = self._sessions[closed["session"]]
                 self._sessions[own.id] = replace(own, handover=closed.get("handover"))
                 self._open = None
@@ -110,15 +113,15 @@ class _Fold:
                 self._stopped.append(str(event.episode))
                 self._say_of_stop(HandStop())
             case Kind.HOLD_CLEARED if event.body["code"] == STOP_BY_HAND:
-                self._acknowledge(body_of(event, bodies.HoldCleared))
+                self._acknowledge(body_of(event, evening_bodies.HoldCleared))
             case Kind.PRACTICE_RECORDED:
-                body = body_of(event, bodies.PracticeRecorded)
+                body = body_of(event, evening_bodies.PracticeRecorded)
                 self._practice.append(Practice(body, frozenset(self._drove.get(body["person"], ()))))
             case _:
                 pass
         self._deviations += _deviations(event)
 
-    def _acknowledge(self, said: bodies.HoldCleared) -> None:
+    def _acknowledge(self, said: evening_bodies.HoldCleared) -> None:
         """A cause is of the blind part of a campaign: once it is frozen or unblinded nobody spares an arm any more."""
         late = self._whole.frozen or self._whole.unblinding is not None
         cause = None if late else said.get("cause")
@@ -275,7 +278,7 @@ def _deviations(event: Event) -> list[str]:
             failed = [one for one in openings if str(one["field"]).startswith("failure:")]
             return [f"episode {one['episode']}: its controller failed: {one['value']}" for one in failed]
         case Kind.RUN_STARTED:
-            recovered = body_of(event, bodies.RunStarted).get("recovered") or []
+            recovered = body_of(event, evening_bodies.RunStarted).get("recovered") or []
             return [f"{event.wall}: after an interruption: {line}" for line in recovered]
         case Kind.RECORDING_SEALED:
             clocks = (body_of(event, bodies.RecordingSealed).get("clocks") or {}).items()

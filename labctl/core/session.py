@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from labctl.core.event_bodies import SessionOpened
+from labctl.core.evening_bodies import SessionOpened
 from labctl.errors import InputError, StateError
 from labctl.messages.body_parts import PersonEntry
 

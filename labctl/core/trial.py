@@ -1,28 +1,42 @@
-"""A campaign's state, folded from its journal, and what a person may do next. Pure.
+"""What a campaign's journal makes of its state (`campaign_state`), and what a person may do next. Pure.
 
 May not: write events, read a clock, ask devices, or learn an arm. The order of one trial's events is in `trial_table`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import replace
 
 from labctl.config.reasons import MACHINE_VOID_REASONS
-from labctl.core.event_bodies import CampaignOpened, SessionOpened, body_of
-from labctl.core.events import ARMS_UNREADY, GENESIS, STOP_BY_HAND, VOIDS_ALIKE, EndReason, Event, Kind
+from labctl.core.campaign_state import (
+    AFTER_BLOCK,
+    AFTER_TRIAL,
+    TO_UNBLINDED,
+    CampaignState,
+    Phase,
+    crashes_count,
+    next_trial,
+    standing,
+    tally,
+)
+from labctl.core.evening_bodies import SessionOpened
+from labctl.core.event_bodies import CampaignOpened, body_of
+from labctl.core.events import ARMS_UNREADY, STOP_BY_HAND, VOIDS_ALIKE, EndReason, Event, Kind
 from labctl.core.interlock import Hold
 from labctl.core.rollout import VOIDABLE
-from labctl.core.session import People, Role, Session, joined, session_from
+from labctl.core.session import Role, joined, session_from
 from labctl.core.trial_table import FINISHED, LIVE, RUN_LEFT, State, Trial, Verb, apply, cannot
 from labctl.errors import BrokenRecord, StateError
 
 __all__ = [
+    "AFTER_BLOCK",
+    "AFTER_TRIAL",
     "FINISHED",
     "LIVE",
     "RUN_LEFT",
+    "TO_UNBLINDED",
+    "VERBS",
     "CampaignState",
     "Phase",
     "State",
@@ -37,25 +51,6 @@ __all__ = [
     "tally",
 ]
 
-
-class Phase(StrEnum):
-    """Where a campaign stands."""
-
-    DRAFT = "draft"
-    OPEN = "open"
-    CLOSED = "closed"
-    REVIEWED = "reviewed"
-    FROZEN = "frozen"
-    UNBLINDED = "unblinded"
-
-
-# What is left to do in each phase until the arms are known, in words.
-TO_UNBLINDED: Mapping[Phase, str] = {
-    Phase.OPEN: "close, review, freeze and unblind",
-    Phase.CLOSED: "review, freeze and unblind",
-    Phase.REVIEWED: "freeze and unblind",
-    Phase.FROZEN: "unblind",
-}
 
 # The verbs of each state and who may ask for them.
 _SETUP = frozenset({Role.OPERATOR, Role.SETTER})
@@ -72,7 +67,6 @@ VERBS: Mapping[State, Mapping[Verb, frozenset[Role]]] = {
 }
 _TOWARDS_MOTION = frozenset({Verb.STAGE, Verb.COMMIT, Verb.REVEAL, Verb.START})
 _AFTER_CLOSING = frozenset({Verb.SCORE, Verb.CORRECT})
-AFTER_TRIAL, AFTER_BLOCK = "after_trial:", "after_block:"  # codes of holds a person asked for, to begin later
 _PHASES: Mapping[str, tuple[frozenset[Phase], Phase]] = {
     Kind.CAMPAIGN_CLOSED: (frozenset({Phase.OPEN}), Phase.CLOSED),
     Kind.CAMPAIGN_REVIEWED: (frozenset({Phase.CLOSED}), Phase.REVIEWED),
@@ -86,35 +80,6 @@ _WHEN_CLOSED = frozenset(
     | {Kind.ARM_GUESSED, Kind.GAP, Kind.RECORDING_SEALED, Kind.OUTCOME_RECORDED, Kind.OUTCOME_CORRECTED}
     | {Kind.OPERATIONS_REVIEWED, Kind.PREFERENCE_ASKED, Kind.PREFERENCE_STATED}
 )
-
-
-_NOTHING = Event(0, "", 0, "", "", "")
-
-
-@dataclass(frozen=True, slots=True)
-class CampaignState:
-    """What the journal says now. `trials` are in schedule order; `holds` map codes to texts; `opened` is
-    CampaignOpened's body; `people` are all who were ever in a session, with their roles.
-
-    `last_seq` and `head` are the seq and hash of the last event; `unblinded_early` tells whether arms were revealed
-    before freezing. `alike`: why the last episodes are void, for a reason of the machine's own, and how many in a row
-    for that one since one was scored, a run was started or a hold for them was acknowledged. `order` are the trial ids
-    in schedule order, of which the first `finished` need no more attention.
-    """
-
-    phase: Phase = Phase.DRAFT
-    trials: Mapping[str, Trial] = field(default_factory=dict[str, Trial])
-    holds: Mapping[str, str] = field(default_factory=dict[str, str])
-    faulted: str | None = None
-    session: Session | None = None
-    people: People = field(default_factory=dict[str, frozenset[Role]])
-    opened: CampaignOpened = field(default_factory=lambda: body_of(_NOTHING, CampaignOpened))  # empty until then
-    unblinded_early: bool = False
-    alike: tuple[str, int] = ("", 0)
-    order: tuple[str, ...] = ()
-    finished: int = 0
-    last_seq: int = 0
-    head: str = GENESIS
 
 
 def fold(events: Iterable[Event]) -> CampaignState:
@@ -139,21 +104,6 @@ def advance(state: CampaignState, event: Event) -> CampaignState:
     return _step(state, dict(state.trials), event)
 
 
-def next_trial(state: CampaignState) -> Trial | None:
-    """The first trial in order that is neither scored nor given up; None when there is none left."""
-    return state.trials[state.order[state.finished]] if state.finished < len(state.order) else None
-
-
-def tally(state: CampaignState) -> str:
-    """How many trials are scored and not run, and what is neither yet, in words."""
-    found = Counter(trial.state for trial in state.trials.values())
-    scoring, finished = found[State.SCORING], sum(found[done] for done in FINISHED)
-    left = len(state.trials) - finished - scoring
-    parts = [f"{found[State.SCORED]} scored", f"{found[State.NOT_RUN]} not run"]
-    parts += [f"{scoring} to be scored"] if scoring else []
-    return ", ".join([*parts, f"{left} left"] if left else parts)
-
-
 def allowed(state: CampaignState, trial: Trial, holds: Sequence[Hold], role: Role) -> tuple[Verb, ...]:
     """The verbs that may be asked for now, in the order of `Verb`; a screen draws exactly these.
 
@@ -174,14 +124,6 @@ def allowed(state: CampaignState, trial: Trial, holds: Sequence[Hold], role: Rol
     if holds or standing(state, trial) or state.faulted is not None:
         verbs -= _TOWARDS_MOTION
     return tuple(verb for verb in Verb if verb in verbs)
-
-
-def standing(state: CampaignState, trial: Trial | None) -> dict[str, str]:
-    """The journalled holds that concern this trial now. One asked for "after_trial:ID" or "after_block:N" waits until
-    another trial, or another block, has its turn.
-    """
-    waiting: set[str] = {f"{AFTER_TRIAL}{trial.id}", f"{AFTER_BLOCK}{trial.block}"} if trial else set()
-    return {code: text for code, text in state.holds.items() if code not in waiting}
 
 
 def _step(state: CampaignState, trials: dict[str, Trial], event: Event) -> CampaignState:
@@ -300,13 +242,6 @@ def _about_a_trial(state: CampaignState, trials: dict[str, Trial], event: Event)
 
 def _scored(state: CampaignState) -> list[Trial]:
     return [trial for trial in state.trials.values() if trial.state == State.SCORED]
-
-
-def crashes_count(opened: CampaignOpened) -> bool:
-    """Whether an arm's own crash after go counts. opened: CampaignOpened's body; before November 2026 it said nothing,
-    and such an episode was voided or scored as its `process_lost` had it.
-    """
-    return (opened.get("estimand") or {}).get("crash", "void") != "void"
 
 
 def _backs_a_void(event: Event, state: CampaignState) -> bool:

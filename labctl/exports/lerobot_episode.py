@@ -16,7 +16,7 @@ import numpy as np
 
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.interventions import spans
-from labctl.core.projection import project
+from labctl.core.recorded.projection import project
 from labctl.errors import StateError
 from labctl.exports.grid import Offset, default_bound_ns, first_frame, grid, held, offset, overlapping
 from labctl.exports.recordings import CAMERA, Recording

@@ -15,9 +15,9 @@ import numpy as np
 from labctl.clock import wall_ns
 from labctl.config.cell_schema import CameraTable, Cell
 from labctl.core.events import Event
-from labctl.core.projection import capture_ns
 from labctl.core.record import Episode
 from labctl.core.record_fold import record_of
+from labctl.core.recorded.projection import capture_ns
 from labctl.core.timeline import attempt
 from labctl.errors import BrokenRecord
 from labctl.exports.selection import Chosen, Selection

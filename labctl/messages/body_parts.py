@@ -149,7 +149,7 @@ Judged = Literal["success", "lost", "neutral", "unknown"]
 
 
 class Detected(TypedDict):
-    """An end of a hold that the detector found (`labctl.core.detector.Candidate`)."""
+    """An end of a hold that the detector found (`labctl.core.recorded.detector.Candidate`)."""
 
     t_ns: int
     edge: str
@@ -160,7 +160,7 @@ class Detected(TypedDict):
 
 
 class Clock(TypedDict):
-    """How a device's clock ran beside the host's (`labctl.core.skew.ClockFit`), and what sealing adds.
+    """How a device's clock ran beside the host's (`labctl.core.recorded.skew.ClockFit`), and what sealing adds.
 
     rate_hz: samples a second that were meant; missing: samples that never came, by the device's own clock; received:
     of an FR3, the mean share of commands that it says it received in time, while it was under control.

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from labctl.clock import SECOND
-from labctl.core.projection import capture_ns
 from labctl.core.record import Episode, Record
+from labctl.core.recorded.projection import capture_ns
 from labctl.errors import InputError
 from labctl.messages.body_parts import VideoEntry
 from labctl.pages.playable import pictures, playable

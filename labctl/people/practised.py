@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 
-from labctl.core.event_bodies import CampaignOpened, PracticeRecorded
+from labctl.core.evening_bodies import PracticeRecorded
+from labctl.core.event_bodies import CampaignOpened
 from labctl.core.record import Record
 from labctl.errors import InputError
 from labctl.messages.body_parts import Plateau

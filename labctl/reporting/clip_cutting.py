@@ -17,8 +17,8 @@ import numpy as np
 
 from labctl.analysis.report.lab_facts import Clip, EpisodeEntry
 from labctl.clock import SECOND
-from labctl.core.projection import previous_index
 from labctl.core.record import Episode
+from labctl.core.recorded.projection import previous_index
 from labctl.core.trial import Phase
 from labctl.errors import StateError
 from labctl.reporting.clip_choice import ClipKind, choose

@@ -14,9 +14,9 @@ from labctl.clock import minute_of
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import EndReason
 from labctl.core.record import Episode, Record, Void
+from labctl.core.recorded.skew import campaign_clock
 from labctl.core.reviewed import queue
 from labctl.core.session import Session
-from labctl.core.skew import campaign_clock
 from labctl.core.task import ITEMS
 from labctl.core.trial import State, Trial, tally
 from labctl.errors import StateError

@@ -20,8 +20,8 @@ from labctl.errors import StateError
 from labctl.messages.processes import CommandSent, EndRun
 from labctl.plain import Json
 from labctl.runtime.campaign_run import CONTACT
-from labctl.runtime.cell_nodes import camera_names
-from labctl.runtime.transport import PREVIEWS, endpoint
+from labctl.runtime.hosting.cell_nodes import camera_names
+from labctl.runtime.hosting.transport import PREVIEWS, endpoint
 from labctl.store.lab_folder import read_cell
 
 TOPICS = ("@state", "@obs")

@@ -24,14 +24,21 @@ from labctl.core.trial import next_trial, tally
 from labctl.errors import InputError, MissingExtra, StateError
 from labctl.plain import Json
 from labctl.runtime.campaign_writer import CampaignWriter
-from labctl.runtime.cell_nodes import NodeSpec, build_node, camera_names, lacks_terminal, node_names, with_terminal
-from labctl.runtime.ending import on_signals
 from labctl.runtime.episode_sequencer import EpisodeSequencer
-from labctl.runtime.lease_keeper import terms_of
+from labctl.runtime.hosting.cell_nodes import (
+    NodeSpec,
+    build_node,
+    camera_names,
+    lacks_terminal,
+    node_names,
+    with_terminal,
+)
+from labctl.runtime.hosting.ending import on_signals
+from labctl.runtime.hosting.lease_keeper import terms_of
+from labctl.runtime.hosting.simulated_host import LoopHost
 from labctl.runtime.provenance import collect_pins
 from labctl.runtime.readiness import Readiness
 from labctl.runtime.runner import RunNode
-from labctl.runtime.simulated_host import LoopHost
 from labctl.runtime.startup_recovery import recover
 from labctl.store.atomic_files import replace_file
 from labctl.store.campaign import Campaign
@@ -248,8 +255,8 @@ def _run_live(
     unready: bool,
     hand_terminal: str | None,
 ) -> bool:
-    from labctl.runtime.supervisor import Stamper, Supervisor
-    from labctl.runtime.transport import ProcessHost
+    from labctl.runtime.hosting.supervisor import Stamper, Supervisor
+    from labctl.runtime.hosting.transport import ProcessHost
 
     stamper, alerts = Stamper(campaign.folder), Alerts(campaign.folder)
 

@@ -19,7 +19,7 @@ from labctl.core.liveness import Liveness
 from labctl.core.rollout import MOVING, Phase, Rollout, lost_reason, stream_of, void_reason, voided_by_rule
 from labctl.core.trial import Trial
 from labctl.messages import driving
-from labctl.messages.body_parts import Driver, GapBody
+from labctl.messages.body_parts import GapBody
 from labctl.messages.motion import DeviceReport, Lease, Stop
 from labctl.messages.pictures import CameraState, FrameGap, Video
 from labctl.messages.processes import Kill, Spawn
@@ -27,6 +27,7 @@ from labctl.messages.recording import Close, Closed, Open, Opened, ProducerLost,
 from labctl.nodes.phase_table import On, OnRaw, by_kind, heard
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.recording_seal import looking_over, sealed_body
+from labctl.runtime.revealing import revealed
 from labctl.store.frozen_cards import cameras_wanted
 from labctl.store.sealing import Findings
 
@@ -53,35 +54,9 @@ class EpisodeSequencer:
 
     def reveal(self, trial: Trial, committed_ns: int, cameras: Sequence[str], step: Step) -> None:
         """The committed scene's arm, to the controller alone; the episode begins to exist."""
-        writer, opened = self._writer, self._writer.opened
-        arm = self._arms[writer.ledger.reveal(trial.id)]
-        attempt = len(trial.episodes)
-        episode = "e-" + format(writer.ledger.seed(f"episode:{trial.id}:{attempt}") % 32**8, "x").zfill(10)
-        sealed, wanted = writer.ledger.seal_value(episode, "arm", arm.name), writer.tasks[trial.condition]
-        writer.log(Kind.ARM_REVEALED, {"sealed": sealed}, trial=trial.id, episode=episode)
-        task = driving.Prepare(
-            driver=arm.controller,
-            options=arm.options,
-            kind=arm.kind,
-            seed=writer.ledger.seed(f"controller:{trial.id}:{attempt}"),
-            instruction=wanted.instruction,
-            episode=episode,
-            hand=self._hand_of(arm),
-        )
-        self.rollout = Rollout(
-            trial=trial.id,
-            episode=episode,
-            epoch=self.new_epoch(),
-            task=task,
-            start_due_ns=committed_ns + round(opened["arming_s"] * SECOND),
-            budget_ns=round(wanted.budget_s * SECOND),
-            items=wanted.items,
-            done_at=wanted.done_at,
-            switches=opened.get("switches", ()),
-            producers=["arm", "controller", *cameras],
-            cameras=list(cameras),
-        )
-        step.out.append(Open(episode, self.rollout.producers).to("recorder"))
+        self.rollout = rollout = revealed(self._writer, self._arms, trial, committed_ns, cameras, self.new_epoch())
+        episode = rollout.episode
+        step.out.append(Open(episode, rollout.producers).to("recorder"))
         step.out.append(Open(episode).to("arm"))
         step.out += [Open(episode, frames=name in self._seen).to(name) for name in cameras]
         step.out.append(Spawn("controller").to("@host"))
@@ -95,11 +70,6 @@ class EpisodeSequencer:
         """A motion lease nobody has held before: whatever an older one allowed is over."""
         self._epoch += 1
         return self._epoch
-
-    def _hand_of(self, arm: Arm) -> Driver | None:
-        """The device by which a person may take over from a policy; the human's own arm has none beside itself."""
-        allowed = arm.kind == "policy" and self._writer.opened.get("takeover") == "allowed"
-        return {"driver": "teleop", "options": {}} if allowed else None
 
     def hear(self, message: Message, now_ns: int, step: Step) -> None:
         """A message about the current episode; others are ignored."""

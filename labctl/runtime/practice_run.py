@@ -18,8 +18,8 @@ from labctl.devices import load
 from labctl.errors import InputError
 from labctl.nodes.practice import Ended, PracticeNode, View
 from labctl.plain import Json
-from labctl.runtime.cell_nodes import NodeSpec, lacks_terminal, stand_in, with_terminal
-from labctl.runtime.lease_keeper import terms_of
+from labctl.runtime.hosting.cell_nodes import NodeSpec, lacks_terminal, stand_in, with_terminal
+from labctl.runtime.hosting.lease_keeper import terms_of
 from labctl.store.lab_folder import MARK, find_lab, read_cell
 from labctl.store.locks import LOCKS, cell_lock_in
 
@@ -36,8 +36,8 @@ def practise(
     Raises InputError for a cell without [teleop] or with a device that cannot be built, MissingExtra, StateError when
     the cell is in use.
     """
-    from labctl.runtime.supervisor import Supervisor
-    from labctl.runtime.transport import ProcessHost
+    from labctl.runtime.hosting.supervisor import Supervisor
+    from labctl.runtime.hosting.transport import ProcessHost
 
     cell = read_cell(path)
     cell, fixture = with_terminal(cell, _own_terminal(cell, path)), stand_in()

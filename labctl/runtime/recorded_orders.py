@@ -12,7 +12,8 @@ from labctl.bus import Body, Message, Step
 from labctl.clock import SECOND
 from labctl.core import commands
 from labctl.core.commands import Command
-from labctl.core.event_bodies import OperationRecorded, OutcomeCorrected, SessionOpened
+from labctl.core.evening_bodies import SessionOpened
+from labctl.core.event_bodies import OperationRecorded, OutcomeCorrected
 from labctl.core.events import Kind
 from labctl.core.outcome import Outcome, judged
 from labctl.core.reviewed import checked, stated

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from labctl.config.cell_schema import Fixture
-from labctl.core import detector
-from labctl.core.skew import fit_clock, missing_samples
+from labctl.core.recorded import detector
+from labctl.core.recorded.skew import fit_clock, missing_samples
 from labctl.errors import LabctlError
 from labctl.messages.body_parts import Clock, ConditionEntry, Detected
 from labctl.store.footage import Footage, footage

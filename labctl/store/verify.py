@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from labctl.core.event_bodies import CampaignOpened, CampaignUnblinded, Streams, body_of
 from labctl.core.events import Event, Kind, digest
-from labctl.core.skew import clock_warnings
+from labctl.core.recorded.skew import clock_warnings
 from labctl.core.trial import fold
 from labctl.errors import BrokenRecord, InputError, LabctlError, in_words
 from labctl.messages.body_parts import Unsealed

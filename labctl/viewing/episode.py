@@ -16,10 +16,10 @@ from labctl.clock import SECOND, on_boot_of
 from labctl.core import timeline
 from labctl.core.events import Event
 from labctl.core.outcome import Outcome
-from labctl.core.projection import capture_ns
 from labctl.core.record import Episode, Void
 from labctl.core.record_fold import record_of
-from labctl.core.skew import clock_line
+from labctl.core.recorded.projection import capture_ns
+from labctl.core.recorded.skew import clock_line
 from labctl.core.task import task_of
 from labctl.core.timeline import Mark
 from labctl.core.trial import Trial

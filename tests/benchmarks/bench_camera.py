@@ -13,7 +13,7 @@ from labctl.config.cell_schema import Video
 from labctl.devices import Frame, load
 from labctl.nodes.preview import Preview
 from labctl.nodes.video_recorder import Terms, VideoRecorder
-from labctl.runtime.simulated_host import finish_work
+from labctl.runtime.hosting.simulated_host import finish_work
 from labctl.store.video import VideoWriter
 from labctl.testing.given import SIMULATED
 

@@ -9,7 +9,7 @@ import pytest
 
 from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
-from labctl.runtime.transport import Mailroom
+from labctl.runtime.hosting.transport import Mailroom
 
 pytestmark = pytest.mark.benchmark
 CLOCK = MonotonicClock()

@@ -22,7 +22,7 @@ from support.runs.live_campaign import CLOCK, children, of_kind, running, wait_f
 
 from labctl.clock import SECOND
 from labctl.core.events import Kind
-from labctl.core.skew import clock_line
+from labctl.core.recorded.skew import clock_line
 from labctl.store.traces import TraceStore
 from labctl.store.verify import verify_campaign
 from labctl.store.video import read_frames

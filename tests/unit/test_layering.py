@@ -36,26 +36,29 @@ MEASURES = (
     "analysis.report",
     "analysis.survival",
 )
+CORE = ("core", "core.recorded")
 SCREEN = (*BASE, "ui", "core", "store.video")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "": ("errors",),
     "config": ("plain", "errors"),
     "messages": ("bus", "plain", "errors"),
-    "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config"),
-    "store": (*BASE, "config", "core"),
+    "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config", "core.recorded"),
+    "core.recorded": ("plain", "messages", "clock", "errors", "rotations"),
+    "store": (*BASE, "config", *CORE),
     "scene": (*BASE, "config", "core", "store"),
     "nodes": (*BASE, "config.cell_schema", "config.policy_card", "core", "scene", "store"),
     "alerts": (*BASE, "config", "core", "store"),
     "people": (*BASE, "core", "store"),
-    "runtime": (*BASE, "alerts", "config", "core", "nodes", "people", "store"),
+    "runtime.hosting": (*BASE, "config.cell_schema", "nodes", "store"),
+    "runtime": (*BASE, "alerts", "config", "core", "nodes", "people", "runtime.hosting", "store"),
     "ui": SCREEN,
     "ui.console": SCREEN,
     "ui.rerun": SCREEN,
-    "viewing": (*BASE, "core", "store", "runtime.attach", "ui.rerun"),
-    "pages": (*BASE, "core", "store", "viewing.status"),
-    "reporting": (*BASE, "processes", *MEASURES, "config", "core", "pages", "people.practised", "store"),
-    "exports": (*BASE, "processes", "config", "core", "reporting", "store", "viewing"),
-    "checks": (*BASE, "analysis.episodes", "config", "core", "exports", "nodes", "runtime", "store"),
+    "viewing": (*BASE, *CORE, "store", "runtime.attach", "ui.rerun"),
+    "pages": (*BASE, *CORE, "store", "viewing.status"),
+    "reporting": (*BASE, "processes", *MEASURES, "config", *CORE, "pages", "people.practised", "store"),
+    "exports": (*BASE, "processes", "config", *CORE, "reporting", "store", "viewing"),
+    "checks": (*BASE, "analysis.episodes", "config", *CORE, "exports", "nodes", "runtime", "runtime.hosting", "store"),
     "analysis": ("errors",),
     "analysis.survival": STATISTICS,
     "analysis.binary": STATISTICS,
@@ -84,7 +87,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 }
 NOT_IMPORTED = ("drivers", "testing")  # what is found by name, and what only tests need
 MAY_IMPORT["cli"] = (*BASE, *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)))
-PURE = ("config", "core")
+PURE = ("config", "core", "core.recorded")
 PURE_AT_THE_ROOT = ("labctl/bus.py", "labctl/plain.py", "labctl/errors.py", "labctl/rotations.py", "labctl/streams.py")
 # Of other people's modules what is pure may import these; they compute, and reach no file, clock, socket or process.
 PURE_MODULES = (

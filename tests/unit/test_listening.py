@@ -17,7 +17,7 @@ LISTENS = frozenset(
 )
 # file -> where it listens
 WHERE = {
-    "labctl/runtime/transport.py": "sockets that are files",
+    "labctl/runtime/hosting/transport.py": "sockets that are files",
     "labctl/checks/clock_page.py": "LOOPBACK",
     "labctl/pages/server.py": "LOOPBACK",
     "ui/rerun/viewer_page.py": "LOOPBACK",

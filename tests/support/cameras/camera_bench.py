@@ -11,7 +11,7 @@ from labctl.devices import Frame
 from labctl.errors import DeviceLost
 from labctl.nodes.camera import CameraNode
 from labctl.nodes.video_recorder import Terms
-from labctl.runtime.simulated_host import finish_work
+from labctl.runtime.hosting.simulated_host import finish_work
 
 PERIOD = 100 * MILLISECOND
 VIDEO = Video(codec="libx264", preset="ultrafast", crf=23, keyframe_s=1.0)

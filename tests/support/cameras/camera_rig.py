@@ -14,7 +14,7 @@ from labctl.clock import SECOND, ManualClock, MonotonicClock
 from labctl.config.cell_schema import Video
 from labctl.nodes.camera import CameraNode
 from labctl.nodes.video_recorder import Terms
-from labctl.runtime.simulated_host import finish_work
+from labctl.runtime.hosting.simulated_host import finish_work
 
 VIDEO = Video(crf=18)
 

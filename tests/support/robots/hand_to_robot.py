@@ -24,7 +24,7 @@ from labctl.messages.driving import Prepare, Ready, Start
 from labctl.messages.motion import Lease
 from labctl.nodes.controller import ControllerNode
 from labctl.nodes.robot import RobotNode
-from labctl.runtime.simulated_host import LoopHost
+from labctl.runtime.hosting.simulated_host import LoopHost
 from labctl.testing.given import SIMULATED
 from labctl.testing.robot import RobotRig
 

@@ -20,7 +20,7 @@ from labctl.cli import call
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Setup
 from labctl.errors import MissingExtra
-from labctl.runtime.cell_nodes import stand_in
+from labctl.runtime.hosting.cell_nodes import stand_in
 from labctl.store.lab_folder import read_cell
 
 pytestmark = pytest.mark.real_time

@@ -24,7 +24,7 @@ from labctl.core.events import Kind
 from labctl.core.trial import State, fold
 from labctl.errors import InputError
 from labctl.runtime.campaign_run import run_campaign
-from labctl.runtime.cell_nodes import load_camera
+from labctl.runtime.hosting.cell_nodes import load_camera
 from labctl.store.lab_folder import read_cell
 from labctl.store.traces import TraceStore
 from labctl.store.verify import verify_campaign

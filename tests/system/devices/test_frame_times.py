@@ -23,7 +23,7 @@ from support.machine.machine_halts import Standstill
 from support.machine.machine_load import Neighbours
 
 from labctl.clock import MILLISECOND
-from labctl.core.projection import capture_ns
+from labctl.core.recorded.projection import capture_ns
 from labctl.devices import load
 from labctl.errors import DeviceLost
 from labctl.store.video import read_depth, read_frames

@@ -49,7 +49,7 @@ def test_a_start_with_an_edited_seal_is_refused_in_one_line_and_writes_nothing(
     run = ["run", str(folder), "--headless", "--simulated-time"]
     if begun:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("labctl.runtime.simulated_host.LoopHost.run", lambda *_, **__: None)
+            patch.setattr("labctl.runtime.hosting.simulated_host.LoopHost.run", lambda *_, **__: None)
             assert call(run) == 0, "a start that ends before anything happens"
     before = events_of(folder)
     EDITS[what](folder)

@@ -9,7 +9,7 @@ from labctl.cli import call
 from labctl.clock import SECOND, ManualClock
 from labctl.core.events import Kind
 from labctl.runtime.campaign_run import nothing_left, run_campaign
-from labctl.runtime.simulated_host import LoopHost
+from labctl.runtime.hosting.simulated_host import LoopHost
 from labctl.store.campaign import Campaign
 
 ARMS = [HUMAN, policy("policy-a", skill="swift")]

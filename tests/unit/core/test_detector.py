@@ -10,10 +10,10 @@ import pytest
 from support.runs.campaigns import PROTOCOL, events_of, make_campaign, policy
 
 from labctl.clock import SECOND
-from labctl.core.detector import Layout, detect, zone_of
 from labctl.core.events import Kind
 from labctl.core.record import as_operations
 from labctl.core.record_fold import record_of
+from labctl.core.recorded.detector import Layout, detect, zone_of
 from labctl.reporting.operations_table import operations
 from labctl.runtime.campaign_run import run_campaign
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 import inspect
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import NotRequired, get_origin, get_type_hints
 
 import pytest
 
-from labctl.core import event_bodies
+from labctl.core import evening_bodies, event_bodies
 from labctl.core.event_bodies import FORMS
 from labctl.core.events import Kind
 from labctl.messages import body_parts
@@ -22,7 +23,8 @@ PAGE = ROOT / "docs" / "journal.md"
 KEPT = ROOT / "tests" / "campaigns"
 HEAD = """# The journal
 
-What each kind of entry records, generated (`make docs`) from the typed forms in `labctl/core/event_bodies.py`.
+What each kind of entry records, generated (`make docs`) from the typed forms in `labctl/core/event_bodies.py` and
+`evening_bodies.py`.
 
 Every entry has a number `seq`, its `kind`, the time `at_ns` on the clock of boot `boot`, the same moment as `wall`
 time, `who` wrote it, and the `trial` and the `episode` where it concerns one; `prev` and `hash` chain it to the one
@@ -73,8 +75,13 @@ def test_every_kind_of_event_has_a_form():
     assert list(FORMS) == list(Kind)
 
 
+def one_of(one: object, module: ModuleType) -> bool:
+    return getattr(one, "__module__", "") == module.__name__
+
+
 def test_no_form_is_there_for_nothing():
-    own = {name for name, one in vars(event_bodies).items() if getattr(one, "__module__", "") == event_bodies.__name__}
+    written = (event_bodies, evening_bodies)
+    own = {n for module in written for n, one in vars(module).items() if one_of(one, module)}
     assert own - {form.__name__ for form in FORMS.values()} == {"Form", "body_of"}
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation, Slerp
 
 from labctl.clock import MILLISECOND, SECOND
-from labctl.core.projection import capture_ns, previous_index, project, surrounding
+from labctl.core.recorded.projection import capture_ns, previous_index, project, surrounding
 
 T = np.array([0, 10, 20, 50, 60], dtype=np.int64) * MILLISECOND
 Y = np.array([0.0, 1.0, 4.0, 7.0, 7.0])

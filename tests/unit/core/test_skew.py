@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labctl.clock import MILLISECOND, SECOND
-from labctl.core.skew import ClockFit, campaign_clock, clock_line, clock_warnings, fit_clock
+from labctl.core.recorded.skew import ClockFit, campaign_clock, clock_line, clock_warnings, fit_clock
 
 START = 123_456 * SECOND
 

@@ -12,7 +12,7 @@ from labctl.bus import Work
 from labctl.clock import SECOND
 from labctl.nodes.recorder import PATIENCE_NS
 from labctl.nodes.video_recorder import ENCODED, LOOK_NS, STILL_NS, STOOD_STILL
-from labctl.runtime.simulated_host import finish_work
+from labctl.runtime.hosting.simulated_host import finish_work
 from labctl.store.footage import footage
 from labctl.store.video import frame_times
 

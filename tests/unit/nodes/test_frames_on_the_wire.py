@@ -9,7 +9,7 @@ import pytest
 from support.runs.live_campaign import wait_for
 
 from labctl.bus import Message
-from labctl.runtime.transport import Mailroom
+from labctl.runtime.hosting.transport import Mailroom
 
 CAMERAS = ("camera:front", "camera:wrist")
 

@@ -15,7 +15,7 @@ from labctl.bus import Message, Step, decode, encode
 from labctl.clock import SECOND
 from labctl.devices import Frame
 from labctl.nodes.photos import COMPARE_NS, GHOST_NS, GHOST_WIDTH, UNSEEN_NS, ScenePhotos
-from labctl.runtime.simulated_host import finish_work
+from labctl.runtime.hosting.simulated_host import finish_work
 from labctl.store.pictures import decode_png, encode_png
 
 STAGE = Stage()

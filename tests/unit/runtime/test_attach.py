@@ -15,7 +15,7 @@ from support.runs.campaigns import cell_toml
 from labctl.clock import began
 from labctl.errors import StateError
 from labctl.runtime.attach import Attachment, is_running
-from labctl.runtime.transport import Mailroom
+from labctl.runtime.hosting.transport import Mailroom
 
 
 @pytest.fixture

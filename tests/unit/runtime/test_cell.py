@@ -10,12 +10,12 @@ import pytest
 from support.cameras import slow_camera
 from support.robots.cells import FIXTURE, cell_named
 
-import labctl.runtime.cell_nodes
+import labctl.runtime.hosting.cell_nodes
 from labctl.bus import Message
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import parse_cell
-from labctl.runtime.cell_nodes import NodeSpec, build_node
-from labctl.runtime.simulated_host import finish_work
+from labctl.runtime.hosting.cell_nodes import NodeSpec, build_node
+from labctl.runtime.hosting.simulated_host import finish_work
 
 ROOT = Path(__file__).parents[3]
 CLOCK = MonotonicClock()
@@ -64,7 +64,7 @@ def test_cameras_are_opened_one_after_another(tmp_path: Path) -> None:
 
 
 def test_a_camera_that_is_opened_for_ever_is_named_to_the_others(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(labctl.runtime.cell_nodes, "TURN_NS", SECOND // 5)
+    monkeypatch.setattr(labctl.runtime.hosting.cell_nodes, "TURN_NS", SECOND // 5)
     first, second = (connection(f"camera:{name}", tmp_path) for name in ("wrist", "over_shoulder"))
     first.start()
     assert slow_camera.INSIDE.wait(20)

@@ -11,7 +11,7 @@ from labctl.checks.doctor import check_teleop
 from labctl.config.cell_schema import parse_cell
 from labctl.errors import InputError
 from labctl.runtime.campaign_run import run_campaign
-from labctl.runtime.cell_nodes import lacks_terminal, with_terminal
+from labctl.runtime.hosting.cell_nodes import lacks_terminal, with_terminal
 from labctl.runtime.practice_run import practise
 
 KEYBOARD = '[teleop]\ndevice = "keyboard"\n'

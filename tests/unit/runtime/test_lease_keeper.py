@@ -11,7 +11,7 @@ import pytest
 from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND, ManualClock, MonotonicClock
 from labctl.messages.motion import Lease
-from labctl.runtime.lease_keeper import LeaseKeeper, LeaseTerms
+from labctl.runtime.hosting.lease_keeper import LeaseKeeper, LeaseTerms
 
 TERMS = LeaseTerms(duration_ns=300 * MILLISECOND, silence_ns=2 * SECOND)
 

@@ -16,7 +16,7 @@ from labctl.core.events import Kind
 from labctl.core.trial import State, Trial, fold
 from labctl.errors import Held
 from labctl.runtime.campaign_run import run_campaign
-from labctl.runtime.simulated_host import finish_work
+from labctl.runtime.hosting.simulated_host import finish_work
 from labctl.store.campaign import Campaign
 
 DYING = {**policy("okapi", words="no okapi here"), "controller": "support.policies.dying_policy:build"}

@@ -7,7 +7,7 @@ import pytest
 from labctl.bus import Message, Step, Work
 from labctl.clock import SECOND, ManualClock
 from labctl.errors import DeviceLost
-from labctl.runtime.simulated_host import BEAT_NS, LoopHost
+from labctl.runtime.hosting.simulated_host import BEAT_NS, LoopHost
 
 Act = Callable[[int, list[Message]], Step]
 

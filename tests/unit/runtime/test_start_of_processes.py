@@ -14,7 +14,7 @@ DATABASE = ("sqlalchemy", "sqlmodel")
 def test_no_process_but_the_recorder_and_the_run_imports_a_database(node: str) -> None:
     """It took half a second of a core in each of them, of 0.75 s; the recorder and the run process alone write."""
     code = (
-        f"import sys, labctl.runtime.cell_nodes, labctl.nodes.{node}\n"
+        f"import sys, labctl.runtime.hosting.cell_nodes, labctl.nodes.{node}\n"
         f"print([name for name in {DATABASE!r} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)

@@ -15,8 +15,8 @@ import zmq
 
 from labctl.bus import Message, Step, Work, decode, encode
 from labctl.clock import SECOND, MonotonicClock
-from labctl.runtime import transport
-from labctl.runtime.transport import PREVIEWS, Mailroom, ProcessHost, endpoint
+from labctl.runtime.hosting import transport
+from labctl.runtime.hosting.transport import PREVIEWS, Mailroom, ProcessHost, endpoint
 
 PICTURE = np.zeros((240, 320, 3), np.uint8)
 SENT = 400  # 92 MB

@@ -18,8 +18,8 @@ from labctl.clock import SECOND
 from labctl.core.interlock import Look, scene_holds
 from labctl.devices import Frame
 from labctl.nodes.photos import AVERAGED, ScenePhotos
+from labctl.runtime.hosting.simulated_host import finish_work
 from labctl.runtime.scene_watch import MARGIN, SLACK
-from labctl.runtime.simulated_host import finish_work
 from labctl.scene.matching import compare
 from labctl.store.campaign import Campaign
 

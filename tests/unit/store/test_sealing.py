@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labctl.clock import MILLISECOND, SECOND
-from labctl.core.skew import campaign_clock, clock_line, clock_warnings, missing_samples
+from labctl.core.recorded.skew import campaign_clock, clock_line, clock_warnings, missing_samples
 from labctl.nodes.video_recorder import index_spec
 from labctl.store.chunks import Chunk
 from labctl.store.database_backend import sqlite_url

@@ -12,7 +12,7 @@ from typing import Any
 import labctl.analysis
 import pytest
 from click.testing import CliRunner
-from labctl.analysis.report import figures, margin_words, markdown, success_curves, tables
+from labctl.analysis.report import figures, margin_words, markdown, pair_tables, success_curves
 from labctl.analysis.report.page import build_page, render_html
 
 from labctl.cli.report import report as report_verb
@@ -171,7 +171,7 @@ def test_with_a_margin_the_page_has_the_sentence_the_column_and_the_table(case: 
     text = markdown.render(page)
     assert "- Shown to be equivalent in time per item, within the margin that the protocol registered" in text
     assert "## Against the margin" in text and render_html(page).count('id="margin"') == 1
-    table = tables.pair_table(found)
+    table = pair_tables.pair_table(found)
     assert table.columns[-1].label == "Within the margin"
     assert [row[-1] for row in table.rows] == ["shown", *["–"] * (len(table.rows) - 1)]
 

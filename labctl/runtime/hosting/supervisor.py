@@ -15,11 +15,11 @@ from pathlib import Path
 
 from labctl.bus import Message
 from labctl.clock import SECOND
-from labctl.runtime.cell_nodes import NodeSpec, ProcessSpec
+from labctl.runtime.hosting.cell_nodes import NodeSpec, ProcessSpec
 from labctl.store.chain_heads import read_heads
 from labctl.store.timestamps import authority_of, kept
 
-CHILD = "from labctl.runtime.cell_nodes import child_main; child_main()"
+CHILD = "from labctl.runtime.hosting.cell_nodes import child_main; child_main()"
 STOP_NS = 2 * SECOND
 STAMP = "from labctl.cli import main; main()"
 STAMPS = "logs/timestamps.log"

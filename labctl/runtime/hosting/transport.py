@@ -31,8 +31,8 @@ from labctl.bus import Message, Node, Step, Work, decode, encode, joined, parted
 from labctl.clock import MILLISECOND, SECOND, Clock, Suspensions
 from labctl.errors import LabctlError
 from labctl.messages.processes import Hello, Shutdown, Suspended
-from labctl.runtime.ending import on_signals
-from labctl.runtime.lease_keeper import LeaseKeeper, LeaseTerms
+from labctl.runtime.hosting.ending import on_signals
+from labctl.runtime.hosting.lease_keeper import LeaseKeeper, LeaseTerms
 
 LEASE = "lease"  # the socket of the run process that a thread of its own sends by
 BEATS = "beats"

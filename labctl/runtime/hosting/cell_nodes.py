@@ -169,7 +169,7 @@ def child_main() -> None:
 
     A device that refuses or vanishes ends it with exit code 1, a line in its log and the reason told to run.
     """
-    from labctl.runtime.transport import ProcessHost, last_words
+    from labctl.runtime.hosting.transport import ProcessHost, last_words
 
     spec = ProcessSpec.model_validate_json(sys.stdin.buffer.read())
     name, sockets = spec.name, spec.sockets

@@ -1,0 +1,62 @@
+"""The arm of a committed trial, asked of the seal: the episode begins to exist, with all that its controller is told.
+
+May not: send anything, or let the arm be seen: it goes into the rollout, for the controller, and into the seal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from labctl.clock import SECOND
+from labctl.config.protocol_schema import Arm
+from labctl.core.events import Kind
+from labctl.core.rollout import Rollout
+from labctl.core.trial import Trial
+from labctl.messages import driving
+from labctl.messages.body_parts import Driver
+from labctl.runtime.campaign_writer import CampaignWriter
+
+
+def revealed(
+    writer: CampaignWriter,
+    arms: Mapping[str, Arm],
+    trial: Trial,
+    committed_ns: int,
+    cameras: Sequence[str],
+    epoch: int,
+) -> Rollout:
+    """Journals ArmRevealed; the episode starts `arming_s` after the commit, whichever arm it is."""
+    opened, ledger = writer.opened, writer.ledger
+    arm, wanted = arms[ledger.reveal(trial.id)], writer.tasks[trial.condition]
+    attempt = len(trial.episodes)
+    episode = "e-" + format(ledger.seed(f"episode:{trial.id}:{attempt}") % 32**8, "x").zfill(10)
+    sealed = ledger.seal_value(episode, "arm", arm.name)
+    writer.log(Kind.ARM_REVEALED, {"sealed": sealed}, trial=trial.id, episode=episode)
+    task = driving.Prepare(
+        driver=arm.controller,
+        options=arm.options,
+        kind=arm.kind,
+        seed=ledger.seed(f"controller:{trial.id}:{attempt}"),
+        instruction=wanted.instruction,
+        episode=episode,
+        hand=_hand_beside(arm, writer),
+    )
+    return Rollout(
+        trial=trial.id,
+        episode=episode,
+        epoch=epoch,
+        task=task,
+        start_due_ns=committed_ns + round(opened["arming_s"] * SECOND),
+        budget_ns=round(wanted.budget_s * SECOND),
+        items=wanted.items,
+        done_at=wanted.done_at,
+        switches=opened.get("switches", ()),
+        producers=["arm", "controller", *cameras],
+        cameras=list(cameras),
+    )
+
+
+def _hand_beside(arm: Arm, writer: CampaignWriter) -> Driver | None:
+    """The device by which a person may take over from a policy; the human's own arm has none beside itself."""
+    allowed = arm.kind == "policy" and writer.opened.get("takeover") == "allowed"
+    return {"driver": "teleop", "options": {}} if allowed else None
