@@ -180,12 +180,30 @@ class Witness(TypedDict):
     weighted: float | None
 
 
+class SecondAssessor(TypedDict):
+    """Of a task, the episodes that a second assessor judged from their videos alone, against the outcome that stood
+    then. agreement: weighted kappa (items, success, stages) or ICC(2,1) (score), None where nothing varies; same: the
+    share on which both agree; disagreements: the others; adjudicated: of these, those an assessor has gone over since.
+    """
+
+    task: str
+    measure: str
+    n: int
+    same: float
+    statistic: str
+    agreement: float | None
+    interval: Bounds
+    disagreements: int
+    adjudicated: int
+
+
 class Judgements(TypedDict):
     """What people recorded beside outcomes; each empty where nothing was."""
 
     guesses: list[Guesses]
     tags: list[Tags]
     witnesses: list[Witness]
+    second: list[SecondAssessor]
 
 
 class Spread(TypedDict):

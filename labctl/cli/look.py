@@ -56,6 +56,7 @@ def status(
     from labctl.errors import InputError
     from labctl.reporting.hours import hours
     from labctl.reporting.hours_page import write_page
+    from labctl.reporting.judgements import second_assessor
     from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
     from labctl.store.verified import JOURNAL_ALONE, verified
     from labctl.viewing.status import standing
@@ -67,6 +68,8 @@ def status(
     for folder in folders:
         with verified(folder, JOURNAL_ALONE, unverified=unverified or not campaign) as shown:
             entry = {**standing(shown.campaign.state), **({"unverified": shown.broken} if shown.broken else {})}
+            if as_json and campaign and (second := second_assessor(shown.campaign.record())):
+                entry["second_assessor"] = second
             if with_hours or page is not None:
                 entry["hours"] = hours(shown.campaign.record())
             found.append(entry)

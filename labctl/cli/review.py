@@ -27,6 +27,7 @@ EPILOG = example(
     "labctl review first --who p09",
     "labctl review first --who p09 --page",
     "labctl review first --who p09 --register",
+    "labctl review first --who p10 --second",
     "labctl review first --finish",
 )
 
@@ -37,6 +38,7 @@ EPILOG = example(
 @click.option("--register", is_flag=True, help="Enter yourself as assessor first: once, outside of a session.")
 @click.option("--list", "listing", is_flag=True, help="Print the queue and leave.")
 @click.option("--finish", is_flag=True, help="Everything is reviewed: no more review of this closed campaign.")
+@click.option("--second", is_flag=True, help="Judge as a second assessor, by the videos alone, what others scored.")
 @click.option("--page", is_flag=True, help="Review in a browser on this machine, with the videos, until Ctrl-C.")
 @click.option(
     "--port", type=click.IntRange(1024, 65535), default=None, metavar="N", help="With --page: its port [default: free]."
@@ -50,6 +52,7 @@ def review(
     register: bool,
     listing: bool,
     finish: bool,
+    second: bool,
     page: bool,
     port: int | None,
     web: bool,
@@ -63,6 +66,9 @@ def review(
     was better. Both streams of labels are kept. A strip of pictures
     shows what happened around the operation that is chosen.
 
+    --second: a second assessor, who was not in the room and has not seen what was said, judges each episode by its
+    video alone; where the two differ, the review shows both and comes to it first.
+
     --page does the same in a browser: both cameras side by side, by the same keys, with a jump from candidate to
     candidate. It listens on 127.0.0.1 alone and its address opens once. docs/looking.md says more.
     """
@@ -73,6 +79,8 @@ def review(
     from labctl.store.lab_folder import campaign_folder
     from labctl.store.verified import JOURNAL_ALONE, in_passing, verified
 
+    if second and (page or finish or listing or as_json):
+        raise InputError("--second goes by itself: a second assessor judges episodes and sees nothing else")
     if port is not None and not page:
         raise InputError("--port is the port of the page; add --page")
     folder = campaign_folder(campaign, lab)
@@ -98,6 +106,10 @@ def review(
 
     review_writer.check_may_review(folder, who or login())
 
+    if second:
+        _second(folder, who or login())
+        return
+
     def save(trial: str, operations: Sequence[OperationRecorded]) -> None:
         review_writer.review(folder, trial, operations, who=who or login())
 
@@ -118,8 +130,8 @@ def review(
         _serve(folder, load, save, correct, end, port)
         return
     from labctl.pages.films import Films
-    from labctl.ui.console.review import Review
     from labctl.ui.rerun.viewer_process import need_display
+    from labctl.ui.review.review import Review
 
     def watch(episode: str) -> None:
         if not web:
@@ -140,6 +152,27 @@ def review(
     left = sum(item.reviewed is None for item in load())
     whole = f"next: labctl review {folder.name} --finish (F in the review), once the campaign is closed"
     click.echo(said or (f"{left} episodes are left to review" if left else whole))
+
+
+def _second(folder: Path, who: str) -> None:
+    """What is left for a second assessor, by its videos."""
+    from labctl.core.reviewed import to_judge
+    from labctl.core.task import task_of
+    from labctl.pages.films import Films
+    from labctl.runtime import review_writer
+    from labctl.store.verified import in_passing
+    from labctl.ui.review.second import SecondReview, Unseen
+
+    def load() -> list[Unseen]:
+        with in_passing(folder) as opened:
+            trials = to_judge(opened.record(), who)
+            return [Unseen(one.id, one.episode or "", task_of(opened.opened, one.condition)) for one in trials]
+
+    def judge(trial: str, outcome: Mapping[str, Json]) -> None:
+        review_writer.judge(folder, trial, outcome, who=who)
+
+    SecondReview(load, judge, Films(folder).strip).run()
+    click.echo(f"{len(load())} episodes are left for {who} to judge")
 
 
 def _serve(

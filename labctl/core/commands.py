@@ -240,6 +240,12 @@ class Correct(Score):
     why: Text = ""
 
 
+class Judge(Score):
+    """judge: what a second assessor says of a scored trial's episode, from its video alone."""
+
+    trial: Text = ""
+
+
 class Guess(Arguments):
     """guess: which arm of the experiment it was; None: cannot tell."""
 

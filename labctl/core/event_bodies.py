@@ -232,6 +232,18 @@ class OperationsReviewed(TypedDict):
     note: NotRequired[str]
 
 
+class OutcomeConfirmed(TypedDict):
+    """An assessor went over the outcome of an episode that is not counted in items, and it stands as it is."""
+
+    note: NotRequired[str]
+
+
+class OutcomeJudged(TypedDict):
+    """What a second assessor says of an episode, from its video alone: it replaces nothing."""
+
+    outcome: OutcomeBody
+
+
 class EpisodeVoided(TypedDict):
     """The episode does not count. reason: of the protocol, a loss before go, or `run_left`: its run was left while it
     was armed, which `max_voids` does not count. evidence: seq of the episode's entry that shows why; confirmed_by: the
@@ -312,6 +324,8 @@ FORMS: Mapping[Kind, type] = {
     Kind.OUTCOME_RECORDED: OutcomeRecorded,
     Kind.OUTCOME_CORRECTED: OutcomeCorrected,
     Kind.OPERATIONS_REVIEWED: OperationsReviewed,
+    Kind.OUTCOME_CONFIRMED: OutcomeConfirmed,
+    Kind.OUTCOME_JUDGED: OutcomeJudged,
     Kind.PREFERENCE_ASKED: PreferenceAsked,
     Kind.PREFERENCE_STATED: PreferenceStated,
     Kind.EPISODE_VOIDED: EpisodeVoided,

@@ -54,6 +54,8 @@ class Kind(StrEnum):
     OUTCOME_RECORDED = "OutcomeRecorded"
     OUTCOME_CORRECTED = "OutcomeCorrected"
     OPERATIONS_REVIEWED = "OperationsReviewed"
+    OUTCOME_CONFIRMED = "OutcomeConfirmed"
+    OUTCOME_JUDGED = "OutcomeJudged"
     PREFERENCE_ASKED = "PreferenceAsked"
     PREFERENCE_STATED = "PreferenceStated"
     EPISODE_VOIDED = "EpisodeVoided"

@@ -169,6 +169,8 @@ CANNOT: Mapping[Kind, str] = {
     Kind.OUTCOME_RECORDED: "the episode cannot be scored",
     Kind.OUTCOME_CORRECTED: "the outcome cannot be corrected",
     Kind.OPERATIONS_REVIEWED: "the episode cannot be reviewed",
+    Kind.OUTCOME_CONFIRMED: "the outcome cannot be confirmed",
+    Kind.OUTCOME_JUDGED: "the episode cannot be judged a second time",
     Kind.PREFERENCE_ASKED: "no preference can be asked for",
     Kind.PREFERENCE_STATED: "no preference can be stated",
     Kind.EPISODE_VOIDED: "the episode cannot be voided",
@@ -224,9 +226,11 @@ def apply(trial: Trial, event: Event) -> Trial:
         _need(trial, event, trial.state in (State.SCORING, State.SCORED), "a guess comes after the episode")
         _need_current(trial, event)
         return trial
-    if event.kind == Kind.OPERATIONS_REVIEWED:
+    if event.kind in (Kind.OPERATIONS_REVIEWED, Kind.OUTCOME_CONFIRMED, Kind.OUTCOME_JUDGED):
         _need(trial, event, trial.state == State.SCORED, "a review comes after the score")
         _need_current(trial, event)
+        if event.kind == Kind.OUTCOME_JUDGED:
+            outcome_from(event.body["outcome"])  # raises for one that contradicts itself
         return trial
     if event.kind in (Kind.PREFERENCE_ASKED, Kind.PREFERENCE_STATED):
         return _prefer(trial, event)

@@ -30,6 +30,7 @@ DRIVER = ("plain", "clock", "devices", "errors", "realtime", "rotations", "strea
 STATISTICS = ("errors", "analysis", "analysis.survival")
 MEASURES = (
     "analysis",
+    "analysis.blocks",
     "analysis.episodes",
     "analysis.episodes_table",
     "analysis.planning",
@@ -54,6 +55,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "ui": SCREEN,
     "ui.console": SCREEN,
     "ui.rerun": SCREEN,
+    "ui.review": (*SCREEN, "ui.console"),
     "viewing": (*BASE, *CORE, "store", "runtime.attach", "ui.rerun"),
     "pages": (*BASE, *CORE, "store", "viewing.status"),
     "reporting": (*BASE, "processes", *MEASURES, "config", *CORE, "pages", "people.practised", "store"),

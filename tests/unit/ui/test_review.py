@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labctl.ui.console.filmstrip import strip
-from labctl.ui.console.review import Review
+from labctl.ui.review.filmstrip import strip
+from labctl.ui.review.review import Review
 from textual.pilot import Pilot
 
 from labctl.clock import SECOND

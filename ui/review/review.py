@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from labctl.ui.console.asking import AskScore, Confirm, ToScore
-from labctl.ui.console.filmstrip import Filmstrip, Look
+from labctl.ui.console.asking import Confirm
 from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
 from labctl.ui.console.keyrow import KeyRow
 from labctl.ui.console.link import Json
-from labctl.ui.console.measures import AskPreference
+from labctl.ui.console.measures import AskPreference, form
+from labctl.ui.review import measured
+from labctl.ui.review.filmstrip import Filmstrip, Look
 from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding
@@ -27,8 +28,7 @@ from textual.widgets import DataTable, Label, Static
 from labctl.clock import SECOND
 from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.published_state import Compare
-from labctl.core.reviewed import RESULTS, Item
-from labctl.core.task import ITEMS
+from labctl.core.reviewed import RESULTS, Item, in_words
 from labctl.errors import LabctlError
 from labctl.messages.body_parts import PreferenceStated
 
@@ -68,7 +68,7 @@ class Review(App[str]):
     what comes next; `pairs` and `prefer` are of [preference]. Each may raise LabctlError; its line is shown.
     """
 
-    CSS_PATH = "console.tcss"
+    CSS_PATH = "../console/console.tcss"
     TITLE = "labctl review"
     BINDINGS: ClassVar = [
         Binding("enter", "confirm", "confirm", priority=True),
@@ -164,10 +164,13 @@ class Review(App[str]):
         outcome = item.trial.outcome
         assert outcome is not None
         self.query_one("#line", Static).update(f"{item.trial.episode} · {item.trial.condition}")
-        lines = [
+        went = [
             f"• outcome: moved {outcome.moved}, lost {outcome.lost}, of {outcome.items_staged} staged",
-            f"• ended: {str(item.trial.ended).replace('_', ' ')} after {item.since_go_s(item.trial.end_ns or 0):.1f} s",
             f"• the operator counted {item.counted if item.counted is not None else 'nothing'}",
+        ]
+        lines = [
+            *(went if item.task is None else measured.lines(item.task, outcome)),
+            f"• ended: {str(item.trial.ended).replace('_', ' ')} after {item.since_go_s(item.trial.end_ns or 0):.1f} s",
             f"• reviewed {'already' if item.reviewed is not None else 'not yet'}",
         ]
         self.query_one("#details", Static).update("\n".join(lines))
@@ -179,6 +182,8 @@ class Review(App[str]):
         for number, op in enumerate(sorted(self._operations, key=lambda op: op["t_ns"]), 1):
             when = f"{item.since_go_s(op['t_ns']):.2f}"
             table.add_row(str(number), when, op["result"].replace("_", " "), op["cause"] or "")
+        for row in measured.rows(item.task, outcome) if item.task else ():
+            table.add_row(*row)
         table.move_cursor(row=at)
         self.look_at()
 
@@ -233,7 +238,17 @@ class Review(App[str]):
             except LabctlError as error:
                 self._say(str(error), wrong=True)
 
+    def _without_operations(self) -> bool:
+        """Whether the episode at hand has none, which is said."""
+        task = self.item.task if self.item else None
+        if task is not None:
+            self._say(f"this task is judged by {task.measure}, not by operations; w corrects its outcome", wrong=True)
+        return task is not None
+
     def action_add(self) -> None:
+        if self._without_operations():
+            return
+
         def answered(answer: Answer | None) -> None:
             if answer is not None and self.item is not None and self.item.trial.go_ns is not None:
                 t_ns = self.item.trial.go_ns + round(float(str(answer["at_s"])) * SECOND)
@@ -245,6 +260,8 @@ class Review(App[str]):
         self.push_screen(AskOperation(self.query_one(Filmstrip).at_s), answered)
 
     def action_remove(self) -> None:
+        if self._without_operations():
+            return
         chosen = self._chosen()
         if chosen is None:
             self._say(NONE_CHOSEN, wrong=True)
@@ -254,6 +271,8 @@ class Review(App[str]):
 
     def action_turn(self) -> None:
         """A success that was none, or a loss that was a success."""
+        if self._without_operations():
+            return
         chosen = self._chosen()
         if chosen is None:
             self._say(NONE_CHOSEN, wrong=True)
@@ -316,25 +335,14 @@ class Review(App[str]):
         if item is None or item.trial.outcome is None:
             return
         outcome = item.trial.outcome
-        about: ToScore = {
-            "items": outcome.items_staged,
-            "stages": (),
-            "tags": (),
-            "counted": item.counted or 0,
-            "proposal": None,
-            "ended": str(item.trial.ended),
-            "marks": (),
-            "unsaid": (),
-            "measure": ITEMS,
-            "steps": (),
-            "rubric": (),
-            "measured": None,
-        }
+        about = measured.about(item.task, outcome.items_staged)
+        about["ended"], about["counted"] = str(item.trial.ended), item.counted or 0
 
         def answered(answer: Answer | None) -> None:
             if answer is None:
                 return
-            kept = {"stage_reached": outcome.stage_reached, "tags": list(outcome.tags)}
+            kept: dict[str, Json] = {"tags": list(outcome.tags)}
+            kept |= {} if item.task else {"stage_reached": outcome.stage_reached}
             why = str(answer.pop("why"))
             try:
                 self._correct(item.trial.id, {**answer, **kept}, why)
@@ -343,7 +351,15 @@ class Review(App[str]):
                 return
             self._items = self._load()
             self._draw()
-            self._say(f"corrected: moved {answer['moved']}, lost {answer['lost']}; ENTER confirms the episode")
+            self._say(f"corrected: {self._now(item)}; ENTER confirms the episode")
 
-        given = {"moved": outcome.moved, "lost": outcome.lost, "notes": outcome.notes}
-        self.push_screen(AskScore(about, given, why=True), answered)
+        given: dict[str, Json] = {"moved": outcome.moved, "lost": outcome.lost, "notes": outcome.notes}
+        given |= {"reached_s": list(outcome.reached_s or ()), "score": outcome.score}
+        self.push_screen(form(about, given, why=True), answered)
+
+    def _now(self, before: Item) -> str:
+        """What the outcome of an episode is now, in words."""
+        now = next((item for item in self._items if item.trial.id == before.trial.id), before)
+        outcome = now.trial.outcome
+        assert outcome is not None
+        return in_words(now.task, outcome) if now.task else f"moved {outcome.moved}, lost {outcome.lost}"
