@@ -72,9 +72,10 @@ class SimulatedOperator:
 
     def _preferred(self, pair: Compare) -> dict[str, str]:
         """The one it scored higher; neither where it scored them alike, or not both itself."""
-        first, second = (self._worth.get(episode) for episode in (pair["first"], pair["second"]))
-        better = "neither" if first is None or second is None or first == second else ""
-        better = better or ("first" if first > second else "second")
+        first, second = self._worth.get(pair["first"]), self._worth.get(pair["second"])
+        better = "neither"
+        if first is not None and second is not None and first != second:
+            better = "first" if first > second else "second"
         return {"first": pair["first"], "second": pair["second"], "preferred": better, "why": "by what was scored"}
 
     def delay_ns(self, verb: str) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from labctl.clock import SECOND
-from labctl.core.event_bodies import OperationRecorded, Result
+from labctl.core.event_bodies import OperationRecorded, OperationsReviewed, OutcomeConfirmed, Result
 from labctl.core.events import Kind
 from labctl.core.outcome import Outcome
 from labctl.core.published_state import Compare
@@ -19,7 +19,6 @@ from labctl.core.trial import CampaignState, State, Trial
 from labctl.core.trial_table import PREFERRED
 from labctl.errors import InputError, StateError
 from labctl.messages.body_parts import PreferenceStated
-from labctl.plain import Json
 
 RESULTS: tuple[Result, ...] = ("success", "lost", "safety_stop")
 
@@ -173,12 +172,14 @@ def against(record: Record, who: str, trial: Trial) -> str:
     return ""
 
 
-def confirmed(trial: Trial, operations: Sequence[OperationRecorded], note: str) -> tuple[Kind, dict[str, Json]]:
+def confirmed(
+    trial: Trial, operations: Sequence[OperationRecorded], note: str
+) -> tuple[Kind, OperationsReviewed | OutcomeConfirmed]:
     """The entry of an assessor who went over an episode. Raises as `checked`, and InputError for operations of a task
     that has none.
     """
     if trial.outcome is None or not trial.outcome.measured:
-        return Kind.OPERATIONS_REVIEWED, {"operations": list[Json](checked(trial, operations)), "note": note}
+        return Kind.OPERATIONS_REVIEWED, {"operations": checked(trial, operations), "note": note}
     if operations:
         raise InputError(f"trial {trial.id} is not counted in items; it has no operations, its outcome is confirmed")
     return Kind.OUTCOME_CONFIRMED, {"note": note}

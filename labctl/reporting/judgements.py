@@ -133,7 +133,7 @@ def _agreement(measure: str, values: Sequence[tuple[float, float]]) -> tuple[flo
         found = icc(np.array(values)) if len(values) > 1 else None
         value, ci = (found.icc, found.ci) if found else (None, None)
     else:
-        kappa = weighted_kappa(*zip(*values, strict=True))
+        kappa = weighted_kappa([one for one, _ in values], [other for _, other in values])
         value, ci = kappa.kappa, kappa.ci
     return value, None if ci is None or ci[0] == ci[1] else [*ci]
 

@@ -200,7 +200,7 @@ def commitment_of(slots: Sequence[SlotWithArm], secret: bytes) -> str:
 
 def compared_trials(slots: Sequence[SlotWithArm], secret: bytes) -> dict[int, tuple[str, str]]:
     """Of each block the two trials that are compared by preference, in the order they run."""
-    at = {(slot["block"], slot["position"]): slot["trial"] for slot in slots}
+    at = {(slot.get("block", 0), slot.get("position", 0)): slot["trial"] for slot in slots}
     blocks, arms = len({block for block, _ in at}), len({place for _, place in at})
     drawn = compared_positions(arms, blocks, secret)
     return {block: (at[block, first], at[block, second]) for block, (first, second) in enumerate(drawn)}
@@ -208,17 +208,17 @@ def compared_trials(slots: Sequence[SlotWithArm], secret: bytes) -> dict[int, tu
 
 def check_compared(events: Sequence[Event], opened: Unsealed) -> list[str]:
     """Which of the pairs that were compared by preference is not the one that was drawn for its block."""
-    drawn = {second: first for first, second in _drawn(opened)}
+    asked = [event for event in events if event.kind == Kind.PREFERENCE_ASKED]
+    if not asked:
+        return []
+    pairs = compared_trials(opened["schedule"], bytes.fromhex(opened["secret_hex"])).values()
+    drawn = {second: first for first, second in pairs}
     owner = {event.episode: event.trial for event in events if event.kind == Kind.ARM_REVEALED}
     return [
         f"journal seq {event.seq} ({event.kind}): these two episodes are not the pair that was drawn for their block"
-        for event in events
-        if event.kind == Kind.PREFERENCE_ASKED and drawn.get(event.trial or "") != owner.get(event.body["first"])
+        for event in asked
+        if drawn.get(event.trial or "") != owner.get(event.body["first"])
     ]
-
-
-def _drawn(opened: Unsealed) -> list[tuple[str, str]]:
-    return list(compared_trials(opened["schedule"], bytes.fromhex(opened["secret_hex"])).values())
 
 
 def roots_of(secret: bytes, sha256s: Sequence[str]) -> list[bytes]:

@@ -16,6 +16,7 @@ from textual.widgets import Label
 
 from labctl.core.published_state import Compare
 from labctl.core.task import ITEMS, SCORE, SUCCESS
+from labctl.messages.body_parts import PreferenceStated
 
 
 def form(about: ToScore, given: Mapping[str, Json] | None = None, *, why: bool = False) -> AskScore:
@@ -102,9 +103,9 @@ class AskPreference(Form):
 
     ok_text = "Record"
 
-    def __init__(self, pair: Compare, given: Mapping[str, Json] | None = None) -> None:
+    def __init__(self, pair: Compare, given: PreferenceStated | None = None) -> None:
         super().__init__()
-        self._pair, self._given = pair, given or {}
+        self._pair, self._given = pair, given
         self.title_text = f"Block {pair['block'] + 1}: {pair['question']}"
 
     def fields(self) -> Iterator[Widget]:
@@ -114,10 +115,9 @@ class AskPreference(Form):
             (f"the later one: episode {second} of the block, trial {trials[1]}", "second"),
             ("neither: they were alike", "neither"),
         ]
-        said = str(self._given.get("preferred") or "")
-        yield Options(options, id="preferred", taken=[said])
+        yield Options(options, id="preferred", taken=[self._given["preferred"]] if self._given else [])
         yield Label("why? a sentence on what made the difference, or why there is none")
-        yield Line(str(self._given.get("why") or ""), id="why")
+        yield Line(self._given["why"] if self._given else "", id="why")
 
     def answer(self) -> Answer:
         preferred = self.chosen("preferred")

@@ -16,12 +16,12 @@ from labctl.ui.console.link import Json
 from labctl.ui.console.measures import AskPreference, form
 from labctl.ui.review import measured
 from labctl.ui.review.filmstrip import Filmstrip, Look
+from labctl.ui.review.reviewing import Reviewing
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
-from textual.events import Event, Key, Resize
-from textual.screen import ModalScreen
+from textual.events import Resize
 from textual.widget import Widget
 from textual.widgets import DataTable, Label, Static
 
@@ -62,13 +62,12 @@ class AskOperation(Form):
         return {"at_s": at_s, "result": self.chosen("result") or "success"}
 
 
-class Review(App[str]):
+class Review(Reviewing):
     """See the module. `load` gives the queue anew; `save(trial, operations)` and `correct(trial, outcome, why)` write;
     `watch(episode)` opens an episode; `look` gives the strip's pictures; `finish()` ends the review and says
     what comes next; `pairs` and `prefer` are of [preference]. Each may raise LabctlError; its line is shown.
     """
 
-    CSS_PATH = "../console/console.tcss"
     TITLE = "labctl review"
     BINDINGS: ClassVar = [
         Binding("enter", "confirm", "confirm", priority=True),
@@ -121,15 +120,6 @@ class Review(App[str]):
     def on_mount(self) -> None:
         self.query_one(DataTable).add_columns("#", "at, s from go", "came of it", "why")
         self._reload()
-
-    async def on_event(self, event: Event) -> None:
-        """As at the console: a form's own keys come first, and no key is silent."""
-        if isinstance(event, Key) and not event.is_forwarded:
-            if isinstance(self.screen, Form) and self.screen.take(event):
-                return
-            if not isinstance(self.screen, ModalScreen) and event.key not in self.screen.active_bindings:
-                self._say(f"{event.key} does nothing; the keys stand below", wrong=True)
-        await super().on_event(event)
 
     def on_resize(self, event: Resize) -> None:
         self.screen.set_class(event.size.width < WIDE or event.size.height < HIGH, "narrow")
@@ -187,19 +177,10 @@ class Review(App[str]):
         table.move_cursor(row=at)
         self.look_at()
 
-    def _say(self, text: str, *, wrong: bool = False) -> None:
-        said = self.query_one("#said", Static)
-        said.update(text)
-        said.set_class(wrong, "wrong")
-
     def _chosen(self) -> OperationRecorded | None:
         ordered = sorted(self._operations, key=lambda op: op["t_ns"])
         row = self.query_one(DataTable).cursor_row
         return ordered[row] if 0 <= row < len(ordered) else None
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enter and the arrows belong to the form while one is open."""
-        return not (action in ("confirm", "shift") and len(self.screen_stack) > 1)
 
     @on(DataTable.RowHighlighted)
     def look_at(self) -> None:

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from labctl.ui.console import measures
-from labctl.ui.console.form import Answer, Form
+from labctl.ui.console.form import Answer
 from labctl.ui.console.keyrow import KeyRow
 from labctl.ui.console.link import Json
 from labctl.ui.review.filmstrip import Filmstrip, Look
 from labctl.ui.review.measured import about, rows
-from textual.app import App, ComposeResult
+from labctl.ui.review.reviewing import Reviewing
+from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.events import Event, Key
-from textual.screen import ModalScreen
 from textual.widgets import DataTable, Label, Static
 
 from labctl.core.task import Task
@@ -34,12 +33,11 @@ class Unseen:
     task: Task
 
 
-class SecondReview(App[str]):
+class SecondReview(Reviewing):
     """See the module. `load` gives what is left anew, `judge(trial, outcome)` writes and may raise LabctlError, `look`
     gives the strip's pictures.
     """
 
-    CSS_PATH = "../console/console.tcss"
     TITLE = "labctl review --second"
     BINDINGS: ClassVar = [
         Binding("enter", "judge", "judge", priority=True),
@@ -71,19 +69,6 @@ class SecondReview(App[str]):
         self.query_one(DataTable).add_columns("#", "", "", "in words")
         self._reload()
 
-    async def on_event(self, event: Event) -> None:
-        """As at the console: a form's own keys come first, and no key is silent."""
-        if isinstance(event, Key) and not event.is_forwarded:
-            if isinstance(self.screen, Form) and self.screen.take(event):
-                return
-            if not isinstance(self.screen, ModalScreen) and event.key not in self.screen.active_bindings:
-                self._say(f"{event.key} does nothing; the keys stand below", wrong=True)
-        await super().on_event(event)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enter and the arrows belong to the form while one is open."""
-        return not (action in ("judge", "shift") and len(self.screen_stack) > 1)
-
     @property
     def unseen(self) -> Unseen | None:
         """The episode at hand."""
@@ -110,11 +95,6 @@ class SecondReview(App[str]):
         for row in rows(one.task, None):
             table.add_row(*row)
         self.query_one(Filmstrip).show(one.episode, 0.0)
-
-    def _say(self, text: str, *, wrong: bool = False) -> None:
-        said = self.query_one("#said", Static)
-        said.update(text)
-        said.set_class(wrong, "wrong")
 
     def action_shift(self, by: int) -> None:
         self.query_one(Filmstrip).shift(by)

@@ -108,6 +108,8 @@ def test_a_pair_that_a_crash_left_unasked_is_asked_for_when_the_run_is_started_a
 
 def test_the_review_says_what_was_left_unsaid_and_is_not_finished_before(bench: Bench) -> None:
     pair = both(bench)
+    for event in bench.events(Kind.OUTCOME_RECORDED):
+        assert bench.command("review", role="assessor", trial=event.trial, operations=[])["ok"]
     bench.campaign.close()
     with pytest.raises(StateError, match="nobody has said which was better"):
         review_writer.finish(bench.campaign.folder, who="ann")
