@@ -243,14 +243,23 @@ def _scoring(state: State, now_ns: int) -> Page:
     ended = state["ended"]
     why = [f"it ended: {words.ENDED[EndReason(ended)]}"] if ended else []
     lines = [*why, *_counts(state), *words.cameras(state), *_recovered(state)]
-    return Page("scoring", "what happened? count what lies where", lines)
+    asked = _ASKED[state["rules"]["measure"]]
+    return Page("scoring", f"what happened? {asked}", lines)
+
+
+_ASKED = {
+    "items": "count what lies where",
+    "success": "say whether it was done",
+    "stages": "say how far it got",
+    "score": "score it by the rubric",
+}
 
 
 def _counts(state: State) -> list[str]:
     if state["rules"]["measure"] != "items":
         return words.counted(state)
     found, items = state["proposal"], state["rules"]["items"]
-    lines = [f"staged {items} items; you counted {state['counted']} moved"]
+    lines = [f"staged {count(items, 'item')}; you counted {state['counted']} moved"]
     if found:
         lines.append(
             f"the detector proposes: moved {found['moved']}, lost {found['lost']}, remaining {found['remaining']}"
@@ -277,16 +286,19 @@ def _number(state: State) -> str:
 
 def _what(state: State) -> str:
     card = state["card"]
-    return f"{card['object']}, {card['layout']}" if card else "?, ?"
+    where = f"{card['object']}, {card['layout']}" if card else ""
+    if card is None:
+        return "?, ?"
+    return f"{card['task']}: {where}" if "task" in card else where
 
 
 def _setting(state: State) -> list[str]:
     card = state["card"]
     if not card:
         return []
-    items = state["rules"]["items"]
+    items = count(state["rules"]["items"], "item")
     return [
-        f"{items} items of {card['object']}, from the {' or '.join(state['sources'])} tote to the {card['tote_side']} "
+        f"{items} of {card['object']}, from the {' or '.join(state['sources'])} tote to the {card['tote_side']} "
         f"one; camera {card['camera_side']}",
         card["instructions"],
         *([f"the task: {card['instruction']}"] if "instruction" in card else []),

@@ -18,7 +18,7 @@ KEYS = [
     Binding("enter", "primary", "go on", id="primary", show=False),
     Binding("space,f12", "stop", "STOP", id="stop"),
     Binding("question_mark", "page('keys')", "keys", id="keys"),
-    Binding("plus,m", "count(1)", "item moved", id="moved"),
+    Binding("plus,m", "count(1)", "item or stage", id="moved"),
     Binding("minus,backspace", "count(-1)", "take back", id="taken_back"),
     *(Binding(f"{n}", f"reach({n})", f"stage {n} reached", id=f"stage_{n}", show=False) for n in range(1, 10)),
     Binding("i", "touch", "a hand in it", id="touch"),

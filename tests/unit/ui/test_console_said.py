@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from click.testing import CliRunner
-from labctl.ui.console import review, words
+from labctl.ui.console import words
+from labctl.ui.review import review
 from support.runs.campaigns import make_campaign
 from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes, evening, flat
 from textual.widgets import Static
