@@ -93,14 +93,19 @@ class Table:
         return np.split(order, np.cumsum(np.bincount(self.episode, minlength=len(self.episodes)))[:-1])
 
 
-def check_columns(names: Sequence[str], where: str, *, extra: bool = False) -> None:
-    """Refuse a header with repeated, missing or (unless `extra`) unknown columns."""
+def check_required(names: Sequence[str], required: Sequence[str], where: str) -> None:
+    """Refuse a header with repeated columns, or without one of the required."""
     repeated = sorted({n for n in names if names.count(n) > 1})
     if repeated:
         raise TableError(where, f"column {repeated[0]!r} appears {names.count(repeated[0])} times; keep one")
-    missing = [n for n in REQUIRED if n not in names]
+    missing = [n for n in required if n not in names]
     if missing:
-        raise TableError(where, f"missing column {', '.join(missing)}; required are {', '.join(REQUIRED)}")
+        raise TableError(where, f"missing column {', '.join(missing)}; required are {', '.join(required)}")
+
+
+def check_columns(names: Sequence[str], where: str, *, extra: bool = False) -> None:
+    """Refuse a header with repeated, missing or (unless `extra`) unknown columns."""
+    check_required(names, REQUIRED, where)
     unknown = [n for n in names if n not in REQUIRED and n not in OPTIONAL]
     if unknown and not extra:
         known = ", ".join((*REQUIRED, *OPTIONAL))

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from labctl.analysis.operations_table.describe import common_budget
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import Floats, curve, rmst
-from labctl.analysis.survival.describe import common_budget
 from labctl.analysis.table import CENSORED, GHOST, NS, SUCCESS, WRONG_END
 
 STEP_S, LEAST_S, MOST_S = 15.0, 30.0, 240.0

@@ -11,13 +11,13 @@ from labctl.analysis.episodes.covariate_balance import sessions, spatial, trend
 from labctl.analysis.episodes.failures import failure_modes, sweep
 from labctl.analysis.episodes.operators import people
 from labctl.analysis.episodes.sensitivity import hrt_bounds, rmst_by_operation, teleoperators, timeout_bounds
+from labctl.analysis.operations_table.cohort import Plan, exchanges_by_pair
+from labctl.analysis.operations_table.describe import incidence
 from labctl.analysis.results import Computed, plain_in
 from labctl.analysis.supplement_result import Supplement
-from labctl.analysis.survival.analyze import Plan, exchanges_by_pair
 from labctl.analysis.survival.bands import simultaneous_band
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.curves import KAPLAN_MEIER
-from labctl.analysis.survival.describe import incidence
 from labctl.analysis.survival.items_moved import moved_difference
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.logrank import logrank_permutation, stratified

@@ -45,12 +45,7 @@ def is_episodes(names: Sequence[str], where: str) -> bool:
 
 def check_columns(names: Sequence[str], where: str, *, extra: bool = False) -> None:
     """Refuse a header with repeated, missing or (unless `extra`) unknown columns."""
-    repeated = sorted({n for n in names if names.count(n) > 1})
-    if repeated:
-        raise TableError(where, f"column {repeated[0]!r} appears {names.count(repeated[0])} times; keep one")
-    missing = [n for n in REQUIRED if n not in names]
-    if missing:
-        raise TableError(where, f"missing column {', '.join(missing)}; required are {', '.join(REQUIRED)}")
+    operations.check_required(names, REQUIRED, where)
     if not any(n in names for n in ("success", "score")):
         told = "time_s says when, not whether: it needs success" if "time_s" in names else "no row says how it went"
         raise TableError(where, f"{told}; give a column success (0 or 1) or score (0 to 1)")

@@ -23,7 +23,7 @@ from labctl.drivers.common.limits import limits_of, slowed
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.options import check_place
 from labctl.drivers.common.robot_tables import FER, FR3, RobotModel, with_tool
-from labctl.drivers.common.servoed_robot import ServoedRobot
+from labctl.drivers.common.servo.servoed_robot import ServoedRobot
 from labctl.drivers.common.state_timeout import Silence, within
 from labctl.drivers.common.states import States
 from labctl.drivers.common.steps import Law

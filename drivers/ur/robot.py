@@ -23,7 +23,7 @@ from labctl.drivers.common import kinematics
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.options import check_place
 from labctl.drivers.common.robot_tables import URS, RobotModel, Tool, with_tool
-from labctl.drivers.common.servoed_robot import ServoedRobot
+from labctl.drivers.common.servo.servoed_robot import ServoedRobot
 from labctl.drivers.common.state_timeout import Silence
 from labctl.drivers.common.states import Sample, States
 from labctl.drivers.common.steps import Law

@@ -109,7 +109,7 @@ def _strata(text: str) -> list[Count]:
 
 
 def _print_json(value: Mapping[str, object]) -> None:
-    from labctl.analysis.survival import analyze
+    from labctl.analysis.operations_table import analyze
 
     click.echo(analyze.dumps(value), nl=False)
 

@@ -76,7 +76,7 @@ def experiment(
     jobs = _null_jobs(draws, cells, names) if nothing_differs else _detection_jobs(draws, cells, names, wanted)
     found = _all(jobs)
     if as_json:
-        from labctl.analysis.survival import analyze
+        from labctl.analysis.operations_table import analyze
 
         results = [{"kind": kind, **result.as_dict()} for kind, result in found]
         click.echo(analyze.dumps({"schema": SCHEMA, "seed": seed, "results": results}), nl=False)

@@ -94,7 +94,7 @@ def analyze(
     from labctl.analysis.episodes_table.cohort import Plan
     from labctl.analysis.episodes_table.table import EpisodesTable
     from labctl.analysis.monte_carlo import replicates_for
-    from labctl.analysis.survival import analyze as module
+    from labctl.analysis.operations_table import analyze as module
 
     within, factors = margin_of(margin, non_inferior_to), factors_of(random)
     read = reading.read_either(table, extra=extra)
@@ -140,7 +140,7 @@ def _analyze_episodes(read: EpisodesTable, plan: Plan, as_json: bool) -> None:
     from labctl.analysis.episodes_table import analyze as module
     from labctl.analysis.episodes_table.cohort import cohort_of
     from labctl.analysis.episodes_table.order import order_of
-    from labctl.analysis.survival.analyze import dumps
+    from labctl.analysis.operations_table.analyze import dumps
 
     result = module.analyze(read, plan)
     if as_json:
@@ -223,7 +223,7 @@ def rates(counts: Path, by: str, as_json: bool) -> None:
     columns = tuple(name.strip() for name in by.split(",") if name.strip())
     found = module.rates(counts, columns)
     if as_json:
-        from labctl.analysis.survival import analyze
+        from labctl.analysis.operations_table import analyze
 
         click.echo(analyze.dumps(found), nl=False)
         return

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.interlock import NO_PICTURE_YET
 from labctl.messages.motion import Obs
 from labctl.messages.pictures import CameraState
 from labctl.messages.processes import Beats
-from labctl.messages.typed import read
 
 BEAT_LIMIT_NS = 1500 * MILLISECOND
 CLIP_NS = SECOND
@@ -39,24 +37,24 @@ class Liveness:
     turned_ns: int = 0  # when the run's loop turned last
     blind: dict[str, str] = field(default_factory=dict[str, str])  # camera node -> why it gives no pictures, or ""
 
-    def hear(self, message: Message, now_ns: int) -> None:
-        """Take note of a hello, a heartbeat, an observation or a camera's word. Only a hello brings a node back: a late
-        beat of a dying one does not.
-        """
-        if message.kind == "hello":
-            self.beats[message.sender] = now_ns
-        elif message.kind == "obs":
-            seen = read(Obs, message)
-            self.obs_ns, self.mode, self.mode_reason = now_ns, seen.mode, seen.reason
-            if seen.clipped:
-                self.clipped, self.clipped_ns = seen.clipped, now_ns
-            self._beat("arm", now_ns)
-        elif message.kind == "camera":
-            sent = read(CameraState, message)
-            self.blind[sent.name] = sent.lost
-        else:
-            for name in read(Beats, message).names:
-                self._beat(name, now_ns)
+    def greeted(self, name: str, now_ns: int) -> None:
+        """A process's first word: only this brings a node back, no late beat of a dying one does."""
+        self.beats[name] = now_ns
+
+    def beaten(self, sent: Beats, now_ns: int) -> None:
+        for name in sent.names:
+            self._beat(name, now_ns)
+
+    def observed(self, sent: Obs, now_ns: int) -> None:
+        """The robot's state came, which is a beat of its node too."""
+        self.obs_ns, self.mode, self.mode_reason = now_ns, sent.mode, sent.reason
+        if sent.clipped:
+            self.clipped, self.clipped_ns = sent.clipped, now_ns
+        self._beat("arm", now_ns)
+
+    def sees(self, sent: CameraState) -> None:
+        """A camera says whether it gives pictures."""
+        self.blind[sent.name] = sent.lost
 
     def _beat(self, name: str, now_ns: int) -> None:
         if name in self.beats:

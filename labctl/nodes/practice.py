@@ -17,9 +17,10 @@ from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.liveness import Liveness
 from labctl.messages.driving import Done, Failed, HandState, Prepare, Ready, Start
-from labctl.messages.motion import DeviceReport, Lease, Recover, Stage, Staged, Stop, Unstaged
-from labctl.messages.processes import Exited, Failing, Kill, Shutdown, Spawn, Suspended
+from labctl.messages.motion import DeviceReport, Lease, Obs, Recover, Stage, Staged, Stop, Unstaged
+from labctl.messages.processes import Beats, Exited, Failing, Kill, Shutdown, Spawn, Suspended
 from labctl.messages.recording import Close
+from labctl.messages.typed import read
 from labctl.nodes.phase_table import On, OnRaw, by_kind, entered, heard
 from labctl.plain import Hand, Json
 
@@ -157,11 +158,14 @@ class PracticeNode:
 
     # -- mail
 
-    def _sign_of_life(self, message: Message, now_ns: int, step: Step) -> None:
-        self._liveness.hear(message, now_ns)
+    def _greet(self, message: Message, now_ns: int, step: Step) -> None:
+        self._liveness.greeted(message.sender, now_ns)
+
+    def _beaten(self, sent: Beats, now_ns: int, step: Step) -> None:
+        self._liveness.beaten(sent, now_ns)
 
     def _see(self, message: Message, now_ns: int, step: Step) -> None:
-        self._liveness.hear(message, now_ns)
+        self._liveness.observed(read(Obs, message), now_ns)
         self._seen, self._fresh = message.arrays, True
 
     def _show_hand(self, sent: HandState, now_ns: int, step: Step) -> None:
@@ -327,8 +331,8 @@ _HOMING = frozenset({Phase.HOMING})
 # that is gone, a robot that stopped, a wish to end) leads to ENDING from everywhere.
 MESSAGES = by_kind(
     (
-        OnRaw("hello", _ALL, PracticeNode._sign_of_life),
-        OnRaw("beats", _ALL, PracticeNode._sign_of_life),
+        OnRaw("hello", _ALL, PracticeNode._greet),
+        On(Beats, _ALL, PracticeNode._beaten),
         OnRaw("obs", _ALL, PracticeNode._see),
         On(HandState, _ALL, PracticeNode._show_hand),
         On(Staged, _HOMING, PracticeNode._home_reached, Phase.WAITING),

@@ -262,8 +262,8 @@ def _write(
     """
     from labctl.analysis.episodes.random_factors import anew
     from labctl.analysis.episodes.supplement import supplement
+    from labctl.analysis.operations_table.analyze import analyze
     from labctl.analysis.report.page import build_report
-    from labctl.analysis.survival.analyze import analyze
     from labctl.analysis.table import table_from_rows
 
     boot, perm, seed = sizes

@@ -65,7 +65,7 @@ def counting(ways: Ways, result: AnalysisResult, plan: Plan) -> Counting:
     """`repeated` of `result`. Raises TableError."""
     from labctl.analysis.episodes.estimand import Estimand
     from labctl.analysis.episodes.repeated import repeated
-    from labctl.analysis.survival.analyze import analyze
+    from labctl.analysis.operations_table.analyze import analyze
     from labctl.analysis.table import table_from_rows
 
     def analyse(other: Sequence[Row], most: int | None) -> AnalysisResult | None:
@@ -80,7 +80,7 @@ def reviewed_alone(ways: Ways, rows: Sequence[Row], plan: Plan) -> Reviewed | No
     """The arms by the reviewed episodes alone; HRT only where the reference is among them. None where all or none was
     reviewed. rows: that the report stands on.
     """
-    from labctl.analysis.survival.analyze import analyze
+    from labctl.analysis.operations_table.analyze import analyze
     from labctl.analysis.table import table_from_rows
 
     alone = [row for row in rows if row["episode"] in ways.reviewed]

@@ -279,18 +279,11 @@ def _run_live(
     lease = terms_of(campaign.cell.lease)
     host = ProcessHost(nodes, sockets, clock, cameras=tuple(camera_names(spec.cell)), lease=lease)
 
-    def each(now_ns: int) -> None:
-        for request in host.host_requests:
-            supervisor.obey(request, now_ns)
-        host.host_requests.clear()
-        for message in supervisor.poll(now_ns):
-            host.deliver(message)
-
     try:
         with _contact(campaign, {"sockets": str(sockets)}):
             if attended:
                 say(f"waiting for a console: labctl console {campaign.folder.name}")
-            host.run(each)
+            host.run(supervisor)
             return run.leave()
     finally:
         supervisor.end_all()

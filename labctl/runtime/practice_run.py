@@ -55,15 +55,7 @@ def practise(
         condition = _condition(fixture) if home else None
         node = PracticeNode(round(cell.lease.duration_s * SECOND), show, home=condition, recover=recover)
         host = ProcessHost([node], sockets, clock, lease=terms_of(cell.lease))
-
-        def each(now_ns: int) -> None:
-            for request in host.host_requests:
-                supervisor.obey(request, now_ns)
-            host.host_requests.clear()
-            for message in supervisor.poll(now_ns):
-                host.deliver(message)
-
-        host.run(each)
+        host.run(supervisor)
     return node.ended
 
 

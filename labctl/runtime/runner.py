@@ -7,7 +7,7 @@ score.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 from labctl.bus import Message, Step
@@ -20,8 +20,9 @@ from labctl.core.rollout import CLOSE_PATIENCE_NS, LEASE_AT_RISK_NS, Phase
 from labctl.core.session import Role
 from labctl.core.trial import RUN_LEFT, State, Trial, Verb, allowed, standing, tally
 from labctl.errors import Held, LabctlError, StateError
-from labctl.messages.motion import DeviceReport, Staged, Unstaged
-from labctl.messages.processes import EndRun, Exited, Failing, Hello, Kill, Shutdown, Spawn, Suspended
+from labctl.messages.motion import DeviceReport, Obs, Staged, Unstaged
+from labctl.messages.pictures import CameraState, Compared, Photographed
+from labctl.messages.processes import Beats, EndRun, Exited, Failing, Hello, Shutdown, Suspended
 from labctl.messages.recording import Late
 from labctl.messages.typed import read
 from labctl.nodes.phase_table import by_kind, carry_out, on, on_raw
@@ -31,6 +32,7 @@ from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.command_handler import Orders
 from labctl.runtime.episode_sequencer import EpisodeSequencer
 from labctl.runtime.operator_state import CellReport, Publication, camera_states
+from labctl.runtime.process_watch import ProcessWatch
 from labctl.runtime.readiness import ASKED, Readiness
 from labctl.runtime.recording_seal import late_gap
 from labctl.runtime.robot_watch import RobotWatch
@@ -40,7 +42,6 @@ from labctl.store.journal import DuplicateCommand
 
 SEALING_NS = 2 * CLOSE_PATIENCE_NS  # how long an episode that was ended with its run may take to be sealed
 _ROUTINE = frozenset({"obs", "beats"})
-MOST_DEATHS = 3  # in a row, of one process between episodes: then the cell is faulted
 
 
 class RunNode:
@@ -79,13 +80,13 @@ class RunNode:
         self._cameras = [f"camera:{camera.name}" for camera in cell.camera]
         self._staging = Staging(writer, sequencer)
         self._watch = RobotWatch(writer, liveness, sequencer, self._staging)
+        self._processes = ProcessWatch(writer, liveness, sequencer, self._staging)
         self._scene = SceneWatch(writer)
         old_ns = (BEAT_LIMIT_NS, BEAT_LIMIT_NS, BEAT_LIMIT_NS)
         self._limits = Limits(*old_ns, cell.storage.min_free_gb, self._scene.limits())
         self._orders = Orders(
             writer, sequencer, liveness, self._staging, self._watch, self._scene, readiness, self._holds
         )
-        self._failing: dict[str, str] = {}
         self._next_disk_ns = 0
         self._ended_by = ""  # who asked from outside that this run ends
         self._shutting_down = False
@@ -101,7 +102,10 @@ class RunNode:
         for message in inbox:
             if not carry_out(MESSAGES, self, message, now_ns, step):
                 self._sequencer.hear(message, now_ns, step)  # of the episode
-        self._check_presence(now_ns, step)
+        self._processes.look(now_ns, step)
+        if now_ns >= self._next_disk_ns:
+            self._next_disk_ns = now_ns + 5 * SECOND
+            self._free_now = self._free_gb()
         self._watch.look(now_ns, step)
         request = self._scene.taken(now_ns, self._liveness.alive)
         if request is not None:
@@ -111,9 +115,9 @@ class RunNode:
             against = partial(self._holds, now_ns, Verb.START)
             self._sequencer.advance(now_ns, step, against_start=against, attended=self._attended)
             if rollout.phase == Phase.SEALED:
-                self._respawn(now_ns, step, [name for name in self._cameras if name in rollout.lost])
+                self._processes.start(now_ns, step, [name for name in self._cameras if name in rollout.lost])
         else:
-            self._respawn(now_ns, step, self._liveness.required)
+            self._processes.start(now_ns, step, self._liveness.required)
             if self._liveness.alive("arm") and not self._shutting_down:
                 self._staging.advance(self._writer.current(), now_ns, step)
         self._scene.advance(self._writer.current(), self._staging.done, self._liveness.alive, step)
@@ -146,11 +150,14 @@ class RunNode:
             due = min(due, self._staging.next_lease_ns)
         return max(due, now_ns + MILLISECOND)
 
-    def _sign_of_life(self, message: Message, now_ns: int, step: Step) -> None:
-        self._liveness.hear(message, now_ns)
+    def _beaten(self, sent: Beats, now_ns: int, step: Step) -> None:
+        self._liveness.beaten(sent, now_ns)
+
+    def _observed(self, sent: Obs, now_ns: int, step: Step) -> None:
+        self._liveness.observed(sent, now_ns)
 
     def _camera_says(self, message: Message, now_ns: int, step: Step) -> None:
-        self._liveness.hear(message, now_ns)
+        self._liveness.sees(read(CameraState, message))
         self._sequencer.hear(message, now_ns, step)
 
     def _staged(self, sent: Staged, now_ns: int, step: Step) -> None:
@@ -159,11 +166,14 @@ class RunNode:
     def _unstaged(self, sent: Unstaged, now_ns: int, step: Step) -> None:
         self._watch.way_home_lapsed(sent.trial, now_ns, step)
 
-    def _scene_says(self, message: Message, now_ns: int, step: Step) -> None:
-        self._scene.hear(message)
+    def _compared(self, sent: Compared, now_ns: int, step: Step) -> None:
+        self._scene.compared(sent)
+
+    def _photographed(self, sent: Photographed, now_ns: int, step: Step) -> None:
+        self._scene.photographed(sent)
 
     def _note_failing(self, sent: Failing, now_ns: int, step: Step) -> None:
-        self._failing[sent.name] = sent.reason
+        self._processes.failing[sent.name] = sent.reason
 
     def _reported(self, sent: DeviceReport, now_ns: int, step: Step) -> None:
         self._watch.hear(sent, now_ns, step)
@@ -186,63 +196,16 @@ class RunNode:
 
     def _greet(self, message: Message, now_ns: int, step: Step) -> None:
         """A process has begun."""
-        self._liveness.hear(message, now_ns)
         name = message.sender
+        self._liveness.greeted(name, now_ns)
         self._liveness.asked.pop(name, None)
         self._sequencer.hear(Hello().to("run", sender=name), now_ns, step)
         self._scene.forget(name)
         if name == "arm":
             self._staging.give_up("arm_lost", step)
 
-    # -- processes
-
-    def _check_presence(self, now_ns: int, step: Step) -> None:
-        for name in self._liveness.silent(now_ns):
-            step.out.append(Kill(name).to("@host"))
-            self._lost(name, "no heartbeat", now_ns, step, dying=True)
-        if now_ns >= self._next_disk_ns:
-            self._next_disk_ns = now_ns + 5 * SECOND
-            self._free_now = self._free_gb()
-
     def _exited(self, sent: Exited, now_ns: int, step: Step) -> None:
-        self._sequencer.ended(sent.name)
-        if not sent.asked:
-            self._lost(sent.name, sent.reason, now_ns, step)
-
-    def _lost(self, name: str, why: str, now_ns: int, step: Step, *, dying: bool = False) -> None:
-        """A process is gone: say so, end what depended on it, and ask for a person where a robot was involved."""
-        why = self._failing.pop(name, why)
-        was_there = self._liveness.alive(name) or name in self._liveness.asked
-        self._liveness.gone(name)
-        rollout = self._sequencer.rollout
-        in_use = rollout is not None and (name in rollout.producers or name == "recorder")
-        if not was_there and not in_use:
-            return
-        private = why if name == "controller" else None  # its last words may name the arm
-        when = "in an episode" if in_use else "between episodes"
-        self._writer.say(f"{name} process lost ({when}): {'why is kept with the seal' if private else why}")
-        self._liveness.deaths[name] = 0 if in_use else self._liveness.deaths.get(name, 0) + 1
-        if name == "arm" and "arm_lost" not in self._writer.state.holds:
-            text = f"the robot's process ended ({why}); look at the robot, then acknowledge"
-            self._writer.log(Kind.HOLD_RAISED, {"code": "arm_lost", "text": text})
-        if name == "arm":
-            self._staging.give_up("arm_lost", step)
-        self._sequencer.lose(name, now_ns, step, why=why, private=private, dying=dying)
-        if name == "recorder" and rollout is not None:
-            self._ask_for(name, now_ns, step)
-        if self._liveness.deaths[name] >= MOST_DEATHS and self._writer.state.faulted is None:
-            where = "logs/processes.log of the campaign says why"
-            self._writer.log(Kind.CELL_FAULTED, {"reason": f"{name} ended {MOST_DEATHS} times in a row; {where}"})
-
-    def _respawn(self, now_ns: int, step: Step, names: Sequence[str]) -> None:
-        if self._writer.state.faulted is None and not self._shutting_down:
-            for name in self._liveness.missing():
-                if name in names:
-                    self._ask_for(name, now_ns, step)
-
-    def _ask_for(self, name: str, now_ns: int, step: Step) -> None:
-        self._liveness.ask(name, now_ns)
-        step.out.append(Spawn(name).to("@host"))
+        self._processes.exited(sent, now_ns, step)
 
     # -- holds
 
@@ -357,6 +320,7 @@ class RunNode:
     def _shut_down(self, now_ns: int, step: Step) -> None:
         """Asked to stop: whatever moves stops, what was recorded is sealed, the next run continues."""
         self._shutting_down, self._leave_by_ns = True, now_ns + SEALING_NS
+        self._processes.over = True
         request = self._scene.drop()
         if request is not None:
             self._answer(request.command, self._refuse_to_begin, step)
@@ -372,13 +336,13 @@ class RunNode:
 MESSAGES = by_kind(
     (
         on_raw("hello", RunNode._greet),
-        on_raw("beats", RunNode._sign_of_life),
-        on_raw("obs", RunNode._sign_of_life),
+        on(Beats, RunNode._beaten),
+        on(Obs, RunNode._observed),
         on_raw("camera", RunNode._camera_says),
         on(Staged, RunNode._staged),
         on(Unstaged, RunNode._unstaged),
-        on_raw("compared", RunNode._scene_says),
-        on_raw("photographed", RunNode._scene_says),
+        on(Compared, RunNode._compared),
+        on(Photographed, RunNode._photographed),
         on(Failing, RunNode._note_failing),
         on(DeviceReport, RunNode._reported),
         on(Suspended, RunNode._suspended),

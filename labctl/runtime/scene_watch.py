@@ -20,7 +20,6 @@ from labctl.errors import InputError, StateError
 from labctl.messages.body_parts import MatchEntry, Photo, ScoreLimits
 from labctl.messages.pictures import Compare, Compared, Photographed
 from labctl.messages.pictures import Photo as TakePhoto
-from labctl.messages.typed import read
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.store.scene_references import MEASURED, PHOTOS, Held, rules
 
@@ -102,17 +101,16 @@ class SceneWatch:
                 task = Compare(trial.id, self._round, staged == trial.id, held.scene, held.pose, held.counts)
             step.out.append(task.to(node))
 
-    def hear(self, message: Message) -> None:
-        """A camera's finding (`compared`) or photo (`photographed`)."""
-        if message.kind == "compared":
-            found = read(Compared, message)
-            if found.round == self._rounds.get(found.camera):
-                self._found[found.camera] = found
-                self._judge(found)
-            return
-        taken, request = read(Photographed, message), self.request
-        if request is not None and taken.request == request.number:
-            request.came[taken.camera] = taken
+    def compared(self, found: Compared) -> None:
+        """A camera's finding; one of an older round is of another scene."""
+        if found.round == self._rounds.get(found.camera):
+            self._found[found.camera] = found
+            self._judge(found)
+
+    def photographed(self, taken: Photographed) -> None:
+        """A camera's photo, of the request that is open."""
+        if self.request is not None and taken.request == self.request.number:
+            self.request.came[taken.camera] = taken
 
     def _forget(self, name: str) -> None:
         self._found.pop(name, None)

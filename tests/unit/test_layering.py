@@ -26,13 +26,15 @@ BANNED_NAMES = {"utils", "util", "helpers", "types", "misc"}
 BASE = ("plain", "bus", "messages", "clock", "devices", "errors", "realtime", "rotations", "streams")
 # A driver gets the parsed cell and card, and declares its options as a strict table of the same kind: config is pure.
 PARSED = ("config.cell_schema", "config.options", "config.policy_card", "config.values")
-DRIVER = ("plain", "clock", "devices", "errors", "realtime", "rotations", "streams", "drivers.common", *PARSED)
+DRIVER = ("plain", "clock", "devices", "errors", "realtime", "rotations", "streams", *PARSED, "drivers.common")
+ROBOT = (*DRIVER, "drivers.common.servo")
 STATISTICS = ("errors", "analysis", "analysis.survival")
 MEASURES = (
     "analysis",
     "analysis.blocks",
     "analysis.episodes",
     "analysis.episodes_table",
+    "analysis.operations_table",
     "analysis.planning",
     "analysis.report",
     "analysis.survival",
@@ -65,21 +67,23 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "analysis.survival": STATISTICS,
     "analysis.binary": STATISTICS,
     "analysis.blocks": (*STATISTICS, "analysis.binary"),
-    "analysis.episodes": (*STATISTICS, "analysis.binary"),
+    "analysis.operations_table": STATISTICS,
+    "analysis.episodes": (*STATISTICS, "analysis.binary", "analysis.operations_table"),
     "analysis.episodes_table": (*STATISTICS, "analysis.binary", "analysis.blocks"),
     "analysis.planning": (*STATISTICS, "analysis.binary"),
     "analysis.report": (*STATISTICS, "analysis.binary"),
     "drivers": ("errors",),
     "drivers.bridges": (),
     "drivers.common": DRIVER,
-    "drivers.franka": DRIVER,
+    "drivers.common.servo": DRIVER,
+    "drivers.franka": ROBOT,
     "drivers.opencv": DRIVER,
     "drivers.policy": DRIVER,
     "drivers.realsense": DRIVER,
     "drivers.robotiq": DRIVER,
     "drivers.sim": (*DRIVER, "core.published_state"),  # its operator reads what a console does, by the same types
     "drivers.teleop": DRIVER,
-    "drivers.ur": DRIVER,
+    "drivers.ur": ROBOT,
     "drivers.franka.emulator": (*DRIVER, "drivers.franka", "drivers.sim"),
     "drivers.robotiq.emulator": ("clock", "drivers.sim"),
     "drivers.ur.emulator": (*DRIVER, "drivers.robotiq.emulator", "drivers.sim", "drivers.ur"),

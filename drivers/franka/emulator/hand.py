@@ -10,6 +10,7 @@ import struct
 from dataclasses import dataclass
 
 from labctl.drivers.franka.emulator import wire as wire
+from labctl.drivers.sim.connection import received
 from labctl.drivers.sim.plant import SimulatedPlant
 
 CONNECT, HOMING, GRASP, MOVE, STOP = range(5)
@@ -71,12 +72,8 @@ class FciHand:
             self._read_requests(sock)
 
     def _read_requests(self, sock: socket.socket) -> None:
-        try:
-            data = sock.recv(65536)
-        except BlockingIOError:
+        if (data := received(sock)) is None:
             return
-        except OSError:
-            data = b""
         if not data:
             self._drop()
             return

@@ -20,6 +20,7 @@ from labctl.drivers.franka.emulator import wire as wire
 from labctl.drivers.franka.emulator.dynamics import FLANGE_M, Dynamics, hand
 from labctl.drivers.franka.emulator.motion import Motion
 from labctl.drivers.franka.emulator.urdf import urdf
+from labctl.drivers.sim.connection import received
 from labctl.drivers.sim.plant import SimulatedPlant
 
 RECOVERY_MS = 200  # Assumption: how long an automatic error recovery takes
@@ -146,12 +147,8 @@ class FciRobot:
 
     def _read_requests(self) -> None:
         assert self._tcp is not None
-        try:
-            data = self._tcp.recv(65536)
-        except BlockingIOError:
+        if (data := received(self._tcp)) is None:
             return
-        except OSError:
-            data = b""
         if not data:
             self.drop_client()
             return

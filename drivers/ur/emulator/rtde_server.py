@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from labctl.drivers.sim.connection import received
 from labctl.drivers.ur.emulator import rtde_wire as wire
 
 PORT = 30004
@@ -62,12 +63,8 @@ class RtdeServer:
         session = next((s for s in self.sessions if s.sock is sock), None)
         if session is None:
             return
-        try:
-            data = sock.recv(65536)
-        except BlockingIOError:
+        if (data := received(sock)) is None:
             return
-        except OSError:
-            data = b""
         if not data:
             self.drop(session)
             return

@@ -8,6 +8,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 
+from labctl.drivers.sim.connection import received
+
 DASHBOARD_PORT = 29999
 SCRIPT_PORTS = (30001, 30002, 30003)
 MOST_BYTES = 1 << 20
@@ -43,12 +45,8 @@ class LineServer:
             self._hear(sock)
 
     def _hear(self, sock: socket.socket) -> None:
-        try:
-            data = sock.recv(65536)
-        except BlockingIOError:
+        if (data := received(sock)) is None:
             return
-        except OSError:
-            data = b""
         text = self._clients[sock] + data.decode("utf-8", "replace")
         if not data or len(text) > MOST_BYTES:
             self._drop(sock)

@@ -18,6 +18,7 @@ from labctl.bus import Message, Node, Step, Work
 from labctl.clock import MILLISECOND, ManualClock, Suspensions
 from labctl.errors import DeviceError, LabctlError
 from labctl.messages.processes import Hello, Suspended
+from labctl.runtime.hosting.requests import obey
 
 BEAT_NS = 500 * MILLISECOND
 END_NS = 3_000 * MILLISECOND
@@ -152,7 +153,7 @@ class LoopHost:
 
     def _route(self, message: Message) -> None:
         if message.to == "@host":
-            self._obey(message)
+            obey(self, message, self.clock.now_ns())
         elif message.to.startswith("@"):
             for name in self._topics.get(message.to, ()):
                 self._mail[name].append(message)
@@ -165,14 +166,16 @@ class LoopHost:
             self._mail[message.to].append(message)
             self._due[message.to] = self.clock.now_ns()
 
-    def _obey(self, message: Message) -> None:
-        name = message.body["name"]
-        if message.kind == "kill":
-            if name in self._nodes:
-                self.remove(name)
-                gone = {"name": name, "reason": "killed", "asked": True}
-                self._deliver(Message("run", "exited", gone, sender="@host"))
-        elif message.kind == "spawn" and name not in self._nodes:
+    def kill(self, name: str, now_ns: int) -> None:
+        """Take a node away at once, and say so to the run."""
+        if name in self._nodes:
+            self.remove(name)
+            gone = {"name": name, "reason": "killed", "asked": True}
+            self._deliver(Message("run", "exited", gone, sender="@host"))
+
+    def spawn(self, name: str) -> None:
+        """Build a node unless it is there; a device that cannot be opened is told as a process that ended."""
+        if name not in self._nodes:
             try:
                 self.add(self._factory(name))
             except DeviceError as error:

@@ -73,13 +73,6 @@ class Supervisor:
             self._killed_at[name] = now_ns
             child.send_signal(signal.SIGTERM)
 
-    def obey(self, message: Message, now_ns: int) -> None:
-        """Carry out a request that a node sent to "@host"."""
-        if message.kind == "spawn":
-            self.spawn(message.body["name"])
-        elif message.kind == "kill":
-            self.kill(message.body["name"], now_ns)
-
     def poll(self, now_ns: int) -> list[Message]:
         """Messages about processes that have ended since the last call ("exited": name, reason, asked)."""
         out = []

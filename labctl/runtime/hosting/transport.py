@@ -33,6 +33,7 @@ from labctl.errors import LabctlError
 from labctl.messages.processes import Hello, Shutdown, Suspended
 from labctl.runtime.hosting.ending import on_signals
 from labctl.runtime.hosting.lease_keeper import LeaseKeeper, LeaseTerms
+from labctl.runtime.hosting.requests import Processes, obey
 
 LEASE = "lease"  # the socket of the run process that a thread of its own sends by
 BEATS = "beats"
@@ -252,15 +253,13 @@ class ProcessHost:
         self._parent = parent
         self._next_beat = 0
         self._ending_ns: int | None = None
-        self.host_requests: list[Message] = []
+        self._requests: list[Message] = []
 
-    def run(self, each: object = None) -> None:
+    def run(self, others: Processes | None = None) -> None:
         """Step until a signal that ends processes or the parent's death, then let the nodes finish for at most
-        LINGER_NS.
-
-        `each`, when given, is called once per turn with the time (the supervisor of the run process).
+        LINGER_NS. others: the processes beside this one, which do what a node here asks of "@host".
         """
-        on_signals(lambda asked: self.end() if asked.kind == Shutdown.KIND else self.deliver(asked))
+        on_signals(lambda asked: self.end() if asked.kind == Shutdown.KIND else self._put(asked.to, asked))
         if self._main != "run":
             self._mailroom.send(Hello(os.getpid()).to("run", sender=self._main))
         if self._keeper is not None:
@@ -268,8 +267,8 @@ class ProcessHost:
         try:
             while not self._finished():
                 self._turn()
-                if callable(each):
-                    each(self.clock.now_ns())
+                if others is not None:
+                    self._look_after(others, self.clock.now_ns())
         finally:
             if self._keeper is not None:
                 self._keeper.close()
@@ -285,9 +284,12 @@ class ProcessHost:
             for name in self._nodes:
                 self._put(name, Message(name, "shutdown", sender="@host"))
 
-    def deliver(self, message: Message) -> None:
-        """Local mail, from the supervisor or a signal."""
-        self._put(message.to, message)
+    def _look_after(self, others: Processes, now_ns: int) -> None:
+        asked, self._requests = self._requests, []
+        for request in asked:
+            obey(others, request, now_ns)
+        for message in others.poll(now_ns):
+            self._put(message.to, message)
 
     def _finished(self) -> bool:
         if self._ending_ns is None:
@@ -357,7 +359,7 @@ class ProcessHost:
         for message in step.out:
             message.sender = message.sender or name
             if message.to == "@host":
-                self.host_requests.append(message)
+                self._requests.append(message)
             elif message.to in self._nodes:
                 self._put(message.to, message)
             elif message.to == "@lease" and self._keeper is not None:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.planning.distributions import Distribution, simulate
-from labctl.analysis.survival.analyze import analyze
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import rmst_with_error
 from labctl.analysis.survival.items_moved import moved_difference

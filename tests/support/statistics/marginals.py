@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from labctl.analysis.operations_table.pair_effects import ratio_interval, rmst_ratio
 from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.clusters import clusters, rmst_replicates
@@ -16,7 +17,6 @@ from labctl.analysis.survival.curves import ESTIMATORS, WANG_CHANG, rmst_with_er
 from labctl.analysis.survival.hrt import rmst
 from labctl.analysis.survival.intervals import logit, t_interval
 from labctl.analysis.survival.kernel import spread
-from labctl.analysis.survival.pair_effects import ratio_interval, rmst_ratio
 
 from support.statistics.cohorts import NS, OBJECTS, TAU_NS
 

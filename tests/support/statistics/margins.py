@@ -7,10 +7,10 @@ from __future__ import annotations
 import functools
 
 import numpy as np
+from labctl.analysis.operations_table.pair_effects import against_margin, rmst_ratio
 from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.clusters import clusters, rmst_replicates
 from labctl.analysis.survival.curves import rmst_with_error
-from labctl.analysis.survival.pair_effects import against_margin, rmst_ratio
 from labctl.analysis.survival.result import Margin
 from labctl.analysis.table import NS
 from scipy import optimize

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from labctl.analysis.survival.analyze import analyze
+from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.table import table_from_rows
 from labctl.drivers.sim.operator import SimulatedOperator
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, unblind

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from labctl.analysis.episodes.random_factors import anew
 from labctl.analysis.episodes.supplement import supplement
+from labctl.analysis.operations_table.analyze import analyze, dumps
 from labctl.analysis.report import figures, markdown, success_curves
 from labctl.analysis.report.page import build_page
-from labctl.analysis.survival.analyze import analyze, dumps
 from labctl.analysis.table import table_from_rows
 
 from labctl.config.protocol_schema import AnalysisPlan, parse_protocol

@@ -13,7 +13,7 @@ from labctl.core.events import Kind
 from labctl.core.liveness import BEAT_LIMIT_NS
 from labctl.core.rollout import CLOSE_PATIENCE_NS
 from labctl.core.trial import State, fold
-from labctl.runtime.runner import MOST_DEATHS
+from labctl.runtime.process_watch import MOST_DEATHS
 from labctl.store.campaign import Campaign
 from labctl.store.sealing import Findings
 

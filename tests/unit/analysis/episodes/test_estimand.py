@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from labctl.analysis.episodes.estimand import Estimand, alternatives, counted
 from labctl.analysis.episodes.repeated import repeated
+from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.report import counting_section
 from labctl.analysis.report.wording import summary
-from labctl.analysis.survival.analyze import analyze
 from labctl.analysis.table import table_from_rows
 
 AS_IT_STANDS = Estimand("as_it_went", "left_out", "by_reason", "ended")

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from labctl.analysis.episodes.random_factors import anew
+from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.report import anew_words
-from labctl.analysis.survival.analyze import analyze
 from labctl.analysis.survival.result import Anew
 from labctl.analysis.table import Table, table_from_rows
 from scipy import stats

@@ -15,10 +15,10 @@ from labctl.analysis.episodes.sensitivity import (
     to_common_budget,
     truncated,
 )
+from labctl.analysis.operations_table.describe import incidence, intervention_rate
 from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.curves import rmst_with_error
-from labctl.analysis.survival.describe import incidence, intervention_rate
 from labctl.analysis.survival.ks import observed_statistics, pair_of
 from labctl.analysis.survival.order_probability import pp_plot, qq_plot
 from labctl.analysis.table import table_from_rows

@@ -11,10 +11,10 @@ import pytest
 from labctl.analysis import supplement_result as forms
 from labctl.analysis.episodes import covariate_balance, failures, operators, sensitivity
 from labctl.analysis.episodes.supplement import supplement
+from labctl.analysis.operations_table.analyze import analyze, dumps
 from labctl.analysis.reading import read_table
 from labctl.analysis.results import Result
 from labctl.analysis.survival import items_moved, order_probability
-from labctl.analysis.survival.analyze import analyze, dumps
 from labctl.analysis.table import Table, table_from_rows
 
 FEW = {"boot": 199, "perm": 199}

@@ -14,7 +14,7 @@ from labctl.analysis.episodes_table.cohort import Plan, cohort_of
 from labctl.analysis.episodes_table.order import order_of
 from labctl.analysis.episodes_table.ranks import cochran, friedman, rank_intervals, ranked
 from labctl.analysis.episodes_table.table import EpisodesTable, table_from_rows
-from labctl.analysis.survival.analyze import dumps
+from labctl.analysis.operations_table.analyze import dumps
 from scipy import stats
 
 from labctl.errors import TableError

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from labctl.analysis.numerals import p_value
+from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.report import tables
-from labctl.analysis.survival.analyze import analyze
 from labctl.analysis.table import table_from_rows
 
 

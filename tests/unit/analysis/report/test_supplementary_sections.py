@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from labctl.analysis.episodes import supplement
+from labctl.analysis.operations_table import analyze as analyses
 from labctl.analysis.report import figures, supplementary_sections
 from labctl.analysis.report.page import build_page, render_html
-from labctl.analysis.survival import analyze as analyses
 from labctl.analysis.table import table_from_rows
 
 

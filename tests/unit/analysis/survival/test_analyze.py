@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from labctl.analysis.operations_table.analyze import analyze, dumps
+from labctl.analysis.operations_table.cautions import unequal_budgets
 from labctl.analysis.reading import read_table
-from labctl.analysis.survival.analyze import analyze, dumps
-from labctl.analysis.survival.cautions import unequal_budgets
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.table import table_from_rows
 
@@ -270,7 +270,7 @@ def test_tau_must_be_given_when_no_budget_is() -> None:
 
 def test_the_same_seed_gives_the_same_bytes_on_any_number_of_threads() -> None:
     code = (
-        "from labctl.analysis.survival.analyze import analyze, dumps\n"
+        "from labctl.analysis.operations_table.analyze import analyze, dumps\n"
         "from labctl.analysis.reading import read_table\n"
         f"t = read_table({str(DATA / 'freireich.csv')!r})\n"
         "print(dumps(analyze(t, tau=35, boot=600, perm=600, reference='placebo')), end='')\n"

@@ -7,7 +7,7 @@ import warnings
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from labctl.analysis.survival.analyze import analyze, dumps
+from labctl.analysis.operations_table.analyze import analyze, dumps
 from labctl.analysis.table import table_from_rows
 
 TAU = 60.0

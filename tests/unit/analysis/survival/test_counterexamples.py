@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from labctl.analysis.episodes.sensitivity import rmst_by_operation
+from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.planning.distributions import Distribution, simulate
-from labctl.analysis.survival.analyze import analyze
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.curves import curve, rmst_with_error
 from labctl.analysis.survival.ks import pair_of

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from labctl.analysis.survival.analyze import analyze
+from labctl.analysis.operations_table.analyze import analyze
+from labctl.analysis.operations_table.pair_effects import ratio_interval, rmst_ratio, simultaneous
 from labctl.analysis.survival.clusters import clusters, rmst_replicates
-from labctl.analysis.survival.pair_effects import ratio_interval, rmst_ratio, simultaneous
 from labctl.analysis.table import table_from_rows
 from support.statistics.claims import EVEN, WIDE, verdicts
 from support.statistics.cohorts import DISTRIBUTIONS, TAU_NS, cohort

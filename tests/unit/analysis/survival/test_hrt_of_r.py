@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.reading import read_table
-from labctl.analysis.survival.analyze import analyze
 
 DATA = Path(__file__).parents[1] / "data"
 # R survival 3.5.3, Freireich et al. 1963: summary(survfit(Surv(t, e) ~ 1), rmean = tau)$table["rmean"] of each arm

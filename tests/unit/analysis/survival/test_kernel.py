@@ -210,7 +210,7 @@ def test_threads_change_no_bit(threads: int) -> None:
 
 def test_statistics_load_no_compiler_until_a_replicate_is_asked_for() -> None:
     code = (
-        "import sys, labctl.analysis.survival.analyze, labctl.analysis.report.page\n"
+        "import sys, labctl.analysis.operations_table.analyze, labctl.analysis.report.page\n"
         "assert 'numba' not in sys.modules\n"
         "sys.modules['numba'] = None\n"  # as where it is not installed
         "from labctl.analysis.survival.kernel import backend\n"

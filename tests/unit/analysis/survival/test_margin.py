@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from labctl.analysis.survival.analyze import analyze, dumps
-from labctl.analysis.survival.pair_effects import RatioReplicates, against_margin, p_beyond, ratio_interval
+from labctl.analysis.operations_table.analyze import analyze, dumps
+from labctl.analysis.operations_table.pair_effects import RatioReplicates, against_margin, p_beyond, ratio_interval
 from labctl.analysis.survival.result import Margin, MarginVerdict
 from labctl.analysis.survival.verdicts import holm, holm_levels
 from labctl.analysis.table import Table, table_from_rows

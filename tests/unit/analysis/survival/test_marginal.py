@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from labctl.analysis.episodes.random_factors import anew
+from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.survival import kernel_reference as reference
-from labctl.analysis.survival.analyze import analyze
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import clusters, rmst_replicates
 from labctl.analysis.survival.curves import (

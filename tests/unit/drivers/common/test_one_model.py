@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import FR3, UR5E, RobotModel
-from labctl.drivers.common.servoed_robot import ServoedRobot
+from labctl.drivers.common.servo.servoed_robot import ServoedRobot
 from labctl.drivers.common.states import Sample
 from support.robots.cells import cell_named
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labctl.drivers.common import hand_opening, servoed_robot
 from labctl.drivers.common.robot_tables import FR3
-from labctl.drivers.common.servoed_robot import ServoedRobot
+from labctl.drivers.common.servo import hand_opening, servoed_robot
+from labctl.drivers.common.servo.servoed_robot import ServoedRobot
 from labctl.drivers.common.states import Sample, States
 from support.robots.cells import cell_named
 
@@ -175,7 +175,7 @@ def test_what_is_given_is_what_the_limits_left_and_the_gripper_gets_its_opening(
 
 def test_a_loop_held_up_while_it_limits_setpoints_leads_to_no_jump(bench: Bench, monkeypatch: Any) -> None:
     arm, limits = bench.arm, cell_named("emulated_fr3").robot.limits
-    follow, calls = arm._limiter.follow, []
+    follow, calls = arm._setpoints.limiter.follow, []
 
     def held_up(wanted: np.ndarray) -> Any:
         found = follow(wanted)
@@ -184,7 +184,7 @@ def test_a_loop_held_up_while_it_limits_setpoints_leads_to_no_jump(bench: Bench,
             bench.until(lambda: arm._setpoints.parted)
         return found
 
-    monkeypatch.setattr(arm._limiter, "follow", held_up)
+    monkeypatch.setattr(arm._setpoints.limiter, "follow", held_up)
     swing = FR3.home + 0.2 * (1 - np.cos(np.linspace(0, np.pi, 60)))[:, None] * np.ones(7)
     parts = [part for rows in np.array_split(swing, 12) for part in bench.play(rows)]
     sent = np.concatenate([np.repeat(FR3.home[None, :], 2, axis=0), *(part.sent[:, :-1] for part in parts)])

@@ -10,7 +10,7 @@ import pytest
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import Limits, limits_of
 from labctl.drivers.common.robot_tables import FR3, HAND_M, UR5E, RobotModel, Tool, with_tool
-from labctl.drivers.common.way_home import way_home
+from labctl.drivers.common.servo.way_home import way_home
 from support.robots.cells import cell_named
 
 from labctl.errors import DeviceRefused, InputError

@@ -15,15 +15,14 @@ from typing import Any
 
 import numpy as np
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
-from labctl.drivers.common.following import Following, jump
-from labctl.drivers.common.hand_opening import HandOpening
-from labctl.drivers.common.limits import Limiter, limits_of
+from labctl.drivers.common.limits import limits_of
 from labctl.drivers.common.robot_tables import RobotModel
-from labctl.drivers.common.setpoint_queue import SetpointQueue
+from labctl.drivers.common.servo.following import Following, jump
+from labctl.drivers.common.servo.hand_opening import HandOpening
+from labctl.drivers.common.servo.limited_setpoints import LimitedSetpoints
+from labctl.drivers.common.servo.vendor_link import Link
+from labctl.drivers.common.servo.way_home import WayHome
 from labctl.drivers.common.states import States, state_specs
-from labctl.drivers.common.steps import StepLimiter
-from labctl.drivers.common.vendor_link import Link
-from labctl.drivers.common.way_home import WayHome
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell
@@ -31,8 +30,6 @@ from labctl.devices import Actions, Batch, DeviceEvent, Gripper, Kind, RobotStat
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused
 from labctl.realtime import LOOP, ordinary, urgent
 
-DELAY_S = 0.05  # a setpoint is given this long after its time: two late visits of the robot's process do not show
-QUEUED_S = 0.15  # more than this waiting: the thread was held up; what is older is left out
 LOOK_NS = 20 * MILLISECOND
 RESTLESS_NS = 5_000 * MILLISECOND  # a robot that should stand and has not for so long is a person's matter
 HOME_RAD = 0.01  # nearer than this it is home
@@ -68,11 +65,9 @@ class ServoedRobot:
         self.streams = state_specs(model, float(robot.state_hz), link.more)
         self._limits = limits = limits_of(model, robot.limits, home)
         self._period_ns = round(SECOND / self.control_hz)
-        self.takes_steps, self._limiter, delay_s = False, Limiter(model, limits, 1.0 / self.control_hz), DELAY_S
-        if link.law is not None:
-            self.takes_steps, self._limiter, delay_s = True, StepLimiter(model, limits, link.law, self._measured), 0.0
+        self._setpoints = LimitedSetpoints(model, limits, link.law, self._measured, self.control_hz)
+        self.takes_steps = link.law is not None
         self._ik = BoxLimitedIk(model, limits)
-        self._setpoints = SetpointQueue(model.dof, round(delay_s * SECOND))
         self._states = States(gripper.opening)
         self._link, self._gripper, self._home = link, gripper, home
         self._clock = MonotonicClock()
@@ -129,26 +124,9 @@ class ServoedRobot:
         """Limit setpoints and queue them for the servo thread; returns those it has decided. Raises DeviceLost."""
         self._raise_if_lost()
         if len(wanted.t_ns):
-            rows = np.column_stack([wanted.q, np.clip(wanted.gripper, 0.0, self._gripper.stroke_m)])
-            asked = np.column_stack([wanted.q, wanted.gripper])
-            late = len(self._setpoints) + len(rows) - round(QUEUED_S * self.control_hz)
-            late = len(rows) if not self._ready() else min(max(late, 0), len(rows))
-            if late:
-                self._setpoints.leave_out(wanted.t_ns[:late], asked[:late])
-            if late < len(rows):
-                self._queue(wanted.t_ns[late:], asked[late:], rows[late:])
+            self._setpoints.add(wanted, self._gripper.stroke_m, ready=self._ready())
+            self.clipped = self._setpoints.clipped
         return self._setpoints.answered()
-
-    def _queue(self, t_ns: np.ndarray, asked: np.ndarray, rows: np.ndarray) -> None:
-        opening, taken = rows[:, -1], False
-        while not taken:  # again if the queue ran dry meanwhile
-            if self._setpoints.parted:
-                at, move = self._setpoints.take_over()
-                self._limiter.resume(at[:-1], move[:-1])
-            limited = np.column_stack([self._limiter.follow(rows[:, :-1]).q, opening])
-            tail = self._limiter.brake_tail()
-            taken = self._setpoints.put(t_ns, asked, limited, np.column_stack([tail, np.full(len(tail), opening[-1])]))
-        self.clipped = self._limiter.clipped
 
     def _measured(self) -> np.ndarray | None:
         return None if self._states.newest is None else self._states.newest.q
@@ -165,8 +143,7 @@ class ServoedRobot:
             if self._states.restless():
                 return False
             start = self._link.start_q()
-            self._limiter.reset(start)
-            self._setpoints.reset(np.append(start, self._gripper.opening()))
+            self._setpoints.base(start, self._gripper.opening())
             self._based = True
         return True
 

@@ -1,0 +1,198 @@
+"""From an operations table to the result of `labctl analyze`: arms against the reference, every pair of arms.
+
+Reads no file and prints nothing. Has every key of the interface, null where the table has no answer; the same table
+and seed give the same bytes through `dumps`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+
+from labctl.analysis.operations_table.cautions import cautions, unequal_budgets
+from labctl.analysis.operations_table.cohort import Cohort, Plan, exchanges_by_pair
+from labctl.analysis.operations_table.describe import (
+    cell_row,
+    helped,
+    intervention_rate,
+    listed,
+    seconds_per_item,
+    succeeded,
+)
+from labctl.analysis.operations_table.pair_rows import pair_rows
+from labctl.analysis.survival.cells import cells_of
+from labctl.analysis.survival.clusters import clusters, episode_replicates, rmst_replicates
+from labctl.analysis.survival.curves import ESTIMATORS, KAPLAN_MEIER
+from labctl.analysis.survival.hrt import hrt, rmst
+from labctl.analysis.survival.items_moved import moved_macro, moved_share
+from labctl.analysis.survival.ks import STATISTICS
+from labctl.analysis.survival.order_probability import auc
+from labctl.analysis.survival.resample import Design
+from labctl.analysis.survival.result import AgainstReference, AnalysisResult, ArmResult, Margin, PairResult
+from labctl.analysis.survival.verdicts import (
+    ALPHA,
+    compact_letters,
+)
+from labctl.analysis.table import LONGEST_S, NS, Table
+
+from labctl.errors import TableError
+
+
+def arm_row(cohort: Cohort, arm: str, plan: Plan) -> ArmResult:
+    """The entry of `arms`: macro means over objects, equal weights; HRT over the objects shared with the reference."""
+    keys = [(arm, o) for o in cohort.objects(arm)]
+    cells = [cohort.cells[k] for k in keys]
+    found = rmst(cohort.replicates, keys, cohort.paper, plan.tau_ns / NS)
+    moved, moved_ci = moved_share(cells)
+    return {
+        "arm": arm,
+        "rmst": found.value,
+        "rmst_ci": listed(found.interval),
+        **_against_reference(cohort, arm, plan),
+        "moved": moved,
+        "moved_ci": listed(moved_ci),
+        "moved_macro": moved_macro(cells),
+        "seconds_per_item": seconds_per_item(cells),
+        "succeeded": succeeded(cells),
+        "letters": "",
+        "intervention_rate": intervention_rate(cells, named=cohort.named_causes),
+        "helped": helped(cells),
+        "episodes": sum(c.episodes for c in cells),
+    }
+
+
+def with_letters(arms: Sequence[ArmResult], pairs: Sequence[PairResult], alpha: float) -> list[ArmResult]:
+    """The arms with letters: two share one unless their pair differs at `alpha`; the quickest has the first."""
+    order = [arm["arm"] for arm in sorted(arms, key=lambda arm: arm["rmst"] or 0.0)]
+    differ = {(p["a"], p["b"]) for p in pairs if p["p_holm"] is not None and p["p_holm"] <= alpha}
+    letters = compact_letters(order, differ)
+    return [{**arm, "letters": letters[arm["arm"]]} for arm in arms]
+
+
+def _against_reference(cohort: Cohort, arm: str, plan: Plan) -> AgainstReference:
+    silent = AgainstReference(hrt=None, hrt_floor=None, hrt_ci=None, hrt_ci_percentile=None, auc=None, auc_ci=None)
+    shared = cohort.objects(arm, plan.reference) if plan.reference else []
+    if not (plan.reference and shared):
+        return silent
+    them, us = [(plan.reference, o) for o in shared], [(arm, o) for o in shared]
+    floor = math.fsum(cohort.replicates.value[k] for k in them) / len(them) / (plan.tau_ns / NS)
+    if arm == plan.reference:
+        return {**silent, "hrt": 1.0, "hrt_floor": floor, "auc": 0.5}
+    ratio = hrt(cohort.replicates, them, us, cohort.paper)
+    area = auc([cohort.cells[k] for k in us], [cohort.cells[k] for k in them], plan.tau_ns, plan.seed, plan.boot)
+    return {
+        "hrt": ratio.value,
+        "hrt_floor": floor,
+        "hrt_ci": [max(end, floor) for end in ratio.interval] if ratio.interval else None,
+        "hrt_ci_percentile": listed(ratio.percentile),
+        "auc": area.value,
+        "auc_ci": listed(area.interval),
+    }
+
+
+SCHEMA = "labctl.analysis/1"
+DIGITS = 12
+"""Significant digits kept: more than any check needs, fewer than the last bits that differ between machines."""
+
+
+def analyze(
+    table: Table,
+    *,
+    reference: str | None = None,
+    tau: float | None = None,
+    boot: int = 9999,
+    perm: int = 9999,
+    seed: int = 0,
+    alpha: float = ALPHA,
+    family: Sequence[str] = STATISTICS,
+    design: Design | None = None,
+    margin: Margin | None = None,
+    estimator: str = KAPLAN_MEIER,
+    say: Callable[[str], None] = lambda line: None,
+) -> AnalysisResult:
+    """The object that `labctl analyze --json` prints (schema labctl.analysis/1), times in seconds.
+
+    `tau` is the RMST horizon in seconds, by default the shortest `budget_s`. Void episodes are left out. `alpha` is the
+    level of verdicts, letters and adjusted intervals, `family` the statistics whose smallest p says that a pair
+    differs, `design` the relabellings that the schedule could have drawn; without it labels are swapped freely within
+    blocks. `margin` is what was registered as near enough; without it no pair is asked and no key is added. `estimator`
+    is what RMSTs are made of (`curves.ESTIMATORS`). `say` is told how many pairs are done: "3/10 pairs".
+    Raises `TableError` for a tau, reference, margin or count of replicates that makes no sense for this table.
+    """
+    if estimator not in ESTIMATORS:
+        raise TableError(table.where, f"estimator is {estimator!r}; allowed are {' and '.join(ESTIMATORS)}")
+    cells = cells_of(table, estimator)
+    if not cells:
+        raise TableError(table.where, "every episode is void; nothing is left to analyse")
+    tau_ns, known = _horizon(table, tau), _known(table, reference)
+    plan = Plan(tau_ns, known, boot, perm, seed, alpha, tuple(family), design, margin, estimator, say)
+    if margin is not None:
+        if not 1 < margin["rmst_ratio"] < math.inf:
+            told = f"the margin rmst_ratio is {margin['rmst_ratio']:g}"
+            raise TableError(table.where, f"{told}; allowed is a number above 1, such as 1.25")
+        _known(table, margin["non_inferior_to"])
+    if not 0 < alpha < 1:
+        raise TableError(table.where, f"alpha is {alpha:g}; allowed is a level between 0 and 1, such as 0.05")
+    unknown = [name for name in family if name not in STATISTICS]
+    if unknown or not family:
+        found = f"{unknown[0]!r} in the family" if unknown else "an empty family"
+        raise TableError(table.where, f"{found}; allowed are one or more of {', '.join(STATISTICS)}")
+    for name, count in (("boot", boot), ("perm", perm)):
+        if count < 1:
+            raise TableError(table.where, f"{name} is {count}; allowed is a whole number, 1 or more")
+    found = rmst_replicates(clusters(cells, plan.tau_ns, seed), boot)
+    paper = {k: episode_replicates(c, plan.tau_ns, seed, boot, found) for k, c in cells.items()}
+    cohort = Cohort(cells, found, paper, any(table.cause))
+    refused = unequal_budgets(cells)
+    arms = [arm_row(cohort, arm, plan) for arm in cohort.arms()]
+    pairs = pair_rows(cohort, plan, set(refused), arms)
+    result: AnalysisResult = {
+        "schema": SCHEMA,
+        "tau": plan.tau_ns / NS,
+        "reference": reference,
+        "seed": seed,
+        "boot": boot,
+        "alpha": alpha,
+        "family": list(family),
+        "estimator": estimator,
+        "cells": [cell_row(c, rmst(found, [k], paper, plan.tau_ns / NS), plan.tau_ns) for k, c in cells.items()],
+        "arms": with_letters(arms, pairs, alpha),
+        "pairs": pairs,
+        "warnings": cautions(table, cells, plan.tau_ns, refused, alpha, exchanges_by_pair(cells, plan)),
+    }
+    if margin is not None:
+        result["margin"] = margin
+    return result
+
+
+def dumps(result: object) -> str:
+    """Canonical JSON: two-space indent, keys in the interface's order, numbers to 12 significant digits, a newline."""
+    return json.dumps(_rounded(result), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, dict):
+        return {k: _rounded(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_rounded(v) for v in value]
+    return value
+
+
+def _horizon(table: Table, tau: float | None) -> int:
+    if tau is None:
+        budget = min((e.budget_ns for e in table.episodes if not e.void and e.budget_ns > 0), default=None)
+        if budget is None:
+            raise TableError(table.where, "has no budget_s to take tau from; give --tau SECONDS")
+        return budget
+    if not (math.isfinite(tau) and 1 / NS <= tau <= LONGEST_S):
+        raise TableError(table.where, f"tau is {tau:g}; allowed is a time above 0 s, at most the episode's budget")
+    return round(tau * NS)
+
+
+def _known(table: Table, reference: str | None) -> str | None:
+    if reference is not None and reference not in table.arms():
+        raise TableError(table.where, f"no arm {reference!r} to refer to; the arms are {', '.join(table.arms())}")
+    return reference
