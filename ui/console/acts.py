@@ -134,6 +134,8 @@ def page(state: State | None, now_ns: int, who: str = "") -> Page:
     if state["session"] is None:
         left = ["an episode waits for its score"] if state["trial_state"] == "scoring" else []
         return Page("closed", "no session is open; people and roles come first", [*left, *_tonight(state)])
+    if state["trial"] is None and state["compare"] is not None:
+        return Page("all done", "no trial is left; which of two episodes was better is still to be said")
     if state["trial"] is None:
         return Page("all done", "no trial is left; close the session with a note for the next ones")
     return _PAGES.get(state["trial_state"] or "", _plain)(state, now_ns)
@@ -289,7 +291,7 @@ def _what(state: State) -> str:
     where = f"{card['object']}, {card['layout']}" if card else ""
     if card is None:
         return "?, ?"
-    return f"{card['task']}: {where}" if "task" in card else where
+    return f"{where} ({card['task']})" if "task" in card else where
 
 
 def _setting(state: State) -> list[str]:

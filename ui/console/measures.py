@@ -33,6 +33,7 @@ class AskStages(AskScore):
         seen: Json = list(measured["reached_s"] or ()) if measured else []
         super().__init__(about, given or {"reached_s": seen}, why=why)
         times = self._given.get("reached_s")
+        self._said = given is not None and isinstance(times, list | tuple)  # an answer stands already
         self._seen: list[Json] = list(times) if isinstance(times, list | tuple) else []
         if not why:
             done = self._about["measure"] == SUCCESS
@@ -42,14 +43,16 @@ class AskStages(AskScore):
     def outcome_fields(self) -> Iterator[Widget]:
         if self._about["measure"] == SUCCESS:
             yield Label("was the task done?")
-            options = [("no", "0"), (f"yes{self._when(1)}", "1")]
+            options = [(f"yes{self._when(1)}", "1")]
         else:
             yield Label("furthest stage reached: each counts only after those before it")
-            options = [("none of them", "0")]
+            options = []
             for number, step in enumerate(self._about["steps"], 1):
-                words = f"{step['name']} ({step['points']:g} points): {step['definition']}"
+                points = f"{step['points']:g} point{'' if step['points'] == 1 else 's'}"
+                words = f"{step['name']} ({points}): {step['definition']}"
                 options.append((f"{words}{self._when(number)}", str(number)))
-        yield Options(options, id="reached", taken=[str(len(self._seen))])
+        options.append(("no" if self._about["measure"] == SUCCESS else "none of them", "0"))  # a number is its key
+        yield Options(options, id="reached", taken=[str(len(self._seen))] if self._seen or self._said else [])
 
     def _when(self, number: int) -> str:
         seconds = self._seen[number - 1] if number <= len(self._seen) else None
@@ -63,7 +66,10 @@ class AskStages(AskScore):
         return "all of it was done"
 
     def answer_outcome(self) -> Answer:
-        reached = int(self.chosen("reached") or 0)
+        chosen = self.chosen("reached")
+        if chosen is None:
+            raise Unfit("reached", "nothing was seen: choose how far it got, by its number")
+        reached = int(chosen)
         return {"reached_s": [*self._seen[:reached], *[None] * (reached - len(self._seen))]}
 
 

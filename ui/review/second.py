@@ -44,6 +44,8 @@ class SecondReview(Reviewing):
         Binding("n", "skip", "next"),
         Binding("left", "shift(-1)", "back", priority=True),
         Binding("right", "shift(1)", "on", priority=True),
+        Binding("pageup", "shift(-10)", show=False, priority=True),
+        Binding("pagedown", "shift(10)", show=False, priority=True),
         Binding("c", "camera", "camera"),
         Binding("q", "quit", "leave"),
     ]
@@ -90,7 +92,7 @@ class SecondReview(Reviewing):
         self.query_one("#line", Static).update(f"{one.episode} · {one.task.name or 'items'}")
         told = [f"• the task: {one.task.instruction}"] if one.task.instruction else []
         self.query_one("#details", Static).update(
-            "\n".join([*told, "• judge by the pictures alone: left and right go through them, c changes the camera"])
+            "\n".join([*told, "• by the pictures alone: left, right and the page keys go through them"])
         )
         for row in rows(one.task, None):
             table.add_row(*row)
@@ -123,5 +125,5 @@ class SecondReview(Reviewing):
             self._reload()
             self._say(f"{one.episode} is judged")
 
-        form = measures.form(about(one.task, one.task.items), {"reached_s": (), "moved": 0, "lost": 0})
+        form = measures.form(about(one.task, one.task.items), {"moved": "", "lost": ""})
         self.push_screen(form, answered)

@@ -36,7 +36,7 @@ def test_stages_are_reached_by_their_keys_taken_back_and_scored_with_their_times
         await desk.wait(30)
         await desk.sealed(episode)
         await desk.press("enter")
-        assert "first over (1 points): one towel lies in the target tote" in flat(desk.text())
+        assert "first over (1 point): one towel lies in the target tote" in flat(desk.text())
         assert "seen at" in desk.text()
         await desk.press("ctrl+s")
 

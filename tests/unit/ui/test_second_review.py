@@ -73,7 +73,7 @@ def test_stages_are_confirmed_or_corrected_with_their_definitions_on_the_screen(
         await pilot.press("w")
         await pilot.pause()
         assert "no gap is seen" in text()
-        await pilot.press("3", "tab", "tab", "s", "a", "w", "ctrl+s")
+        await pilot.press("2", "tab", "tab", "s", "a", "w", "ctrl+s")
         await pilot.pause()
         assert "corrected: 2 of 2 stages; ENTER confirms the episode" in text()
         await pilot.press("enter")
@@ -106,7 +106,10 @@ def test_a_second_assessor_sees_the_task_and_its_anchors_and_nothing_that_was_sa
         assert "e-a is judged" in text() and "the drawer stands open" in text()
         await pilot.press("enter")
         await pilot.pause()
-        await pilot.press("2", "ctrl+s")
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert "nothing was seen: choose how far it got" in text(), "nothing is taken before somebody takes it"
+        await pilot.press("1", "ctrl+s")
         await pilot.pause()
         assert "nothing is left for you to judge" in text()
 
