@@ -55,6 +55,7 @@ docs: $(VENV)/.installed-test
 	$(call page,tests/unit/test_drivers_page.py,docs/drivers.md)
 	$(call page,tests/unit/config/test_configuration_page.py,docs/configuration.md)
 	$(call page,tests/unit/core/test_event_bodies.py,docs/journal.md)
+	$(call page,tests/unit/test_columns_page.py,docs/columns.md)
 	$(VENV)/bin/python -P tests/unit/test_planning_page.py
 	$(VENV)/bin/python -P tests/unit/messages/test_messages.py
 

@@ -14,7 +14,7 @@ def share_error(share: float, draws: int) -> float:
     return math.sqrt(p * (1 - p) / draws)
 
 
-MOST, LEAST, WHOLE_UNTIL = 9999, 999, 20_000
+MOST, LEAST, WHOLE_UNTIL = 9999, 499, 20_000
 """Replicates and relabellings, and from how many operations on there are fewer."""
 
 

@@ -30,6 +30,11 @@ def number(value: Number | None, digits: int = 1) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
+def counted(n: int, noun: str) -> str:
+    """1 pair, 2 pairs."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
 def percent(value: Number | None, digits: int = 1) -> str:
     """A fraction written in percent without the sign: 0.138 is "13.8"."""
     return MISSING if value is None else number(100.0 * float(value), digits)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from labctl.analysis.numerals import counted
 from labctl.analysis.table import Row, Table, check_columns, table_from_lines
 
 from labctl.errors import TableError
@@ -99,7 +100,7 @@ def _rows(
         if not cells:
             continue
         if len(cells) != len(header):
-            problem = f"{len(cells)} values for {len(header)} columns"
+            problem = f"{counted(len(cells), 'value')} for {counted(len(header), 'column')}"
             raise TableError(f"{file}:{line}", f"{problem}; quote values that hold a comma, and fill empty ones")
         yield line, dict(zip(header, cells, strict=True))
 

@@ -89,7 +89,10 @@ EXTRAS = {name: name for name in ("franka", "ur", "robotiq", "realsense", "polic
 # The name in `labctl emulate NAME` -> the module with its `build`.
 EMULATORS = {
     "fr3": "labctl.drivers.franka.emulator.fr3",
-    **{name: f"labctl.drivers.ur.emulator.models:{name}" for name in ("ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur20")},
+    **{
+        name: f"labctl.drivers.ur.emulator.models:{name}"
+        for name in ("ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20")
+    },
 }
 
 

@@ -1,4 +1,4 @@
-"""Plain values: what JSON and TOML can hold, and the forms of the tables that labctl's files give.
+"""Plain values: what JSON and TOML can hold, the forms of the tables that labctl's files give, how a count is said.
 
 May not: check or convert anything. A cell file is checked by `labctl.config`, a driver's options by the driver's model.
 """
@@ -12,6 +12,11 @@ from typing import NotRequired, TypeAlias, TypedDict
 GIVE_UP_S = 10.0
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+
+
+def count(n: float, noun: str, many: str = "") -> str:
+    """1 trial, 2 trials, 1.5 evenings; many: the plural where it is not made by an s."""
+    return f"{n:g} {noun}" if n == 1 else f"{n if isinstance(n, int) else f'{n:g}'} {many or f'{noun}s'}"
 
 
 class Hand(TypedDict):

@@ -14,6 +14,7 @@ from labctl.analysis.binary.paired import exact_decides, mcnemar, tango
 from labctl.analysis.binary.pooling import Group, pool
 from labctl.analysis.binary.rates import Rate, rate
 from labctl.analysis.binary.tables_2x2 import Count, boschloo_p, newcombe, score_p, stratified
+from labctl.analysis.numerals import counted
 from labctl.analysis.survival.verdicts import holm
 
 from labctl.errors import QuestionError, TableError
@@ -117,8 +118,9 @@ def paired(first: Count, second: Count, b: int, c: int, alpha: float = ALPHA) ->
         raise QuestionError(f"{found}; b - c must be the difference of the successes")
     if min(b, c) < 0 or b > first[0] or b + c > pairs - (first[0] - b):
         raise QuestionError(
-            f"b = {b} and c = {c} cannot come from {first[0]} and {second[0]} successes in {pairs} pairs; b counts "
-            "pairs in which only the first succeeded, c those in which only the second did"
+            f"b = {b} and c = {c} cannot come from {first[0]} and {second[0]} successes in "
+            f"{counted(pairs, 'pair')}; b counts pairs in which only the first "
+            "succeeded, c those in which only the second did"
         )
     test, least = mcnemar(b, c), mcnemar(b + c, 0)
     p: dict[str, float | None] = {"mcnemar_mid": test.p_mid, "mcnemar_exact": test.p_exact}

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 from labctl.analysis.binary.rates import LEVEL, Interval
+from labctl.analysis.numerals import counted
 from scipy import optimize, stats
 
 from labctl.errors import QuestionError
@@ -29,7 +30,9 @@ class McNemar:
 def check_pairs(b: int, c: int, pairs: int) -> None:
     """Raise QuestionError unless b and c are counts of disjoint sets among at least one pair."""
     if min(b, c) < 0 or pairs < 1 or b + c > pairs:
-        raise QuestionError(f"{b} and {c} discordant among {pairs} pairs cannot be; their sum is at most the pairs")
+        raise QuestionError(
+            f"{b} and {c} discordant among {counted(pairs, 'pair')} cannot be; their sum is at most the pairs"
+        )
 
 
 def mcnemar(b: int, c: int) -> McNemar:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from labctl.analysis.binary.compare import ComparedArms, Comparison, Paired, Stratified
-from labctl.analysis.numerals import p_equals, p_value, percent
+from labctl.analysis.numerals import counted, p_equals, p_value, percent
 
 TESTS = {
     "boschloo": "Boschloo's exact test",
@@ -110,7 +110,7 @@ def _limits(found: Found, first: str, second: str) -> list[str]:
         )
         if found["smallest_p"] > found["alpha"]:
             out.append(
-                f"{b + c} discordant pairs cannot give a p below {p_value(found['smallest_p'], None)} "
+                f"{counted(b + c, 'discordant pair')} cannot give a p below {p_value(found['smallest_p'], None)} "
                 "whatever they say; "
                 "run more pairs."
                 if b + c

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from labctl.analysis.monte_carlo import share_error
+from labctl.analysis.numerals import counted
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
 
@@ -48,7 +49,7 @@ def enough(
     d = d[~np.isnan(d)]
     wrong = [size for size in sizes if not 1 <= size <= len(d)]
     if wrong:
-        raise QuestionError(f"{wrong[0]} blocks cannot be drawn from {len(d)}; ask for 1 to {len(d)}")
+        raise QuestionError(f"{counted(wrong[0], 'block')} cannot be drawn from {len(d)}; ask for 1 to {len(d)}")
     rng, sign = np.random.default_rng(seed), np.sign(d.mean())
     found = []
     for size in sizes:

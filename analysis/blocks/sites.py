@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from labctl.analysis.blocks.random_effects import RandomEffects, q_profile, reml
+from labctl.analysis.numerals import counted
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import IDENTITY, LEVEL, Interval, t_interval
@@ -111,7 +112,7 @@ def site_effects(
         spread = float(by_site[0].std(ddof=1)) * math.sqrt(1 + 1 / k)
         ahead = t_interval(float(by_site[0].mean()), spread, k - 1, IDENTITY, level)
     else:
-        words = (*words, f"{k} sites: an interval for a new one needs {FEWEST_TO_PREDICT}")
+        words = (*words, f"{counted(k, 'site')}: an interval for a new one needs {FEWEST_TO_PREDICT}")
     evaluators = [sum(s == name for s, _ in cells) if evaluator else 0 for name in names]
     alone = len(whole.tau2) == 1
     return SiteEffects(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from labctl.analysis.episodes_table.cohort import Cohort
 from labctl.analysis.episodes_table.stages import stage_count
-from labctl.analysis.numerals import listing
+from labctl.analysis.numerals import counted, listing
 
 FEW_BLOCKS = 10
 
@@ -24,7 +24,8 @@ def cautions(cohort: Cohort) -> list[str]:
         )
     if 0 < complete < FEW_BLOCKS and len(table.arms) > 1:
         said.append(
-            f"the chi-square tests of {complete} complete blocks are rough; they are meant for {FEW_BLOCKS} and more"
+            f"the chi-square tests of {counted(complete, 'complete block')} are rough; "
+            f"they are meant for {FEW_BLOCKS} and more"
         )
     missing = int(np.isnan(table.number["score"]).sum())
     if table.has("score") and missing:
@@ -35,14 +36,15 @@ def cautions(cohort: Cohort) -> list[str]:
     if not cohort.single:
         units = len(np.unique(cohort.unit))
         said.append(
-            f"{blocks} blocks belong to {units} sets and count as {units} units in intervals and exchanges of labels"
+            f"{counted(blocks, 'block')} in {counted(units, 'set')}: a set is one unit in intervals "
+            "and exchanges of labels"
         )
     if stage_count(table) and len({*table.words["task"]} - {""}) > 1:
         said.append("stages of several tasks are counted by number in one funnel; give one task to read it as one")
     helped = np.nansum(table.number["interventions"] > 0)
     if helped:
-        said.append(f"a person helped in {int(helped)} episodes (interventions); they count as they went")
+        said.append(f"a person helped in {counted(int(helped), 'episode')} (interventions), counted as they went")
     contradicted = int(((table.number["success"] == 1) & (table.number["score"] < 1)).sum())
     if contradicted:
-        said.append(f"{contradicted} episodes succeeded with a score below 1")
+        said.append(f"{counted(contradicted, 'episode')} succeeded with a score below 1")
     return said

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from labctl.analysis.episodes_table.importing import Document, Imported, Row, arm_names, listed, mapped, read_json, word
+from labctl.analysis.numerals import counted
 from labctl.analysis.results import Plain
 from labctl.analysis.table import Value
 
@@ -44,7 +45,7 @@ def from_inspect_robots(paths: Sequence[Path], arms: Sequence[str] = (), scorer:
     for row, value in zip(rows, values, strict=True):
         row["success" if binary else "score"] = value
     notes = ["the n-th trials of one scene are taken as a block: that holds if they began from one set-up"]
-    notes += [f"{errors} trials left out: they ended in an error and have no score"] * bool(errors)
+    notes += [f"{counted(errors, 'trial')} left out, ended in an error and without a score"] * bool(errors)
     return Imported(str(paths[0]), rows, list(range(1, len(rows) + 1)), tuple(notes))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from labctl.analysis.episodes_table.importing import Imported, Row
 from labctl.analysis.episodes_table.values import text
+from labctl.analysis.numerals import counted
 from labctl.analysis.reading import read_csv
 
 from labctl.errors import TableError
@@ -62,12 +63,14 @@ def from_roboarena(folder: Path) -> Imported:
         for line, row in _of_session(session, own, person, percent):
             lines.append(line)
             rows.append(row)
-    notes = [f"{count} sessions left out: {why}" for why, count in left.items()]
-    notes += [f"{strangers} episodes left out: their session_id is in no row of {sessions.path.name}"] * bool(strangers)
+    notes = [f"{counted(n, 'session')} left out: {why}" for why, n in left.items()]
+    if strangers:
+        why = f"their session_id is in no row of {sessions.path.name}"
+        notes.append(f"{counted(strangers, 'episode')} left out: {why}")
     notes += ["partial_success was read as percent"] * percent
-    notes += [f"{len(people)} evaluators are numbered in order of their first session; no name is written"] * bool(
-        people
-    )
+    if people:
+        how = "numbered in order of their first session; no name is written"
+        notes.append(f"{counted(len(people), 'evaluator')}, {how}")
     return Imported(str(episodes.path), rows, lines, tuple(notes))
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from labctl.analysis import table as operations
 from labctl.analysis.episodes_table.cohort import Cohort, Plan
+from labctl.analysis.numerals import counted
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.clusters import clusters, rmst_replicates
 from labctl.analysis.survival.hrt import hrt, rmst
@@ -81,14 +82,16 @@ def times_of(cohort: Cohort, plan: Plan) -> Times:
             None if ratio is None else ratio.interval,
         )
     left = int(np.isfinite(success).sum() - timed.sum())
-    warnings = [f"{left} episodes have no time (time_s) and are in no RMST"] if left else []
+    warnings = [f"{counted(left, 'episode')} without a time (time_s) and in no RMST"] if left else []
     unknown = int((timed & (success == 0) & ~np.isfinite(budget)).sum())
     if unknown:
-        text = f"{unknown} episodes without success have no budget_s and are censored where they ended"
+        text = f"{counted(unknown, 'episode')} without success and without budget_s, censored where they ended"
         warnings.append(f"{text}; if they were ended early, RMST flatters their arms")
     short = int((timed & (success == 0) & (until < tau)).sum())
     if short and not unknown:
-        warnings.append(f"{short} episodes had a budget below tau ({tau:g} s); arms with unequal budgets compare badly")
+        warnings.append(
+            f"{counted(short, 'episode')} had a budget below tau ({tau:g} s); arms with unequal budgets compare badly"
+        )
     return Times(by_arm, tau, tuple(warnings))
 
 

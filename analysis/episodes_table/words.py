@@ -13,6 +13,7 @@ from labctl.analysis import numerals
 from labctl.analysis.episodes_table.order import Order
 from labctl.analysis.episodes_table.pairs import leader
 from labctl.analysis.episodes_table.result import ArmOfEpisodes, EpisodesResult, PairOfEpisodes
+from labctl.analysis.numerals import counted
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ def factors(result: EpisodesResult) -> list[str]:
     said: list[str] = []
     for name, found in result["factors"].items():
         if found["tau2"] is None or found["i2"] is None:
-            said.append(f"{name}: {found['levels']} levels; nothing can be told of how far they differ.")
+            said.append(f"{name}: {counted(found['levels'], 'level')}; nothing can be told of how far they differ.")
             continue
         text = f"{name}: {found['levels']} levels; a pair's difference has a standard deviation of "
         said.append(f"{text}{found['tau2'] ** 0.5:.3f} between them (mean over pairs), I2 {100 * found['i2']:.0f} %.")

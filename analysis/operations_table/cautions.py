@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from labctl.analysis.numerals import counted
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.clusters import MOST_TOGETHER, blocks_of, blocks_over_objects
 from labctl.analysis.survival.curves import NEVER_NS
@@ -85,7 +86,7 @@ def cautions(
     out += [f"{arm}: every episode is void; the arm is left out" for arm in table.arms() if arm not in arms]
     voids = sum(e.void for e in table.episodes)
     if voids:
-        out.append(f"{voids} void episode{'s' * (voids > 1)} left out")
+        out.append(f"{counted(voids, 'void episode')} left out")
     few = [f"{arm} / {obj}" for (arm, obj), c in cells.items() if c.episodes < FEW]
     if few:
         out.append(f"fewer than {FEW} episodes, intervals mean little: {', '.join(few)}")
@@ -120,7 +121,7 @@ def _of_cell(cell: Cell, tau_ns: int) -> list[str]:
     if (cell.budget_ns == UNKNOWN).any():
         out.append("no budget_s; completion and mtbf are taken at tau")
     if cell.ended_early:
-        out.append(f"{cell.ended_early} episode{'s' * (cell.ended_early > 1)} ended early by a person")
+        out.append(f"{counted(cell.ended_early, 'episode')} ended early by a person")
     wrong = cell.cause.count(WRONG_END)
     if wrong:
         many = "episodes were" if wrong > 1 else "episode was"

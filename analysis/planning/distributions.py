@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from labctl.analysis.numerals import counted
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import NEVER_NS, Durations, Floats, rmst_with_error
 from labctl.analysis.table import CENSORED, GHOST, NS, SUCCESS, UNKNOWN
@@ -159,7 +160,7 @@ def fitted(
     data = [_item_times(cell, count) for cell, count in zip(cells, counts, strict=True)]
     for cell, d in zip(cells, data, strict=True):
         if d.ended.sum() < FEWEST:
-            found = f"{name} ended {int(d.ended.sum())} items at {cell.object}"
+            found = f"{name} ended {counted(int(d.ended.sum()), 'item')} at {cell.object}"
             raise QuestionError(
                 f"{found}; a distribution needs {FEWEST} or more: run a larger pilot, or state --rmst instead"
             )

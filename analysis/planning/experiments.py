@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from labctl.analysis.numerals import counted
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import Durations, Floats, Ints, joined
@@ -77,7 +78,7 @@ class Experiment:
         """
         small = min(cell.episodes for cell in (*a, *b))
         if size > small and not repeated:
-            raise ValueError(f"the smallest cell has {small} episodes; {size} cannot be taken from it")
+            raise ValueError(f"the smallest cell has {counted(small, 'episode')}; {size} cannot be taken from it")
         name = f"{'again' if repeated else 'once'} {size}"
         sides = [
             [self._drawn(f"{name} {side}", cell, size, repeated) for cell in cells]

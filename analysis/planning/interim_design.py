@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
+from labctl.analysis.numerals import counted
 from labctl.analysis.planning.power import paired_resolvable, ratio_resolvable, wilson_half_width
 from labctl.analysis.planning.spending import Look, looks
 from labctl.analysis.survival.verdicts import smallest_p
@@ -152,13 +153,13 @@ def _warnings(found: Resolution, blocks: int, alpha: float) -> list[str]:
     best = found["smallest_holm_p"]
     if best > alpha:
         out.append(
-            f"{blocks} blocks cannot reach p <= {alpha:g} after Holm's correction (best possible {best:.3g}); "
-            "plan more blocks_per_condition or fewer arms"
+            f"{counted(blocks, 'block')} cannot reach p <= {alpha:g} after Holm's correction "
+            f"(best possible {best:.3g}); plan more blocks_per_condition or fewer arms"
         )
     idle = [look for look in found["looks"] if not look["can_stop"]]
     out += [
-        f"look {look['number']} cannot stop: {look['blocks']} blocks give no p below {look['smallest_holm_p']:.2g} "
-        f"after Holm's correction and its level is {look['level']:.2g}; look later"
+        f"look {look['number']} cannot stop: after {counted(look['blocks'], 'block')} there is no p below "
+        f"{look['smallest_holm_p']:.2g} after Holm's correction and its level is {look['level']:.2g}; look later"
         for look in idle
     ]
     return out

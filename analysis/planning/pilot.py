@@ -85,6 +85,14 @@ class Pilot:
         return found
 
 
+def shortest_budget(table: Table) -> float:
+    """The shortest budget of an episode that counts, s: the horizon where none is given. Raises QuestionError."""
+    budgets = [e.budget_ns for e in table.episodes if e.budget_ns > 0 and not e.void]
+    if not budgets:
+        raise QuestionError("the pilot has no budget_s to take tau from; give --tau")
+    return min(budgets) / NS
+
+
 def pilot_of(table: Table, tau_s: float, items: int | None, budget_s: float | None) -> Pilot:
     """A pilot's operations table, every arm at the objects that all of them have met.
 

@@ -84,7 +84,7 @@ def boschloo_rejects(first: int, second: int, alpha: float = 0.05) -> NDArray[np
     Raises QuestionError beyond `LARGEST_LISTED` trials.
     """
     if max(first, second) > LARGEST_LISTED:
-        raise QuestionError(f"{max(first, second)} trials per arm; exact power is listed up to {LARGEST_LISTED}")
+        raise QuestionError(f"per arm {max(first, second)} trials; exact power is listed up to {LARGEST_LISTED}")
     return _rejects_above(first, second, alpha / 2) | _rejects_above(second, first, alpha / 2).T
 
 

@@ -156,8 +156,14 @@ def build_report(
 def _meanwhile(
     beside: Executor | None, work: Callable[Given, Made], /, *given: Given.args, **named: Given.kwargs
 ) -> Callable[[], Made]:
-    """Begin on the work; what came of it, when asked. Without anybody beside, it is done when asked."""
-    return partial(work, *given, **named) if beside is None else beside.submit(work, *given, **named).result
+    """Begin on the work; what came of it, when asked. Without anybody beside, it is done when asked, and so is what
+    whoever is beside has not come to by then.
+    """
+    here = partial(work, *given, **named)
+    if beside is None:
+        return here
+    begun = beside.submit(work, *given, **named)
+    return lambda: here() if begun.cancel() else begun.result()
 
 
 def build_page(
@@ -178,8 +184,8 @@ def build_page(
     bands, band_note = curve_bands(result, rows)
     risk = success_curves.risk_times(result, rows)
     curves = _meanwhile(beside, success_curves.curve_figures, result, looks, bands, risk)
+    reference_figures = _meanwhile(beside, success_curves.pp_figures, result, looks)
     hrt_figure = _meanwhile(beside, figures.hrt_figure, result, looks)
-    pp = success_curves.pp_figures(result, looks)
     arms = tables.arms_of(result)
     facts: Lab = lab or {}
     cautions = [wording.floor_caution(arm, reference=reference) for arm in arms]
@@ -196,7 +202,7 @@ def build_page(
     margin = table and supplementary_sections.Section("margin", margin_words.TITLE, tables=(("", table),))
     further = anew_words.table(result)
     anew = further and supplementary_sections.Section("anew", anew_words.TITLE, tables=(("", further),))
-    hrt = hrt_figure()
+    hrt, pp = hrt_figure(), reference_figures()
     within = margin_words.claims(result, protocol=lab is not None, otherwise=_otherwise(counting, facts.get("stops")))
     more = [*filter(None, (margin, anew, ways, *more, people)), *parts, *filter(None, (stops,))]
     page: Page = {

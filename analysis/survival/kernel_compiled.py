@@ -90,8 +90,6 @@ def _fill(w, pool, block, first, held_unit, held_from, draw) -> None:
             for i in range(len(keys)):
                 own = members[strata_from[i] : strata_from[i + 1]]
                 _redraw(w, U(0), keys[i], replicate, lane, own, U(len(own)), U(0))
-            for u in range(U(0), units):
-                w[u * TWO + L + lane] = 1.0
         elif mode == POOL:
             for side in range(2):
                 drawn = U(0)
@@ -101,10 +99,13 @@ def _fill(w, pool, block, first, held_unit, held_from, draw) -> None:
                     drawn += counts[side, g]
         else:
             _swap(w, keys[0], replicate, lane, members, strata_from, chosen, pool)
-            for u in range(units // U(2), units if mode == MIRROR else U(0)):
-                w[u * TWO + lane] = 1.0 - w[(u - units // U(2)) * TWO + lane]
-            for u in range(U(0), units):
-                w[u * TWO + L + lane] = 1.0 - w[u * TWO + lane]
+    half = units // U(2)
+    for u in range(half, units if mode == MIRROR else U(0)):
+        for i in range(u * TWO, u * TWO + L):
+            w[i] = 1.0 - w[i - half * TWO]
+    for u in range(U(0), units if mode in (SWAP, MIRROR, REDRAW) else U(0)):
+        for i in range(u * TWO, u * TWO + L):
+            w[i + L] = 1.0 if mode == REDRAW else 1.0 - w[i]
 
 
 @compiled
@@ -154,14 +155,13 @@ def _walk_pair(x, m, w, step_from, step_to, compared, unit, start, mid, end, gro
 
 @compiled
 def pairs(
-    first, count, n, compared, stops, brought, first_s, unit, start, mid, end, group, closes, width,
+    w, first, count, n, compared, stops, brought, first_s, unit, start, mid, end, group, closes, width,
     held_unit, held_rows, held_from, draw, sup_mean, out,
 ) -> None:  # fmt: skip
     """Every block of 16 replicates from `first`; `out` [count, groups, 4 + 2 × stops + 2 × brought]."""
     groups, columns = len(first_s), brought.shape[1]
     units = brought.shape[0]
-    w, x, m = np.empty(units * 2 * LANES), np.empty(groups * 12 * LANES), np.empty(2 * LANES)
-    pool = np.empty(units, np.uint64)
+    x, m, pool = np.empty(groups * 12 * LANES), np.empty(2 * LANES), np.empty(units, np.uint64)
     for block in range((count + LANES - 1) // LANES):
         replicate, here = first + U(block * LANES), min(LANES, count - block * LANES)
         _fill(w, pool, block, replicate, held_unit, held_from, draw)
@@ -246,7 +246,7 @@ def _walk_single(x, rise, lead, w, unit, place, worth, start, mid, end, group, w
 
 @compiled
 def singles(
-    first, count, n, units, first_s, unit, place, worth, rows_from, tail_from, start, mid, end, group, width,
+    w, first, count, n, units, first_s, unit, place, worth, rows_from, tail_from, start, mid, end, group, width,
     held_unit, held_rows, held_from, met, met_from, draw, rmst, covariance,
 ) -> None:  # fmt: skip
     """Every block of 16 replicates from `first`; influences are finished once the whole area is known.
@@ -255,7 +255,7 @@ def singles(
     `met_from` where those of each pair of groups begin, (0, 0), (1, 0), (1, 1), (2, 0), …
     """
     groups = len(first_s)
-    w, x = np.empty(units * TWO), np.empty(groups * 8 * LANES)
+    x = np.empty(groups * 8 * LANES)
     rise, lead = np.empty(len(held_unit) * LANES), np.empty(len(held_unit) * LANES)
     pool = np.empty(units, np.uint64)
     for block in range((count + LANES - 1) // LANES):
@@ -360,11 +360,11 @@ def _walk_order(x, m, rise, lead, w, unit, start, mid, end, group, closes, n) ->
 
 @compiled
 def order_probabilities(
-    first, count, n, units, unit, rows_from, tail_from, start, mid, end, group, closes,
+    w, first, count, n, units, unit, rows_from, tail_from, start, mid, end, group, closes,
     held_unit, held_rows, held_from, draw, value, variance,
 ) -> None:  # fmt: skip
     """Every block of 16 replicates from `first`: P(T_0 < T_1) and its clustered jackknife variance."""
-    w, x, m = np.empty(units * TWO), np.empty(16 * LANES), np.empty(8 * LANES)
+    x, m = np.empty(16 * LANES), np.empty(8 * LANES)
     rise, lead, pool = np.empty(units * L), np.empty(units * L), np.empty(1, np.uint64)
     for block in range((count + LANES - 1) // LANES):
         _fill(w, pool, block, first + U(block * LANES), held_unit, held_from, draw)

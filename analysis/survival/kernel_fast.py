@@ -33,10 +33,12 @@ def moments(walk: EventOrder, draw: Draw, replicates: range) -> Moments:
     count, groups = len(replicates), walk.groups
     rmst, covariance = np.empty((count, groups)), np.empty((count, groups, groups))
     place = np.concatenate([np.searchsorted(held, walk.unit[a:b]) + first for held, first, (a, b) in _holdings(walk)])
+    steps = np.argsort(walk.group, kind="stable")  # group after group, which keeps what one needs in the cache
     loops.singles(
-        np.uint64(replicates.start), count, _LANES, np.uint64(walk.units), walk.first_s, _u(walk.unit), _u(place),
-        walk.worth, _u(walk.rows_from), _tails(walk), *(_u(v) for v in (walk.start, walk.mid, walk.end, walk.group)),
-        walk.width_s, _u(walk.held_unit), walk.held_rows, _u(walk.held_from), *_met(walk),
+        _weights(walk, draw), np.uint64(replicates.start), count, _LANES, np.uint64(walk.units), walk.first_s,
+        _u(walk.unit), _u(place), walk.worth, _u(walk.rows_from), _tails(walk),
+        *(_u(v[steps]) for v in (walk.start, walk.mid, walk.end, walk.group)), walk.width_s[steps],
+        _u(walk.held_unit), walk.held_rows, _u(walk.held_from), *_met(walk),
         _draw(walk, draw, replicates), rmst, covariance,
     )  # fmt: skip
     return Moments(rmst, covariance)
@@ -49,7 +51,8 @@ def pair_values(walk: EventOrder, draw: Draw, replicates: range, request: Reques
     columns = brought.shape[1]
     sup_mean, out = np.zeros(count), np.empty((count, groups, 4 + 2 * reads + 2 * columns))
     loops.pairs(
-        np.uint64(replicates.start), count, _LANES, request.compared, np.array(request.reads, dtype=np.int64),
+        _weights(walk, draw), np.uint64(replicates.start), count, _LANES, request.compared,
+        np.array(request.reads, dtype=np.int64),
         np.ascontiguousarray(brought, dtype=np.float64), walk.first_s, _u(walk.unit),
         *(_u(v) for v in (walk.start, walk.mid, walk.end, walk.group)), walk.closes, walk.width_s,
         _u(walk.held_unit), walk.held_rows, _u(walk.held_from), _draw(walk, draw, replicates), sup_mean, out,
@@ -62,11 +65,19 @@ def order_probability(walk: EventOrder, draw: Draw, replicates: range) -> OrderP
     """See `kernel.OrderProbability`."""
     value, variance = np.empty(len(replicates)), np.empty(len(replicates))
     loops.order_probabilities(
-        np.uint64(replicates.start), len(replicates), _LANES, np.uint64(walk.units), _u(walk.unit),
-        _u(walk.rows_from), _tails(walk), *(_u(v) for v in (walk.start, walk.mid, walk.end, walk.group)), walk.closes,
+        _weights(walk, draw), np.uint64(replicates.start), len(replicates), _LANES, np.uint64(walk.units),
+        _u(walk.unit), _u(walk.rows_from), _tails(walk),
+        *(_u(v) for v in (walk.start, walk.mid, walk.end, walk.group)), walk.closes,
         _u(walk.held_unit), walk.held_rows, _u(walk.held_from), _draw(walk, draw, replicates), value, variance,
     )  # fmt: skip
     return OrderProbability(value, variance)
+
+
+def _weights(walk: EventOrder, draw: Draw) -> NDArray[np.float32] | Floats:
+    """Room for the weights of both arms; whole numbers, as all drawn ones are, need half of it and are as exact."""
+    given = [] if not isinstance(draw, Given) else [draw.a, *(() if draw.b is None else (draw.b,))]
+    whole = all(np.array_equal(weights, np.rint(weights)) for weights in given)
+    return np.empty(2 * LANES * walk.units, np.float32 if whole else np.float64)
 
 
 def _holdings(walk: EventOrder) -> list[tuple[Ints, int, tuple[int, int]]]:

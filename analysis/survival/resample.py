@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -114,23 +115,34 @@ BY_DESIGN, BY_BLOCK, BY_EPISODE = "schedule", "free within blocks", "free among 
 def exchanges_of(
     design: Design | None, a: str, b: str, blocks: Iterable[str], pairs: int, alpha: float
 ) -> tuple[Exchange, ...]:
-    """The exchanges of a pair if its test is to draw from them; empty where labels are to be swapped freely.
+    """The exchanges of a pair if its test is to draw from them, cut to the blocks it met; empty where labels are to
+    be swapped freely.
 
     Free: without a design, where a block of the pair is not in it, or where it leaves too few relabellings (`FINE`).
     Nothing here depends on an outcome.
     """
-    found = list((design or {}).get((min(a, b), max(a, b))) or ())
-    known = {block for names, _ in found for block in names}
-    if not found or not known.issuperset(blocks):
+    drawn = list((design or {}).get((min(a, b), max(a, b))) or ())
+    met, known = set(blocks), {block for names, _ in drawn for block in names}
+    if not drawn or not known.issuperset(met):
         return ()
+    found = [_cut(exchange, met) for exchange in drawn if met.intersection(exchange[0])]
     return tuple(found) if smallest_by_design(found) * pairs <= alpha / FINE else ()
+
+
+def _cut(exchange: Exchange, met: set[str]) -> Exchange:
+    """An exchange in those of its blocks that were met; all its ways stay equally likely."""
+    names, options = exchange
+    kept = [i for i, name in enumerate(names) if name in met]
+    cut = [tuple(way[i] for i in kept) for way in options]
+    alike = len(set(Counter(cut).values())) == 1
+    return tuple(names[i] for i in kept), tuple(dict.fromkeys(cut)) if alike else tuple(cut)
 
 
 def smallest_by_design(exchanges: Sequence[Exchange]) -> float:
     """The smallest two-sided p: the relabelling that is most extreme and, where it can be drawn, its mirror image."""
-    ways = math.prod(len(options) for _, options in exchanges)
-    mirrored = all(tuple(1 for _ in blocks) in options for blocks, options in exchanges)
-    return min(1.0, (2 if mirrored and ways > 1 else 1) / ways)
+    share = math.prod(options.count(options[0]) / len(options) for _, options in exchanges)
+    mirror = math.prod(options.count((1,) * len(blocks)) / len(options) for blocks, options in exchanges)
+    return min(1.0, share + mirror)
 
 
 def smallest_attainable(

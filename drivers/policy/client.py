@@ -10,6 +10,7 @@ what compiles is compiled, before the clock. A client is made for one episode: w
 from __future__ import annotations
 
 import math
+import sys
 import threading
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -74,6 +75,9 @@ class PolicyClient:
             try:
                 self.told = resources_told(self._link.connect(left_ns / SECOND))
             except DeviceLost as error:
+                if str(error) != last:  # for the controller's log: an episode that is void before this gives up has it
+                    sys.stderr.write(f"waiting for the policy server: {error}\n")
+                    sys.stderr.flush()
                 last = str(error)
             else:
                 self._connected = True

@@ -20,6 +20,7 @@ from labctl.drivers.policy.websocket import PolicySocket, last_line, refuse_trac
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.config.policy_card import Card
 from labctl.errors import DeviceRefused
+from labctl.plain import count
 
 # What the wire calls an action space -> what a card calls it; the rotation of its cartesian ones is DROID's.
 SPACES = {
@@ -92,7 +93,7 @@ def misfit(needs: Mapping[str, Any], card: Card) -> str | None:
     exterior = sum(EXTERIOR_LEFT.match(key) is not None for key in keys)
     wanted = needs.get("n_external_cameras", exterior)
     if exterior != wanted:
-        return f"the server wants {wanted} exterior camera(s), the card has {exterior}"
+        return f"the server wants {count(wanted, 'exterior camera')}, the card has {exterior}"
     if needs.get("needs_wrist_camera") and WRIST not in keys:
         return f"the server wants a wrist camera; the card has no {WRIST!r}"
     if needs.get("needs_stereo_camera") and not any(RIGHT.match(key) for key in keys):

@@ -14,7 +14,7 @@ import numpy as np
 from labctl.clock import SECOND
 from labctl.config.cell_schema import Caps
 from labctl.errors import InputError
-from labctl.plain import Hand
+from labctl.plain import Hand, count
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 LEAD_S = 0.5  # of a leader's cap: twice what the way from a target to the measured joints takes
@@ -176,7 +176,8 @@ def axis_map(names: Sequence[str]) -> np.ndarray:
     """
     found = np.zeros((6, 6))
     if len(names) != 6:
-        raise InputError(f"axes has {len(names)} entries; give six, one for each of {', '.join(AXES)}")
+        found = count(len(names), "entry", "entries")
+        raise InputError(f"axes has {found}; give six, one for each of {', '.join(AXES)}")
     for row, name in enumerate(names):
         sign, plain = (-1.0, name[1:]) if name.startswith("-") else (1.0, name.removeprefix("+"))
         if plain == "0":

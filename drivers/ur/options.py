@@ -10,7 +10,7 @@ from pydantic import Field
 from labctl.config.options import Options
 from labctl.config.values import Point
 
-Model = Literal["ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur20"]
+Model = Literal["ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20"]
 Servo = Literal["joint", "cartesian", "velocity"]
 
 
@@ -32,6 +32,7 @@ class UrOptions(RobotOptions):
     power_on: bool = Field(
         False, description="an operator's acknowledgement may power the robot on and open its brakes"
     )
+    robot_api_port: int = Field(80, ge=1, le=65535, description="of PolyScope X's Robot API, from 10.11 on")
     watchdog_hz: float = Field(4.0, ge=1, le=50, description="the robot stops when nothing came for one period")
 
 
@@ -44,6 +45,9 @@ class UrEmulatorOptions(Options):
     )
     polyscope: str = Field(
         "", pattern=r"^(\d+\.\d+\.\d+)?$", description='its software, like "5.5.1" or "10.11.0"; "" for one of its kind'
+    )
+    robot_api_port: int = Field(
+        80, ge=1, le=65535, description="of the Robot API of PolyScope X; below 1024 it may take root to serve it"
     )
 
     def version(self) -> tuple[int, int, int, int] | None:

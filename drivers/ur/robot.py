@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import dashboard_client
 import numpy as np
 import rtde_control
 import rtde_receive
@@ -29,16 +28,11 @@ from labctl.drivers.common.states import Sample, States
 from labctl.drivers.common.steps import Law
 from labctl.drivers.common.tool_model import ToolModel
 from labctl.drivers.ur.calibration import read_calibration
+from labctl.drivers.ur.dashboard import AtThePendant, Switches, switches
 from labctl.drivers.ur.options import UrOptions
 from labctl.drivers.ur.pose import from_ur, to_ur
-from labctl.drivers.ur.version import (
-    RTDE_PORT,
-    Version,
-    asks_for_remote_control,
-    controller_version,
-    has_dashboard,
-    what_is_missing,
-)
+from labctl.drivers.ur.vendor_errors import VENDOR, mapped
+from labctl.drivers.ur.version import RTDE_PORT, Version, controller_version, what_is_missing
 from labctl.drivers.ur.words import (
     ESTOP,
     FULL,
@@ -55,7 +49,7 @@ from labctl.drivers.ur.words import (
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Gripper, RobotStatus, load, no_stand_in
-from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
+from labctl.errors import DeviceLost, DeviceRefused, InputError
 from labctl.realtime import PRIORITY, allowed, urgent
 
 CB3_HZ, E_SERIES_HZ = 125.0, 500.0
@@ -74,22 +68,10 @@ PROBE_S = 0.5
 POLL_NS = MILLISECOND // 4
 TRIES = 3
 KICK_NS = 50 * MILLISECOND
-NEXT = {POWER_OFF: "power on", IDLE: "brake release"}  # by robot mode; all others pass by themselves
 STOP_RAD_S2 = 4.0
 SETTLED_RAD, SETTLE_CYCLES_S = 1e-4, 1.0
 CORRECT_PER_S = 5.0
 JOIN_S = 3.0
-# What pybind11 makes of the C++ exceptions of ur_rtde and boost: std::exception and its families.
-VENDOR = (RuntimeError, ValueError, IndexError, OverflowError, MemoryError)
-
-
-def mapped(error: BaseException) -> DeviceError:
-    """labctl's error for one of ur_rtde's, which says in words alone whether the link is gone."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    gone = ("connect", "timeout", "timed out", "socket", "end of file", "broken pipe", "reset by peer")
-    if isinstance(error, RuntimeError) and any(word in text.lower() for word in gone):
-        return DeviceLost(f"UR: {text}")
-    return DeviceRefused(f"UR: {text}")
 
 
 class UrLink:
@@ -108,7 +90,7 @@ class UrLink:
         self._upper = options.register_offset == "upper"
         self._receive: Any = None
         self._control: Any = None
-        self._dashboard: Any = None
+        self._switches: Switches = AtThePendant()
         self._states: States | None = None
         self._clock = MonotonicClock()
         self._end = threading.Event()
@@ -135,7 +117,9 @@ class UrLink:
                 self._host, self._state_hz, VARIABLES, False, self._upper, PRIORITY + 1 if allowed() else 0
             )
         )
-        self._dashboard = dashboard_client.DashboardClient(self._host)
+        given = self._options
+        e_series = given.model != "ur5"  # a CB3 has no remote control
+        self._switches = switches(self._host, self._version, given.robot_api_port, e_series=e_series)
         self.measured = self._calibration()
         self._model = ToolModel(self._robot_model, self.measured)
         self._read()
@@ -218,10 +202,11 @@ class UrLink:
         given = self._options
         if missing := what_is_missing(self._version):
             raise DeviceRefused(missing)
-        remote = asks_for_remote_control(self._version) and given.model != "ur5"  # a CB3 has none
-        if remote and not self._said("remote control", lambda: self._dashboard.isInRemoteControl()):
+        if self._switches.in_remote_control() is False:
             raise DeviceRefused("the robot is in local control: switch it to remote control at the pendant")
         self._detach()
+        if self._receive.getRuntimeState() == PLAYING:
+            self._switches.end_program()
         flags = rtde_control.RTDEControlInterface.FLAG_UPLOAD_SCRIPT
         if self._upper:
             flags |= rtde_control.RTDEControlInterface.FLAG_UPPER_RANGE_REGISTERS
@@ -239,19 +224,6 @@ class UrLink:
         if control is not None:
             with contextlib.suppress(*VENDOR):  # the program may have ended already
                 control.disconnect()
-
-    def _said(self, what: str, call: Callable[[], Any], default: Any = None) -> Any:
-        """Ask the dashboard; a CB3 does not know every question, PolyScope X none."""
-        if not has_dashboard(self._version):
-            raise DeviceRefused(f"PolyScope X has no dashboard ({what}): do it at the pendant, then acknowledge")
-        try:
-            if not self._dashboard.isConnected():
-                self._dashboard.connect(2000)
-            return call()
-        except VENDOR as error:
-            if default is not None:
-                return default
-            raise DeviceRefused(f"dashboard, {what}: {' '.join(str(error).split())}") from error
 
     # -- the servo thread
 
@@ -319,20 +291,21 @@ class UrLink:
 
     def recover(self) -> bool:
         """One step towards a running robot with our program on it."""
-        receive, dash = self._receive, self._dashboard
+        receive, switch = self._receive, self._switches
         bits, mode = receive.getSafetyStatusBits(), receive.getRobotMode()
         if has(bits, ESTOP):
             raise DeviceRefused("emergency stop: release the button first")
         if has(bits, PROTECTIVE):
-            self._said("close popup", lambda: dash.closeSafetyPopup(), default="")
-            self._said("unlock (a robot refuses it for 5 s)", dash.unlockProtectiveStop)
+            switch.unlock()
             return False
         if mode != RUNNING:
             if not self._options.power_on:
                 raise DeviceRefused(self.health().reason)
-            if mode in NEXT:
-                self._said(NEXT[mode], {"power on": dash.powerOn, "brake release": dash.brakeRelease}[NEXT[mode]])
-            return False
+            if mode == POWER_OFF:
+                switch.power_on()
+            elif mode == IDLE:
+                switch.release_brakes()
+            return False  # all other modes pass by themselves
         if self._ready_for_program() and self._state().mode != "idle":
             self._attach()
         return self.health().mode == "idle"
@@ -371,15 +344,15 @@ class UrLink:
         if self._reader is not None:
             self._reader.join(JOIN_S)
             self._reader = None
-        parts = [part for part in (self._control, self._receive, self._dashboard) if part is not None]
+        ends = [part.disconnect for part in (self._control, self._receive) if part is not None]
         with ThreadPoolExecutor() as pool:  # each takes half a second
-            list(pool.map(_disconnect, parts))
+            list(pool.map(_end, [*ends, self._switches.close]))
         self._control = None
 
 
-def _disconnect(part: Any) -> None:
+def _end(close: Callable[[], None]) -> None:
     with contextlib.suppress(*VENDOR):  # closing: nobody is left to be told
-        part.disconnect()
+        close()
 
 
 def build(options: UrOptions, *, cell: Cell, fixture: Fixture) -> ServoedRobot:

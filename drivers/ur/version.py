@@ -12,7 +12,7 @@ RTDE_PORT = 30004
 HEAD = struct.Struct(">HB")
 ASKED = struct.Struct(">IIII")
 VERSION_2, VERSION = (ord(kind) for kind in "Vv")
-REMOTE_FROM, POLYSCOPE_X, UPLOAD_FROM = (5, 6), 10, (10, 10)
+REMOTE_FROM, POLYSCOPE_X, UPLOAD_FROM, ROBOT_API_FROM = (5, 6), 10, (10, 10), (10, 11)
 
 Version = tuple[int, int, int, int]
 
@@ -40,6 +40,11 @@ def asks_for_remote_control(version: Version | None) -> bool:
 def has_dashboard(version: Version | None) -> bool:
     """Does it serve the dashboard? PolyScope X does not."""
     return version is None or version[0] < POLYSCOPE_X
+
+
+def has_robot_api(version: Version | None) -> bool:
+    """Does it serve the Robot API? PolyScope X does from 10.11 on, as Universal Robots' client library has it."""
+    return version is not None and version[:2] >= ROBOT_API_FROM
 
 
 def what_is_missing(version: Version | None) -> str:

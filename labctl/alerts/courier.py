@@ -24,6 +24,7 @@ from labctl.clock import SECOND, Clock, MonotonicClock
 from labctl.config.alerts import AlertKind, AlertsTable
 from labctl.core.published_state import PublishedState
 from labctl.errors import InputError, StateError
+from labctl.plain import count
 from labctl.store.lab_folder import lab_settings
 
 LOG = "logs/alerts.log"
@@ -136,7 +137,7 @@ def serve(
         if brief is True:
             said = True
         elif isinstance(brief, int):
-            log(f"{brief} changes were not told: this process did not keep up with the run")
+            log(f"{count(brief, 'change')} not told: this process did not keep up with the run")
         else:
             tell(watch.hear(brief, clock.now_ns() / SECOND))
     tell(watch.over(said))

@@ -22,6 +22,7 @@ from labctl.errors import DeviceError, InputError, StateError
 from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import Chosen, Selection, select
 from labctl.nodes.playing import chunk_problem
+from labctl.plain import count
 from labctl.store.campaign import Campaign
 from labctl.store.frozen_cards import with_cards
 from labctl.store.lab_folder import read_plan
@@ -78,7 +79,7 @@ def screen(
             for recording, way in ways:
                 _check_model(arm, way, recording.chosen.episode)
             for one in wanted:
-                say(f"{one.name}: {keyframes} keyframes of {len(ways)} episodes")
+                say(f"{one.name}: {count(keyframes, 'keyframe')} of {count(len(ways), 'episode')}")
                 policy: Controller = load(one.controller, one.options, **built)
                 frames = _ask(policy, one.name, ways, cell, arm, instruction, keyframes)
                 ran = real.get(one.name) if protocol is None else None

@@ -38,6 +38,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "show": ("labctl.cli.show:show", "Look at one episode in Rerun."),
     "review": ("labctl.cli.review:review", "Assessor: confirm or correct operations, blind to the arm."),
     "scene": ("labctl.cli.scene:scene", "How well a staged scene was put back, as a picture."),
+    "look": ("labctl.cli.lifecycle:look", "A planned interim look, blind: stop, or go on."),
     "close": ("labctl.cli.lifecycle:close", "No more trials."),
     "freeze": ("labctl.cli.lifecycle:freeze", "No more review."),
     "unblind": ("labctl.cli.lifecycle:unblind", "Reveal which arm was which."),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.options import CONTEXT, PATH, example, json_option, print_table
+from labctl.plain import count
 
 if TYPE_CHECKING:
     from labctl.analysis.binary.compare import ComparedArms
@@ -162,7 +163,7 @@ def _print_rows(rows: list[ComparedArms], alpha: float) -> None:
             click.echo(words.sentences(row, row["a"], row["b"])[0])
     for stratum in dict.fromkeys(name for row in rows for name in row["missing"]):
         left = sum(stratum in row["missing"] for row in rows)
-        click.echo(f"{stratum}: left out of {left} pairs of which not both were tried there")
+        click.echo(f"{stratum}: left out of {count(left, 'pair')} of which not both were tried there")
     unresolved = sum(row["p_holm"] > alpha for row in rows)
     click.echo(f"{unresolved} of {len(rows)} pairs are not resolved at this N (alpha {alpha:g} after Holm).")
     click.echo(words.PREMISE)

@@ -8,7 +8,6 @@ and a pairing code.
 from __future__ import annotations
 
 import ipaddress
-import os
 import shlex
 import signal
 import socket
@@ -19,7 +18,7 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, example, lab_option
+from labctl.cli.options import CONTEXT, example, lab_option, who_option
 
 EPILOG = example("labctl console first --who p07", "labctl console first --read-only", "labctl console first --web")
 START_S = 60
@@ -27,7 +26,7 @@ START_S = 60
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
 @click.argument("campaign", required=False)
-@click.option("--who", default=None, metavar="ID", help="Your opaque id [default: the login name].")
+@who_option
 @click.option("--read-only", is_flag=True, help="Look, and touch nothing.")
 @click.option("--web", is_flag=True, help="The same in a browser, on this machine, behind a token.")
 @click.option("--port", default=0, metavar="PORT", help="With --web: the port [default: a free one].")
@@ -47,19 +46,21 @@ def console(
     It owns nothing: close it, open another, open two; the run goes on. ENTER does the one next thing, SPACE or F12
     stops the robot, ? lists the keys. Keys are rebound in lab.toml ([console.keys]); a pedal that types a key is a key.
     """
+    from labctl.people.acting import acting
     from labctl.store.lab_folder import campaign_folder
 
-    if campaign is None and not web and choose(lab, who or login(), read_only=read_only):
+    if campaign is None and not web and choose(lab, who, read_only=read_only):
         return
     folder = campaign_folder(campaign, lab)
     if web:
-        serve(folder, who or login(), read_only=read_only, host=host, port=port)
+        serve(folder, acting(who, folder), read_only=read_only, host=host, port=port)
         return
-    open_console(folder, who or login(), read_only=read_only)
+    open_console(folder, acting(who, folder), read_only=read_only)
 
 
-def choose(lab: Path | None, who: str, *, read_only: bool = False) -> bool:
+def choose(lab: Path | None, who: str | None, *, read_only: bool = False) -> bool:
     """Let a person choose among the campaigns of a lab; False when there is only one, or none."""
+    from labctl.people.acting import acting
     from labctl.reporting.campaign_report import report_campaign
     from labctl.runtime.attach import is_running
     from labctl.store.lab_folder import campaigns, find_lab
@@ -88,16 +89,12 @@ def choose(lab: Path | None, who: str, *, read_only: bool = False) -> bool:
     chosen = module.Campaigns(entries, make).run()
     if chosen is None:
         return True
+    folder = by_name[chosen[0]]
     if chosen[1] == "attach":
-        open_console(by_name[chosen[0]], who, read_only=read_only)
+        open_console(folder, acting(who, folder), read_only=read_only)
     else:
-        run_with_console(by_name[chosen[0]], who)
+        run_with_console(folder, acting(who, folder))
     return True
-
-
-def login() -> str:
-    """Who sits here, for want of a better word."""
-    return os.environ.get("USER") or os.environ.get("LOGNAME") or "operator"
 
 
 def open_console(folder: Path, who: str, *, read_only: bool = False) -> None:

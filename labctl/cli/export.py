@@ -23,7 +23,7 @@ from labctl.cli.options import (
     progress,
     unverified_option,
 )
-from labctl.plain import Json
+from labctl.plain import Json, count
 
 if TYPE_CHECKING:
     from labctl.analysis.episodes_table.importing import Imported
@@ -132,16 +132,21 @@ def drawing() -> Drawing:
 def _summary(done: Mapping[str, Json]) -> str:
     from labctl.exports.destination import size
 
+    def said(key: str) -> str:
+        number = done[f"{key}s"]
+        assert isinstance(number, int), number
+        return count(number, key)
+
     written, skipped = done["bytes"], done.get("skipped")
     assert isinstance(written, int), written
-    held = f"{done['episodes']} episodes" if "episodes" in done else f"{done['rows']} rows"
+    held = said("episode" if "episodes" in done else "row")
     masked = "; masked: the campaign is not unblinded" if done["masked"] else ""
     if "max_error_ms" in done:
-        held += f", {done['frames']} frames at {done['fps']} Hz, moved by at most {done['max_error_ms']} ms"
+        held += f", {said('frame')} at {done['fps']} Hz, moved by at most {done['max_error_ms']} ms"
     if isinstance(skipped, Sequence) and skipped:
         held += f", {len(skipped)} left out"
     masked += f"; {done['unverified']}" if "unverified" in done else ""
-    return f"wrote {held} ({size(written)} in {done['files']} files) to {done['out']}{masked}"
+    return f"wrote {held} ({size(written)} in {said('file')}) to {done['out']}{masked}"
 
 
 IMPORT = example(
@@ -265,4 +270,5 @@ def _write(found: Imported, out: Path, force: bool, as_json: bool) -> None:
         return
     for note in found.notes:
         click.echo(note)
-    click.echo(f"wrote {len(table.lines)} episodes of {len(table.arms)} arms in {len(table.blocks)} blocks to {out}")
+    parts = f"{count(len(table.arms), 'arm')} in {count(len(table.blocks), 'block')}"
+    click.echo(f"wrote {count(len(table.lines), 'episode')} of {parts} to {out}")

@@ -1,4 +1,4 @@
-"""The life of a campaign: `labctl new`, `schema`, `open`, `extend`, `close`, `freeze` and `unblind`.
+"""The life of a campaign: `labctl new`, `schema`, `open`, `extend`, `look`, `close`, `freeze` and `unblind`.
 
 May not: write over anything, print anything of the schedule but its commitment, or reveal anything by its own hand:
 `labctl.store.campaign` journals what it does.
@@ -89,7 +89,7 @@ def schema(kind: str, out: Path | None) -> None:
 @who_option
 @lab_option
 @json_option
-def open_(protocol: Path, cell: Path, offline: bool, who: str, lab: Path | None, as_json: bool) -> None:
+def open_(protocol: Path, cell: Path, offline: bool, who: str | None, lab: Path | None, as_json: bool) -> None:
     """Freeze a protocol, draw its schedule once and seal it; print the commitment.
 
     What could not run is not sealed: options, drivers, modules and cards are tried, and the robot, the devices and each
@@ -121,7 +121,7 @@ def extend(
     cell: Path,
     anchors: tuple[str, ...],
     offline: bool,
-    who: str,
+    who: str | None,
     lab: Path | None,
     as_json: bool,
 ) -> None:
@@ -140,7 +140,7 @@ def extend(
 def _open(
     protocol: Path,
     cell: Path,
-    who: str,
+    who: str | None,
     lab: Path | None,
     as_json: bool,
     *,
@@ -152,6 +152,7 @@ def _open(
 
     from labctl.checks.opening import refuse_what_cannot_run
     from labctl.clock import MonotonicClock
+    from labctl.people.acting import acting
     from labctl.store.campaign import open_campaign
     from labctl.store.lab_folder import find_lab
 
@@ -169,7 +170,7 @@ def _open(
         further=further,
         entropy=os.urandom(32),
         anchor=anchor,
-        who=who,
+        who=acting(who, home),
         extends=extends,
         anchors=anchors,
     )
@@ -197,6 +198,31 @@ def _open(
     click.echo(f"next: labctl run {opened.name} (with --headless a simulated cell runs by itself)")
 
 
+@click.command(epilog=example("labctl look first", "labctl look first --json"), context_settings=CONTEXT)
+@campaign_argument()
+@who_option
+@lab_option
+@json_option
+def look(campaign: str, who: str, lab: Path | None, as_json: bool) -> None:
+    """Take a look that the protocol planned ([analysis.looks]) at an open campaign: it says stop, or go on.
+
+    Nothing else is shown, kept or written, and everybody stays blind: by the first so many blocks, the pairs and the
+    label stream that the protocol names, the report's test is held to the level of this look. After a stop no further
+    trial begins before a person acknowledges it, which every report says. End the run first.
+    """
+    from labctl.reporting.interim_look import in_words, take_look
+    from labctl.store.lab_folder import campaign_folder
+
+    folder = campaign_folder(campaign, lab)
+    said = take_look(folder, who=who)
+    stamp_if_asked(folder)
+    if as_json:
+        print_json({"campaign": folder.name, **said})
+        return
+    click.echo(in_words(said))
+    click.echo(f"next: labctl {'close' if said['says'] == 'stop' else 'run'} {campaign}")
+
+
 @click.command(
     epilog=example(
         "labctl close first",
@@ -210,13 +236,14 @@ def _open(
 @click.option("--abandon", is_flag=True, help="The campaign is given up; every report prints that and the reason.")
 @who_option
 @lab_option
-def close(campaign: str, reason: str, abandon: bool, who: str, lab: Path | None) -> None:
+def close(campaign: str, reason: str, abandon: bool, who: str | None, lab: Path | None) -> None:
     """No more trials: what was not run stays not run, and every later report counts it. Not reversible."""
+    from labctl.people.acting import acting
     from labctl.store.campaign import close_campaign
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    for line in close_campaign(folder, who=who, reason=reason, abandon=abandon):
+    for line in close_campaign(folder, who=acting(who, folder), reason=reason, abandon=abandon):
         click.echo(line)
     stamp_if_asked(folder)
     click.echo(f"next: labctl review {campaign} (an assessor, blind), then labctl review {campaign} --finish")
@@ -230,16 +257,17 @@ def close(campaign: str, reason: str, abandon: bool, who: str, lab: Path | None)
 @click.option("--unreviewed", is_flag=True, help="Freeze without a finished review; every report says so for good.")
 @who_option
 @lab_option
-def freeze(campaign: str, unreviewed: bool, who: str, lab: Path | None) -> None:
+def freeze(campaign: str, unreviewed: bool, who: str | None, lab: Path | None) -> None:
     """No more review: outcomes stand as they are, and the head of the chain is what others can hold you to.
 
     An assessor goes through the episodes first (`labctl review CAMPAIGN`, then `--finish`): after this nobody can.
     """
+    from labctl.people.acting import acting
     from labctl.store.campaign import freeze_campaign
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    for line in freeze_campaign(folder, who=who, unreviewed=unreviewed):
+    for line in freeze_campaign(folder, who=acting(who, folder), unreviewed=unreviewed):
         click.echo(line)
     stamp_if_asked(folder)
     click.echo(f"next: labctl unblind {campaign}")
@@ -251,13 +279,14 @@ def freeze(campaign: str, unreviewed: bool, who: str, lab: Path | None) -> None:
 @who_option
 @lab_option
 @json_option
-def unblind(campaign: str, reason: str, who: str, lab: Path | None, as_json: bool) -> None:
+def unblind(campaign: str, reason: str, who: str | None, lab: Path | None, as_json: bool) -> None:
     """Reveal which arm was which, for good. Before freezing it needs a reason, which every report will print."""
+    from labctl.people.acting import acting
     from labctl.store.campaign import unblind_campaign
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    lines = unblind_campaign(folder, who=who, reason=reason)
+    lines = unblind_campaign(folder, who=acting(who, folder), reason=reason)
     stamp_if_asked(folder)
     if as_json:
         print_json({"campaign": campaign, "said": list(lines)})

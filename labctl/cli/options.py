@@ -173,13 +173,8 @@ def json_option(command: F) -> F:
 
 def who_option(command: F) -> F:
     """--who ID: the opaque id of the person acting, for the journal."""
-    return click.option(
-        "--who",
-        default="operator",
-        show_default=True,
-        metavar="ID",
-        help="Opaque id of who does this; the journal keeps it.",
-    )(command)
+    text = "Your opaque id, which the journal keeps [default: $LABCTL_WHO, else the one of `people` in lab.toml]."
+    return click.option("--who", default=None, metavar="ID", help=text)(command)
 
 
 def file_argument(name: str, metavar: str, *, required: bool = True) -> Callable[[F], F]:

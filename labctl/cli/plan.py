@@ -23,6 +23,7 @@ from labctl.cli.options import (
     print_table,
     times_of_option,
 )
+from labctl.plain import count
 
 if TYPE_CHECKING:
     from labctl.analysis.planning.interim_design import Difference, Effects, PlannedLook, RegisteredMargin, Resolution
@@ -134,7 +135,9 @@ def plan(
         trials = trials_in(evenings, found.protocol.trial.arming_s, seen.budget_s, effort)
         blocks = trials // seen.arms
         if blocks < 2:
-            raise InputError(f"{evenings:g} evenings have time for {trials} trials, and two blocks are {2 * seen.arms}")
+            raise InputError(
+                f"time for {count(trials, 'trial')} in {count(evenings, 'evening')}, and two blocks are {2 * seen.arms}"
+            )
     resolved = interim_design.resolution(
         blocks,
         seen.items_staged,
@@ -191,8 +194,9 @@ def _too_near(margin: RegisteredMargin | None, blocks: int) -> list[str]:
     if margin is None or margin["rmst_ratio"] >= margin["shown_rmst_ratio"]:
         return []
     return [
-        f"{blocks} blocks show arms that are alike to be so within a ratio of {margin['shown_rmst_ratio']:.2f} with "
-        f"{margin['power']:.0%} power, and the margin is {margin['rmst_ratio']:g}; plan more blocks_per_condition"
+        f"with {count(blocks, 'block')} arms that are alike are shown to be so within a ratio of "
+        f"{margin['shown_rmst_ratio']:.2f} with {margin['power']:.0%} power, and the margin is "
+        f"{margin['rmst_ratio']:g}; plan more blocks_per_condition"
     ]
 
 
@@ -236,9 +240,10 @@ def _print(seen: Preview, resolved: Resolution, path: Path, source: str, sized: 
     _print_coverage(seen)
     click.echo("Which arm stands where is drawn and sealed at opening.")
     if evenings is not None:
-        trials = f"{blocks} blocks, {blocks * seen.arms} trials"
+        trials = f"{count(blocks, 'block')}, {blocks * seen.arms} trials"
         click.echo(
-            f"In {evenings:g} evenings there is time for {trials}; what follows is of those, hours of the protocol:"
+            f"In {count(evenings, 'evening')} there is time for {trials}; what follows is of those, hours of the "
+            "protocol:"
         )
     facts = {
         "Each block": f"{seen.arms} trials, every arm once, in an order balanced for position and carry-over",
@@ -255,7 +260,9 @@ def _print(seen: Preview, resolved: Resolution, path: Path, source: str, sized: 
     _print_hours(seen, source)
     for warning in resolved["warnings"]:
         click.echo(f"warning: {warning}")
-    click.echo(f"next: labctl power --protocol {path} --rmst SECONDS,SECONDS   (what N an effect takes)")
+    click.echo(
+        f"next: labctl power --protocol {shlex.quote(str(path))} --rmst SECONDS,SECONDS   (what N an effect takes)"
+    )
     click.echo(f"      labctl open {shlex.quote(str(path))} --cell CELL.toml")
 
 
@@ -346,10 +353,10 @@ def _print_hours(seen: Preview, source: str) -> None:
         )
         click.echo(
             f"warning: a trial does not fit in an evening{budget}: each is an evening of its own of "
-            f"{hours.longer_than_evening_h:.1f} h, {hours.sessions} evenings in all"
+            f"{hours.longer_than_evening_h:.1f} h, {count(hours.sessions, 'evening')} in all"
         )
     rows = [(name, f"{getattr(hours, part):.1f}") for part, name in PARTS.items()]
-    print_table(("part", "hours"), [*rows, (f"all, {hours.sessions} evenings", f"{hours.total:.1f}")])
+    print_table(("part", "hours"), [*rows, (f"all, {count(hours.sessions, 'evening')}", f"{hours.total:.1f}")])
     click.echo(f"At the robot: {cost_words(hours)}")
     click.echo(f"Times:        {source}")
 
@@ -359,5 +366,5 @@ def cost_words(hours: Hours) -> str:
     from labctl.checks.protocol_size import ROBOT_DAY_H
 
     most = "at most " if hours.running_is_at_most else ""
-    evenings = f"{hours.sessions} evening{'s' * (hours.sessions != 1)}"
-    return f"{most}{hours.at_robot:.1f} h, {evenings}, {hours.robot_days:.1f} robot days of {ROBOT_DAY_H:g} h"
+    days = f"{hours.robot_days:.1f} robot days of {ROBOT_DAY_H:g} h"
+    return f"{most}{hours.at_robot:.1f} h, {count(hours.sessions, 'evening')}, {days}"

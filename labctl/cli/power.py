@@ -24,7 +24,7 @@ from labctl.cli.options import (
     times_of_option,
 )
 from labctl.cli.plan import cost_words, effort_of
-from labctl.plain import Json
+from labctl.plain import Json, count
 
 if TYPE_CHECKING:
     from labctl.checks.protocol_size import Effort, Hours
@@ -269,7 +269,7 @@ def _rates(given: Given) -> None:
         return
     click.echo(found.line)
     if pace is not None and found.needed is not None:
-        click.echo(f"That is {found.needed} trials: {pace.words(found.needed)}.")
+        click.echo(f"That is {count(found.needed, 'trial')}: {pace.words(found.needed)}.")
     if found.rows:
         rows, heads = found.rows, found.heads
         if pace is not None:
@@ -285,7 +285,9 @@ def _one_rate(half: float, rate: float, sizes: list[int]) -> Answer:
     n = power.wilson_trials(half, rate)
     widest = power.wilson_trials(half, 0.5)
     rows = [(str(size), f"+-{100 * power.wilson_half_width(size, rate):.1f}") for size in sizes]
-    line = f"A success rate of {rate:.0%} to +-{100 * half:g} points (95 %, Wilson) takes {n} independent trials"
+    line = (
+        f"A success rate of {rate:.0%} to +-{100 * half:g} points (95 %, Wilson) takes {count(n, 'independent trial')}"
+    )
     return Answer(
         json={
             "question": "one rate",
@@ -317,7 +319,11 @@ def _unpaired(rates: str, target: float, sizes: list[int], alpha: float) -> Answ
     needed = None
     if about <= largest:
         needed = power.smallest_trials(lambda n: power.boschloo_power(n, n, a, b, alpha), target, about, largest)
-    trials = f"{needed} trials per arm." if needed else f"about {about} trials per arm (by the normal approximation)."
+    trials = (
+        f"{count(needed, 'trial')} per arm."
+        if needed
+        else f"about {count(about, 'trial')} per arm (by the normal approximation)."
+    )
     line = f"{a:.0%} against {b:.0%}, unpaired, Boschloo's exact test, alpha {alpha:g}: {target:.0%} power"
     return Answer(
         json={
@@ -340,9 +346,9 @@ def _paired(share: float, difference: float, target: float, sizes: list[int], al
     from labctl.analysis.planning import power
 
     connor = power.connor_pairs(share, difference, target, alpha)
-    needed = power.smallest_trials(
-        lambda n: power.mcnemar_power(n, share, difference, alpha), target, connor, 10 * connor + 100
-    )
+    most = 10 * connor + 100
+    needed = power.smallest_trials(lambda n: power.mcnemar_power(n, share, difference, alpha), target, connor, most)
+    pairs = f"more than {most} pairs" if needed is None else count(needed, "pair")
     found = [
         {
             "pairs": n,
@@ -375,7 +381,7 @@ def _paired(share: float, difference: float, target: float, sizes: list[int], al
             "pairs_connor": connor,
             "by_pairs": found,
         },
-        line=f"{line} needs {needed} pairs by listing every outcome ({connor} by Connor's formula).",
+        line=f"{line} needs {pairs} by listing every outcome ({connor} by Connor's formula).",
         heads=heads,
         rows=rows,
         needed=None if needed is None else 2 * needed,

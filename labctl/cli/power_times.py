@@ -16,12 +16,12 @@ import click
 
 from labctl.cli.options import numbers, print_json, print_table, progress
 from labctl.cli.power import Given, needed_pace, pace_of
+from labctl.plain import count
 
 if TYPE_CHECKING:
     from labctl.analysis.planning.answers import Answer, HrtAt, MeasurePower, Needed, PairPower
     from labctl.analysis.planning.distributions import Arm
     from labctl.analysis.planning.simulation import Resolvable
-    from labctl.analysis.table import Table
 
 Number = TypeVar("Number", int, float)
 
@@ -71,7 +71,7 @@ def times(given: Given) -> None:
         from labctl.analysis.planning import pilot as pilots
 
         table = reading.read_table(given["pilot"])
-        tau = tau or _shortest_budget(table)
+        tau = tau or pilots.shortest_budget(table)
         pilot = pilots.pilot_of(table, tau, items, budget)
         arms = pilot.arms
     else:
@@ -84,7 +84,7 @@ def times(given: Given) -> None:
     if given["evenings"] is not None:
         trials = needed_pace(pace).trials_in(given["evenings"])
         if trials < 2 * each:
-            text = f"{given['evenings']:g} evenings have time for {trials} trials"
+            text = f"time for {count(trials, 'trial')} in {count(given['evenings'], 'evening')}"
             raise InputError(f"{text}, and two episodes of each arm and object are {2 * each}")
         sizes = [trials // each]
     request = answers.Request(
@@ -151,15 +151,6 @@ def _needed(option: str, value: Number | None) -> Number:
     return value
 
 
-def _shortest_budget(table: Table) -> float:
-    from labctl.errors import InputError
-
-    budgets = [e.budget_ns for e in table.episodes if e.budget_ns > 0 and not e.void]
-    if not budgets:
-        raise InputError("the pilot has no budget_s to take tau from; give --tau")
-    return min(budgets) / 1e9
-
-
 def _stated(given: Given, design: Design, tau: float, items: int, budget: float) -> tuple[Arm, ...]:
     from labctl.analysis.planning import answers, distributions
     from labctl.errors import InputError
@@ -224,12 +215,12 @@ def _print(found: Answer, *, pilot: bool) -> None:
     law = next(iter(found["arms"][0]["laws"].values()))
     source = "fitted to the pilot" if pilot else "stated"
     click.echo(f"Assumed ({source}); everything below follows from this and is no better than it:")
-    click.echo(f"{law['items']} items an episode, budget {law['budget_s']:g} s, tau {found['tau_s']:g} s")
+    click.echo(f"{count(law['items'], 'item')} an episode, budget {law['budget_s']:g} s, tau {found['tau_s']:g} s")
     print_table(("arm", "RMST s", "as drawn", "item s", "shape", "frailty", "lost %"), _laws(found))
     objects = len(found["objects"])
     blocks = ", ".join(str(size * objects) for size in found["sizes"])
     click.echo(
-        f"Power by N, episodes per arm and object ({blocks} blocks in all); {found['runs']} campaigns each, "
+        f"Power by N, episodes per arm and object (blocks in all: {blocks}); {found['runs']} campaigns each, "
         "+- is their Monte-Carlo error."
     )
     if pilot:

@@ -14,8 +14,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option, print_json, print_table
-from labctl.plain import Json
+from labctl.cli.options import (
+    CONTEXT,
+    campaign_argument,
+    example,
+    json_option,
+    lab_option,
+    print_json,
+    print_table,
+    who_option,
+)
+from labctl.plain import Json, count
 
 if TYPE_CHECKING:
     from labctl.core.event_bodies import OperationRecorded
@@ -34,7 +43,7 @@ EPILOG = example(
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
 @campaign_argument(required=False)
-@click.option("--who", default=None, metavar="ID", help="Your opaque id [default: the login name].")
+@who_option
 @click.option("--register", is_flag=True, help="Enter yourself as assessor first: once, outside of a session.")
 @click.option("--list", "listing", is_flag=True, help="Print the queue and leave.")
 @click.option("--finish", is_flag=True, help="Everything is reviewed: no more review of this closed campaign.")
@@ -72,10 +81,10 @@ def review(
     --page does the same in a browser: both cameras side by side, by the same keys, with a jump from candidate to
     candidate. It listens on 127.0.0.1 alone and its address opens once. docs/looking.md says more.
     """
-    from labctl.cli.console import login
     from labctl.core.reviewed import pairs as pairs_of
     from labctl.core.reviewed import queue
     from labctl.errors import InputError
+    from labctl.people.acting import acting
     from labctl.store.lab_folder import campaign_folder
     from labctl.store.verified import JOURNAL_ALONE, in_passing, verified
 
@@ -92,11 +101,11 @@ def review(
     if register:
         from labctl.runtime.review_writer import register as register_assessor
 
-        register_assessor(folder, who or login())
+        register_assessor(folder, acting(who, folder))
     if finish:
         from labctl.runtime.review_writer import finish as finish_review
 
-        click.echo(finish_review(folder, who=who or login()))
+        click.echo(finish_review(folder, who=acting(who, folder)))
         return
     if listing or as_json:
         with verified(folder, JOURNAL_ALONE) as shown:
@@ -104,27 +113,28 @@ def review(
         return
     from labctl.runtime import review_writer
 
-    review_writer.check_may_review(folder, who or login())
+    assessor = acting(who, folder)
+    review_writer.check_may_review(folder, assessor)
 
     if second:
-        _second(folder, who or login())
+        _second(folder, assessor)
         return
 
     def save(trial: str, operations: Sequence[OperationRecorded]) -> None:
-        review_writer.review(folder, trial, operations, who=who or login())
+        review_writer.review(folder, trial, operations, who=assessor)
 
     def correct(trial: str, outcome: Mapping[str, Json], why: str) -> None:
-        review_writer.correct(folder, trial, outcome, who=who or login(), why=why)
+        review_writer.correct(folder, trial, outcome, who=assessor, why=why)
 
     def pairs() -> list[tuple[Compare, PreferenceStated | None]]:
         with in_passing(folder) as opened:
             return pairs_of(opened.state)
 
     def prefer(said: PreferenceStated) -> None:
-        review_writer.prefer(folder, **said, who=who or login())
+        review_writer.prefer(folder, **said, who=assessor)
 
     def end() -> str:
-        return review_writer.finish(folder, who=who or login())
+        return review_writer.finish(folder, who=assessor)
 
     if page:
         _serve(folder, load, save, correct, end, port)
@@ -151,7 +161,7 @@ def review(
     said = Review(load, save, correct, watch, Films(folder).strip, end, pairs, prefer).run()
     left = sum(item.reviewed is None for item in load())
     whole = f"next: labctl review {folder.name} --finish (F in the review), once the campaign is closed"
-    click.echo(said or (f"{left} episodes are left to review" if left else whole))
+    click.echo(said or (f"left to review: {count(left, 'episode')}" if left else whole))
 
 
 def _second(folder: Path, who: str) -> None:
@@ -172,7 +182,7 @@ def _second(folder: Path, who: str) -> None:
         review_writer.judge(folder, trial, outcome, who=who)
 
     SecondReview(load, judge, Films(folder).strip).run()
-    click.echo(f"{len(load())} episodes are left for {who} to judge")
+    click.echo(f"left for {who} to judge: {count(len(load()), 'episode')}")
 
 
 def _serve(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, campaign_argument, example, lab_option
+from labctl.cli.options import CONTEXT, campaign_argument, example, lab_option, who_option
 
 RUN = example("labctl run first", "labctl run first --headless", "labctl run first --headless --simulated-time")
 STOP = example("labctl stop first", "labctl stop first --now")
@@ -26,7 +26,7 @@ STANDS = "Ctrl-C leaves this request standing; --now ends the run at once"
 @click.argument("campaign", required=False)
 @click.option("--headless", is_flag=True, help="Without opening a console; the cell file names who stages and scores.")
 @click.option("--attended", is_flag=True, help="With --headless: people stage and score at consoles.")
-@click.option("--who", default=None, metavar="ID", help="Your opaque id at the console [default: the login name].")
+@who_option
 @click.option(
     "--simulated-time/--real-time",
     default=None,
@@ -67,17 +67,18 @@ def run(
     from labctl.store.lab_folder import campaign_folder
 
     if campaign is None and not headless:
-        from labctl.cli.console import choose, login
+        from labctl.cli.console import choose
 
-        if choose(lab, who or login()):
+        if choose(lab, who):
             return
     folder = campaign_folder(campaign, lab)
     if not headless:
-        from labctl.cli.console import login, run_with_console
+        from labctl.cli.console import run_with_console
+        from labctl.people.acting import acting
 
         if simulated_time:
             raise click.UsageError("a person cannot keep up with simulated time; add --headless, or leave it out")
-        run_with_console(folder, who or login(), unready=unready, hand_terminal=hand_terminal)
+        run_with_console(folder, acting(who, folder), unready=unready, hand_terminal=hand_terminal)
         return
     from labctl.cli.run_display import displayed
     from labctl.runtime.campaign_run import run_campaign
@@ -91,7 +92,7 @@ def run(
 @click.command(epilog=STOP, context_settings=CONTEXT)
 @campaign_argument(required=False)
 @click.option("--now", is_flag=True, help="At once: the robot stops, what was recorded is sealed and scored later.")
-@click.option("--who", default=None, metavar="ID", help="Your opaque id, for the journal [default: the login name].")
+@who_option
 @lab_option
 def stop(campaign: str | None, now: bool, who: str | None, lab: Path | None) -> None:
     """End the run of a campaign from another shell, and wait until it has ended.
@@ -99,10 +100,11 @@ def stop(campaign: str | None, now: bool, who: str | None, lab: Path | None) -> 
     A trial that runs is finished and scored first; one that has not begun is planned again, which costs it nothing.
     The robot's own way home stops. No trial is lost: the next `labctl run` goes on. This is no safety stop.
     """
-    from labctl.cli.console import login
+    from labctl.people.acting import acting
     from labctl.store.lab_folder import campaign_folder
 
-    for line in ended(campaign_folder(campaign, lab), who or login(), now=now):
+    folder = campaign_folder(campaign, lab)
+    for line in ended(folder, acting(who, folder), now=now):
         click.echo(line)
 
 

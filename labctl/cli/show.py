@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.options import CONTEXT, PATH, example, lab_option, unverified_option
+from labctl.plain import count
 
 if TYPE_CHECKING:
     from labctl.viewing.showing import Made
@@ -139,5 +140,7 @@ def _make(
     why = "as asked" if masked else "the campaign is not unblinded"
     note = f", masked: {why}" if made.masked else ""
     size = f"{made.size_mb:.1f} MB in {made.took_s:.1f} s"
-    click.echo(f"{save or made.path.stem}: {made.streams} streams, {made.videos} videos, {size}{note}")
+    click.echo(
+        f"{save or made.path.stem}: {count(made.streams, 'stream')}, {count(made.videos, 'video')}, {size}{note}"
+    )
     return made

@@ -20,6 +20,7 @@ from labctl.cli.options import (
     print_json,
     print_table,
 )
+from labctl.plain import count
 
 if TYPE_CHECKING:
     from labctl.analysis.episodes.offline import Agreed, AtObject, Part, Scaled, Screened
@@ -107,7 +108,7 @@ def _headline(policy: Screened) -> str:
 
 def _named(one: AtObject) -> str:
     real = "" if one["moved"] is None else f", really moved {100 * one['moved']:.0f} %"
-    return f"{one['object']} ({one['keyframes']} keyframes{real})"
+    return f"{one['object']} ({count(one['keyframes'], 'keyframe')}{real})"
 
 
 def _rows(name: str, entry: Scaled) -> list[tuple[str, ...]]:
@@ -124,6 +125,6 @@ def _agreement(found: Agreed | None) -> str:
     if found is None:
         return ""
     if found["pearson"] is None:
-        return f"; no agreement with the robot can be said over {found['tasks']} objects"
+        return f"; no agreement with the robot can be said over {count(found['tasks'], 'object')}"
     span = "" if found["interval"] is None else " [{:.2f}, {:.2f}]".format(*found["interval"])
-    return f"; Pearson's r with the robot over {found['tasks']} objects {found['pearson']:.2f}{span}"
+    return f"; Pearson's r with the robot over {count(found['tasks'], 'object')} {found['pearson']:.2f}{span}"

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from labctl.analysis.episodes_table.table import EpisodesTable
     from labctl.analysis.survival.result import AnalysisResult
 
-REPLICATES = "default: 9999; beyond 20,000 operations fewer, 999 at least"
+REPLICATES = "default: 9999; beyond 20,000 operations fewer, 499 at least"
 ANALYZE = example(
     "labctl analyze operations.csv --reference human",
     "labctl analyze operations.csv --margin 1.25",

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, campaign_argument, example, json_option, lab_option, print_json
+from labctl.cli.options import (
+    CONTEXT,
+    PATH,
+    campaign_argument,
+    example,
+    json_option,
+    lab_option,
+    print_json,
+    who_option,
+)
 
 if TYPE_CHECKING:
     from labctl.nodes.practice import View
@@ -109,7 +118,7 @@ def text_of(view: View) -> str:
 @click.option("--moved", default=None, type=int, metavar="N", help="Items moved.")
 @click.option("--staged", default=None, type=int, metavar="N", help="Items staged.")
 @click.option("--seconds", default=None, type=float, metavar="S", help="How long it took.")
-@click.option("--who", default=None, metavar="ID", help="Who writes this down [default: the login name].")
+@who_option
 @json_option
 @lab_option
 def practice(
@@ -130,8 +139,8 @@ def practice(
     Practice stands in a table of its own in the report and enters no other number. The protocol may state the plateau:
     [human] plateau_last, plateau_change.
     """
-    from labctl.cli.console import login
     from labctl.errors import InputError
+    from labctl.people.acting import acting
     from labctl.reporting.campaign_report import practised
     from labctl.runtime.review_writer import record_practice
     from labctl.store.lab_folder import campaign_folder
@@ -143,7 +152,7 @@ def practice(
         said = ", ".join("--" + name.replace("duration_s", "seconds") for name in missing)
         raise InputError(f"a practice episode needs {said} too; without any of them, what was practised is listed")
     if not missing:
-        record_practice(folder, given, who=who or login())
+        record_practice(folder, given, who=acting(who, folder))
     found = practised(folder)
     if as_json:
         print_json(found)

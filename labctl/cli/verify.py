@@ -5,6 +5,9 @@ May not: mend anything, or change a record: a timestamp lies beside it.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,10 +23,14 @@ from labctl.cli.options import (
     json_option,
     lab_option,
     print_json,
+    progress,
 )
 
 if TYPE_CHECKING:
     from labctl.store.chain_heads import Outside
+    from labctl.store.verify import Verification
+
+MANY = 20  # looks at recordings from which on a log is told how far it is
 
 EPILOG = example("labctl verify first", "labctl verify first --head 120:3f9a...  # as printed after an episode")
 STAMP = example("labctl stamp first", "labctl verify first  # says what the timestamps bind")
@@ -54,7 +61,10 @@ def verify(campaign: str | None, head: str | None, commitment: str | None, lab: 
     for option, value in (("--head", head), ("--commitment", commitment)):
         if value is not None and len(folders) > 1:
             raise InputError(f"{option} belongs to one campaign; name it: labctl verify CAMPAIGN {option} {value}")
-    found = [(folder.name, verify_campaign(folder, known, lab=True)) for folder in folders]
+    found: list[tuple[str, Verification]] = []
+    for folder in folders:
+        with _headway(folder.name) as say:
+            found.append((folder.name, verify_campaign(folder, known, lab=True, say=say)))
     if as_json:
         print_json(
             [
@@ -81,6 +91,25 @@ def verify(campaign: str | None, head: str | None, commitment: str | None, lab: 
             if head is None or verified.outside is not None:
                 click.echo(f"{name}: {verified.outside or NOT_CHECKED}")
     return 1 if any(verified.problems for _, verified in found) else 0
+
+
+@contextmanager
+def _headway(name: str) -> Iterator[Callable[[str], None]]:
+    """How far it is: a bar with its expected end on a terminal, elsewhere a line every tenth on standard error."""
+    if sys.stderr.isatty():
+        with progress(f"verifying {name}", quiet=True) as say:
+            yield say
+        return
+    last = 0
+
+    def tenths(line: str) -> None:
+        nonlocal last
+        done, of = map(int, line.split()[0].split("/"))
+        if of >= MANY and 10 * done // of > last:
+            last = 10 * done // of
+            click.echo(f"{name}: {done} of {of} looked at (traces and videos)", err=True)
+
+    yield tenths
 
 
 def _outside(bound: Outside | None) -> dict[str, str | int | None] | None:

@@ -260,8 +260,9 @@ class TimestampsTable(Table):
 
 
 class Lab(Document):
-    """lab.toml."""
+    """lab.toml. people: opaque ids of those who work there; the only one acts where nobody is named."""
 
+    people: Texts = ()
     console: ConsoleTable = ConsoleTable()
     timestamps: TimestampsTable | None = None
     alerts: AlertsTable | None = None

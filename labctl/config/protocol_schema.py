@@ -274,7 +274,7 @@ def parse_protocol(text: str, where: str) -> Protocol:
         refuse_unknown(found, ("analysis", "reference"), "reference", [found.analysis.reference], "arms", names)
     if found.analysis.looks is not None:
         blocks = found.design.blocks_per_condition * found.conditions_count
-        check_looks(found, ("analysis", "looks", "fractions"), found.analysis.looks, blocks)
+        check_looks(found, ("analysis", "looks", "fractions"), found.analysis.looks, blocks, names)
     if found.analysis.margin is not None and (to := found.analysis.margin.non_inferior_to) is not None:
         refuse_unknown(found, ("analysis", "margin", "non_inferior_to"), "arm", [to], "arms", names)
     for index, link in enumerate(found.link):

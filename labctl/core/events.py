@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # whoever reads a journal does not wait for numpy
 GENESIS = "0" * 64
 STOP_BY_HAND = "operator_stop"  # code of the hold that a stop by hand raises
 ARMS_UNREADY = "arms_unready"  # code of the hold of a start at which not every arm answered
+LOOK_SAID_STOP = "look_said_stop"  # code of the hold that an interim look raises
 VOIDS_ALIKE = "voids_alike"  # code of the hold after several voids in a row for the same reason
 STOPPED_BY_HAND = "operator stop"  # cause of the operation that such a stop ends
 
@@ -67,6 +68,7 @@ class Kind(StrEnum):
     NOTE = "Note"
     PRACTICE_RECORDED = "PracticeRecorded"
     ARM_GUESSED = "ArmGuessed"
+    LOOK_TAKEN = "LookTaken"
     CAMPAIGN_CLOSED = "CampaignClosed"
     CAMPAIGN_REVIEWED = "CampaignReviewed"
     CAMPAIGN_FROZEN = "CampaignFrozen"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from labctl.clock import MILLISECOND
+from labctl.core.events import LOOK_SAID_STOP
 from labctl.core.scene_words import camera_moved, change, movement
 from labctl.core.trial_table import Verb
 from labctl.messages.body_parts import MatchBody, MoveBody, ScoreLimits
@@ -147,7 +148,10 @@ def _standing(snapshot: Snapshot) -> Iterator[Hold]:
             "look at the cell; once it is in order, acknowledge the fault (a)",
         )
     for code, text in snapshot.unacknowledged.items():
-        yield Hold(f"unacknowledged:{code}", text, "look at the cell; once the cause is gone, acknowledge it (a)")
+        clears = "look at the cell; once the cause is gone, acknowledge it (a)"
+        if code == LOOK_SAID_STOP:
+            clears = "end the campaign (labctl close), or acknowledge it (a) and go on, which every report says"
+        yield Hold(f"unacknowledged:{code}", text, clears)
 
 
 def _arm(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:

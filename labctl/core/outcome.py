@@ -14,6 +14,7 @@ from labctl.core.events import EndReason
 from labctl.core.task import ITEMS, SCORE, STAGES, SUCCESS, Task
 from labctl.errors import InputError
 from labctl.messages.body_parts import OutcomeBody
+from labctl.plain import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +42,14 @@ class Outcome:
 
     def __post_init__(self) -> None:
         counts = {name: getattr(self, name) for name in ("items_staged", "moved", "lost", "remaining")}
-        for name, count in counts.items():
-            if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-                raise InputError(f"{name} is {count!r}; it must be a whole number of items, 0 or more")
+        for name, number in counts.items():
+            if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+                raise InputError(f"{name} is {number!r}; it must be a whole number of items, 0 or more")
         if self.items_staged < 1:
             raise InputError("items_staged is 0; an episode has at least one item")
         if self.moved + self.lost + self.remaining != self.items_staged:
             total = f"moved {self.moved} + lost {self.lost} + remaining {self.remaining}"
-            raise InputError(f"{total} is not the {self.items_staged} items staged; count again")
+            raise InputError(f"{total} is not the {count(self.items_staged, 'item')} staged; count again")
         if self.end_reason not in list(EndReason):
             raise InputError(f"unknown end reason {self.end_reason!r}; known: {', '.join(EndReason)}")
         self._check_end()

@@ -18,7 +18,17 @@ from labctl.core.interventions import Intervention
 from labctl.core.outcome import Outcome
 from labctl.core.session import Session
 from labctl.core.trial import CampaignState, State, Trial
-from labctl.messages.body_parts import Clock, Detected, Hands, MatchEntry, Photo, Pins, StreamEntry, VideoEntry
+from labctl.messages.body_parts import (
+    Clock,
+    Detected,
+    Hands,
+    LookTaken,
+    MatchEntry,
+    Photo,
+    Pins,
+    StreamEntry,
+    VideoEntry,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +184,8 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A campaign. `episodes` are in the order of their reveal, `deviations` a line each, in order; `pins` of the last
-    run.
+    """A campaign. `episodes` are in the order of their reveal, `deviations` a line each, in order; `looks` those
+    taken before its end; `pins` of the last run.
     """
 
     state: CampaignState = field(default_factory=CampaignState)
@@ -185,6 +195,7 @@ class Record:
     practice: tuple[Practice, ...] = ()
     pins: Pins | None = None
     deviations: tuple[str, ...] = ()
+    looks: tuple[LookTaken, ...] = ()
     spent: tuple[Spent, ...] = ()
     opened_wall: str | None = None
     closed_wall: str | None = None

@@ -12,7 +12,7 @@ from labctl.clock import SECOND, Anchor
 from labctl.core import evening_bodies
 from labctl.core import event_bodies as bodies
 from labctl.core.event_bodies import body_of
-from labctl.core.events import STOP_BY_HAND, EndReason, Event, Kind
+from labctl.core.events import LOOK_SAID_STOP, STOP_BY_HAND, EndReason, Event, Kind
 from labctl.core.interventions import Intervention
 from labctl.core.outcome import outcome_from
 from labctl.core.record import Episode, HandStop, Practice, Record, Scene, Spent, Switch, Void
@@ -20,6 +20,7 @@ from labctl.core.recorded.skew import clock_warnings
 from labctl.core.session import Session, everyone, session_from
 from labctl.core.task import reached_after
 from labctl.core.trial import CampaignState, fold
+from labctl.messages.body_parts import LookTaken
 
 
 def record_of(events: Iterable[Event], state: CampaignState | None = None) -> Record:
@@ -44,6 +45,7 @@ class _Fold:
         self._sessions: dict[str, Session] = {}
         self._practice: list[Practice] = []
         self._deviations: list[str] = []
+        self._looks: list[LookTaken] = []
         self._open: Session | None = None
         self._present: tuple[str, ...] = ()  # operators of the last session
         self._staged: dict[str, Anchor] = {}  # by trial
@@ -61,6 +63,7 @@ class _Fold:
             sessions=self._sessions,
             practice=tuple(self._practice),
             deviations=tuple(self._deviations),
+            looks=tuple(self._looks),
             spent=tuple(self._hours.spent),
         )
 
@@ -115,6 +118,8 @@ class _Fold:
                 self._say_of_stop(HandStop())
             case Kind.HOLD_CLEARED if event.body["code"] == STOP_BY_HAND:
                 self._acknowledge(body_of(event, evening_bodies.HoldCleared))
+            case Kind.LOOK_TAKEN:
+                self._looks.append(body_of(event, LookTaken))
             case Kind.PRACTICE_RECORDED:
                 body = body_of(event, evening_bodies.PracticeRecorded)
                 self._practice.append(Practice(body, frozenset(self._drove.get(body["person"], ()))))
@@ -296,6 +301,8 @@ def _deviations(event: Event) -> list[str]:
             where = f" {'by' if how.startswith('personal code') else 'at'} {how}" if how else ""
             confirmed = f"confirmed by {body['confirmed_by']}{where}"
             return [f"{event.wall}: episode {event.episode} voided ({body['reason']}) by {event.who}, {confirmed}"]
+        case Kind.HOLD_CLEARED if body["code"] == LOOK_SAID_STOP:
+            return [f"{event.wall}: {body['acknowledged_by']} went on with trials after a look had said stop"]
         case Kind.DEVIATION:
             return [f"{event.wall}: {body['text']}"]
         case Kind.REFERENCE_SET:

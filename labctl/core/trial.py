@@ -314,6 +314,7 @@ _CAMPAIGN_WIDE: Mapping[str, Callable[[CampaignState, Event], CampaignState]] = 
     Kind.NOTE: _noted,
     Kind.PRACTICE_RECORDED: _noted,
     Kind.REFERENCE_SET: _noted,
+    Kind.LOOK_TAKEN: _noted,
     Kind.SESSION_OPENED: _session_opened,
     Kind.SESSION_CHANGED: _session_changed,
     Kind.SESSION_CLOSED: _session_closed,

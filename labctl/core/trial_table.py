@@ -15,6 +15,7 @@ from labctl.core.events import EndReason, Event, InterventionKind, Kind
 from labctl.core.outcome import Outcome, outcome_from
 from labctl.errors import StateError
 from labctl.messages.body_parts import PreferenceStated
+from labctl.plain import count
 
 
 class State(StrEnum):
@@ -182,6 +183,7 @@ CANNOT: Mapping[Kind, str] = {
     Kind.NOTE: "no note can be written",
     Kind.PRACTICE_RECORDED: "no practice can be recorded",
     Kind.ARM_GUESSED: "no guess can be recorded",
+    Kind.LOOK_TAKEN: "no look can be taken",
     Kind.CAMPAIGN_CLOSED: "the campaign cannot be closed",
     Kind.CAMPAIGN_REVIEWED: "the review cannot be finished",
     Kind.CAMPAIGN_FROZEN: "the campaign cannot be frozen",
@@ -252,7 +254,9 @@ def _transition(trial: Trial, event: Event) -> Trial:
     changes: dict[str, Any] = {"version": event.seq}
     match event.kind:
         case Kind.TRIAL_STAGING:
-            _need(trial, event, not trial.exhausted, f"it was voided {trial.voids} times and may only be skipped")
+            _need(
+                trial, event, not trial.exhausted, f"it was voided {count(trial.voids, 'time')} and may only be skipped"
+            )
         case Kind.TRIAL_SKIPPED | Kind.TRIAL_RELEASED:
             _need(trial, event, bool(event.body.get("reason")), "it needs a reason")
         case Kind.ARM_REVEALED:
@@ -299,7 +303,7 @@ def _check_void(trial: Trial, event: Event) -> None:
     _need(trial, event, second is None or second != event.who, "the second person must be another one")
     evidence = event.body.get("evidence")
     known = evidence is None or (isinstance(evidence, int) and 0 < evidence < event.seq)
-    _need(trial, event, known, "evidence is the seq of an earlier event")
+    _need(trial, event, known, "evidence is the number of an earlier entry")
     backed = evidence is not None or second is not None
     _need(
         trial,

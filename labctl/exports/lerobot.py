@@ -35,7 +35,7 @@ from labctl.exports.retime import retime
 from labctl.exports.selection import Selection
 from labctl.exports.splice import Coding
 from labctl.exports.workers import Job, processes_for, write_all
-from labctl.plain import Json
+from labctl.plain import Json, count
 
 __all__ = ["LAYOUTS", "terms_of", "write_dataset"]
 
@@ -102,7 +102,7 @@ def write_dataset(
         units = {name: one.unit for name, one in columns.items()}
         levels = {PICTURES + camera: statistics.Histogram.of(next(videos)) for camera in found.places_us}
         _write_episode(folder, layout, made, number, found, columns, terms, [tasks[k] for k in of_frame], levels)
-        say(f"{number + 1}/{len(plans)} {found.recording.chosen.episode} {found.frames} frames")
+        say(f"{number + 1}/{len(plans)} {found.recording.chosen.episode} {count(found.frames, 'frame')}")
     write_meta(folder, layout, made, info, fps=terms.fps, robot=selection.about["robot"])
     return {
         "frames": made.frames,
@@ -176,11 +176,11 @@ def _plans(
     if problems and not skip_inexact:
         worst = "; ".join(problems[:3]) + (f"; and {len(problems) - 3} more" if len(problems) > 3 else "")
         raise InputError(
-            f"at {terms.fps} frames a second {len(skipped)} of {len(selection.episodes)} episodes would be moved too "
-            f"far: {worst}; leave them out with --skip-inexact, or allow more with --max-error-ms N"
+            f"at {count(terms.fps, 'frame')} a second {len(skipped)} of {len(selection.episodes)} episodes would be "
+            f"moved too far: {worst}; leave them out with --skip-inexact, or allow more with --max-error-ms N"
         )
     if not plans:
-        raise InputError(f"no episode can be put on a grid of {terms.fps} frames a second: {problems[0]}")
+        raise InputError(f"no episode can be put on a grid of {count(terms.fps, 'frame')} a second: {problems[0]}")
     for line in problems:
         say(f"left out: {line}")
     return plans, skipped

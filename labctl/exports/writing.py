@@ -18,7 +18,8 @@ from labctl.exports.recordings import Recordings
 from labctl.exports.rrd import Drawing
 from labctl.exports.selection import Selection, select
 from labctl.exports.workers import Result
-from labctl.plain import Json
+from labctl.plain import Json, count
+from labctl.reporting.operations_table import Row
 from labctl.store.campaign import Campaign
 from labctl.store.verified import JOURNAL_ALONE, verified
 
@@ -116,9 +117,20 @@ def _refuse_tasks(request: Request, opened: CampaignOpened) -> None:
         raise StateError(f"{what} is not there yet for campaigns with [[task]] tables; take another format")
 
 
+def episode_rows(selection: Selection, campaign: Campaign) -> list[Row]:
+    """The episodes table of a selection, masked as it is."""
+    from labctl.reporting import episodes_table
+
+    opened, ends = campaign.opened, {chosen.episode: str(chosen.trial.ended) for chosen in selection.episodes}
+    rows = episodes_table.episodes(selection.rows, ends, selection.hide(opened.get("instruction", "")))
+    rows = episodes_table.with_tasks(rows, opened, {chosen.episode: chosen.trial for chosen in selection.episodes})
+    rows = episodes_table.with_preferences(rows, campaign.record(), selection.hide)
+    return [{**row, "instruction": selection.hide(row["instruction"] or "") or None} for row in rows]
+
+
 def _write_table(request: Request, selection: Selection, campaign: Campaign) -> int:
     """Write the operations table or that of episodes; how many rows it has."""
-    from labctl.reporting import episodes_table
+    from labctl.reporting.episodes_table import columns_of
     from labctl.reporting.operations_table import UNVERIFIED, write_table
 
     if request.out.is_dir():
@@ -127,15 +139,10 @@ def _write_table(request: Request, selection: Selection, campaign: Campaign) -> 
     if request.form == "table":
         write_table(selection.rows, request.out)
         return len(selection.rows)
-    ends = {chosen.episode: str(chosen.trial.ended) for chosen in selection.episodes}
-    opened = campaign.opened
-    rows = episodes_table.episodes(selection.rows, ends, selection.hide(opened.get("instruction", "")))
-    rows = episodes_table.with_tasks(rows, opened, {chosen.episode: chosen.trial for chosen in selection.episodes})
-    rows = episodes_table.with_preferences(rows, campaign.record(), selection.hide)
-    rows = [{**row, "instruction": selection.hide(row["instruction"] or "") or None} for row in rows]
+    rows = episode_rows(selection, campaign)
     told = selection.rows[0].get(UNVERIFIED)
     rows = [{**row, UNVERIFIED: told} for row in rows] if told else rows
-    write_table(rows, request.out, [*episodes_table.columns_of(rows), *([UNVERIFIED] if told else [])])
+    write_table(rows, request.out, [*columns_of(rows), *([UNVERIFIED] if told else [])])
     return len(rows)
 
 
@@ -150,7 +157,7 @@ def _write_folder(
         samples, videos = recordings.stored_bytes()
         needed = round(samples * form.per_sample_byte + videos * form.per_video_byte)
         free = check_room(request.out, needed)
-        say(f"{len(selection.episodes)} episodes; at most {size(needed)}, {size(free)} are free")
+        say(f"{count(len(selection.episodes), 'episode')}; at most {size(needed)}, {size(free)} are free")
         with whole_folder(request.out, about, repr(request.grid), say) as building:
             made = form.write(Job(request, campaign, recordings, selection), building, say)
             about["contents"] = made

@@ -24,6 +24,18 @@ class Text(TypedDict):
     text: str
 
 
+class LookTaken(TypedDict):
+    """A planned interim look: which of how many, by the first so many blocks, and whether it says stop. Of no arm's
+    result, and no p, is anything kept.
+    """
+
+    number: int
+    looks: int
+    blocks: int
+    labels: str
+    says: Literal["stop", "go on"]
+
+
 class Photo(TypedDict):
     """A picture in the campaign's folder. t_ns: when it was taken; a picture given in the fixture has none. frames: of
     how many it is the mean, from t_ns on; self_score: how well one half of them matches the other.
@@ -366,10 +378,11 @@ class Commit(TypedDict):
 
 
 class Pins(TypedDict):
-    """Versions of what a run ran on. git: None where labctl was installed from a wheel."""
+    """Versions of what a run ran on. git: None where labctl came from a wheel; code: digest of labctl's code."""
 
     labctl: str
     git: Commit | None
+    code: NotRequired[str]
     python: str
     packages: Mapping[str, str]
 

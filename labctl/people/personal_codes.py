@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import json
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -63,7 +64,9 @@ def codes_of(lab: Path | None) -> Mapping[str, Kept]:
     except OSError as error:
         raise StateError(f"{path}: cannot be read ({error.strerror}); it is of the lab's owner alone") from None
     if others:
-        raise StateError(f"{path}: other accounts may read it; chmod 600 {path}, and have everybody set a new code")
+        raise StateError(
+            f"{path}: other accounts may read it; chmod 600 {shlex.quote(str(path))}, and have everybody set a new code"
+        )
     try:
         return _FILE.validate_json(text)
     except ValidationError:

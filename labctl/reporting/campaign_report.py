@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 
 from labctl.analysis.episode_facts import LinkedPairs, Practice
 from labctl.analysis.report.lab_facts import AnswerTimes, Lab
-from labctl.config.interim_analyses import looks_after
 from labctl.config.protocol_schema import AnalysisPlan, Protocol
 from labctl.core.event_bodies import CampaignUnblinded
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
-from labctl.core.trial import TO_UNBLINDED, CampaignState, State
+from labctl.core.trial import TO_UNBLINDED
 from labctl.errors import StateError
 from labctl.messages.body_parts import SlotWithArm
 from labctl.people.practised import practice_before, rule_of
@@ -31,6 +30,7 @@ from labctl.reporting.clip_cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import facts, kind_of, refuse_mixed, refuse_tasks
 from labctl.reporting.file_drawer import drawer_facts
+from labctl.reporting.interim_look import judged_at, look_notes
 from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.lease_times import lease_lines
@@ -99,7 +99,7 @@ def report_campaign(
         provenance.update(anchored(folder, noted, events))
         provenance.update(drawer_facts(folder.resolve().parent.parent, record))
         links = opened_links(campaign.opened, unblinding)
-        lab["notes"] = [link_note(link, folder.name) for link in links]
+        lab.setdefault("notes", []).extend(link_note(link, folder.name) for link in links)
         if pairing is not None:
             link = next(link for link in links if link.campaign == pairing.link["campaign"])
             _add_linked(lab, pairing.earlier, link, record, rows, protocol, labels)
@@ -110,11 +110,11 @@ def report_campaign(
         lab["practice"] = _practice(record, trials)
         analysis, alpha = protocol.analysis, judged_at(record.state, protocol)[0]
         lab["episodes_page"] = PAGE
-        page = page_of(folder, out, lab.get("linked"), pairing.earlier if pairing else None, missing)
+        page = cutter.submit(page_of, folder, out, lab.get("linked"), pairing.earlier if pairing else None, missing)
 
         def files() -> dict[str, bytes]:
             made = lab["clips"] = cutting.result()
-            return {**{clip["file"]: clip.pop("data", b"") for clip in made}, **page}
+            return {**{clip["file"]: clip.pop("data", b"") for clip in made}, **page.result()}
 
         sizes = (boot, perm, seed)
         spared = any(record.spares(episode) for _, episode in record.scored)
@@ -310,7 +310,7 @@ def _lab(
     arms = [arm.name for arm in protocol.arm]
     alpha, look = judged_at(record.state, protocol)
     lab = facts(record, arms, alpha=alpha, robot=campaign.cell.robot.driver, rows=rows)
-    lab["look"] = look
+    lab["look"], lab["notes"] = look, look_notes(record, look, alpha)
     lab["judgements"] = judgements(record, arms)
     deviations = lab.setdefault("deviations", [])
     if look and look.startswith("not a planned look"):
@@ -371,20 +371,3 @@ def _practice(record: Record, human: Collection[str]) -> Practice:
     rule = rule_of(record.state.opened)
     found = operators.practised(entries, last=rule["last"], within=rule["within"])
     return {"rule": rule, "people": found}
-
-
-def judged_at(state: CampaignState, protocol: Protocol) -> tuple[float, str | None]:
-    """The level p-values are held to and, where the protocol plans looks, which of them this is, or that it is none.
-
-    A block is complete when each of its trials is scored or was void as often as allowed; closing a campaign completes
-    nothing.
-    """
-    alpha, looks = protocol.analysis.alpha, protocol.analysis.looks
-    if looks is None:
-        return alpha, None
-    from labctl.analysis.planning import spending
-
-    blocks = {trial.block for trial in state.trials.values()}
-    undone = {t.block for t in state.trials.values() if t.state != State.SCORED and not t.exhausted}
-    planned = spending.looks(looks_after(looks, len(blocks)), alpha)
-    return spending.standing(planned, len(blocks - undone))

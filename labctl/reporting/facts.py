@@ -21,9 +21,11 @@ from labctl.core.task import ITEMS
 from labctl.core.trial import State, Trial, tally
 from labctl.errors import StateError
 from labctl.messages.body_parts import Clock, Pins
+from labctl.plain import count
 from labctl.reporting.hand_stops import UNSAID, stop_facts, stop_lines
 from labctl.reporting.hours import hours
 from labctl.reporting.operations_table import UNTIMED, WRONG_END, operations
+from labctl.reporting.software_used import changes, software_facts
 
 if TYPE_CHECKING:
     from labctl.analysis.table import Row
@@ -96,6 +98,7 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             *_closed_before(record),
             *unreviewed,
             *_durability(record),
+            *changes(record),
             *record.deviations,
             *_gaps(record),
             *_wrong_ends(record),
@@ -108,7 +111,7 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             "statement": "Who staged, operated and scored was not told which arm a trial had before unblinding.",
         },
         "episodes": [_episode(record, trial, episode) for trial, episode in record.scored],
-        "provenance": {**_provenance(opened, record.pins), "clocks": _clocks(record)},
+        "provenance": {**_provenance(opened, record.pins), **software_facts(record), "clocks": _clocks(record)},
         "hours": hours(record),
         "void_as_failure": _voids_as_failures(record, arms, counts),
         "disputed": _disputed(record, arms, counts),
@@ -245,7 +248,7 @@ def _episode(record: Record, trial: Trial, episode: Episode) -> EpisodeEntry:
 
 def _gaps(record: Record) -> list[str]:
     found = [episode for episode in record.episodes.values() if episode.gaps]
-    return [f"episode {episode.id}: {len(episode.gaps)} gap(s) in the recording" for episode in found]
+    return [f"episode {episode.id}: {count(len(episode.gaps), 'gap')} in the recording" for episode in found]
 
 
 def _wrong_ends(record: Record) -> list[str]:
@@ -271,7 +274,7 @@ def _clocks(record: Record) -> dict[str, str] | None:
 
 def _durability(record: Record) -> list[str]:
     loose = sum(not one.start["durable"] for one in record.episodes.values() if one.start)
-    return [f"{loose} episodes were journalled without waiting for the disk (simulation only)"] if loose else []
+    return [f"journalled without waiting for the disk (simulation only): {count(loose, 'episode')}"] if loose else []
 
 
 def _provenance(opened: CampaignOpened, pins: Pins | None) -> dict[str, str | Mapping[str, str] | None]:

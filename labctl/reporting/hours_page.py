@@ -10,6 +10,7 @@ from html import escape
 from pathlib import Path
 
 from labctl.analysis.report.lab_facts import Hours, Line
+from labctl.plain import count
 from labctl.reporting.hours import COLUMNS, DOING, cells, clock, hold_lines
 from labctl.store.atomic_files import file_errors, replace_file
 
@@ -49,7 +50,7 @@ def html_of(found: Hours, broken: str = "") -> str:
     """The page."""
     total, blocks, people = found["total"], found["blocks"], found["operators"]
     name = escape(str(found["campaign"]))
-    head = f"{total['trials']} trials scored, {clock(total['total_s'])} of runs"
+    head = f"{count(total['trials'], 'trial')} scored, {clock(total['total_s'])} of runs"
     if total["trials"]:
         head += f", {clock(total['total_s'] / total['trials'])} for each scored trial"
     warning = f'<p class="warn">{escape(broken)}</p>' if broken else ""

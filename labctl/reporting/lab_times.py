@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labctl.errors import InputError, LabctlError, StateError
+from labctl.plain import count
 from labctl.reporting.hours import DOING, hours
 from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
 from labctl.store.verified import JOURNAL_ALONE, verified
@@ -29,7 +30,7 @@ class LabTimes:
     @property
     def source(self) -> str:
         """Where these times are from, in words."""
-        text = f"{self.trials} trials of {', '.join(self.campaigns)}"
+        text = f"{count(self.trials, 'trial')} of {', '.join(self.campaigns)}"
         parts = (
             f"{self.staging_s:.0f} s to reset and stage, {self.running_s:.0f} s running, {self.scoring_s:.0f} s scoring"
         )

@@ -12,6 +12,7 @@ import numpy as np
 
 from labctl.core.rollout import LEASES
 from labctl.errors import LabctlError
+from labctl.plain import count
 from labctl.store.traces import TraceStore
 
 
@@ -34,4 +35,5 @@ def _line(renewals: np.ndarray) -> str:
     if not len(renewals):
         return "never renewed"
     apart = renewals[:, 0]
-    return f"{len(renewals)} renewals, {np.median(apart):.2f} s apart in the median and {apart.max():.2f} s at most"
+    often = count(len(renewals), "renewal")
+    return f"{often}, {np.median(apart):.2f} s apart in the median and {apart.max():.2f} s at most"

@@ -36,10 +36,10 @@ from labctl.runtime.hosting.cell_nodes import (
 from labctl.runtime.hosting.ending import on_signals
 from labctl.runtime.hosting.lease_keeper import terms_of
 from labctl.runtime.hosting.simulated_host import LoopHost
-from labctl.runtime.provenance import collect_pins
 from labctl.runtime.readiness import Readiness
 from labctl.runtime.runner import RunNode
 from labctl.runtime.startup_recovery import recover
+from labctl.software import collect_pins
 from labctl.store.atomic_files import replace_file
 from labctl.store.campaign import Campaign
 from labctl.store.frozen_cards import PERSON
@@ -98,7 +98,7 @@ def run_campaign(
                 f"cell {campaign.cell.cell.name} is {campaign.cell.cell.kind}; simulated time is for cells of kind sim"
             )
         if simulated and attended:
-            raise StateError("a person cannot keep up with simulated time; run in real time, or name sim_operator")
+            raise StateError("a person cannot keep up with simulated time; run in real time, or add --headless")
         _check_terminal(campaign, hand_terminal)
         _check_scores(campaign, say)
         if simulated:

@@ -21,6 +21,7 @@ from labctl.core.trial import State, Trial, Verb, allowed
 from labctl.errors import InputError, StaleCommand, StateError
 from labctl.people.personal_codes import codes_of
 from labctl.people.second_person import SecondPerson, WrongCode
+from labctl.plain import count
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.episode_sequencer import EpisodeSequencer
 from labctl.runtime.operator_state import finished
@@ -134,7 +135,7 @@ class Orders(RecordedOrders):
         moved = self._writer.facts.counted.get(trial.episode, 0) + args.by
         items = self._writer.tasks[trial.condition].items
         if not 0 <= moved <= items:
-            raise StateError(f"{moved} items cannot be: {items} were staged")
+            raise StateError(f"moved cannot be {moved} of {count(items, 'item')} staged")
         body = {"moved": moved, "t_ns": at_ns}
         self._writer.log(Kind.ITEM_COUNTED, body, trial=trial.id, episode=trial.episode, **given.by)
 

@@ -25,6 +25,7 @@ from labctl.messages.pictures import CameraState, FrameGap, Video
 from labctl.messages.processes import Kill, Spawn
 from labctl.messages.recording import Close, Closed, Open, Opened, ProducerLost, Resend
 from labctl.nodes.phase_table import On, OnRaw, by_kind, heard
+from labctl.plain import count
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.recording_seal import looking_over, sealed_body
 from labctl.runtime.revealing import revealed
@@ -333,7 +334,7 @@ class EpisodeSequencer:
         rollout.seal()
         for name in rollout.cameras:
             if rollout.missing(name):
-                writer.say(f"{rollout.trial}: {rollout.missing(name)} frames of {name} are missing; see its gaps")
+                writer.say(f"{rollout.trial}: {count(rollout.missing(name), 'frame')} of {name} missing; see its gaps")
         ended, went = rollout.reason, rollout.go_ns is not None
         if ended is not None and voided_by_rule(ended, writer.opened, went=went):
             evidence = {"reason": str(void_reason(ended)), "evidence": writer.state.last_seq, "confirmed_by": None}

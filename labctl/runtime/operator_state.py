@@ -31,6 +31,7 @@ from labctl.core.reviewed import pairs
 from labctl.core.rollout import Rollout
 from labctl.core.session import Role
 from labctl.core.trial import FINISHED, CampaignState, State, Trial, allowed, standing
+from labctl.plain import count
 from labctl.runtime.blind_view import BlindView
 
 PUBLISH_NS = SECOND
@@ -219,7 +220,7 @@ def devices(
             awaited = camera["lost"] == NO_PICTURE_YET and f"camera:{camera['name']}" in snapshot.starting
             entry["state"], entry["text"] = "awaited" if awaited else "wrong", f"no pictures: {camera['lost']}"
         if camera["missing"]:
-            entry["text"] += f"; {camera['missing']} frames missing"
+            entry["text"] += f"; {count(camera['missing'], 'frame')} missing"
     free = snapshot.free_gb
     found["disk"] = {
         "state": "ok" if free is not None and free >= limits.min_free_gb else "wrong",

@@ -14,14 +14,14 @@ from collections.abc import Mapping, Sequence
 from labctl.bus import Message, Step, Work
 from labctl.config.cell_schema import Setup
 from labctl.config.protocol_schema import Arm
-from labctl.core.events import ARMS_UNREADY, VOIDS_ALIKE, Kind
+from labctl.core.events import ARMS_UNREADY, LOOK_SAID_STOP, VOIDS_ALIKE, Kind
 from labctl.core.interlock import Hold
 from labctl.nodes.asking import Asked, Said, ask
 from labctl.runtime.campaign_writer import CampaignWriter
 
 ASKED = "asked"
 NOTES = "readiness.log"  # beside the seal: which arm did not answer, and why
-NEEDS_A_LOOK = (ARMS_UNREADY, VOIDS_ALIKE)  # holds that a run without a person ends at
+NEEDS_A_LOOK = (ARMS_UNREADY, VOIDS_ALIKE, LOOK_SAID_STOP)  # holds that a run without a person ends at
 BECAUSE = {
     "not_ready": "something that it needs was not ready when its arming time was over",
     "arm_lost": "the robot's process ended, or the robot could not go on",

@@ -17,7 +17,7 @@ from labctl.core.reviewed import confirmed, pairs, queue, stated
 from labctl.core.session import Person, Role, Session, check_person, present
 from labctl.errors import StateError
 from labctl.people.practised import practice_from
-from labctl.plain import Json
+from labctl.plain import Json, count
 from labctl.runtime.attach import Attachment
 from labctl.runtime.recorded_orders import correction, outcome_of_a_person, second_outcome
 from labctl.store.campaign import Campaign, writing
@@ -97,13 +97,13 @@ def finish(folder: Path, *, who: str, anchor: Anchor | None = None) -> str:
         left = [item for item in queue(campaign.record()) if item.reviewed is None]
         if left:
             raise StateError(
-                f"{len(left)} episodes are not reviewed yet: labctl review {name}; "
+                f"not reviewed yet: {count(len(left), 'episode')}: labctl review {name}; "
                 f"or freeze without a review: labctl freeze {name} --unreviewed"
             )
         unsaid = sum(said is None for _, said in pairs(campaign.state))
         if unsaid:
             raise StateError(
-                f"of {unsaid} pairs of episodes nobody has said which was better: labctl review {name}; "
+                f"of {count(unsaid, 'pair')} of episodes nobody has said which was better: labctl review {name}; "
                 f"or freeze without a review: labctl freeze {name} --unreviewed"
             )
         if phase == "open":

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from labctl.errors import LabctlError
 from labctl.messages.body_parts import FileEntry, FilmEntry, GapBody, Photo, VideoEntry
-from labctl.plain import Json
+from labctl.plain import Json, count
 from labctl.store.atomic_files import file_errors, sync_file, sync_names
 from labctl.store.problem import Problem
 
@@ -50,7 +50,8 @@ def footage(folder: Path, episode: str, cameras: Sequence[str], *, durable: bool
         try:
             cut = mend(path)
             if cut:
-                found.notes.append((camera, f"a half-written header at the end of its video was cut off: {cut} bytes"))
+                cut_off = f"a half-written header at the end of its video was cut off: {count(cut, 'byte')}"
+                found.notes.append((camera, cut_off))
             entry = VideoEntry(**_film(folder, path))
         except LabctlError as error:
             found.notes.append((camera, str(error)))
@@ -83,7 +84,8 @@ def file_gaps(found: Footage, written: Mapping[str, int]) -> list[GapBody]:
     for camera, frames in written.items():
         there = found.videos[camera]["frames"] if camera in found.videos else 0
         if there != frames:
-            wrong.append((camera, max(0, frames - there), f"its video holds {there} frames, {frames} were written"))
+            held = f"its video holds {count(there, 'frame')}, {frames} were written"
+            wrong.append((camera, max(0, frames - there), held))
     return [
         {"stream": f"camera/{camera}", "from_ns": None, "to_ns": None, "lost": lost, "why": why}
         for camera, lost, why in wrong
@@ -127,9 +129,10 @@ def index_notes(folder: Path, video: VideoEntry, columns: Sequence[str], rows: n
         filmed = frame_times(folder / entry["file"]) // unit_us
         lost, untimed = np.setdiff1d(indexed[indexed >= 0], filmed), np.setdiff1d(filmed, indexed)
         if len(lost):
-            found.append(f"{len(lost)} frames of the index are not in {entry['file']}")
+            found.append(f"not in {entry['file']}: {count(len(lost), 'frame')} of the index")
         if len(untimed):
-            found.append(f"{len(untimed)} frames of {entry['file']} are not in the index: when they were taken is lost")
+            frames = f"{count(len(untimed), 'frame')} of {entry['file']}"
+            found.append(f"not in the index, so that when they were taken is lost: {frames}")
     return found
 
 

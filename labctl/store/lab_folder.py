@@ -66,7 +66,10 @@ def find_lab(
                 f"{source} is {named}, which holds no {MARK}; make a lab with: labctl new {shlex.quote(str(named))}"
             )
         return named.resolve()
-    here = (start or Path.cwd()).resolve()
+    try:
+        here = (start or Path.cwd()).resolve()
+    except FileNotFoundError as error:
+        raise InputError("the current folder is gone; go into a lab folder, or name one with --lab DIR") from error
     for folder in (here, *here.parents):
         if (folder / MARK).is_file():
             return folder

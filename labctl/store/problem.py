@@ -30,13 +30,18 @@ class Problem:
 
 @dataclass(slots=True)
 class Found:
-    """What a verification has found so far, and how much it has looked at."""
+    """What a verification has found so far, and how much it has looked at. say: hears "3/96 EPISODE" of each recording
+    that was looked at; of: how many such looks there are.
+    """
 
     problems: list[Problem] = field(default_factory=list[Problem])
     notes: list[str] = field(default_factory=list[str])
     chunks: int = 0
     videos: int = 0
     photos: int = 0
+    say: Callable[[str], None] = lambda line: None
+    of: int = 0
+    _looks: int = 0
 
     def guard(self, what: str, where: str, look: Callable[[], None], *, episode: str = "") -> None:
         """Look; what cannot be looked at is a problem too, not the end of the verification."""
@@ -62,11 +67,13 @@ class Found:
         with ThreadPoolExecutor(len(CORES) or 1) as pool:
             parts = [(own := Found(), pool.submit(look, event, own)) for event in events]
             try:
-                for own, looked in parts:
+                for event, (own, looked) in zip(events, parts, strict=True):
                     try:
                         looked.result()
                     finally:
                         self._add(own)
+                    self._looks += 1
+                    self.say(f"{self._looks}/{self.of} {event.episode}")
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise

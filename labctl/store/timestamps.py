@@ -22,6 +22,7 @@ from types import ModuleType
 from labctl.clock import SECOND, Clock, wall_ns
 from labctl.core.events import Event
 from labctl.errors import BrokenRecord, InputError, MissingExtra, StateError
+from labctl.plain import count
 from labctl.store.atomic_files import file_errors, replace_file
 from labctl.store.chain_heads import head_text, read_heads
 from labctl.store.lab_folder import MARK, lab_settings, lab_with
@@ -169,7 +170,9 @@ def dated(folder: Path, events: Sequence[Event]) -> Dated:
     authority = authority_of(folder)
     if authority is None:
         if stamps:
-            found.facts.append(f"{len(stamps)} timestamp(s) in {FOLDER}/, unchecked: lab.toml names no [timestamps]")
+            found.facts.append(
+                f"{count(len(stamps), 'timestamp')} in {FOLDER}/, unchecked: lab.toml names no [timestamps]"
+            )
         return found
     times: dict[int, str] = {}
     hashes = {event.seq: event.hash for event in events}
@@ -183,7 +186,7 @@ def dated(folder: Path, events: Sequence[Event]) -> Dated:
                 answer = path.read_bytes()
             times[seq] = stamped_at(answer, seq, hashes[seq], authority)
         except MissingExtra as error:
-            found.facts.append(f"{len(stamps)} timestamp(s) in {FOLDER}/, unchecked: {error}")
+            found.facts.append(f"{count(len(stamps), 'timestamp')} in {FOLDER}/, unchecked: {error}")
             return found
         except BrokenRecord as error:
             found.problems.append(Problem("bad timestamp", where, str(error)))
@@ -198,7 +201,9 @@ def _said(times: Mapping[int, str], events: Sequence[Event], authority: Authorit
         return "no head has a timestamp, though lab.toml names an authority"
     last = max(times)
     root = hashlib.sha256(authority.certificates).hexdigest()[:16]
-    said = f"{len(times)} timestamp(s), trusted by the certificates {root}…: entries 1 to {last} of {len(events)}"
+    said = (
+        f"{count(len(times), 'timestamp')}, trusted by the certificates {root}…: entries 1 to {last} of {len(events)}"
+    )
     said += f" existed at {times[last]}"
     stamped_ns = {seq: wall_ns(at) for seq, at in times.items()}
     lags: dict[int, int] = {}

@@ -18,6 +18,7 @@ import numpy as np
 from labctl.core.events import digest
 from labctl.errors import BrokenRecord, StorageError, in_words
 from labctl.messages.body_parts import ChunkGap, StreamEntry
+from labctl.plain import count
 from labctl.store import database_backend
 from labctl.store.chunks import Chunk, chunk_times, decode_chunk, encode_chunk
 from labctl.store.ledger import FOLDER as SEAL
@@ -299,10 +300,10 @@ class TraceStore:
             then, now = sealed.get(name), _summary(chunks)
             if then is None:
                 found.append(
-                    Problem("unsealed trace", where, f"{now['chunks']} chunks of a stream that was not sealed")
+                    Problem("unsealed trace", where, f"{count(now['chunks'], 'chunk')} of a stream that was not sealed")
                 )
             elif now["chunks"] != then["chunks"]:
-                counts = f"{now['chunks']} chunks, {then['chunks']} were sealed"
+                counts = f"{count(now['chunks'], 'chunk')}, {then['chunks']} were sealed"
                 found.append(Problem("missing or added trace chunk", where, counts))
             elif where not in damaged and any(now[key] != then.get(key) for key in ("root", "n")):
                 found.append(Problem("changed trace chunk", where, "its chunks are not the ones that were sealed"))

@@ -17,6 +17,7 @@ from labctl.core.recorded.skew import clock_warnings
 from labctl.core.trial import fold
 from labctl.errors import BrokenRecord, InputError, LabctlError, in_words
 from labctl.messages.body_parts import Unsealed
+from labctl.plain import count
 from labctl.store.atomic_files import file_errors
 from labctl.store.chain_heads import (
     HEADS,
@@ -63,8 +64,9 @@ class Counts:
     photos: int = 0
 
     def __str__(self) -> str:
-        recorded = f"{self.recordings} recordings, {self.chunks} chunks, {self.videos} videos, {self.photos} photos"
-        return f"{self.entries} entries, {recorded}"
+        held = {"recording": self.recordings, "chunk": self.chunks, "video": self.videos, "photo": self.photos}
+        parts = [count(number, what) for what, number in held.items()]
+        return f"{count(self.entries, 'entry', 'entries')}, {', '.join(parts)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,24 +89,30 @@ class Verification:
     def state(self) -> str:
         """In a few words."""
         if self.problems:
-            return f"{len(self.problems)} problem(s)"
+            return count(len(self.problems), "problem")
         return "holds as far as its format binds" if self.not_bound else "holds"
 
 
 def verify_campaign(
-    folder: Path, noted: Noted = NOTHING, *, recordings: Collection[str] | None = None, lab: bool = False
+    folder: Path,
+    noted: Noted = NOTHING,
+    *,
+    recordings: Collection[str] | None = None,
+    lab: bool = False,
+    say: Callable[[str], None] = lambda line: None,
 ) -> Verification:
     """Check chain, heads, frozen files, commitment and openings, traces, videos, photos and read models of a campaign.
 
     noted: what somebody noted outside the folder; the chain must agree with it. Without, nothing binds whoever can
     write the folder. recordings: of these episodes alone; None: of all. lab: also the list of what its lab opened,
-    which binds nothing of this record. While somebody runs the campaign, what it says is of the moment.
+    which binds nothing of this record. say: as `Found` has it. While somebody runs
+    the campaign, what it says is of the moment.
 
     Raises InputError when the folder is no campaign.
     """
     if not (folder / "journal.db").is_file():
         raise InputError(f"{folder} is no campaign: it holds no journal.db")
-    found, events = Found(), list[Event]()
+    found, events = Found(say=say), list[Event]()
     heads: list[Head] = []
     found.guard("damaged heads.log", HEADS, lambda: heads.extend(read_heads(folder)))
     found.guard("unreadable journal", "journal.db", lambda: events.extend(events_of(folder)))
@@ -259,6 +267,7 @@ def _check_recordings(folder: Path, events: Sequence[Event], found: Found, chose
         if event.kind == Kind.GAP:
             stream, why = event.body.get("stream"), event.body.get("why")
             found.notes.append(f"gap in {stream} of episode {event.episode}: {why}")
+    found.of = 2 * len(sealed)  # traces, and then videos
     if sealed or chosen is None:
         found.guard("unreadable traces", "traces.db", lambda: _check_traces(folder, events, sealed, found))
     found.each(sealed, lambda event, own: _check_videos(folder, event, own))

@@ -20,7 +20,7 @@ from support.statistics.claims import EVEN, WIDE, positions, unequal_spreads, ve
 from support.statistics.cohorts import DISTRIBUTIONS
 from support.statistics.evenings import Evenings
 from support.statistics.evenings import coverage as further
-from support.statistics.interim_looks import DRAWN, stopped
+from support.statistics.interim_looks import DRAWN, stopped, stopped_by_the_test
 from support.statistics.linked_campaigns import told_apart
 from support.statistics.marginals import Paced, biases
 from support.statistics.marginals import coverage as held
@@ -168,3 +168,4 @@ def test_marginal_estimator(mean_s: float) -> None:
 @pytest.mark.parametrize("after", [(12, 24, 40), (20, 30, 40), (8, 16, 24, 32, 40)])
 def test_looks(after: tuple[int, ...]) -> None:
     table({law: stopped(after, law, range(RUNS)) for law in DRAWN})
+    print(f"by the test of labctl look: {stopped_by_the_test(after, range(RUNS)):.4f} of {RUNS}", flush=True)

@@ -1,10 +1,12 @@
-"""franka-sim as a robot that enforces limits: run by the Python of its own environment, `python FILE HOST`.
+"""franka-sim as a robot that enforces limits: run by the Python of its own environment, `python FILE HOST RECORD`.
 
-It wants a model of the arm that it would fetch; one is made here of the description that it brings.
+It wants a model of the arm that it would fetch; one is made here of the description that it brings. RECORD is written:
+each command it takes, each cycle for which none came, and what it finds broken, one JSON object a line.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -32,12 +34,38 @@ def model() -> str:
 
 os.environ["FR3_MJCF"] = model()
 from franka_sim.franka_sim_server import FrankaSimServer  # noqa: E402  it reads the variable
+from franka_sim.limits.checker import MotionLimitChecker  # noqa: E402
 
-FrankaSimServer(
-    host=sys.argv[1],
-    enable_vis=False,
-    physics="mujoco",
-    gripper_object_width=0.03,
-    enforce_motion_limits=True,
-    enforce_comm_constraints=True,
-).start()
+
+class Recorded(MotionLimitChecker):
+    """Its own judge of what is commanded, which writes down what it is given."""
+
+    def start_motion(self, *given, **named):
+        record.write("{}\n")
+        return super().start_motion(*given, **named)
+
+    def absorb_command(self, command, *given, fresh, **named):
+        found = super().absorb_command(command, *given, fresh=fresh, **named)
+        speeds = {"dq": list(command["dq_c"]), "twist": list(command["O_dP_EE_c"])}
+        bad = found.violation.describe() if found.violation else ""
+        record.write(json.dumps({"id": command["message_id"], "late": not fresh, **speeds, "bad": bad}) + "\n")
+        return found
+
+    def extrapolate(self, message_id):
+        record.write(json.dumps({"lost": message_id}) + "\n")
+        return super().extrapolate(message_id)
+
+
+for module in [module for name, module in sys.modules.items() if name.startswith("franka_sim")]:
+    if getattr(module, "MotionLimitChecker", None) is MotionLimitChecker:
+        module.MotionLimitChecker = Recorded
+
+with Path(sys.argv[2]).open("w", buffering=1) as record:
+    FrankaSimServer(
+        host=sys.argv[1],
+        enable_vis=False,
+        physics="mujoco",
+        gripper_object_width=0.03,
+        enforce_motion_limits=True,
+        enforce_comm_constraints=True,
+    ).start()

@@ -42,7 +42,7 @@ MEASURES = (
 CORE = ("core", "core.recorded")
 SCREEN = (*BASE, "ui", "core", "store.video")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
-    "": ("errors",),
+    "": ("errors", "messages.body_parts"),  # the shape of what `software` collects
     "config": ("plain", "errors"),
     "messages": ("bus", "plain", "errors"),
     "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config", "core.recorded"),
@@ -53,14 +53,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "alerts": (*BASE, "config", "core", "store"),
     "people": (*BASE, "core", "store"),
     "runtime.hosting": (*BASE, "config.cell_schema", "nodes", "store"),
-    "runtime": (*BASE, "alerts", "config", "core", "nodes", "people", "runtime.hosting", "store"),
+    "runtime": (*BASE, "software", "alerts", "config", "core", "nodes", "people", "runtime.hosting", "store"),
     "ui": SCREEN,
     "ui.console": SCREEN,
     "ui.rerun": SCREEN,
     "ui.review": (*SCREEN, "ui.console"),
     "viewing": (*BASE, *CORE, "store", "runtime.attach", "ui.rerun"),
     "pages": (*BASE, *CORE, "store", "viewing.status"),
-    "reporting": (*BASE, "processes", *MEASURES, "config", *CORE, "pages", "people.practised", "store"),
+    "reporting": (*BASE, "processes", "software", *MEASURES, "config", *CORE, "pages", "people.practised", "store"),
     "exports": (*BASE, "processes", "config", *CORE, "reporting", "store", "viewing"),
     "checks": (*BASE, "analysis.episodes", "config", *CORE, "exports", "nodes", "runtime", "runtime.hosting", "store"),
     "analysis": ("errors",),
@@ -91,7 +91,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "fixtures": ("errors",),
     "protocols": ("errors",),
 }
-NOT_IMPORTED = ("drivers", "testing")  # what is found by name, and what only tests need
+MAY_IMPORT["api"] = (*BASE, "analysis", *MEASURES, "config", "core", "exports", "reporting", "store")
+NOT_IMPORTED = ("api", "drivers", "testing")  # what is found by name, and what only tests need
 MAY_IMPORT["cli"] = (*BASE, *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)))
 PURE = ("config", "core", "core.recorded")
 PURE_AT_THE_ROOT = ("labctl/bus.py", "labctl/plain.py", "labctl/errors.py", "labctl/rotations.py", "labctl/streams.py")
@@ -104,7 +105,7 @@ PURE_MODULES = (
 PURE_BESIDES = {"labctl/errors.py": ("sys",)}  # which Python it is, for what can be installed on it
 REACHES_OUT = ("open", "print", "input", "exec", "eval", "__import__")  # of what needs no import
 OF_NUMPY = ("random", "load", "loadtxt", "save", "savez", "savez_compressed", "savetxt", "fromfile", "memmap")
-SUITES = ("__init__", "camera", "controller", "gripper", "options", "robot")
+SUITES = ("__init__", "camera", "controller", "gripper", "hand", "options", "robot")
 DATABASE = tuple(f"labctl/store/{name}.py" for name in ("database_backend", "journal", "traces"))
 # Only the files named may import the library; a driver is one file, a gripper another.
 VENDORS = {
@@ -112,7 +113,7 @@ VENDORS = {
     "rtde_control": ("drivers/ur/robot.py",),
     "rtde_receive": ("drivers/ur/robot.py",),
     "rtde_io": ("drivers/ur/robot.py",),
-    "dashboard_client": ("drivers/ur/robot.py",),
+    "dashboard_client": ("drivers/ur/dashboard.py",),
     "pymodbus": ("drivers/robotiq/serial.py",),
     "pyrealsense2": ("drivers/realsense/librealsense.py",),
     "libusb_package": ("drivers/realsense/librealsense.py",),

@@ -29,7 +29,16 @@ RULES: dict[str, re.Pattern[str]] = {
     "a path in a command that a blank would break": re.compile(
         r"(\bcd |\blabctl (new|show|open|doctor|teleop) ([^{};]* )?)\{(?!shlex\.quote)[^}]*"
         r"\b(folder|path|save|file|out|parent|named)\b(?!\.name)[^}]*\}"
+        r"|(--(lab|protocol) |\bchmod \d+ )\{(?!shlex\.quote|file\b|lab\b)[^}]*\}"
     ),
+    # "3 of {n} episodes" is let pass, and so is what there cannot be one of; a count is said by plain.count
+    "a number before a noun that is always plural": re.compile(
+        r"(?<!of )(?<!and )(?<!per arm )"
+        r"\{(?!count\(|counted\(|[A-Z_]+\}|max\(|rates\}|len\((tested|episodes)\)|most\})[^{}]*\} "
+        r"(evenings|episodes|trials|blocks|pairs|sessions|videos|streams|recordings|entries|photos|chunks|gaps|frames|"
+        r"samples|items|changes|files|keyframes|objects|sets|units|evaluators)\b"
+    ),
+    "a plural in brackets": re.compile(r"[a-z]\(s\)"),
 }
 PLANTED = {
     "the name of a journal entry's class": 'raise StateError("CampaignReviewed refused: it is frozen")',
@@ -37,6 +46,8 @@ PLANTED = {
     "an exception as Python writes it": 'raise BrokenRecord(f"it cannot be read: {error!r}")',
     "a refusal without why": 'raise InputError(f"{verb} refused")',
     "a block that is counted from 0": "click.echo(f\"next: trial {t}, block {current['block']}\")",
+    "a number before a noun that is always plural": 'click.echo(f"in {hours.sessions} evenings")',
+    "a plural in brackets": 'click.echo(f"{n} gap(s)")',
     "a path in a command that a blank would break": 'click.echo(f"next: cd {folder} && labctl plan")',
 }
 

@@ -1,4 +1,4 @@
-"""Amounts in words and in characters: times, counts, bars, texts cut to fit. Pure.
+"""Amounts in words and in characters: times, bars, texts cut to fit. Pure.
 
 May not: know what they are amounts of.
 """
@@ -15,11 +15,6 @@ def clock(seconds: float, *, coarse: bool = False) -> str:
         return f"{minutes} min" if minutes < 90 else f"{minutes / 60:.1f} h"
     whole = int(seconds + 0.5)
     return f"{whole // 60}:{whole % 60:02d}"
-
-
-def count(n: int, noun: str) -> str:
-    """1 trial, 2 trials."""
-    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def short(text: str, most: int = 48) -> str:

@@ -17,6 +17,7 @@ from textual.widgets import Input, Label
 from labctl.core.events import STOP_BY_HAND
 from labctl.core.published_state import Measured, Proposal, PublishedState
 from labctl.messages.body_parts import AnchorEntry, StageEntry
+from labctl.plain import count
 
 TOUCHES = {
     "hand_in_scene": "a hand in the scene",
@@ -283,7 +284,7 @@ class AskScore(Form):
         self.query_one("#moved", Line).value, self.query_one("#lost", Line).value = str(self._about["items"]), "0"
         if self._about["stages"]:
             self.query_one("#stage", Options).put([self._about["stages"][-1]])
-        return f"all {self._about['items']} items moved"
+        return f"all moved: {count(self._about['items'], 'item')}"
 
     @on(Input.Changed, "#moved, #lost")
     def tell_remaining(self) -> None:
@@ -301,7 +302,9 @@ class AskScore(Form):
         items = self._about["items"]
         moved, lost = (self._count(name) for name in ("moved", "lost"))
         if moved + lost > items:
-            raise Unfit("moved", f"moved {moved} + lost {lost} is more than the {items} items staged; count again")
+            raise Unfit(
+                "moved", f"moved {moved} + lost {lost} is more than the {count(items, 'item')} staged; count again"
+            )
         return {"items_staged": items, "moved": moved, "lost": lost, "remaining": items - moved - lost}
 
     def answer_outcome(self) -> Answer:

@@ -17,6 +17,7 @@ from textual.widgets import Label
 from labctl.core.published_state import Compare
 from labctl.core.task import ITEMS, SCORE, SUCCESS
 from labctl.messages.body_parts import PreferenceStated
+from labctl.plain import count
 
 
 def form(about: ToScore, given: Mapping[str, Json] | None = None, *, why: bool = False) -> AskScore:
@@ -48,8 +49,7 @@ class AskStages(AskScore):
             yield Label("furthest stage reached: each counts only after those before it")
             options = []
             for number, step in enumerate(self._about["steps"], 1):
-                points = f"{step['points']:g} point{'' if step['points'] == 1 else 's'}"
-                words = f"{step['name']} ({points}): {step['definition']}"
+                words = f"{step['name']} ({count(step['points'], 'point')}): {step['definition']}"
                 options.append((f"{words}{self._when(number)}", str(number)))
         options.append(("no" if self._about["measure"] == SUCCESS else "none of them", "0"))  # a number is its key
         yield Options(options, id="reached", taken=[str(len(self._seen))] if self._seen or self._said else [])

@@ -31,6 +31,7 @@ from labctl.core.published_state import Compare
 from labctl.core.reviewed import RESULTS, Item, in_words
 from labctl.errors import LabctlError
 from labctl.messages.body_parts import PreferenceStated
+from labctl.plain import count
 
 WIDE, HIGH = 100, 32  # on less, lines stand close
 NONE_CHOSEN = "no operation is chosen: there is none; + adds one"
@@ -143,7 +144,7 @@ class Review(Reviewing):
     def _draw(self) -> None:
         item, left = self.item, sum(item.reviewed is None for item in self._items)
         unsaid = len([pair for pair, said in self._pairs() if said is None])
-        also = f" · of {unsaid} pairs nobody has said which was better (b)" if unsaid else ""
+        also = f" · of {count(unsaid, 'pair')} nobody has said which was better (b)" if unsaid else ""
         self.query_one("#header", Label).update(f"review · {left} of {len(self._items)} episodes left{also}")
         table = self.query_one(DataTable)
         at = table.cursor_row
@@ -296,7 +297,9 @@ class Review(Reviewing):
         """No more review of this campaign: asked once more, since nobody reviews it afterwards."""
         left = sum(item.reviewed is None for item in self._items)
         if left or self._finish is None:
-            self._say(f"{left} episodes are not reviewed yet; ENTER confirms one" if left else "no review is open here")
+            self._say(
+                f"not reviewed yet: {count(left, 'episode')}; ENTER confirms one" if left else "no review is open here"
+            )
             return
         finish = self._finish
 

@@ -22,6 +22,7 @@ from textual.widgets import DataTable, Label, Static
 
 from labctl.core.task import Task
 from labctl.errors import LabctlError
+from labctl.plain import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class SecondReview(Reviewing):
 
     def _draw(self) -> None:
         one = self.unseen
-        self.query_one("#header", Label).update(f"second assessor · {len(self._left)} episodes left to judge")
+        self.query_one("#header", Label).update(f"second assessor · {count(len(self._left), 'episode')} left to judge")
         table = self.query_one(DataTable)
         table.clear()
         if one is None:

@@ -6,6 +6,7 @@ late. Faults are scripted, never the machine's slowness.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import select
 from collections import deque
@@ -19,12 +20,13 @@ from labctl.drivers.ur.calibration import PRIMARY_PORT
 from labctl.drivers.ur.emulator.body import PLAYING, POWER_OFF, RUNNING, STOPPED, Body
 from labctl.drivers.ur.emulator.dashboard import Dashboard
 from labctl.drivers.ur.emulator.primary import kinematics_info, measured, published
+from labctl.drivers.ur.emulator.robot_api import RobotApiServer, request_end
 from labctl.drivers.ur.emulator.rtde_server import PORT, RtdeServer
 from labctl.drivers.ur.emulator.script import ControlScript, Registers, ScriptEnded
 from labctl.drivers.ur.emulator.text import DASHBOARD_PORT, SCRIPT_PORTS, LineServer, line_end, program_end
 from labctl.drivers.ur.options import UrEmulatorOptions
 from labctl.drivers.ur.pose import to_ur
-from labctl.drivers.ur.version import asks_for_remote_control, has_dashboard
+from labctl.drivers.ur.version import asks_for_remote_control, has_dashboard, has_robot_api
 
 from labctl.clock import MonotonicClock
 from labctl.config.cell_schema import Fixture
@@ -42,6 +44,7 @@ STILL: dict[str, object] = {
     "tool_temperature": 30.0,
     "actual_main_voltage": 48.0,
     "actual_robot_voltage": 48.0,
+    "target_gravity": [0.0, 0.0, 9.82],
 }
 REMOTE = "is in remote control"
 FAULTS = {
@@ -85,25 +88,39 @@ class UrController:
         if options.start == "power_off":
             self.body.robot_mode = POWER_OFF
         self.registers = Registers()
-        self.ports: Mapping[str, int] = {"RTDE": PORT, "dashboard": DASHBOARD_PORT, "script": 30003, "gripper": 63352}
+        self._inputs: dict[str, Any] = {}
+        commands = {"dashboard": DASHBOARD_PORT} if has_dashboard(version) else {}
+        if has_robot_api(version):
+            commands = {"Robot API": options.robot_api_port}
+        self.ports: Mapping[str, int] = {"RTDE": PORT, **commands, "script": 30003, "gripper": 63352}
         polyscope = ".".join(map(str, version))
         serial = "20195500001" if version[0] >= 5 else "2017350001"
         self._dashboard = Dashboard(self.body, robot_model.name.upper(), polyscope, serial, self._stop_program)
-        if not asks_for_remote_control(version):
+        if has_dashboard(version) and not asks_for_remote_control(version):
             self._dashboard.refusals[REMOTE] = f"could not understand: '{REMOTE}'"
+        self._opened = contextlib.ExitStack()
         try:
             self._rtde = RtdeServer(host, rate_hz, version, self._write)
-            self._texts = []
+            self._opened.callback(self._rtde.close)
+            self._texts: list[LineServer] = []
             if has_dashboard(version):
                 hello = b"Connected: Universal Robots Dashboard Server\n"
-                self._texts.append(LineServer(host, DASHBOARD_PORT, hello, line_end, self._dashboard.answer))
+                self._serve_text(LineServer(host, DASHBOARD_PORT, hello, line_end, self._dashboard.answer))
+            elif has_robot_api(version):
+                api = RobotApiServer(self._dashboard, version)
+                self._serve_text(LineServer(host, options.robot_api_port, b"", request_end, api.answer, ""))
             info = b"" if options.calibration == "unsaid" else kinematics_info(chain or published(robot_model.name))
             for port in SCRIPT_PORTS:
-                self._texts.append(
-                    LineServer(host, port, info if port == PRIMARY_PORT else b"", program_end, self._load)
-                )
+                self._serve_text(LineServer(host, port, info if port == PRIMARY_PORT else b"", program_end, self._load))
             self._gripper = RobotiqServer(host, self.plant)
+            self._opened.callback(self._gripper.close)
+        except PermissionError as error:
+            self.close()
+            port = options.robot_api_port
+            remedy = "serve it elsewhere with --option robot_api_port=8080, and say so in the cell"
+            raise InputError(f"{host}: port {port} cannot be bound ({error.strerror}): {remedy}") from error
         except OSError as error:
+            self.close()
             raise InputError(
                 f"{host}: a port cannot be bound ({error.strerror}); another emulator runs there"
             ) from error
@@ -117,9 +134,14 @@ class UrController:
         self._written = 0
         self._popup = ""
 
+    def _serve_text(self, server: LineServer) -> None:
+        self._opened.callback(server.close)
+        self._texts.append(server)
+
     # -- what clients do
 
     def _write(self, values: dict[str, Any]) -> None:
+        self._inputs |= values
         for name, value in values.items():
             head, _, number = name.rpartition("_")
             if head == "input_int_register":
@@ -274,6 +296,7 @@ class UrController:
         q, qd = body.q.tolist(), body.qd.tolist()
         values: dict[str, object] = {
             **STILL,
+            **self._inputs,
             "timestamp": self._cycle * body.dt,
             "target_q": q,
             "actual_q": q,
@@ -287,6 +310,8 @@ class UrController:
             "target_speed_fraction": body.slider,
             "robot_mode": body.robot_mode,
             "safety_mode": body.safety_mode,
+            "safety_status": body.safety_mode,
+            "control_step": self._cycle,
             "safety_status_bits": body.safety_bits,
             "runtime_state": body.runtime,
             "robot_status_bits": int(body.robot_mode == RUNNING) | int(body.runtime == PLAYING) << 1,
@@ -309,7 +334,4 @@ class UrController:
                 return
 
     def close(self) -> None:
-        self._rtde.close()
-        for server in self._texts:
-            server.close()
-        self._gripper.close()
+        self._opened.close()

@@ -29,4 +29,4 @@ def _of(name: str) -> Callable[..., UrController]:
     return build
 
 
-ur5, ur3e, ur5e, ur7e, ur10e, ur20 = map(_of, ("ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur20"))
+ur5, ur3e, ur5e, ur7e, ur10e, ur15, ur20 = map(_of, ("ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20"))

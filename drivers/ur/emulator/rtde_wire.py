@@ -36,6 +36,20 @@ OUTPUT_TYPES: dict[str, str] = {
     **dict.fromkeys(("analog_io_types", "tool_mode", "tool_analog_input_types"), "UINT32"),
     "tool_output_voltage": "INT32",
     **dict.fromkeys(("tool_analog_input0", "tool_analog_input1", "tool_output_current", "tool_temperature"), "DOUBLE"),
+    **dict.fromkeys(("actual_current_window", "actual_current_as_torque", "wrench_calc_from_currents"), "VECTOR6D"),
+    **dict.fromkeys(("actual_TCP_acceleration", "target_TCP_acceleration"), "VECTOR6D"),
+    **dict.fromkeys(("target_base_acceleration", "target_base_wrench"), "VECTOR6D"),
+    **dict.fromkeys(("elbow_position", "elbow_velocity", "target_gravity"), "VECTOR3D"),
+    **{f"actual_configurable_digital_{way}put_bits": "UINT64" for way in ("in", "out")},
+    "control_step": "UINT64",
+    **dict.fromkeys(("safety_status", "encoder0_raw", "encoder1_raw", "time_scale_source"), "INT32"),
+    **dict.fromkeys(("script_control_line", "euromap67_input_bits", "euromap67_output_bits"), "UINT32"),
+    **{f"{way}put_bit_registers{bits}": "UINT32" for way in ("in", "out") for bits in ("0_to_31", "32_to_63")},
+    **dict.fromkeys(("tool_output_mode", "tool_digital_output0_mode", "tool_digital_output1_mode"), "UINT8"),
+    **dict.fromkeys(("target_execution_time", "io_current", "tcp_force_scalar"), "DOUBLE"),
+    **dict.fromkeys(("euromap67_24V_voltage", "euromap67_24V_current"), "DOUBLE"),
+    **dict.fromkeys(("joint_position_deviation_ratio", "collision_detection_ratio"), "DOUBLE"),
+    **dict.fromkeys(("actual_robot_energy_consumed", "actual_robot_braking_energy_dissipated"), "DOUBLE"),
 }
 INPUT_TYPES = {"speed_slider_mask": "UINT32", "speed_slider_fraction": "DOUBLE", "external_force_torque": "VECTOR6D"}
 INPUT_TYPES |= {
@@ -44,13 +58,14 @@ INPUT_TYPES |= {
 INPUT_TYPES |= {"tool_digital_output": "UINT8", "tool_digital_output_mask": "UINT8"}
 INPUT_TYPES |= {f"standard_analog_output_{part}": "UINT8" for part in ("mask", "type")}
 INPUT_TYPES |= {f"standard_analog_output_{n}": "DOUBLE" for n in (0, 1)}
+INPUT_TYPES |= {f"input_bit_registers{bits}": "UINT32" for bits in ("0_to_31", "32_to_63")}
 _REGISTER = re.compile(r"(input|output)_(int|double|bit)_register_(\d+)$")
 
 
 def type_of(name: str, known: Mapping[str, str], direction: str) -> str | None:
     """The type word of a field, None when there is no such field."""
     found = _REGISTER.match(name)
-    if found and found[1] == direction:
+    if found and direction in (found[1], "output"):  # what was written is to be read as well
         top = 128 if found[2] == "bit" else 48
         return {"int": "INT32", "double": "DOUBLE", "bit": "BOOL"}[found[2]] if int(found[3]) < top else None
     return known.get(name)

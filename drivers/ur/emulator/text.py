@@ -1,4 +1,4 @@
-"""The text ports of an emulated UR: the dashboard (29999) and the script inputs (30001 to 30003).
+"""The text ports of an emulated UR: the dashboard (29999), the script inputs (30001 to 30003), the Robot API (80).
 
 May not: interpret URScript beyond finding where a program ends.
 """
@@ -16,14 +16,22 @@ MOST_BYTES = 1 << 20
 
 
 class LineServer:
-    """Text clients on one port. `hello` is sent first; `answer(text)` gets complete pieces, split by `cut`."""
+    """Text clients on one port. `hello` is sent first; `answer(text)` gets complete pieces, split by `cut`, and what it
+    returns is sent with `end` after it.
+    """
 
     def __init__(
-        self, host: str, port: int, hello: bytes, cut: Callable[[str], int], answer: Callable[[str], str | None]
+        self,
+        host: str,
+        port: int,
+        hello: bytes,
+        cut: Callable[[str], int],
+        answer: Callable[[str], str | None],
+        end: str = "\n",
     ) -> None:
         self._listener = socket.create_server((host, port), backlog=8)
         self._listener.setblocking(False)
-        self._hello, self._cut, self._answer = hello, cut, answer
+        self._hello, self._cut, self._answer, self._end = hello, cut, answer, end
         self._clients: dict[socket.socket, str] = {}
 
     def sockets(self) -> list[socket.socket]:
@@ -61,7 +69,7 @@ class LineServer:
 
     def _say(self, sock: socket.socket, text: str) -> None:
         if text:
-            self._send(sock, text.encode() + b"\n")
+            self._send(sock, (text + self._end).encode())
 
     def _send(self, sock: socket.socket, data: bytes) -> None:
         try:

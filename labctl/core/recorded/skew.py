@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from labctl.clock import SECOND
 from labctl.messages.body_parts import Clock
+from labctl.plain import count
 
 if TYPE_CHECKING:  # whoever says how a sealed fit is does not wait for numpy
     import numpy as np
@@ -125,7 +126,7 @@ def clock_warnings(stream: str, fit: Clock) -> list[str]:
     if fit["jitter_ms"] > limit_ms:
         found.append(f"samples of {stream} reach the host with {fit['jitter_ms']:.1f} ms of jitter (p95)")
     if fit["resets"]:
-        found.append(f"the clock of {stream} was reset {fit['resets']} time(s)")
+        found.append(f"the clock of {stream} was reset {count(fit['resets'], 'time')}")
     lost = fit.get("missing") or 0
     if lost > LOST * (fit["n"] + lost):
         found.append(f"{lost:,} of {fit['n'] + lost:,} samples of {stream} never came, by its own clock")
@@ -135,7 +136,7 @@ def clock_warnings(stream: str, fit: Clock) -> list[str]:
 def clock_line(stream: str, fit: Clock) -> str:
     """A fit in one line for people."""
     drift = f"drift {fit['drift_ppm']:+.1f} ± {fit['drift_se_ppm']:.1f} ppm"
-    resets = f", {fit['resets']} reset(s)" if fit["resets"] else ""
+    resets = f", {count(fit['resets'], 'reset')}" if fit["resets"] else ""
     missing = fit.get("missing")
     lost = f", {missing:,} of {fit['n'] + missing:,} samples missing" if missing else ""
     return f"{stream}: {drift}, jitter {fit['jitter_ms']:.2f} ms (p95) over {fit['span_s']:.0f} s{resets}{lost}"
@@ -149,7 +150,7 @@ def campaign_clock(fits: Sequence[Clock]) -> str:
     span = f"{drifts[0]:+.1f} to {drifts[-1]:+.1f}" if len(drifts) > 1 else f"{drifts[0]:+.1f}"
     lost = sum(fit.get("missing") or 0 for fit in fits)
     of = f", {lost:,} of {lost + sum(fit['n'] for fit in fits):,} samples missing" if lost else ""
-    return f"drift {span} ppm, jitter up to {worst:.2f} ms, {resets} reset(s){of}"
+    return f"drift {span} ppm, jitter up to {worst:.2f} ms, {count(resets, 'reset')}{of}"
 
 
 def _resets(apart: np.ndarray, since: np.ndarray, clock: np.ndarray | None) -> list[int]:

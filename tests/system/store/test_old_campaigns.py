@@ -20,8 +20,11 @@ RECORDED = sorted(path.name for path in KEPT.iterdir() if path.is_dir())
 OF_THE_DAY = ("head", "closed_wall")
 NO_LIST = "this lab has no list of what it opened (opened.log): what else was tried is not known"
 # What a report says otherwise than then, on purpose: throughput at each allowed time is of each cell and no longer of
-# an arm, and a campaign that was frozen without a review promises none.
-OTHERWISE = ("/supplement/arms[0]/sweep", "/supplement/arms[1]/sweep", "/lab/provisional_why", "/lab/deviations")
+# an arm, a campaign that was frozen without a review promises none, and a count has no "(s)" behind it.
+OTHERWISE = (
+    *("/supplement/arms[0]/sweep", "/supplement/arms[1]/sweep", "/lab/provisional_why", "/lab/deviations"),
+    *(f"/lab/provenance/clocks/camera/{name}:" for name in ("over_shoulder", "wrist")),
+)
 
 
 @pytest.fixture(params=RECORDED)

@@ -132,7 +132,7 @@ def test_planned_looks_are_printed_with_their_levels(tmp_path: Path, capsys: pyt
     assert code == 0
     # levels at 50, 75 and 100 %: 2 (1 - Phi(2.9626)), 2 (1 - Phi(2.3590)), 2 (1 - Phi(2.0141)); see test_spending
     assert "0.00305" in out and "0.0183" in out and "0.044" in out
-    assert "warning: look 1 cannot stop: 6 blocks" in out
+    assert "warning: look 1 cannot stop: after 6 blocks" in out
     code, out, _ = typed(str(file), "--json", capsys=capsys)
     found = json.loads(out)
     assert found["looks_after"] == [6, 9, 12]
@@ -150,7 +150,7 @@ def test_a_design_too_small_to_conclude_anything_says_so(tmp_path: Path, capsys:
     [
         (["--run-s", "500"], "beyond the episode budget of 120 s"),
         (["--session-h", "0.3"], "leaves no time for a trial"),
-        (["--evenings", "0.01"], "0.01 evenings have time for 0 trials"),
+        (["--evenings", "0.01"], "time for 0 trials in 0.01 evenings"),
         (["--times-of", "nothing-such"], "no lab.toml in"),
         (["--void-share", "1"], "--void-share"),
     ],

@@ -36,7 +36,7 @@ def test_lists_are_strata_and_a_table_is_compared_pair_by_pair(tmp_path: Path, c
     file = tmp_path / "c.csv"
     file.write_text("arm,axis,successes,trials\na,V-SC,9,10\nb,V-SC,7,10\na,S-MO,8,10\nb,S-MO,4,10\nb,S-INT,1,5\n")
     code, out, _ = typed(f"compare --counts {file} --between arm --within axis", capsys)
-    assert code == 0 and "a - b" in out and "S-INT: left out of 1 pairs" in out
+    assert code == 0 and "a - b" in out and "S-INT: left out of 1 pair" in out
     code, out, _ = typed(f"compare --counts {file} --between arm --within axis --json", capsys)
     assert json.loads(out)["pairs"][0]["missing"] == ["S-INT"]
     code, out, _ = typed(f"rates {file} --by category,arm --json", capsys)

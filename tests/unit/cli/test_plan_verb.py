@@ -52,7 +52,7 @@ def test_a_margin_is_said_and_one_that_so_many_blocks_cannot_show_is_warned_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], table: str, asked: str, warned: bool
 ) -> None:
     out = planned(tmp_path, capsys, analysis=f"[analysis.margin]\n{table}\n")
-    assert asked in out and ("show arms that are alike to be so within a ratio of" in out) is warned
+    assert asked in out and ("arms that are alike are shown to be so within a ratio of" in out) is warned
 
 
 def test_without_a_margin_none_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,7 +50,7 @@ def test_times_are_simulated_from_stated_rmsts(capsys: pytest.CaptureFixture[str
     code, out, err = typed(*words, capsys=capsys)
     assert code == 0
     assert "Assumed (stated)" in out and "a vs b, level 0.05:" in out and "HRT % against human" in out
-    assert "(12, 24 blocks in all)" in out  # four objects
+    assert "(blocks in all: 12, 24)" in out  # four objects
     assert "simulated: power" in err
 
 

@@ -11,7 +11,7 @@ from labctl.config.interim_analyses import looks_after
 from labctl.config.protocol_schema import parse_protocol
 from labctl.core.trial_table import State
 from labctl.errors import InputError
-from labctl.reporting.campaign_report import judged_at
+from labctl.reporting.interim_look import judged_at
 
 DEMO = (Path(__file__).resolve().parents[3] / "protocols" / "demo.toml").read_text()
 

@@ -15,7 +15,7 @@ from support.machine.packages import install
 from labctl import drivers
 from labctl.devices import load
 from labctl.errors import InputError
-from labctl.runtime.provenance import collect_pins
+from labctl.software import collect_pins
 
 
 def test_a_library_that_the_system_lacks_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,8 +111,8 @@ def test_warnings_at_their_limits():
 
 def test_a_campaign_in_one_line():
     fits = [{"drift_ppm": ppm, "jitter_ms": ms, "resets": 0} for ppm, ms in ((21.0, 1.0), (19.5, 3.25))]
-    assert campaign_clock(fits) == "drift +19.5 to +21.0 ppm, jitter up to 3.25 ms, 0 reset(s)"
-    assert campaign_clock(fits[:1]) == "drift +21.0 ppm, jitter up to 1.00 ms, 0 reset(s)"
+    assert campaign_clock(fits) == "drift +19.5 to +21.0 ppm, jitter up to 3.25 ms, 0 resets"
+    assert campaign_clock(fits[:1]) == "drift +21.0 ppm, jitter up to 1.00 ms, 0 resets"
 
 
 def test_a_fit_in_one_line():

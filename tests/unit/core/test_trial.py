@@ -115,7 +115,7 @@ def test_a_void_forgets_the_clock_and_the_seal_of_the_episode_it_voids():
     ("changes", "says"),
     [
         ({"evidence": None}, "a machine event or a second person"),
-        ({"evidence": 99}, "an earlier event"),
+        ({"evidence": 99}, "an earlier entry"),
         ({"evidence": None, "confirmed_by": "p-1"}, "another one"),
         ({"reason": "it looked bad"}, "the protocol allows only: process_lost, arm_lost, hardware_fault"),
         ({"reason": ""}, "the protocol allows only"),

@@ -154,7 +154,7 @@ def test_nothing_that_a_page_is_told_names_an_arm(folder: Path) -> None:
 
 def test_the_review_is_finished_from_the_page_once_all_is_reviewed_and_the_campaign_closed(folder: Path) -> None:
     page = page_of(folder)
-    with pytest.raises(StateError, match="episodes are not reviewed yet"):
+    with pytest.raises(StateError, match="not reviewed yet: "):
         ask(page, "POST /finish")
     for entry in ask(page, "GET /queue")["episodes"]:
         told = ask(page, "GET /episode/{trial}", trial=entry["trial"])

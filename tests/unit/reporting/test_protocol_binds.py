@@ -17,7 +17,8 @@ from labctl.analysis.table import table_from_rows
 
 from labctl.config.protocol_schema import AnalysisPlan, parse_protocol
 from labctl.errors import InputError
-from labctl.reporting.campaign_report import asked_of, judged_at
+from labctl.reporting.campaign_report import asked_of
+from labctl.reporting.interim_look import judged_at
 
 ROOT = Path(__file__).resolve().parents[3]
 DEMO = (ROOT / "protocols" / "demo.toml").read_text(encoding="utf-8")

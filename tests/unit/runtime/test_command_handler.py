@@ -113,7 +113,7 @@ def test_items_are_counted_up_and_down_but_not_beyond_what_was_staged(bench):
     assert bench.command("count")["ok"] and bench.command("count", by=1)["ok"] and bench.command("count", by=-1)["ok"]
     assert [event.body["moved"] for event in bench.events(Kind.ITEM_COUNTED)] == [1, 2, 1]
     assert shown(bench)["counted"] == 1
-    assert bench.command("count", by=2)["error"] == "3 items cannot be: 2 were staged"
+    assert bench.command("count", by=2)["error"] == "moved cannot be 3 of 2 items staged"
 
 
 def test_counting_outside_an_episode_is_refused(bench):

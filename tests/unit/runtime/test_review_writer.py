@@ -106,7 +106,7 @@ def test_a_campaign_is_reviewed_once_it_is_closed_and_every_episode_was_seen(fol
 
 def test_finishing_with_episodes_unseen_says_how_many(folder):
     close_campaign(folder, who="bea")
-    with pytest.raises(StateError, match="2 episodes are not reviewed yet"):
+    with pytest.raises(StateError, match="not reviewed yet: 2 episodes"):
         finish(folder, who="bea")
 
 

@@ -133,7 +133,7 @@ def test_a_camera_lost_in_an_episode_is_shown_and_its_gaps_are_journalled_at_onc
     assert told(seeing) == ("ok", "answers; 20 frames missing")
     sealed = finish(seeing, episode, WRIST, SHOULDER)
     assert sealed["gaps"] == 1
-    assert any("20 frames of camera:wrist are missing" in line for line in seeing.lines)
+    assert any("20 frames of camera:wrist missing" in line for line in seeing.lines)
     assert seeing.shown()["devices"]["recorder"]["recorded"] == "1 gap"
 
 

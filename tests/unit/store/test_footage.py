@@ -100,11 +100,11 @@ def test_an_index_that_agrees_with_its_frames_says_nothing(folder):
 def test_frames_without_a_row_and_rows_without_a_frame_are_said(folder):
     videos = footage(folder, "e-1", ["wrist", "front"]).videos
     assert index_notes(folder, videos["front"], COLUMNS, rows(7)) == [
-        "3 frames of video/e-1/front.mp4 are not in the index: when they were taken is lost"
+        "not in the index, so that when they were taken is lost: 3 frames of video/e-1/front.mp4"
     ]
     assert index_notes(folder, videos["wrist"], COLUMNS, rows(22, depth=True)) == [
-        "2 frames of the index are not in video/e-1/wrist.mp4",
-        "2 frames of the index are not in video/e-1/wrist.depth.mkv",
+        "not in video/e-1/wrist.mp4: 2 frames of the index",
+        "not in video/e-1/wrist.depth.mkv: 2 frames of the index",
     ]
 
 

@@ -45,6 +45,14 @@ def test_no_lab_is_an_error_with_the_remedy(tmp_path: Path):
         find_lab(None, environment={"LABCTL_LAB": str(tmp_path / "nowhere")}, start=tmp_path)
 
 
+def test_a_current_folder_that_is_gone_is_said_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(InputError, match="the current folder is gone; go into a lab folder"):
+        find_lab(None, environment={})
+
+
 def test_a_campaign_is_found_by_path_by_name_or_as_the_only_one(lab: Path):
     first = campaign(lab, "first")
     assert campaign_folder(str(first)) == first

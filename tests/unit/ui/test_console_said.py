@@ -200,7 +200,7 @@ def test_opening_an_episode_where_there_is_no_display_is_answered_with_what_to_d
     made: list[str] = []
 
     class Opening:
-        def __init__(self, load, save, correct, watch, strip, finish) -> None:
+        def __init__(self, load, save, correct, watch, *more) -> None:
             self.watch = watch
 
         def run(self) -> None:

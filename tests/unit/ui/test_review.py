@@ -313,7 +313,7 @@ def test_the_review_is_finished_by_a_key_once_all_is_reviewed():
     async def play(pilot, text):
         await pilot.press("f")
         await pilot.pause()
-        assert "2 episodes are not reviewed yet" in text()
+        assert "not reviewed yet: 2 episodes" in text()
         for item in book.items:
             item.reviewed = item.operations
         await pilot.press("z", "f")
@@ -346,7 +346,7 @@ def test_what_nobody_said_of_two_episodes_is_asked_and_said_anew_of_the_pair_at_
                 return "\n".join("".join(segment.text for segment in strip) for strip in strips)
 
             await pilot.pause()
-            assert "of 1 pairs nobody has said which was better" in text()
+            assert "of 1 pair nobody has said which was better" in text()
             for keys in (("b", "1", "tab", "q", "ctrl+s"), ("b", "3", "ctrl+s")):
                 await pilot.press(*keys)
                 await pilot.pause()

@@ -69,9 +69,9 @@ def test_roboarenas_dump_becomes_blocks_in_the_order_they_ran_without_names(dump
     ]
     assert "lab" not in written.replace("Lab", "")
     assert done.output.splitlines() == [
-        "1 sessions left out: their evaluation_notes do not say VALID_SESSION",
-        "1 episodes left out: their session_id is in no row of sessions.csv",
-        "2 evaluators are numbered in order of their first session; no name is written",
+        "1 session left out: their evaluation_notes do not say VALID_SESSION",
+        "1 episode left out: their session_id is in no row of sessions.csv",
+        "2 evaluators, numbered in order of their first session; no name is written",
         f"wrote 5 episodes of 3 arms in 2 blocks to {tmp_path / 't.csv'}",
     ]
 
@@ -90,7 +90,7 @@ def test_scores_in_percent_are_told_by_the_file(dump: Path, tmp_path: Path) -> N
 def test_a_session_in_which_a_policy_ran_twice_is_left_out_and_counted(dump: Path, tmp_path: Path) -> None:
     (dump / "episodes.csv").write_text(EPISODES + "9,8,q,again,0,0.1,5,,2026-02-01 10:20:00\n")
     done = run("roboarena", dump, "--out", tmp_path / "t.csv", "--json")
-    assert json.loads(done.output)["notes"][0] == "1 sessions left out: a policy has two episodes"
+    assert json.loads(done.output)["notes"][0] == "1 session left out: a policy has two episodes"
 
 
 def test_a_dump_without_a_file_or_a_column_is_one_line(dump: Path, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_inspect_robots_trials_are_episodes_and_an_error_is_no_failure(tmp_path:
         "--out",
         tmp_path / "t.csv",
     )
-    assert "2 trials left out: they ended in an error and have no score" in done.output
+    assert "2 trials left out, ended in an error and without a score" in done.output
     assert (tmp_path / "t.csv").read_text().splitlines()[:3] == [
         "block,arm,success,task,instruction,steps,end_reason",
         "kitchen s0 place the fork #1,x,1,kitchen,place the fork,60.0,success",

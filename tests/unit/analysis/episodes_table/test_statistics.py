@@ -127,7 +127,7 @@ def test_blocks_of_a_set_count_as_one_unit() -> None:
     alone, together = (analyze(t, QUICK) for t in (table(values), table(values, set=[f"s{i // 4}" for i in range(12)])))
     assert alone["pairs"][0]["p"]["score"] == pytest.approx(2 / 2**12)
     assert together["pairs"][0]["p"]["score"] == pytest.approx(2 / 2**3)
-    assert "12 blocks belong to 3 sets" in " ".join(together["warnings"])
+    assert "12 blocks in 3 sets" in " ".join(together["warnings"])
 
 
 def test_time_to_success_is_that_of_lifelines_and_an_early_end_counts_to_the_full_budget() -> None:
@@ -154,7 +154,7 @@ def test_time_to_success_is_that_of_lifelines_and_an_early_end_counts_to_the_ful
 def test_a_success_that_was_not_timed_is_in_no_rmst_and_that_is_said() -> None:
     rows = [{"block": i, "arm": "x", "success": 1, "time_s": "" if i == 3 else 5, "budget_s": 60} for i in range(5)]
     result = analyze(table_from_rows(rows), QUICK)
-    assert result["arms"][0]["rmst"] == 5 and "1 episodes have no time" in " ".join(result["warnings"])
+    assert result["arms"][0]["rmst"] == 5 and "1 episode without a time" in " ".join(result["warnings"])
 
 
 def test_a_funnel_counts_episodes_that_ended_before_a_stage_as_never_reaching_it() -> None:

@@ -94,4 +94,4 @@ def test_looks_carry_their_levels_and_say_when_they_cannot_stop():
     levels = [look.level for look in looks([10, 20, 40], 0.05)]
     assert [look["level"] for look in found["looks"]] == pytest.approx(levels)
     assert [look["can_stop"] for look in found["looks"]] == [False, True, True]
-    assert found["warnings"][0].startswith("look 1 cannot stop: 10 blocks give no p below 0.012")
+    assert found["warnings"][0].startswith("look 1 cannot stop: after 10 blocks there is no p below 0.012")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from labctl.analysis.planning import spending
 from labctl.analysis.planning.spending import boundaries, looks, planned_look, spent, standing
 from scipy import stats
+from support.statistics.interim_looks import stopped_by_the_test
 
 from labctl.errors import QuestionError
 
@@ -132,3 +133,10 @@ def test_permutation_p_held_to_the_levels_of_the_looks_rejects_one_true_hypothes
     reach = 3.3 * math.sqrt(0.05 * 0.95 / runs)
     assert abs(held / runs - 0.05) < reach
     assert 0.08 < peeked / runs < 0.13
+
+
+@pytest.mark.thorough
+def test_a_look_by_the_reports_own_test_stops_one_campaign_of_like_arms_in_twenty_and_finds_a_slow_one():
+    # of 300 like campaigns .05 gives 15 ± 3.8; docs/statistics-calibration.md has 10,000
+    assert 5 <= 300 * stopped_by_the_test((20, 30, 40), range(300)) <= 27
+    assert stopped_by_the_test((20, 30, 40), range(20), slower=1.8) == 1.0

@@ -157,6 +157,14 @@ def test_a_server_that_is_not_there_is_asked_for_until_it_was_to_be_ready():
     policy.close()
 
 
+def test_an_episode_that_is_void_meanwhile_finds_in_the_controllers_log_what_is_waited_for(capsys):
+    """The hold after two such voids sends whoever may know the arms to that log; it was empty until issue 18."""
+    policy = client(f"ws://127.0.0.1:{closed_port()}", **QUICK)
+    seconds(policy.load)
+    assert capsys.readouterr().err.count("waiting for the policy server: ws://127.0.0.1") == 1, "and is said once"
+    policy.close()
+
+
 def test_a_server_that_comes_up_late_is_found():
     port = closed_port()
     policy = client(f"ws://127.0.0.1:{port}")

@@ -10,29 +10,37 @@ import numpy as np
 import pytest
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import URS
-from labctl.drivers.ur.version import asks_for_remote_control, controller_version, has_dashboard, what_is_missing
+from labctl.drivers.ur.version import (
+    asks_for_remote_control,
+    controller_version,
+    has_dashboard,
+    has_robot_api,
+    what_is_missing,
+)
 from support.robots.emulators import address
 
 # As ur_rtde 1.6.5 branches in the constructor of its control interface: remote control from 5.6 on, the dashboard below
-# 10, a program sent to 10.10 and later.
+# 10, a program sent to 10.10 and later; the Robot API from 10.11 on, as Universal Robots' client library has it.
 BRANCHES = [
-    ((3, 15, 4, 0), False, True, True),
-    ((5, 1, 0, 0), False, True, True),
-    ((5, 5, 1, 0), False, True, True),
-    ((5, 6, 0, 0), True, True, True),
-    ((5, 25, 0, 0), True, True, True),
-    ((10, 8, 0, 0), False, False, False),
-    ((10, 11, 0, 0), False, False, True),
-    (None, True, True, True),
+    ((3, 15, 4, 0), False, True, False, True),
+    ((5, 1, 0, 0), False, True, False, True),
+    ((5, 5, 1, 0), False, True, False, True),
+    ((5, 6, 0, 0), True, True, False, True),
+    ((5, 25, 0, 0), True, True, False, True),
+    ((10, 8, 0, 0), False, False, False, False),
+    ((10, 10, 0, 0), False, False, False, True),
+    ((10, 11, 0, 0), False, False, True, True),
+    (None, True, True, False, True),
 ]
 
 
-@pytest.mark.parametrize(("version", "remote", "dashboard", "drives"), BRANCHES)
+@pytest.mark.parametrize(("version", "remote", "dashboard", "api", "drives"), BRANCHES)
 def test_what_is_asked_of_a_controller_goes_by_its_version(
-    version, remote: bool, dashboard: bool, drives: bool
+    version, remote: bool, dashboard: bool, api: bool, drives: bool
 ) -> None:
     assert asks_for_remote_control(version) is remote
     assert has_dashboard(version) is dashboard
+    assert has_robot_api(version) is api
     assert (what_is_missing(version) == "") is drives
 
 
@@ -92,6 +100,7 @@ def test_each_model_reaches_its_home_and_comes_back_by_its_own_inverse(name: str
         ("ur5e", 1.0794, 180, 180),
         ("ur7e", 1.0794, 180, 180),
         ("ur10e", 1.4848, 120, 180),
+        ("ur15", 1.5186, 180, 300),
         ("ur20", 1.9863, 120, 210),
     ],
 )

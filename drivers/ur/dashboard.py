@@ -1,0 +1,108 @@
+"""What switches a controller's power and brakes and unlocks it: its dashboard, or PolyScope X's Robot API.
+
+May not: do any of it without being asked, or read states: RTDE gives them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import dashboard_client
+from labctl.drivers.ur.robot_api import RobotApi
+from labctl.drivers.ur.vendor_errors import VENDOR
+from labctl.drivers.ur.version import Version, asks_for_remote_control, has_dashboard, has_robot_api
+
+from labctl.errors import DeviceRefused
+
+CONNECT_MS = 2000
+
+
+class Switches(Protocol):
+    """Each raises DeviceRefused, in words, where it is refused or nobody answers."""
+
+    def in_remote_control(self) -> bool | None:
+        """None of a controller that does not say."""
+        ...
+
+    def power_on(self) -> None: ...
+    def release_brakes(self) -> None: ...
+    def unlock(self) -> None: ...
+    def end_program(self) -> None:
+        """End a program that runs, where ur_rtde does not itself before it sends its own."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def switches(host: str, version: Version | None, robot_api_port: int, *, e_series: bool) -> Switches:
+    """Those of a controller with this software; connects to nothing yet."""
+    if has_dashboard(version):
+        return Dashboard(host, remote=e_series and asks_for_remote_control(version))
+    return RobotApi(host, robot_api_port) if has_robot_api(version) else AtThePendant()
+
+
+class Dashboard:
+    """Port 29999; connected at the first question. A CB3 does not know every question."""
+
+    def __init__(self, host: str, *, remote: bool) -> None:
+        self._client: Any = dashboard_client.DashboardClient(host)
+        self._remote = remote
+
+    def _said(self, what: str, call: Callable[[], Any], default: Any = None) -> Any:
+        try:
+            if not self._client.isConnected():
+                self._client.connect(CONNECT_MS)
+            return call()
+        except VENDOR as error:
+            if default is not None:
+                return default
+            raise DeviceRefused(f"dashboard, {what}: {' '.join(str(error).split())}") from error
+
+    def in_remote_control(self) -> bool | None:
+        return bool(self._said("remote control", lambda: self._client.isInRemoteControl())) if self._remote else None
+
+    def power_on(self) -> None:
+        self._said("power on", lambda: self._client.powerOn())
+
+    def release_brakes(self) -> None:
+        self._said("brake release", lambda: self._client.brakeRelease())
+
+    def unlock(self) -> None:
+        self._said("close popup", lambda: self._client.closeSafetyPopup(), default="")
+        self._said("unlock (a robot refuses it for 5 s)", lambda: self._client.unlockProtectiveStop())
+
+    def end_program(self) -> None:
+        """ur_rtde stops it by its own connection."""
+
+    def close(self) -> None:
+        with contextlib.suppress(*VENDOR):  # closing: nobody is left to be told
+            self._client.disconnect()
+
+
+class AtThePendant:
+    """PolyScope X before it had an interface for this."""
+
+    def in_remote_control(self) -> bool | None:
+        return None
+
+    def power_on(self) -> None:
+        self._by_hand("power on")
+
+    def release_brakes(self) -> None:
+        self._by_hand("brake release")
+
+    def unlock(self) -> None:
+        self._by_hand("unlock")
+
+    def end_program(self) -> None:
+        """What ur_rtde sends ends it."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _by_hand(self, what: str) -> None:
+        raise DeviceRefused(
+            f"PolyScope X below 10.11 has no interface for it ({what}): do it at the pendant, then acknowledge"
+        )

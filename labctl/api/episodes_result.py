@@ -1,0 +1,164 @@
+"""What an episodes table says, as typed rows: arms and pairs of arms by success, score and preference.
+
+May not: compute; every number is that of `labctl analyze --json`, of which `EpisodesAnalysis.to_json` has the bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from labctl.analysis.episodes_table.result import EpisodesResult
+from labctl.analysis.table import Value
+from labctl.api import frames
+from labctl.api.frames import Foreign
+from labctl.api.notebook import Shown, page
+from labctl.api.values import STRICT, Interval, flat, rows_of, shown, with_interval
+from labctl.errors import InputError
+
+
+@dataclass(frozen=True)
+class Stage:
+    """How many episodes of an arm reached a stage, and by when half of all had, s, `inf` if they never did."""
+
+    __pydantic_config__ = STRICT
+
+    stage: int
+    reached: int
+    ci: Interval | None
+    median_s: float | None
+
+
+@dataclass(frozen=True)
+class ArmOfEpisodes:
+    """One arm: rates and scores as fractions, times in s. `rank_ci` and `letters` hold for all arms at once."""
+
+    __pydantic_config__ = STRICT
+
+    arm: str
+    episodes: int
+    successes: int | None
+    rate: float | None
+    rate_ci: Interval | None
+    score: float | None
+    score_ci: Interval | None
+    rank: int | None
+    rank_ci: Interval | None
+    letters: str
+    rmst: float | None
+    rmst_ci: Interval | None
+    hrt: float | None
+    hrt_ci: Interval | None
+    stages: tuple[Stage, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class PairOfEpisodes:
+    """Two arms in the `blocks` that have both. Differences are of `a` less `b`; win: P(a > b) + P(tie) / 2."""
+
+    __pydantic_config__ = STRICT
+
+    a: str
+    b: str
+    blocks: int
+    verdict: str | None
+    score_difference: float | None
+    score_ci: Interval | None
+    success_difference: float | None
+    success_ci: Interval | None
+    win: float | None
+    win_ci: Interval | None
+    p: dict[str, float | None]
+    p_holm: float | None
+    stop_block: int | None
+    sequence: dict[str, tuple[float | None, ...]] | None = field(repr=False)
+
+
+@dataclass(frozen=True, repr=False)
+class EpisodesAnalysis:
+    """The analysis of an episodes table. What has no class of its own is in `result`, by the names of the interface:
+    blocks, preference, factors, axes, tags, retention, stress.
+    """
+
+    seed: int
+    alpha: float
+    arms: tuple[ArmOfEpisodes, ...]
+    pairs: tuple[PairOfEpisodes, ...]
+    warnings: tuple[str, ...]
+    result: EpisodesResult = field(compare=False)
+    """The object that `labctl analyze --json` prints."""
+
+    @classmethod
+    def of(cls, result: EpisodesResult) -> EpisodesAnalysis:
+        """A result as typed rows."""
+        return cls(
+            result["seed"],
+            result["alpha"],
+            rows_of(ArmOfEpisodes, result["arms"]),
+            rows_of(PairOfEpisodes, result["pairs"]),
+            tuple(result["warnings"]),
+            result,
+        )
+
+    def arm(self, name: str) -> ArmOfEpisodes:
+        """An arm by its name. Raises InputError that lists those there are."""
+        for arm in self.arms:
+            if arm.arm == name:
+                return arm
+        raise InputError(f"there is no arm {name!r}; there are: {', '.join(arm.arm for arm in self.arms)}")
+
+    def to_frame(self, what: str = "arms", library: str | None = None) -> Foreign:
+        """`arms` or `pairs`, and `axes`, `tags`, `retention` or `stress` where the table has them, as a data frame; an
+        interval is two columns, `_low` and `_high`.
+        """
+        if what in ("arms", "pairs"):
+            return frames.frame_of([flat(row) for row in (self.arms if what == "arms" else self.pairs)], library)
+        if what not in ("axes", "tags", "retention", "stress"):
+            raise InputError(f"there is no table {what!r}; there are: arms, pairs, axes, tags, retention, stress")
+        rows: list[dict[str, Value]] = []
+        for row in self.result[what]:
+            low, high = row["ci"] or (None, None)
+            plain = {name: value for name, value in row.items() if isinstance(value, str | int | float | None)}
+            rows.append({**plain, "ci_low": low, "ci_high": high})
+        return frames.frame_of(rows, library)
+
+    def to_json(self) -> str:
+        """What `labctl analyze --json` prints, byte for byte."""
+        from labctl.analysis.operations_table.analyze import dumps
+
+        return dumps(self.result)
+
+    def __repr__(self) -> str:
+        arms = ", ".join(
+            f"{arm.arm} {shown(arm.rate if arm.score is None else arm.score)} of {arm.episodes}" for arm in self.arms
+        )
+        return f"EpisodesAnalysis({arms}; {len(self.pairs)} pairs, {len(self.warnings)} warnings)"
+
+    def _repr_html_(self) -> str:
+        arms = [
+            (
+                arm.arm,
+                str(arm.episodes),
+                with_interval(arm.rate, arm.rate_ci),
+                with_interval(arm.score, arm.score_ci),
+                "–" if arm.rank_ci is None else f"{arm.rank} [{arm.rank_ci.low:g}, {arm.rank_ci.high:g}]",
+                arm.letters,
+            )
+            for arm in self.arms
+        ]
+        pairs = [
+            (
+                f"{pair.a} / {pair.b}",
+                str(pair.blocks),
+                with_interval(pair.score_difference, pair.score_ci),
+                with_interval(pair.success_difference, pair.success_ci),
+                shown(pair.p_holm, 2),
+                pair.verdict or "–",
+            )
+            for pair in self.pairs
+        ]
+        return page(
+            f"level {1 - self.alpha:.0%}",
+            Shown(("arm", "episodes", "success", "score", "rank", "letters"), arms),
+            Shown(("pair", "blocks", "score difference", "success difference", "p (Holm)", "verdict"), pairs),
+            notes=self.warnings,
+        )

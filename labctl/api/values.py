@@ -1,0 +1,71 @@
+"""Values of results: an interval, and typed rows made of the objects that `labctl analyze --json` prints.
+
+May not: compute, or drop a key: a row has a field for each, or making it fails.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter
+
+from labctl.analysis.table import Value
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Made = TypeVar("Made")
+Printed = TypeVar("Printed")
+STRICT = ConfigDict(extra="forbid")
+"""Of a row's class, as `__pydantic_config__`: a key without a field is refused."""
+
+
+class Interval(NamedTuple):
+    """A confidence interval, ends included."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """From low to high."""
+        return self.high - self.low
+
+    def holds(self, value: float) -> bool:
+        """Whether a value lies in it."""
+        return self.low <= value <= self.high
+
+    def __repr__(self) -> str:
+        return f"[{self.low:.4g}, {self.high:.4g}]"
+
+
+def rows_of(form: type[Made], listed: Iterable[Printed]) -> tuple[Made, ...]:
+    """Objects of a result as rows of a class: [low, high] an Interval, "inf" infinity."""
+    adapter = TypeAdapter(form)
+    return tuple(adapter.validate_python(one) for one in listed)
+
+
+def flat(row: DataclassInstance) -> dict[str, Value]:
+    """A row for a data frame: an interval is two columns, `_low` and `_high`; what is nested is left out."""
+    found: dict[str, Value] = {}
+    for field in dataclasses.fields(row):
+        value = getattr(row, field.name)
+        if isinstance(value, Interval) or (value is None and field.name.endswith("_ci")):
+            found[f"{field.name}_low"], found[f"{field.name}_high"] = value or (None, None)
+        elif isinstance(value, Mapping):
+            found.update({f"{field.name}_{key}": one for key, one in value.items()})
+        elif not isinstance(value, Sequence) or isinstance(value, str):
+            found[field.name] = value
+    return found
+
+
+def shown(value: float | None, digits: int = 3) -> str:
+    """A number as a table of a notebook has it."""
+    return "–" if value is None else f"{value:.{digits}g}"
+
+
+def with_interval(value: float | None, interval: Interval | None) -> str:
+    """A number and its interval as a table of a notebook has them."""
+    return shown(value) + (f" [{shown(interval.low)}, {shown(interval.high)}]" if interval else "")

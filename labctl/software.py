@@ -1,0 +1,100 @@
+"""What software this is: versions, git commit, a digest of labctl's own code, interpreter. Collected once a process.
+
+May not: name a policy or anything that depends on an arm of the experiment; those pins are sealed per episode. Of
+packages that register drivers all that are installed are named, whichever of them a trial uses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import platform
+import re
+import subprocess
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from labctl.messages.body_parts import Commit, Pins
+
+BENEATH = ("SQLAlchemy", "pydantic")
+"""What labctl's own requirements bring, and records and configuration rest on."""
+FOLDERS = ("labctl", "drivers", "analysis", "ui", "fixtures", "protocols")
+_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@cache
+def collect_pins() -> Pins:
+    """labctl's version, the git commit of its source tree with a dirty flag (None when installed from a wheel), a
+    digest of its code, the interpreter, and packages: what labctl requires, extras included, as far as it is installed,
+    and what registers drivers.
+    """
+    return {
+        "labctl": metadata.version("labctl"),
+        "git": _git(),
+        "code": code_digest(Path(__file__).resolve().parent),
+        "python": platform.python_version(),
+        "packages": _required() | _of_drivers(),
+    }
+
+
+def in_words(pins: Pins) -> str:
+    """A version of labctl in a line: its number, commit and code."""
+    commit = pins["git"]
+    said = f"labctl {pins['labctl']}"
+    if commit is not None:
+        said += f", commit {commit['commit'][:12]}{' with local changes' if commit['dirty'] else ''}"
+    return said + (f", code {pins['code'][:12]}" if "code" in pins else "")
+
+
+def code_digest(package: Path) -> str:
+    """SHA-256 over the names and bytes of labctl's Python files: the same for a source tree, in which its wings lie
+    beside `package`, and for an installed package, in which they lie inside.
+    """
+    wings = {name: package / name if (package / name).is_dir() else package.parent / name for name in FOLDERS[1:]}
+    files = [("labctl", path.relative_to(package), path) for path in package.rglob("*.py")]
+    files = [one for one in files if one[1].parts[0] not in wings]
+    files += [(name, path.relative_to(wing), path) for name, wing in wings.items() for path in wing.rglob("*.py")]
+    found = hashlib.sha256()
+    for wing, name, path in sorted(files):
+        found.update(f"{wing}/{name.as_posix()}\0".encode())
+        found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def _required() -> dict[str, str]:
+    """Name and version of what labctl requires, with all of its extras, as far as it is installed."""
+    lines = metadata.requires("labctl") or []
+    names = {found[0] for line in lines if (found := _NAME.match(line)) and found[0] != "labctl"}
+    return {name: version for name in sorted({*names, *BENEATH}, key=str.lower) if (version := _version(name))}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _of_drivers() -> dict[str, str]:
+    """Name and version of each distribution that registers a driver."""
+    found = importlib.import_module("labctl.drivers").registered()
+    return {one.distribution: one.version for one in found}
+
+
+def _git() -> Commit | None:
+    root = Path(__file__).resolve().parents[1]
+    if not (root / ".git").exists():
+        return None
+    try:
+        commit = _ask(root, "rev-parse", "HEAD")
+        # A driver that was added and not committed moves the robot too; a file elsewhere does not.
+        dirty = bool(_ask(root, "status", "--porcelain", "--untracked-files=all", "--", *FOLDERS, "pyproject.toml"))
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return {"commit": commit, "dirty": dirty}
+
+
+def _ask(root: Path, *words: str) -> str:
+    done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True, timeout=10)
+    return done.stdout.strip()

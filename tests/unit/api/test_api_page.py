@@ -1,0 +1,64 @@
+"""docs/api.md and its notebook do what they say."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+from labctl import api
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+RECIPES = dict(re.findall(r"^### (\d+)\. .*?```python\n(.*?)```", (DOCS / "api.md").read_text(), re.M | re.S))
+NOTEBOOK = json.loads((DOCS / "notebooks" / "first_look.ipynb").read_text())
+
+
+def test_there_are_ten_recipes() -> None:
+    assert list(RECIPES) == [str(number) for number in range(1, 11)]
+
+
+@pytest.fixture(autouse=True)
+def no_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matplotlib.rcParams, "backend", "agg", raising=False)
+    matplotlib.use("agg")
+
+
+@pytest.mark.parametrize("number", RECIPES)
+def test_each_recipe_runs_by_itself(
+    number: str, beside: Path, unblinded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exec(compile(RECIPES[number], f"recipe {number}", "exec"), {})
+    said = capsys.readouterr().out
+    assert said or (beside / "towel.png").stat().st_size > 0
+
+
+def test_a_recipe_takes_five_lines_or_few_more() -> None:
+    lengths = {number: len([line for line in text.splitlines() if line]) for number, text in RECIPES.items()}
+    assert {number: length for number, length in lengths.items() if length > 7} == {}
+
+
+def test_the_notebook_runs_and_each_cell_that_ends_in_a_result_shows_it_as_html(beside: Path) -> None:
+    names: dict[str, object] = {}
+    shown = []
+    for cell in NOTEBOOK["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        assert cell["outputs"] == [], "outputs are not kept: they would go stale"
+        tree = ast.parse("".join(cell["source"]))
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, "cell", "exec"), names)
+        if isinstance(last, ast.Expr):
+            value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+            shown.append(value._repr_html_() if hasattr(value, "_repr_html_") else repr(value))
+    assert len(shown) == 5
+    assert "<table>" in shown[1]
+    assert "human" in shown[1]
+
+
+def test_every_public_name_is_there_and_has_a_docstring() -> None:
+    assert [name for name in api.__all__ if not getattr(api, name).__doc__] == []
+    assert sorted(api.__all__) == api.__all__
