@@ -330,9 +330,8 @@ class TaskEntry(TypedDict):
 
 
 class PreferenceAsked(TypedDict):
-    """The two episodes of a block that were drawn for it are scored: an assessor is to say which was better. first,
-    second: in the order they ran; the entry is of the second one's trial.
-    """
+    """The two episodes of a block that were drawn for it are scored, first and second in the order they ran: which was
+    better? The entry is of the second one's trial."""
 
     first: str
     second: str
