@@ -280,6 +280,13 @@ class Clip(TypedDict):
     data: NotRequired[bytes]
 
 
+class Trained(TypedDict):
+    """A condition that is training data of an arm's policy, as its card says."""
+
+    condition: str
+    arm: str
+
+
 class Lab(TypedDict, total=False):
     """All of it; any key may be missing. A report of two linked campaigns is the later's."""
 
@@ -311,6 +318,7 @@ class Lab(TypedDict, total=False):
     failures: Mapping[str, Mapping[str, int]]
     look: str | None
     judgements: Judgements
+    trained: list[Trained]
     answer_times: list[AnswerTimes]
     labels: Labels
     notes: list[str]

@@ -111,6 +111,7 @@ def plan(
     from labctl.checks.protocol_size import Effort, preview, trials_in
     from labctl.errors import InputError
     from labctl.store.driver_options import check_controllers
+    from labctl.store.frozen_cards import trained_line, trained_with
     from labctl.store.lab_folder import read_plan
     from labctl.store.scene_references import given_pictures
 
@@ -150,14 +151,17 @@ def plan(
     margin = None if told is None else _margin(told, blocks, resolved["resolvable"])
     if margin is not None:
         resolved["margin"] = margin
+    trained = trained_with(found.protocol, found.fixture, found.cards)
     resolved["warnings"] = [
         *resolved["warnings"],
         *_open_ends(found.protocol.trial),
         *_too_near(margin, blocks),
+        *(trained_line(*one) for one in trained),
         *_few_evenings(found.protocol.analysis.random_factors, evenings or seen.hours.sessions),
     ]
     if as_json:
-        answer = {"times": source, "evenings": evenings, "resolution": {**resolved, "blocks": blocks}}
+        told_of = {"trained": [{"condition": condition, "arm": arm} for condition, arm in trained]} if trained else {}
+        answer = {**told_of, "times": source, "evenings": evenings, "resolution": {**resolved, "blocks": blocks}}
         print_json({"schema": "labctl.plan/2", **seen.as_json(), **answer})
     else:
         _print(seen, resolved, protocol, source, (evenings, blocks))

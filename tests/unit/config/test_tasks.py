@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
+from support.policies.cards import policy_arm
 from support.runs.campaigns import ROOT, arms_toml
 from support.runs.task_campaign import ARMS, tasks_text
 
 from labctl.checks.protocol_size import preview
+from labctl.cli import call
 from labctl.config.conditions import protocol_conditions, sets_of
 from labctl.config.protocol_schema import parse_fixture, parse_protocol
 from labctl.errors import InputError
@@ -144,3 +149,29 @@ def test_the_short_form_still_needs_what_it_needed():
             parse_protocol(text.replace(key, "# " + key), "p.toml")
     with pytest.raises(InputError, match=r"\[condition\] needs \[\[task\]\] tables"):
         parse_protocol(text + '\n[[condition]]\nname = "a"\ntask = "b"\n', "p.toml")
+
+
+@pytest.mark.parametrize(
+    ("training", "flagged"),
+    [
+        ('objects = ["scissors"]', ["over-noun"]),
+        ('instructions = ["The cloth belongs into the other tote."]', ["over-lang"]),
+        ('objects = ["scissors"]\ninstructions = ["Put the towel into the empty tote."]', ["over-noun"]),
+        ('objects = ["batteries"]\nlayouts = ["layout-1"]', []),
+        ("", []),
+    ],
+)
+def test_a_condition_that_a_policy_card_declares_as_training_data_is_flagged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], training: str, flagged: list[str]
+) -> None:
+    """Of each kind that the card lists the condition has one."""
+    (tmp_path / "fixtures").mkdir()
+    (tmp_path / "fixtures/two_totes.toml").write_text((ROOT / "fixtures/two_totes.toml").read_text("utf-8"), "utf-8")
+    own = policy_arm(tmp_path, "zebra", "ws://127.0.0.1:1", server=f"[training]\n{training}" if training else "")
+    path = tmp_path / "protocols/p.toml"
+    path.write_text(tasks_text() + arms_toml([own, ARMS[1]]), "utf-8")
+    assert call(["plan", str(path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told.get("trained", []) == [{"condition": name, "arm": "zebra"} for name in flagged]
+    lines = [f"condition {name} is training data of zebra, by its policy card" for name in flagged]
+    assert [line for line in told["resolution"]["warnings"] if "training data" in line] == lines
