@@ -151,6 +151,52 @@ def test_the_short_form_still_needs_what_it_needed():
         parse_protocol(text + '\n[[condition]]\nname = "a"\ntask = "b"\n', "p.toml")
 
 
+TEMPLATES = """[[template]]
+name = "many {object}"
+task = "over"
+[[template]]
+name = "many {object} in {layout}"
+task = "over"
+layouts = ["layout-2"]
+base = "many {object}"
+axes = ["VB-POSE"]
+"""
+
+
+def test_a_template_is_a_condition_for_each_object_and_layout_with_the_base_of_its_own() -> None:
+    found = {one.id: one for one in protocol_conditions(parsed({"[pools.test]": f"{TEMPLATES}[pools.test]"}), FIXTURE)}
+    made = {name: (one.object, one.layout, one.base, one.set) for name, one in found.items() if name.startswith("many")}
+    assert made == {
+        "many towels": ("towels", "layout-1", None, "many towels"),
+        "many scissors": ("scissors", "layout-1", None, "many scissors"),
+        "many towels in layout-2": ("towels", "layout-2", "many towels", "many towels"),
+        "many scissors in layout-2": ("scissors", "layout-2", "many scissors", "many scissors"),
+    }
+    assert found["many towels in layout-2"].axes[-1] == "VB-POSE"
+    assert parsed({"[pools.test]": f"{TEMPLATES}[pools.test]"}).conditions_count == len(found) == 11
+
+
+@pytest.mark.parametrize(
+    ("changed", "at", "says"),
+    [
+        (('base = "many', 'base = "mny'), "base =", "unknown base 'mny towels'; did you mean 'many towels'"),
+        (('name = "many {object}"', 'name = "many"'), "name =", "'many' appears twice"),
+        (('name = "many {object}"', 'name = "many {objct}"'), "name =", "'many {objct}' has a brace that is filled by"),
+        (('name = "many {object}"', 'name = "many/{object}"'), "name =", "'many/towels' is no condition's name"),
+        (('task = "over"', 'task = "ovr"'), "task =", "did you mean 'over'"),
+        (('task = "over"', 'task = "over"\nobjects = ["batteries"]'), "objects =", "unknown object 'batteries'"),
+        (('["layout-2"]', '["layout-9"]'), "layouts =", "unknown layout 'layout-9'"),
+    ],
+)
+def test_a_mistake_in_a_template_is_told_in_one_line_with_the_line_where_it_stands(changed, at, says):
+    changes = {"[pools.test]": f"{TEMPLATES.replace(*changed, 1)}[pools.test]"}
+    with pytest.raises(InputError, match=says) as told:
+        protocol_conditions(parsed(changes), FIXTURE)
+    file, line = told.value.where.split(":")
+    assert file == "p.toml" and "\n" not in str(told.value)
+    assert tasks_text(changes).splitlines()[int(line) - 1].startswith(at)
+
+
 @pytest.mark.parametrize(
     ("training", "flagged"),
     [
