@@ -61,7 +61,8 @@ def section(found: Judgements | None) -> Section | None:
         note = (
             "A second assessor judged these episodes from their videos alone, without what was scored. Agreement is "
             "kappa with quadratic weights (Cohen 1968), of scores by a rubric ICC(2,1) (Shrout and Fleiss 1979; such "
-            "scores disagree from 0.1 on); none where nothing varies, and no interval where both said the same of all."
+            "scores disagree from 0.1 on); none where nothing varies, and no interval where one of the two "
+            "said the same of all."
         )
         tables.append(("Does a second assessor agree?", Table(columns, rows, note)))
     return Section("judgements", "What people recorded", (), tuple(tables)) if tables else None

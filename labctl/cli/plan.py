@@ -264,10 +264,10 @@ def _print(seen: Preview, resolved: Resolution, path: Path, source: str, sized: 
     _print_hours(seen, source)
     for warning in resolved["warnings"]:
         click.echo(f"warning: {warning}")
-    click.echo(
-        f"next: labctl power --protocol {shlex.quote(str(path))} --rmst SECONDS,SECONDS   (what N an effect takes)"
-    )
-    click.echo(f"      labctl open {shlex.quote(str(path))} --cell CELL.toml")
+    told = shlex.quote(str(path))
+    if not seen.coverage:  # `power --protocol` does not know tasks yet
+        click.echo(f"next: labctl power --protocol {told} --rmst SECONDS,SECONDS   (what N an effect takes)")
+    click.echo(f"{'      ' if not seen.coverage else 'next: '}labctl open {told} --cell CELL.toml")
 
 
 def _print_coverage(seen: Preview) -> None:

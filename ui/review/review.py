@@ -185,11 +185,15 @@ class Review(Reviewing):
 
     @on(DataTable.RowHighlighted)
     def look_at(self) -> None:
-        """The strip shows the operation that is chosen; without one, go."""
-        if self.item is not None and self.item.trial.episode is not None:
+        """The strip shows the operation, or the stage, that is chosen; without one, go."""
+        item = self.item
+        if item is not None and item.trial.episode is not None:
             chosen = self._chosen()
+            at_s = item.since_go_s(chosen["t_ns"]) if chosen else 0.0
+            times = item.trial.outcome.reached_s if item.trial.outcome else None
+            row = self.query_one(DataTable).cursor_row
             self.query_one(Filmstrip).show(
-                self.item.trial.episode, self.item.since_go_s(chosen["t_ns"]) if chosen else 0.0
+                item.trial.episode, (times[row] or at_s) if times and 0 <= row < len(times) else at_s
             )
 
     def action_shift(self, by: int) -> None:

@@ -216,6 +216,8 @@ def test_a_condition_that_a_policy_card_declares_as_training_data_is_flagged(
     own = policy_arm(tmp_path, "zebra", "ws://127.0.0.1:1", server=f"[training]\n{training}" if training else "")
     path = tmp_path / "protocols/p.toml"
     path.write_text(tasks_text() + arms_toml([own, ARMS[1]]), "utf-8")
+    assert call(["plan", str(path)]) == 0
+    assert "power --protocol" not in capsys.readouterr().out, "nothing is recommended that is refused"
     assert call(["plan", str(path), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told.get("trained", []) == [{"condition": name, "arm": "zebra"} for name in flagged]
