@@ -16,7 +16,7 @@ ONE = $(VENV)/bin/python -m pytest -q -rsfE --tx popen --dist loadscope
 # The tests start some thousand processes: without bytecode on disk each of them would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-rest test-root lint claims docs pictures clean
+.PHONY: demo test test-all test-rest test-root lint claims docs pictures bench-robots clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/labctl demo --dir labctl-demo
@@ -62,6 +62,11 @@ docs: $(VENV)/.installed-test
 # The console's pictures in docs/pictures, from keys on a bench; needs Chromium. Look at them.
 pictures: $(VENV)/.installed-test
 	PYTHONPATH=tests $(VENV)/bin/python -P tests/support/screens/console_pictures.py
+
+# How soon and how closely the drivers follow, printed; needs a quiet machine and a reader.
+bench-robots: $(VENV)/.installed-test
+	$(VENV)/bin/python -m pytest -q -s -m benchmark tests/benchmarks/bench_teleop.py tests/benchmarks/bench_droid_law.py \
+	tests/benchmarks/bench_null_space.py tests/benchmarks/bench_fci_loop.py
 
 clean:
 	rm -rf build dist *.egg-info labctl-demo

@@ -61,23 +61,29 @@ class Stretch(TypedDict):
 
 
 class AfterSwitch(Stretch):
-    """An episode at a switch."""
+    """An episode at a switch. followed: an assessor, who may say that it was ignored, did not, and an item was moved
+    after it; None where it was not met, or the protocol has nobody judge it.
+    """
 
     episode: str
     arm: str
     object: str
     switch: str
     met: bool
+    followed: bool | None
 
 
 class ArmAfterSwitch(TypedDict):
-    """An arm at a switch that `met` of its `episodes` met; as `adaptability.by_arm` has it."""
+    """An arm at a switch that `met` of its `episodes` met; as `adaptability.by_arm` has it. moved: episodes of those
+    with any item moved after it; succeeded, share and ci are None where nobody judged what was moved.
+    """
 
     arm: str
     switch: str
     episodes: int
     met: int
-    succeeded: int
+    moved: int
+    succeeded: int | None
     share: float | None
     ci: Bounds
     moved_before: int
@@ -89,11 +95,12 @@ class ArmAfterSwitch(TypedDict):
 
 
 class Switch(TypedDict):
-    """A scripted switch of the instruction, s after go."""
+    """A scripted switch of the instruction, s after go; ignored: the tag that says an arm went on as before."""
 
     name: str
     at_s: float
     instruction: str
+    ignored: NotRequired[str]
 
 
 class Adaptability(TypedDict):

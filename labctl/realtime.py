@@ -55,7 +55,7 @@ def raised(priority: int) -> Iterator[None]:
         yield
 
 
-def together() -> None:
+def pin_to_one_core() -> None:
     """Keep the calling thread, and those it begins, on one core, where they go ahead of others.
 
     A vendor's loop, its callbacks and ours wake each other a thousand times a second. From core to core that costs a
@@ -66,7 +66,7 @@ def together() -> None:
         os.sched_setaffinity(0, {max(CORES)})
 
 
-def apart() -> None:
+def unpin() -> None:
     """The calling thread may run on any core again, as one that waits for states should: it cannot wait for others."""
     if len(CORES) > 1:
         os.sched_setaffinity(0, CORES)

@@ -14,7 +14,7 @@ from labctl.analysis.binary.pooling import UNPERTURBED, category
 from labctl.analysis.blocks.swaps import PERM, Swapped, swapped
 from labctl.analysis.results import Result
 from labctl.analysis.survival.intervals import Interval
-from labctl.analysis.survival.verdicts import holm, holm_levels
+from labctl.analysis.survival.verdicts import holm, holm_errors, holm_levels
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Drop(Result):
     """Mean score of the base less that with the axis, over `pairs` sets that hold both; positive = worse with it.
 
     `axis` is "" for a whole category. `p` by swapping base and perturbed within sets, `p_holm` adjusted over the axes
-    (or the categories) of the arm. `ci` is at the level of Holm's step, so that it excludes 0 exactly where p_holm is
-    at most alpha; None where so few sets exclude nothing (`smallest_p`).
+    (or the categories) of the arm, `error` its Monte-Carlo error. `ci` is at the level of Holm's step, so that it
+    excludes 0 exactly where p_holm is at most alpha; None where so few sets exclude nothing (`smallest_p`).
     """
 
     axis: str
@@ -50,6 +50,7 @@ class Drop(Result):
     ci: Interval | None
     p: float
     p_holm: float
+    error: float
     smallest_p: float
     pairs: int
 
@@ -153,6 +154,7 @@ def _families(
                 tests[axis] = test
         p = {axis: test.p for axis, test in tests.items()}
         adjusted, levels = holm(p), holm_levels(p, alpha)
+        errors = holm_errors(p, {axis: test.error for axis, test in tests.items()})
         for axis, test in tests.items():
             base, perturbed = (float(np.mean([both[k] for both in pairs[arm, axis]])) for k in (0, 1))
             found.append(
@@ -166,6 +168,7 @@ def _families(
                     test.interval(1 - levels[axis]),
                     test.p,
                     adjusted[axis],
+                    errors[axis],
                     test.smallest_p,
                     test.pairs,
                 )

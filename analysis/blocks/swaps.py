@@ -73,8 +73,9 @@ def swapped(differences: Floats, perm: int = PERM, seed: int = 0, name: str = ""
     return Swapped(float(d.mean()), n, p, error, min(1.0, 2 / (len(means) + 1)), means)
 
 
-def sign_flip_p(differences: Floats, seed: int, perm: int, name: str) -> float | None:
-    """P(|sum of ±d| >= |sum of d|), every sign with probability one half; None without a difference [units].
+def sign_flip_p(differences: Floats, seed: int, perm: int, name: str) -> tuple[float, float] | None:
+    """P(|sum of ±d| >= |sum of d|), every sign with probability one half, and its Monte-Carlo error, 0 where it is
+    exact; None without a difference [units].
 
     Exact wherever the differences lie on a lattice (points of a rubric, shares of stages, yes or no), of as many pairs
     as there are: the distribution of the sum is convolved step by step. Else that of `swapped`, which is the same.
@@ -84,12 +85,12 @@ def sign_flip_p(differences: Floats, seed: int, perm: int, name: str) -> float |
         return None
     moved = known[np.abs(known) > _TIE]
     if not len(moved):
-        return 1.0
+        return 1.0, 0.0
     steps = _lattice(moved)
     if steps is not None and len(steps) * int(np.abs(steps).sum()) <= MOST_STEPS:
-        return _exact(steps)
+        return _exact(steps), 0.0
     found = swapped(moved, perm, seed, name)
-    return None if found is None else found.p
+    return None if found is None else (found.p, found.error)
 
 
 def _drawn(n: int, perm: int, seed: int, name: str) -> Iterator[Floats]:

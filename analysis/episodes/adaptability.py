@@ -1,12 +1,14 @@
 """Adaptability: what an arm moves after the instruction was switched in mid-episode, and how soon.
 
-May not: read a campaign, count an episode whose controller did not take the switch, or claim that a switch caused
-anything: what comes after it is also later.
+May not: read a campaign, count an episode whose controller did not take the switch, call an item moved after it a
+success that nobody judged, or claim that a switch caused anything: what comes after it is also later.
 
-After NEBULA's success under switches. A switch's stretch goes from when the controller took it to the next switch or
-the end; the stretch before it from the switch before, or go. The median time to the first moved item is Kaplan–Meier's:
-a stretch that ends without one is censored there, unless the operations table has nothing cut off at the end of the
-episode (the rest was lost, or it stopped for safety): then there is never one, as a ghost is never in its curves.
+After NEBULA's success under switches: an arm that is deaf to one moves items all the same, so an episode succeeds only
+where an assessor could say that it was ignored, and did not. A switch's stretch goes from when the controller took it
+to the next switch or the end; the stretch before it from the switch before, or go. The median time to the first moved
+item is Kaplan–Meier's: a stretch that ends without one is censored there, unless the operations table has nothing cut
+off at the end of the episode (the rest was lost, or it stopped for safety): then there is never one, as a ghost is
+never in its curves.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ NOT_MET: Stretch = {
 class Watched:
     """One scored episode that got to go, in ns of its host: when items were moved (n,), when the controller took each
     switch by name, and when the policy was asked (m,); empty for a person, whose device takes no instruction. spent:
-    nothing was cut off at its end, so what had not moved by then never would.
+    nothing was cut off at its end, so what had not moved by then never would. ignored: by switch, whether an assessor
+    said so; a switch that nobody judges is not in it.
     """
 
     episode: str
@@ -49,6 +52,7 @@ class Watched:
     taken_ns: Mapping[str, int] = field(default_factory=dict)
     request_ns: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     spent: bool = False
+    ignored: Mapping[str, bool] = field(default_factory=dict)
 
 
 def after_switches(watched: Watched, names: Sequence[str]) -> list[AfterSwitch]:
@@ -82,16 +86,22 @@ def after_switches(watched: Watched, names: Sequence[str]) -> list[AfterSwitch]:
             "object": watched.object,
             "switch": name,
             "met": name in found,
+            "followed": _followed(watched.ignored.get(name), found.get(name)),
             **found.get(name, NOT_MET),
         }
         for name in names
     ]
 
 
+def _followed(ignored: bool | None, stretch: Stretch | None) -> bool | None:
+    return None if ignored is None or stretch is None else not ignored and bool(stretch["moved_after"])
+
+
 def by_arm(entries: Sequence[AfterSwitch], arms: Sequence[str], names: Sequence[str]) -> list[ArmAfterSwitch]:
     """One entry per arm with an episode and per switch, from entries of `after_switches`.
 
-    met of `episodes`; succeeded: episodes of those with an item moved after it, with `share` and Wilson's `ci`;
+    met of `episodes`; moved: episodes of those with an item moved after it; succeeded: that followed it, with `share`
+    and Wilson's `ci`, None where nobody judged;
     items and seconds before and after, summed; first_s: median seconds to the first item, "inf" where it is not
     reached; asked_s: as a measure of `stress.arm_stress`. None where no episode met the switch.
     """
@@ -105,15 +115,17 @@ def by_arm(entries: Sequence[AfterSwitch], arms: Sequence[str], names: Sequence[
 
 
 def _measured(arm: str, switch: str, episodes: int, met: Sequence[AfterSwitch]) -> ArmAfterSwitch:
-    n, succeeded = len(met), sum((one["moved_after"] or 0) > 0 for one in met)
+    n, judged = len(met), [one["followed"] for one in met if one["followed"] is not None]
+    succeeded = sum(judged) if judged else None
     return {
         "arm": arm,
         "switch": switch,
         "episodes": episodes,
         "met": n,
+        "moved": sum((one["moved_after"] or 0) > 0 for one in met),
         "succeeded": succeeded,
-        "share": succeeded / n if n else None,
-        "ci": [*wilson(succeeded, n)] if n else None,
+        "share": None if succeeded is None else succeeded / len(judged),
+        "ci": None if succeeded is None else [*wilson(succeeded, len(judged))],
         "moved_before": sum(one["moved_before"] or 0 for one in met),
         "before_s": sum(one["before_s"] or 0.0 for one in met),
         "moved_after": sum(one["moved_after"] or 0 for one in met),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # whoever reads a campaign does not wait for numpy
 
 Made: TypeAlias = "dict[str, Value]"
 CRASH = "controller_lost"
+AS_RECORDED = "as_recorded"  # of a bare table, which no protocol declared: what its rows say, no choice among others
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 May not: read a trace store or a campaign, or be shown before unblinding: timing tells arms apart.
 
-After NEBULA: inference frequency, latency from observation to command, stability exp(-mean |a_t - a_(t-1)|). An episode
-is one value; an arm's is the mean of its episodes, with a t interval over episodes, since questions and samples of one
-episode depend on each other. Adaptability, the fourth, is in `adaptability`.
+After NEBULA: inference frequency (questions a second; its own is 1 / latency), latency from observation to command,
+stability exp(-mean |a_t - a_(t-1)|). An episode is one value; an arm's is the mean of its episodes, with a t interval
+over episodes, since questions and samples of one episode depend on each other. Adaptability, the fourth, is in
+`adaptability`.
 """
 
 from __future__ import annotations

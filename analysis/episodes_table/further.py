@@ -154,6 +154,7 @@ def _drop(found: Drop) -> AxisDrop:
         "drop": found.drop,
         "ci": bounds(found.ci),
         "p": found.p_holm,
+        "p_error": found.error,
         "pairs": found.pairs,
     }
 
@@ -177,7 +178,7 @@ def tags(cohort: Cohort, plan: Plan) -> list[TagEffect]:
     return [
         {
             "tag": f.tag, "arm": f.arm, "with": f.with_tag, "without": f.without_tag, "effect": f.effect,
-            "ci": bounds(f.ci), "p": f.p,
+            "ci": bounds(f.ci), "p": f.p, "p_error": f.error,
         }
         for f in found
     ]  # fmt: skip

@@ -17,7 +17,15 @@ from labctl.analysis.episodes_table.result import PairOfEpisodes, Sequence
 from labctl.analysis.results import Bounds
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import Interval
-from labctl.analysis.survival.verdicts import BETTER, InView, holm_by_family, holm_levels, of_one_family, verdict
+from labctl.analysis.survival.verdicts import (
+    BETTER,
+    InView,
+    holm_by_family,
+    holm_errors_by_family,
+    holm_levels,
+    of_one_family,
+    verdict,
+)
 
 
 def pair_rows(cohort: Cohort, plan: Plan) -> list[PairOfEpisodes]:
@@ -25,13 +33,14 @@ def pair_rows(cohort: Cohort, plan: Plan) -> list[PairOfEpisodes]:
     rows = {pair: _row(cohort, pair, plan) for pair in cohort.pairs(plan.reference)}
     tested = {pair: p for pair, row in rows.items() if (p := decisive_p(row)) is not None}
     adjusted = holm_by_family(tested, plan.reference)
+    off = holm_errors_by_family(tested, {pair: _decisive_error(rows[pair]) for pair in tested}, plan.reference)
     for pair, row in rows.items():
         if pair not in adjusted:
             continue
         family = {o: p for o, p in tested.items() if of_one_family(pair, o, plan.reference)}
         at_once = measured(cohort, pair, plan, 1 - holm_levels(family, plan.alpha)[pair]).interval
         against = () if row["success_ci"] is None else ((row["success_ci"][0], row["success_ci"][1]),)
-        row["p_holm"] = adjusted[pair]
+        row["p_holm"], row["p_holm_error"] = adjusted[pair], off[pair]
         found = verdict(pair, adjusted[pair], InView(at_once, (), against), alpha=plan.alpha)
         row["verdict"] = found.kind if found else None
     return list(rows.values())
@@ -40,6 +49,10 @@ def pair_rows(cohort: Cohort, plan: Plan) -> list[PairOfEpisodes]:
 def decisive_p(row: PairOfEpisodes) -> float | None:
     """The p that says whether two arms differ: that of the score, else of success."""
     return row["p"]["score"] if row["p"]["score"] is not None else row["p"]["success"]
+
+
+def _decisive_error(row: PairOfEpisodes) -> float:
+    return row["p_error"]["score" if row["p"]["score"] is not None else "success"] or 0.0
 
 
 def leader(row: PairOfEpisodes) -> str | None:
@@ -76,12 +89,13 @@ def _row(cohort: Cohort, pair: Pair, plan: Plan) -> PairOfEpisodes:
         mean_over_units(values, cohort.unit, low, 1.0, plan.draws, plan.level)
         for values, low in ((score, -1.0), (won, 0.0))
     )
-    p = {
+    flipped = {
         name: sign_flip_p(by_unit(cohort, values), plan.seed, plan.perm, "\x1f".join((name, *pair)))
         for name, values in (("score", score), ("success", success))
     }
     only_a, only_b = int((success > 0).sum()), int((success < 0).sum())
     known = bool(np.isfinite(success).any())
+    exact = mcnemar(only_a, only_b).p_exact if known else None
     watched = paired_monitor(measure, plan.alpha) if of_win.n else None
     return {
         "a": pair[0],
@@ -93,8 +107,10 @@ def _row(cohort: Cohort, pair: Pair, plan: Plan) -> PairOfEpisodes:
         "success_ci": _success_interval(cohort, success, only_a, only_b, plan),
         "win": of_win.value,
         "win_ci": bounds(of_win.interval),
-        "p": {**p, "mcnemar": mcnemar(only_a, only_b).p_exact if known else None},
+        "p": {**{k: found and found[0] for k, found in flipped.items()}, "mcnemar": exact},
+        "p_error": {**{k: found and found[1] for k, found in flipped.items()}, "mcnemar": exact and 0.0},
         "p_holm": None,
+        "p_holm_error": None,
         "stop_block": watched.stop_block if watched else None,
         "sequence": _sequence(watched) if watched else None,
         "verdict": None,

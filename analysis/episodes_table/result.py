@@ -79,7 +79,9 @@ class PairOfEpisodes(TypedDict):
     win: float | None
     win_ci: Bounds
     p: dict[str, float | None]
+    p_error: dict[str, float | None]
     p_holm: float | None
+    p_holm_error: float | None
     stop_block: int | None
     sequence: Sequence | None
     verdict: str | None
@@ -128,8 +130,8 @@ class Factor(TypedDict):
 
 
 class AxisDrop(TypedDict):
-    """What an axis costs an arm, over `pairs` sets; `p` and `ci` adjusted over the axes of the arm. axis: "" for all of
-    a category.
+    """What an axis costs an arm, over `pairs` sets; `p`, with its Monte-Carlo error, and `ci` adjusted over the axes of
+    the arm. axis: "" for all of a category.
     """
 
     axis: str
@@ -140,6 +142,7 @@ class AxisDrop(TypedDict):
     drop: float
     ci: Bounds
     p: float
+    p_error: float
     pairs: int
 
 
@@ -153,6 +156,7 @@ TagEffect = TypedDict(
         "effect": float | None,
         "ci": Bounds,
         "p": float | None,
+        "p_error": float | None,
     },
 )
 """An arm's mean at the tasks with a tag, and without."""

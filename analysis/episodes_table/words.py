@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from labctl.analysis import numerals
 from labctl.analysis.episodes_table.order import Order
@@ -88,7 +87,7 @@ def pairs(result: EpisodesResult) -> Shown | None:
             verdict_words(pair),
             _difference(pair, on_score),
             numerals.estimate(pair["win"], pair["win_ci"], digits=3),
-            numerals.p_value(pair["p_holm"], None),
+            numerals.p_value(pair["p_holm"], pair["p_holm_error"]),
             *((numerals.count(pair["stop_block"]),) if stopped else ()),
         )
         for pair in result["pairs"]
@@ -172,18 +171,21 @@ def factors(result: EpisodesResult) -> list[str]:
 
 def rows(result: EpisodesResult) -> list[Shown]:
     """Axes, tags, retention and stress, where the table has them."""
-    each, p = level(result), partial(numerals.p_value, error=None)
+    each, p = level(result), numerals.p_value
     found = [
         Shown(
             ("axis", "category", "arm", f"drop [{each}, all axes of an arm]", "p (Holm)", "pairs"),
             [
-                (d["axis"] or "all", d["category"], d["arm"], _estimate(d["drop"], d["ci"]), p(d["p"]), str(d["pairs"]))
+                (
+                    *(d["axis"] or "all", d["category"], d["arm"], _estimate(d["drop"], d["ci"])),
+                    *(p(d["p"], d["p_error"]), str(d["pairs"])),
+                )
                 for d in result["axes"]
             ],
         ),
         Shown(
             ("tag", "arm", f"effect of the tag [{each}]", "p"),
-            [(t["tag"], t["arm"], _estimate(t["effect"], t["ci"]), p(t["p"])) for t in result["tags"]],
+            [(t["tag"], t["arm"], _estimate(t["effect"], t["ci"]), p(t["p"], t["p_error"])) for t in result["tags"]],
         ),
         Shown(
             ("arm", f"retention, test / train [{each}]"),

@@ -89,7 +89,8 @@ def cautions(
         out.append(f"{counted(voids, 'void episode')} left out")
     few = [f"{arm} / {obj}" for (arm, obj), c in cells.items() if c.episodes < FEW]
     if few:
-        out.append(f"fewer than {FEW} episodes, intervals mean little: {', '.join(few)}")
+        which = ", ".join(few) if len(few) < len(cells) or len(few) == 1 else f"all {len(few)} cells"
+        out.append(f"fewer than {FEW} episodes, intervals mean little: {which}")
     small = sum(c.episodes < PERCENTILE_NEEDS for c in cells.values())
     if small:
         found = f"{small} of {len(cells)} cells have fewer than {PERCENTILE_NEEDS} episodes"
@@ -112,7 +113,8 @@ def _of_cell(cell: Cell, tau_ns: int) -> list[str]:
         longest = int(finite.max()) if len(finite) else 0
         still_open = not (cell.durations.event[cell.durations.time_ns >= longest]).all()
         if longest < tau_ns and still_open:
-            out.append(f"followed for {longest / NS:g} s only; its curve is carried flat to tau {tau_ns / NS:g} s")
+            seconds = round(longest / NS, 1)
+            out.append(f"followed for {seconds:g} s only; its curve is carried flat to tau {tau_ns / NS:g} s")
     stated = cell.budget_ns[cell.budget_ns != UNKNOWN]
     if len(stated) and stated.min() < tau_ns:
         out.append(f"a budget of {stated.min() / NS:g} s is shorter than tau {tau_ns / NS:g} s")

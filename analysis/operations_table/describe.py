@@ -26,7 +26,7 @@ from labctl.analysis.survival.curves import (
     totals,
 )
 from labctl.analysis.survival.hrt import Estimate
-from labctl.analysis.survival.intervals import Interval, logit, t_interval
+from labctl.analysis.survival.intervals import RATE, Interval, as_a_mean, t_interval
 from labctl.analysis.survival.result import CellResult
 from labctl.analysis.table import CENSORED, GHOST, NS, SUCCESS, UNKNOWN
 
@@ -94,7 +94,6 @@ def cell_row(cell: Cell, found: Estimate, tau_ns: int) -> CellResult:
     shown = grid <= tau_ns
     competing = incidence(cell, tau_ns)
     alike, alike_se = rmst_with_error(marginal(cell.durations), tau_ns)
-    scale, df = logit(tau_ns / NS), cell.episodes - 1
     return {
         "arm": cell.arm,
         "object": cell.object,
@@ -109,7 +108,7 @@ def cell_row(cell: Cell, found: Estimate, tau_ns: int) -> CellResult:
         "rmst_ci_percentile": listed(found.percentile),
         "rmst_kaplan_meier": rmst_with_error(cell.durations, tau_ns)[0],
         "rmst_wang_chang": alike,
-        "rmst_wang_chang_ci": listed(t_interval(alike, alike_se, df, scale)),
+        "rmst_wang_chang_ci": listed(_alike_interval(alike, alike_se, cell.episodes, tau_ns / NS)),
         "rmst_aalen_johansen": None if competing is None else competing.rmst,
         "items_moved": int(cell.moved.sum()),
         "items_staged": None if (cell.staged == UNKNOWN).any() else int(cell.staged.sum()),
@@ -126,6 +125,14 @@ def cell_row(cell: Cell, found: Estimate, tau_ns: int) -> CellResult:
             "F": [_read(grid, done, 0), *done[shown & (grid > 0)].tolist()],
         },
     }
+
+
+def _alike_interval(value: float, se: float, episodes: int, tau_s: float) -> Interval | None:
+    """Of a mean of so many episodes without any draw: t on the scale of rates, on half of n - 1 degrees of freedom,
+    since the spread of times of which now and then one is ten times the others rests on about half of them.
+    """
+    found = t_interval(value, se * as_a_mean(episodes), (episodes - 1) / 2, RATE)
+    return found and (found[0], min(found[1], tau_s))
 
 
 def common_budget(budget_ns: Ints) -> int | None:

@@ -13,14 +13,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from labctl.analysis.monte_carlo import share_error
-from labctl.analysis.survival.clusters import Key, Replicates
+from labctl.analysis.survival.clusters import Key, Replicates, few
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import (
     IDENTITY,
     LEVEL,
     MOST_T,
     Interval,
+    as_a_mean,
     t_interval,
+    widest,
 )
 from labctl.analysis.survival.kernel import Given, pair_values
 from labctl.analysis.survival.ks import Pair
@@ -39,6 +41,8 @@ class RatioReplicates:
 
     `df` are the degrees of freedom of the t interval that stands in where the replicates have no spread, `rmst` both
     arms' RMST in seconds (geometric means over objects), `units` the fewest units behind any of their cells.
+    `few`: the degrees of freedom of t, with an error `stretch` times se, that an interval and a p are at least as wide
+    as; None where operations count alike, not episodes.
     """
 
     value: float
@@ -47,6 +51,8 @@ class RatioReplicates:
     df: int
     rmst: tuple[float, float]
     units: int
+    few: float | None = None
+    stretch: float = 1.0
 
 
 def rmst_ratio(found: Replicates, a: Sequence[Key], b: Sequence[Key]) -> RatioReplicates | None:
@@ -64,11 +70,13 @@ def rmst_ratio(found: Replicates, a: Sequence[Key], b: Sequence[Key]) -> RatioRe
     se = math.sqrt(max(float(variance), 0.0))
     df = min(sum(found.held[k] - 1 for k in side) for side in (a, b))
     rmst_a, rmst_b = (math.exp(math.fsum(math.log(found.value[k]) for k in side) / len(side)) for side in (a, b))
-    return RatioReplicates(float(value), se, t, df, (rmst_a, rmst_b), min(found.held[k] for k in (*a, *b)))
+    units = min(found.held[k] for k in (*a, *b))
+    least = min(few(found, side) for side in (a, b)) if found.by_episode else None
+    return RatioReplicates(float(value), se, t, df, (rmst_a, rmst_b), units, least, as_a_mean(units))
 
 
 def ratio_interval(ratio: RatioReplicates | None, level: float = LEVEL) -> Interval | None:
-    """Bootstrap-t on the log scale, else t; of the log ratio."""
+    """Bootstrap-t on the log scale, else t; of the log ratio, and t of `few` where that is wider."""
     if ratio is None:
         return None
     return _by_tail(ratio, (1.0 - level) / 2)
@@ -107,7 +115,8 @@ def p_beyond(ratio: RatioReplicates, ends: Ends) -> float:
     J. Pharmacokinet. Biopharm. 15 (1987) 657), or the only one where an end is None.
 
     It is the smallest tail at which the interval lies within the ends: of B replicates (b + 1) / (B + 1), b those at
-    least as far out as the end, in standard errors; by t where there are no replicates.
+    least as far out as the end, in standard errors; by t where there are no replicates, and by t of `few` where
+    that is larger.
     """
     low, high = ((ratio.value - end) / ratio.se if end is not None else None for end in ends)
     t = ratio.t[~np.isnan(ratio.t)]
@@ -117,6 +126,9 @@ def p_beyond(ratio: RatioReplicates, ends: Ends) -> float:
     else:
         found = [] if low is None else [float(special.stdtr(ratio.df, -low))]
         found += [] if high is None else [float(special.stdtr(ratio.df, high))]
+    if ratio.few is not None and ratio.few >= 1:
+        found += [] if low is None else [float(special.stdtr(ratio.few, -low / ratio.stretch))]
+        found += [] if high is None else [float(special.stdtr(ratio.few, high / ratio.stretch))]
     return max(found)
 
 
@@ -170,7 +182,7 @@ def _careful(ratio: RatioReplicates | None) -> RatioReplicates | None:
     """
     if ratio is None or ratio.units < 2 or not ratio.se > 0:
         return None
-    return replace(ratio, se=ratio.se * math.sqrt(ratio.units / (ratio.units - 1)))
+    return replace(ratio, se=ratio.se * as_a_mean(ratio.units), stretch=1.0)
 
 
 def _drawn_error(ratio: RatioReplicates | None, p: float) -> float:
@@ -210,8 +222,16 @@ def _by_tail(ratio: RatioReplicates, tail: float, fallback: float | None = None)
     if not ratio.se > 0:
         return None
     if quantiles := _quantiles(ratio.t, tail):
-        return ratio.value - quantiles[1] * ratio.se, ratio.value - quantiles[0] * ratio.se
-    return t_interval(ratio.value, ratio.se, ratio.df, IDENTITY, 1.0 - 2 * (tail if fallback is None else fallback))
+        drawn = ratio.value - quantiles[1] * ratio.se, ratio.value - quantiles[0] * ratio.se
+        return widest(drawn, _of_few(ratio, tail))
+    tail = tail if fallback is None else fallback
+    return widest(t_interval(ratio.value, ratio.se, ratio.df, IDENTITY, 1.0 - 2 * tail), _of_few(ratio, tail))
+
+
+def _of_few(ratio: RatioReplicates, tail: float) -> Interval | None:
+    if ratio.few is None:
+        return None
+    return t_interval(ratio.value, ratio.se * ratio.stretch, ratio.few, IDENTITY, 1.0 - 2 * tail)
 
 
 def _quantiles(t: Floats, tail: float) -> tuple[float, float] | None:

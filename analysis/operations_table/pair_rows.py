@@ -59,6 +59,8 @@ def pair_rows(cohort: Cohort, plan: Plan, refused: set[Key], arms: Sequence[ArmR
         seen = _in_view(row, against, plan.reference)
         found = verdict(p, row["p_holm"], seen, opposed=test.opposed(plan.alpha), alpha=plan.alpha)
         row["verdict"], row["leads"] = (found.kind, found.leads) if found else (None, None)
+    for p, row in rows.items():
+        row["holm_over"] = [[*o] for o in adjusted if p in adjusted and of_one_family(p, o, plan.reference)]
     if plan.margin is not None:
         ratios = {p: ratio for p, (_, ratio, _) in known.items()}
         for p, shown in against_margin(ratios, plan.margin, plan.tau_ns / NS, plan.alpha, plan.reference).items():

@@ -214,7 +214,7 @@ class Spread(TypedDict):
 
 
 class Answered(TypedDict):
-    """How fast an arm was answered, as `labctl.reporting.answer_times` has it."""
+    """How fast an arm was answered, as `labctl.reporting.times.answer_times` has it."""
 
     arm: str
     episodes: int

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from labctl.analysis.binary.rates import wilson
-from labctl.analysis.episode_facts import Adaptability, Measure
-from labctl.analysis.numerals import MISSING, NOT_REACHED, count, estimate, number, percent
+from labctl.analysis.episode_facts import Adaptability, Measure, Switch
+from labctl.analysis.numerals import MISSING, NOT_REACHED, count, estimate, listing, number, percent
 from labctl.analysis.report import judgement_section, linked_section
 from labctl.analysis.report.figures import records_csv
 from labctl.analysis.report.lab_facts import AnswerTimes, AtConsole, Lab, Spread
@@ -109,6 +109,7 @@ def _stress(lab: Lab) -> Section | None:
             count(entry["episodes"]),
             _measured(entry["inference_hz"], digits=2),
             _measured(entry["latency_s"], digits=0, scale=1000),
+            _measured(_per_second(entry["latency_s"]), digits=2),
             number(entry["latency_worst_p95_s"] and 1000 * entry["latency_worst_p95_s"], 0),
             _measured(entry["stability"], digits=3),
         )
@@ -116,6 +117,7 @@ def _stress(lab: Lab) -> Section | None:
     )
     columns = (
         *(ARM, Column("Episodes"), Column("Questions per s [95 %]"), Column("Latency ms [95 %]")),
+        Column("1 / latency Hz [95 %]"),
         *(Column("Worst episode’s 95th percentile ms"), Column("Stability [95 %]")),
     )
     adaptability = adaptability_table(found.get("adaptability"))
@@ -123,7 +125,9 @@ def _stress(lab: Lab) -> Section | None:
     switched = "" if adaptability else " Adaptability is not measured: this protocol switches nothing."
     note = (
         "Latency: from the capture of the state to the first action of its answer, answers that were not used left "
-        "out. Stability: exp(−mean |a(t) − a(t−1)|), the Euclidean norm over joints in rad, on the targets sent to the "
+        "out. NEBULA’s inference frequency is 1 / latency (its table 4: 16.98 Hz and 58.62 ms), how fast an arm could "
+        "be asked; questions per s are how often it was, fewer the longer its chunks. Stability: exp(−mean |a(t) − "
+        "a(t−1)|), the Euclidean norm over joints in rad, on the targets sent to the "
         f"arm between go and end, read at {number(found.get('rate_hz'), 0)} Hz for every arm; 1 is standing still, so "
         "an arm that does nothing is the most stable. Means over episodes, t intervals with one episode a unit."
         f"{switched} Each episode’s values: figures/stress.csv."
@@ -133,6 +137,15 @@ def _stress(lab: Lab) -> Section | None:
         note += f" Left out: {out} episode{'s' if out > 1 else ''} in which a person took over the arm."
     beside = [(heading, table) for heading, table in more.items() if table]
     return Section("stress", "Stress measures", (), (("", Table(columns, rows, note)), *beside))
+
+
+def _per_second(latency_s: Measure) -> Measure:
+    """1 / latency in Hz, NEBULA's inference frequency, its interval turned round; None without a latency above 0."""
+    value, ci = latency_s["value"], latency_s["ci"]
+    if not value:
+        return {"value": None, "ci": None, "episodes": latency_s["episodes"]}
+    ends = None if ci is None or not ci[0] else [1 / ci[1], 1 / ci[0]]
+    return {"value": 1 / value, "ci": ends, "episodes": latency_s["episodes"]}
 
 
 def _measured(found: Measure, *, digits: int = 1, scale: float = 1.0) -> str:
@@ -185,9 +198,10 @@ def adaptability_table(found: Adaptability | None) -> Table | None:
     if not found or not entries:
         return None
     columns = (
-        *(ARM, Column("Switch", "text"), Column("Met / scored episodes"), Column("Moved an item after it")),
+        *(ARM, Column("Switch", "text"), Column("Met / scored episodes"), Column("Did as it asks")),
         *(
             Column("% [95 %]"),
+            Column("Moved any item after it"),
             Column("Items per min before"),
             Column("Items per min after"),
             Column("Median s to the first"),
@@ -199,8 +213,9 @@ def adaptability_table(found: Adaptability | None) -> Table | None:
             entry["arm"],
             entry["switch"],
             f"{count(entry['met'])} / {count(entry['episodes'])}",
-            f"{count(entry['succeeded'])} / {count(entry['met'])}" if entry["met"] else MISSING,
+            MISSING if entry["succeeded"] is None else f"{count(entry['succeeded'])} / {count(entry['met'])}",
             estimate(entry["share"], entry["ci"], scale=100),
+            f"{count(entry['moved'])} / {count(entry['met'])}" if entry["met"] else MISSING,
             _per_minute(entry["moved_before"], entry["before_s"]),
             _per_minute(entry["moved_after"], entry["after_s"]),
             NOT_REACHED if entry["first_s"] == "inf" else number(entry["first_s"]),
@@ -214,8 +229,9 @@ def adaptability_table(found: Adaptability | None) -> Table | None:
     note = (
         f"The same in every episode of every arm: {switches}. Met: the controller took it while the episode ran; "
         "one that was over before is in no other number, so an arm that is done early meets it in its slow episodes "
-        "only. After it: up to the next switch or the end, by what the labels count as moved, whatever the instruction "
-        "asks. Intervals of shares are Wilson’s, one episode a unit. Median: Kaplan–Meier; an episode without an item "
+        f"only. {_judged_by(found['switches'])} After it: up to the next switch or the end, by what the labels count "
+        "as moved, whatever the instruction asks, so an arm that is deaf to a switch moves items too. Intervals of "
+        "shares are Wilson’s, one episode a unit. Median: Kaplan–Meier; an episode without an item "
         "after it is censored where its stretch ends, or never has one if all that was left was lost or it stopped for "
         "safety. The first may have been under way at the switch. After is also later: fewer items are left, so "
         "compare arms, not an arm with its own past. A person can read the script, a policy cannot. Asked with it: "
@@ -223,6 +239,16 @@ def adaptability_table(found: Adaptability | None) -> Table | None:
         "values: figures/adaptability.csv."
     )
     return Table(columns, rows, note)
+
+
+def _judged_by(switches: Sequence[Switch]) -> str:
+    tags = [f"“{one['ignored']}” ({one['name']})" for one in switches if "ignored" in one]
+    if not tags:
+        return (
+            "Did as it asks: nobody judged it, and no arm is called adaptable; a protocol that names one of its "
+            "failure_tags as a switch’s `ignored` has the assessor say it."
+        )
+    return f"Did as it asks: an item was moved after it and the assessor did not tick {listing(tags)}."
 
 
 def _per_minute(moved: int, seconds: float) -> str:

@@ -85,8 +85,8 @@ def _sensitivity(found: Supplement, result: AnalysisResult) -> Section | None:
         *(Column("First operation"), Column("Timeouts a success at once"), Column("Timeouts never done")),
     )
     note = (
-        "Seconds. Pooled is Kaplan–Meier over all operations, Wang–Chang counts every episode once (t on the logit "
-        f"scale); RMST elsewhere is {'Wang–Chang' if result.get('estimator') == WANG_CHANG else 'the pooled one'}. "
+        "Seconds. Pooled is Kaplan–Meier over all operations, Wang–Chang counts every episode once (t on the scale "
+        f"of rates); RMST elsewhere is {'Wang–Chang' if result.get('estimator') == WANG_CHANG else 'the pooled one'}. "
         "Aalen–Johansen counts lost items from when they were lost; the last two are the least and the most timeouts "
         "could mean."
     )

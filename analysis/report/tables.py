@@ -211,7 +211,7 @@ def hrt_table(result: AnalysisResult, reviewed: Reviewed | None = None) -> Table
     note = (
         "Recommended: studentised bootstrap on log HRT with an episode-clustered standard error. Percentile: the "
         "paper's bootstrap, which under-covers at small N. P-P area: the chance that an item takes the arm less time "
-        "than the reference."
+        "than the reference; 0 without an interval: no item of these did, which is no certainty."
     )
     if reviewed:
         note += " Reviewed: episodes whose operations an assessor went through, of all scored ones."

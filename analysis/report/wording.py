@@ -110,6 +110,20 @@ def confidence(result: AnalysisResult) -> str:
     return percent(1 - result["alpha"], 0 if result["alpha"] >= 0.01 else 2)
 
 
+def at_once(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
+    """What adjusted intervals and p of these pairs hold for: "95 % for all 3 pairs with human at once". The pairs with
+    the reference are a family of their own, so that nothing holds for both families together.
+    """
+    reference, level = result.get("reference"), f"{confidence(result)} %"
+    tested = [{pair["a"], pair["b"]} for pair in result.get("pairs") or [] if pair.get("p_holm") is not None]
+    told: list[str] = []
+    for with_reference in sorted({reference in (pair["a"], pair["b"]) for pair in pairs}, reverse=True):
+        n = sum((reference in both) == with_reference for both in tested)
+        which = f"with {reference}" if with_reference else "without it" if reference else ""
+        told.append(f"for all {n} pairs{f' {which}' if which else ''} at once" if n > 1 else "for this pair")
+    return f"{level} {' and, apart, '.join(dict.fromkeys(told))}"
+
+
 def summary(result: AnalysisResult) -> list[Claim]:
     """The claims of the first page: one sentence per winning arm, one per mixed pair, one for all that stayed open."""
     arms, pairs = result.get("arms") or [], result.get("pairs") or []
@@ -144,7 +158,7 @@ def _won(arm: str, pairs: Sequence[PairResult], result: AnalysisResult) -> Claim
 
     losers = [pair["b"] if pair["a"] == arm else pair["a"] for pair in pairs]
     worst = max(pairs, key=lambda pair: pair["p_holm"] or 0.0)
-    held = f"intervals hold for all pairs at once, {confidence(result)} %"
+    held = f"intervals {at_once(pairs, result)}"
     adjusted = f"{'' if len(pairs) == 1 else 'largest '}Holm-adjusted {_p(worst)}"
     return Claim(
         "resolved",
@@ -184,6 +198,7 @@ def few(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
 
 def _mixed(pair: PairResult, kind: Standing, result: AnalysisResult) -> Claim:
     effect = f"time per item {time_ratio(pair, adjusted=True)} of {pair['a']} over {pair['b']}"
+    effect = f"{effect}, {at_once([pair], result)}"
     why = {
         "depends": "which one leads depends on the object, so they are not ranked",
         "crossing": "their curves cross or their measures disagree, so they are not ranked",
@@ -203,7 +218,8 @@ def _open(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
 
     question = "This is an open question" if len(pairs) == 1 else "These are open questions"
     return (
-        f"Not resolved at this N: {'; '.join(map(one, pairs))}. {question}: the data do not rank the arms."
+        f"Not resolved at this N: {'; '.join(map(one, pairs))}; intervals {at_once(pairs, result)}. {question}: the "
+        "data do not rank the arms."
         f"{few(pairs, result)}"
     )
 

@@ -39,6 +39,8 @@ class Replicates:
 
     `value[k]` and `values[k]` [B]; `covariance[k, l]` and `covariances[k, l]` [B] for cells drawn together;
     `held[k]` is the number of units behind a cell, `alone` the cells whose episodes are drawn, not their blocks.
+    `by_episode`: every episode counts alike (`curves.marginal`), so that a value is a mean of as many as there are, and
+    intervals at few of them have to be wider than replicates tell.
     """
 
     value: Mapping[Key, float]
@@ -47,6 +49,7 @@ class Replicates:
     covariances: Mapping[tuple[Key, Key], Floats]
     held: Mapping[Key, int]
     alone: frozenset[Key]
+    by_episode: bool = False
 
 
 MOST_TOGETHER = 40
@@ -89,6 +92,15 @@ def freedom(found: Replicates, keys: Iterable[Key]) -> int:
     return total
 
 
+def few(found: Replicates, keys: Sequence[Key]) -> float:
+    """Degrees of freedom of a mean over the cells `keys` where every episode counts alike: half of n - 1 a cell, n the
+    fewest units of any, since times of which now and then one is ten times the others say about half as much of their
+    spread; over several no more than n - 1, since one cell may carry all the error.
+    """
+    least = min(found.held[k] for k in keys) - 1
+    return min(least, len(keys) * least / 2)
+
+
 def _sets(cells: Mapping[Key, Cell]) -> list[list[Key]]:
     """Sets of cells by object and name, each small enough to be drawn together."""
     out = []
@@ -110,6 +122,8 @@ def rmst_replicates(groups: Iterable[Cluster], boot: int) -> Replicates:
     """RMST(tau) of every cell under `boot` draws of its units."""
     value, covariance, values, covariances, held = {}, {}, {}, {}, {}
     alone: set[Key] = set()
+    groups = list(groups)
+    by_episode = any((cluster.walk.worth != 1.0).any() for cluster in groups)
     for cluster in groups:
         found = moments(cluster.walk, Given(np.ones((1, cluster.walk.units))), range(1))
         drawn: Moments = moments(cluster.walk, cluster.draw, range(boot))
@@ -119,7 +133,7 @@ def rmst_replicates(groups: Iterable[Cluster], boot: int) -> Replicates:
             for j, m in enumerate(cluster.keys):
                 covariance[k, m] = float(found.covariance[0, i, j])
                 covariances[k, m] = drawn.covariance[:, i, j].copy()
-    return Replicates(value, covariance, values, covariances, held, frozenset(alone))
+    return Replicates(value, covariance, values, covariances, held, frozenset(alone), by_episode)
 
 
 def episode_replicates(cell: Cell, tau_ns: int, seed: int, boot: int, known: Replicates | None = None) -> Floats:

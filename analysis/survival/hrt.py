@@ -11,9 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 from labctl.analysis.results import Result
-from labctl.analysis.survival.clusters import Key, Replicates, freedom
+from labctl.analysis.survival.clusters import Key, Replicates, few, freedom
 from labctl.analysis.survival.curves import Floats
-from labctl.analysis.survival.intervals import LOG, Interval, bootstrap_t, logit, percentile, t_interval
+from labctl.analysis.survival.intervals import (
+    LOG,
+    RATE,
+    Interval,
+    as_a_mean,
+    bootstrap_t,
+    logit,
+    percentile,
+    t_interval,
+    widest,
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +45,9 @@ def rmst(found: Replicates, keys: Sequence[Key], paper: Mapping[Key, Floats], ta
     """Macro mean of RMST(tau) over the cells `keys`, in seconds, equal weights; one cell is the case of one object.
 
     Bootstrap-t on the log scale; the twin is t on the logit scale of RMST/tau with `freedom` (units less one, summed
-    over cells) and stands in where too many replicates have no spread, as happens to arms that seldom succeed.
+    over cells) and stands in where too many replicates have no spread, as happens to arms that seldom succeed. Where
+    every episode counts alike the interval is the widest of that, bootstrap-t on the scale of rates, and t on that
+    scale with the degrees of freedom of `few`.
     """
     n = len(keys)
     value = math.fsum(found.value[k] for k in keys) / n
@@ -45,6 +57,9 @@ def rmst(found: Replicates, keys: Sequence[Key], paper: Mapping[Key, Floats], ta
     ses = np.sqrt(np.maximum(np.sum([found.covariances[pair] for pair in pairs], axis=0), 0.0)) / n
     twin = t_interval(value, se, freedom(found, keys), logit(tau_s))
     studentised = bootstrap_t(value, se, values, ses, LOG) if twin else None
+    if found.by_episode and twin:
+        least = t_interval(value, se * as_a_mean(min(found.held[k] for k in keys)), few(found, keys), RATE)
+        studentised = widest(studentised or twin, bootstrap_t(value, se, values, ses, RATE), least)
     if studentised:
         studentised = (studentised[0], min(studentised[1], tau_s))
     return estimate(value, se, studentised, twin, "logit-t", percentile(np.mean([paper[k] for k in keys], axis=0)))
@@ -55,7 +70,8 @@ def hrt(found: Replicates, reference: Sequence[Key], arm: Sequence[Key], paper: 
 
     Bootstrap-t on log HRT with the clustered jackknife se, covering .951 at N = 10 where the paper's percentile
     covers .915 (facts §4.3); the twin is log-t on sum(units - 1) degrees of freedom of the side with fewer, that is
-    4(N - 1) for four equal cells. Cells that share blocks, of one object or of several, keep their covariance.
+    4(N - 1) for four equal cells. Cells that share blocks, of one object or of several, keep their covariance. Where
+    every episode counts alike the interval reaches at least as far as log-t on the degrees of freedom of `few`.
     """
     if any(found.value[k] <= 0 for k in arm):
         return Estimate(None)
@@ -68,6 +84,10 @@ def hrt(found: Replicates, reference: Sequence[Key], arm: Sequence[Key], paper: 
     df = min(freedom(found, side) for side in (reference, arm))
     twin = t_interval(value, se, df, LOG)
     studentised = bootstrap_t(value, se, values, np.sqrt(np.maximum(variances, 0.0)), LOG) if twin else None
+    if found.by_episode and twin:
+        units = min(found.held[k] for k in (*reference, *arm))
+        least = min(few(found, side) for side in (reference, arm))
+        studentised = widest(studentised or twin, t_interval(value, se * as_a_mean(units), least, LOG))
     return estimate(value, se, studentised, twin, "log-t", percentile(drawn))
 
 

@@ -30,6 +30,8 @@ class Scale:
 MOST_T = 1000.0  # a studentised replicate further out has lost its spread, not found a difference
 LOG = Scale("log", np.log, lambda y: math.exp(min(y, 700.0)), lambda x: 1.0 / x)
 IDENTITY = Scale("identity", lambda x: x, lambda y: y, np.ones_like)
+RATE = Scale("rate", lambda x: -1.0 / x, lambda y: -1.0 / y if y < 0 else math.inf, lambda x: 1.0 / x**2)
+"""Of a mean time, by how many an hour: where few long episodes carry a mean, its reciprocal is the more symmetric."""
 
 
 def logit(top: float = 1.0) -> Scale:
@@ -70,6 +72,17 @@ def bootstrap_t(
     if rank < 1 or not (abs(t[rank - 1]) <= MOST_T and abs(t[-rank]) <= MOST_T):
         return None
     return scale.back(centre - float(t[-rank]) * spread), scale.back(centre - float(t[rank - 1]) * spread)
+
+
+def widest(*found: Interval | None) -> Interval | None:
+    """The lowest of their lower ends and the highest of their upper; None where there is none of them."""
+    known = [interval for interval in found if interval is not None]
+    return (min(low for low, _ in known), max(high for _, high in known)) if known else None
+
+
+def as_a_mean(units: int) -> float:
+    """What a jackknife's error is multiplied by to be that of a mean of so many units, whose variance is over n - 1."""
+    return math.sqrt(units / (units - 1)) if units > 1 else 1.0
 
 
 def percentile(replicates: Floats, level: float = LEVEL) -> Interval | None:

@@ -18,7 +18,7 @@ class CurveValues(TypedDict):
 class CellResult(TypedDict):
     """One arm on one object: counts, RMST(tau) by several estimators, completion, rates and the success curve.
 
-    `rmst` is the result's `estimator`'s; `rmst_wang_chang_ci` is t on the logit scale, whichever that is.
+    `rmst` is the result's `estimator`'s; `rmst_wang_chang_ci` is t on the scale of rates, whichever that is.
     """
 
     arm: str
@@ -126,7 +126,8 @@ class PairResult(TypedDict):
 
     `rmst_a` and `rmst_b` are macro means over these objects alone. Intervals are 95 % each, but for
     `log_rmst_ratio_adjusted_ci`: with those of the pairs of its family it holds at once at 1 - alpha, and a direction
-    rests on it. `relabellings` says where the labels of its permutation test come from and how many were tried.
+    rests on it. `holm_over` are the pairs of that family, over which p_holm is adjusted too: those with the reference,
+    or all others. `relabellings` says where the labels of its permutation test come from and how many were tried.
     Each `_error` is the Monte-Carlo standard error of a p: 0 where a formula gave it or every relabelling was listed.
     `margin` is there where one was registered that asks about this pair.
     """
@@ -156,6 +157,7 @@ class PairResult(TypedDict):
     p_error: dict[str, float | None]
     p_holm: float | None
     p_holm_error: float | None
+    holm_over: list[list[str]]
     logrank_chi2: float | None
     verdict: str | None
     leads: str | None

@@ -19,7 +19,7 @@ from labctl.drivers.franka.words import error_names
 
 from labctl.clock import MILLISECOND, MonotonicClock
 from labctl.errors import DeviceError, DeviceRefused
-from labctl.realtime import apart, urgent
+from labctl.realtime import unpin, urgent
 
 READ_WAIT_NS = 2 * MILLISECOND
 ASK_NS = 20 * MILLISECOND  # a client that is not asked keeps old states, and does not notice that it is alone
@@ -164,7 +164,7 @@ class FciReading:
 
     def _run(self) -> None:
         """Without a capture: while a motion runs, its callback hands over each cycle's state."""
-        apart()
+        unpin()
         urgent()
         ask_ns = 0
         while not self._end.is_set():

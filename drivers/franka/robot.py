@@ -37,7 +37,7 @@ from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Fixture, RobotTable
 from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
-from labctl.realtime import VENDOR_PRIORITY, apart, raised, together
+from labctl.realtime import VENDOR_PRIORITY, pin_to_one_core, raised, unpin
 
 TOOL_M_S2, TOOL_RAD_S2, TOOL_M_S3, TOOL_RAD_S3 = 9.0, 17.0, 4500.0, 8500.0  # FCI documentation, limits of the FR3
 # Joints' jerks, likewise, and of the FER; their accelerations are those of `robot_tables`
@@ -129,7 +129,7 @@ class FrankaLink:
 
     def open(self, states: States) -> None:
         """Connect, set thresholds and load, compare the tool, begin to read. Raises DeviceLost or DeviceRefused."""
-        together()  # not so with ur_rtde: its calls wait for its own threads, which then have no core left
+        pin_to_one_core()  # not so with ur_rtde: its calls wait for its own threads, which then have no core left
         given = self._options
         enforce = given.realtime == "enforce"
         config = franky.RealtimeConfig.Enforce if enforce else franky.RealtimeConfig.Ignore
@@ -179,7 +179,7 @@ class FrankaLink:
     def start_q(self) -> np.ndarray:
         return self._reading.newest().q_d
 
-    def give(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> None:
+    def send_setpoint(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> None:
         self._settling = 0
         self._by_joints = by_joints or self._options.servo == "velocity"
         kind = franky.ControlSignalType.JointVelocities if self._by_joints else KINDS[self._options.servo]
@@ -263,7 +263,7 @@ class FrankaLink:
                 self._reading.refresh()
             raise mapped(error) from error
 
-    def rest(self, q: np.ndarray) -> bool:
+    def hold(self, q: np.ndarray) -> bool:
         """Correct what is left of the way for at most SETTLE_CYCLES, then end the motion in order."""
         self._settling += 1
         if self._settling <= SETTLE_CYCLES:
@@ -279,7 +279,7 @@ class FrankaLink:
             self.halt()
         return not self._robot.is_in_control or self._settling > 2 * SETTLE_CYCLES
 
-    def idle(self) -> None:
+    def keep_alive(self) -> None:
         """Nothing: the FCI asks for nothing while no motion runs."""
 
     def halt(self) -> None:
@@ -331,7 +331,7 @@ class FrankaLink:
             pass  # closing: the robot has stopped itself, or is gone
         self._reading.close()
         self._robot = None
-        apart()
+        unpin()
 
 
 def build(options: FrankaOptions, *, cell: Cell, fixture: Fixture) -> ServoedRobot:

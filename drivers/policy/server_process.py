@@ -12,7 +12,7 @@ import sys
 
 from labctl.config.policy_card import Server
 
-LEASH = "from labctl.drivers.policy.server_watchdog import main; main()"
+WATCHDOG = "from labctl.drivers.policy.server_watchdog import main; main()"
 KEYS = ("start", "folder", "env", "ready_s", "stop_s", "gpu", "gpu_memory_gb")
 
 
@@ -27,7 +27,7 @@ class ServerProcess:
     def start(self) -> None:
         """Begin to start it; `problem` says if that goes wrong."""
         self._leash = subprocess.Popen(
-            [sys.executable, "-P", "-c", LEASH],
+            [sys.executable, "-P", "-c", WATCHDOG],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
@@ -49,7 +49,7 @@ class ServerProcess:
         return None if code is None else f"what holds the policy server ended with exit code {code}"
 
     def stop(self) -> None:
-        """Let go of the leash, which ends the server within the card's `stop_s`; returns at once. Idempotent."""
+        """Let go of the watchdog, which ends the server within the card's `stop_s`; returns at once. Idempotent."""
         if self._leash is not None and self._leash.stdin is not None and not self._leash.stdin.closed:
             self._leash.stdin.close()
 

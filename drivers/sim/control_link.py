@@ -1,4 +1,4 @@
-"""The client of an emulator's side door (see `labctl.drivers.sim.control_port`): one request, one answer.
+"""The client of an emulator's control port (see `labctl.drivers.sim.control_port`): one request, one answer.
 
 May not: connect to anything but loopback: a real robot has no such door.
 """

@@ -1,4 +1,4 @@
-"""The side door of an emulator: a scene to stage and to sense, faults to inject. A real controller has none of this.
+"""The control port of an emulator: a scene to stage and to sense, faults to inject. A real controller has none of this.
 
 May not: be reached from another host, or stop the emulator's loop: each client has a thread of its own.
 

@@ -1,7 +1,7 @@
 """Driver "emulated": a real driver in front of an emulated controller, with what a simulated cell's sensors know.
 
 May not: reach anything but loopback. The robot is moved by the wrapped driver alone, over the real protocol; the scene,
-its items and their fate come through the emulator's side door.
+its items and their fate come through the emulator's control port.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ JOIN_S = 3.0
 
 
 class EmulatedCell:
-    """A robot of kind "emulated": the wrapped one, its scene staged and sensed through the side door."""
+    """A robot of kind "emulated": the wrapped one, its scene staged and sensed through the control port."""
 
     kind: Kind = "emulated"
 
@@ -56,7 +56,7 @@ class EmulatedCell:
         return self._inner.clipped
 
     def connect(self, now_ns: int) -> None:
-        """Connect the wrapped driver and the side door. Raises DeviceLost or DeviceRefused."""
+        """Connect the wrapped driver and the control port. Raises DeviceLost or DeviceRefused."""
         self._sense()
         try:
             self._inner.connect(now_ns)
@@ -131,7 +131,7 @@ class EmulatedCell:
         return sorted(self._inner.events() + found, key=lambda event: event.t_ns)
 
     def close(self) -> None:
-        """Close the wrapped robot and the side door. Any number of times."""
+        """Close the wrapped robot and the control port. Any number of times."""
         self._end.set()
         if self._thread is not None:
             self._thread.join(JOIN_S)

@@ -235,7 +235,7 @@ class UrLink:
             raise DeviceRefused("the robot's program does not run")
         self._doing, self._kicked_ns = doing, self._clock.now_ns()
 
-    def give(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> None:
+    def send_setpoint(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> None:
         self._settling, self._by_joints = 0.0, by_joints
         control = self._control
         if control is None:
@@ -258,7 +258,7 @@ class UrLink:
             self._model.seen(newest.q, newest.tcp)
         return self._model.pose(q)
 
-    def rest(self, q: np.ndarray) -> bool:
+    def hold(self, q: np.ndarray) -> bool:
         """Wait until the servo has caught up, for at most a second; then end it."""
         self._settling += self._period_s
         newest = self._states.newest if self._states else None
@@ -266,15 +266,15 @@ class UrLink:
         if far and self._settling < SETTLE_CYCLES_S:
             if self._options.servo == "velocity" and not self._by_joints:
                 settling = self._settling
-                self.give(q, np.zeros(6))
+                self.send_setpoint(q, np.zeros(6))
                 self._settling = settling
             else:
-                self.idle()
+                self.keep_alive()
             return False
         self.halt()
         return True
 
-    def idle(self) -> None:
+    def keep_alive(self) -> None:
         """Tell the watchdog on the robot that somebody is there."""
         now = self._clock.now_ns()
         if self._control is not None and now - self._kicked_ns > KICK_NS:

@@ -29,14 +29,14 @@ class Emulator(Protocol):
 
 
 class Link(Protocol):
-    """The side door of a running emulator: a request, its answer."""
+    """The control port of a running emulator: a request, its answer."""
 
     def ask(self, request: Mapping[str, Json]) -> dict[str, Json]: ...
     def close(self) -> None: ...
 
 
 def control_link(host: str) -> Link:
-    """The side door of the emulator there. Raises InputError for a host that is not loopback."""
+    """The control port of the emulator there. Raises InputError for a host that is not loopback."""
     return importlib.import_module("labctl.drivers.sim.control_link").ControlLink(host)
 
 

@@ -203,18 +203,19 @@ def _open(
 @who_option
 @lab_option
 @json_option
-def look(campaign: str, who: str, lab: Path | None, as_json: bool) -> None:
+def look(campaign: str, who: str | None, lab: Path | None, as_json: bool) -> None:
     """Take a look that the protocol planned ([analysis.looks]) at an open campaign: it says stop, or go on.
 
     Nothing else is shown, kept or written, and everybody stays blind: by the first so many blocks, the pairs and the
     label stream that the protocol names, the report's test is held to the level of this look. After a stop no further
     trial begins before a person acknowledges it, which every report says. End the run first.
     """
+    from labctl.people.acting import acting
     from labctl.reporting.interim_look import in_words, take_look
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    said = take_look(folder, who=who)
+    said = take_look(folder, who=acting(who, folder))
     stamp_if_asked(folder)
     if as_json:
         print_json({"campaign": folder.name, **said})

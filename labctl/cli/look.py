@@ -54,9 +54,9 @@ def status(
     recordings are not.
     """
     from labctl.errors import InputError
-    from labctl.reporting.hours import hours
-    from labctl.reporting.hours_page import write_page
     from labctl.reporting.judgements import second_assessor
+    from labctl.reporting.times.hours import hours
+    from labctl.reporting.times.hours_page import write_page
     from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
     from labctl.store.verified import JOURNAL_ALONE, verified
     from labctl.viewing.status import standing
@@ -91,7 +91,7 @@ def status(
 
 
 def _print_hours(found: Hours) -> None:
-    from labctl.reporting.hours import COLUMNS, cells, hold_lines
+    from labctl.reporting.times.hours import COLUMNS, cells, hold_lines
 
     total = found["total"]
     for of, lines in (("block", found["blocks"]), ("operator", found["operators"])):

@@ -46,7 +46,9 @@ EPILOG = example(
 @who_option
 @click.option("--register", is_flag=True, help="Enter yourself as assessor first: once, outside of a session.")
 @click.option("--list", "listing", is_flag=True, help="Print the queue and leave.")
-@click.option("--finish", is_flag=True, help="Everything is reviewed: no more review of this closed campaign.")
+@click.option(
+    "--finish", is_flag=True, help="No more review of this closed campaign; every episode in dispute has been reviewed."
+)
 @click.option("--second", is_flag=True, help="Judge as a second assessor, by the videos alone, what others scored.")
 @click.option("--page", is_flag=True, help="Review in a browser on this machine, with the videos, until Ctrl-C.")
 @click.option(
@@ -82,7 +84,7 @@ def review(
     candidate. It listens on 127.0.0.1 alone and its address opens once. docs/looking.md says more.
     """
     from labctl.core.reviewed import pairs as pairs_of
-    from labctl.core.reviewed import queue
+    from labctl.core.reviewed import queue, unsettled
     from labctl.errors import InputError
     from labctl.people.acting import acting
     from labctl.store.lab_folder import campaign_folder
@@ -139,7 +141,7 @@ def review(
     if page:
         _serve(folder, load, save, correct, end, port)
         return
-    from labctl.pages.films import Films
+    from labctl.pages.recorded_videos import RecordedVideos
     from labctl.ui.rerun.viewer_process import need_display
     from labctl.ui.review.review import Review
 
@@ -158,17 +160,17 @@ def review(
                 start_new_session=True,
             )
 
-    said = Review(load, save, correct, watch, Films(folder).strip, end, pairs, prefer).run()
-    left = sum(item.reviewed is None for item in load())
+    said = Review(load, save, correct, watch, RecordedVideos(folder).strip, end, pairs, prefer).run()
+    left = len(unsettled(load()))
     whole = f"next: labctl review {folder.name} --finish (F in the review), once the campaign is closed"
-    click.echo(said or (f"left to review: {count(left, 'episode')}" if left else whole))
+    click.echo(said or (f"in dispute and left to review: {count(left, 'episode')}" if left else whole))
 
 
 def _second(folder: Path, who: str) -> None:
     """What is left for a second assessor, by its videos."""
     from labctl.core.reviewed import to_judge
     from labctl.core.task import task_of
-    from labctl.pages.films import Films
+    from labctl.pages.recorded_videos import RecordedVideos
     from labctl.runtime import review_writer
     from labctl.store.verified import in_passing
     from labctl.ui.review.second import SecondReview, Unseen
@@ -181,7 +183,7 @@ def _second(folder: Path, who: str) -> None:
     def judge(trial: str, outcome: Mapping[str, Json]) -> None:
         review_writer.judge(folder, trial, outcome, who=who)
 
-    SecondReview(load, judge, Films(folder).strip).run()
+    SecondReview(load, judge, RecordedVideos(folder).strip).run()
     click.echo(f"left for {who} to judge: {count(len(load()), 'episode')}")
 
 
@@ -195,7 +197,7 @@ def _serve(
 ) -> None:
     """The review as a page until Ctrl-C; ENTER prints an address for another browser."""
     from labctl.errors import MissingExtra
-    from labctl.pages.films import Films
+    from labctl.pages.recorded_videos import RecordedVideos
 
     try:
         from labctl.pages.server import Site, served
@@ -203,7 +205,7 @@ def _serve(
         raise MissingExtra("web", "the review in a browser") from error
     from labctl.pages.reviewing import ReviewPage
 
-    site = Site(ReviewPage(folder.name, Films(folder), load, save, correct, end).routes())
+    site = Site(ReviewPage(folder.name, RecordedVideos(folder), load, save, correct, end).routes())
     with served(site, port or 0):
         click.echo(f"open {site.invite()}")
         click.echo("it opens once, and whoever opens it reviews as you; ENTER prints another, Ctrl-C ends the page")
@@ -216,6 +218,8 @@ def _serve(
 
 
 def _print(items: list[Item], as_json: bool) -> None:
+    from labctl.core.reviewed import seen
+
     if as_json:
         print_json(
             [
@@ -225,6 +229,7 @@ def _print(items: list[Item], as_json: bool) -> None:
                     "condition": item.trial.condition,
                     "reviewed": item.reviewed is not None,
                     "differences": item.differences,
+                    "candidates": [{**one, "seen": seen(one)} for one in item.candidates],
                 }
                 for item in items
             ]

@@ -165,6 +165,8 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "switch.name": "What reports call it.",
         "switch.at_s": "When it comes, counted from go; before the episode's budget is over.",
         "switch.instruction": "The instruction from then on.",
+        "switch.ignored": "Which of `trial.failure_tags` says that an arm went on as before; without it nobody judges "
+        "whether what was moved is what the switch asks for.",
     },
     "cell": {
         "cell": "What this cell is.",

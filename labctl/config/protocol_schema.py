@@ -297,7 +297,8 @@ def parse_protocol(text: str, where: str) -> Protocol:
             "lower tau_s or raise the budget"
         )
         raise found.refusal(("analysis", "tau_s"), message)
-    check_switches(found, found.switch, found.tasks[0].instruction, shortest.budget_s)
+    tags = found.trial.failure_tags
+    check_switches(found, found.switch, found.tasks[0].instruction, shortest.budget_s, tags)
     if found.analysis.reference is not None:
         refuse_unknown(found, ("analysis", "reference"), "reference", [found.analysis.reference], "arms", names)
     if found.analysis.looks is not None:

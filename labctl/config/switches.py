@@ -10,21 +10,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from labctl.config.cell_schema import refuse_repeats
+from labctl.config.cell_schema import refuse_repeats, refuse_unknown
 from labctl.config.toml_text import Document, Table
 from labctl.config.values import Positive, Text
 
 
 class Switch(Table):
-    """[[switch]]: `at_s` seconds after go the instruction of every episode becomes `instruction`."""
+    """[[switch]]: `at_s` seconds after go the instruction of every episode becomes `instruction`. ignored: the tag by
+    which an assessor says that what was moved after it is not what it asks for.
+    """
 
     name: Text
     at_s: Positive
     instruction: Text
+    ignored: Text | None = None
 
 
-def check_switches(document: Document, switches: Sequence[Switch], instruction: str, budget_s: float) -> None:
-    """Each has its own name, comes after the one before and within the budget, and changes what stood before it.
+def check_switches(
+    document: Document, switches: Sequence[Switch], instruction: str, budget_s: float, tags: Sequence[str]
+) -> None:
+    """Each has its own name, comes after the one before and within the budget, and changes what stood before it; what
+    says that it was ignored is one of `tags`, those that an assessor may tick.
 
     instruction: that of go; budget_s: of an episode. Raises InputError at the line of the first that does not.
     """
@@ -40,4 +46,7 @@ def check_switches(document: Document, switches: Sequence[Switch], instruction: 
         if switch.instruction == standing:
             text = "this instruction stands already; a switch changes it, write another one or drop the switch"
             raise document.refusal(("switch", index, "instruction"), text)
+        if switch.ignored is not None:
+            at = ("switch", index, "ignored")
+            refuse_unknown(document, at, "tag", [switch.ignored], "trial.failure_tags", tags)
         since_s, standing = switch.at_s, switch.instruction

@@ -41,12 +41,6 @@ class RunStarted(TypedDict):
     recovered: NotRequired[Sequence[str]]
 
 
-class RunStopped(TypedDict):
-    """The run process stopped."""
-
-    reason: str
-
-
 class ArmsAsked(TypedDict):
     """Before anything moved every arm was loaded, and asked for an answer where it has a policy card: how many there
     are, how many did as they should. Which, and why not, is kept with the seal.

@@ -5,7 +5,7 @@ May not: learn an arm, or let a review contradict the outcome: counts are correc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from labctl.clock import SECOND
@@ -18,9 +18,17 @@ from labctl.core.task import SCORE, STAGES, Task, task_of
 from labctl.core.trial import CampaignState, State, Trial
 from labctl.core.trial_table import PREFERRED
 from labctl.errors import InputError, StateError
-from labctl.messages.body_parts import PreferenceStated
+from labctl.messages.body_parts import OUTSIDE, Detected, Judged, PreferenceStated
 
 RESULTS: tuple[Result, ...] = ("success", "lost", "safety_stop")
+VERDICTS: Mapping[Judged, str] = {
+    "success": "placed",
+    "lost": "lost",
+    "neutral": "put back, or handled again",
+    "unknown": "cannot tell",
+}
+ORDERED = "ordered"  # how the edge of a candidate begins that was ordered and is in no hold
+NEAR_NS = SECOND // 2  # a candidate this near to an operation is taken for the same
 
 
 @dataclass(slots=True)
@@ -36,7 +44,7 @@ class Item:
     detected: Sequence[OperationRecorded] = ()
     devices_tell: bool = True  # this campaign's devices report placements
     taps: Sequence[tuple[int, int]] = ()
-    unknown: int = 0  # how many candidates the detector could not tell
+    candidates: Sequence[Detected] = ()  # every end of a hold between go and end, counted as an operation or not
     whose: str = ""  # who says what stands now, for words; the detector or the review unless given
     task: Task | None = None  # None where it is counted in items
     judged: Sequence[Outcome] = ()  # by second assessors, from the video alone
@@ -77,12 +85,15 @@ class Item:
             found.append(f"the traces show {seen} moved, the assessor {outcome.moved}")
         if self.counted is not None and self.counted != outcome.moved:
             found.append(f"the operator counted {self.counted} moved, the assessor {outcome.moved}")
+        doubtful = sum(one["result"] == "unknown" for one in self.candidates)
+        if doubtful and self.reviewed is None:
+            found.append(f"the traces cannot tell what came of {doubtful} candidate{'s' * (doubtful > 1)}")
         return found
 
     @property
     def disputed(self) -> bool:
         """Whether somebody has to look: witnesses and assessor disagree, or a detector could not tell."""
-        return bool(self.differences) or self.unknown > 0
+        return bool(self.differences)
 
     def since_go_s(self, t_ns: int) -> float:
         """Seconds from go."""
@@ -133,7 +144,6 @@ def queue(record: Record) -> list[Item]:
             task = task_of(record.state.opened, trial.condition)
             items.append(Item(trial, reviewed=done, task=task, judged=judged, devices_tell=telling))
             continue
-        unknown = sum(one["result"] == "unknown" for one in (episode.sealed or {}).get("detected") or ())
         items.append(
             Item(
                 trial,
@@ -143,7 +153,7 @@ def queue(record: Record) -> list[Item]:
                 episode.detected or (),
                 devices_tell=telling,
                 taps=episode.counts,
-                unknown=unknown,
+                candidates=_while_it_ran(trial, (episode.sealed or {}).get("detected") or ()),
                 judged=judged,
             )
         )
@@ -229,6 +239,39 @@ def stated(state: CampaignState, first: str, second: str, preferred: str, why: s
     if not why.strip():
         raise InputError("why is empty; say in a sentence what made the difference, or why there is none")
     return trial, {"first": first, "second": second, "preferred": preferred, "why": why.strip()}
+
+
+def unsettled(items: Sequence[Item]) -> list[Item]:
+    """What a review has to look at before it may be finished: episodes in dispute that nobody has reviewed."""
+    return [item for item in items if item.disputed and item.reviewed is None]
+
+
+def seen(candidate: Detected) -> str:
+    """What the traces show of a candidate, in words: "release over left, held 3.2 s: placed"."""
+    zone = candidate["zone"]
+    where = "outside both totes" if zone == OUTSIDE else f"over {zone}"
+    if candidate["edge"].startswith(ORDERED):
+        nothing = "fingers shut on nothing" if candidate["result"] == "neutral" else VERDICTS[candidate["result"]]
+        return f"{candidate['edge']} {where}, no hold seen: {nothing}"
+    return f"{candidate['edge']} {where}, held {candidate['held_s']:.1f} s: {VERDICTS[candidate['result']]}"
+
+
+def matched(item: Item, operations: Sequence[OperationRecorded]) -> tuple[list[str], list[Detected]]:
+    """For every operation what the traces show of it, "" where nothing, and the candidates that are near none."""
+    left = list(item.candidates)
+    words: list[str] = []
+    for op in operations:
+        near = [one for one in left if abs(one["t_ns"] - op["t_ns"]) <= NEAR_NS]
+        nearest = min(near, key=lambda one: abs(one["t_ns"] - op["t_ns"]), default=None)
+        words.append("" if nearest is None else seen(nearest))
+        if nearest is not None:
+            left.remove(nearest)
+    return words, left
+
+
+def _while_it_ran(trial: Trial, candidates: Sequence[Detected]) -> list[Detected]:
+    go_ns, end_ns = trial.go_ns or 0, trial.end_ns or 0
+    return [one for one in candidates if go_ns <= one["t_ns"] <= end_ns]
 
 
 def checked(trial: Trial, operations: Sequence[OperationRecorded]) -> list[OperationRecorded]:

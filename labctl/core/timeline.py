@@ -175,7 +175,7 @@ def note_lane(entries: Sequence[Event]) -> list[Mark]:
 
 
 def gap_lane(gaps: Iterable[tuple[int, int, str]]) -> list[Mark]:
-    """Holes in one stream as intervals (from_ns, to_ns, label), overlapping ones joined."""
+    """Gaps in one stream as intervals (from_ns, to_ns, label), overlapping ones joined."""
     joined: list[tuple[int, int, str]] = []
     for start, end, label in sorted(gaps):
         if joined and start <= joined[-1][1]:
@@ -206,10 +206,10 @@ def recorded_gaps(gaps: Iterable[GapBody], end_ns: int) -> dict[str, list[tuple[
 
 
 def measured_gaps(t_ns: np.ndarray, rate_hz: float) -> list[tuple[int, int, str]]:
-    """Holes seen in the samples' own times (n,): longer than three periods and 50 ms."""
+    """Gaps seen in the samples' own times (n,): longer than three periods and 50 ms."""
     steps = np.diff(t_ns)
-    holes = np.flatnonzero(steps > max(GAP_PERIODS * SECOND / rate_hz, LEAST_GAP_NS))
-    return [(int(t_ns[i]), int(t_ns[i + 1]), f"{steps[i] / MILLISECOND:.0f} ms") for i in holes]
+    at = np.flatnonzero(steps > max(GAP_PERIODS * SECOND / rate_hz, LEAST_GAP_NS))
+    return [(int(t_ns[i]), int(t_ns[i + 1]), f"{steps[i] / MILLISECOND:.0f} ms") for i in at]
 
 
 def is_steady(stream: str) -> bool:

@@ -158,6 +158,7 @@ class Hands(TypedDict):
 
 
 Judged = Literal["success", "lost", "neutral", "unknown"]
+OUTSIDE = "outside"  # the zone of what is over no tote
 
 
 class Detected(TypedDict):
@@ -199,11 +200,12 @@ class Plateau(TypedDict):
 
 
 class SwitchEntry(TypedDict):
-    """A scripted switch of the instruction, s after go."""
+    """A scripted switch of the instruction, s after go. ignored: the tag that says an arm went on as before."""
 
     name: str
     at_s: float
     instruction: str
+    ignored: NotRequired[str]
 
 
 class Link(TypedDict):

@@ -1,6 +1,6 @@
 """Full pictures for a controller that reads them: published while an episode is open, the newest alone, and forgotten.
 
-May not: know which controller listens or whether one does, be recorded, or hold up the film. Whether a campaign wants
+May not: know which controller listens or whether one does, be recorded, or delay what is. Whether a campaign wants
 them is the same for every trial of it (`frozen_cards.cameras_wanted`), so that it tells no arm.
 """
 

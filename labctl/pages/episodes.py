@@ -18,8 +18,8 @@ from pathlib import Path
 
 from labctl.core.record import Episode, Record
 from labctl.errors import BrokenRecord
-from labctl.pages.films import Reel, reels_of
 from labctl.pages.playable import played
+from labctl.pages.recorded_videos import Reel, reels_of
 from labctl.store.atomic_files import file_errors, replace_file
 from labctl.store.verified import in_passing, sealed_video, verified
 from labctl.viewing.status import recorded
@@ -139,13 +139,13 @@ def page_files(
             for number, cells in enumerate(_rows(record, one.masked), 1):
                 say(f"{number}/{len(record.episodes)} {cells['episode']}")
                 episode = record.episodes[str(cells["episode"])]
-                films: list[EpisodeVideo] = []
+                clips: list[EpisodeVideo] = []
                 if episode.id not in without:
                     reels = reels_of(campaign, record, episode.id)[:cameras]
-                    films = list(
-                        _films(folder, episode, reels, files, videos, None if size <= COPIED_BYTES else out, one)
+                    clips = list(
+                        _shown_videos(folder, episode, reels, files, videos, None if size <= COPIED_BYTES else out, one)
                     )
-                one.rows.append(({**cells, "campaign": folder.name}, films))
+                one.rows.append(({**cells, "campaign": folder.name}, clips))
         shown.append(one)
     linked = "" if size <= COPIED_BYTES else f"the videos are {size / 1e6:.0f} MB: they are shown from the lab's folder"
     files[page] = render(shown, [linked] if linked else [], beside)
@@ -174,7 +174,7 @@ def _rows(record: Record, masked: bool) -> Iterator[Mapping[str, Value]]:
         yield row
 
 
-def _films(
+def _shown_videos(
     folder: Path,
     episode: Episode,
     reels: Sequence[Reel],
@@ -221,7 +221,7 @@ def render(campaigns: Sequence[_Campaign], notes: Sequence[str], beside: Sequenc
         .render(
             title=" · ".join(one.name for one in campaigns),
             columns=columns,
-            rows=[([_cell(cells.get(key)) for key in columns], cells, films) for cells, films in rows],
+            rows=[([_cell(cells.get(key)) for key in columns], cells, clips) for cells, clips in rows],
             choices={key: known[key] for key, (_, number) in columns.items() if not number and key != "episode"},
             same=" · ".join(f"{COLUMNS[key][0].lower()} {text}" for key, text in same.items()),
             masked=masked,

@@ -1,4 +1,4 @@
-"""The review as a page: the queue, an episode with its witnesses and films, and what an assessor decides about it.
+"""The review as a page: the queue, an episode with its witnesses and videos, and what an assessor decides about it.
 
 May not: judge or write (the same functions do that the console's review is given), or show an arm or any stream but the
 cameras'.
@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.events import EndReason
-from labctl.core.reviewed import RESULTS, Item
+from labctl.core.reviewed import RESULTS, Item, seen, unsettled
 from labctl.errors import InputError, LabctlError
-from labctl.pages.films import Films
+from labctl.pages.recorded_videos import RecordedVideos
 from labctl.pages.server import Answer, Asked, Routes, as_json
 from labctl.plain import Json
 
@@ -30,13 +30,13 @@ class ReviewPage:
     def __init__(
         self,
         campaign: str,
-        films: Films,
+        recorded: RecordedVideos,
         load: Callable[[], Sequence[Item]],
         save: Callable[[str, list[OperationRecorded]], None],
         correct: Callable[[str, Mapping[str, Json], str], None],
         finish: Callable[[], str],
     ) -> None:
-        self._campaign, self._films = campaign, films
+        self._campaign, self._recorded = campaign, recorded
         self._load, self._save, self._correct, self._finish = load, save, correct, finish
 
     def routes(self) -> Routes:
@@ -59,7 +59,7 @@ class ReviewPage:
         return {
             "campaign": self._campaign,
             "results": list(RESULTS),
-            "left": sum(item.reviewed is None for item in items),
+            "left": len(unsettled(items)),
             "episodes": [
                 {
                     "trial": item.trial.id,
@@ -73,13 +73,13 @@ class ReviewPage:
         }
 
     def episode(self, item: Item) -> Json:
-        """One episode; times in ns since go. What its recording does not hold is said in place of its films."""
+        """One episode; times in ns since go. What its recording does not hold is said in place of its videos."""
         trial, outcome = item.trial, item.trial.outcome
         assert outcome is not None
         reels: list[Json] = []
         missing = ""
         try:
-            for reel in self._films.reels(trial.episode or ""):
+            for reel in self._recorded.reels(trial.episode or ""):
                 frames = [round(float(at), 3) for at in reel.frames_s]
                 reels.append({"camera": reel.camera, "zero_s": round(reel.zero_s, 6), "frames_s": frames})
         except LabctlError as error:
@@ -100,7 +100,7 @@ class ReviewPage:
             "operations": _told(item, item.operations),
             "witnesses": {
                 "devices": _told(item, item.device),
-                "traces": _told(item, item.detected),
+                "traces": _traced(item),
                 "operator": [_tap(item, moved, t_ns) for moved, t_ns in item.taps],
                 "review": _told(item, item.reviewed or ()),
             },
@@ -154,7 +154,7 @@ class ReviewPage:
         raise InputError(f"no scored episode of a trial {trial!r} is to be reviewed; load the page again")
 
     def _video(self, asked: Asked) -> Answer:
-        return Answer(self._films.film(asked.parts["episode"], asked.parts["camera"]), "video/mp4")
+        return Answer(self._recorded.video(asked.parts["episode"], asked.parts["camera"]), "video/mp4")
 
 
 def operations_of(item: Item, body: Mapping[str, Json]) -> list[OperationRecorded]:
@@ -188,6 +188,18 @@ def _told(item: Item, operations: Iterable[OperationRecorded]) -> list[Json]:
     go_ns = item.trial.go_ns or 0
     ordered = sorted(operations, key=lambda op: op["t_ns"])
     return [{"at_ns": op["t_ns"] - go_ns, "result": op["result"], "cause": op["cause"] or ""} for op in ordered]
+
+
+def _traced(item: Item) -> list[Json]:
+    """Every candidate of the traces, what is no operation too, with where, how long it was held and the verdict."""
+    go_ns = item.trial.go_ns or 0
+    if not item.candidates:
+        return _told(item, item.detected)
+    causes = {op["t_ns"]: op["cause"] or "" for op in item.detected}
+    return [
+        {"at_ns": one["t_ns"] - go_ns, "result": one["result"], "cause": causes.get(one["t_ns"], ""), "seen": seen(one)}
+        for one in item.candidates
+    ]
 
 
 def _tap(item: Item, moved: int, t_ns: int) -> Json:

@@ -25,7 +25,6 @@ from labctl.messages.body_parts import SlotWithArm
 from labctl.people.practised import practice_before, rule_of
 from labctl.processes import one_beside
 from labctl.reporting.anchoring import anchored
-from labctl.reporting.answer_times import StartUp, answer_times
 from labctl.reporting.clip_cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import facts, kind_of, refuse_mixed, refuse_tasks
@@ -33,12 +32,13 @@ from labctl.reporting.file_drawer import drawer_facts
 from labctl.reporting.interim_look import judged_at, look_notes
 from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
-from labctl.reporting.lease_times import lease_lines
 from labctl.reporting.measures import stress_of
 from labctl.reporting.motion_lines import device_lines, motion_lines
 from labctl.reporting.operations_table import operations
 from labctl.reporting.other_ways import Plan, Ways, counting, reviewed_alone, ways_of, ways_of_table
 from labctl.reporting.relabellings import Exchange, relabellings
+from labctl.reporting.times.answer_times import StartUp, answer_times
+from labctl.reporting.times.lease_times import lease_lines
 from labctl.reporting.touches import touched_by_arm
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted

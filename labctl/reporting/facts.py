@@ -23,9 +23,9 @@ from labctl.errors import StateError
 from labctl.messages.body_parts import Clock, Pins
 from labctl.plain import count
 from labctl.reporting.hand_stops import UNSAID, stop_facts, stop_lines
-from labctl.reporting.hours import hours
 from labctl.reporting.operations_table import UNTIMED, WRONG_END, operations
 from labctl.reporting.software_used import changes, software_facts
+from labctl.reporting.times.hours import hours
 
 if TYPE_CHECKING:
     from labctl.analysis.table import Row

@@ -134,8 +134,8 @@ def due(record: Record, protocol: Protocol, name: str) -> spending.Look:
 def _says_stop(
     record: Record, protocol: Protocol, schedule: Sequence[SlotWithArm], look: spending.Look, name: str
 ) -> bool:
+    from labctl.analysis.operations_table.cohort import Plan
     from labctl.analysis.planning.interim_test import told_apart
-    from labctl.analysis.survival.analyze import Plan
     from labctl.analysis.table import NS, table_from_rows
 
     plan = protocol.analysis

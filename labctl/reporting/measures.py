@@ -15,6 +15,7 @@ from labctl.analysis.episode_facts import Adaptability, Stress
 from labctl.clock import SECOND
 from labctl.core.record import Record
 from labctl.errors import LabctlError, StateError
+from labctl.messages.body_parts import SwitchEntry
 from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
 from labctl.store.verified import samples_of
@@ -68,7 +69,7 @@ def stress_of(
         from labctl.analysis.episodes import adaptability as adapt
 
         names = [switch["name"] for switch in switches]
-        after = [adapt.after_switches(one, names) for one in watched(found, record, rows, human)]
+        after = [adapt.after_switches(one, names) for one in watched(found, record, rows, human, switches)]
         entries = [one for episode in after for one in episode]
         switched: Adaptability = {
             "switches": [{**one} for one in switches],
@@ -79,13 +80,20 @@ def stress_of(
     return made
 
 
-def watched(episodes: Sequence[Traces], record: Record, rows: Sequence[Row], people: Collection[str]) -> list[Watched]:
-    """Episodes of `traces_of` with when items were moved, by rows of the operations table, and when their controllers
-    took each switch. people: arms that no policy drives.
+def watched(
+    episodes: Sequence[Traces],
+    record: Record,
+    rows: Sequence[Row],
+    people: Collection[str],
+    switches: Sequence[SwitchEntry],
+) -> list[Watched]:
+    """Episodes of `traces_of` with when items were moved, by rows of the operations table, when their controllers took
+    each switch and whether an assessor said that it was ignored. people: arms that no policy drives.
     """
     from labctl.analysis.episodes.adaptability import Watched
 
-    moved = success_times(rows)
+    moved, judged = success_times(rows), _judged(switches)
+    ticked = {episode.id: trial.outcome.tags if trial.outcome else () for trial, episode in record.scored}
     cut = {row["episode"] for row in rows if row["kind"] == "censored"}
     return [
         Watched(
@@ -100,9 +108,15 @@ def watched(episodes: Sequence[Traces], record: Record, rows: Sequence[Row], peo
             taken_ns={switch.name: switch.t_ns for switch in record.episodes[one.episode].switches},
             request_ns=one.request_ns[:0] if one.arm in people else one.request_ns,
             spent=one.episode not in cut,
+            ignored={name: tag in ticked.get(one.episode, ()) for name, tag in judged.items()},
         )
         for one in episodes
     ]
+
+
+def _judged(switches: Sequence[SwitchEntry]) -> dict[str, str]:
+    """By which tag an assessor says that a switch was ignored, of those that have one."""
+    return {switch["name"]: switch["ignored"] for switch in switches if "ignored" in switch}
 
 
 def traces_of(store: TraceStore, record: Record, *, without: Collection[str] = ()) -> list[Traces]:

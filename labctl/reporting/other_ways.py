@@ -55,10 +55,13 @@ def ways_of(record: Record, labels: str) -> Ways:
 
 
 def ways_of_table(rows: Sequence[Row]) -> Ways:
-    """Those of a bare table, which counts as a protocol does that declares nothing."""
+    """Those of a bare table: its analysis leaves out what the table calls void, an arm's own crash among it, and takes
+    every other row for what it says.
+    """
+    from labctl.analysis.episodes.estimand import AS_RECORDED
     from labctl.config.protocol_schema import Estimand
 
-    return Ways(rows, Estimand().model_dump())
+    return Ways(rows, {**Estimand().model_dump(), "crash": AS_RECORDED})
 
 
 def counting(ways: Ways, result: AnalysisResult, plan: Plan) -> Counting:

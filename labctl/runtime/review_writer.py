@@ -13,7 +13,7 @@ from labctl.bus import Body
 from labctl.clock import SECOND, Anchor, MonotonicClock
 from labctl.core.event_bodies import OperationRecorded
 from labctl.core.events import Kind
-from labctl.core.reviewed import confirmed, pairs, queue, stated
+from labctl.core.reviewed import confirmed, pairs, queue, stated, unsettled
 from labctl.core.session import Person, Role, Session, check_person, present
 from labctl.errors import StateError
 from labctl.people.practised import practice_from
@@ -90,14 +90,14 @@ def correct(
 
 
 def finish(folder: Path, *, who: str, anchor: Anchor | None = None) -> str:
-    """No more review of a closed campaign. Raises StateError while an episode is not reviewed."""
+    """No more review of a closed campaign. Raises StateError while an episode in dispute is not reviewed."""
     with writing(folder, "review", anchor) as (campaign, now):
         check_assessor(campaign, who)
         name, phase = folder.name, campaign.state.phase
-        left = [item for item in queue(campaign.record()) if item.reviewed is None]
+        left = len(unsettled(queue(campaign.record())))
         if left:
             raise StateError(
-                f"not reviewed yet: {count(len(left), 'episode')}: labctl review {name}; "
+                f"in dispute and not reviewed yet: {count(left, 'episode')}: labctl review {name}; "
                 f"or freeze without a review: labctl freeze {name} --unreviewed"
             )
         unsaid = sum(said is None for _, said in pairs(campaign.state))

@@ -19,7 +19,7 @@ from labctl.core.event_bodies import CampaignOpened, body_of
 from labctl.core.events import Event, Kind
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
-from labctl.core.reviewed import queue
+from labctl.core.reviewed import queue, unsettled
 from labctl.core.trial import TO_UNBLINDED, CampaignState, Phase, State, advance, fold, tally
 from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.store.atomic_files import file_errors, replace_file, sync_folder
@@ -357,13 +357,13 @@ def unblind_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor
 
 def _not_reviewed(campaign: Campaign) -> str:
     name, items = campaign.folder.name, queue(campaign.record())
-    left = sum(item.reviewed is None for item in items)
+    left = len(unsettled(items))
     if not left:
         return f"the review of campaign {name} is not finished: labctl review {name} --finish, then freeze"
     return (
-        f"{left} of {len(items)} episodes of campaign {name} are not reviewed, and none can be once it is "
-        f"frozen: labctl review {name}, then labctl review {name} --finish; or freeze it as it is, which every report "
-        f"says: labctl freeze {name} --unreviewed"
+        f"{left} of {len(items)} episodes of campaign {name} are in dispute and not reviewed, and none can be once it "
+        f"is frozen: labctl review {name}, then labctl review {name} --finish; or freeze it as it is, which every "
+        f"report says: labctl freeze {name} --unreviewed"
     )
 
 

@@ -94,7 +94,7 @@ def opened_body(
     if protocol.preference is not None:
         body["preference"] = protocol.preference.question
     if protocol.switch:
-        body["switches"] = [SwitchEntry(**switch.model_dump()) for switch in protocol.switch]
+        body["switches"] = [SwitchEntry(**switch.model_dump(exclude_none=True)) for switch in protocol.switch]
     return body
 
 

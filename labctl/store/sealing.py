@@ -22,6 +22,7 @@ from labctl.store.traces import TraceStore
 # The column that holds the device's own time, and how many ns one unit of it is.
 DEVICE_TIMES = {"device_time_us": 1e3, "device_s": 1e9}
 ARM, TOOL = "arm/state", ("gripper", "tcp.x", "tcp.y", "tcp.z")
+ACTION, SENT = "arm/action", "sent.gripper"
 OWN, RECEIVED = "arm/device", "control_command_success_rate"  # of the last 100 commands; 0 while nothing is controlled
 MOST_ROWS = 60_000  # of a stream, evenly spread, are enough to judge a clock
 
@@ -76,7 +77,22 @@ def detected(store: TraceStore, episode: str, layout: detector.Layout | None) ->
     except LabctlError:
         return None
     opening, *place = (values[:, spec.columns.index(name)] for name in TOOL)
-    return [found.body() for found in detector.detect(t_ns, opening, np.column_stack(place), layout)]
+    orders = _ordered(store, episode, t_ns)
+    return [found.body() for found in detector.detect(t_ns, opening, np.column_stack(place), layout, orders)]
+
+
+def _ordered(store: TraceStore, episode: str, t_ns: np.ndarray) -> np.ndarray | None:
+    """The opening that stood as sent to the gripper at each t_ns, m, NaN before the first; None where no trace says."""
+    spec = next((spec for spec in store.streams(episode) if spec.name == ACTION), None)
+    if spec is None or SENT not in spec.columns:
+        return None
+    try:
+        sent_ns, values = store.read(episode, ACTION)
+    except LabctlError:
+        return None
+    sent = values[:, spec.columns.index(SENT)]
+    standing = np.searchsorted(sent_ns, t_ns, side="right") - 1
+    return np.where(standing >= 0, sent[np.maximum(standing, 0)], np.nan) if len(sent) else None
 
 
 def episode_clocks(store: TraceStore, episode: str) -> dict[str, Clock]:

@@ -36,7 +36,6 @@ LIVE = [name for name, (driver, *_) in ROBOTS.items() if driver == "emulated"]
 TWICE = ("fr3_states_of_the_client", "fr3_under_impedance", "ur5_over_rtde")
 LIVE_MARKS = [pytest.mark.real_time, pytest.mark.busy]
 MARKS = {name: [*LIVE_MARKS, *([pytest.mark.thorough] if name in TWICE else [])] for name in LIVE}
-MARKS["fr3_under_impedance"].append(pytest.mark.alone)  # its emulator moves a rigid body a thousand times a second
 RIGS: list[Any] = [pytest.param(name, marks=MARKS.get(name, [])) for name in ROBOTS]
 MOVED = [rig for rig in RIGS if rig.values != ("replay",)]  # a replay has its own way
 

@@ -16,7 +16,7 @@ from support.robots.droid_rig import droid_rig, pulled
 from labctl.clock import MILLISECOND
 from labctl.testing.robot import RobotRig
 
-pytestmark = [pytest.mark.real_time, pytest.mark.alone, pytest.mark.thorough]
+pytestmark = [pytest.mark.real_time, pytest.mark.busy, pytest.mark.thorough]
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,13 @@ for q in json.load(sys.stdin):
     found.append([*pose.translation, *pose.quaternion])
 print(json.dumps(found))
 """
+JACOBIAN = """
+import json, sys, franky
+robot = franky.Robot({host!r}, realtime_config=franky.RealtimeConfig.Ignore)
+state, frame = robot.state, franky.Frame.EndEffector
+rows = [robot.model.zero_jacobian(frame, q, state.F_T_EE, state.EE_T_K) for q in json.load(sys.stdin)]
+print(json.dumps([row.ravel().tolist() for row in rows]))
+"""
 MODEL = """
 import json, sys, numpy as np, franky
 robot = franky.Robot({host!r}, realtime_config=franky.RealtimeConfig.Ignore)
@@ -77,6 +84,17 @@ def test_forward_kinematics_agree_with_the_client(arm, name: str, code: str) -> 
     ours = kinematics.poses(arm.chain, q)
     assert np.abs(ours[:, :3] - theirs[:, :3]).max() < 1e-6
     assert np.abs(np.abs((ours[:, 3:] * theirs[:, 3:]).sum(axis=1)) - 1).max() < 1e-6
+
+
+def test_a_tools_motion_is_resolved_by_libfrankas_jacobian() -> None:
+    """Issue 20.24: the emulated FR3 resolves it, elbow and all, by code of its own (`Motion._tool`)."""
+    q = FR3.home + RNG.uniform(-0.6, 0.6, (25, 7))
+    emulator = Emulator("fr3")
+    try:
+        found = np.array(asked(JACOBIAN, emulator.host, q)).reshape(25, 6, 7)
+    finally:
+        emulator.end()
+    assert np.abs(kinematics.jacobian(FR3.chain, q)[0] - found).max() < 1e-6
 
 
 def test_torques_accelerate_the_emulated_fr3_as_libfrankas_model_of_it_says() -> None:

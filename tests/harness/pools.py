@@ -10,6 +10,7 @@ May not: decide what is run. Without pytest-xdist nothing here is asked.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -103,7 +104,24 @@ class Controller:
         self._scopes.unlink(missing_ok=True)
 
 
+AUTOGROUP = Path("/proc/self/autogroup")
+
+
+def step_back(nice: int, autogroup: Path = AUTOGROUP) -> None:
+    """Let other sessions go first too. Where the kernel schedules by session (sched(7), autogroup), a process that is
+    nice gives way within its own session alone, and each campaign in real time has one of its own: beside two workers
+    that compute it got half of the machine, and robots, cameras and runs stood still together until leases lapsed.
+    """
+    if nice <= 0 or not autogroup.exists():
+        return
+    with contextlib.suppress(OSError):  # the kernel takes few of these a second
+        os.setsid()
+        autogroup.write_text(str(nice))
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        step_back(os.nice(0))
     if config.getoption("dist", "no") != "no":
         config.pluginmanager.register(Controller(config))
 

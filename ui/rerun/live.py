@@ -125,7 +125,7 @@ class LiveView:
         self._to.log(f"cameras/{message.body['camera']}", image.compress(jpeg_quality=JPEG))
 
     def _state(self, body: Mapping[str, Any], now_ns: int) -> None:
-        """The board of the run, as a page and, where it changed, as lanes and lines."""
+        """The state of the run, as a page and, where it changed, as lanes and lines."""
         self._at(now_ns)
         holds = [hold["code"] for hold in body.get("holds", ())]
         self._lane("1_trial", str(body.get("trial_state") or ""))

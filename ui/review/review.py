@@ -28,7 +28,7 @@ from textual.widgets import DataTable, Label, Static
 from labctl.clock import SECOND
 from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.published_state import Compare
-from labctl.core.reviewed import RESULTS, Item, in_words
+from labctl.core.reviewed import RESULTS, Item, in_words, matched, seen, unsettled
 from labctl.errors import LabctlError
 from labctl.messages.body_parts import PreferenceStated
 from labctl.plain import count
@@ -119,7 +119,7 @@ class Review(Reviewing):
         yield KeyRow()
 
     def on_mount(self) -> None:
-        self.query_one(DataTable).add_columns("#", "at, s from go", "came of it", "why")
+        self.query_one(DataTable).add_columns("#", "at, s from go", "came of it", "why", "in the traces")
         self._reload()
 
     def on_resize(self, event: Resize) -> None:
@@ -145,7 +145,8 @@ class Review(Reviewing):
         item, left = self.item, sum(item.reviewed is None for item in self._items)
         unsaid = len([pair for pair, said in self._pairs() if said is None])
         also = f" · of {count(unsaid, 'pair')} nobody has said which was better (b)" if unsaid else ""
-        self.query_one("#header", Label).update(f"review · {left} of {len(self._items)} episodes left{also}")
+        dispute = f"{len(unsettled(self._items))} in dispute, {left} of {len(self._items)} not reviewed"
+        self.query_one("#header", Label).update(f"review · {dispute}{also}")
         table = self.query_one(DataTable)
         at = table.cursor_row
         table.clear()
@@ -170,11 +171,15 @@ class Review(Reviewing):
         wrong = "\n".join(f"✖ {text}" for text in now.differences)
         self.query_one("#holds", Static).update(wrong or "✔ all witnesses agree")
         self.query_one("#holds", Static).set_class(not wrong, "agree")
-        for number, op in enumerate(sorted(self._operations, key=lambda op: op["t_ns"]), 1):
+        ordered = sorted(self._operations, key=lambda op: op["t_ns"])
+        traced, others = matched(item, ordered)
+        for number, (op, words) in enumerate(zip(ordered, traced, strict=True), 1):
             when = f"{item.since_go_s(op['t_ns']):.2f}"
-            table.add_row(str(number), when, op["result"].replace("_", " "), op["cause"] or "")
+            table.add_row(str(number), when, op["result"].replace("_", " "), op["cause"] or "", words)
+        for one in others:
+            table.add_row("", f"{item.since_go_s(one['t_ns']):.2f}", "not counted", "", seen(one))
         for row in measured.rows(item.task, outcome) if item.task else ():
-            table.add_row(*row)
+            table.add_row(*row, "")
         table.move_cursor(row=at)
         self.look_at()
 
@@ -185,16 +190,13 @@ class Review(Reviewing):
 
     @on(DataTable.RowHighlighted)
     def look_at(self) -> None:
-        """The strip shows the operation, or the stage, that is chosen; without one, go."""
+        """The strip shows the operation, the candidate that is none or the stage that is chosen; without one, go."""
         item = self.item
         if item is not None and item.trial.episode is not None:
-            chosen = self._chosen()
-            at_s = item.since_go_s(chosen["t_ns"]) if chosen else 0.0
-            times = item.trial.outcome.reached_s if item.trial.outcome else None
-            row = self.query_one(DataTable).cursor_row
-            self.query_one(Filmstrip).show(
-                item.trial.episode, (times[row] or at_s) if times and 0 <= row < len(times) else at_s
-            )
+            row, ordered = self.query_one(DataTable).cursor_row, sorted(self._operations, key=lambda op: op["t_ns"])
+            listed = [item.since_go_s(op["t_ns"]) for op in (*ordered, *matched(item, ordered)[1])]
+            listed += [seconds or 0.0 for seconds in (item.trial.outcome and item.trial.outcome.reached_s) or ()]
+            self.query_one(Filmstrip).show(item.trial.episode, listed[row] if 0 <= row < len(listed) else 0.0)
 
     def action_shift(self, by: int) -> None:
         self.query_one(Filmstrip).shift(by)
@@ -213,8 +215,8 @@ class Review(Reviewing):
             return
         reviewed = self.item.trial.episode
         self._reload()
-        whole = not sum(item.reviewed is None for item in self._items)
-        self._say(f"{reviewed} reviewed{'; all are: f finishes the review' if whole else ''}")
+        whole = not unsettled(self._items)
+        self._say(f"{reviewed} reviewed{'; nothing else is in dispute: f finishes the review' if whole else ''}")
 
     def action_watch(self) -> None:
         if self.item is not None and self.item.trial.episode is not None:
@@ -299,11 +301,10 @@ class Review(Reviewing):
 
     def action_finish(self) -> None:
         """No more review of this campaign: asked once more, since nobody reviews it afterwards."""
-        left = sum(item.reviewed is None for item in self._items)
+        left = len(unsettled(self._items))
         if left or self._finish is None:
-            self._say(
-                f"not reviewed yet: {count(left, 'episode')}; ENTER confirms one" if left else "no review is open here"
-            )
+            text = f"in dispute and not reviewed yet: {count(left, 'episode')}; ENTER confirms one"
+            self._say(text if left else "no review is open here")
             return
         finish = self._finish
 
@@ -315,7 +316,7 @@ class Review(Reviewing):
             except LabctlError as error:
                 self._say(str(error), wrong=True)
 
-        title = "Finish the review? All episodes are reviewed; afterwards nobody changes an operation or an outcome."
+        title = "Finish the review? Nothing is in dispute; afterwards nobody changes an operation or an outcome."
         self.push_screen(Confirm(title, "Finish"), answered)
 
     def action_outcome(self) -> None:

@@ -278,7 +278,7 @@ class ServoedRobot:
             halts = not self._halted and (self._moving or self._homing)
             self._halted = True
             self._moving = self._homing = False
-            self._link.halt() if halts else self._link.idle()
+            self._link.halt() if halts else self._link.keep_alive()
             if self._sound.mode != "idle":
                 self._asked.home = False
         elif self._asked.home:
@@ -308,7 +308,7 @@ class ServoedRobot:
     def _go_home(self, now_ns: int) -> None:
         if self._way is None:
             if (restless := self._states.restless()) or not self._opening.done(now_ns):
-                self._link.idle()
+                self._link.keep_alive()
                 if restless and now_ns - self._still_ns > RESTLESS_NS:
                     raise DeviceRefused(f"it does not come to rest: {restless}")
                 return
@@ -319,10 +319,10 @@ class ServoedRobot:
             self._way = WayHome(self.robot_model, self._limits, start, self._home, speed, self.control_hz)
         assert self._home is not None
         if not self._way.ready():
-            self._link.idle()
+            self._link.keep_alive()
         elif (step := self._way.step()) is not None:
             self._lead(*step)
-        elif self._link.rest(self._home):
+        elif self._link.hold(self._home):
             far = float(np.abs(self._home - self._link.start_q()).max())
             if far > HOME_RAD:
                 raise DeviceRefused(f"it stopped {far:.2f} rad from there")
@@ -331,7 +331,7 @@ class ServoedRobot:
 
     def _lead(self, q: np.ndarray, before: np.ndarray) -> None:
         """Give the setpoint after `before`; raises DeviceRefused for a robot that has gone elsewhere."""
-        self._link.give(q, (q - before) * self.control_hz, by_joints=self._homing)
+        self._link.send_setpoint(q, (q - before) * self.control_hz, by_joints=self._homing)
         newest = self._states.newest
         if newest is None:
             return
@@ -352,11 +352,11 @@ class ServoedRobot:
             self._lead(row[:-1], before[:-1])
             self._gripper.target(float(row[-1]))
         elif self._moving:
-            self._moving = not self._link.rest(before[:-1])
+            self._moving = not self._link.hold(before[:-1])
             self._rested = not self._moving
         else:
             self._following.reset()
-            self._link.idle()
+            self._link.keep_alive()
 
     def _look(self, now_ns: int) -> None:
         """Has the robot stopped itself since the last look?"""

@@ -8,6 +8,8 @@ shut, all the way. Fingers that stand again before that, on an item that they ca
 the tool was then says what became of the item: target tote, source tote, or neither. Times are the edge's.
 A hold that begins where an item lay already is that item again: taken out of the target it is no success any more, put
 back into it no second one, and picked up after a drop it was not lost.
+A grasp or release that was ordered and that the measured opening does not show is a candidate too: of nothing where
+fingers were seen shut, else unknown, since an opening that tells nothing is no proof that nothing was moved.
 """
 
 from __future__ import annotations
@@ -17,9 +19,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from labctl.messages.body_parts import Detected, Judged
+from labctl.messages.body_parts import OUTSIDE, Detected, Judged
 
-OUTSIDE = "outside"
 STILL_M = 0.0015  # fingers that stay within this band are holding still
 HOLD_S = 0.25  # for at least so long
 CLOSED_M = 0.004  # a gripper narrower than this holds nothing but a sheet, unless half an item is thinner
@@ -29,6 +30,8 @@ EDGE_S = 0.6  # within which either must show after the hold's last still moment
 MOVED_M = 0.10  # a release nearer than this to its grasp put the item back where it was
 FREE_M = 0.92  # share of the widest opening seen that counts as open
 OVER_M = 0.30  # above a tote's floor, a tool still counts as over it
+ANSWER_S = 1.5  # within which fingers show what they were ordered
+GRASP, RELEASE = "ordered grasp", "ordered release"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,8 @@ class Layout:
 class Candidate:
     """One end of a hold. edge: "release" or "slump"; zone: a tote's name or "outside"; result: "success", "lost",
     "neutral" (put back, or handled again later) or "unknown" (a hold that began over the target, where no item is known
-    to have come); held_s; moved_m: from grasp to edge, in the plane.
+    to have come); held_s; moved_m: from grasp to edge, in the plane. Or what was ordered and is in no hold: edge GRASP
+    or RELEASE, "neutral" where fingers shut on nothing, else "unknown", held_s and moved_m 0.
     """
 
     t_ns: int
@@ -68,9 +72,12 @@ class Candidate:
         }
 
 
-def detect(t_ns: np.ndarray, opening: np.ndarray, tcp: np.ndarray, layout: Layout) -> list[Candidate]:
-    """Candidates in order. t_ns (n,) ascending; opening (n,) m; tcp (n, 3) m, base frame. Samples that are not finite
-    are left out; fewer than two seconds give none.
+def detect(
+    t_ns: np.ndarray, opening: np.ndarray, tcp: np.ndarray, layout: Layout, ordered: np.ndarray | None = None
+) -> list[Candidate]:
+    """Candidates in order. t_ns (n,) ascending; opening (n,) m; tcp (n, 3) m, base frame; ordered (n,): the opening
+    that stood as ordered at each, m, NaN before the first order. Samples that are not finite are left out; fewer than
+    two seconds give none.
     """
     known = np.isfinite(opening) & np.isfinite(tcp).all(axis=1)
     t_ns, opening, tcp = t_ns[known], opening[known], tcp[known]
@@ -79,7 +86,8 @@ def detect(t_ns: np.ndarray, opening: np.ndarray, tcp: np.ndarray, layout: Layou
     seconds = (t_ns - t_ns[0]) / 1e9
     found: list[Candidate] = []
     lying: dict[str, list[int]] = {}  # by zone, which candidates left an item there that stands
-    for start, end in _holds(seconds, opening, layout.grasp_m):
+    holds = _holds(seconds, opening, layout.grasp_m)
+    for start, end in holds:
         edge = _edge(seconds, opening, end, _shut(layout.grasp_m))
         if edge is None:
             continue
@@ -100,6 +108,47 @@ def detect(t_ns: np.ndarray, opening: np.ndarray, tcp: np.ndarray, layout: Layou
             lying.setdefault(zone, []).append(len(found))
         held_s = float(seconds[end] - seconds[start])
         found.append(Candidate(int(t_ns[at]), kind, zone, result, held_s, moved))
+    if ordered is None:
+        return found
+    shown = [(float(seconds[start]), float(seconds[end])) for start, end in holds]
+    more = [
+        Candidate(int(t_ns[at]), edge, zone_of(tcp[at], layout), result, 0.0, 0.0)
+        for edge, at, result in _ordered(seconds, opening, ordered[known], shown, layout.grasp_m)
+    ]
+    return sorted([*found, *more], key=lambda one: one.t_ns)
+
+
+def _ordered(
+    seconds: np.ndarray,
+    opening: np.ndarray,
+    ordered: np.ndarray,
+    holds: Sequence[tuple[float, float]],
+    grasp_m: float | None,
+) -> list[tuple[str, int, Judged]]:
+    """Orders to grasp and to release, (edge, sample, result), that no hold shows: a grasp begins one within ANSWER_S, a
+    release comes in one or within ANSWER_S of its end. holds: first and last second of each.
+    """
+    heard = np.flatnonzero(np.isfinite(ordered))
+    if not len(heard):
+        return []
+    shut = _shut(grasp_m)
+    limit = 0.5 * float(opening.max()) if grasp_m is None else max(2.0 * grasp_m, grasp_m + 0.015)
+    limit = min(limit, FREE_M * float(ordered[heard].max()))
+    closing = ordered[heard] < limit
+    found: list[tuple[str, int, Judged]] = []
+    grasped = 0.0
+    for i in np.flatnonzero(closing[1:] != closing[:-1]) + 1:
+        at, grasp = int(heard[i]), bool(closing[i])
+        now = float(seconds[at])
+        span = (now, now + ANSWER_S) if grasp else (grasped, now)
+        grasped = now if grasp else grasped
+        if any(
+            (now - HOLD_S <= first <= now + ANSWER_S) if grasp else (first <= now <= last + ANSWER_S)
+            for first, last in holds
+        ):
+            continue
+        near = opening[(seconds >= span[0]) & (seconds <= span[1])]
+        found.append((GRASP if grasp else RELEASE, at, "neutral" if (near <= shut).any() else "unknown"))
     return found
 
 
@@ -109,7 +158,9 @@ def _shut(grasp_m: float | None) -> float:
 
 
 def _holds(seconds: np.ndarray, opening: np.ndarray, grasp_m: float | None) -> list[tuple[int, int]]:
-    """(first, last) samples of every stretch in which the fingers stand still around something."""
+    """(first, last) samples of every stretch in which the fingers stand still around something, the last perhaps to the
+    end of the recording.
+    """
     widest = float(opening.max())
     closed = _shut(grasp_m)
     between = (opening > closed) & (opening < FREE_M * widest)
@@ -125,6 +176,8 @@ def _holds(seconds: np.ndarray, opening: np.ndarray, grasp_m: float | None) -> l
             if seconds[i - 1] - seconds[start] >= HOLD_S:
                 holds.append((start, i - 1))
             start = i if between[i] else None
+    if start is not None and seconds[-1] - seconds[start] >= HOLD_S:
+        holds.append((start, len(opening) - 1))
     return holds
 
 

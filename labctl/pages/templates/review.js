@@ -4,7 +4,7 @@
 const $ = (id) => document.getElementById(id);
 const SPEEDS = [1, 2, 4, 0.25, 0.5];
 const NEAR_NS = 1e9; // a witness within a second of what stands saw the same thing
-const NAMES = { success: "moved", lost: "lost", safety_stop: "safety stop" };
+const NAMES = { success: "moved", lost: "lost", safety_stop: "safety stop", neutral: "put back, or handled again", unknown: "cannot tell" };
 const kept = sessionStorage;
 
 let queue = { episodes: [], left: 0 };
@@ -61,7 +61,7 @@ function draft() {
 async function load(trial) {
   queue = await ask("queue");
   $("title").textContent = `review · ${queue.campaign}`;
-  $("left").textContent = `${queue.left} of ${queue.episodes.length} episodes left`;
+  $("left").textContent = `${queue.left} of ${queue.episodes.length} episodes in dispute and not reviewed`;
   $("finish").hidden = queue.left > 0 || !queue.episodes.length;
   const there = queue.episodes.find((one) => one.trial === trial) || queue.episodes[0];
   if (!there) { $("line").textContent = "nothing to review"; return; }
@@ -104,7 +104,7 @@ function show() {
     Object.assign(video, { muted: true, playsInline: true, preload: "auto" });
     video.src = `video/${encodeURIComponent(episode.episode)}/${encodeURIComponent(reel.camera)}`;
     video.addEventListener("loadedmetadata", () => seek(at));
-    video.addEventListener("error", () => say(`the film of ${reel.camera} cannot be played here`, true));
+    video.addEventListener("error", () => say(`the video of ${reel.camera} cannot be played here`, true));
     return { video, reel };
   });
   $("films").replaceChildren(...films.map(({ video, reel }) => {
@@ -141,8 +141,8 @@ function candidates() {
       const result = one.result || "success";
       const same = found.filter((row) => row.op && Math.abs(row.at_ns - one.at_ns) < NEAR_NS && !row.by.some(([by]) => by === who));
       same.sort((a, b) => Math.abs(a.at_ns - one.at_ns) - Math.abs(b.at_ns - one.at_ns));
-      if (same.length) same[0].by.push([who, one.at_ns - same[0].at_ns, result === same[0].result ? "" : NAMES[result]]);
-      else found.push({ at_ns: one.at_ns, result, cause: one.cause || "", op: null, by: [[who, 0, ""]] });
+      if (same.length) same[0].by.push([who, one.at_ns - same[0].at_ns, one.seen || (result === same[0].result ? "" : NAMES[result])]);
+      else found.push({ at_ns: one.at_ns, result, cause: one.cause || "", op: null, by: [[who, 0, one.seen || ""]] });
     }
   }
   return found.sort((a, b) => a.at_ns - b.at_ns);
@@ -273,7 +273,7 @@ async function confirm() {
   kept.removeItem(drafted(episode.trial));
   episode = null;
   await tried(() => load());
-  say(queue.left ? told.said : `${told.said}; all ${queue.episodes.length} are reviewed: F finishes the review`);
+  say(queue.left ? told.said : `${told.said}; nothing else is in dispute: F finishes the review`);
 }
 
 function add() {
@@ -351,7 +351,7 @@ async function correct(event) {
 }
 
 function finish() {
-  if (queue.left) { say(`${queue.left} episodes are not reviewed yet; ENTER confirms one`, true); return; }
+  if (queue.left) { say(`${queue.left} episodes in dispute are not reviewed yet; ENTER confirms one`, true); return; }
   halt();
   $("unfinished").textContent = "";
   $("finishing").showModal();

@@ -41,7 +41,7 @@ def address() -> str:
 
 
 class Emulator:
-    """`labctl emulate` in a process; `link` is its side door."""
+    """`labctl emulate` in a process; `link` is its control port."""
 
     def __init__(self, name: str, *options: str) -> None:
         leave_out_without_client(name)

@@ -13,7 +13,7 @@ import pytest
 
 from labctl.cli import call
 from labctl.core.reviewed import queue
-from labctl.pages.films import Films
+from labctl.pages.recorded_videos import RecordedVideos
 from labctl.pages.reviewing import ReviewPage
 from labctl.pages.server import Asked
 from labctl.store.campaign import Campaign
@@ -74,7 +74,7 @@ def review_pages(folder: Path) -> dict[str, bytes]:
     def refuse(*given: object) -> Any:
         raise AssertionError("nothing is written here")
 
-    routes = ReviewPage(folder.name, Films(folder), load, refuse, refuse, refuse).routes()
+    routes = ReviewPage(folder.name, RecordedVideos(folder), load, refuse, refuse, refuse).routes()
     seen = {"queue": routes["GET /queue"](Asked({})).data}
     for item in load():
         seen[item.trial.id] = routes["GET /episode/{trial}"](Asked({"trial": item.trial.id})).data

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from labctl.analysis.operations_table.describe import cell_row
 from labctl.analysis.operations_table.pair_effects import ratio_interval, rmst_ratio
 from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.clusters import clusters, rmst_replicates
 from labctl.analysis.survival.curves import ESTIMATORS, WANG_CHANG, rmst_with_error
-from labctl.analysis.survival.hrt import rmst
-from labctl.analysis.survival.intervals import logit, t_interval
+from labctl.analysis.survival.hrt import hrt, rmst
 from labctl.analysis.survival.kernel import spread
 
 from support.statistics.cohorts import NS, OBJECTS, TAU_NS
@@ -67,7 +67,8 @@ def biases(arm: Paced, episodes: int, runs: int, truth_s: float | None = None) -
 
 def coverage(arms: Sequence[Paced], episodes: int, runs: range) -> dict[str, float]:
     """Share of `runs` campaigns in which intervals of Wang & Chang's estimator hold the truth, of the first of two arms
-    (bootstrap-t and the t interval of a cell, mean over four objects) and of the ratio of both over those objects.
+    (of a cell, its interval without draws, mean over four objects), of the ratio of both over those objects, and of
+    HRT, the first the reference.
     """
     true_ratio = math.log(arms[0].rmst_s / arms[1].rmst_s)
 
@@ -80,14 +81,14 @@ def coverage(arms: Sequence[Paced], episodes: int, runs: range) -> dict[str, flo
         }
         found = rmst_replicates(clusters(cells, TAU_NS, run), BOOT)
         a, b = ([(name, obj) for obj in OBJECTS] for name in "ab")
-        cell, mean = (rmst(found, keys, found.values, TAU_S).interval for keys in (a[:1], a))
-        value, se = rmst_with_error(cells[a[0]].timed, TAU_NS)
-        twin = t_interval(value, se, episodes - 1, logit(TAU_S))
-        told = [(cell, arms[0].rmst_s), (twin, arms[0].rmst_s), (mean, arms[0].rmst_s)]
+        one_cell, mean = (rmst(found, keys, found.values, TAU_S) for keys in (a[:1], a))
+        undrawn = cell_row(cells[a[0]], one_cell, TAU_NS)["rmst_wang_chang_ci"]
+        told = [(ci, arms[0].rmst_s) for ci in (one_cell.interval, undrawn, mean.interval)]
         told.append((ratio_interval(rmst_ratio(found, a, b)), true_ratio))
+        told.append((hrt(found, a, b, found.values).interval, math.exp(true_ratio)))
         return [ci is not None and ci[0] <= truth <= ci[1] for ci, truth in told]
 
     parts = [range(s, min(s + 25, runs.stop)) for s in range(runs.start, runs.stop, 25)]
     hits = np.concatenate([np.array(p) for p in spread(lambda part: [one(run) for run in part], parts)])
-    names = ("RMST of a cell", "RMST of a cell, t", "RMST over four objects", "ratio over four objects")
+    names = ("RMST of a cell", "RMST of a cell, t", "RMST over four objects", "ratio over four objects", "HRT")
     return dict(zip(names, hits.mean(axis=0).tolist(), strict=True))

@@ -101,7 +101,6 @@ def test_recordings_stand_in_for_both_cameras_in_simulated_time(
     assert verify_campaign(folder).problems == []
 
 
-@pytest.mark.alone  # beside others its lease lapsed; why is not known yet
 @pytest.mark.thorough
 @pytest.mark.real_time
 def test_a_stream_and_a_realsense_camera_are_recorded_picture_by_picture(

@@ -1,4 +1,4 @@
-"""`labctl emulate` as a person types it, and its side door as a test uses it."""
+"""`labctl emulate` as a person types it, and its control port as a test uses it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,6 @@ from labctl.store.verify import verify_campaign
 HANGING = 'name = "wrist"\ndriver = "support.cameras.hanging_encoder:build"'
 
 
-@pytest.mark.alone  # beside others its lease lapsed; why is not known yet
 @pytest.mark.thorough
 @pytest.mark.real_time
 def test_an_encoder_that_hangs_costs_a_gap_and_neither_the_episode_nor_the_next(

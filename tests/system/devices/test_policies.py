@@ -92,7 +92,6 @@ class Telling:
         return {**hold(observation), "resources": {"gpu_memory_mb": GPU_MB}}
 
 
-@pytest.mark.alone  # beside others its lease lapsed; why is not known yet
 @pytest.mark.real_time
 @pytest.mark.thorough
 def test_each_server_that_fails_costs_its_own_trial_and_the_campaign_goes_on(tmp_path: Path) -> None:
@@ -206,7 +205,6 @@ EYES = "".join(
 ).replace('resize = "pad"', 'resize = "pad"\nsteps = [-4, 0]')
 
 
-@pytest.mark.alone  # beside others its lease lapsed; why is not known yet
 @pytest.mark.real_time
 @pytest.mark.thorough
 def test_a_policy_sees_what_the_cameras_see_at_full_size_and_when(tmp_path: Path) -> None:

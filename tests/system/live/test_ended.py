@@ -29,9 +29,7 @@ ARMS = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
 LABCTL = [str(Path(sys.executable).with_name("labctl"))]
 TIMES = [
     pytest.param("--simulated-time", id="simulated"),
-    pytest.param(
-        "--real-time", id="real", marks=[pytest.mark.real_time, pytest.mark.thorough, pytest.mark.alone]
-    ),  # beside others its lease lapsed; why is not known yet
+    pytest.param("--real-time", id="real", marks=[pytest.mark.real_time, pytest.mark.thorough]),
 ]
 SIGNALS = [
     signal.SIGHUP,

@@ -20,7 +20,7 @@ from support.runs.recordings import Recordings, copied
 from labctl.cli import call
 from labctl.core.record import Record
 from labctl.errors import BrokenRecord, InputError
-from labctl.pages.films import Films
+from labctl.pages.recorded_videos import RecordedVideos
 from labctl.runtime import review_writer
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store.campaign import Campaign
@@ -53,17 +53,17 @@ def record_of(folder: Path) -> Record:
 def test_films_play_on_the_time_since_go_with_every_recorded_picture(filmed: Path) -> None:
     record = record_of(filmed)
     _, episode = record.scored[0]
-    films = Films(filmed)
-    reels = films.reels(episode.id)
+    videos = RecordedVideos(filmed)
+    reels = videos.reels(episode.id)
     assert [reel.camera for reel in reels] == ["over_shoulder", "wrist"], "in the cell's order"
     for reel in reels:
         path = filmed / episode.videos[reel.camera]["file"]
         assert len(reel.frames_s) == episode.videos[reel.camera]["frames"]
         assert reel.frames_s[0] < 0 < reel.frames_s[-1], "it was filmed before go"
         assert np.allclose(reel.zero_s + frame_times(path) / 1e6, reel.frames_s, atol=2e-6)
-        with av.open(io.BytesIO(films.film(episode.id, reel.camera))) as container:
+        with av.open(io.BytesIO(videos.video(episode.id, reel.camera))) as container:
             assert sum(1 for _ in container.decode(video=0)) == len(reel.frames_s)
-    camera, found = films.strip(episode.id, 1, [-1.0, 0.0, 900.0], 48)
+    camera, found = videos.strip(episode.id, 1, [-1.0, 0.0, 900.0], 48)
     assert camera == "wrist" and [picture.shape for _, picture in found] == [(36, 48, 3)] * 3
     assert [at for at, _ in found] == [
         max(t for t in reels[1].frames_s if t <= wanted + 1e-6) for wanted in (-1.0, 0.0, 900.0)
@@ -72,23 +72,23 @@ def test_films_play_on_the_time_since_go_with_every_recorded_picture(filmed: Pat
 
 def test_a_film_that_was_changed_is_not_shown_and_the_page_says_why(filmed: Path) -> None:
     _, episode = record_of(filmed).scored[0]
-    films = Films(filmed)
-    assert films.reels(episode.id), "verified once"
+    videos = RecordedVideos(filmed)
+    assert videos.reels(episode.id), "verified once"
     path = filmed / episode.videos["wrist"]["file"]
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(BrokenRecord, match="is not the one that was sealed"):
-        films.film(episode.id, "wrist")
+        videos.video(episode.id, "wrist")
     with pytest.raises(BrokenRecord, match="changed video"):
-        Films(filmed).reels(episode.id)
+        RecordedVideos(filmed).reels(episode.id)
 
 
 @pytest.mark.parametrize("camera", ["depth", "../wrist", "wrist.json", ""])
 def test_nothing_but_the_cameras_of_an_episode_is_handed_out(filmed: Path, camera: str) -> None:
     _, episode = record_of(filmed).scored[0]
     with pytest.raises(InputError, match="no video of a camera"):
-        Films(filmed).film(episode.id, camera)
+        RecordedVideos(filmed).video(episode.id, camera)
     with pytest.raises(InputError, match="no episode"):
-        Films(filmed).film("e-unknown", "wrist")
+        RecordedVideos(filmed).video("e-unknown", "wrist")
 
 
 def test_review_page_is_served_until_it_is_ended_and_what_was_confirmed_stays(

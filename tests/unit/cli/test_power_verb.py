@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from labctl import cli
-from labctl.cli import power_times
+from labctl.cli.planning import power_times
 
 ROOT = Path(__file__).resolve().parents[3]
 DEMO = ROOT / "protocols" / "demo.toml"

@@ -18,7 +18,7 @@ SCHEMAS = ("labctl/config/",)
 # Where a name means something else, or the value is history: path (or its first folder) and name -> why.
 OTHERWISE: Mapping[tuple[str, str], str] = {
     ("analysis/", "alpha"): "a leaf: it knows no schema, and its callers may say no level",
-    ("labctl/cli/power_times.py", "alpha"): "the same: of an option of the command line",
+    ("labctl/cli/planning/power_times.py", "alpha"): "the same: of an option of the command line",
     ("labctl/core/record.py", "help"): "what campaigns did before it could be declared, whatever is the default now",
     ("labctl/core/record.py", "voids"): "the same",
     ("labctl/core/record.py", "early_ends"): "the same",

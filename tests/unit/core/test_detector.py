@@ -13,6 +13,7 @@ from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.core.record import as_operations
 from labctl.core.record_fold import record_of
+from labctl.core.recorded import detector
 from labctl.core.recorded.detector import Layout, detect, zone_of
 from labctl.reporting.operations_table import operations
 from labctl.runtime.campaign_run import run_campaign
@@ -122,6 +123,31 @@ def test_an_item_of_3_mm_is_seen(fingers):
     thin = Layout(LAYOUT.totes, LAYOUT.target, 0.003)
     parts = ((1.0, 0.003, SOURCE), (1.5, 0.003, TARGET), (1.0, fingers, TARGET))
     assert [found.result for found in detect(*traces(*parts), thin)] == ["success"]
+
+
+def ordered(
+    *parts: tuple[float, float, tuple[float, float, float]], orders: tuple[float, ...]
+) -> list[tuple[str, str]]:
+    """What was ordered and is in no hold; orders: the opening that stood as ordered during each part, m."""
+    t_ns, opening, place = traces(*parts)
+    until = np.cumsum([0, *(HZ // 5 + round(seconds * HZ) for seconds, _, _ in parts)])
+    standing = np.array([orders[np.searchsorted(until, i, side="right") - 1] for i in range(len(t_ns) - 1)])
+    found = detect(t_ns, opening, place, LAYOUT, np.append(np.nan, standing))
+    return [f"{one.edge}: {one.result}" for one in found if one.edge in (detector.GRASP, detector.RELEASE)]
+
+
+def test_an_order_to_grasp_or_to_release_is_a_candidate_where_the_measured_opening_shows_neither():
+    stuck = ((1.0, 0.08, SOURCE), (2.0, 0.08, TARGET), (1.0, 0.08, TARGET))  # an opening that never moves
+    assert ordered(*stuck, orders=(0.08, 0.0, 0.08)) == ["ordered grasp: unknown", "ordered release: unknown"]
+    empty = ((1.0, 0.08, SOURCE), (2.0, 0.0, TARGET), (1.0, 0.08, TARGET))  # fingers that shut on nothing
+    assert ordered(*empty, orders=(0.08, 0.0, 0.08)) == ["ordered grasp: neutral", "ordered release: neutral"]
+
+
+def test_an_order_that_a_hold_shows_is_no_candidate_of_its_own():
+    moved = ((1.0, 0.08, SOURCE), (2.0, 0.025, TARGET), (1.0, 0.08, TARGET))
+    assert ordered(*moved, orders=(0.08, 0.0, 0.08)) == []
+    assert ordered(*moved, orders=(np.nan, np.nan, np.nan)) == []
+    assert ordered(*moved[:2], orders=(0.08, 0.0)) == [], "a hold that lasts to the end of the recording"
 
 
 def test_missing_samples_are_left_out():

@@ -54,6 +54,7 @@ def switch(name: str = "s", at_s: object = 10.0, instruction: str = "Now the red
         (switch() + switch("t", 20.0), "instruction = ", "this instruction stands already"),
         (switch(instruction=""), 'instruction = ""', "it is empty; write something"),
         (switch(more='target = "right"\n'), "target", "unknown key 'target'"),
+        (switch(more='ignored = "went on"\n'), "ignored = ", "unknown tag 'went on'"),
         ('[[switch]]\nname = "s"\nat_s = 3.0\n', "[[switch]]", "needs the key 'instruction'"),
     ],
 )

@@ -13,7 +13,7 @@ from support.runs.recordings import copied
 from labctl.core.events import Kind
 from labctl.core.reviewed import Item, queue
 from labctl.errors import InputError, StateError
-from labctl.pages.films import Films
+from labctl.pages.recorded_videos import RecordedVideos
 from labctl.pages.reviewing import ReviewPage
 from labctl.pages.server import Asked
 from labctl.runtime import review_writer
@@ -45,7 +45,7 @@ def page_of(folder: Path, who: str = "bea") -> ReviewPage:
     """As `labctl review --page` wires it."""
     return ReviewPage(
         folder.name,
-        Films(folder),
+        RecordedVideos(folder),
         lambda: items(folder),
         lambda trial, operations: review_writer.review(folder, trial, operations, who=who),
         lambda trial, outcome, why: review_writer.correct(folder, trial, outcome, who=who, why=why),
@@ -71,7 +71,8 @@ def test_what_is_confirmed_is_journalled_as_the_console_does_it_and_survives_a_r
     assert (event.kind, event.who, event.trial) == (Kind.OPERATIONS_REVIEWED, "bea", first["trial"])
     assert event.body["operations"] == [dict(op) for op in before.operations], "to the last field"
     again = ask(page_of(folder), "GET /queue")
-    assert again["left"] == 1 and again["episodes"][-1]["trial"] == first["trial"]
+    assert again["left"] == 0 and again["episodes"][-1]["trial"] == first["trial"]
+    assert [one["reviewed"] for one in again["episodes"]] == [False, True]
     assert ask(page_of(folder), "GET /episode/{trial}", trial=first["trial"])["reviewed"] is True
 
 
@@ -154,8 +155,11 @@ def test_nothing_that_a_page_is_told_names_an_arm(folder: Path) -> None:
 
 def test_the_review_is_finished_from_the_page_once_all_is_reviewed_and_the_campaign_closed(folder: Path) -> None:
     page = page_of(folder)
-    with pytest.raises(StateError, match="not reviewed yet: "):
+    trial = ask(page, "GET /queue")["episodes"][0]["trial"]
+    ask(page, "POST /correct", {"trial": trial, "moved": 1, "lost": 1, "why": "one fell"})
+    with pytest.raises(StateError, match="in dispute and not reviewed yet: 1 episode"):
         ask(page, "POST /finish")
+    ask(page, "POST /correct", {"trial": trial, "moved": 2, "lost": 0, "why": "it had not"})
     for entry in ask(page, "GET /queue")["episodes"]:
         told = ask(page, "GET /episode/{trial}", trial=entry["trial"])
         ask(page, "POST /review", {"trial": entry["trial"], "operations": stands(told)})

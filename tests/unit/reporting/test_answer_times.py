@@ -10,7 +10,7 @@ import pytest
 
 from labctl.clock import MILLISECOND, SECOND
 from labctl.nodes.policy_stream import POLICY
-from labctl.reporting.answer_times import answer_times
+from labctl.reporting.times.answer_times import answer_times
 from labctl.store.chunks import Chunk
 from labctl.store.database_backend import sqlite_url
 from labctl.store.traces import TraceStore

@@ -10,8 +10,8 @@ from labctl.clock import SECOND
 from labctl.core.events import Event, Kind
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
-from labctl.reporting.hours import COLUMNS, DOING, NOBODY, UNDER_WAY, cells, clock, hold_lines, hours
-from labctl.reporting.hours_page import html_of
+from labctl.reporting.times.hours import COLUMNS, DOING, NOBODY, UNDER_WAY, cells, clock, hold_lines, hours
+from labctl.reporting.times.hours_page import html_of
 
 SCHEDULE = [{"trial": f"t-{n}", "block": n // 2, "position": n % 2, "condition": "towels/layout-1"} for n in range(4)]
 OPENED = {

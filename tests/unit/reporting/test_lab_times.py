@@ -11,8 +11,8 @@ from support.runs.recordings import copied
 
 from labctl import cli
 from labctl.errors import InputError, StateError
-from labctl.reporting.hours import hours
-from labctl.reporting.lab_times import lab_times
+from labctl.reporting.times.hours import hours
+from labctl.reporting.times.lab_times import lab_times
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store.campaign import Campaign
 

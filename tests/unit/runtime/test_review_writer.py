@@ -12,7 +12,7 @@ from support.runs.recordings import copied
 from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.core.record_fold import record_of
-from labctl.core.reviewed import Item, queue
+from labctl.core.reviewed import Item, matched, queue, seen, unsettled
 from labctl.errors import InputError, StateError
 from labctl.reporting.operations_table import operations
 from labctl.runtime.campaign_run import run_campaign
@@ -104,28 +104,54 @@ def test_a_campaign_is_reviewed_once_it_is_closed_and_every_episode_was_seen(fol
     assert events_of(folder)[-1].body["reviewed"] is True
 
 
-def test_finishing_with_episodes_unseen_says_how_many(folder):
+def miscounted(folder: Path, number: int) -> Item:
+    """One of its episodes, brought into dispute: the assessor corrects the count and not the events."""
+    item = items(folder)[number]
+    outcome = {"items_staged": 2, "moved": 1, "lost": 1, "remaining": 0}
+    correct(folder, item.trial.id, outcome, who="bea", why="one fell")
+    return next(one for one in items(folder) if one.trial.id == item.trial.id)
+
+
+def test_a_review_is_finished_once_every_episode_in_dispute_was_seen(folder):
+    miscounted(folder, 1)
     close_campaign(folder, who="bea")
-    with pytest.raises(StateError, match="not reviewed yet: 2 episodes"):
+    with pytest.raises(StateError, match="in dispute and not reviewed yet: 1 episode"):
         finish(folder, who="bea")
+    disputed, alike = items(folder)
+    review(folder, disputed.trial.id, disputed.operations[:1], who="bea")
+    assert "freeze" in finish(folder, who="bea")
+    assert next(one for one in items(folder) if one.trial.id == alike.trial.id).reviewed is None
+    assert freeze_campaign(folder, who="bea")[0] == "frozen, reviewed"
 
 
 def test_a_candidate_that_the_detector_could_not_tell_is_in_dispute(folder):
     item = items(folder)[0]
-    assert not item.disputed and replace(item, unknown=1).disputed
+    doubt = {**item.candidates[0], "result": "unknown"}
+    asked = replace(item, candidates=[doubt])
+    assert not item.disputed and asked.disputed and unsettled([item, asked]) == [asked]
+    assert "the traces cannot tell what came of 1 candidate" in asked.differences
+    assert not replace(asked, reviewed=item.operations).disputed, "somebody looked"
+
+
+def test_every_candidate_has_its_zone_its_hold_and_its_verdict_also_what_is_no_operation(folder):
+    item = items(folder)[0]
+    first = item.candidates[0]
+    assert seen(first).startswith("release over ") and f"held {first['held_s']:.1f} s: placed" in seen(first)
+    back = {**first, "t_ns": first["t_ns"] + 5 * SECOND, "result": "neutral", "zone": "outside"}
+    words, others = matched(replace(item, candidates=[first, back]), item.operations)
+    assert words[0] == seen(first) and set(words[1:]) == {""} and others == [back]
+    assert seen(back).endswith("outside both totes, held {:.1f} s: put back, or handled again".format(first["held_s"]))
 
 
 def test_freezing_before_the_review_says_how_many_are_left_and_what_to_type(folder):
-    first = items(folder)[0]
-    review(folder, first.trial.id, first.operations, who="bea")
+    disputed = miscounted(folder, 0)
     close_campaign(folder, who="bea")
     name = folder.name
-    with pytest.raises(StateError, match="1 of 2 episodes") as refused:
+    with pytest.raises(StateError, match=r"1 of 2 episodes of campaign .* in dispute") as refused:
         freeze_campaign(folder, who="bea")
     typed = (f"labctl review {name}", f"labctl review {name} --finish", f"labctl freeze {name} --unreviewed")
     assert all(command in str(refused.value) for command in typed)
-    second = items(folder)[0]
-    review(folder, second.trial.id, second.operations, who="bea")
+    review(folder, disputed.trial.id, disputed.operations[:1], who="bea")
     with pytest.raises(StateError, match=f"not finished: labctl review {name} --finish"):
         freeze_campaign(folder, who="bea")
     assert freeze_campaign(folder, who="bea", unreviewed=True)[0] == "frozen without a review"

@@ -44,7 +44,7 @@ def test_looking_at_a_campaign_loads_no_database_library_and_no_schema(url: str)
     """
     looks = (
         "import sys, json; from labctl.store import campaign, verified; from labctl.viewing import status; "
-        "from labctl.reporting import hours; "
+        "from labctl.reporting.times import hours; "
         "from labctl.store.journal import Journal, campaigns_in; "
         f"names = campaigns_in({url!r}); n = len(Journal.open({url!r}, names[0], readonly=True).events()); "
         f"print(json.dumps([names, n, sorted(set({HEAVY!r}) & set(sys.modules))]))"

@@ -8,7 +8,7 @@ from support.screens.console_bench import NARROW, Desk, at_console, both_sizes, 
 from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.core.record_fold import record_of
-from labctl.reporting.hours import hours
+from labctl.reporting.times.hours import hours
 from labctl.runtime.campaign_writer import Hands
 
 MOST_KEYS = 6  # issue 18, point 16

@@ -115,7 +115,7 @@ def reviewing(play: Callable[[Pilot[Any], Callable[[], str]], Awaitable[None]], 
 
 def test_what_the_witnesses_disagree_on_is_said_and_cannot_be_confirmed():
     async def play(pilot, text):
-        assert "2 of 2 episodes left" in text() and "the detector saw 1 moved, the assessor 2" in text()
+        assert "1 in dispute, 2 of 2 not reviewed" in text() and "the detector saw 1 moved, the assessor 2" in text()
         await pilot.press("enter")
         await pilot.pause()
         assert "correct the outcome or the events" in text()
@@ -131,7 +131,7 @@ def test_a_missing_operation_is_added_and_the_episode_confirmed():
         assert "12.50" in text() and "all witnesses agree" in text()
         await pilot.press("enter")
         await pilot.pause()
-        assert "1 of 2 episodes left" in text()
+        assert "0 in dispute, 1 of 2 not reviewed" in text()
 
     book = reviewing(play)
     assert [(name, len(ops)) for name, ops in book.saved] == [("t-b", 2)]
@@ -313,12 +313,13 @@ def test_the_review_is_finished_by_a_key_once_all_is_reviewed():
     async def play(pilot, text):
         await pilot.press("f")
         await pilot.pause()
-        assert "not reviewed yet: 2 episodes" in text()
+        assert "in dispute and not reviewed yet: 1 episode" in text()
         for item in book.items:
-            item.reviewed = item.operations
+            if item.disputed:
+                item.reviewed = item.operations
         await pilot.press("z", "f")
         await pilot.pause()
-        assert "Finish the review? All episodes are reviewed" in text()
+        assert "Finish the review? Nothing is in dispute" in text()
         await pilot.press("ctrl+s")
         await pilot.pause()
         assert "its review is finished once it is closed" in text()

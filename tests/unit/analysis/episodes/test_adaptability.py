@@ -17,6 +17,7 @@ from labctl.analysis.report.lab_sections import adaptability_table, files
 
 S = 1_000_000_000
 GO = 100 * S
+HEARD, DEAF = {"red": False}, {"red": True}  # whether the assessor said that it was ignored
 
 
 def watched(*moved_s: float, end_s: float = 60.0, asked_s: tuple[float, ...] = (), **given: Any) -> Watched:
@@ -44,7 +45,7 @@ def test_a_stretch_ends_at_the_next_switch():
 def test_an_episode_that_did_not_meet_a_switch_is_counted_and_in_no_measure():
     early = after_switches(watched(5.0, 10.0, end_s=10.0, taken={}), ["red"])
     assert (early[0]["met"], early[0]["moved_before"]) == (False, None)
-    (entry,) = by_arm([*early, *after_switches(watched(30.0), ["red"])], ["a", "b"], ["red"])
+    (entry,) = by_arm([*early, *after_switches(watched(30.0, ignored=HEARD), ["red"])], ["a", "b"], ["red"])
     assert (entry["episodes"], entry["met"], entry["succeeded"]) == (2, 1, 1)
     (none,) = by_arm(early, ["a"], ["red"])
     assert (none["met"], none["share"], none["ci"], none["first_s"]) == (0, None, None, None)
@@ -54,7 +55,7 @@ def test_the_share_is_of_episodes_with_wilsons_interval_and_the_median_is_kaplan
     """First items after 5, 10 and 20 s, one episode cut after 8 s without any. By hand S(5) = 3/4, then two are left at
     risk at 10 s: S(10) = 3/4 * 1/2 = 3/8, the first at or below one half.
     """
-    ran = [watched(25.0), watched(30.0), watched(40.0), watched(end_s=28.0)]
+    ran = [watched(*at, ignored=HEARD, end_s=end) for *at, end in ((25.0, 60.0), (30.0, 60.0), (40.0, 60.0), (28.0,))]
     (entry,) = by_arm([one for run in ran for one in after_switches(run, ["red"])], ["a"], ["red"])
     assert (entry["succeeded"], entry["met"], entry["share"]) == (3, 4, 0.75)
     assert entry["ci"] == [*wilson(3, 4)]
@@ -75,8 +76,27 @@ def test_an_episode_that_lost_the_rest_never_has_a_first_item_and_is_not_censore
 
 
 def test_without_any_item_after_it_the_median_is_not_reached():
-    (entry,) = by_arm(after_switches(watched(5.0), ["red"]), ["a"], ["red"])
+    (entry,) = by_arm(after_switches(watched(5.0, ignored=HEARD), ["red"]), ["a"], ["red"])
     assert (entry["first_s"], entry["succeeded"]) == ("inf", 0)
+
+
+def test_an_arm_that_is_deaf_to_a_switch_and_moves_items_all_the_same_does_not_succeed():
+    deaf = [one for _ in range(4) for one in after_switches(watched(5.0, 30.0, 40.0, ignored=DEAF), ["red"])]
+    follows = [one for _ in range(4) for one in after_switches(watched(30.0, arm="b", ignored=HEARD), ["red"])]
+    a, b = by_arm([*deaf, *follows], ["a", "b"], ["red"])
+    assert (a["moved"], a["succeeded"], a["share"]) == (4, 0, 0.0)
+    assert (b["moved"], b["succeeded"], b["share"]) == (4, 4, 1.0)
+
+
+def test_where_nobody_judged_what_was_moved_no_arm_is_said_to_follow_a_switch():
+    entries = after_switches(watched(5.0, 30.0), ["red"])
+    (entry,) = by_arm(entries, ["a"], ["red"])
+    assert entries[0]["followed"] is None
+    assert (entry["moved"], entry["succeeded"], entry["share"], entry["ci"]) == (1, None, None, None)
+    switches = [{"name": "red", "at_s": 20.0, "instruction": "Now the red ones."}]
+    made = adaptability_table({"switches": switches, "arms": [entry], "episodes": entries})
+    assert made is not None and made.rows[0][3:6] == ("–", "–", "1 / 1")
+    assert "nobody judged it, and no arm is called adaptable" in made.note
 
 
 @given(
@@ -97,15 +117,17 @@ def test_stretches_of_all_switches_part_the_episode(moved: list[float], at_s: li
 
 def test_the_table_says_what_was_switched_and_is_absent_without_a_switch():
     entries = [
-        *after_switches(watched(5.0, 32.0, asked_s=(20.5,)), ["red"]),
-        *after_switches(watched(arm="b"), ["red"]),
+        *after_switches(watched(5.0, 32.0, asked_s=(20.5,), ignored=HEARD), ["red"]),
+        *after_switches(watched(arm="b", ignored=HEARD), ["red"]),
     ]
-    switches = [{"name": "red", "at_s": 20.0, "instruction": "Now the red ones."}]
+    switches = [{"name": "red", "at_s": 20.0, "instruction": "Now the red ones.", "ignored": "went on"}]
     found = {"switches": switches, "arms": by_arm(entries, ["a", "b"], ["red"]), "episodes": entries}
     made = adaptability_table(found)
     assert made is not None
-    assert made.rows[0][:4] == ("a", "red", "1 / 1", "1 / 1") and made.rows[0][5:] == ("3.0", "1.5", "12.0", "0.50")
-    assert made.rows[1][2:4] == ("1 / 1", "0 / 1") and made.rows[1][7] == "not reached"
+    assert made.rows[0][:4] == ("a", "red", "1 / 1", "1 / 1")
+    assert made.rows[0][5:] == ("1 / 1", "3.0", "1.5", "12.0", "0.50")
+    assert made.rows[1][2:4] == ("1 / 1", "0 / 1") and made.rows[1][8] == "not reached"
+    assert "the assessor did not tick “went on” (red)" in made.note
     assert "red, 20 s after go: “Now the red ones”. Met" in made.note
     rows = list(
         csv.DictReader(io.StringIO(files({"stress": {"adaptability": found}})["figures/adaptability.csv"].decode()))

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labctl.analysis.episodes.estimand import Estimand, alternatives, counted
+from labctl.analysis.episodes.estimand import CRASH, Estimand, alternatives, counted
 from labctl.analysis.episodes.repeated import repeated
 from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.report import counting_section
 from labctl.analysis.report.wording import summary
+from labctl.analysis.survival.curves import KAPLAN_MEIER
 from labctl.analysis.table import table_from_rows
+
+from labctl.reporting.other_ways import counting, ways_of_table
 
 AS_IT_STANDS = Estimand("as_it_went", "left_out", "by_reason", "ended")
 PLAN: dict[str, Any] = {"reference": None, "boot": 199, "perm": 199, "seed": 0}
@@ -124,3 +127,14 @@ def test_the_section_shows_what_counts_verdicts_times_and_tipping_points(found):
     assert headings == ["", "Verdicts, counted otherwise", "RMST and HRT, counted otherwise", "When an order is lost"]
     declared = section.tables[0][1]
     assert declared.rows[0] == ("An episode that a person helped", "as it went", "10", "0")
+
+
+def test_a_bare_tables_own_crashes_that_it_calls_void_are_said_to_be_left_out_and_counted_otherwise():
+    rows = [*campaign(0), *(row(f"v{i}", "censored", 20.0, CRASH, arm="a", void=1) for i in range(4))]
+    plan = {**PLAN, "tau": 30.0, "estimator": KAPLAN_MEIER}
+    result = analyze(table_from_rows(rows), **plan)
+    found = counting(ways_of_table(rows), result, plan)  # type: ignore[arg-type]
+    assert found["counts"]["crash"] == "as_recorded" and found["affected"]["crash"] == {"a": 4}
+    (failed,) = (again for again in found["repeated"] if (again["key"], again["value"]) == ("crash", "failure"))
+    assert [arm["episodes"] for arm in (*result["arms"], *failed["arms"])] == [10, 10, 14, 10]
+    assert "an arm’s own crash counts as its rows say (a 4)" in (counting_section.sentence(found, result) or "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from labctl.analysis.blocks.axes import Perturbed, axis_drops
+from labctl.analysis.episodes_table import words
 from labctl.analysis.episodes_table.analyze import analyze
 from labctl.analysis.episodes_table.cohort import Plan
 from labctl.analysis.episodes_table.table import table_from_rows
@@ -101,3 +102,23 @@ def test_tags_splits_and_stress_have_their_rows() -> None:
 def test_an_unknown_split_or_axis_is_one_line(more: dict[str, str], said: str) -> None:
     with pytest.raises(TableError, match=said):
         table_from_rows([{"block": 1, "arm": "x", "score": 1, **more}])
+
+
+def test_every_p_of_random_exchanges_has_its_error_beside_it_in_json_and_as_typed() -> None:
+    rng = np.random.default_rng(4)
+    rows = [
+        {"block": block, "set": f"s{block // 2}", "condition": f"c{block}", "base": "" if block % 2 == 0 else
+         f"c{block - 1}", "axis": "V-SC" if block % 2 else "", "task": f"t{block}", "tags": "long" if block % 3 else "",
+         "arm": arm, "score": float(rng.uniform())}
+        for block in range(60) for arm in "xyz"
+    ]  # fmt: skip
+    result = analyze(table_from_rows(rows), PLAN)
+    told = [(p["p"]["score"], p["p_error"]["score"]) for p in result["pairs"]]
+    told += [(p["p_holm"], p["p_holm_error"]) for p in result["pairs"]]
+    told += [(one["p"], one["p_error"]) for one in (*result["axes"], *result["tags"])]
+    assert len(told) == 3 + 3 + 2 * 3 + 3 and all(p == 1 or 0 < error < 0.12 for p, error in told), told
+    shown = words.pairs(result)
+    assert shown is not None
+    for table, heading in zip((shown, *words.rows(result)), ("p (Holm)", "p (Holm)", "p"), strict=True):
+        cells = [row[table.headings.index(heading)] for row in table.rows]
+        assert cells and all("±" in cell or cell == "1.00" for cell in cells), cells

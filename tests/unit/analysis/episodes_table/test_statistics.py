@@ -14,6 +14,7 @@ from labctl.analysis.episodes_table.cohort import Plan, cohort_of
 from labctl.analysis.episodes_table.order import order_of
 from labctl.analysis.episodes_table.ranks import cochran, friedman, rank_intervals, ranked
 from labctl.analysis.episodes_table.table import EpisodesTable, table_from_rows
+from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.operations_table.analyze import dumps
 from scipy import stats
 
@@ -68,12 +69,17 @@ def test_exchanges_are_those_that_scipy_lists(step: float | None) -> None:
     differences = rng.uniform(-1, 1, 11) if step is None else step * rng.integers(-3, 5, 11)
     reference = stats.permutation_test((differences,), np.sum, permutation_type="samples", n_resamples=np.inf)
     found = sign_flip_p(differences, 0, 49_999, "x")
-    assert found == pytest.approx(reference.pvalue, abs=1e-12)
+    assert found == (pytest.approx(reference.pvalue, abs=1e-12), 0.0)
 
 
 def test_exchanges_of_successes_are_mcnemars_exact_test() -> None:
     differences = np.array([1.0] * 9 + [-1.0] * 2 + [0.0] * 20 + [np.nan])
-    assert sign_flip_p(differences, 0, 10, "x") == pytest.approx(mcnemar(9, 2).p_exact, rel=1e-12)
+    assert sign_flip_p(differences, 0, 10, "x") == (pytest.approx(mcnemar(9, 2).p_exact, rel=1e-12), 0.0)
+
+
+def test_a_p_of_random_exchanges_has_its_monte_carlo_error() -> None:
+    found = sign_flip_p(np.random.default_rng(1).normal(0.2, 1, 40), 0, 999, "x")
+    assert found is not None and found[1] == pytest.approx(2 * share_error(found[0] / 2, 1000))
 
 
 def test_a_mean_without_spread_keeps_the_exact_binomial_interval() -> None:
@@ -196,8 +202,8 @@ def test_the_same_seed_gives_the_same_bytes_and_every_key_is_there() -> None:
     assert list(result) == keys.split()
     keys = "arm episodes successes rate rate_ci score score_ci rank rank_ci letters stages rmst rmst_ci hrt hrt_ci"
     assert list(result["arms"][0]) == keys.split()
-    keys = "a b blocks score_difference score_ci success_difference success_ci win win_ci p p_holm stop_block sequence"
-    assert list(result["pairs"][0]) == [*keys.split(), "verdict"]
+    keys = "a b blocks score_difference score_ci success_difference success_ci win win_ci p p_error p_holm p_holm_error"
+    assert list(result["pairs"][0]) == [*keys.split(), "stop_block", "sequence", "verdict"]
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,10 @@ def test_a_direction_is_never_said_without_an_interval_that_excludes_1(bounds):
 def test_a_pair_that_differs_without_a_direction_says_so_with_its_ratio():
     (claim,) = wording.summary(result(pair(0.001, "different, not ranked", ratio=-0.1)))
     assert claim.standing == "unranked"
-    assert "differ (time per item 0.90 [0.74, 1.11] of arm-1 over arm-2; Holm-adjusted p = 0.001)" in claim.text
+    assert (
+        "differ (time per item 0.90 [0.74, 1.11] of arm-1 over arm-2, 95 % for this pair; Holm-adjusted p = 0.001)"
+        in claim.text
+    )
     assert "neither leads" in claim.text
 
 
@@ -101,6 +104,22 @@ def test_an_arm_that_leads_several_others_is_one_sentence():
     assert "arm-1 was faster per item than arm-2 and arm-3" in claim.text
     assert "arm-2, 10.0 s against 20.0 s; 0.37 [0.30, 0.45] times as long as arm-3, 10.0 s" in claim.text
     assert "largest Holm-adjusted p = 0.010" in claim.text
+
+
+def test_a_sentence_says_for_which_pairs_its_intervals_hold_at_once_and_never_for_those_of_the_other_family():
+    three = ("human", "arm-1"), ("human", "arm-2"), ("human", "arm-3")
+    others = ("arm-1", "arm-2"), ("arm-1", "arm-3")
+    one = pair(0.001, "better", -1)
+    pairs = [{**one, "a": a, "b": b, "leads": a} for a, b in (*three, *others)]
+    found = {**result(*pairs), "reference": "human"}
+    found["arms"] = [{"arm": "human", "rmst": 5.0, "episodes": 12}, *found["arms"]]
+    with_human, of_policies = wording.summary(found)[:2]
+    assert "intervals 95 % for all 3 pairs with human at once" in with_human.text
+    assert "intervals 95 % for all 2 pairs without it at once" in of_policies.text
+    (open_pairs,) = wording.summary({**found, "pairs": [{**p, "verdict": "not resolved at this N"} for p in pairs]})
+    assert "95 % for all 3 pairs with human at once and, apart, for all 2 pairs without it at once" in open_pairs.text
+    (alone,) = wording.summary(result(pair(0.001, "better", -1)))
+    assert "intervals 95 % for this pair" in alone.text
 
 
 def test_open_pairs_are_open_questions_with_their_effect_and_n():

@@ -111,7 +111,7 @@ def test_every_key_of_the_interface_is_present() -> None:
         *("a", "b", "objects", "rmst_a", "rmst_b", "ks_macro", "ks_sup_mean", "log_rmst_ratio", "log_rmst_ratio_ci"),
         *("log_rmst_ratio_adjusted_ci", "uph_difference", "uph_difference_ci", "moved_difference", "moved_p"),
         *("moved_difference_ci", "auc", "auc_ci", "by_object", "relabelled_by", "relabellings", "p", "p_holm"),
-        *("p_error", "p_holm_error", "moved_p_error"),
+        *("p_error", "p_holm_error", "moved_p_error", "holm_over"),
         *("logrank_chi2", "verdict", "leads"),
     }
     assert set(result["pairs"][0]["p"]) == {

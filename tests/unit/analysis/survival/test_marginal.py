@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from labctl.analysis.episodes.random_factors import anew
 from labctl.analysis.operations_table.analyze import analyze
+from labctl.analysis.operations_table.pair_effects import against_margin, ratio_interval, rmst_ratio
 from labctl.analysis.survival import kernel_reference as reference
 from labctl.analysis.survival.cells import Cell, cells_of
-from labctl.analysis.survival.clusters import clusters, rmst_replicates
+from labctl.analysis.survival.clusters import clusters, few, rmst_replicates
 from labctl.analysis.survival.curves import (
     KAPLAN_MEIER,
     WANG_CHANG,
@@ -22,6 +23,7 @@ from labctl.analysis.survival.curves import (
     rmst_with_error,
 )
 from labctl.analysis.survival.event_order import event_order
+from labctl.analysis.survival.hrt import hrt, rmst
 from labctl.analysis.survival.kernel import Given, Redraw, Request, moments, pair_values
 from labctl.analysis.survival.resample import stream_key
 from labctl.analysis.table import table_from_rows
@@ -150,10 +152,72 @@ def test_under_gamma_frailty_it_is_within_two_percent_where_the_pooled_one_is_no
         assert found[KAPLAN_MEIER][0] < -0.1
 
 
+def test_its_intervals_reach_as_far_as_t_on_half_the_degrees_of_freedom_of_the_cell_of_fewest_episodes() -> None:
+    # by hand, n = 7 and 9 episodes: t(.975, 6 / 2) = 3.182446, error x sqrt(7 / 6)
+    laws = {("human", "bolts"): (Paced(12.0), 9), ("policy", "bolts"): (Paced(60.0), 7)}
+    cells = {key: law.cell(n, np.random.default_rng(n), *key) for key, (law, n) in laws.items()}
+    drawn = rmst_replicates(clusters(cells, TAU_NS, 0), 999)
+    assert drawn.by_episode
+    human, policy = ("human", "bolts"), ("policy", "bolts")
+    error = {key: 3.182446 * math.sqrt(7 / 6 * drawn.covariance[key, key]) for key in cells}
+    a, b = (drawn.value[key] for key in (human, policy))
+
+    own = rmst(drawn, [policy], drawn.values, 240.0)
+    rate = (1 / b + error[policy] / b**2, 1 / b - error[policy] / b**2)
+    ends = own.interval or (0.0, 0.0)
+    assert ends[0] <= 1 / rate[0] + 1e-4 and ends[1] >= min(1 / rate[1] if rate[1] > 0 else 240.0, 240.0) - 1e-3
+
+    reach = math.hypot(error[human] / a, error[policy] / b)
+    low, high = ratio_interval(rmst_ratio(drawn, [human], [policy])) or (0.0, 0.0)
+    assert low <= math.log(a / b) - reach + 1e-4 and high >= math.log(a / b) + reach - 1e-4
+    low, high = hrt(drawn, [human], [policy], drawn.values).interval or (0.0, 0.0)
+    assert low <= a / b * math.exp(-reach) + 1e-4 and high >= a / b * math.exp(reach) - 1e-4
+
+
+def test_over_several_objects_degrees_of_freedom_are_those_of_one_cell_which_may_carry_all_the_error() -> None:
+    cells = {("a", o): Paced(60.0).cell(n, np.random.default_rng(n), "a", o) for o, n in (("x", 7), ("y", 9), ("z", 9))}
+    drawn = rmst_replicates(clusters(cells, TAU_NS, 0), 9)
+    keys = list(cells)
+    assert [few(drawn, keys[:n]) for n in (1, 2, 3)] == [3, 6, 6]
+
+
+def test_where_operations_count_alike_intervals_are_as_they_were() -> None:
+    cell = Paced(60.0).cell(9, np.random.default_rng(1), "a", "bolts")
+    cells = {("a", "bolts"): replace(cell, estimator=KAPLAN_MEIER)}
+    drawn = rmst_replicates(clusters(cells, TAU_NS, 0), 999)
+    assert not drawn.by_episode
+    wide = replace(drawn, by_episode=True)
+    one, two = (rmst(found, [("a", "bolts")], found.values, 240.0).interval or (0, 0) for found in (drawn, wide))
+    assert two[0] <= one[0] and two[1] > one[1]
+
+
+def test_a_margin_is_shown_exactly_where_the_wider_interval_lies_within_it() -> None:
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        cells = {(arm, "bolts"): Paced(30.0).cell(8, rng, arm, "bolts") for arm in "ab"}
+        drawn = rmst_replicates(clusters(cells, TAU_NS, seed), 999)
+        ratio = rmst_ratio(drawn, [("a", "bolts")], [("b", "bolts")])
+        for width in (1.5, 2.0, 3.0):
+            (found,) = against_margin(
+                {("a", "b"): ratio}, {"rmst_ratio": width, "non_inferior_to": None}, 240.0, 0.05, None
+            ).values()
+            low, high = found["ci"] or (-9.0, 9.0)
+            within = -math.log(width) <= low and high <= math.log(width)
+            assert found["shown"] == within or found["unable"]
+
+
 def test_its_intervals_hold_the_truth_at_ten_episodes_a_cell() -> None:
     found = coverage((Paced(90.0), Paced(117.0)), 10, range(150))
     for name in ("RMST over four objects", "ratio over four objects"):
         assert found[name] >= 0.94 - 4 * math.sqrt(0.94 * 0.06 / 150), name
+
+
+@pytest.mark.thorough
+def test_at_ten_episodes_they_hold_the_truth_of_the_quickest_arm_too() -> None:
+    # RMST 18.5 s: bootstrap-t alone holds it in .908 of cells, .928 over four objects, the ratio in .910 (2,000 runs)
+    found = coverage((Paced(10.0), Paced(13.0)), 10, range(600))
+    for name, share in found.items():
+        assert share >= 0.94 - 2 * math.sqrt(0.94 * 0.06 / 600), name
 
 
 def _only(s, episode: int):

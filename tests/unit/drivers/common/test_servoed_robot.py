@@ -86,7 +86,7 @@ class Link:
     def start_q(self) -> np.ndarray:
         return self.q.copy()
 
-    def give(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> None:
+    def send_setpoint(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> None:
         self.by_joints.append(by_joints)
         if self.fail is not None:
             raise self.fail
@@ -94,12 +94,12 @@ class Link:
         self.given.append(q.copy())
         self._tell()
 
-    def rest(self, q: np.ndarray) -> bool:
+    def hold(self, q: np.ndarray) -> bool:
         self.rests += 1
         self._tell()
         return self.settled
 
-    def idle(self) -> None:
+    def keep_alive(self) -> None:
         self.idles += 1
         self._tell()
 

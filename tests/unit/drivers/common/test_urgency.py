@@ -35,11 +35,11 @@ def test_threads_kept_together_are_on_one_core_and_one_that_is_apart_on_any() ->
     seen: dict[str, set[int]] = {}
 
     def alone() -> None:
-        realtime.apart()
+        realtime.unpin()
         seen["apart"] = os.sched_getaffinity(0)
 
     def body() -> None:
-        realtime.together()
+        realtime.pin_to_one_core()
         seen["together"] = os.sched_getaffinity(0)
         in_thread(lambda: seen.__setitem__("begun", os.sched_getaffinity(0)))
         in_thread(alone)

@@ -1,4 +1,4 @@
-"""The films of a campaign's episodes as a page plays them, verified first and on the time since go.
+"""The videos of a campaign's episodes as a page plays them, verified first and on the time since go.
 
 May not: hand out anything but the cameras' pictures and when they were taken: no other stream, and no arm.
 """
@@ -22,12 +22,12 @@ from labctl.pages.playable import pictures, playable
 from labctl.store.campaign import Campaign
 from labctl.store.verified import samples_of, sealed_video, verified
 
-KEPT_BYTES = 400_000_000  # of films that are ready to be played; what was looked at longest ago goes first
+KEPT_BYTES = 400_000_000  # of videos that are ready to be played; what was looked at longest ago goes first
 
 
 @dataclass(frozen=True, slots=True)
 class Reel:
-    """A camera of an episode. frames_s (n,): when each picture was taken, seconds since go; zero_s: what the film's
+    """A camera of an episode. frames_s (n,): when each picture was taken, seconds since go; zero_s: what the video's
     own zero is on that time.
     """
 
@@ -36,7 +36,7 @@ class Reel:
     zero_s: float
 
 
-class Films:
+class RecordedVideos:
     """Of one campaign. An episode is verified when it is first looked at, and the bytes of a video each time they are
     read; what is kept are copies that can be played. May be asked from several threads.
     """
@@ -46,7 +46,7 @@ class Films:
         self._lock = threading.RLock()
         self._reels: dict[str, list[Reel]] = {}
         self._videos: dict[tuple[str, str], VideoEntry] = {}
-        self._films: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._playable: OrderedDict[tuple[str, str], bytes] = OrderedDict()
 
     def reels(self, episode: str) -> list[Reel]:
         """The cameras that filmed an episode, in the cell's order; [] where none did. Raises BrokenRecord for a
@@ -60,25 +60,25 @@ class Films:
                     self._videos |= {(episode, name): one for name, one in record.episodes[episode].videos.items()}
             return self._reels[episode]
 
-    def film(self, episode: str, camera: str) -> bytes:
-        """A film as a browser plays it. Raises as `reels`, and InputError for an unknown camera."""
+    def video(self, episode: str, camera: str) -> bytes:
+        """A video as a browser plays it. Raises as `reels`, and InputError for an unknown camera."""
         with self._lock:
             if all(reel.camera != camera for reel in self.reels(episode)):
                 raise InputError(f"no video of a camera {camera!r} in episode {episode}")
             key = (episode, camera)
-            if key not in self._films:
-                self._films[key] = playable(sealed_video(self._folder, self._videos[key]))
-            self._films.move_to_end(key)
-            while len(self._films) > 2 and sum(map(len, self._films.values())) > KEPT_BYTES:
-                self._films.popitem(last=False)
-            return self._films[key]
+            if key not in self._playable:
+                self._playable[key] = playable(sealed_video(self._folder, self._videos[key]))
+            self._playable.move_to_end(key)
+            while len(self._playable) > 2 and sum(map(len, self._playable.values())) > KEPT_BYTES:
+                self._playable.popitem(last=False)
+            return self._playable[key]
 
     def strip(
         self, episode: str, camera: int, at_s: Sequence[float], width: int
     ) -> tuple[str, list[tuple[float, np.ndarray]]]:
         """The pictures nearest before these moments (ascending, s since go) by one camera, counted on from the first:
         (its name, [(when it was taken, (height, width, 3) uint8 RGB)]); ("", []) where nothing was filmed. Moments
-        beyond the film's ends have its first or last picture. Raises as `film`, and StorageError.
+        beyond the video's ends have its first or last picture. Raises as `video`, and StorageError.
         """
         reels = self.reels(episode)
         if not reels:
@@ -87,7 +87,7 @@ class Films:
         numbers = np.clip(np.searchsorted(reel.frames_s, np.asarray(at_s) + 1e-6, side="right") - 1, 0, None)
         times = [float(reel.frames_s[number]) for number in numbers]
         at_us = [round((at - reel.zero_s) * 1e6) for at in times]
-        return reel.camera, list(zip(times, pictures(self.film(episode, reel.camera), at_us, width), strict=True))
+        return reel.camera, list(zip(times, pictures(self.video(episode, reel.camera), at_us, width), strict=True))
 
 
 def reels_of(campaign: Campaign, record: Record, name: str) -> list[Reel]:

@@ -222,7 +222,7 @@ def effort_of(
     habits: Effort, stated: dict[str, float | None], times_of: Sequence[str], lab: Path | None, budget_s: float | None
 ) -> tuple[Effort, str]:
     """A trial's times: as stated, else as measured in the lab, else as `Effort` has them; and where they are from."""
-    from labctl.reporting.lab_times import lab_times
+    from labctl.reporting.times.lab_times import lab_times
 
     measured = lab_times(lab, times_of)
     found, source = {}, "stated, or a guess where nothing was; --times-of CAMPAIGN takes what was measured"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from labctl.analysis.report.lab_facts import Hours, Line
 from labctl.plain import count
-from labctl.reporting.hours import COLUMNS, DOING, cells, clock, hold_lines
+from labctl.reporting.times.hours import COLUMNS, DOING, cells, clock, hold_lines
 from labctl.store.atomic_files import file_errors, replace_file
 
 COLOURS = {

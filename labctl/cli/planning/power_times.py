@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from labctl.cli.options import numbers, print_json, print_table, progress
-from labctl.cli.power import Given, needed_pace, pace_of
+from labctl.cli.planning.pace import Given, needed_pace, pace_of
 from labctl.plain import count
 
 if TYPE_CHECKING:

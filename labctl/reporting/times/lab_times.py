@@ -12,7 +12,7 @@ from pathlib import Path
 
 from labctl.errors import InputError, LabctlError, StateError
 from labctl.plain import count
-from labctl.reporting.hours import DOING, hours
+from labctl.reporting.times.hours import DOING, hours
 from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
 from labctl.store.verified import JOURNAL_ALONE, verified
 

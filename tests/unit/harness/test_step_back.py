@@ -1,0 +1,44 @@
+"""A worker that computes gives way to other sessions too, which a campaign in real time has of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from harness.pools import AUTOGROUP
+
+TESTS = Path(__file__).resolve().parents[2]
+ASK = (
+    "import sys; from pathlib import Path; from harness.pools import step_back; "
+    "step_back(int(sys.argv[1]), Path(sys.argv[2]))"
+)
+SESSION = "; import os; print(os.getsid(0) == os.getpid())"
+
+
+def stepped(nice: int, autogroup: Path) -> str:
+    words = [sys.executable, "-c", ASK + SESSION, str(nice), str(autogroup)]
+    done = subprocess.run(words, cwd=TESTS, env={"PYTHONPATH": str(TESTS)}, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_one_that_is_nice_has_a_session_of_its_own_that_is_as_nice(tmp_path: Path) -> None:
+    (tmp_path / "autogroup").write_text("/autogroup-7 nice 0\n")
+    assert stepped(15, tmp_path / "autogroup") == "True"
+    assert (tmp_path / "autogroup").read_text() == "15"
+
+
+def test_one_that_is_not_or_a_kernel_without_autogroups_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "autogroup").write_text("/autogroup-7 nice 0\n")
+    assert stepped(0, tmp_path / "autogroup") == "False"
+    assert (tmp_path / "autogroup").read_text() == "/autogroup-7 nice 0\n"
+    assert stepped(15, tmp_path / "none") == "False"
+
+
+def test_the_kernel_takes_it(tmp_path: Path) -> None:
+    if not AUTOGROUP.exists():
+        pytest.skip("this kernel has no autogroups")
+    words = [sys.executable, "-c", f"{ASK}; print(Path('{AUTOGROUP}').read_text())", "15", str(AUTOGROUP)]
+    done = subprocess.run(words, cwd=TESTS, env={"PYTHONPATH": str(TESTS)}, capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("nice 15")
