@@ -78,7 +78,7 @@ def test_stages_are_confirmed_or_corrected_with_their_definitions_on_the_screen(
         assert "corrected: 2 of 2 stages; ENTER confirms the episode" in text()
         await pilot.press("enter")
         await pilot.pause()
-        assert "e-t-a reviewed; all are" in text()
+        assert "e-t-a reviewed" in text() and "0 in dispute" in text()
 
     play(Review(lambda: items, save, correct, said.append), size, do)
     assert said == [("t-a", {"reached_s": [2.5, None], "notes": "", "tags": []}, "saw"), ("t-a", [])]
