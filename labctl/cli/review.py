@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from labctl.core.event_bodies import OperationRecorded
     from labctl.core.published_state import Compare
     from labctl.core.reviewed import Item
-    from labctl.messages.body_parts import PreferenceStated
+    from labctl.messages.judgements import PreferenceStated
 
 EPILOG = example(
     "labctl review first --who p09",

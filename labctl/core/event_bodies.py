@@ -35,8 +35,6 @@ from labctl.messages.body_parts import (
     Photo,
     Pins,
     Plateau,
-    PreferenceAsked,
-    PreferenceStated,
     Reason,
     SceneRules,
     Slot,
@@ -47,6 +45,7 @@ from labctl.messages.body_parts import (
     Unsealed,
     VideoEntry,
 )
+from labctl.messages.judgements import PreferenceAsked, PreferenceStated
 from labctl.plain import Json
 
 Form = TypeVar("Form")

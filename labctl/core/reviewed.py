@@ -18,7 +18,8 @@ from labctl.core.task import SCORE, STAGES, Task, task_of
 from labctl.core.trial import CampaignState, State, Trial
 from labctl.core.trial_table import PREFERRED
 from labctl.errors import InputError, StateError
-from labctl.messages.body_parts import OUTSIDE, Detected, Judged, PreferenceStated
+from labctl.messages.body_parts import OUTSIDE, Detected, Judged
+from labctl.messages.judgements import PreferenceStated
 
 RESULTS: tuple[Result, ...] = ("success", "lost", "safety_stop")
 VERDICTS: Mapping[Judged, str] = {

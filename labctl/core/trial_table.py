@@ -14,7 +14,7 @@ from labctl.core.event_bodies import body_of
 from labctl.core.events import EndReason, Event, InterventionKind, Kind
 from labctl.core.outcome import Outcome, outcome_from
 from labctl.errors import StateError
-from labctl.messages.body_parts import PreferenceStated
+from labctl.messages.judgements import PreferenceStated
 from labctl.plain import count
 
 

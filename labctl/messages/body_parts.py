@@ -331,23 +331,6 @@ class TaskEntry(TypedDict):
     failure_tags: Sequence[str]
 
 
-class PreferenceAsked(TypedDict):
-    """The two episodes of a block that were drawn for it are scored, first and second in the order they ran: which was
-    better? The entry is of the second one's trial."""
-
-    first: str
-    second: str
-
-
-class PreferenceStated(PreferenceAsked):
-    """What an assessor said of two episodes: first, second or neither was better, and why in a sentence. A later entry
-    replaces it.
-    """
-
-    preferred: str
-    why: str
-
-
 class ConditionEntry(TypedDict):
     """A condition as whoever sets the scene reads it. task and what follows: where the protocol has tasks, as
     [[condition]] has it; set: the condition beside whose blocks those of this one are run.

@@ -39,12 +39,12 @@ def cameras_wanted(arms: Iterable[Arm]) -> set[str]:
     return {camera for card in cards if card is not None for camera in card.cameras}
 
 
-def trained_with(protocol: Protocol, fixture: Fixture, cards: Mapping[str, str]) -> list[tuple[str, str]]:
+def trained_with(protocol: Protocol, fixture: Fixture, arms: Mapping[str, Arm]) -> list[tuple[str, str]]:
     """Each (condition, arm) of which the arm's card says that it is training data: for every kind that its [training]
-    lists, the condition has one of those. cards: texts by the name the protocol gives them.
+    lists, the condition has one of those. arms: as `with_cards` makes them.
     """
     found: list[tuple[str, str]] = []
-    for name, arm in with_cards(protocol, cards).items():
+    for name, arm in arms.items():
         card = Card.among(arm.options)
         if card is None or card.training == Training():
             continue

@@ -16,7 +16,7 @@ from textual.widgets import Label
 
 from labctl.core.published_state import Compare
 from labctl.core.task import ITEMS, SCORE, SUCCESS
-from labctl.messages.body_parts import PreferenceStated
+from labctl.messages.judgements import PreferenceStated
 from labctl.plain import count
 
 

@@ -30,7 +30,7 @@ from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.published_state import Compare
 from labctl.core.reviewed import RESULTS, Item, in_words, matched, seen, unsettled
 from labctl.errors import LabctlError
-from labctl.messages.body_parts import PreferenceStated
+from labctl.messages.judgements import PreferenceStated
 from labctl.plain import count
 
 WIDE, HIGH = 100, 32  # on less, lines stand close
