@@ -111,7 +111,7 @@ def plan(
     from labctl.checks.protocol_size import Effort, preview, trials_in
     from labctl.errors import InputError
     from labctl.store.driver_options import check_controllers
-    from labctl.store.frozen_cards import trained_line, trained_with
+    from labctl.store.frozen_cards import trained_line, trained_with, with_cards
     from labctl.store.lab_folder import read_plan
     from labctl.store.scene_references import given_pictures
 
@@ -151,7 +151,7 @@ def plan(
     margin = None if told is None else _margin(told, blocks, resolved["resolvable"])
     if margin is not None:
         resolved["margin"] = margin
-    trained = trained_with(found.protocol, found.fixture, found.cards)
+    trained = trained_with(found.protocol, found.fixture, with_cards(found.protocol, found.cards))
     resolved["warnings"] = [
         *resolved["warnings"],
         *_open_ends(found.protocol.trial),
