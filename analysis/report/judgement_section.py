@@ -50,6 +50,21 @@ def section(found: Judgements | None) -> Section | None:
             "same of every episode."
         )
         tables.append(("Do the witnesses agree?", Table(columns, rows, note)))
+    if found and found["second"]:
+        labels = ("Judged by", "Episodes", "Agree %", "Agreement [95 %]", "Disagreements", "Gone over since")
+        columns = (Column("Task", "text"), *map(Column, labels))
+        rows = tuple(
+            (s["task"] or "all", s["measure"], count(s["n"]), percent(s["same"]),
+             estimate(s["agreement"], s["interval"], digits=2), count(s["disagreements"]), count(s["adjudicated"]))
+            for s in found["second"]
+        )  # fmt: skip
+        note = (
+            "A second assessor judged these episodes from their videos alone, without what was scored. Agreement is "
+            "kappa with quadratic weights (Cohen 1968), of scores by a rubric ICC(2,1) (Shrout and Fleiss 1979; such "
+            "scores disagree from 0.1 on); none where nothing varies, and no interval where one of the two "
+            "said the same of all."
+        )
+        tables.append(("Does a second assessor agree?", Table(columns, rows, note)))
     return Section("judgements", "What people recorded", (), tuple(tables)) if tables else None
 
 

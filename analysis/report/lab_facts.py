@@ -181,12 +181,30 @@ class Witness(TypedDict):
     weighted: float | None
 
 
+class SecondAssessor(TypedDict):
+    """Of a task, the episodes that a second assessor judged from their videos alone, against the outcome that stood
+    then. agreement: weighted kappa (items, success, stages) or ICC(2,1) (score), None where nothing varies; same: the
+    share on which both agree; disagreements: the others; adjudicated: of these, those an assessor has gone over since.
+    """
+
+    task: str
+    measure: str
+    n: int
+    same: float
+    statistic: str
+    agreement: float | None
+    interval: Bounds
+    disagreements: int
+    adjudicated: int
+
+
 class Judgements(TypedDict):
     """What people recorded beside outcomes; each empty where nothing was."""
 
     guesses: list[Guesses]
     tags: list[Tags]
     witnesses: list[Witness]
+    second: list[SecondAssessor]
 
 
 class Spread(TypedDict):
@@ -263,6 +281,13 @@ class Clip(TypedDict):
     data: NotRequired[bytes]
 
 
+class Trained(TypedDict):
+    """A condition that is training data of an arm's policy, as its card says."""
+
+    condition: str
+    arm: str
+
+
 class Lab(TypedDict, total=False):
     """All of it; any key may be missing. A report of two linked campaigns is the later's."""
 
@@ -295,6 +320,7 @@ class Lab(TypedDict, total=False):
     failures: Mapping[str, Mapping[str, int]]
     look: str | None
     judgements: Judgements
+    trained: list[Trained]
     answer_times: list[AnswerTimes]
     labels: Labels
     notes: list[str]

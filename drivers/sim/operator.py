@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 
 from labctl.clock import SECOND
 from labctl.config.options import NoOptions
-from labctl.core.published_state import PublishedState
+from labctl.core.published_state import Compare, PublishedState
 
+Order = dict[str, Any]  # a command, as it travels
 WHO = "sim-operator"
 STAGING_S = 2.0
 SCORING_S = 1.0
@@ -26,7 +27,10 @@ class SimulatedOperator:
 
     pauses_s: ClassVar[Mapping[str, float]] = {"commit": STAGING_S, "score": SCORING_S}  # by verb
 
-    def decide(self, state: PublishedState) -> dict[str, Any] | None:
+    def __init__(self) -> None:
+        self._worth: dict[str, float] = {}  # how much of the task an episode got done, by its id
+
+    def decide(self, state: PublishedState) -> Order | None:
         if not state["session"]:
             if state["trial"] is None:
                 return None
@@ -42,13 +46,16 @@ class SimulatedOperator:
             said = {**why, "cause": "danger"} if by_hand else {**why, "contact": False} if stop else {}
             return self._command("acknowledge", code=waiting[0], **said)
         allowed = state["allowed"]
+        if (pair := state["compare"]) is not None:
+            return self._command("prefer", role="assessor", **self._preferred(pair))
         if state["trial"] is None:
             return self._command("session_close", handover="simulated evening over")
         if "score" in allowed and state["proposal"] is not None:
-            return self._command("score", role="assessor", **state["proposal"])
+            return self._scored(state, {**state["proposal"]}, state["proposal"]["moved"])
         if "score" in allowed and (measured := state["measured"]) is not None:
-            said = {"reached_s": measured["reached_s"]} if state["rules"]["measure"] != "score" else {}
-            return self._command("score", role="assessor", **(said or {"score": measured["score"] or 0.0}))
+            if state["rules"]["measure"] != "score":
+                return self._scored(state, {"reached_s": (times := measured["reached_s"] or [])}, len(times))
+            return self._scored(state, {"score": (score := measured["score"] or 0.0)}, score)
         if "stage" in allowed:
             return self._command("stage", role="setter")
         if "commit" in allowed:
@@ -59,10 +66,22 @@ class SimulatedOperator:
             return self._command("skip", reason="max_voids")
         return None
 
+    def _scored(self, state: PublishedState, outcome: Order, worth: float) -> Order:
+        self._worth[state["episode"] or ""] = worth
+        return self._command("score", role="assessor", **outcome)
+
+    def _preferred(self, pair: Compare) -> dict[str, str]:
+        """The one it scored higher; neither where it scored them alike, or not both itself."""
+        first, second = self._worth.get(pair["first"]), self._worth.get(pair["second"])
+        better = "neither"
+        if first is not None and second is not None and first != second:
+            better = "first" if first > second else "second"
+        return {"first": pair["first"], "second": pair["second"], "preferred": better, "why": "by what was scored"}
+
     def delay_ns(self, verb: str) -> int:
         return round(self.pauses_s.get(verb, REACTION_S) * SECOND)
 
-    def _command(self, verb: str, *, role: str = "operator", **args: Any) -> dict[str, Any]:
+    def _command(self, verb: str, *, role: str = "operator", **args: Any) -> Order:
         return {"verb": verb, "role": role, "who": WHO, "args": args}
 
 

@@ -117,7 +117,7 @@ class Campaign:
             self._selection: Selection = select(held.campaign)
             self.phase = str(held.campaign.state.phase)
             self.head = str(self._selection.about["head"])
-            self._of_episodes: Sequence[Mapping[str, Value]] = episode_rows(self._selection, held.campaign.opened)
+            self._of_episodes: Sequence[Mapping[str, Value]] = episode_rows(self._selection, held.campaign)
         self.name = folder.name
         self.episodes = tuple(_episode(chosen, self) for chosen in self._selection.episodes)
         self._sound: set[str] = set()

@@ -54,6 +54,7 @@ def status(
     recordings are not.
     """
     from labctl.errors import InputError
+    from labctl.reporting.judgements import second_assessor
     from labctl.reporting.times.hours import hours
     from labctl.reporting.times.hours_page import write_page
     from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
@@ -67,6 +68,8 @@ def status(
     for folder in folders:
         with verified(folder, JOURNAL_ALONE, unverified=unverified or not campaign) as shown:
             entry = {**standing(shown.campaign.state), **({"unverified": shown.broken} if shown.broken else {})}
+            if as_json and campaign and (second := second_assessor(shown.campaign.record())):
+                entry["second_assessor"] = second
             if with_hours or page is not None:
                 entry["hours"] = hours(shown.campaign.record())
             found.append(entry)

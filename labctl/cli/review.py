@@ -28,12 +28,15 @@ from labctl.plain import Json, count
 
 if TYPE_CHECKING:
     from labctl.core.event_bodies import OperationRecorded
+    from labctl.core.published_state import Compare
     from labctl.core.reviewed import Item
+    from labctl.messages.judgements import PreferenceStated
 
 EPILOG = example(
     "labctl review first --who p09",
     "labctl review first --who p09 --page",
     "labctl review first --who p09 --register",
+    "labctl review first --who p10 --second",
     "labctl review first --finish",
 )
 
@@ -46,6 +49,7 @@ EPILOG = example(
 @click.option(
     "--finish", is_flag=True, help="No more review of this closed campaign; every episode in dispute has been reviewed."
 )
+@click.option("--second", is_flag=True, help="Judge as a second assessor, by the videos alone, what others scored.")
 @click.option("--page", is_flag=True, help="Review in a browser on this machine, with the videos, until Ctrl-C.")
 @click.option(
     "--port", type=click.IntRange(1024, 65535), default=None, metavar="N", help="With --page: its port [default: free]."
@@ -59,6 +63,7 @@ def review(
     register: bool,
     listing: bool,
     finish: bool,
+    second: bool,
     page: bool,
     port: int | None,
     web: bool,
@@ -68,18 +73,25 @@ def review(
     """Go through the scored episodes: disagreements between detector, operator and assessor come first.
 
     ENTER confirms what stands and goes on; O opens the episode in Rerun, masked; + adds an operation, D removes one, X
-    turns a success into a loss, W corrects the outcome with a why. Both streams of labels are kept. A strip of pictures
+    turns a success into a loss, W corrects the outcome with a why, B says which of two episodes
+    was better. Both streams of labels are kept. A strip of pictures
     shows what happened around the operation that is chosen.
+
+    --second: a second assessor, who was not in the room and has not seen what was said, judges each episode by its
+    video alone; where the two differ, the review shows both and comes to it first.
 
     --page does the same in a browser: both cameras side by side, by the same keys, with a jump from candidate to
     candidate. It listens on 127.0.0.1 alone and its address opens once. docs/looking.md says more.
     """
+    from labctl.core.reviewed import pairs as pairs_of
     from labctl.core.reviewed import queue, unsettled
     from labctl.errors import InputError
     from labctl.people.acting import acting
     from labctl.store.lab_folder import campaign_folder
     from labctl.store.verified import JOURNAL_ALONE, in_passing, verified
 
+    if second and (page or finish or listing or as_json):
+        raise InputError("--second goes by itself: a second assessor judges episodes and sees nothing else")
     if port is not None and not page:
         raise InputError("--port is the port of the page; add --page")
     folder = campaign_folder(campaign, lab)
@@ -106,11 +118,22 @@ def review(
     assessor = acting(who, folder)
     review_writer.check_may_review(folder, assessor)
 
+    if second:
+        _second(folder, assessor)
+        return
+
     def save(trial: str, operations: Sequence[OperationRecorded]) -> None:
         review_writer.review(folder, trial, operations, who=assessor)
 
     def correct(trial: str, outcome: Mapping[str, Json], why: str) -> None:
         review_writer.correct(folder, trial, outcome, who=assessor, why=why)
+
+    def pairs() -> list[tuple[Compare, PreferenceStated | None]]:
+        with in_passing(folder) as opened:
+            return pairs_of(opened.state)
+
+    def prefer(said: PreferenceStated) -> None:
+        review_writer.prefer(folder, **said, who=assessor)
 
     def end() -> str:
         return review_writer.finish(folder, who=assessor)
@@ -119,8 +142,8 @@ def review(
         _serve(folder, load, save, correct, end, port)
         return
     from labctl.pages.recorded_videos import RecordedVideos
-    from labctl.ui.console.review import Review
     from labctl.ui.rerun.viewer_process import need_display
+    from labctl.ui.review.review import Review
 
     def watch(episode: str) -> None:
         if not web:
@@ -137,10 +160,31 @@ def review(
                 start_new_session=True,
             )
 
-    said = Review(load, save, correct, watch, RecordedVideos(folder).strip, end).run()
+    said = Review(load, save, correct, watch, RecordedVideos(folder).strip, end, pairs, prefer).run()
     left = len(unsettled(load()))
     whole = f"next: labctl review {folder.name} --finish (F in the review), once the campaign is closed"
     click.echo(said or (f"in dispute and left to review: {count(left, 'episode')}" if left else whole))
+
+
+def _second(folder: Path, who: str) -> None:
+    """What is left for a second assessor, by its videos."""
+    from labctl.core.reviewed import to_judge
+    from labctl.core.task import task_of
+    from labctl.pages.recorded_videos import RecordedVideos
+    from labctl.runtime import review_writer
+    from labctl.store.verified import in_passing
+    from labctl.ui.review.second import SecondReview, Unseen
+
+    def load() -> list[Unseen]:
+        with in_passing(folder) as opened:
+            trials = to_judge(opened.record(), who)
+            return [Unseen(one.id, one.episode or "", task_of(opened.opened, one.condition)) for one in trials]
+
+    def judge(trial: str, outcome: Mapping[str, Json]) -> None:
+        review_writer.judge(folder, trial, outcome, who=who)
+
+    SecondReview(load, judge, RecordedVideos(folder).strip).run()
+    click.echo(f"left for {who} to judge: {count(len(load()), 'episode')}")
 
 
 def _serve(

@@ -48,9 +48,9 @@ def protocol_conditions(protocol: Protocol, fixture: Fixture) -> tuple[Condition
             for name in protocol.design.objects or ()
             for layout in protocol.design.layouts or ()
         )
-    tasks, rows = {task.name: task for task in protocol.task}, {row.name: row for row in protocol.condition}
+    tasks, rows = {task.name: task for task in protocol.task}, {row.name: row for row in protocol.conditions}
     found: list[Condition] = []
-    for row in protocol.condition:
+    for row in rows.values():
         task = tasks[row.task]
         name, layout = row.object or task.objects[0], row.layout or task.layout
         assert layout is not None  # `check_conditions` has seen to it

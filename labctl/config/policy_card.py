@@ -196,6 +196,16 @@ class Gr00t(Table):
     convention: Literal["auto", "n1.5", "n1.6"] = "auto"
 
 
+class Training(Table):
+    """[training]: what the policy was trained with, as a lab's files name it: objects, layouts, wordings of an
+    instruction. A condition is training data where it has one of each kind that is listed.
+    """
+
+    objects: Texts = ()
+    layouts: Texts = ()
+    instructions: Texts = ()
+
+
 class Card(Document):
     """A policy card."""
 
@@ -207,6 +217,7 @@ class Card(Document):
     action: Action
     timing: Timing
     server: Server = Server()
+    training: Training = Training()
     roboarena: RoboArena | None = None
     gr00t: Gr00t | None = None
 

@@ -27,7 +27,17 @@ from labctl.config.interim_analyses import Looks, check_looks
 from labctl.config.margin import Margin
 from labctl.config.reasons import MACHINE_VOID_REASONS
 from labctl.config.switches import Switch, check_switches
-from labctl.config.tasks import ConditionRow, Pools, Task, check_conditions, check_tasks
+from labctl.config.tasks import (
+    ConditionRow,
+    Pools,
+    Preference,
+    Task,
+    Template,
+    check_conditions,
+    check_tasks,
+    expanded,
+    listed_at,
+)
 from labctl.config.toml_text import Document, Location, Table, parse
 from labctl.config.values import FileName, Lax, PlainName, Positive, StopCause, Text, Texts
 
@@ -196,7 +206,9 @@ class Protocol(Document):
     switch: Annotated[tuple[Switch, ...], Lax] = ()
     task: Annotated[tuple[Task, ...], Lax] = ()
     condition: Annotated[tuple[ConditionRow, ...], Lax] = ()
+    template: Annotated[tuple[Template, ...], Lax] = ()
     pools: Pools = Pools()
+    preference: Preference | None = None
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -216,9 +228,26 @@ class Protocol(Document):
         )
 
     @property
+    def placed_conditions(self) -> list[tuple[Location, ConditionRow]]:
+        """The conditions of [[condition]] and then those of each [[template]], with the table that says it. Raises
+        InputError for a template that cannot be expanded.
+        """
+        found: list[tuple[Location, ConditionRow]] = [
+            (("condition", index), row) for index, row in enumerate(self.condition)
+        ]
+        for index, template in enumerate(self.template):
+            found += [(("template", index), row) for row in expanded(self, index, template, self.task)]
+        return found
+
+    @property
+    def conditions(self) -> tuple[ConditionRow, ...]:
+        """The conditions of a protocol with tasks, in the order in which they are listed."""
+        return tuple(row for _, row in self.placed_conditions)
+
+    @property
     def conditions_count(self) -> int:
         """How many conditions are tried."""
-        return len(self.condition) or len(self.design.objects or ()) * len(self.design.layouts or ())
+        return len(self.conditions) or len(self.design.objects or ()) * len(self.design.layouts or ())
 
     def task_in_items(self, what: str) -> Task:
         """The one task of the short form. Raises InputError that says what is for such protocols alone."""
@@ -287,7 +316,7 @@ def _check_form(found: Protocol) -> None:
     """A protocol is written in the short form or in tables of tasks and conditions, and whole. Raises InputError."""
     given = [at for at in SHORT_FORM if getattr(getattr(found, at[0]), at[1]) is not None]
     if not found.task:
-        for table in ("condition", "pools"):
+        for table in ("condition", "template", "pools"):
             if table in found.model_fields_set:
                 raise found.refusal((table,), f"[{table}] needs [[task]] tables; add one, or take it out")
         for at in SHORT_FORM:
@@ -299,10 +328,10 @@ def _check_form(found: Protocol) -> None:
         raise found.refusal(at, f"{message}: take it out")
     if found.switch:
         raise found.refusal(("switch",), "[[switch]] is not there yet for protocols with [[task]] tables; take it out")
-    if not found.condition:
+    if not found.condition and not found.template:
         raise found.refusal(("task",), "[[task]] tables and no [[condition]]; nothing would be tried, add one")
     check_tasks(found, found.task, found.trial.failure_tags)
-    check_conditions(found, found.condition, found.task, found.pools)
+    check_conditions(found, found.placed_conditions, found.task, found.pools)
 
 
 def check_against_fixture(protocol: Protocol, fixture: Fixture, where: str) -> None:
@@ -316,8 +345,15 @@ def check_against_fixture(protocol: Protocol, fixture: Fixture, where: str) -> N
     for index, task in enumerate(protocol.task):
         named.append(("object", ("task", index, "objects"), task.objects, objects))
         named.append(("layout", ("task", index, "layout"), (task.layout,) if task.layout else (), layouts))
-    for index, row in enumerate(protocol.condition):
-        named.append(("layout", ("condition", index, "layout"), (row.layout,) if row.layout else (), layouts))
+    for at, row in protocol.placed_conditions:
+        named.append(
+            (
+                "layout",
+                listed_at(at, "layout"),
+                (row.layout,) if row.layout else (),
+                layouts,
+            )
+        )
     for split, pool in (("train", protocol.pools.train), ("test", protocol.pools.test)):
         named.append(("object", ("pools", split, "objects"), pool.objects, objects))
         named.append(("layout", ("pools", split, "layouts"), pool.layouts, layouts))

@@ -5,13 +5,14 @@ May not: open files, or draw a schedule. `labctl.config.conditions` makes a camp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from labctl.config.cell_schema import AXIS_CODES, refuse_repeats, refuse_unknown
-from labctl.config.toml_text import Document, Table
+from labctl.config.toml_text import Document, Location, Table
 from labctl.config.values import Lax, PlainName, Positive, Share, Text, Texts
 
 KEYS = 9  # stages of a task at most: each has a digit at the console
@@ -55,13 +56,10 @@ class Task(Table):
     failure_tags: Texts = ()
 
 
-class ConditionRow(Table):
-    """[[condition]]: one staging of a task. base: the condition that it perturbs; its blocks run next to the base's."""
+class Perturbation(Table):
+    """What a condition and a template say alike. base: the condition perturbed; blocks run next to the base's."""
 
-    name: PlainName
     task: Text
-    object: PlainName | None = None
-    layout: PlainName | None = None
     instruction: Text | None = None
     base: Text | None = None
     axes: Texts = ()
@@ -70,6 +68,24 @@ class ConditionRow(Table):
     family: Text | None = None
     difficulty: Literal["easy", "medium", "hard"] | None = None
     stress: Text | None = None
+
+
+class ConditionRow(Perturbation):
+    """[[condition]]: one staging of a task."""
+
+    name: PlainName
+    object: PlainName | None = None
+    layout: PlainName | None = None
+
+
+class Template(Perturbation):
+    """[[template]]: conditions that differ in object and layout alone: each of `objects` (else the task's) in each of
+    `layouts` (else the task's). In `name` and `base` {object} and {layout} stand for theirs.
+    """
+
+    name: Text
+    objects: Names = ()
+    layouts: Names = ()
 
 
 class Pool(Table):
@@ -85,6 +101,45 @@ class Pools(Table):
 
     train: Pool = Pool()
     test: Pool = Pool()
+
+
+class Preference(Table):
+    """[preference]: after one drawn pair of episodes of each block the assessor says which did better, or neither, and
+    why. question: as it is asked.
+    """
+
+    question: Text = "Which of the two episodes did the task better?"
+
+
+def expanded(found: Document, index: int, template: Template, tasks: Sequence[Task]) -> list[ConditionRow]:
+    """The conditions of a template. Raises InputError for one whose names are none or not distinct."""
+    at = ("template", index)
+    refuse_unknown(found, (*at, "task"), "task", [template.task], "tasks", [task.name for task in tasks])
+    task = next(task for task in tasks if task.name == template.task)
+    shared = template.model_dump(exclude={"name", "base", "objects", "layouts"})
+    rows: list[ConditionRow] = []
+    for name in template.objects or task.objects:
+        for layout in template.layouts or (task.layout,):
+            made = {key: _filled(getattr(template, key), name, layout) for key in ("name", "base")}
+            left = [text for text in made.values() if text is not None and re.search(r"[{}]", text)]
+            if left:
+                message = f"{left[0]!r} has a brace that is filled by nothing; {{object}} and {{layout}} are"
+                raise found.refusal((*at, "name"), f"{message}, the layout where one is given")
+            try:
+                rows.append(ConditionRow(**shared, **made, object=name, layout=layout))
+            except ValidationError:
+                message = f"{made['name']!r} is no condition's name: no slash, no blank at its ends"
+                raise found.refusal((*at, "name"), message) from None
+    return rows
+
+
+def listed_at(at: Location, key: str) -> Location:
+    """Where a condition's object or layout stands: a template lists several of them."""
+    return (*at, key if at[0] == "condition" else f"{key}s")
+
+
+def _filled(text: str | None, name: str, layout: str | None) -> str | None:
+    return None if text is None else text.replace("{object}", name).replace("{layout}", layout or "{layout}")
 
 
 def check_tasks(found: Document, tasks: Sequence[Task], tags: Sequence[str]) -> None:
@@ -111,35 +166,42 @@ def check_tasks(found: Document, tasks: Sequence[Task], tags: Sequence[str]) -> 
             raise found.refusal((*at, "rubric"), message)
 
 
-def check_conditions(found: Document, rows: Sequence[ConditionRow], tasks: Sequence[Task], pools: Pools) -> None:
-    """Raises InputError at the first condition that names what is not there or crosses what may not be crossed."""
+def check_conditions(
+    found: Document, placed: Sequence[tuple[Location, ConditionRow]], tasks: Sequence[Task], pools: Pools
+) -> None:
+    """Raises InputError at the first condition that names what is not there or crosses what may not be crossed. placed:
+    with the table that each comes from.
+    """
     known = {task.name: task for task in tasks}
-    refuse_repeats(found, ("condition",), [row.name for row in rows])
-    for index, row in enumerate(rows):
-        at = ("condition", index)
+    names: set[str] = set()
+    for at, row in placed:
+        if row.name in names:
+            raise found.refusal((*at, "name"), f"{row.name!r} appears twice; every condition needs its own name")
+        names.add(row.name)
         refuse_unknown(found, (*at, "task"), "task", [row.task], "tasks", list(known))
         refuse_unknown(found, (*at, "axes"), "axis", row.axes, "axes", AXIS_CODES)
         refuse_repeats(found, (*at, "axes"), row.axes)
         refuse_repeats(found, (*at, "tags"), row.tags)
         task = known[row.task]
         if row.object is not None:
-            refuse_unknown(found, (*at, "object"), "object", [row.object], f"task {task.name!r} has", task.objects)
+            refuse_unknown(
+                found, listed_at(at, "object"), "object", [row.object], f"task {task.name!r} has", task.objects
+            )
         elif len(task.objects) > 1:
             listed = ", ".join(task.objects)
             raise found.refusal(at, f"condition {row.name!r} needs an object; task {task.name!r} has {listed}")
         if row.layout is None and task.layout is None:
             raise found.refusal(at, f"condition {row.name!r} has no layout, nor has task {task.name!r}; give one")
-    by_name = {row.name: row for row in rows}
-    for index, row in enumerate(rows):
+    by_name = {row.name: row for _, row in placed}
+    for at, row in placed:
         if row.base is not None:
-            _check_base(found, index, row, by_name)
+            _check_base(found, (*at, "base"), row, by_name)
         if row.stress is not None:
-            _check_stress(found, index, row, by_name, known[row.task])
-    _check_pools(found, rows, known, pools)
+            _check_stress(found, (*at, "stress"), row, by_name, known[row.task])
+    _check_pools(found, placed, known, pools)
 
 
-def _check_base(found: Document, index: int, row: ConditionRow, by_name: Mapping[str, ConditionRow]) -> None:
-    at = ("condition", index, "base")
+def _check_base(found: Document, at: Location, row: ConditionRow, by_name: Mapping[str, ConditionRow]) -> None:
     refuse_unknown(found, at, "base", [row.base or ""], "conditions", list(by_name))
     chain = [row.name]
     while (above := by_name[chain[-1]].base) is not None and above in by_name:
@@ -154,10 +216,10 @@ def _check_base(found: Document, index: int, row: ConditionRow, by_name: Mapping
 
 
 def _check_stress(
-    found: Document, index: int, row: ConditionRow, by_name: Mapping[str, ConditionRow], task: Task
+    found: Document, at: Location, row: ConditionRow, by_name: Mapping[str, ConditionRow], task: Task
 ) -> None:
     """A level of stress stands by itself: on a base without any, with no axis, object or wording changed beside it."""
-    at, base = ("condition", index, "stress"), by_name[row.base] if row.base is not None else None
+    base = by_name[row.base] if row.base is not None else None
     if base is None or row.family is None:
         lacks = "base" if base is None else "family"
         raise found.refusal(
@@ -177,15 +239,17 @@ def _check_stress(
         raise found.refusal(at, f"level {row.stress!r} of {row.family!r} is that of {same[0].name!r} already")
 
 
-def _check_pools(found: Document, rows: Sequence[ConditionRow], tasks: Mapping[str, Task], pools: Pools) -> None:
+def _check_pools(
+    found: Document, placed: Sequence[tuple[Location, ConditionRow]], tasks: Mapping[str, Task], pools: Pools
+) -> None:
     """The pools are disjoint, a train condition uses nothing of the test pool, and a test one something of it."""
     for kind, trained, tested in _kinds(pools):
         both = [name for name in tested if name in trained]
         if both:
             message = f"{both[0]!r} is in pools.train.{kind} too; what was trained with cannot test, keep it in one"
             raise found.refusal(("pools", "test", kind), message)
-    for index, row in enumerate(rows):
-        at, task = ("condition", index, "split"), tasks[row.task]
+    for place, row in placed:
+        at, task = (*place, "split"), tasks[row.task]
         used = {
             "objects": row.object or task.objects[0],
             "layouts": row.layout or task.layout,

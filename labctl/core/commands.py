@@ -240,6 +240,12 @@ class Correct(Score):
     why: Text = ""
 
 
+class Judge(Score):
+    """judge: what a second assessor says of a scored trial's episode, from its video alone."""
+
+    trial: Text = ""
+
+
 class Guess(Arguments):
     """guess: which arm of the experiment it was; None: cannot tell."""
 
@@ -259,6 +265,15 @@ class Review(Arguments):
     trial: Text = ""
     operations: list[Reviewed] = []
     note: Text = ""
+
+
+class Prefer(Arguments):
+    """prefer: which of two episodes of a block was better (first, second or neither), and why."""
+
+    first: Text = ""
+    second: Text = ""
+    preferred: Text = ""
+    why: Text = ""
 
 
 A = TypeVar("A", bound=Arguments)

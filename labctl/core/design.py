@@ -112,6 +112,21 @@ def williams(k: int) -> list[list[int]]:
     return square if k % 2 == 0 else square + [row[::-1] for row in square]
 
 
+def compared_positions(arms: int, blocks: int, secret: bytes) -> list[tuple[int, int]]:
+    """Which two positions of each block, from 0 on, are compared by preference, the earlier one first.
+
+    Drawn apart from the labels: the same pair throughout each square of the schedule, all pairs in turn. The columns of
+    a square are permutations of the arms, so in each complete one every arm runs as often as the first of a pair as it
+    does as the second; and no position says anything of an arm that the schedule does not say.
+    """
+    words, rows = _words(secret, "preference"), len(williams(arms))
+    found: list[tuple[int, int]] = []
+    while len(found) < blocks:
+        for pair in _shuffled(list(itertools.combinations(range(arms), 2)), words):
+            found += [pair] * rows
+    return found[:blocks]
+
+
 def deducible_share(kinds: Sequence[str]) -> float:
     """Share of slots whose arm a watcher can name, given the arms' kinds, when only a person at the controls can be
     seen.

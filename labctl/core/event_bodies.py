@@ -45,6 +45,7 @@ from labctl.messages.body_parts import (
     Unsealed,
     VideoEntry,
 )
+from labctl.messages.judgements import PreferenceAsked, PreferenceStated
 from labctl.plain import Json
 
 Form = TypeVar("Form")
@@ -54,7 +55,9 @@ Result = Literal["success", "lost", "safety_stop"]
 
 class CampaignOpened(TypedDict):
     """What a blind role sees of the protocol, and the commitment to the schedule. format: of the folder, 1 if missing.
-    tasks: for `labctl.core.task`; then items_staged and budget_s are the most of any, instruction empty."""
+    tasks: for `labctl.core.task`; then items_staged and budget_s are the most of any, instruction empty. preference:
+    the question.
+    """
 
     campaign: str
     format: NotRequired[int]
@@ -67,6 +70,7 @@ class CampaignOpened(TypedDict):
     has_human: bool
     deducible_share: float
     tasks: NotRequired[Sequence[TaskEntry]]
+    preference: NotRequired[str]
     instruction: str
     switches: NotRequired[Sequence[SwitchEntry]]
     items_staged: int
@@ -227,6 +231,18 @@ class OperationsReviewed(TypedDict):
     note: NotRequired[str]
 
 
+class OutcomeConfirmed(TypedDict):
+    """An assessor went over the outcome of an episode that is not counted in items, and it stands as it is."""
+
+    note: NotRequired[str]
+
+
+class OutcomeJudged(TypedDict):
+    """What a second assessor says of an episode, from its video alone: it replaces nothing."""
+
+    outcome: OutcomeBody
+
+
 class EpisodeVoided(TypedDict):
     """The episode does not count. reason: of the protocol, a loss before go, or `run_left`: its run was left while it
     was armed, which `max_voids` does not count. evidence: seq of the episode's entry that shows why; confirmed_by: the
@@ -307,6 +323,10 @@ FORMS: Mapping[Kind, type] = {
     Kind.OUTCOME_RECORDED: OutcomeRecorded,
     Kind.OUTCOME_CORRECTED: OutcomeCorrected,
     Kind.OPERATIONS_REVIEWED: OperationsReviewed,
+    Kind.OUTCOME_CONFIRMED: OutcomeConfirmed,
+    Kind.OUTCOME_JUDGED: OutcomeJudged,
+    Kind.PREFERENCE_ASKED: PreferenceAsked,
+    Kind.PREFERENCE_STATED: PreferenceStated,
     Kind.EPISODE_VOIDED: EpisodeVoided,
     Kind.HOLD_RAISED: HoldRaised,
     Kind.HOLD_CLEARED: HoldCleared,

@@ -144,6 +144,19 @@ class Voided(TypedDict):
     after_go: bool
 
 
+class Compare(TypedDict):
+    """Two episodes of which an assessor is to say which was better: their trials, and their places in the block,
+    counted from 1.
+    """
+
+    question: str
+    block: int
+    first: str
+    second: str
+    trials: list[str]
+    places: list[int]
+
+
 class EarlierTrial(TypedDict):
     """A trial that is done, without its outcome."""
 
@@ -199,6 +212,7 @@ class CampaignPart(TypedDict):
     evidence: int | None  # seq of the machine's event that may stand behind a void after go
     with_code: list[str]  # while a void needs a second person: those of the session who have a personal code
     confirmed: list[Confirmed]  # and who has confirmed it at a console
+    compare: Compare | None  # the oldest pair of which nobody has said it
     ended: str | None
     exhausted: bool  # voided so often that it may only be skipped
     last_void: bool  # one more void that counts, and it may only be skipped

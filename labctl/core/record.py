@@ -15,6 +15,7 @@ from labctl.core import event_bodies as bodies
 from labctl.core.event_bodies import OperationRecorded, RecordingSealed
 from labctl.core.events import Event, InterventionKind
 from labctl.core.interventions import Intervention
+from labctl.core.outcome import Outcome
 from labctl.core.session import Session
 from labctl.core.trial import CampaignState, State, Trial
 from labctl.messages.body_parts import (
@@ -77,8 +78,9 @@ class Episode:
 
     operators: of the session open at its start; counts: the operator's tally (moved so far, t_ns) in order;
     reached_ns: when each stage was seen reached, as it happened; reviewed: the operations as an assessor left them;
-    scored_by: who counted last; hands: what it took of people at consoles; guesses: (who, which arm they took it for)
-    in order; events: its own entries, as journalled.
+    confirmed_by: who went over its outcome since it was last corrected; judged: (who, what a second assessor said of
+    it); scored_by: who counted last; hands: what it took of people at consoles; guesses: (who, which arm they took it
+    for) in order; events: its own entries, as journalled.
     """
 
     id: str
@@ -105,6 +107,8 @@ class Episode:
     sealed: RecordingSealed | None = None
     scored: Anchor | None = None
     scored_by: str | None = None
+    confirmed_by: str | None = None
+    judged: tuple[tuple[str, Outcome], ...] = ()
     hands: Hands | None = None
     void: Void | None = None
     guesses: tuple[tuple[str, str | None], ...] = ()

@@ -14,6 +14,7 @@ from labctl.core import event_bodies as bodies
 from labctl.core.event_bodies import body_of
 from labctl.core.events import LOOK_SAID_STOP, STOP_BY_HAND, EndReason, Event, Kind
 from labctl.core.interventions import Intervention
+from labctl.core.outcome import outcome_from
 from labctl.core.record import Episode, HandStop, Practice, Record, Scene, Spent, Switch, Void
 from labctl.core.recorded.skew import clock_warnings
 from labctl.core.session import Session, everyone, session_from
@@ -262,7 +263,12 @@ def _episode(before: Episode, event: Event, session: Session | None) -> Episode:
             scored = body_of(event, bodies.OutcomeRecorded)
             return replace(before, scored=_at(event), scored_by=event.who, hands=scored.get("hands"))
         case Kind.OUTCOME_CORRECTED:
-            return replace(before, scored_by=event.who)
+            return replace(before, scored_by=event.who, confirmed_by=None)
+        case Kind.OUTCOME_CONFIRMED:
+            return replace(before, confirmed_by=event.who)
+        case Kind.OUTCOME_JUDGED:
+            second = outcome_from(body_of(event, bodies.OutcomeJudged)["outcome"])
+            return replace(before, judged=(*before.judged, (event.who, second)))
         case Kind.OPERATIONS_REVIEWED:
             return replace(before, reviewed=tuple(body_of(event, bodies.OperationsReviewed)["operations"]))
         case Kind.ARM_GUESSED:

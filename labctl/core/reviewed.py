@@ -9,11 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from labctl.clock import SECOND
-from labctl.core.event_bodies import OperationRecorded, Result
+from labctl.core.event_bodies import OperationRecorded, OperationsReviewed, OutcomeConfirmed, Result
+from labctl.core.events import Kind
+from labctl.core.outcome import Outcome
+from labctl.core.published_state import Compare
 from labctl.core.record import Record
-from labctl.core.trial import State, Trial
+from labctl.core.task import SCORE, STAGES, Task, task_of
+from labctl.core.trial import CampaignState, State, Trial
+from labctl.core.trial_table import PREFERRED
 from labctl.errors import InputError, StateError
 from labctl.messages.body_parts import OUTSIDE, Detected, Judged
+from labctl.messages.judgements import PreferenceStated
 
 RESULTS: tuple[Result, ...] = ("success", "lost", "safety_stop")
 VERDICTS: Mapping[Judged, str] = {
@@ -41,6 +47,8 @@ class Item:
     taps: Sequence[tuple[int, int]] = ()
     candidates: Sequence[Detected] = ()  # every end of a hold between go and end, counted as an operation or not
     whose: str = ""  # who says what stands now, for words; the detector or the review unless given
+    task: Task | None = None  # None where it is counted in items
+    judged: Sequence[Outcome] = ()  # by second assessors, from the video alone
 
     @property
     def operations(self) -> list[OperationRecorded]:
@@ -51,10 +59,18 @@ class Item:
 
     @property
     def differences(self) -> list[str]:
-        """Where the witnesses disagree, in words."""
+        """Where the witnesses disagree, in words. Once an assessor has gone over an episode, what stands is their word
+        on what a second one said.
+        """
         outcome = self.trial.outcome
         assert outcome is not None
-        found: list[str] = []
+        second = [] if self.reviewed is not None else [one for one in self.judged if apart(self.task, one, outcome)]
+        found = [
+            f"a second assessor says {in_words(self.task, one)}, the first {in_words(self.task, outcome)}"
+            for one in second
+        ]
+        if self.task is not None:
+            return found
         moved = sum(op["result"] == "success" for op in self.operations)
         lost = sum(op["result"] == "lost" for op in self.operations)
         whose = self.whose or ("the detector" if self.reviewed is None else "the review")
@@ -86,27 +102,144 @@ class Item:
         return (t_ns - self.trial.go_ns) / SECOND
 
 
+SCORES_APART = 0.1
+"""Scores by a rubric that differ by as much are a disagreement; of other measures any difference is."""
+
+
+def value_of(task: Task | None, outcome: Outcome) -> float:
+    """What an outcome comes to by the measure of its task: items moved, stages reached (of a success 1 or 0), or the
+    score.
+    """
+    if outcome.score is not None:
+        return outcome.score
+    return float(outcome.moved if task is None else len(outcome.reached_s or ()))
+
+
+def apart(task: Task | None, one: Outcome, other: Outcome) -> bool:
+    """Whether two assessors disagree on an episode."""
+    by = abs(value_of(task, one) - value_of(task, other))
+    return by > SCORES_APART - 1e-9 if one.score is not None else by > 0
+
+
+def in_words(task: Task | None, outcome: Outcome) -> str:
+    """An outcome by the measure of its task."""
+    value = value_of(task, outcome)
+    if task is None:
+        return f"{value:g} of {outcome.items_staged} moved"
+    if task.measure == STAGES:
+        return f"{value:g} of {len(task.stages)} stages"
+    return f"score {value:g}" if task.measure == SCORE else "done" if value else "not done"
+
+
 def queue(record: Record) -> list[Item]:
-    """The scored episodes that got to go, of tasks counted in items: those not yet reviewed first, of these the ones
-    with most differences first. Of another measure there are no operations to confirm.
+    """The scored episodes that got to go: those not yet reviewed first, of these the ones with most differences first.
+    Of a task that is not counted in items there are no operations: what is confirmed is the outcome.
     """
     went = [(trial, episode) for trial, episode in record.scored if episode.go_ns is not None]
     telling = any(len(episode.operations) > len(episode.stops) for _, episode in went)
-    items = [
-        Item(
-            trial,
-            episode.operations,
-            episode.counted,
-            episode.reviewed,
-            episode.detected or (),
-            devices_tell=telling,
-            taps=episode.counts,
-            candidates=_while_it_ran(trial, (episode.sealed or {}).get("detected") or ()),
+    items: list[Item] = []
+    for trial, episode in went:
+        judged = [outcome for _, outcome in episode.judged]
+        if trial.outcome is not None and trial.outcome.measured:
+            done = None if episode.confirmed_by is None else ()
+            task = task_of(record.state.opened, trial.condition)
+            items.append(Item(trial, reviewed=done, task=task, judged=judged, devices_tell=telling))
+            continue
+        items.append(
+            Item(
+                trial,
+                episode.operations,
+                episode.counted,
+                episode.reviewed,
+                episode.detected or (),
+                devices_tell=telling,
+                taps=episode.counts,
+                candidates=_while_it_ran(trial, (episode.sealed or {}).get("detected") or ()),
+                judged=judged,
+            )
         )
-        for trial, episode in went
-        if trial.outcome is None or not trial.outcome.measured
-    ]
     return sorted(items, key=lambda item: (item.reviewed is not None, -len(item.differences)))
+
+
+def to_judge(record: Record, who: str) -> list[Trial]:
+    """The episodes of which this person, as a second assessor, has still to say how they went, in schedule order."""
+    return [trial for trial, episode in record.scored if episode.go_ns is not None and not against(record, who, trial)]
+
+
+def against(record: Record, who: str, trial: Trial) -> str:
+    """Why this person cannot be the second assessor of a scored trial, "" where they can: who was in its session saw it
+    happen, and who scored, corrected or reviewed it knows what was said.
+    """
+    episode = record.episodes.get(trial.episode or "")
+    if trial.state != State.SCORED or episode is None or episode.go_ns is None:
+        return f"trial {trial.id} is {trial.state}; a scored episode that got to go is judged"
+    if who in (person for person, _ in episode.judged):
+        return f"{who} has judged {episode.id} already"
+    session = record.sessions.get(episode.session or "")
+    if session is not None and who in (person.id for person in session.people):
+        return f"{who} was in the session of {episode.id} and saw it; a second assessor judges by the video alone"
+    if who in (event.who for event in episode.events if event.kind in _KNOW):
+        return f"{who} knows what was said of {episode.id}; a second assessor judges without"
+    return ""
+
+
+def confirmed(
+    trial: Trial, operations: Sequence[OperationRecorded], note: str
+) -> tuple[Kind, OperationsReviewed | OutcomeConfirmed]:
+    """The entry of an assessor who went over an episode. Raises as `checked`, and InputError for operations of a task
+    that has none.
+    """
+    if trial.outcome is None or not trial.outcome.measured:
+        return Kind.OPERATIONS_REVIEWED, {"operations": checked(trial, operations), "note": note}
+    if operations:
+        raise InputError(f"trial {trial.id} is not counted in items; it has no operations, its outcome is confirmed")
+    return Kind.OUTCOME_CONFIRMED, {"note": note}
+
+
+_KNOW = frozenset({Kind.OUTCOME_RECORDED, Kind.OUTCOME_CORRECTED, Kind.OUTCOME_CONFIRMED, Kind.OPERATIONS_REVIEWED})
+
+
+def pairs(state: CampaignState) -> list[tuple[Compare, PreferenceStated | None]]:
+    """The pairs of episodes of which it was asked which was better, in their order, and what was said of each."""
+    owners = {trial.episode: trial for trial in state.trials.values()}
+    return [
+        (
+            {
+                "question": state.opened.get("preference", ""),
+                "block": trial.block,
+                "first": trial.compared,
+                "second": trial.episode or "",
+                "trials": [owners[trial.compared].id, trial.id],
+                "places": [owners[trial.compared].position + 1, trial.position + 1],
+            },
+            trial.preference,
+        )
+        for trial in state.trials.values()
+        if trial.compared
+    ]
+
+
+def stated(state: CampaignState, first: str, second: str, preferred: str, why: str) -> tuple[Trial, PreferenceStated]:
+    """What an assessor says of two episodes, and the trial that it stands with. Raises InputError for episodes that do
+    not count or were not drawn, and for an answer that is none.
+    """
+    for episode in (first, second):
+        owner = next((trial for trial in state.trials.values() if episode in trial.episodes), None)
+        if owner is None:
+            raise InputError(f"there is no episode {episode!r} in this campaign; labctl episodes lists them")
+        if owner.episode != episode:
+            raise InputError(f"episode {episode} of trial {owner.id} is void; a preference is about two that count")
+        if owner.state != State.SCORED:
+            raise InputError(f"episode {episode} is not scored yet; a preference comes after the score")
+    trial = next(trial for trial in state.trials.values() if trial.episode == second)
+    if trial.compared != first:
+        asked = [f"{one.compared} and {one.episode}" for one in state.trials.values() if one.compared]
+        raise InputError(f"{first} and {second} are not compared; asked is about {'; '.join(asked) or 'none'}")
+    if preferred not in PREFERRED:
+        raise InputError(f"preferred is {preferred!r}; it is one of {', '.join(PREFERRED)}")
+    if not why.strip():
+        raise InputError("why is empty; say in a sentence what made the difference, or why there is none")
+    return trial, {"first": first, "second": second, "preferred": preferred, "why": why.strip()}
 
 
 def unsettled(items: Sequence[Item]) -> list[Item]:

@@ -76,19 +76,10 @@ _PHASES: Mapping[str, tuple[frozenset[Phase], Phase]] = {
 REPEATABLE = frozenset({*MACHINE_VOID_REASONS, "not_ready"})  # reasons for a void that no person gives
 # What may still be written about a trial once no new one may begin.
 _WHEN_CLOSED = frozenset(
-    {
-        Kind.TRIAL_SKIPPED,
-        Kind.OPERATION_RECORDED,
-        Kind.ITEM_COUNTED,
-        Kind.STAGE_REACHED,
-        Kind.INTERVENTION_ENDED,
-        Kind.ARM_GUESSED,
-        Kind.GAP,
-        Kind.RECORDING_SEALED,
-        Kind.OUTCOME_RECORDED,
-        Kind.OUTCOME_CORRECTED,
-        Kind.OPERATIONS_REVIEWED,
-    }
+    {Kind.TRIAL_SKIPPED, Kind.OPERATION_RECORDED, Kind.ITEM_COUNTED, Kind.STAGE_REACHED, Kind.INTERVENTION_ENDED}
+    | {Kind.ARM_GUESSED, Kind.GAP, Kind.RECORDING_SEALED, Kind.OUTCOME_RECORDED, Kind.OUTCOME_CORRECTED}
+    | {Kind.OPERATIONS_REVIEWED, Kind.PREFERENCE_ASKED, Kind.PREFERENCE_STATED}
+    | {Kind.OUTCOME_CONFIRMED, Kind.OUTCOME_JUDGED}
 )
 
 
@@ -238,6 +229,9 @@ def _about_a_trial(state: CampaignState, trials: dict[str, Trial], event: Event)
         _need(event, event.body.get("reason") in listed, f"after go the protocol allows only: {', '.join(listed)}")
         own = event.body.get("reason") == EndReason.CONTROLLER_LOST and crashes_count(state.opened)
         _need(event, not own, "by the protocol a controller's own crash after go counts, so it is scored")
+    if event.kind == Kind.PREFERENCE_ASKED:
+        counts = any(t.episode == event.body.get("first") and t.block == trial.block for t in _scored(state))
+        _need(event, counts, "the first of the two is no episode of its block that counts")
     changed = apply(trial, event)
     turn = next_trial(state)
     if event.kind == Kind.TRIAL_STAGING and turn is not None and turn.id != trial.id:
@@ -245,6 +239,10 @@ def _about_a_trial(state: CampaignState, trials: dict[str, Trial], event: Event)
     if _backs_a_void(event, state):
         changed = replace(changed, backing=(*changed.backing, event.seq))
     trials[trial.id] = changed
+
+
+def _scored(state: CampaignState) -> list[Trial]:
+    return [trial for trial in state.trials.values() if trial.state == State.SCORED]
 
 
 def _backs_a_void(event: Event, state: CampaignState) -> bool:

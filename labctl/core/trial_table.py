@@ -10,9 +10,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from labctl.core.event_bodies import body_of
 from labctl.core.events import EndReason, Event, InterventionKind, Kind
 from labctl.core.outcome import Outcome, outcome_from
 from labctl.errors import StateError
+from labctl.messages.judgements import PreferenceStated
 from labctl.plain import count
 
 
@@ -44,6 +46,7 @@ class Verb(StrEnum):
     CORRECT = "correct"
 
 
+PREFERRED = ("first", "second", "neither")
 FINISHED = frozenset({State.SCORED, State.NOT_RUN})
 LIVE = frozenset({State.STAGING, State.COMMITTED, State.ARMED, State.RUNNING})
 
@@ -83,6 +86,8 @@ class Trial:
     `touches` counts the interventions of the current episode, `touching` are the numbers of those that go on, `unsaid`
     of those that are over and of which nobody has said yet what they were, and `switches` is the number that the next
     switch of its instruction has at least.
+    `compared` is the episode that ran before it and with which it is compared, once that is asked; `preference` is what
+    an assessor said of the two, and `preference_by` who.
     `version` is the seq of the last event that changed what may be done with it: a command from a screen that showed
     an older one is stale. Operation events and gaps do not count, or an operator could not end an episode in which
     things happen. `ended`, `go_ns` and `end_ns` belong to the current episode.
@@ -110,6 +115,9 @@ class Trial:
     unsaid: tuple[int, ...] = ()
     switches: int = 0
     backing: tuple[int, ...] = ()
+    compared: str = ""
+    preference: PreferenceStated | None = None
+    preference_by: str = ""
 
     @property
     def exhausted(self) -> bool:
@@ -162,6 +170,10 @@ CANNOT: Mapping[Kind, str] = {
     Kind.OUTCOME_RECORDED: "the episode cannot be scored",
     Kind.OUTCOME_CORRECTED: "the outcome cannot be corrected",
     Kind.OPERATIONS_REVIEWED: "the episode cannot be reviewed",
+    Kind.OUTCOME_CONFIRMED: "the outcome cannot be confirmed",
+    Kind.OUTCOME_JUDGED: "the episode cannot be judged a second time",
+    Kind.PREFERENCE_ASKED: "no preference can be asked for",
+    Kind.PREFERENCE_STATED: "no preference can be stated",
     Kind.EPISODE_VOIDED: "the episode cannot be voided",
     Kind.HOLD_RAISED: "no hold can be raised",
     Kind.HOLD_CLEARED: "the hold cannot be cleared",
@@ -216,10 +228,14 @@ def apply(trial: Trial, event: Event) -> Trial:
         _need(trial, event, trial.state in (State.SCORING, State.SCORED), "a guess comes after the episode")
         _need_current(trial, event)
         return trial
-    if event.kind == Kind.OPERATIONS_REVIEWED:
+    if event.kind in (Kind.OPERATIONS_REVIEWED, Kind.OUTCOME_CONFIRMED, Kind.OUTCOME_JUDGED):
         _need(trial, event, trial.state == State.SCORED, "a review comes after the score")
         _need_current(trial, event)
+        if event.kind == Kind.OUTCOME_JUDGED:
+            outcome_from(event.body["outcome"])  # raises for one that contradicts itself
         return trial
+    if event.kind in (Kind.PREFERENCE_ASKED, Kind.PREFERENCE_STATED):
+        return _prefer(trial, event)
     if event.kind == Kind.START_WITHHELD:
         _need(trial, event, trial.state == State.ARMED, "only an armed episode is waited for")
         _need_current(trial, event)
@@ -351,6 +367,22 @@ def _correct(trial: Trial, event: Event) -> Trial:
     _need(trial, event, stands, "the old outcome it names is not the one that stands; look again")
     _need(trial, event, bool(event.body.get("why")), "a correction needs a why")
     return replace(trial, outcome=outcome_from(event.body["new"]), version=event.seq)
+
+
+def _prefer(trial: Trial, event: Event) -> Trial:
+    """What is asked, or said, of two episodes stands with the later one; nothing that may be done changes by it."""
+    _need_current(trial, event)
+    first, second = event.body.get("first"), event.body.get("second")
+    asks = event.kind == Kind.PREFERENCE_ASKED
+    _need(trial, event, trial.state == State.SCORED, "a preference comes after the score")
+    fits = second == trial.episode and (not trial.compared if asks else first == trial.compared)
+    _need(trial, event, fits, f"{first} and {second} are not the two that are compared in its block")
+    if asks:
+        return replace(trial, compared=str(first))
+    said = body_of(event, PreferenceStated)
+    _need(trial, event, said["preferred"] in PREFERRED, f"what is preferred is one of {', '.join(PREFERRED)}")
+    _need(trial, event, bool(said["why"]), "it needs a why")
+    return replace(trial, preference=said, preference_by=event.who)
 
 
 def _need_current(trial: Trial, event: Event) -> None:

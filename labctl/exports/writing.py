@@ -100,7 +100,7 @@ def export_campaign(folder: Path, request: Request, say: Say) -> dict[str, Json]
             about["unverified"] = broken
             selection = replace(selection, rows=[{**row, "unverified": broken} for row in selection.rows])
         if request.form in TABLES:
-            made["rows"] = _write_table(request, selection, campaign.opened)
+            made["rows"] = _write_table(request, selection, campaign)
         else:
             made |= _write_folder(campaign, request, selection, about, say)
     said = {"unverified": broken} if broken else {}
@@ -117,18 +117,19 @@ def _refuse_tasks(request: Request, opened: CampaignOpened) -> None:
         raise StateError(f"{what} is not there yet for campaigns with [[task]] tables; take another format")
 
 
-def episode_rows(selection: Selection, opened: CampaignOpened) -> list[Row]:
+def episode_rows(selection: Selection, campaign: Campaign) -> list[Row]:
     """The episodes table of a selection, masked as it is."""
     from labctl.reporting import episodes_table
 
-    ends = {chosen.episode: str(chosen.trial.ended) for chosen in selection.episodes}
+    opened, ends = campaign.opened, {chosen.episode: str(chosen.trial.ended) for chosen in selection.episodes}
     rows = episodes_table.episodes(selection.rows, ends, selection.hide(opened.get("instruction", "")))
     trials = {chosen.episode: chosen.trial for chosen in selection.episodes}
     rows = episodes_table.with_tasks(rows, opened, episodes_table.as_counted(selection.rows, trials))
+    rows = episodes_table.with_preferences(rows, campaign.record(), selection.hide)
     return [{**row, "instruction": selection.hide(row["instruction"] or "") or None} for row in rows]
 
 
-def _write_table(request: Request, selection: Selection, opened: CampaignOpened) -> int:
+def _write_table(request: Request, selection: Selection, campaign: Campaign) -> int:
     """Write the operations table or that of episodes; how many rows it has."""
     from labctl.reporting.episodes_table import columns_of
     from labctl.reporting.operations_table import UNVERIFIED, write_table
@@ -139,7 +140,7 @@ def _write_table(request: Request, selection: Selection, opened: CampaignOpened)
     if request.form == "table":
         write_table(selection.rows, request.out)
         return len(selection.rows)
-    rows = episode_rows(selection, opened)
+    rows = episode_rows(selection, campaign)
     told = selection.rows[0].get(UNVERIFIED)
     rows = [{**row, UNVERIFIED: told} for row in rows] if told else rows
     write_table(rows, request.out, [*columns_of(rows), *([UNVERIFIED] if told else [])])

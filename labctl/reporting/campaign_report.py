@@ -43,9 +43,10 @@ from labctl.reporting.times.lease_times import lease_lines
 from labctl.reporting.touches import touched_by_arm
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
+from labctl.store.frozen_cards import trained_line, trained_with
 from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_up
 from labctl.store.opened_body import format_facts
-from labctl.store.verified import JOURNAL_ALONE, in_passing, protocol_of, samples_of, verified, verified_but
+from labctl.store.verified import JOURNAL_ALONE, arms_of, in_passing, protocol_of, samples_of, verified, verified_but
 from labctl.store.verify import NOTHING
 
 if TYPE_CHECKING:
@@ -318,6 +319,9 @@ def _lab(
     lab = facts(record, arms, alpha=alpha, robot=campaign.cell.robot.driver, rows=rows)
     lab["look"], lab["notes"] = look, look_notes(record, look, alpha)
     lab["judgements"] = judgements(record, arms)
+    trained = trained_with(protocol, campaign.fixture, arms_of(campaign))
+    lab["trained"] = [{"condition": condition, "arm": arm} for condition, arm in trained]
+    lab.setdefault("notes", []).extend(trained_line(*one) for one in trained)
     deviations = lab.setdefault("deviations", [])
     if look and look.startswith("not a planned look"):
         deviations.insert(0, look)

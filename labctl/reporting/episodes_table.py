@@ -7,11 +7,13 @@ May not: read a record, or name an arm: it regroups the rows of the operations t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from labctl.analysis.episodes_table.columns import MEASURES, OPTIONAL, REQUIRED, STAGE_TIME
+from labctl.analysis.episodes_table.table import TIE
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.outcome import Outcome
+from labctl.core.record import Record
 from labctl.core.task import ITEMS, SCORE, STAGES, Task, task_of, tasks_of
 from labctl.core.trial import Trial
 from labctl.reporting.operations_table import Row
@@ -101,6 +103,23 @@ def with_tasks(rows: Sequence[Row], opened: CampaignOpened, trials: Mapping[str,
             made["time_s"] = task.budget_s if made["success"] == 0 else None
         found.append(made)
     return found
+
+
+def with_preferences(rows: Sequence[Row], record: Record, hide: Callable[[str], str]) -> list[Row]:
+    """The rows with the two arms of each block that were compared, in the order they ran, and the arm that was
+    preferred, TIE for neither, wherever arms may be named and both of a pair are there. hide: masks an arm's name.
+    """
+    said: dict[int, Row] = {}
+    arms, owners = record.arms, {trial.episode: trial for trial in record.state.trials.values()}
+    for trial in record.state.trials.values():
+        if trial.preference is None or not arms:
+            continue
+        two = {"first": hide(arms[owners[trial.compared].id]), "second": hide(arms[trial.id]), "neither": TIE}
+        there = {row.get("arm") for row in rows if row["block"] == trial.block and not row["void"]}
+        if {two["first"], two["second"]} <= there:
+            pair = f"{two['first']}|{two['second']}"
+            said[trial.block] = {"compared": pair, "preferred": two[trial.preference["preferred"]]}
+    return [{**row, **said.get(row["block"], {})} for row in rows]
 
 
 def _as_measured(task: Task, outcome: Outcome) -> Row:

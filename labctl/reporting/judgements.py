@@ -1,6 +1,7 @@
-"""What people recorded beside an outcome, by arm: guesses of the arm, failure tags; and whether witnesses agree.
+"""What people recorded beside an outcome, by arm: guesses of the arm, failure tags; and whether witnesses agree, and a
+second assessor with the first.
 
-May not: correct a label, or be asked before unblinding: every part but the last is by arm.
+May not: correct a label, or be asked by arm before unblinding: what a second assessor says is not by arm.
 """
 
 from __future__ import annotations
@@ -8,8 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from labctl.analysis.report.lab_facts import Judgements, Witness
+import numpy as np
+
+from labctl.analysis.report.lab_facts import Judgements, SecondAssessor, Witness
+from labctl.core.events import Kind
+from labctl.core.outcome import Outcome, outcome_from
 from labctl.core.record import Episode, Record
+from labctl.core.reviewed import apart, value_of
+from labctl.core.task import ITEMS, SCORE, task_of, tasks_of
 from labctl.errors import StateError
 
 WITNESSES = ("the operator's tally", "the detector", "the review")
@@ -72,7 +79,63 @@ def judgements(record: Record, arms: Sequence[str]) -> Judgements:
         if names
         else [],
         "witnesses": agreements,
+        "second": second_assessor(record),
     }
+
+
+def second_assessor(record: Record) -> list[SecondAssessor]:
+    """Whether the first who judged an episode from its video alone agrees with the outcome that stood then, by task."""
+    judged = [(trial, episode, *both) for trial, episode in record.scored if (both := _both(episode)) is not None]
+    if not judged:
+        return []
+    tasks = {task.name: task for task in tasks_of(record.state.opened).values()}
+    found: list[SecondAssessor] = []
+    for name, task in tasks.items():
+        of = None if task.measure == ITEMS else task
+        here = [one for one in judged if task_of(record.state.opened, one[0].condition).name == name]
+        if not here:
+            continue
+        values = [(value_of(of, first), value_of(of, second)) for _, _, first, second in here]
+        differ = [(trial, episode) for trial, episode, first, second in here if apart(of, first, second)]
+        agreement, interval = _agreement(task.measure, values)
+        over = sum(episode.reviewed is not None or episode.confirmed_by is not None for _, episode in differ)
+        found.append(
+            {
+                "task": name,
+                "measure": task.measure,
+                "n": len(here),
+                "same": 1 - len(differ) / len(here),
+                "statistic": "icc" if task.measure == SCORE else "weighted_kappa",
+                "agreement": agreement,
+                "interval": interval,
+                "disagreements": len(differ),
+                "adjudicated": over,
+            }
+        )
+    return found
+
+
+def _both(episode: Episode) -> tuple[Outcome, Outcome] | None:
+    """The outcome that stood when the first second assessor judged an episode, and theirs; None where nobody did."""
+    stood = None
+    for event in episode.events:
+        if event.kind in (Kind.OUTCOME_RECORDED, Kind.OUTCOME_CORRECTED):
+            stood = outcome_from(event.body["outcome" if event.kind == Kind.OUTCOME_RECORDED else "new"])
+        elif event.kind == Kind.OUTCOME_JUDGED and stood is not None:
+            return stood, outcome_from(event.body["outcome"])
+    return None
+
+
+def _agreement(measure: str, values: Sequence[tuple[float, float]]) -> tuple[float | None, list[float] | None]:
+    from labctl.analysis.blocks.agreement import icc, weighted_kappa
+
+    if measure == SCORE:
+        found = icc(np.array(values)) if len(values) > 1 else None
+        value, ci = (found.icc, found.ci) if found else (None, None)
+    else:
+        kappa = weighted_kappa([one for one, _ in values], [other for _, other in values])
+        value, ci = kappa.kappa, kappa.ci
+    return value, None if ci is None or ci[0] == ci[1] else [*ci]
 
 
 def _guesses(episode: Episode) -> list[str | None]:

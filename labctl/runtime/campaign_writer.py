@@ -12,7 +12,7 @@ from labctl.clock import SECOND, Anchor
 from labctl.core.events import Event, Kind
 from labctl.core.run_facts import RunFacts
 from labctl.core.task import tasks_of
-from labctl.core.trial import Trial, advance, next_trial
+from labctl.core.trial import State, Trial, advance, next_trial
 from labctl.errors import StorageError
 from labctl.plain import Json
 from labctl.store.campaign import Campaign
@@ -132,11 +132,24 @@ class CampaignWriter:
         )
         self.state = advance(self.state, event)
         self._note(event)
+        if kind in (Kind.RUN_STARTED, Kind.OUTCOME_RECORDED):
+            self._ask_preferences()
         turn = self.current()
         self.hands.note(kind, event.at_ns, begun=bool(turn and turn.episodes))
         if kind in HEADED:
             self._keep_head(HEADED[kind])
         return event
+
+    def _ask_preferences(self) -> None:
+        """Once both episodes of the pair that was drawn for a block are scored, it is asked which was better."""
+        if "preference" not in self.opened:
+            return
+        scored = {trial.id: trial for trial in self.state.trials.values() if trial.state == State.SCORED}
+        for block in sorted({trial.block for trial in scored.values()}):
+            first, second = (scored.get(name) for name in self.ledger.compared(block))
+            if first is not None and second is not None and not second.compared:
+                pair = {"first": first.episode, "second": second.episode}
+                self.log(Kind.PREFERENCE_ASKED, pair, trial=second.id, episode=second.episode)
 
     def _note(self, event: Event) -> None:
         self.references.note(event)

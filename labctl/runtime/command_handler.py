@@ -375,6 +375,8 @@ ORDERS: Mapping[str, Order[Any] | TrialOrder[Any]] = {
     "reference": Order(commands.Reference, Orders._reference),
     "guess": Order(commands.Guess, Orders.guess),
     "review": Order(commands.Review, Orders.review),
+    "prefer": Order(commands.Prefer, Orders.prefer),
+    "judge": Order(commands.Judge, Orders.judge),
     Verb.CORRECT: Order(commands.Correct, Orders.correct),
     Verb.STAGE: TrialOrder(commands.Nothing, Orders._stage),
     Verb.SKIP: TrialOrder(commands.Give, Orders._skip),

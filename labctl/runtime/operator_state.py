@@ -27,6 +27,7 @@ from labctl.core.published_state import (
     Times,
     Voided,
 )
+from labctl.core.reviewed import pairs
 from labctl.core.rollout import Rollout
 from labctl.core.session import Role
 from labctl.core.trial import FINISHED, CampaignState, State, Trial, allowed, standing
@@ -148,6 +149,7 @@ def campaign_part(view: BlindView) -> CampaignPart:
         "evidence": view.evidence,
         "with_code": list(view.with_code),
         "confirmed": list(view.confirmed),
+        "compare": next((pair for pair, said in pairs(state) if said is None), None),
         "ended": str(turn.ended) if turn and turn.ended else None,
         "exhausted": bool(turn and turn.exhausted),
         "last_void": bool(turn and turn.next_void_is_last),

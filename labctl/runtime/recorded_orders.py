@@ -14,9 +14,9 @@ from labctl.core import commands
 from labctl.core.commands import Command
 from labctl.core.evening_bodies import SessionOpened
 from labctl.core.event_bodies import OperationRecorded, OutcomeCorrected
-from labctl.core.events import Kind
+from labctl.core.events import EndReason, Kind
 from labctl.core.outcome import Outcome, judged
-from labctl.core.reviewed import checked
+from labctl.core.reviewed import against, confirmed, stated
 from labctl.core.session import People, Role, check_person, joined, missing_checks, present, session_from
 from labctl.core.task import task_of
 from labctl.core.trial import AFTER_BLOCK, AFTER_TRIAL, VERBS, State, Trial, Verb
@@ -46,6 +46,8 @@ class Given:
 JUDGES: Mapping[str, tuple[Role, ...]] = {
     "guess": (Role.OPERATOR, Role.SETTER, Role.ASSESSOR),
     "review": (Role.ASSESSOR,),
+    "prefer": (Role.ASSESSOR,),
+    "judge": (Role.ASSESSOR,),
     "correct": tuple(VERBS[State.SCORED][Verb.CORRECT]),
 }
 
@@ -165,8 +167,23 @@ class RecordedOrders:
 
     def review(self, args: commands.Review, given: Given) -> None:
         trial, about = self.scored(args.trial, given)
-        found = checked(trial, [OperationRecorded(**operation.model_dump()) for operation in args.operations])
-        self._writer.log(Kind.OPERATIONS_REVIEWED, {"operations": found, "note": args.note}, **about)
+        operations = [OperationRecorded(**operation.model_dump()) for operation in args.operations]
+        kind, body = confirmed(trial, operations, args.note)
+        self._writer.log(kind, body, **about)
+
+    def judge(self, args: commands.Judge, given: Given) -> None:
+        """A second assessor says how an episode went, from its video alone."""
+        trial, about = self.scored(args.trial, given)
+        outcome = second_outcome(
+            self._writer.campaign, trial, args.model_dump(exclude_unset=True, exclude={"trial"}), given.command.who
+        )
+        self._writer.log(Kind.OUTCOME_JUDGED, {"outcome": outcome.body()}, **about)
+
+    def prefer(self, args: commands.Prefer, given: Given) -> None:
+        """An assessor says which of the two episodes that were drawn of a block was better."""
+        self.check_role(given.command, *JUDGES["prefer"])
+        trial, said = stated(self._writer.state, args.first, args.second, args.preferred, args.why)
+        self._writer.log(Kind.PREFERENCE_STATED, said, trial=trial.id, episode=trial.episode, **given.by)
 
     def correct(self, args: commands.Correct, given: Given) -> None:
         trial, about = self.scored(args.trial, given)
@@ -189,6 +206,17 @@ def outcome_of_a_person(campaign: Campaign, trial: Trial, typed: Body) -> Outcom
     words = {"stages": rules.stages, "failure_tags": (*rules.failure_tags, *task.failure_tags)}
     lasted_s = None if trial.go_ns is None or trial.end_ns is None else (trial.end_ns - trial.go_ns) / SECOND
     return judged(typed, ended=str(trial.ended), lasted_s=lasted_s, task=task, **words)
+
+
+def second_outcome(campaign: Campaign, trial: Trial, typed: Body, who: str) -> Outcome:
+    """What a second assessor typed; nobody tells them that a device ended an episode as all done. Raises StateError for
+    one who cannot be it, InputError as `outcome.judged`.
+    """
+    why_not = against(campaign.record(), who, trial)
+    if why_not:
+        raise StateError(why_not)
+    wrong_end = trial.ended == EndReason.ALL_DONE and bool(typed.get("remaining"))
+    return outcome_of_a_person(campaign, trial, {**typed, **({"wrong_end": True} if wrong_end else {})})
 
 
 def correction(trial: Trial, new: Outcome, why: str) -> OutcomeCorrected:

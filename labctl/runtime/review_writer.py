@@ -13,13 +13,13 @@ from labctl.bus import Body
 from labctl.clock import SECOND, Anchor, MonotonicClock
 from labctl.core.event_bodies import OperationRecorded
 from labctl.core.events import Kind
-from labctl.core.reviewed import checked, queue, unsettled
+from labctl.core.reviewed import confirmed, pairs, queue, stated, unsettled
 from labctl.core.session import Person, Role, Session, check_person, present
 from labctl.errors import StateError
 from labctl.people.practised import practice_from
 from labctl.plain import Json, count
 from labctl.runtime.attach import Attachment
-from labctl.runtime.recorded_orders import correction, outcome_of_a_person
+from labctl.runtime.recorded_orders import correction, outcome_of_a_person, second_outcome
 from labctl.store.campaign import Campaign, writing
 from labctl.store.verified import JOURNAL_ALONE, verified
 
@@ -35,15 +35,43 @@ def review(
     note: str = "",
     anchor: Anchor | None = None,
 ) -> None:
-    """Journal the operations of a trial's episode as an assessor saw them. Raises as `reviewed.checked`."""
+    """Journal that an assessor went over an episode: its operations as they saw them, or that its outcome stands.
+    Raises as `reviewed.confirmed`.
+    """
     args = {"trial": trial, "operations": list(operations), "note": note}
     if by_the_run(folder, "review", who, args):
         return
     with writing(folder, "review", anchor) as (campaign, now):
         check_assessor(campaign, who)
         about = campaign.state.trials[trial]
-        body = {"operations": checked(about, operations), "note": note}
-        campaign.log(Kind.OPERATIONS_REVIEWED, body, anchor=now, who=who, trial=trial, episode=about.episode)
+        kind, body = confirmed(about, operations, note)
+        campaign.log(kind, body, anchor=now, who=who, trial=trial, episode=about.episode)
+
+
+def judge(folder: Path, trial: str, outcome: Mapping[str, Json], *, who: str, anchor: Anchor | None = None) -> None:
+    """Journal what a second assessor says of an episode. Raises StateError for one who cannot be it, InputError for a
+    contradiction.
+    """
+    if by_the_run(folder, "judge", who, {"trial": trial, **outcome}):
+        return
+    with writing(folder, "review", anchor) as (campaign, now):
+        check_assessor(campaign, who)
+        about = campaign.state.trials[trial]
+        body = {"outcome": second_outcome(campaign, about, outcome, who).body()}
+        campaign.log(Kind.OUTCOME_JUDGED, body, anchor=now, who=who, trial=trial, episode=about.episode)
+
+
+def prefer(
+    folder: Path, first: str, second: str, preferred: str, *, who: str, why: str, anchor: Anchor | None = None
+) -> None:
+    """Journal which of two episodes an assessor found better. Raises as `reviewed.stated`."""
+    args = {"first": first, "second": second, "preferred": preferred, "why": why}
+    if by_the_run(folder, "prefer", who, args):
+        return
+    with writing(folder, "review", anchor) as (campaign, now):
+        check_assessor(campaign, who)
+        trial, said = stated(campaign.state, first, second, preferred, why)
+        campaign.log(Kind.PREFERENCE_STATED, said, anchor=now, who=who, trial=trial.id, episode=trial.episode)
 
 
 def correct(
@@ -70,6 +98,12 @@ def finish(folder: Path, *, who: str, anchor: Anchor | None = None) -> str:
         if left:
             raise StateError(
                 f"in dispute and not reviewed yet: {count(left, 'episode')}: labctl review {name}; "
+                f"or freeze without a review: labctl freeze {name} --unreviewed"
+            )
+        unsaid = sum(said is None for _, said in pairs(campaign.state))
+        if unsaid:
+            raise StateError(
+                f"of {count(unsaid, 'pair')} of episodes nobody has said which was better: labctl review {name}; "
                 f"or freeze without a review: labctl freeze {name} --unreviewed"
             )
         if phase == "open":

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from labctl.config.cell_schema import Cell
-from labctl.config.policy_card import Card, parse_card
+from labctl.config.cell_schema import Cell, Fixture
+from labctl.config.conditions import protocol_conditions
+from labctl.config.policy_card import Card, Training, parse_card
 from labctl.config.protocol_schema import Arm, Protocol
 from labctl.devices import load
 from labctl.errors import InputError
@@ -36,6 +37,28 @@ def cameras_wanted(arms: Iterable[Arm]) -> set[str]:
     """Cameras whose full pictures some arm's policy reads: the same for every trial, so that it tells no arm."""
     cards = [Card.among(arm.options) for arm in arms]
     return {camera for card in cards if card is not None for camera in card.cameras}
+
+
+def trained_with(protocol: Protocol, fixture: Fixture, arms: Mapping[str, Arm]) -> list[tuple[str, str]]:
+    """Each (condition, arm) of which the arm's card says that it is training data: for every kind that its [training]
+    lists, the condition has one of those. arms: as `with_cards` makes them.
+    """
+    found: list[tuple[str, str]] = []
+    for name, arm in arms.items():
+        card = Card.among(arm.options)
+        if card is None or card.training == Training():
+            continue
+        for one in protocol_conditions(protocol, fixture):
+            told = one.instruction or protocol.tasks[0].instruction
+            kinds = ((one.object, card.training.objects), (one.layout, card.training.layouts))
+            if all(has in listed for has, listed in (*kinds, (told, card.training.instructions)) if listed):
+                found.append((one.id, name))
+    return found
+
+
+def trained_line(condition: str, arm: str) -> str:
+    """What is said of one of `trained_with`."""
+    return f"condition {condition} is training data of {arm}, by its policy card"
 
 
 def check_policies(plan: Plan, cell: Cell) -> None:

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from labctl.bus import Body
-from labctl.core.design import Schedule, drbg
+from labctl.core.design import Schedule, compared_positions, drbg
 from labctl.core.event_bodies import CampaignOpened, Form, body_of
 from labctl.core.events import Event, Kind, canonical
 from labctl.errors import BrokenRecord, StateError
@@ -143,6 +143,10 @@ class Ledger:
             raise StateError(f"trial {trial} is not in the sealed schedule")
         return self._arms[trial]
 
+    def compared(self, block: int) -> tuple[str, str]:
+        """The two trials of a block that are compared by preference, in the order they run."""
+        return compared_trials(self._slots, self._secret)[block]
+
     def seal_value(self, episode: str, field: str, value: Json | Mapping[str, StreamEntry]) -> str:
         """sha256 hex of a value and its episode's nonce, for the journal; the value itself is kept with the seal.
 
@@ -192,6 +196,29 @@ class Ledger:
 def commitment_of(slots: Sequence[SlotWithArm], secret: bytes) -> str:
     """sha256 hex over the canonical schedule followed by a 32-byte nonce made from the secret."""
     return hashlib.sha256(canonical(list(slots)) + drbg(secret, "commitment")).hexdigest()
+
+
+def compared_trials(slots: Sequence[SlotWithArm], secret: bytes) -> dict[int, tuple[str, str]]:
+    """Of each block the two trials that are compared by preference, in the order they run."""
+    at = {(slot.get("block", 0), slot.get("position", 0)): slot["trial"] for slot in slots}
+    blocks, arms = len({block for block, _ in at}), len({place for _, place in at})
+    drawn = compared_positions(arms, blocks, secret)
+    return {block: (at[block, first], at[block, second]) for block, (first, second) in enumerate(drawn)}
+
+
+def check_compared(events: Sequence[Event], opened: Unsealed) -> list[str]:
+    """Which of the pairs that were compared by preference is not the one that was drawn for its block."""
+    asked = [event for event in events if event.kind == Kind.PREFERENCE_ASKED]
+    if not asked:
+        return []
+    pairs = compared_trials(opened["schedule"], bytes.fromhex(opened["secret_hex"])).values()
+    drawn = {second: first for first, second in pairs}
+    owner = {event.episode: event.trial for event in events if event.kind == Kind.ARM_REVEALED}
+    return [
+        f"journal seq {event.seq} ({event.kind}): these two episodes are not the pair that was drawn for their block"
+        for event in asked
+        if drawn.get(event.trial or "") != owner.get(event.body["first"])
+    ]
 
 
 def roots_of(secret: bytes, sha256s: Sequence[str]) -> list[bytes]:

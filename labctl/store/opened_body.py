@@ -91,6 +91,8 @@ def opened_body(
         body["tasks"] = [
             TaskEntry(**task.model_dump(mode="json", exclude={"objects", "layout"})) for task in protocol.task
         ]
+    if protocol.preference is not None:
+        body["preference"] = protocol.preference.question
     if protocol.switch:
         body["switches"] = [SwitchEntry(**switch.model_dump(exclude_none=True)) for switch in protocol.switch]
     return body

@@ -36,6 +36,7 @@ from labctl.store.ledger import (
     SEALING,
     Ledger,
     check_commitment,
+    check_compared,
     check_digests,
     check_openings,
     check_roots,
@@ -227,7 +228,7 @@ def _check_seal(folder: Path, events: Sequence[Event], found: Found) -> None:
     try:
         seal = body_of(unblinded, CampaignUnblinded)
         _check_commitment(events, seal, found)
-        for text in (*check_openings(events, seal), *check_roots(events, seal)):
+        for text in (*check_openings(events, seal), *check_roots(events, seal), *check_compared(events, seal)):
             found.problems.append(Problem("unopened seal", f"journal seq {unblinded.seq}", text))
     except (KeyError, TypeError, ValueError) as error:
         where = f"journal seq {unblinded.seq} ({unblinded.kind})"

@@ -31,6 +31,7 @@ ROBOT = (*DRIVER, "drivers.common.servo")
 STATISTICS = ("errors", "analysis", "analysis.survival")
 MEASURES = (
     "analysis",
+    "analysis.blocks",
     "analysis.episodes",
     "analysis.episodes_report",
     "analysis.episodes_table",
@@ -57,6 +58,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "ui": SCREEN,
     "ui.console": SCREEN,
     "ui.rerun": SCREEN,
+    "ui.review": (*SCREEN, "ui.console"),
     "viewing": (*BASE, *CORE, "store", "runtime.attach", "ui.rerun"),
     "pages": (*BASE, *CORE, "store", "viewing.status"),
     "reporting": (

@@ -69,6 +69,8 @@ def primary(state: State | None, who: str) -> Act | None:
         return None
     if state["session"] is None:
         return Act("session", "operator", "Open the session") if state["trial"] or not _all_done(state) else None
+    if may_prefer(state, who) and state["trial_state"] in ("planned", None):
+        return Act("prefer", "assessor", "Say which of two episodes was better")
     if state["trial"] is None:
         return Act("session_close", "operator", "Close the session")
     personal = [hold for hold in state["holds"] if hold["needs_person"]]
@@ -84,6 +86,11 @@ def primary(state: State | None, who: str) -> Act | None:
     if verb == "start" and state["operator_ready"]:
         return None
     return _act(state, who, verb, usual, _label(state, verb))
+
+
+def may_prefer(state: State, who: str) -> bool:
+    """Is there a pair of episodes of which this person may say which was better?"""
+    return state["compare"] is not None and "assessor" in roles_of(state, who)
 
 
 def _act(state: State, who: str, verb: str, usual: str, label: str) -> Act:
@@ -128,6 +135,8 @@ def page(state: State | None, now_ns: int, who: str = "") -> Page:
     if state["session"] is None:
         left = ["an episode waits for its score"] if state["trial_state"] == "scoring" else []
         return Page("closed", "no session is open; people and roles come first", [*left, *_tonight(state)])
+    if state["trial"] is None and state["compare"] is not None:
+        return Page("all done", "no trial is left; which of two episodes was better is still to be said")
     if state["trial"] is None:
         return Page("all done", "no trial is left; close the session with a note for the next ones")
     return _PAGES.get(state["trial_state"] or "", _plain)(state, now_ns)
@@ -237,7 +246,16 @@ def _scoring(state: State, now_ns: int) -> Page:
     ended = state["ended"]
     why = [f"it ended: {words.ENDED[EndReason(ended)]}"] if ended else []
     lines = [*why, *_counts(state), *words.cameras(state), *_recovered(state)]
-    return Page("scoring", "what happened? count what lies where", lines)
+    asked = _ASKED[state["rules"]["measure"]]
+    return Page("scoring", f"what happened? {asked}", lines)
+
+
+_ASKED = {
+    "items": "count what lies where",
+    "success": "say whether it was done",
+    "stages": "say how far it got",
+    "score": "score it by the rubric",
+}
 
 
 def _counts(state: State) -> list[str]:
@@ -271,17 +289,20 @@ def _number(state: State) -> str:
 
 def _what(state: State) -> str:
     card = state["card"]
-    return f"{card['object']}, {card['layout']}" if card else "?, ?"
+    where = f"{card['object']}, {card['layout']}" if card else ""
+    if card is None:
+        return "?, ?"
+    return f"{where} ({card['task']})" if "task" in card else where
 
 
 def _setting(state: State) -> list[str]:
     card = state["card"]
     if not card:
         return []
-    items = state["rules"]["items"]
+    items = count(state["rules"]["items"], "item")
     return [
-        f"{count(items, 'item')} of {card['object']}, from the {' or '.join(state['sources'])} tote to the "
-        f"{card['tote_side']} one; camera {card['camera_side']}",
+        f"{items} of {card['object']}, from the {' or '.join(state['sources'])} tote to the {card['tote_side']} "
+        f"one; camera {card['camera_side']}",
         card["instructions"],
         *([f"the task: {card['instruction']}"] if "instruction" in card else []),
     ]

@@ -106,6 +106,8 @@ class Console(Attached):
             self.action_acknowledge()
         elif act.verb == "score":
             self._score(state, act.role)
+        elif act.verb == "prefer":
+            self.action_prefer()
         elif act.verb == "skip":
             self.order(lambda: self.send("skip", act.role, {"reason": "max_voids"}, seen=seen))
         else:
@@ -139,6 +141,13 @@ class Console(Attached):
         form = measures.form(about)
         form.of_episode = True
         self._open(form, answered)
+
+    def action_prefer(self) -> None:
+        """Say which of the two episodes that were drawn of a block was better."""
+        state = self._state
+        if state is None or (pair := state["compare"]) is None:
+            return
+        self._open(measures.AskPreference(pair), lambda answer: self.send("prefer", "assessor", answer, any_state=True))
 
     def action_undo(self) -> None:
         """Correct what was just scored."""

@@ -79,6 +79,8 @@ class Options(Static, can_focus=True):
         super().__init__("", id=id, classes="options", markup=False)
         self._options, self._many, self._at = options, many, 0
         self._taken = [value for _, value in options if value in taken]
+        if self._taken and not many:  # what stands is what ENTER takes
+            self._at = [value for _, value in options].index(self._taken[0])
 
     class Changed(Message):
         """Something else is taken now."""

@@ -1,4 +1,5 @@
-"""A task that is not counted in items, on the screen and in the form that scores it: stages, yes or no, or a rubric.
+"""A task that is not counted in items, on the screen and in the form that scores it: stages, yes or no, or a rubric;
+and which of two episodes was better.
 
 May not: send anything, or decide what an outcome may be (`labctl.core.outcome` does).
 """
@@ -8,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from labctl.ui.console.asking import AskScore, ToScore
-from labctl.ui.console.form import Answer, Line, Options, Unfit
+from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
 from labctl.ui.console.link import Json
 from textual.widget import Widget
 from textual.widgets import Label
 
+from labctl.core.published_state import Compare
 from labctl.core.task import ITEMS, SCORE, SUCCESS
+from labctl.messages.judgements import PreferenceStated
 from labctl.plain import count
 
 
@@ -31,6 +34,7 @@ class AskStages(AskScore):
         seen: Json = list(measured["reached_s"] or ()) if measured else []
         super().__init__(about, given or {"reached_s": seen}, why=why)
         times = self._given.get("reached_s")
+        self._said = given is not None and isinstance(times, list | tuple)  # an answer stands already
         self._seen: list[Json] = list(times) if isinstance(times, list | tuple) else []
         if not why:
             done = self._about["measure"] == SUCCESS
@@ -40,14 +44,15 @@ class AskStages(AskScore):
     def outcome_fields(self) -> Iterator[Widget]:
         if self._about["measure"] == SUCCESS:
             yield Label("was the task done?")
-            options = [("no", "0"), (f"yes{self._when(1)}", "1")]
+            options = [(f"yes{self._when(1)}", "1")]
         else:
             yield Label("furthest stage reached: each counts only after those before it")
-            options = [("none of them", "0")]
+            options = []
             for number, step in enumerate(self._about["steps"], 1):
                 words = f"{step['name']} ({count(step['points'], 'point')}): {step['definition']}"
                 options.append((f"{words}{self._when(number)}", str(number)))
-        yield Options(options, id="reached", taken=[str(len(self._seen))])
+        options.append(("no" if self._about["measure"] == SUCCESS else "none of them", "0"))  # a number is its key
+        yield Options(options, id="reached", taken=[str(len(self._seen))] if self._seen or self._said else [])
 
     def _when(self, number: int) -> str:
         seconds = self._seen[number - 1] if number <= len(self._seen) else None
@@ -61,7 +66,10 @@ class AskStages(AskScore):
         return "all of it was done"
 
     def answer_outcome(self) -> Answer:
-        reached = int(self.chosen("reached") or 0)
+        chosen = self.chosen("reached")
+        if chosen is None:
+            raise Unfit("reached", "nothing was seen: choose how far it got, by its number")
+        reached = int(chosen)
         return {"reached_s": [*self._seen[:reached], *[None] * (reached - len(self._seen))]}
 
 
@@ -94,3 +102,32 @@ class AskRubric(AskScore):
         if not 0 <= score <= 1:
             raise Unfit("score", f"the score is {score:g}; it must be from 0 to 1, as the rubric has it")
         return {"score": score}
+
+
+class AskPreference(Form):
+    """Which of two episodes of a block was better, or neither, with a sentence."""
+
+    ok_text = "Record"
+
+    def __init__(self, pair: Compare, given: PreferenceStated | None = None) -> None:
+        super().__init__()
+        self._pair, self._given = pair, given
+        self.title_text = f"Block {pair['block'] + 1}: {pair['question']}"
+
+    def fields(self) -> Iterator[Widget]:
+        (first, second), trials = self._pair["places"], self._pair["trials"]
+        options = [
+            (f"the earlier one: episode {first} of the block, trial {trials[0]}", "first"),
+            (f"the later one: episode {second} of the block, trial {trials[1]}", "second"),
+            ("neither: they were alike", "neither"),
+        ]
+        yield Options(options, id="preferred", taken=[self._given["preferred"]] if self._given else [])
+        yield Label("why? a sentence on what made the difference, or why there is none")
+        yield Line(self._given["why"] if self._given else "", id="why")
+
+    def answer(self) -> Answer:
+        preferred = self.chosen("preferred")
+        if preferred is None:
+            raise Unfit("preferred", "choose the earlier, the later or neither: its number, or x on its line")
+        pair = {"first": self._pair["first"], "second": self._pair["second"]}
+        return {**pair, "preferred": preferred, "why": self.reason()}

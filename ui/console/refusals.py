@@ -84,6 +84,8 @@ def offers(action: str, state: State | None, who: str, *, read_only: bool, may_u
             return not read_only and (trial == "running" or bool(state and state["touching"]))
         case "undo":
             return may_undo
+        case "prefer":
+            return not read_only and state is not None and acts.may_prefer(state, who) and not may_move(state)
         case "acknowledge":
             return state is not None and bool(state["waiting"] or any(hold["needs_person"] for hold in state["holds"]))
         case "wait" | "note" | "people" | "leave_session":
@@ -129,6 +131,8 @@ def refusal(action: str, state: State | None, who: str, *, read_only: bool) -> s
             return "no episode runs in which a hand could be"
         case "undo":
             return UNDO
+        case "prefer":
+            return _prefer(state, who)
         case "acknowledge":
             return "nothing waits for an acknowledgement"
         case "wait" | "note" | "people" | "leave_session":
@@ -142,6 +146,12 @@ def _role(state: State, who: str, verb: str, otherwise: str) -> str:
         return otherwise
     mine = ", ".join(acts.roles_of(state, who)) or "watching"
     return f"{verb} is for the {' or '.join(able)}; you are {mine}"
+
+
+def _prefer(state: State, who: str) -> str:
+    if state["compare"] is None:
+        return "no pair of episodes waits for a word on which was better"
+    return MOVING if acts.may_prefer(state, who) else "which of two was better is for the assessor to say"
 
 
 def _override(state: State) -> str:

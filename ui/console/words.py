@@ -207,8 +207,10 @@ def counted(state: PublishedState) -> list[str]:
         return [f"you counted {state['counted']} of {state['rules']['items']} items moved"]
     if measure == "score":
         return ["it is scored by its rubric when it is over"]
+    ends = ": e ends the episode" if state["trial_state"] == "running" else ""
     if measure == "success":
-        return ["seen done: e ends the episode, backspace takes it back" if reached else "press 1 when it is done"]
+        waits = "press 1 when it is done" if state["trial_state"] == "running" else "nobody pressed 1: not seen done"
+        return [f"seen done{ends}; backspace takes it back" if reached else waits]
     marks = ("reached" if number <= reached else f"press {number}" for number in range(1, len(steps) + 1))
     lines = [f"{mark}: {step['name']}: {step['definition']}" for mark, step in zip(marks, steps, strict=True)]
-    return [*lines, "all stages are reached: e ends the episode"] if done(state) else lines
+    return [*lines, f"all stages are reached{ends}"] if done(state) else lines

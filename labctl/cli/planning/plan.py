@@ -113,6 +113,7 @@ def plan(
     from labctl.checks.protocol_size import Effort, preview, trials_in
     from labctl.errors import InputError
     from labctl.store.driver_options import check_controllers
+    from labctl.store.frozen_cards import trained_line, trained_with, with_cards
     from labctl.store.lab_folder import read_plan
     from labctl.store.scene_references import given_pictures
 
@@ -152,14 +153,17 @@ def plan(
     margin = None if told is None else _margin(told, blocks, resolved["resolvable"])
     if margin is not None:
         resolved["margin"] = margin
+    trained = trained_with(found.protocol, found.fixture, with_cards(found.protocol, found.cards))
     resolved["warnings"] = [
         *resolved["warnings"],
         *_open_ends(found.protocol.trial),
         *_too_near(margin, blocks),
+        *(trained_line(*one) for one in trained),
         *_few_evenings(found.protocol.analysis.random_factors, evenings or seen.hours.sessions),
     ]
     if as_json:
-        answer = {"times": source, "evenings": evenings, "resolution": {**resolved, "blocks": blocks}}
+        told_of = {"trained": [{"condition": condition, "arm": arm} for condition, arm in trained]} if trained else {}
+        answer = {**told_of, "times": source, "evenings": evenings, "resolution": {**resolved, "blocks": blocks}}
         drops = {"drops": needed(len(seen.contrasts), seen.alpha)} if seen.contrasts else {}
         print_json({"schema": "labctl.plan/2", **seen.as_json(), **drops, **answer})
     else:
@@ -263,10 +267,10 @@ def _print(seen: Preview, resolved: Resolution, path: Path, source: str, sized: 
     _print_hours(seen, source)
     for warning in resolved["warnings"]:
         click.echo(f"warning: {warning}")
-    click.echo(
-        f"next: labctl power --protocol {shlex.quote(str(path))} --rmst SECONDS,SECONDS   (what N an effect takes)"
-    )
-    click.echo(f"      labctl open {shlex.quote(str(path))} --cell CELL.toml")
+    told = shlex.quote(str(path))
+    if not seen.coverage:  # `power --protocol` does not know tasks yet
+        click.echo(f"next: labctl power --protocol {told} --rmst SECONDS,SECONDS   (what N an effect takes)")
+    click.echo(f"{'      ' if not seen.coverage else 'next: '}labctl open {told} --cell CELL.toml")
 
 
 def _print_coverage(seen: Preview) -> None:

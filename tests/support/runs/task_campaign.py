@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from labctl.clock import ManualClock
+from labctl.clock import ManualClock, MonotonicClock
 from labctl.store.campaign import Opened, open_campaign
 from support.runs.campaigns import ROOT, arms_toml, cell_toml, policy
 
@@ -137,8 +137,13 @@ def open_tasks(
     protocol: Mapping[str, str] | None = None,
     name: str | None = None,
     conditions: Sequence[str] = (),
+    cell: Mapping[str, str] | None = None,
+    durable: bool = False,
+    live: bool = False,
 ) -> Opened:
-    """Open the campaign in a lab of its own; `protocol` replaces pieces of the text, `conditions` are those kept."""
+    """Open the campaign in a lab of its own; `protocol` and `cell` replace pieces of the texts, `conditions` are those
+    kept; live: it is run in real time.
+    """
     for folder in ("protocols", "fixtures", "cells", "campaigns"):
         (lab / folder).mkdir(exist_ok=True, parents=True)
     (lab / "lab.toml").touch()
@@ -148,13 +153,17 @@ def open_tasks(
         if conditions and table.split('"')[1] not in conditions:
             text = text.replace(table, "")
     (lab / "protocols/p.toml").write_text(text + arms_toml(arms), "utf-8")
-    (lab / "cells/c.toml").write_text(cell_toml(cameras=False), "utf-8")
+    cell_text = cell_toml(cameras=False, durable=durable)
+    for old, new in (cell or {}).items():
+        assert old in cell_text, f"the cell file does not say {old!r}"
+        cell_text = cell_text.replace(old, new)
+    (lab / "cells/c.toml").write_text(cell_text, "utf-8")
     return open_campaign(
         lab / "protocols/p.toml",
         lab / "cells/c.toml",
         lab,
         entropy=entropy or hashlib.sha256(b"tasks").digest(),
-        anchor=ManualClock(0).anchor(),
+        anchor=MonotonicClock().anchor() if live else ManualClock(0).anchor(),
         who="tester",
         name=name,
     )

@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from labctl.ui.console.filmstrip import Filmstrip
-from labctl.ui.console.review import Review
+from labctl.ui.review.filmstrip import Filmstrip
+from labctl.ui.review.review import Review
 from PIL import Image, ImageEnhance
 
 from labctl.bus import Message

@@ -11,46 +11,13 @@ from typing import Any
 import pytest
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
 from support.runs.live_campaign import CLOCK, running, wait_for
+from support.runs.live_screen import PEOPLE, Screen
 
-from labctl.bus import Message
 from labctl.core.events import Kind
 from labctl.errors import StateError
 from labctl.runtime.attach import Attachment
 
 pytestmark = pytest.mark.real_time
-
-PEOPLE = [{"id": "ann", "roles": ["operator", "setter", "assessor"]}]
-
-
-class Screen:
-    """What a console knows: the last state, the replies."""
-
-    def __init__(self, folder: Path, **given: Any) -> None:
-        self.link = Attachment(folder, **given)
-        self.state: dict[str, Any] = {}
-        self.kinds: set[str] = set()
-        self.replies: dict[str, dict[str, Any]] = {}
-
-    def look(self) -> dict[str, Any]:
-        for message in self.link.poll():
-            self.take(message)
-        return self.state
-
-    def take(self, message: Message) -> None:
-        self.kinds.add(message.kind)
-        if message.kind == "state":
-            self.state = dict(message.body)
-        elif message.kind == "reply":
-            self.replies[message.body["id"]] = dict(message.body)
-
-    def order(self, verb: str, role: str = "operator", **args: Any) -> dict[str, Any]:
-        version = self.state.get("version")
-        sent = self.link.command(verb, who="ann", role=role, version=version, args=args)
-        # type: ignore[return-value]
-        return wait_for(f"a reply to {verb}", lambda: self.look() and self.replies.get(sent))
-
-    def until(self, what: str, **wanted: Any) -> None:
-        wait_for(what, lambda: all(self.look().get(key) == value for key, value in wanted.items()))
 
 
 @pytest.fixture

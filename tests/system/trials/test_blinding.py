@@ -132,11 +132,18 @@ def test_exchanging_two_arms_that_behave_alike_changes_no_byte_a_blind_role_sees
 def test_nor_does_it_in_a_campaign_of_tasks_whose_blocks_belong_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A success, the same with other words beside it, stages and a score: the bytes are the same, outcomes and all."""
+    """A success, the same with other words beside it, stages and a score, and which of two was better: the bytes are
+    the same, outcomes and all.
+    """
     arms = [policy(name, endpoint=f"sim://{name}", skill="swift") for name in ("first", "second")]
     kept = ["over-base", "over-lang", "stages", "score"]
-    (first, events), (second, _) = run_twice(tmp_path, arms, capsys, made=open_tasks, name="trial-run", conditions=kept)
+    asked = {"[analysis]": "[preference]\n[analysis]"}
+    (first, events), (second, _) = run_twice(
+        tmp_path, arms, capsys, made=open_tasks, name="trial-run", conditions=kept, protocol=asked
+    )
     assert_same(first, second)
+    kinds = Counter(event.kind for event in events)
+    assert kinds[Kind.PREFERENCE_ASKED] == kinds[Kind.PREFERENCE_STATED] == 4, "each block's pair had its word"
     told = [event.body["outcome"] for event in events if event.kind == Kind.OUTCOME_RECORDED]
     assert sum("reached_s" in one for one in told) == 6 and sum("score" in one for one in told) == 2
     assert any(one.get("reached_s") for one in told), "somebody got somewhere"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
+from support.policies.cards import policy_arm
 from support.runs.campaigns import ROOT, arms_toml
 from support.runs.task_campaign import ARMS, tasks_text
 
 from labctl.checks.protocol_size import preview
+from labctl.cli import call
 from labctl.config.conditions import protocol_conditions, sets_of
 from labctl.config.protocol_schema import parse_fixture, parse_protocol
 from labctl.errors import InputError
@@ -144,3 +149,77 @@ def test_the_short_form_still_needs_what_it_needed():
             parse_protocol(text.replace(key, "# " + key), "p.toml")
     with pytest.raises(InputError, match=r"\[condition\] needs \[\[task\]\] tables"):
         parse_protocol(text + '\n[[condition]]\nname = "a"\ntask = "b"\n', "p.toml")
+
+
+TEMPLATES = """[[template]]
+name = "many {object}"
+task = "over"
+[[template]]
+name = "many {object} in {layout}"
+task = "over"
+layouts = ["layout-2"]
+base = "many {object}"
+axes = ["VB-POSE"]
+"""
+
+
+def test_a_template_is_a_condition_for_each_object_and_layout_with_the_base_of_its_own() -> None:
+    found = {one.id: one for one in protocol_conditions(parsed({"[pools.test]": f"{TEMPLATES}[pools.test]"}), FIXTURE)}
+    made = {name: (one.object, one.layout, one.base, one.set) for name, one in found.items() if name.startswith("many")}
+    assert made == {
+        "many towels": ("towels", "layout-1", None, "many towels"),
+        "many scissors": ("scissors", "layout-1", None, "many scissors"),
+        "many towels in layout-2": ("towels", "layout-2", "many towels", "many towels"),
+        "many scissors in layout-2": ("scissors", "layout-2", "many scissors", "many scissors"),
+    }
+    assert found["many towels in layout-2"].axes[-1] == "VB-POSE"
+    assert parsed({"[pools.test]": f"{TEMPLATES}[pools.test]"}).conditions_count == len(found) == 11
+
+
+@pytest.mark.parametrize(
+    ("changed", "at", "says"),
+    [
+        (('base = "many', 'base = "mny'), "base =", "unknown base 'mny towels'; did you mean 'many towels'"),
+        (('name = "many {object}"', 'name = "many"'), "name =", "'many' appears twice"),
+        (('name = "many {object}"', 'name = "many {objct}"'), "name =", "'many {objct}' has a brace that is filled by"),
+        (('name = "many {object}"', 'name = "many/{object}"'), "name =", "'many/towels' is no condition's name"),
+        (('task = "over"', 'task = "ovr"'), "task =", "did you mean 'over'"),
+        (('task = "over"', 'task = "over"\nobjects = ["batteries"]'), "objects =", "unknown object 'batteries'"),
+        (('["layout-2"]', '["layout-9"]'), "layouts =", "unknown layout 'layout-9'"),
+    ],
+)
+def test_a_mistake_in_a_template_is_told_in_one_line_with_the_line_where_it_stands(changed, at, says):
+    changes = {"[pools.test]": f"{TEMPLATES.replace(*changed, 1)}[pools.test]"}
+    with pytest.raises(InputError, match=says) as told:
+        protocol_conditions(parsed(changes), FIXTURE)
+    file, line = told.value.where.split(":")
+    assert file == "p.toml" and "\n" not in str(told.value)
+    assert tasks_text(changes).splitlines()[int(line) - 1].startswith(at)
+
+
+@pytest.mark.parametrize(
+    ("training", "flagged"),
+    [
+        ('objects = ["scissors"]', ["over-noun"]),
+        ('instructions = ["The cloth belongs into the other tote."]', ["over-lang"]),
+        ('objects = ["scissors"]\ninstructions = ["Put the towel into the empty tote."]', ["over-noun"]),
+        ('objects = ["batteries"]\nlayouts = ["layout-1"]', []),
+        ("", []),
+    ],
+)
+def test_a_condition_that_a_policy_card_declares_as_training_data_is_flagged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], training: str, flagged: list[str]
+) -> None:
+    """Of each kind that the card lists the condition has one."""
+    (tmp_path / "fixtures").mkdir()
+    (tmp_path / "fixtures/two_totes.toml").write_text((ROOT / "fixtures/two_totes.toml").read_text("utf-8"), "utf-8")
+    own = policy_arm(tmp_path, "zebra", "ws://127.0.0.1:1", server=f"[training]\n{training}" if training else "")
+    path = tmp_path / "protocols/p.toml"
+    path.write_text(tasks_text() + arms_toml([own, ARMS[1]]), "utf-8")
+    assert call(["plan", str(path)]) == 0
+    assert "power --protocol" not in capsys.readouterr().out, "nothing is recommended that is refused"
+    assert call(["plan", str(path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told.get("trained", []) == [{"condition": name, "arm": "zebra"} for name in flagged]
+    lines = [f"condition {name} is training data of zebra, by its policy card" for name in flagged]
+    assert [line for line in told["resolution"]["warnings"] if "training data" in line] == lines

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from labctl.analysis.episodes.estimand import Estimand, counted
+from labctl.analysis.episodes_table.table import table_from_rows
 from support.runs.run_bench import Bench
 from support.runs.task_campaign import open_tasks
 
 from labctl.clock import SECOND
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
-from labctl.reporting.episodes_table import as_counted, columns_of, episodes, with_tasks
+from labctl.reporting.episodes_table import as_counted, columns_of, episodes, with_preferences, with_tasks
 from labctl.reporting.facts import by_episodes
 from labctl.reporting.measured_report import episode_rows
 from labctl.reporting.operations_table import operations
@@ -73,3 +75,37 @@ def test_an_outcome_that_counts_as_no_success_gives_no_stages_and_no_score(tmp_p
     rows = counted(helped, Estimand("no_success", "left_out", "by_reason", "failure"))
     (row,) = with_tasks(episodes(rows, {}, ""), record.state.opened, as_counted(rows, trials))
     assert (row["success"], row["score"], row["stage"], row["time_s"]) == (0, 0.0, None, 30.0)
+
+
+def test_a_preference_names_both_arms_in_the_order_they_ran_wherever_arms_may_be_named_and_both_are_there(tmp_path):
+    """The table is read back by the reader of the statistics, which checks order, block and names."""
+    opened = open_tasks(tmp_path, conditions=["score"], protocol={"[analysis]": "[preference]\n[analysis]"})
+    with Campaign.open(opened.folder, writer=True) as campaign:
+        bench = Bench(campaign)
+        bench.begin_session()
+        for score in (0.4, 0.6):
+            bench.stage()
+            episode = bench.start()
+            bench.go(episode)
+            bench.wait(31 * SECOND)
+            bench.seal(episode)
+            assert bench.command("score", role="assessor", score=score)["ok"]
+        pair = {key: bench.shown()["compare"][key] for key in ("first", "second")}
+        assert bench.command("prefer", role="assessor", **pair, preferred="second", why="neater")["ok"]
+        record = record_of(campaign.events())
+        arms = {name: campaign.ledger.reveal(name) for name in record.state.trials}
+    trials = {episode.id: trial for trial, episode in record.scored}
+    rows = with_tasks(episodes(operations(record), {}, ""), record.state.opened, trials)
+    assert all(row["compared"] is None for row in with_preferences(rows, record, str)), "arms are sealed still"
+    told = [{**row, "arm": arms[trials[row["episode"]].id]} for row in rows]
+    unsealed = {
+        "schedule": [{"trial": name, "arm": arm} for name, arm in arms.items()],
+        "secret_hex": "",
+        "openings": [],
+    }
+    opened_record = replace(record, unblinding=unsealed)
+    found = with_preferences(told, opened_record, str)
+    first, second = (arms[trials[pair[side]].id] for side in ("first", "second"))
+    assert {(row["compared"], row["preferred"]) for row in found} == {(f"{first}|{second}", second)}
+    assert table_from_rows(found).of_block("preferred") == [second]
+    assert with_preferences(told[:1], opened_record, str)[0]["compared"] is None, "one of the two is not there"

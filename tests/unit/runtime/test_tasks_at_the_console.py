@@ -183,7 +183,18 @@ def test_a_controller_is_told_the_instruction_of_its_condition_and_has_the_budge
         assert staged[-1]["items"] == 2
 
 
-def test_the_review_asks_nothing_of_episodes_without_operations_to_confirm(stages: Bench) -> None:
+def test_of_an_episode_without_operations_the_review_confirms_the_outcome(stages: Bench) -> None:
     ended(stages)
     assert stages.command("score", role="assessor", reached_s=[1.0, 2.0])["ok"]
-    assert queue(record_of(stages.events())) == []
+    (item,) = queue(record_of(stages.events()))
+    assert item.reviewed is None and item.task is not None and item.task.name == "in order" and not item.differences
+    operation = {"t_ns": 0, "result": "success"}
+    refused = stages.command("review", role="assessor", trial=item.trial.id, operations=[operation])["error"]
+    assert "is not counted in items; it has no operations" in refused
+    assert stages.command("review", role="assessor", trial=item.trial.id, operations=[])["ok"]
+    (item,) = queue(record_of(stages.events()))
+    assert item.reviewed == ()
+    said = {"trial": item.trial.id, "why": "a miscount", "reached_s": [1.0]}
+    assert stages.command("correct", role="assessor", **said)["ok"]
+    (item,) = queue(record_of(stages.events()))
+    assert item.reviewed is None, "what was corrected since is confirmed anew"

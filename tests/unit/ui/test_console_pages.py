@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from labctl.ui.console.campaigns import Campaigns, Entry
-from labctl.ui.console.review import Review
+from labctl.ui.review.review import Review
 from support.runs.run_bench import Bench
 from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes, evening, flat
 from textual.events import Key

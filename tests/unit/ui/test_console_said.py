@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from click.testing import CliRunner
-from labctl.ui.console import review, words
+from labctl.ui.console import words
+from labctl.ui.review import review
 from support.runs.campaigns import make_campaign
 from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes, evening, flat
 from textual.widgets import Static
@@ -199,7 +200,7 @@ def test_opening_an_episode_where_there_is_no_display_is_answered_with_what_to_d
     made: list[str] = []
 
     class Opening:
-        def __init__(self, load, save, correct, watch, strip, finish) -> None:
+        def __init__(self, load, save, correct, watch, *more) -> None:
             self.watch = watch
 
         def run(self) -> None:

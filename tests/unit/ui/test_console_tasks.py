@@ -6,11 +6,13 @@ from pathlib import Path
 
 from support.runs.run_bench import Bench
 from support.runs.task_campaign import open_tasks
-from support.screens.console_bench import WIDE, Desk, at_console, flat
+from support.screens.console_bench import NARROW, WIDE, Desk, at_console, flat
 
 from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.store.campaign import Campaign
+
+PREFERENCE = {"[analysis]": "[preference]\n[analysis]"}
 
 
 def outcome_of(folder: Path, condition: str, play) -> dict:
@@ -34,7 +36,7 @@ def test_stages_are_reached_by_their_keys_taken_back_and_scored_with_their_times
         await desk.wait(30)
         await desk.sealed(episode)
         await desk.press("enter")
-        assert "first over (1 points): one towel lies in the target tote" in flat(desk.text())
+        assert "first over (1 point): one towel lies in the target tote" in flat(desk.text())
         assert "seen at" in desk.text()
         await desk.press("ctrl+s")
 
@@ -76,3 +78,35 @@ def test_a_success_is_one_key_and_the_episode_may_be_ended_then(tmp_path: Path) 
         await desk.press("ctrl+s")
 
     assert len(outcome_of(tmp_path, "over-base", play)["reached_s"]) == 1
+
+
+def test_which_of_two_was_better_is_asked_before_the_next_trial_and_answered_by_keys(tmp_path: Path) -> None:
+    opened = open_tasks(tmp_path, conditions=["score"], protocol={**PREFERENCE, "condition = 1": "condition = 2"})
+
+    async def play(desk: Desk) -> None:
+        for _ in range(2):
+            episode = await desk.running()
+            await desk.wait(31)
+            await desk.sealed(episode)
+            await desk.press("enter")
+            await desk.type("0.5")
+            assert "which of two" not in flat(desk.text())
+            await desk.press("ctrl+s")
+        assert "Say which of two episodes was better" in flat(desk.text())
+        await desk.press("enter")
+        text = flat(desk.text())
+        assert "Block 1: Which of the two episodes did the task better?" in text
+        assert "the earlier one: episode 1 of the block" in text and "neither" in text
+        await desk.press("2", "ctrl+s")
+        assert "the reason why is empty" in flat(desk.text())
+        await desk.type("it lay flat")
+        await desk.press("ctrl+s")
+        assert "Stage" in flat(desk.text()) and "Say which" not in flat(desk.text())
+        await desk.press("b")
+        assert "no pair of episodes waits for a word on which was better" in flat(desk.text())
+
+    with Campaign.open(opened.folder, writer=True) as campaign:
+        bench = Bench(campaign)
+        at_console(bench, play, size=NARROW)
+        (said,) = bench.events(Kind.PREFERENCE_STATED)
+    assert said.body["preferred"] == "second" and said.body["why"] == "it lay flat" and said.who == "ann"

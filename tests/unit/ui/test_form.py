@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from labctl.ui.console import app, asking, people
 from labctl.ui.console.form import Form, Line, Options
-from labctl.ui.console.review import AskOperation
+from labctl.ui.review.review import AskOperation
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widget import Widget

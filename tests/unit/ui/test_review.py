@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labctl.ui.console.filmstrip import strip
-from labctl.ui.console.review import Review
+from labctl.ui.review.filmstrip import strip
+from labctl.ui.review.review import Review
 from textual.pilot import Pilot
 
 from labctl.clock import SECOND
@@ -330,3 +330,28 @@ def test_the_review_is_finished_by_a_key_once_all_is_reviewed():
 
     book = Book()
     assert reviewing(play, book).finished == 2
+
+
+def test_what_nobody_said_of_two_episodes_is_asked_and_said_anew_of_the_pair_at_hand():
+    pair = {"question": "Which was better?", "block": 0, "first": "e-t-a", "second": "e-t-b", "places": [1, 3]}
+    said: list[Any] = []
+
+    async def session() -> None:
+        book = Book()
+        asked = lambda: [({**pair, "trials": ["t-a", "t-b"]}, said[-1] if said else None)]  # noqa: E731
+        app = Review(book.load, book.save, book.correct, book.watched.append, None, book.finish, asked, said.append)
+        async with app.run_test(size=(110, 30)) as pilot:
+
+            def text() -> str:
+                strips = app.screen._compositor.render_strips()
+                return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+            await pilot.pause()
+            assert "of 1 pair nobody has said which was better" in text()
+            for keys in (("b", "1", "tab", "q", "ctrl+s"), ("b", "3", "ctrl+s")):
+                await pilot.press(*keys)
+                await pilot.pause()
+            assert "nobody has said" not in text() and "recorded: neither of block 1" in text()
+
+    asyncio.run(session())
+    assert [(one["preferred"], one["why"]) for one in said] == [("first", "q"), ("neither", "q")]

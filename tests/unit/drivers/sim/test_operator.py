@@ -10,6 +10,25 @@ from labctl.drivers.sim.operator import WHO, SimulatedOperator
 def test_a_session_that_somebody_else_left_open_is_ended_first(there: str, verb: str | None) -> None:
     """Its people alone may order anything; a headless run would wait for ever."""
     quiet = {"trial": "t-1", "holds": [], "allowed": [], "exhausted": False, "operator_ready": False, "proposal": None}
+    quiet["compare"] = None
     state = {"session": "s-3", "people": [{"id": there, "roles": ["operator"]}], **quiet}
     wanted = SimulatedOperator().decide(state)  # type: ignore[arg-type]
     assert (wanted and wanted["verb"]) == verb
+
+
+def test_it_prefers_what_it_scored_higher_itself_and_neither_where_it_cannot_know() -> None:
+    person = {
+        "session": "s",
+        "people": [{"id": WHO, "roles": ["assessor"]}],
+        "holds": [],
+        "trial": "t",
+        "compare": None,
+    }
+    proposal = {"items_staged": 2, "moved": 1, "lost": 0, "remaining": 1}
+    scoring = {**person, "compare": None, "allowed": ["score"], "proposal": proposal, "episode": "e-1"}
+    operator = SimulatedOperator()
+    for state in (scoring, {**scoring, "episode": "e-2", "proposal": {**proposal, "moved": 2, "remaining": 0}}):
+        operator.decide(state)  # type: ignore[arg-type]
+    asked = {**person, "allowed": [], "compare": {"first": "e-1", "second": "e-2"}}
+    assert operator.decide(asked)["args"]["preferred"] == "second"  # type: ignore[arg-type, index]
+    assert SimulatedOperator().decide(asked)["args"]["preferred"] == "neither"  # type: ignore[arg-type, index]

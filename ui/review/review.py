@@ -9,25 +9,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from labctl.ui.console.asking import AskScore, Confirm, ToScore
-from labctl.ui.console.filmstrip import Filmstrip, Look
+from labctl.ui.console.asking import Confirm
 from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
 from labctl.ui.console.keyrow import KeyRow
 from labctl.ui.console.link import Json
+from labctl.ui.console.measures import AskPreference, form
+from labctl.ui.review import measured
+from labctl.ui.review.filmstrip import Filmstrip, Look
+from labctl.ui.review.reviewing import Reviewing
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
-from textual.events import Event, Key, Resize
-from textual.screen import ModalScreen
+from textual.events import Resize
 from textual.widget import Widget
 from textual.widgets import DataTable, Label, Static
 
 from labctl.clock import SECOND
 from labctl.core.event_bodies import OperationRecorded, Result
-from labctl.core.reviewed import RESULTS, Item, matched, seen, unsettled
-from labctl.core.task import ITEMS
+from labctl.core.published_state import Compare
+from labctl.core.reviewed import RESULTS, Item, in_words, matched, seen, unsettled
 from labctl.errors import LabctlError
+from labctl.messages.judgements import PreferenceStated
 from labctl.plain import count
 
 WIDE, HIGH = 100, 32  # on less, lines stand close
@@ -60,13 +63,12 @@ class AskOperation(Form):
         return {"at_s": at_s, "result": self.chosen("result") or "success"}
 
 
-class Review(App[str]):
+class Review(Reviewing):
     """See the module. `load` gives the queue anew; `save(trial, operations)` and `correct(trial, outcome, why)` write;
     `watch(episode)` opens an episode; `look` gives the strip's pictures; `finish()` ends the review and says
-    what comes next. Each may raise LabctlError; its line is shown.
+    what comes next; `pairs` and `prefer` are of [preference]. Each may raise LabctlError; its line is shown.
     """
 
-    CSS_PATH = "console.tcss"
     TITLE = "labctl review"
     BINDINGS: ClassVar = [
         Binding("enter", "confirm", "confirm", priority=True),
@@ -76,6 +78,7 @@ class Review(App[str]):
         Binding("z", "undo", "undo"),
         Binding("w", "outcome", "outcome"),
         Binding("n", "skip", "next"),
+        Binding("b", "prefer", "which was better"),
         Binding("f", "finish", "finish"),
         Binding("q", "quit", "leave"),
         Binding("o", "watch", "in Rerun"),
@@ -92,8 +95,11 @@ class Review(App[str]):
         watch: Callable[[str], None],
         look: Look | None = None,
         finish: Callable[[], str] | None = None,
+        pairs: Callable[[], Sequence[tuple[Compare, PreferenceStated | None]]] = tuple,
+        prefer: Callable[[PreferenceStated], None] | None = None,
     ) -> None:
         super().__init__()
+        self._pairs, self._prefer = pairs, prefer
         self._load, self._save, self._correct, self._watch, self._look = load, save, correct, watch, look
         self._finish = finish
         self._items: Sequence[Item] = ()
@@ -116,15 +122,6 @@ class Review(App[str]):
         self.query_one(DataTable).add_columns("#", "at, s from go", "came of it", "why", "in the traces")
         self._reload()
 
-    async def on_event(self, event: Event) -> None:
-        """As at the console: a form's own keys come first, and no key is silent."""
-        if isinstance(event, Key) and not event.is_forwarded:
-            if isinstance(self.screen, Form) and self.screen.take(event):
-                return
-            if not isinstance(self.screen, ModalScreen) and event.key not in self.screen.active_bindings:
-                self._say(f"{event.key} does nothing; the keys stand below", wrong=True)
-        await super().on_event(event)
-
     def on_resize(self, event: Resize) -> None:
         self.screen.set_class(event.size.width < WIDE or event.size.height < HIGH, "narrow")
 
@@ -146,8 +143,10 @@ class Review(App[str]):
 
     def _draw(self) -> None:
         item, left = self.item, sum(item.reviewed is None for item in self._items)
+        unsaid = len([pair for pair, said in self._pairs() if said is None])
+        also = f" · of {count(unsaid, 'pair')} nobody has said which was better (b)" if unsaid else ""
         dispute = f"{len(unsettled(self._items))} in dispute, {left} of {len(self._items)} not reviewed"
-        self.query_one("#header", Label).update(f"review · {dispute}")
+        self.query_one("#header", Label).update(f"review · {dispute}{also}")
         table = self.query_one(DataTable)
         at = table.cursor_row
         table.clear()
@@ -157,10 +156,13 @@ class Review(App[str]):
         outcome = item.trial.outcome
         assert outcome is not None
         self.query_one("#line", Static).update(f"{item.trial.episode} · {item.trial.condition}")
-        lines = [
+        went = [
             f"• outcome: moved {outcome.moved}, lost {outcome.lost}, of {outcome.items_staged} staged",
-            f"• ended: {str(item.trial.ended).replace('_', ' ')} after {item.since_go_s(item.trial.end_ns or 0):.1f} s",
             f"• the operator counted {item.counted if item.counted is not None else 'nothing'}",
+        ]
+        lines = [
+            *(went if item.task is None else measured.lines(item.task, outcome)),
+            f"• ended: {str(item.trial.ended).replace('_', ' ')} after {item.since_go_s(item.trial.end_ns or 0):.1f} s",
             f"• reviewed {'already' if item.reviewed is not None else 'not yet'}",
         ]
         self.query_one("#details", Static).update("\n".join(lines))
@@ -176,31 +178,25 @@ class Review(App[str]):
             table.add_row(str(number), when, op["result"].replace("_", " "), op["cause"] or "", words)
         for one in others:
             table.add_row("", f"{item.since_go_s(one['t_ns']):.2f}", "not counted", "", seen(one))
+        for row in measured.rows(item.task, outcome) if item.task else ():
+            table.add_row(*row, "")
         table.move_cursor(row=at)
         self.look_at()
-
-    def _say(self, text: str, *, wrong: bool = False) -> None:
-        said = self.query_one("#said", Static)
-        said.update(text)
-        said.set_class(wrong, "wrong")
 
     def _chosen(self) -> OperationRecorded | None:
         ordered = sorted(self._operations, key=lambda op: op["t_ns"])
         row = self.query_one(DataTable).cursor_row
         return ordered[row] if 0 <= row < len(ordered) else None
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enter and the arrows belong to the form while one is open."""
-        return not (action in ("confirm", "shift") and len(self.screen_stack) > 1)
-
     @on(DataTable.RowHighlighted)
     def look_at(self) -> None:
-        """The strip shows the operation, or the candidate that is none, that is chosen; without one, go."""
-        if self.item is not None and self.item.trial.episode is not None:
+        """The strip shows the operation, the candidate that is none or the stage that is chosen; without one, go."""
+        item = self.item
+        if item is not None and item.trial.episode is not None:
             row, ordered = self.query_one(DataTable).cursor_row, sorted(self._operations, key=lambda op: op["t_ns"])
-            listed = [*ordered, *matched(self.item, ordered)[1]]
-            at_s = self.item.since_go_s(listed[row]["t_ns"]) if 0 <= row < len(listed) else 0.0
-            self.query_one(Filmstrip).show(self.item.trial.episode, at_s)
+            listed = [item.since_go_s(op["t_ns"]) for op in (*ordered, *matched(item, ordered)[1])]
+            listed += [seconds or 0.0 for seconds in (item.trial.outcome and item.trial.outcome.reached_s) or ()]
+            self.query_one(Filmstrip).show(item.trial.episode, listed[row] if 0 <= row < len(listed) else 0.0)
 
     def action_shift(self, by: int) -> None:
         self.query_one(Filmstrip).shift(by)
@@ -230,7 +226,17 @@ class Review(App[str]):
             except LabctlError as error:
                 self._say(str(error), wrong=True)
 
+    def _without_operations(self) -> bool:
+        """Whether the episode at hand has none, which is said."""
+        task = self.item.task if self.item else None
+        if task is not None:
+            self._say(f"this task is judged by {task.measure}, not by operations; w corrects its outcome", wrong=True)
+        return task is not None
+
     def action_add(self) -> None:
+        if self._without_operations():
+            return
+
         def answered(answer: Answer | None) -> None:
             if answer is not None and self.item is not None and self.item.trial.go_ns is not None:
                 t_ns = self.item.trial.go_ns + round(float(str(answer["at_s"])) * SECOND)
@@ -242,6 +248,8 @@ class Review(App[str]):
         self.push_screen(AskOperation(self.query_one(Filmstrip).at_s), answered)
 
     def action_remove(self) -> None:
+        if self._without_operations():
+            return
         chosen = self._chosen()
         if chosen is None:
             self._say(NONE_CHOSEN, wrong=True)
@@ -251,6 +259,8 @@ class Review(App[str]):
 
     def action_turn(self) -> None:
         """A success that was none, or a loss that was a success."""
+        if self._without_operations():
+            return
         chosen = self._chosen()
         if chosen is None:
             self._say(NONE_CHOSEN, wrong=True)
@@ -258,6 +268,29 @@ class Review(App[str]):
         lost = chosen["result"] == "success"
         chosen |= {"result": "lost" if lost else "success", "cause": "reviewed" if lost else None}
         self._draw()
+
+    def action_prefer(self) -> None:
+        """Which of two was better: of the pair that this episode is of, else of the next of which nobody said it."""
+        episode, all_pairs = self.item.trial.episode if self.item else None, self._pairs()
+        here = [one for one in all_pairs if episode in (one[0]["first"], one[0]["second"])]
+        chosen = next(iter([*here, *(one for one in all_pairs if one[1] is None)]), None)
+        if chosen is None or (prefer := self._prefer) is None:
+            self._say("no pair of episodes waits for a word on which was better", wrong=True)
+            return
+
+        def answered(answer: Answer | None) -> None:
+            if answer is None:
+                return
+            words = {key: str(answer[key]) for key in ("first", "second", "preferred", "why")}
+            try:
+                prefer(PreferenceStated(**words))
+            except LabctlError as error:
+                self._say(str(error), wrong=True)
+                return
+            self._draw()
+            self._say(f"recorded: {words['preferred']} of block {chosen[0]['block'] + 1}")
+
+        self.push_screen(AskPreference(*chosen), answered)
 
     def action_undo(self) -> None:
         self._take(self.item)
@@ -291,25 +324,14 @@ class Review(App[str]):
         if item is None or item.trial.outcome is None:
             return
         outcome = item.trial.outcome
-        about: ToScore = {
-            "items": outcome.items_staged,
-            "stages": (),
-            "tags": (),
-            "counted": item.counted or 0,
-            "proposal": None,
-            "ended": str(item.trial.ended),
-            "marks": (),
-            "unsaid": (),
-            "measure": ITEMS,
-            "steps": (),
-            "rubric": (),
-            "measured": None,
-        }
+        about = measured.about(item.task, outcome.items_staged)
+        about["ended"], about["counted"] = str(item.trial.ended), item.counted or 0
 
         def answered(answer: Answer | None) -> None:
             if answer is None:
                 return
-            kept = {"stage_reached": outcome.stage_reached, "tags": list(outcome.tags)}
+            kept: dict[str, Json] = {"tags": list(outcome.tags)}
+            kept |= {} if item.task else {"stage_reached": outcome.stage_reached}
             why = str(answer.pop("why"))
             try:
                 self._correct(item.trial.id, {**answer, **kept}, why)
@@ -318,7 +340,15 @@ class Review(App[str]):
                 return
             self._items = self._load()
             self._draw()
-            self._say(f"corrected: moved {answer['moved']}, lost {answer['lost']}; ENTER confirms the episode")
+            self._say(f"corrected: {self._now(item)}; ENTER confirms the episode")
 
-        given = {"moved": outcome.moved, "lost": outcome.lost, "notes": outcome.notes}
-        self.push_screen(AskScore(about, given, why=True), answered)
+        given: dict[str, Json] = {"moved": outcome.moved, "lost": outcome.lost, "notes": outcome.notes}
+        given |= {"reached_s": list(outcome.reached_s or ()), "score": outcome.score}
+        self.push_screen(form(about, given, why=True), answered)
+
+    def _now(self, before: Item) -> str:
+        """What the outcome of an episode is now, in words."""
+        now = next((item for item in self._items if item.trial.id == before.trial.id), before)
+        outcome = now.trial.outcome
+        assert outcome is not None
+        return in_words(now.task, outcome) if now.task else f"moved {outcome.moved}, lost {outcome.lost}"
