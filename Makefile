@@ -63,14 +63,14 @@ docs: $(VENV)/.installed-test
 pictures: $(VENV)/.installed-test
 	PYTHONPATH=tests $(VENV)/bin/python -P tests/support/screens/console_pictures.py
 
+# Every picture of a report of episodes, in docs/gallery. Look at them.
+gallery: $(VENV)/.installed-test
+	PYTHONPATH=tests $(VENV)/bin/python -P tests/support/statistics/gallery.py
+
 # How soon and how closely the drivers follow, printed; needs a quiet machine and a reader.
 bench-robots: $(VENV)/.installed-test
 	$(VENV)/bin/python -m pytest -q -s -m benchmark tests/benchmarks/bench_teleop.py tests/benchmarks/bench_droid_law.py \
 	tests/benchmarks/bench_null_space.py tests/benchmarks/bench_fci_loop.py
-
-# Every picture of a report of episodes, in docs/gallery. Look at them.
-gallery: $(VENV)/.installed-test
-	PYTHONPATH=tests $(VENV)/bin/python -P tests/support/statistics/gallery.py
 
 clean:
 	rm -rf build dist *.egg-info labctl-demo

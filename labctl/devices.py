@@ -42,7 +42,8 @@ class DeviceEvent:
 
     kinds used by the runner: "success" (an item reached the target), "lost" (body: cause), "safety_stop" (body:
     reason),
-    "fault" (body: reason; the device needs a person), "note".
+    "fault" (body: reason; the device needs a person), "sensed" (body: what: opened, grasped, lifted, placed or closed),
+    "note".
     """
 
     kind: str

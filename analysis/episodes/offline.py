@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 from labctl.analysis.results import Result
@@ -119,12 +119,22 @@ class Agreed(TypedDict):
     interval: list[float] | None
 
 
+class AtMark(Scaled):
+    """Of one kind of moment."""
+
+    mark: str
+    keyframes: int
+
+
 class Screened(Scaled):
-    """What a policy's answers come to. agreement: None where it did not run in the campaign."""
+    """What a policy's answers come to. agreement: None where it did not run in the campaign; marks: by kind of moment,
+    where keyframes are those that the traces mark.
+    """
 
     policy: str
     objects: list[AtObject]
     agreement: Agreed | None
+    marks: NotRequired[list[AtMark]]
 
 
 def apart(first: Floats, second: Floats) -> dict[str, Floats]:
@@ -168,6 +178,16 @@ def summary(policy: str, frames: Sequence[Frame], real: Mapping[str, float] | No
     correlated = None if real is None else agreement({entry["object"]: entry["score"] for entry in objects}, real)
     agreed = None if correlated is None else _agreed(correlated)
     return {"policy": policy, **_over(objects), "objects": objects, "agreement": agreed}
+
+
+def by_mark(frames: Sequence[Frame]) -> list[AtMark]:
+    """The means at each kind of moment, which a frame's `mark` names, each keyframe alike."""
+    found: list[AtMark] = []
+    for mark in dict.fromkeys(frame["mark"] for frame in frames):
+        own = [frame for frame in frames if frame["mark"] == mark]
+        means = {who: _means([frame[who] for frame in own]) for who in ("policy", *FLOORS)}
+        found.append({"mark": mark, "keyframes": len(own), **_scaled(means)})
+    return found
 
 
 def _agreed(found: Agreement) -> Agreed:

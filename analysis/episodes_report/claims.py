@@ -75,14 +75,15 @@ def _won(arm: str, pairs: Sequence[PairOfEpisodes], result: EpisodesResult) -> C
     return Claim(
         "resolved",
         f"{arm} {scored}: {by} (paired within blocks; intervals hold for all pairs at once, {level(result)} %; "
-        f"{largest}Holm-adjusted {p_equals(worst['p_holm'], None)}).{_few(pairs)}",
+        f"{largest}Holm-adjusted {p_equals(worst['p_holm'], worst['p_holm_error'])}).{_few(pairs)}",
     )
 
 
 def _mixed(pair: PairOfEpisodes, result: EpisodesResult) -> Claim:
     why = "that interval holds 0" if _holds_none(pair) else "success points the other way"
     text = (
-        f"{pair['a']} and {pair['b']} differ ({effect(pair, result)}; Holm-adjusted {p_equals(pair['p_holm'], None)}), "
+        f"{pair['a']} and {pair['b']} differ ({effect(pair, result)}; "
+        f"Holm-adjusted {p_equals(pair['p_holm'], pair['p_holm_error'])}), "
         f"but {why}, so they are not ranked."
     )
     return Claim("unranked", text + _few([pair]))
@@ -95,7 +96,10 @@ def _holds_none(pair: PairOfEpisodes) -> bool:
 
 def _open(pairs: Sequence[PairOfEpisodes], all_pairs: int, result: EpisodesResult) -> Claim:
     shown = pairs if len(pairs) <= FEW_LISTED else ()
-    one = [f"{p['a']} less {p['b']} ({effect(p, result)}; Holm-adjusted {p_equals(p['p_holm'], None)})" for p in shown]
+    one = [
+        f"{p['a']} less {p['b']} ({effect(p, result)}; Holm-adjusted {p_equals(p['p_holm'], p['p_holm_error'])})"
+        for p in shown
+    ]
     told = "; ".join(one) if one else f"{len(pairs)} of {all_pairs} pairs, each with its interval below"
     question = "This is an open question" if len(pairs) == 1 else "These are open questions"
     text = f"Not resolved at this N: {told}. {question}: the data do not rank the arms."

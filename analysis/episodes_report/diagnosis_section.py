@@ -107,7 +107,7 @@ def _drops(drops: Sequence[AxisDrop], each: str) -> Table:
         (
             drop["axis"] or "all", drop["category"], drop["arm"], numerals.number(drop["base"], 3),
             numerals.number(drop["perturbed"], 3), numerals.estimate(drop["drop"], drop["ci"], digits=3),
-            numerals.p_value(drop["p"], None), str(drop["pairs"]),
+            numerals.p_value(drop["p"], drop["p_error"]), str(drop["pairs"]),
         )
         for drop in _by_axis(drops)
     )  # fmt: skip
@@ -171,7 +171,7 @@ def _stress(result: EpisodesResult, looks: Looks) -> Section | None:
         breaks = tuple(
             (
                 c["family"], c["arm"], f"{c['holds']} to {c['breaks']}", numerals.number(c["before"], 3),
-                numerals.number(c["after"], 3), numerals.p_value(c["p"], None), numerals.percent(c["same"], 0),
+                numerals.number(c["after"], 3), numerals.p_value(c["p"], c["p_error"]), numerals.percent(c["same"], 0),
             )
             for c in result["cliffs"]
         )  # fmt: skip
@@ -225,7 +225,7 @@ def _tags(result: EpisodesResult, looks: Looks) -> Section | None:
         (
             r["tag"], r["arm"], f"{r['tasks_with']} / {r['tasks_without']}",
             numerals.number(r["with"], 3), numerals.number(r["without"], 3),
-            numerals.estimate(r["effect"], r["ci"], digits=3), numerals.p_value(r["p"], None),
+            numerals.estimate(r["effect"], r["ci"], digits=3), numerals.p_value(r["p"], r["p_error"]),
             numerals.p_value(r["smallest_p"], None),
             "; ".join(filter(None, (r["within"] and f"within {r['within']}", r["words"]))),
         )

@@ -61,7 +61,7 @@ def _effects(result: EpisodesResult) -> Section:
         row += [numerals.estimate(pair["win"], pair["win_ci"], digits=3)]
         success = numerals.estimate(pair["success_difference"], pair["success_ci"], scale=100)
         row += [success] if of_score and by_success else []
-        rows.append((*row, numerals.p_value(pair["p_holm"], None), numerals.count(pair["blocks"])))
+        rows.append((*row, numerals.p_value(pair["p_holm"], pair["p_holm_error"]), numerals.count(pair["blocks"])))
     note = (
         "Differences are of the first arm less the second, in blocks that have both. Win probability: how "
         "often the first does better within a block, ties one half. A verdict rests on the first interval, which holds "
@@ -131,9 +131,14 @@ def _tests(result: EpisodesResult, name: str) -> Table:
         own = numerals.estimate(pair["success_difference"], pair["success_ci"], scale=100)
         if of_score:
             own = numerals.estimate(pair["score_difference"], pair["score_ci"], digits=3)
-        rows.append((pair_name(pair), own, *(numerals.p_value(pair["p"].get(key), None) for key in kept)))
+        rows.append(
+            (pair_name(pair), own, *(numerals.p_value(pair["p"].get(key), pair["p_error"].get(key)) for key in kept))
+        )
     head = (Column("Pair", "text"), Column(f"{name} [{level(result)} %]"), *(Column(names[key]) for key in kept))
-    note = "Not adjusted over pairs. p of score and of success by exchanging the two labels within blocks."
+    note = (
+        "Not adjusted over pairs. p of score and of success by exchanging the two labels within blocks; ± is the "
+        "Monte-Carlo error of random exchanges, and another seed gives another p."
+    )
     return Table(head, tuple(rows), note)
 
 

@@ -59,7 +59,7 @@ def breaks(cohort: Cohort, plan: Plan) -> list[Cliff]:
     return [
         {
             "family": cliff.family, "arm": cliff.arm, "holds": cliff.holds, "breaks": cliff.breaks,
-            "before": cliff.before, "after": cliff.after, "p": cliff.p, "same": cliff.same,
+            "before": cliff.before, "after": cliff.after, "p": cliff.p, "p_error": cliff.error, "same": cliff.same,
         }
         for cliff in stress.cliffs(rows, min(plan.perm, stress.PERM, most), plan.seed)
     ]  # fmt: skip

@@ -43,8 +43,7 @@ def pair_rows(cohort: Cohort, plan: Plan) -> list[PairOfEpisodes]:
         family = {o: p for o, p in tested.items() if of_one_family(pair, o, plan.reference)}
         at_once = measured(cohort, pair, plan, 1 - holm_levels(family, plan.alpha)[pair]).interval
         against = () if row["success_ci"] is None else ((row["success_ci"][0], row["success_ci"][1]),)
-        row["p_holm"], row["p_holm_error"] = adjusted[pair], off[pair]
-        row["adjusted_ci"] = bounds(at_once)
+        row["p_holm"], row["p_holm_error"], row["adjusted_ci"] = adjusted[pair], off[pair], bounds(at_once)
         found = verdict(pair, adjusted[pair], InView(at_once, (), against), alpha=plan.alpha)
         row["verdict"] = found.kind if found else None
     return list(rows.values())

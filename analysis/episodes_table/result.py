@@ -258,6 +258,7 @@ class Cliff(TypedDict):
     before: float
     after: float
     p: float
+    p_error: float
     same: float
 
 

@@ -227,7 +227,7 @@ def rows(result: EpisodesResult) -> list[Shown]:
             [
                 (
                     c["family"], c["arm"], f"{c['holds']} to {c['breaks']}", numerals.number(c["before"], 3),
-                    numerals.number(c["after"], 3), p(c["p"], None),
+                    numerals.number(c["after"], 3), p(c["p"], c["p_error"]),
                 )
                 for c in result["cliffs"]
             ],

@@ -17,7 +17,7 @@ import numpy as np
 from labctl.drivers.common import robot_tables
 from labctl.drivers.common.kinematics import Chain
 from labctl.drivers.sim import draw, scenery
-from labctl.drivers.sim.draw import Canvas, Face, Pinhole
+from labctl.drivers.sim.draw import Canvas, Face, Pinhole, Shape
 from labctl.drivers.sim.options import SimCameraOptions
 from labctl.drivers.sim.scenery import Tote
 from PIL import Image, ImageChops
@@ -29,15 +29,19 @@ from labctl.devices import Frame, Kind
 from labctl.plain import CameraAbout, Placed
 
 Thing = tuple[str, tuple[float, ...]]  # an object's name and the size of one item, m
+Looks = tuple[Shape, tuple[float, ...]]  # how an item is drawn, and its size, m
 
 CLOCK_DRIFT = 20e-6  # the camera's own clock runs this much fast, as crystals do
 SCALE = 2
+LID_M = 0.01  # thick
 LAYER_M = 0.05  # items at heights closer than this keep their order
 WRIST = ((0.075, 0.0, -0.15), (0.0, 0.0, 0.10), (1.0, 0.0, 0.0))  # eye, target and up in the TCP's frame, m
 WRIST_DEG = 72
 
 _DARK = (52, 55, 62)
 _WHITE = ((128, 134, 146), (206, 211, 219), (246, 248, 251))
+_LID = (118, 126, 140)
+_HANDLE = (70, 74, 82)
 _JOINT = ((96, 104, 118), (148, 156, 170))
 _CHAINS: Mapping[int, Chain] = {
     robot_model.dof: robot_model.chain for robot_model in (robot_tables.FR3, robot_tables.UR5)
@@ -46,11 +50,14 @@ _CHAINS: Mapping[int, Chain] = {
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item of an observation: middle (3,) in the base frame, yaw, and whether the gripper holds it."""
+    """One item of an observation: middle (3,) in the base frame, yaw, whether the gripper holds it, and which object of
+    the fixture it is, None where the scene has items of one kind.
+    """
 
     at: np.ndarray
     yaw: float
     held: bool
+    kind: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,8 @@ class Scene:
     """An observation made ready to draw.
 
     q: joint angles; tip and turn: the TCP's place and its axes as columns; extent: an item's size (m);
-    side: 1 for the left shoulder, -1 for the right.
+    side: 1 for the left shoulder, -1 for the right; lid: middle (3,) and size (3,) of the target tote's lid, and where
+    its handle is (3,), None where it has none.
     """
 
     q: np.ndarray
@@ -68,6 +76,7 @@ class Scene:
     items: tuple[Item, ...]
     extent: np.ndarray
     side: float = 1.0
+    lid: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
 
 def build(options: SimCameraOptions, *, cell: Cell, fixture: Fixture) -> SimCamera:
@@ -165,10 +174,20 @@ def _scene(seen: Mapping[str, np.ndarray]) -> Scene:
     tcp = np.asarray(seen["tcp"], dtype=float)
     turn = rotations.matrix(tcp[None, 3:7])[0]
     rows = np.asarray(seen.get("items", np.empty((0, 8))), dtype=float)
-    items = tuple(Item(row[:3], float(row[3]), bool(row[7])) for row in rows if row[4])
+    kinds = [int(kind) for kind in seen["kinds"]] if "kinds" in seen else [None] * len(rows)
+    items = tuple(
+        Item(row[:3], float(row[3]), bool(row[7]), kind) for row, kind in zip(rows, kinds, strict=True) if row[4]
+    )
     side = float(seen["camera_side"][0]) if "camera_side" in seen else 1.0
     opening, extent = float(seen["gripper"][0]), np.asarray(seen["object"][:3])
-    return Scene(np.asarray(seen["q"]), tcp[:3], turn, opening, items, extent, side)
+    lid = _lid(np.asarray(seen["target_tote"]), np.asarray(seen["lid"])) if "lid" in seen else None
+    return Scene(np.asarray(seen["q"]), tcp[:3], turn, opening, items, extent, side, lid)
+
+
+def _lid(tote: np.ndarray, lid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    slid = lid[6] * lid[3:6]
+    middle = tote[:3] + slid + (0.0, 0.0, tote[5] + LID_M / 2)
+    return middle, np.array([tote[3], tote[4], LID_M]), lid[:3] + slid
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +249,7 @@ class _Painter:
         if inside:  # the walls nearer to the camera hide the hand
             self._draw_hand(canvas, camera, scene)
         draw.draw_seen(canvas, camera, mount.seen, mount.before)
+        self._draw_lid(canvas, camera, scene)
         points = joint_points(_CHAINS[len(scene.q)], scene.q)
         draw.draw_tube(canvas, camera, points, np.linspace(0.066, 0.042, len(points)).tolist(), _WHITE)
         draw.draw_joints(canvas, camera, points[1:-1], 0.030, _JOINT)
@@ -243,6 +263,7 @@ class _Painter:
         canvas, before = self._draw_room(camera)
         self._draw_items(canvas, camera, scene, held=False)
         draw.draw_parts(canvas, camera, self._room.points, before)
+        self._draw_lid(canvas, camera, scene)
         self._draw_items(canvas, camera, scene, held=True)
         self._draw_fingers(canvas, camera, scene)
         return canvas
@@ -270,17 +291,27 @@ class _Painter:
         return canvas, before
 
     def _draw_items(self, canvas: Canvas, camera: Pinhole, scene: Scene, *, held: bool) -> None:
-        shape, size = min(self._things, key=lambda thing: float(np.abs(scene.extent - thing[1]).sum()))
+        one_kind = min(self._things, key=lambda thing: float(np.abs(scene.extent - thing[1]).sum()))
         items = [item for item in scene.items if item.held == held]
         if not held:
             items.sort(key=lambda item: round(float(item.at[2]) / LAYER_M))  # noise does not turn a pile over
-            things = [scenery.shadow(item.at, item.yaw, size, self._totes) for item in items]
+            things = [scenery.shadow(i.at, i.yaw, self._looks(i, one_kind)[1], self._totes) for i in items]
             if self.view != "wrist":
                 things.append(scenery.shadow(scene.tip, 0.0, (0.07, 0.10, 0.06), self._totes))
             for thing in things:
                 draw.draw_parts(canvas, camera, thing.points, thing.parts)
         for item in items:
+            shape, _ = self._looks(item, one_kind)
             draw.draw_parts(canvas, camera, draw.posed(shape.points, item.at, item.yaw), shape.parts)
+
+    def _looks(self, item: Item, one_kind: Looks) -> Looks:
+        return one_kind if item.kind is None else self._things[item.kind]
+
+    def _draw_lid(self, canvas: Canvas, camera: Pinhole, scene: Scene) -> None:
+        if scene.lid is not None:
+            middle, size, handle = scene.lid
+            draw.draw_box(canvas, camera, middle, np.eye(3), tuple(size.tolist()), _LID)
+            draw.draw_box(canvas, camera, handle - (0, 0, 0.01), np.eye(3), (0.06, 0.02, 0.03), _HANDLE)
 
     def _draw_hand(self, canvas: Canvas, camera: Pinhole, scene: Scene) -> None:
         self._draw_items(canvas, camera, scene, held=True)

@@ -82,7 +82,8 @@ class EmulatedCell:
         items = np.array(sensed["items"], dtype=float).reshape(-1, len(TRACKED))
         events = [DeviceEvent(e["kind"], int(e["t_ns"]), e["body"]) for e in sensed["events"]]
         with self._lock:
-            self._sensed = {"items": items, **{name: np.array(sensed[name], dtype=float) for name in SCENE}}
+            known = {**{name: sensed[name] for name in SCENE}, **sensed["beside"]}
+            self._sensed = {"items": items, **{name: np.array(values, dtype=float) for name, values in known.items()}}
             self._seen.append((int(sensed["t_ns"]), items))
             self._events += events
 

@@ -9,11 +9,12 @@ from labctl.drivers.common.robot_tables import HAND_M, HAND_RPY, Tool
 from pydantic import Field
 
 from labctl.config.options import CameraOptions, Options, Wrapped
-from labctl.config.values import Text
+from labctl.config.values import Lax, Text, Texts
 
 Seconds = Annotated[float, Field(ge=0)]
 SkillName = Literal["swift", "steady", "halting", "clumsy", "slow"]
 CrashAt = Literal["load", "infer"]
+Axis = Literal["S-LANG", "V-SC", "VB-POSE", "VSB-NOBJ"]
 
 
 class SimPerson(Options):
@@ -32,6 +33,8 @@ class SimPolicy(Options):
     warm_s: Seconds = Field(0.0, description="what the first answer takes, before the clock")
     latency_s: Seconds | None = Field(None, description="what an answer takes, in place of the skill's own")
     adapt_s: Seconds | None = Field(None, description="how long it stands when the instruction has changed")
+    weak: Annotated[tuple[Axis, ...], Lax] = Field((), description="axes of BridgeV2-★ on which it fails more often")
+    trained: Texts = Field((), description="objects it was trained with, for VSB-NOBJ; all of the fixture without")
     crash_at: CrashAt | None = Field(None, description="fail there, to test what labctl does then")
 
 

@@ -5,6 +5,7 @@ May not: be taken for a person. Its kind is "sim", and a report of its episodes 
 
 from __future__ import annotations
 
+from labctl.drivers.sim.mind import Mind
 from labctl.drivers.sim.options import SimPerson
 from labctl.drivers.sim.picker import Picker, Skill, difficulties
 
@@ -33,4 +34,5 @@ class SimulatedPerson(Picker):
 
 def build(options: SimPerson, *, cell: Cell, fixture: Fixture) -> SimulatedPerson:
     """A simulated person."""
-    return SimulatedPerson(PRACTISED, difficulties(fixture), options.load_s, options.crash_at)
+    mind = Mind([thing.name for thing in fixture.object])
+    return SimulatedPerson(PRACTISED, difficulties(fixture), options.load_s, options.crash_at, mind=mind)

@@ -18,21 +18,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from labctl.drivers.sim import lidded
+from labctl.drivers.sim.legs import CLEAR_M, CLOSE_S, HOVER_M, OPEN_M, OPENING_S, Legs, Point
+from labctl.drivers.sim.mind import Mind
 
 from labctl.config.cell_schema import Fixture
 from labctl.devices import ActionChunk, Kind, Observation, Pace
 from labctl.errors import DeviceLost
 
-OPEN_M = 0.08
-HOVER_M = 0.10  # above the item before and after the grasp
-CLEAR_M = 0.22  # height of a carry, above the totes
 LOW_M = 0.09  # height of a carry that hits a wall
-TURN_RAD_S = 1.5
-PEAK = 1.875  # peak over mean speed of a minimum-jerk move
-CLOSE_S = 0.8
-OPENING_S = 0.5
-
-Point = tuple[float, float, float, float]  # x y z yaw
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +63,14 @@ class Picker:
         load_s: float = 0.0,
         crash_at: str | None = None,
         warm_s: float = 0.0,
+        mind: Mind | None = None,
     ) -> None:
-        """difficulty: of each object of the fixture, in its order; it scales the aim's error."""
+        """difficulty: of each object of the fixture, in its order; it scales the aim's error. mind: what it makes of an
+        instruction and of what it sees; nothing is asked of one where there is one kind of item.
+        """
         self.skill = skill
         self._difficulty = tuple(difficulty)
+        self._mind = mind or Mind(())
         self.load_s, self.warm_s = load_s, warm_s
         self._crash_at = crash_at
         self.reset(0)
@@ -94,6 +92,7 @@ class Picker:
         self._placing = False
         self._aimed: tuple[float, float] | None = None
         self._bias = np.zeros(2)
+        self._mind.reset(seed)
         self._told: str | None = None  # the instruction of the answer before
         self._adapting_s = 0.0
 
@@ -109,7 +108,7 @@ class Picker:
         dropped = self._placing and not holding and len(self._plan) > 0 and self._plan[0, 4] == 0.0
         done = False
         if not len(self._plan) or dropped:
-            done = not self._think(observation.arrays, holding)
+            done = not self._think(observation.arrays, holding, observation.instruction)
         skill = self.skill
         execute = min(skill.execute, len(self._plan))
         taken, self._plan = self._plan[: skill.chunk], self._plan[execute:]
@@ -125,35 +124,44 @@ class Picker:
     def close(self) -> None:
         """Nothing to release."""
 
-    def _think(self, arrays: Mapping[str, np.ndarray], holding: bool) -> bool:
+    def _think(self, arrays: Mapping[str, np.ndarray], holding: bool, told: str) -> bool:
         """Plan the next half of an operation; False when nothing is left to do."""
-        tcp, items = arrays["tcp"], arrays["items"]
+        tcp, items, lid = arrays["tcp"], arrays["items"], arrays.get("lid")
         react_s, self._adapting_s = self.skill.react_s + self._adapting_s, 0.0
         yaw = math.remainder(2 * math.atan2(float(tcp[4]), float(tcp[3])), math.tau)
         here: Point = (float(tcp[0]), float(tcp[1]), float(tcp[2]), yaw)
         self._placing = holding
+        legs = Legs(self.skill, self.hesitation, here, 0.0 if holding else OPEN_M)
+        legs.wait(react_s)
         if holding:
-            self._place(here, arrays["target_tote"], react_s)
+            self._place(legs, here, lidded.free_part(arrays["target_tote"], lid))
             return True
-        free = items[(items[:, 4] > 0.5) & (items[:, 5] < 0.5) & (items[:, 6] < 0.5)]
+        thing = int(arrays["object_index"][0])
+        kinds = arrays.get("kinds", np.full(len(items), thing))
+        thing = self._mind.wanted(told, thing, kinds)
+        own = items[kinds == thing]
+        free = own[(own[:, 4] > 0.5) & (own[:, 5] < 0.5) & (own[:, 6] < 0.5)]
+        if lid is not None and lidded.to_slide(lid, work_left=len(free) > 0):
+            lidded.slide(legs, here, lid, self._error(self.skill.aim_m))
+            self._plan = legs.rows()
+            return True
         if len(free):
             nearest = free[int(np.argmin((free[:, 0] - here[0]) ** 2 + (free[:, 1] - here[1]) ** 2))]
-            self._pick(here, nearest.tolist(), self._difficulty[int(arrays["object_index"][0])], react_s)
+            self._pick(legs, here, nearest.tolist(), self._difficulty[thing] * self._mind.clumsiness(thing))
             return True
         self._plan = np.array([[*here, OPEN_M]])
-        in_the_air = (items[:, 4] < 0.5) & (items[:, 6] < 0.5)
+        in_the_air = (own[:, 4] < 0.5) & (own[:, 6] < 0.5)
         return bool(in_the_air.any())
 
-    def _pick(self, here: Point, item: list[float], difficulty: float, react_s: float) -> None:
+    def _pick(self, legs: Legs, here: Point, item: list[float], difficulty: float) -> None:
         x, y, z, yaw = item[:4]
         if self._aimed is None or math.hypot(x - self._aimed[0], y - self._aimed[1]) > 0.01:
             self._aimed = (x, y)
             self._bias = self._error(self.skill.bias_m * difficulty)
         aim = self._bias + self._error(self.skill.aim_m * difficulty)
         gx, gy = x + aim[0], y + aim[1]
-        turn = _near(yaw, math.atan2(gy, gx))
-        legs = _Legs(self, here, OPEN_M)
-        legs.wait(react_s)
+        bearing = math.atan2(gy, gx)
+        turn = self._mind.turn(_near(yaw, bearing), bearing)
         if here[2] < CLEAR_M - 0.05 and math.hypot(gx - here[0], gy - here[1]) > 0.12:
             legs.go((here[0], here[1], CLEAR_M, here[3]))
         legs.go((gx, gy, z + HOVER_M, turn))
@@ -162,7 +170,7 @@ class Picker:
         legs.go((gx, gy, CLEAR_M, turn))
         self._plan = legs.rows()
 
-    def _place(self, here: Point, tote: np.ndarray, react_s: float) -> None:
+    def _place(self, legs: Legs, here: Point, tote: np.ndarray) -> None:
         skill, rng = self.skill, self._rng
         x, y = (float(tote[i] + tote[i + 3] * 0.3 * rng.uniform(-1, 1)) for i in (0, 1))
         chance = rng.random(3)
@@ -171,8 +179,6 @@ class Picker:
         low, fast = chance[1] < skill.low_p, chance[2] < skill.fast_p
         height = LOW_M if low else CLEAR_M
         bearing = math.atan2(y, x)
-        legs = _Legs(self, here, 0.0)
-        legs.wait(react_s)
         legs.go((here[0], here[1], height, here[3]))
         legs.go((x, y, height, bearing), 1.6 if fast else skill.speed_m_s)
         legs.go((x, y, float(tote[2]) + HOVER_M, bearing))
@@ -188,43 +194,6 @@ class Picker:
         if self._rng.random() >= self.skill.pause_p:
             return 0.0
         return float(self._rng.exponential(self.skill.pause_s * self._factor))
-
-
-class _Legs:
-    """A path under construction: rows x y z yaw opening, `dt_s` apart."""
-
-    def __init__(self, picker: Picker, here: Point, opening: float) -> None:
-        self._picker, self._skill = picker, picker.skill
-        self._here, self._opening = np.array(here), opening
-        self._rows: list[np.ndarray] = []
-
-    def wait(self, seconds: float) -> None:
-        n = round(seconds / self._skill.dt_s)
-        if n:
-            self._rows.append(np.repeat(np.array([[*self._here, self._opening]]), n, axis=0))
-
-    def grip(self, opening: float, seconds: float) -> None:
-        self._opening = opening
-        self.wait(seconds)
-
-    def go(self, there: Point, speed_m_s: float | None = None) -> None:
-        self.wait(self._picker.hesitation())
-        goal = np.array(there)
-        delta = goal - self._here
-        far = math.sqrt(float((delta[:3] ** 2).sum()))
-        seconds = PEAK * max(far / (speed_m_s or self._skill.speed_m_s), abs(float(delta[3])) / TURN_RAD_S)
-        n = math.ceil(seconds / self._skill.dt_s - 1e-9)
-        if n == 0:
-            return
-        s = np.arange(1, n + 1) / n
-        rows = np.empty((n, 5))
-        rows[:, :4] = self._here + (s**3 * (10 - 15 * s + 6 * s * s))[:, None] * delta
-        rows[:, 4] = self._opening
-        self._rows.append(rows)
-        self._here = goal
-
-    def rows(self) -> np.ndarray:
-        return np.concatenate(self._rows)
 
 
 def _near(yaw: float, bearing: float) -> float:

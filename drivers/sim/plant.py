@@ -106,4 +106,5 @@ class SimulatedPlant:
                 "object": [*world.thing.size, world.thing.grasp_width],
                 "object_index": [float(world.thing.index)],
                 "camera_side": [world.camera_side],
+                "beside": {name: values.tolist() for name, values in world.beside().items()},
             }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from labctl.drivers.sim.mind import Mind
 from labctl.drivers.sim.options import SimPolicy, SkillName
 from labctl.drivers.sim.picker import Picker, Skill, difficulties
 
@@ -43,4 +44,5 @@ def build(options: SimPolicy, *, cell: Cell, fixture: Fixture) -> Picker:
         skill = replace(skill, latency_s=options.latency_s)
     if options.adapt_s is not None:
         skill = replace(skill, adapt_s=options.adapt_s)
-    return Picker(skill, difficulties(fixture), options.load_s, options.crash_at, options.warm_s)
+    mind = Mind([thing.name for thing in fixture.object], options.weak, options.trained)
+    return Picker(skill, difficulties(fixture), options.load_s, options.crash_at, options.warm_s, mind)

@@ -214,7 +214,7 @@ class SimRobot:
 
         The scene is known from the fixture. source_tote, target_tote (6,): centre on the floor and inner size, m.
         object (4,): item size and grasp width, m; object_index (1,): which object of the fixture it is.
-        camera_side (1,): the layout's, 1 left, -1 right.
+        camera_side (1,): the layout's, 1 left, -1 right. kinds, lid: see `World.beside`.
         """
         items = self.world.tracked(yaw_of(self._limiter.pose))
         self._seen.append((self._t_ns, items))
@@ -225,6 +225,7 @@ class SimRobot:
             "gripper": np.array([self.world.opening]),
             "items": items,
             **self._scene,
+            **self.world.beside(),
         }
 
     def events(self) -> list[DeviceEvent]:

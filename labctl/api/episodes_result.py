@@ -18,8 +18,8 @@ from labctl.errors import InputError
 
 @dataclass(frozen=True)
 class Stage:
-    """How many of `episodes` of an arm reached a stage, when each did, where that was seen, and by when half of all had,
-    s, `inf` if they never did.
+    """How many of `episodes` of an arm reached a stage, when each did, where that was seen, and by when half of all
+    had, s, `inf` if they never did.
     """
 
     __pydantic_config__ = STRICT
@@ -58,8 +58,8 @@ class ArmOfEpisodes:
 
 @dataclass(frozen=True)
 class PairOfEpisodes:
-    """Two arms in the `blocks` that have both. Differences are of `a` less `b`; win: P(a > b) + P(tie) / 2; adjusted_ci:
-    of the difference in the measure, for all pairs of a family at once.
+    """Two arms in the `blocks` that have both. Differences are of `a` less `b`; win: P(a > b) + P(tie) / 2;
+    adjusted_ci: of the difference in the measure, for all pairs of a family at once.
     """
 
     __pydantic_config__ = STRICT

@@ -102,8 +102,8 @@ class Arm:
 @dataclass(frozen=True)
 class Pair:
     """Two arms on the objects that both have met; ratios and differences are of `a` over or less `b`. p: by statistic,
-    p_holm: adjusted over the pairs in `holm_over`. `log_rmst_ratio_adjusted_ci` is what a direction rests on; `leads` is
-    the arm that is shown to be quicker, None where neither is.
+    p_holm: adjusted over the pairs in `holm_over`. `log_rmst_ratio_adjusted_ci` is what a direction rests on; `leads`
+    is the arm that is shown to be quicker, None where neither is.
     """
 
     __pydantic_config__ = STRICT

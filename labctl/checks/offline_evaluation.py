@@ -6,12 +6,15 @@ May not: drive a robot, run before unblinding (which episodes are the human's is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from labctl.analysis.episodes import offline
+from labctl.checks.keyframes import Keyframe
+from labctl.checks.marked import marked
 from labctl.checks.offline_frames import Path as Way
 from labctl.checks.offline_frames import compared, keyframe_times, observations, path_of
 from labctl.config.cell_schema import Cell
@@ -44,12 +47,13 @@ def screen(
     policies: Sequence[str],
     *,
     protocol: Path | None = None,
-    keyframes: int = KEYFRAMES,
+    keyframes: int | None = KEYFRAMES,
     episodes: int = 1,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
     """The static scores of policies, arms of the campaign's protocol or of another one, as `labctl static --json`
-    prints them. episodes: how many of the human's are taken for each object, the first in which items were moved.
+    prints them. keyframes: so many, evenly spaced; None: those that the traces mark, with the scores at each kind of
+    them as `marks`. episodes: how many of the human's are taken for each object, the first in which items were moved.
 
     Raises BrokenRecord for a record that does not hold, StateError before unblinding or without a human episode,
     InputError for an arm without a policy card or one that does not fit the cell, DeviceError when a policy cannot be
@@ -78,19 +82,24 @@ def screen(
             ways = [(one, path_of(one)) for one in (recordings.of(entry_) for entry_ in shown)]
             for recording, way in ways:
                 _check_model(arm, way, recording.chosen.episode)
+            asked = [_Asked(one, way, _moments(campaign, one, way, keyframes)) for one, way in ways]
+            total = sum(len(one.moments) for one in asked)
             for one in wanted:
-                say(f"{one.name}: {count(keyframes, 'keyframe')} of {count(len(ways), 'episode')}")
+                say(f"{one.name}: {count(total, 'keyframe')} of {count(len(ways), 'episode')}")
                 policy: Controller = load(one.controller, one.options, **built)
-                frames = _ask(policy, one.name, ways, cell, arm, instruction, keyframes)
+                frames = _ask(policy, one.name, asked, cell, arm, instruction)
                 ran = real.get(one.name) if protocol is None else None
-                found.append(offline.summary(one.name, frames, ran))
+                told = offline.summary(one.name, frames, ran)
+                if keyframes is None:
+                    told["marks"] = offline.by_mark(frames)
+                found.append(told)
     taken = [recording.chosen.episode for recording, _ in ways]
     return {
         "schema": SCHEMA,
         "campaign": folder.name,
         "reference": human,
         "episodes": taken,
-        "keyframes": keyframes,
+        "keyframes": keyframes or total,
         "what": WHAT,
         "policies": found,
     }
@@ -149,37 +158,57 @@ def _check_model(arm: Robot, way: Way, episode: str) -> None:
         raise StateError(f"the cell's arm puts the tool of {episode} {1000 * off:.0f} mm from where it was recorded")
 
 
-def _anywhere(ways: Sequence[tuple[Recording, Way]], keyframes: int) -> np.ndarray:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A recorded episode, the way of its tool, and the moments a policy is asked about."""
+
+    recording: Recording
+    way: Way
+    moments: Sequence[Keyframe]
+
+    @property
+    def times_ns(self) -> np.ndarray:
+        return np.array([one.t_ns for one in self.moments], dtype=np.int64)
+
+
+def _moments(campaign: Campaign, recording: Recording, way: Way, keyframes: int | None) -> Sequence[Keyframe]:
+    if keyframes is None:
+        return marked(campaign, recording, way).keyframes
+    times = keyframe_times(recording.go_ns, recording.end_ns, keyframes)
+    return [Keyframe(t_ns, "even") for t_ns in times.tolist()]
+
+
+def _anywhere(asked: Sequence[_Asked]) -> np.ndarray:
     """Where the human's arm was at every keyframe of every episode (n, 8): what a random answer is drawn from."""
     found = []
-    for recording, way in ways:
-        there = way.at(keyframe_times(recording.go_ns, recording.end_ns, keyframes))
-        found.append(way.poses(there[there >= 0]))
+    for one in asked:
+        there = one.way.at(one.times_ns)
+        found.append(one.way.poses(there[there >= 0]))
     return np.concatenate(found)
 
 
 def _ask(
     policy: Controller,
     name: str,
-    ways: Sequence[tuple[Recording, Way]],
+    asked: Sequence[_Asked],
     cell: Cell,
     arm: Robot,
     instruction: str,
-    keyframes: int,
 ) -> list[dict[str, Any]]:
     """One entry a keyframe that could be seen and compared."""
-    found, anywhere = [], _anywhere(ways, keyframes)
+    found, anywhere = [], _anywhere(asked)
     try:
         policy.load()
         pace = policy.pace
-        for number, (recording, way) in enumerate(ways):
-            times = keyframe_times(recording.go_ns, recording.end_ns, keyframes)
+        for number, about in enumerate(asked):
+            recording, way = about.recording, about.way
             read = {"instruction": instruction, "cameras": pace.cameras, "history_s": pace.history_s}
-            seen = [one for one in observations(recording, way, times, **read) if one is not None]
+            looked = zip(about.moments, observations(recording, way, about.times_ns, **read), strict=True)
+            seen = [(at.mark, one) for at, one in looked if one is not None]
             if number == 0 and seen:
-                policy.warm(seen[0])
+                policy.warm(seen[0][1])
             policy.reset(0)
-            for one in seen:
+            for mark, one in seen:
                 chunk = policy.infer(one)
                 problem = chunk_problem(chunk, cell.joints)
                 if problem:
@@ -189,6 +218,7 @@ def _ask(
                     found.append(
                         {
                             "object": recording.chosen.object,
+                            "mark": mark,
                             "episode": recording.chosen.episode,
                             "policy": offline.apart(pair["policy"], pair["human"]),
                             "still": offline.apart(pair["still"], pair["human"]),

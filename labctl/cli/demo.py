@@ -9,6 +9,7 @@ import hashlib
 import json
 import shlex
 import shutil
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -16,13 +17,17 @@ import click
 
 from labctl.cli.options import CONTEXT, PATH, example, print_table, progress
 
-EPILOG = example("labctl demo", "labctl demo --dir /somewhere/else")
+EPILOG = example(
+    "labctl demo", "labctl demo --dir /somewhere/else", "labctl demo --tasks   # two tasks, four axes, stages"
+)
 MARK = ".labctl-demo"
 FILES = {
     "lab.toml": ("labctl", "templates/lab.toml"),
     "cells/demo.toml": ("labctl", "templates/demo_cell.toml"),
     "fixtures/two_totes.toml": ("labctl.fixtures", "two_totes.toml"),
+    "fixtures/task_table.toml": ("labctl.fixtures", "task_table.toml"),
     "protocols/demo.toml": ("labctl.protocols", "demo.toml"),
+    "protocols/demo_tasks.toml": ("labctl.protocols", "demo_tasks.toml"),
 }
 
 
@@ -42,11 +47,17 @@ FILES = {
     show_default=True,
     help="Seed of the demo; a real campaign draws its own from the operating system.",
 )
-def demo(folder: Path, seed: int) -> None:
+@click.option(
+    "--tasks", is_flag=True, help="Two tasks instead: put one thing over among others, and a box opened and closed."
+)
+def demo(folder: Path, seed: int, tasks: bool) -> None:
     """A paired, blinded campaign in the simulated cell: a person and three policies, four objects, recorded,
     verified, reported.
 
     Simulated time: a few minutes stand for an hour and a half of robot time. Everything it makes is in DIR.
+
+    With --tasks two policies, of which one is weak somewhere: conditions along four axes of BridgeV2-★ beside their
+    base, success and stages as a device reports them, a report, an episodes table and what `labctl analyze` says.
     """
     from labctl.clock import SECOND, ManualClock
     from labctl.errors import BrokenRecord
@@ -59,7 +70,12 @@ def demo(folder: Path, seed: int) -> None:
     entropy = hashlib.sha256(f"labctl-demo-{seed}".encode()).digest()
     clock = ManualClock(0)
     opened = open_campaign(
-        lab / "protocols/demo.toml", lab / "cells/demo.toml", lab, entropy=entropy, anchor=clock.anchor(), who="demo"
+        lab / f"protocols/{'demo_tasks' if tasks else 'demo'}.toml",
+        lab / "cells/demo.toml",
+        lab,
+        entropy=entropy,
+        anchor=clock.anchor(),
+        who="demo",
     )
     click.echo(f"opened  {opened.name}: schedule drawn and sealed; commitment {opened.commitment}")
     with progress("running trials", quiet=True) as say:
@@ -75,7 +91,7 @@ def demo(folder: Path, seed: int) -> None:
         raise BrokenRecord(f"the demo's own record does not verify: {checked.problems[0]}")
     click.echo(f"verified: chain, commitment, traces and videos hold ({checked.counts})")
     page = report_campaign(opened.folder, lab / "report")
-    _say_what_next(opened.folder, page)
+    (_say_of_tasks if tasks else _say_what_next)(opened.folder, page)
 
 
 def last_ns(folder: Path) -> int:
@@ -84,6 +100,22 @@ def last_ns(folder: Path) -> int:
 
     with in_passing(folder) as campaign:
         return campaign.events()[-1].at_ns
+
+
+def _say_of_tasks(campaign: Path, page: Path) -> None:
+    """The episodes table, what its analysis says, and the commands that look deeper."""
+    from labctl.analysis.episodes_table import reading
+    from labctl.analysis.episodes_table.cohort import Plan
+    from labctl.analysis.episodes_table.table import EpisodesTable
+    from labctl.cli.statistics import analyze_episodes
+    from labctl.exports.writing import Request, export_campaign
+
+    table = page.parent.parent / "episodes.csv"
+    export_campaign(campaign, Request("episodes", table), lambda line: None)
+    read = reading.read_either(table)
+    assert isinstance(read, EpisodesTable)
+    analyze_episodes(read, Plan())
+    _say_commands(campaign, {"report": page, "table": table, "analysis": f"labctl analyze {shlex.quote(str(table))}"})
 
 
 def _say_what_next(campaign: Path, page: Path) -> None:
@@ -95,9 +127,14 @@ def _say_what_next(campaign: Path, page: Path) -> None:
         for row in arms
     ]
     print_table(("arm", "RMST", "HRT", "episodes"), rows)
+    _say_commands(campaign, {"report": page})
+
+
+def _say_commands(campaign: Path, made: Mapping[str, str | Path]) -> None:
+    """What was made, and the commands that look at the record."""
     first, lab = next((campaign / "video").iterdir()), shlex.quote(str(campaign.parent.parent))
     for what, line in {
-        "report": page,
+        **made,
         "all arms": f"labctl episodes {campaign.name} --lab {lab}",
         "an episode": f"labctl show {first.name} --lab {lab} --save {first.name}.rrd",
         "its video": first / "over_shoulder.mp4",

@@ -101,7 +101,7 @@ def analyze(
     if isinstance(read, EpisodesTable):
         refuse_of_operations(asked=family != FAMILY or bool(estimator or within or factors))
         size = replicates_for(0)
-        _analyze_episodes(read, Plan(reference, tau, boot or size, perm or size, seed, alpha), as_json)
+        analyze_episodes(read, Plan(reference, tau, boot or size, perm or size, seed, alpha), as_json)
         return
     size = replicates_for(len(read.kind))
     with progress("pairs of arms", quiet=True) as say:
@@ -128,7 +128,8 @@ def analyze(
         _print_analysis(result)
 
 
-def _analyze_episodes(read: EpisodesTable, plan: Plan, as_json: bool) -> None:
+def analyze_episodes(read: EpisodesTable, plan: Plan, as_json: bool = False) -> None:
+    """Print what the statistics say of a table of episodes, or their JSON."""
     from labctl.analysis.episodes_table import analyze as module
     from labctl.analysis.operations_table.analyze import dumps
 

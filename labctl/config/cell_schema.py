@@ -14,7 +14,7 @@ from pydantic import Field, JsonValue, StringConstraints
 
 from labctl.config.alerts import AlertsTable
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
-from labctl.config.values import Box, FileName, Lax, PlainName, Point, Positive, Size, Text, Texts, Vector
+from labctl.config.values import Box, FileName, Interval, Lax, PlainName, Point, Positive, Size, Text, Texts, Vector
 
 # The perturbation axes of BridgeV2-★: the part before the hyphen is the category, of Visual, Semantic, Behavioural.
 AXIS_CODES = (
@@ -193,12 +193,23 @@ class FixtureHead(Table):
     description: str = ""
 
 
+class Lid(Table):
+    """[tote.lid]: a lid that is slid off by its handle. handle_m: where the handle is while it is closed; slides_m: the
+    way from there until it is open; both robot base frame.
+    """
+
+    handle_m: Point
+    slides_m: Point
+    grasp_width_m: Positive
+
+
 class Tote(Table):
-    """[[tote]]: centre of its floor and inner size, robot base frame."""
+    """[[tote]]: centre of its floor and inner size, robot base frame. lid: closed at go where it is the target."""
 
     name: PlainName
     centre_m: Point
     size_m: Size
+    lid: Lid | None = None
 
 
 class FixtureObject(Table):
@@ -214,13 +225,17 @@ class FixtureObject(Table):
 
 class Layout(Table):
     """[[layout]]: `tote_side` names the target tote. `reference`: a picture of the staged scene by camera, relative to
-    the fixture's file; {object} in it stands for the object's name.
+    the fixture's file; {object} in it stands for the object's name. `distractors`: objects of which one
+    item each lies beside those of the condition's object. `yaw_rad`: from which to which direction items lie, of their
+    length against the base's x; anyhow without.
     """
 
     name: PlainName
     tote_side: PlainName
     camera_side: Literal["left", "right"]
     instructions: Text
+    distractors: Annotated[tuple[PlainName, ...], Lax] = ()
+    yaw_rad: Interval | None = None
     reference: dict[str, Text] = Field(default_factory=dict)
     axes: Texts = ()
     tags: Texts = ()
@@ -315,7 +330,14 @@ def parse_fixture(text: str, where: str) -> Fixture:
         for index, entry in enumerate(entries):
             refuse_unknown(found, (table, index, "axes"), "axis", entry.axes, "axes", AXIS_CODES)
     for index, layout in enumerate(found.layout):
-        refuse_unknown(found, ("layout", index, "tote_side"), "tote", [layout.tote_side], "totes", totes)
+        at, objects = ("layout", index), [entry.name for entry in found.object]
+        refuse_unknown(found, (*at, "tote_side"), "tote", [layout.tote_side], "totes", totes)
+        refuse_unknown(found, (*at, "distractors"), "object", layout.distractors, "objects", objects)
+        refuse_repeats(found, (*at, "distractors"), layout.distractors)
+        if layout.yaw_rad is not None and layout.yaw_rad[0] >= layout.yaw_rad[1]:
+            low, high = layout.yaw_rad
+            message = f"yaw_rad is [{low:g}, {high:g}]; the first must be below the second"
+            raise found.refusal((*at, "yaw_rad"), message)
     return found
 
 

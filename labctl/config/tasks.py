@@ -16,17 +16,19 @@ from labctl.config.values import Lax, PlainName, Positive, Share, Text, Texts
 
 KEYS = 9  # stages of a task at most: each has a digit at the console
 Measure = Literal["items", "success", "stages", "score"]
+Sensed = Literal["opened", "grasped", "lifted", "placed", "closed"]
 Names = Annotated[tuple[PlainName, ...], Lax]
 
 
 class Stage(Table):
     """[[task.stages]]: a step of a task, in order. definition: when it counts as reached, in words that two assessors
-    read alike.
+    read alike; sensed: what of a device's reports, or of the traces, is it.
     """
 
     name: Text
     points: Positive
     definition: Text
+    sensed: Sensed | None = None
 
 
 class Anchor(Table):

@@ -147,7 +147,7 @@ class ItemCounted(TypedDict):
 
 
 class StageReached(TypedDict):
-    """A person saw a stage reached, or took the last one back. reached: how many are so far."""
+    """A person or a device saw a stage reached, or a person took the last one back. reached: how many are so far."""
 
     reached: int
     t_ns: int

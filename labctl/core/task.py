@@ -5,11 +5,11 @@ May not: judge (`outcome` does), or read a protocol: whoever reads a journal nee
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from labctl.core.event_bodies import CampaignOpened, StageReached
-from labctl.messages.body_parts import AnchorEntry, ConditionEntry, StageEntry
+from labctl.messages.body_parts import AnchorEntry, ConditionEntry, Detected, StageEntry
 
 ITEMS, SUCCESS, STAGES, SCORE = "items", "success", "stages", "score"
 DONE = "success"  # what a task that is measured by success has for its one stage
@@ -84,3 +84,28 @@ def reached_after(before: tuple[int, ...], said: StageReached) -> tuple[int, ...
 def tasks_of(opened: CampaignOpened) -> dict[str, Task]:
     """The task of each condition, by the condition's id."""
     return {entry["id"]: task_of(opened, entry["id"]) for entry in opened["conditions"]}
+
+
+def proposed(stages: Sequence[StageEntry], detected: Sequence[Detected], go_ns: int, end_ns: int) -> list[int]:
+    """When each of the first stages was reached, ns, as far as the holds of an episode tell: each not before the one
+    before it, up to the first stage that is not one of theirs, or that no hold shows.
+    """
+    found: list[int] = []
+    for stage in stages:
+        since = found[-1] if found else go_ns
+        times = [t_ns for t_ns in _times(stage.get("sensed"), detected) if since <= t_ns <= end_ns]
+        if not times:
+            break
+        found.append(min(times))
+    return found
+
+
+def _times(sensed: str | None, detected: Sequence[Detected]) -> Iterator[int]:
+    for one in detected:
+        at = {
+            "grasped": one.get("grasped_ns"),
+            "lifted": one.get("lifted_ns"),
+            "placed": one["t_ns"] if one["result"] == "success" else None,
+        }.get(sensed or "")
+        if at is not None:
+            yield at

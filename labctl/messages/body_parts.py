@@ -162,9 +162,13 @@ OUTSIDE = "outside"  # the zone of what is over no tote
 
 
 class Detected(TypedDict):
-    """An end of a hold that the detector found (`labctl.core.recorded.detector.Candidate`)."""
+    """An end of a hold that the detector found (`labctl.core.recorded.detector.Candidate`), and when what was held was
+    grasped and lifted.
+    """
 
     t_ns: int
+    grasped_ns: NotRequired[int | None]
+    lifted_ns: NotRequired[int | None]
     edge: str
     zone: str
     result: Judged
@@ -304,11 +308,12 @@ class ScoreLimits(TypedDict):
 
 
 class StageEntry(TypedDict):
-    """A stage of a task: what it is worth, and when it counts as reached."""
+    """A stage of a task: what it is worth, when it counts as reached, and what of devices' reports or traces it is."""
 
     name: str
     points: float
     definition: str
+    sensed: NotRequired[str | None]
 
 
 class AnchorEntry(TypedDict):

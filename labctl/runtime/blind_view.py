@@ -18,7 +18,7 @@ from labctl.core.published_state import CampaignRules, Confirmed, Hand, Handover
 from labctl.core.record import as_operations
 from labctl.core.rollout import Rollout, proposal, typed
 from labctl.core.run_facts import RunFacts
-from labctl.core.task import ITEMS, SCORE, STAGES, task_of
+from labctl.core.task import ITEMS, SCORE, STAGES, proposed, task_of
 from labctl.core.trial import CampaignState, State, Trial, next_trial
 from labctl.people.second_person import SecondPerson
 from labctl.store.scene_references import rules as scene_rules
@@ -202,15 +202,18 @@ def _operations(facts: RunFacts, turn: Trial) -> Sequence[OperationRecorded]:
 
 
 def _measured(state: CampaignState, facts: RunFacts, turn: Trial | None) -> Measured | None:
-    """Of a task that is not counted in items: the stages as a person saw them, else as items arrived one by one; for a
-    success all of them, and for a score their share.
+    """Of a task that is not counted in items: the stages as a person saw them, else as the traces tell or, where none
+    of them can be sensed, as items arrived one by one; for a success all of them, and for a score their share.
     """
     if turn is None or turn.state != State.SCORING or (task := task_of(state.opened, turn.condition)).measure == ITEMS:
         return None
     arrived = [op["t_ns"] for op in _operations(facts, turn) if op["result"] == "success"][: task.items]
     if task.measure == SCORE:
         return {"reached_s": None, "score": len(arrived) / task.items if arrived else None}
-    seen = facts.reached.get(turn.episode or "") or (
-        arrived[: len(task.stages)] if task.measure == STAGES else arrived[task.items - 1 :]
-    )
+    seen: Sequence[int] = facts.reached.get(turn.episode or "", ())
+    if not seen and task.measure == STAGES and any(stage.get("sensed") for stage in task.stages):
+        go_ns, end_ns = turn.go_ns or 0, turn.end_ns or 0
+        seen = proposed(task.stages, facts.detected.get(turn.episode or "", ()), go_ns, end_ns)
+    elif not seen:
+        seen = arrived[: len(task.stages)] if task.measure == STAGES else arrived[task.items - 1 :]
     return {"reached_s": [round((t_ns - (turn.go_ns or t_ns)) / SECOND, 6) for t_ns in seen], "score": None}

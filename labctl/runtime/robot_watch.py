@@ -98,6 +98,17 @@ class RobotWatch:
             times = {"from_ns": body["from_ns"], "to_ns": body["to_ns"]}
             self._sequencer.mark(GapBody(stream=ACTION, **times, lost=None, why=PAUSED))
 
+    def _sensed(self, body: Body, t_ns: int, now_ns: int, step: Step) -> None:
+        """A device saw what the next stage of the task is: it is reached, unless a person takes it back."""
+        rollout, trial = self._sequencer.rollout, self._writer.current()
+        if rollout is None or trial is None or not rollout.moving or not (rollout.go_ns or t_ns + 1) <= t_ns:
+            return
+        stages = self._writer.tasks[trial.condition].stages
+        before = len(self._writer.facts.reached.get(rollout.episode, ()))
+        if before < len(stages) and stages[before].get("sensed") == body["what"]:
+            reached = {"reached": before + 1, "t_ns": t_ns}
+            self._writer.log(Kind.STAGE_REACHED, reached, trial=trial.id, episode=rollout.episode)
+
     def _heard(self, number: int, step: Step) -> None:
         """A stop that did not come from here is journalled: whatever was granted before is over."""
         step.out.append(Stop(self._sequencer.epoch).to("arm"))
@@ -176,4 +187,5 @@ REPORTS: Mapping[str, Callable[[RobotWatch, Body, int, int, Step], None]] = {
     "safety_stop": RobotWatch._stopped_itself,
     "fault": RobotWatch._faulted,
     "paused": RobotWatch._paused,
+    "sensed": RobotWatch._sensed,
 }

@@ -61,9 +61,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "pages": (*BASE, *CORE, "store", "viewing.status"),
     "reporting": (
         *(*BASE, "processes", "software", *MEASURES, "config", *CORE, "pages", "people.practised"),
-        *("reporting.clips", "reporting.times", "store"),
+        *("reporting.times", "store"),
     ),
-    "reporting.clips": ("analysis.report", "clock", "errors", "config", *CORE, "store"),
     "reporting.times": (*BASE, "analysis.report", *CORE, "store"),
     "exports": (*BASE, "processes", "config", *CORE, "reporting", "store", "viewing"),
     "checks": (*BASE, "analysis.episodes", "config", *CORE, "exports", "nodes", "runtime", "runtime.hosting", "store"),

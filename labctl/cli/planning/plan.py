@@ -26,6 +26,7 @@ from labctl.cli.options import (
 from labctl.plain import count
 
 if TYPE_CHECKING:
+    from labctl.analysis.planning.axis_design import Needed
     from labctl.analysis.planning.interim_design import Difference, Effects, PlannedLook, RegisteredMargin, Resolution
     from labctl.checks.protocol_size import Effort, Hours, Preview
     from labctl.config.margin import Margin
@@ -108,6 +109,7 @@ def plan(
     Nothing is drawn: the schedule of a campaign exists from `labctl open` on, and stays sealed.
     """
     from labctl.analysis.planning import interim_design
+    from labctl.analysis.planning.axis_design import needed
     from labctl.checks.protocol_size import Effort, preview, trials_in
     from labctl.errors import InputError
     from labctl.store.driver_options import check_controllers
@@ -158,7 +160,8 @@ def plan(
     ]
     if as_json:
         answer = {"times": source, "evenings": evenings, "resolution": {**resolved, "blocks": blocks}}
-        print_json({"schema": "labctl.plan/2", **seen.as_json(), **answer})
+        drops = {"drops": needed(len(seen.contrasts), seen.alpha)} if seen.contrasts else {}
+        print_json({"schema": "labctl.plan/2", **seen.as_json(), **drops, **answer})
     else:
         _print(seen, resolved, protocol, source, (evenings, blocks))
 
@@ -268,6 +271,8 @@ def _print(seen: Preview, resolved: Resolution, path: Path, source: str, sized: 
 
 def _print_coverage(seen: Preview) -> None:
     """What the conditions of each task cover, and what each contrast can reach; nothing without [[task]]."""
+    from labctl.analysis.planning.axis_design import needed
+
     if not seen.coverage:
         return
     tasks = list(dict.fromkeys(one.task for one in seen.coverage))
@@ -279,6 +284,17 @@ def _print_coverage(seen: Preview) -> None:
         click.echo("Against its base, an arm's drop; p as sets are swapped, by Holm over these:")
         rows = [(c.axis, str(c.pairs), f"{c.smallest_p:.2g}", f"{c.smallest_holm_p:.2g}") for c in seen.contrasts]
         print_table(("axis", "pairs of blocks", "smallest p", "by Holm"), rows)
+        click.echo(_drops(needed(len(seen.contrasts), seen.alpha)))
+
+
+def _drops(found: list[Needed]) -> str:
+    """How many blocks of a condition a drop of success takes."""
+    takes = [f"to {one['perturbed']:.0%} {one['sets'] or 'more than 1000'}" for one in found]
+    first = found[0]
+    return (
+        f"A drop of success from {first['base']:.0%} is found with {first['power']:.0%} power, by Holm over these, "
+        f"in so many blocks of each condition: {', '.join(takes)}"
+    )
 
 
 def _print_facts(facts: dict[str, str]) -> None:

@@ -29,6 +29,7 @@ SLUMP_M = 0.003  # how far they close before it may be a slump
 EDGE_S = 0.6  # within which either must show after the hold's last still moment
 MOVED_M = 0.10  # a release nearer than this to its grasp put the item back where it was
 FREE_M = 0.92  # share of the widest opening seen that counts as open
+LIFTED_M = 0.05  # so far above its grasp an item is lifted
 OVER_M = 0.30  # above a tote's floor, a tool still counts as over it
 ANSWER_S = 1.5  # within which fingers show what they were ordered
 GRASP, RELEASE = "ordered grasp", "ordered release"
@@ -50,7 +51,8 @@ class Candidate:
     """One end of a hold. edge: "release" or "slump"; zone: a tote's name or "outside"; result: "success", "lost",
     "neutral" (put back, or handled again later) or "unknown" (a hold that began over the target, where no item is known
     to have come); held_s; moved_m: from grasp to edge, in the plane. Or what was ordered and is in no hold: edge GRASP
-    or RELEASE, "neutral" where fingers shut on nothing, else "unknown", held_s and moved_m 0.
+    or RELEASE, "neutral" where fingers shut on nothing, else "unknown", held_s and moved_m 0. grasped_ns: when the hold
+    began; lifted_ns: when the tool had first risen by LIFTED_M since, None where it never had.
     """
 
     t_ns: int
@@ -59,6 +61,8 @@ class Candidate:
     result: Judged
     held_s: float
     moved_m: float
+    grasped_ns: int | None = None
+    lifted_ns: int | None = None
 
     def body(self) -> Detected:
         """Plain JSON values."""
@@ -69,6 +73,8 @@ class Candidate:
             "result": self.result,
             "held_s": round(self.held_s, 3),
             "moved_m": round(self.moved_m, 4),
+            "grasped_ns": self.grasped_ns,
+            "lifted_ns": self.lifted_ns,
         }
 
 
@@ -107,7 +113,9 @@ def detect(
         if result in ("success", "lost"):
             lying.setdefault(zone, []).append(len(found))
         held_s = float(seconds[end] - seconds[start])
-        found.append(Candidate(int(t_ns[at]), kind, zone, result, held_s, moved))
+        risen = np.flatnonzero(tcp[start : at + 1, 2] - tcp[start, 2] >= LIFTED_M)
+        lifted = int(t_ns[start + risen[0]]) if len(risen) else None
+        found.append(Candidate(int(t_ns[at]), kind, zone, result, held_s, moved, int(t_ns[start]), lifted))
     if ordered is None:
         return found
     shown = [(float(seconds[start]), float(seconds[end])) for start, end in holds]

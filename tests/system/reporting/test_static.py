@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from support.policies.cards import CAMERA, card_toml
-from support.runs.campaigns import HUMAN, make_campaign, policy, unblind
+from support.policies.planner_stand_in import MODEL, stand_in
+from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, unblind
 
+from labctl.checks.keyframe_questions import ask
 from labctl.checks.offline_evaluation import screen
+from labctl.checks.planner import Planner
 from labctl.cli import group
 from labctl.clock import SECOND
 from labctl.core.trial import State
@@ -103,3 +106,37 @@ def test_what_cannot_be_asked_is_refused(folder: Path, candidates: Path) -> None
         screen(folder, ["policy-a"])
     with pytest.raises(InputError, match="no arm 'nobody' in that protocol; there: human, policy-a, stay"):
         screen(folder, ["nobody"], protocol=candidates)
+
+
+def test_at_the_moments_that_traces_mark_a_policy_is_scored_by_kind_of_moment(folder: Path, candidates: Path) -> None:
+    words = ["static", str(folder), "--protocol", str(candidates), "--policy", "stay", "--marks", "--json"]
+    (stay,) = json.loads(CliRunner().invoke(group, words, catch_exceptions=False).stdout)["policies"]
+    counts = {one["mark"]: one["keyframes"] for one in stay["marks"]}
+    assert {"go", "grasp", "release"} <= set(counts) and sum(counts.values()) == stay["objects"][0]["keyframes"]
+    for one in stay["marks"]:
+        assert one["score"] == pytest.approx(one["floors"]["still"]["score"], abs=1), "it never moves"
+
+
+def test_a_planner_is_a_witness_of_each_view_and_changes_nothing(folder: Path) -> None:
+    def head() -> str:
+        return events_of(folder)[-1].hash
+
+    before = head()
+    with stand_in(lambda text, image: "A") as server:
+        words = ["static", str(folder), "--planner", f"{MODEL}={server.url}", "--json"]
+        found = json.loads(CliRunner().invoke(group, words, catch_exceptions=False).stdout)
+    cells = {(one["kind"], one["view"]): one for one in found["planners"]}
+    assert {kind for kind, _ in cells} == {"plan", "perception", "stage", "all"}
+    assert {view for _, view in cells} == {"over_shoulder", "wrist", "all"}
+    assert cells["all", "all"]["asked"] == len(server.asked) == 3 * 2 * sum(found["keyframes"].values())
+    assert {shape for _, shape in server.asked} == {(72, 96, 3)}
+    for one in found["planners"]:
+        assert one["share"] <= one["same"] and one["unread"] == 0, "always the first option is a constant answer"
+    assert head() == before
+
+
+def test_a_blinded_campaign_shows_a_planner_nothing(tmp_path: Path) -> None:
+    blinded = make_campaign(tmp_path, items=1).folder
+    with stand_in(lambda text, image: "A") as server, pytest.raises(StateError, match="go to nobody before"):
+        ask(blinded, [Planner(MODEL, server.url)])
+    assert server.asked == []

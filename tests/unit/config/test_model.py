@@ -115,6 +115,18 @@ def test_packaged_files_are_found_by_name_and_an_unknown_name_lists_them():
             'camera_side = "left"\naxes = ["V-LIGTH"]',
             r"axis 'V-LIGTH'; did you mean 'V-LIGHT'",
         ),
+        (
+            "fixture",
+            'camera_side = "left"',
+            'camera_side = "left"\ndistractors = ["towel"]',
+            r"unknown object 'towel'; did you mean 'towels'",
+        ),
+        (
+            "fixture",
+            'camera_side = "left"',
+            'camera_side = "left"\nyaw_rad = [1.0, 0.5]',
+            r"yaw_rad is \[1, 0.5\]; the first must be below the second",
+        ),
         ("fixture", "grasp_width_m = 0.030", "grasp_width_mm = 30", r"mean 'grasp_width_m' \(the unit"),
         ("fixture", "size_m = [0.34, 0.30, 0.12]", "size_m = [0.34, 0.30]", r"size_m has 2 values; it needs more"),
         (

@@ -40,10 +40,12 @@ def episode(
     budget_s: float = 120.0,
     thing: str = "batteries",
     keep: bool = False,
+    condition: dict[str, Any] | None = None,
+    told: str = "",
 ) -> Run:
     """Stage, then drive until everything is moved or lost, a safety stop, the controller's word, or the budget."""
     run = Run()
-    robot.stage({"object": thing, "layout": "layout-1", "items": items}, seed, 0)
+    robot.stage(condition or {"object": thing, "layout": "layout-1", "items": items}, seed, 0)
     controller.load()
     controller.reset(seed + 1)
     period = round(1e9 / robot.control_hz)
@@ -54,7 +56,7 @@ def episode(
     seen = robot.observe()
     for start in range(0, round(budget_s * 1e9), TICK_NS):
         if start >= ask_ns:
-            chunk = controller.infer(Observation(start, seen))
+            chunk = controller.infer(Observation(start, seen, told))
             run.infers += 1
             run.asked.append((start, seen))
             q = robot.to_joints(chunk.values[: chunk.execute], seen["q"])

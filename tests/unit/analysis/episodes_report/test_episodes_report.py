@@ -17,7 +17,7 @@ from labctl.analysis.episodes_table.analyze import analyze
 from labctl.analysis.episodes_table.cohort import Plan
 from labctl.analysis.episodes_table.result import EpisodesResult
 from labctl.analysis.episodes_table.table import table_from_rows
-from support.statistics.gallery import table_of_everything
+from support.statistics.gallery import ROOT, table_of_everything
 
 from labctl import cli
 from labctl.errors import InputError
@@ -79,9 +79,9 @@ def test_the_record_holds_the_numbers_that_the_page_prints_and_the_same_table_gi
     record = json.loads((report / "report.json").read_text(encoding="utf-8"))
     assert record["schema"] == "labctl.report/1" and record["result"] == json.loads(json.dumps(result))
     html = (report / "report.html").read_text(encoding="utf-8")
+    text = re.sub(r"<[^>]+>", "", html)
     for arm in result["arms"]:
-        low, high = arm["score_ci"]
-        assert f"<span>{arm['score']:.3f}</span> <span>[{low:.3f}, {high:.3f}]</span>" in html
+        assert f"{arm['score']:.3f} [{arm['score_ci'][0]:.3f}, {arm['score_ci'][1]:.3f}]" in text
     again = page.build_report(result, tmp_path / "again", title="all").folder
     for path in report.rglob("*"):
         if path.is_file():
@@ -154,3 +154,9 @@ def test_more_than_six_arms_are_drawn_apart() -> None:
 
     found = looks([f"arm {i}" for i in range(12)], None)
     assert all(a != b for a, b in itertools.combinations(found.values(), 2))
+
+
+def test_the_gallery_shows_every_figure_that_a_report_can_have(report: Path) -> None:
+    gallery = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    for path in (report / "figures").glob("*.svg"):
+        assert f"(gallery/made-{path.name})" in gallery, "make gallery"

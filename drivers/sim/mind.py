@@ -1,0 +1,79 @@
+"""What a simulated policy makes of an instruction and of what it sees, and what it is weak at, by axes of BridgeV2-★.
+
+May not: know an outcome, or draw from anything but the seed of an episode.
+
+The instruction decides: the object whose name it says, or that a word for it means. Weak at S-LANG: knows names alone,
+and guesses where none is said. V-SC: among many things its attention goes to another one. VB-POSE: turns its hand no
+farther than it was trained to. VSB-NOBJ: grasps an object it was not trained with as if it were another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from labctl.drivers.sim.options import Axis
+
+STEM = 5  # letters by which a word is known, so that a towel is one of the towels
+MEANT = {
+    "towel": ("cloth", "fabric", "dishrag"),
+    "spoon": ("ladle", "cutlery", "utensil"),
+    "sciss": ("shears", "cutter"),
+    "batte": ("cells", "accumulator", "power"),
+}
+MANY = 4  # things from which on a scene is cluttered
+DISTRACTED = 0.65  # chance that a policy weak at clutter attends to another thing
+TRAINED_RAD = 0.6  # to either side of the robot's bearing
+CLUMSY = 5.0  # times the aim's error
+
+
+class Mind:
+    """See the module. names: of the fixture's objects, in its order; trained: of which it was trained with, all where
+    none is named.
+    """
+
+    def __init__(self, names: Sequence[str], weak: Sequence[Axis] = (), trained: Sequence[str] = ()) -> None:
+        self._stems = [[word[:STEM] for word in name.lower().split()] for name in names]
+        self._weak = frozenset(weak)
+        self._new = frozenset(i for i, name in enumerate(names) if trained and name not in trained)
+        self.reset(0)
+
+    def reset(self, seed: int) -> None:
+        """Start an episode."""
+        self._rng = np.random.Generator(np.random.PCG64([seed, 1]))
+        self._taken: dict[str, int] = {}
+
+    def wanted(self, told: str, staged: int, kinds: np.ndarray) -> int:
+        """Which object is meant, as its place in the fixture. kinds (n,): of the things there; staged: the one of which
+        a scene of one kind has its items.
+        """
+        there = sorted({int(kind) for kind in kinds})
+        if len(there) < 2:
+            return there[0] if there else staged
+        if told not in self._taken:
+            meant = self._meant(told, there)
+            if "V-SC" in self._weak and len(kinds) >= MANY and self._rng.random() < DISTRACTED:
+                meant = int(self._rng.choice([kind for kind in there if kind != meant]))
+            self._taken[told] = meant
+        return self._taken[told]
+
+    def _meant(self, told: str, there: Sequence[int]) -> int:
+        for word in re.findall(r"[a-z]+", told.lower()):
+            for kind in there:
+                if word[:STEM] in self._stems[kind]:
+                    return kind
+                known = () if "S-LANG" in self._weak else [MEANT.get(stem, ()) for stem in self._stems[kind]]
+                if any(other[:STEM] == word[:STEM] for others in known for other in others):
+                    return kind
+        return int(self._rng.choice(there))
+
+    def turn(self, wanted_rad: float, bearing_rad: float) -> float:
+        """How it turns its hand, of how the item asks for it and where the item lies."""
+        if "VB-POSE" not in self._weak:
+            return wanted_rad
+        return min(max(wanted_rad, bearing_rad - TRAINED_RAD), bearing_rad + TRAINED_RAD)
+
+    def clumsiness(self, thing: int) -> float:
+        """What the error of its aim at this object is multiplied by."""
+        return CLUMSY if "VSB-NOBJ" in self._weak and thing in self._new else 1.0

@@ -1,0 +1,95 @@
+"""A planner or vision-language model behind an OpenAI-compatible endpoint: shown one picture, asked one question, it
+answers with a letter.
+
+May not: judge an episode (its word is compared with the record, never put into it), follow a redirect, or send anything
+that it was not given.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPMessage
+from typing import IO
+
+import numpy as np
+
+from labctl.checks.questions import Question
+from labctl.errors import DeviceLost, InputError
+
+ANSWER_S = 60.0
+TOKENS = 16
+LETTER = re.compile(r"\b([A-Z])\b")
+PATH = "/chat/completions"
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Pictures go to the server that was named, and to no other."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """model: as the endpoint knows it; url: the API's root, such as http://127.0.0.1:8000/v1."""
+
+    model: str
+    url: str
+
+    def answer(self, question: Question, image: np.ndarray) -> int | None:
+        """The place of the option it chose, None for an answer that names none. image: (height, width, 3) uint8 RGB.
+
+        Raises DeviceLost for an endpoint that does not answer, or not as such endpoints do.
+        """
+        said = self._ask(question.prompt(), image)
+        named = [ord(letter) - ord("A") for letter in LETTER.findall(said)]
+        chosen = named[0] if named else None
+        return chosen if chosen is not None and chosen < len(question.options) else None
+
+    def _ask(self, text: str, image: np.ndarray) -> str:
+        parts = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": _picture(image)}}]
+        asked = {
+            "model": self.model,
+            "messages": [{"role": "user", "content": parts}],
+            "temperature": 0,
+            "max_tokens": TOKENS,
+        }
+        request = urllib.request.Request(  # its address is http or https: `planner_of`
+            self.url.rstrip("/") + PATH, json.dumps(asked).encode(), {"Content-Type": "application/json"}
+        )
+        try:
+            with urllib.request.build_opener(_NoRedirect).open(request, timeout=ANSWER_S) as answer:
+                return str(json.loads(answer.read())["choices"][0]["message"]["content"])
+        except (OSError, HTTPException) as error:
+            refused = isinstance(error, urllib.error.HTTPError)
+            why = f"answered {error.code}" if refused else f"does not answer: {error}"
+            raise DeviceLost(f"planner {self.model} at {self.url} {why}; is it up, with {PATH}?") from error
+        except (ValueError, KeyError, IndexError, TypeError) as error:
+            raise DeviceLost(
+                f"planner {self.model} at {self.url} did not answer as an OpenAI-compatible endpoint does "
+                "(no text at choices[0].message.content)"
+            ) from error
+
+
+def planner_of(text: str) -> Planner:
+    """MODEL=URL as typed. Raises InputError."""
+    model, _, url = text.partition("=")
+    if not model.strip() or not re.match(r"^https?://[^\s/]+", url):
+        raise InputError(f"--planner {text!r} must be MODEL=URL, such as qwen2.5-vl=http://127.0.0.1:8000/v1")
+    return Planner(model.strip(), url.strip())
+
+
+def _picture(image: np.ndarray) -> str:
+    from PIL import Image
+
+    into = io.BytesIO()
+    Image.fromarray(image).save(into, "PNG")
+    return "data:image/png;base64," + base64.b64encode(into.getvalue()).decode()

@@ -1,1 +1,0 @@
-"""Which moments of a campaign a report shows moving, and the cutting of them."""
