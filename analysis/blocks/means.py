@@ -48,8 +48,8 @@ def mean_over_units(
     The outer ends of two intervals over whole units, as neither alone covers everywhere (docs/episodes.md):
     bootstrap-t (Efron & Tibshirani 1993, chapter 12) with the linearised standard error of a ratio of sums, and its
     deterministic twin, t on units - 1, on the logit for shares. Cut at the range. Where all values are the same, the
-    exact binomial interval of that mean on as many trials as there are units: a law on this range that has this mean
-    and would show no spread is never likelier than the one that is at its ends alone.
+    exact binomial interval of that mean on as many trials as there are units: a distribution on this range
+    that has this mean and would show no spread is never likelier than the one that is at its ends alone.
     """
     known = np.isfinite(values)
     if not known.any():

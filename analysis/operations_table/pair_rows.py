@@ -75,8 +75,8 @@ def _silent(pair: Key) -> PairResult:
         log_rmst_ratio=None, log_rmst_ratio_ci=None, log_rmst_ratio_adjusted_ci=None, uph_difference=None,
         uph_difference_ci=None, moved_difference=None, moved_difference_ci=None, moved_p=None,
         moved_p_error=None, auc=None, auc_ci=None, by_object=[], relabelled_by=None, relabellings=None,
-        p=dict.fromkeys(names), p_error=dict.fromkeys(names), p_holm=None, p_holm_error=None, logrank_chi2=None,
-        verdict=None, leads=None,
+        p=dict.fromkeys(names), p_error=dict.fromkeys(names), p_holm=None, p_holm_error=None, holm_over=[],
+        logrank_chi2=None, verdict=None, leads=None,
     )  # fmt: skip
 
 

@@ -213,7 +213,7 @@ class Answered(TypedDict):
 
 
 class AnswerTimes(Answered):
-    """With what came before the clock, what its server told of itself, and whether a person drives the arm."""
+    """With what came before the clock, what its server reported of itself, and whether a person drives the arm."""
 
     load_s: Spread | None
     warm_s: Spread | None

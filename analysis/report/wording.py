@@ -119,7 +119,7 @@ def at_once(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
     told: list[str] = []
     for with_reference in sorted({reference in (pair["a"], pair["b"]) for pair in pairs}, reverse=True):
         n = sum((reference in both) == with_reference for both in tested)
-        which = f"with {reference}" if with_reference else "without it" if reference else ""
+        which = f"{'with' if with_reference else 'without'} {reference}" if reference else ""
         told.append(f"for all {n} pairs{f' {which}' if which else ''} at once" if n > 1 else "for this pair")
     return f"{level} {' and, apart, '.join(dict.fromkeys(told))}"
 
@@ -198,7 +198,7 @@ def few(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
 
 def _mixed(pair: PairResult, kind: Standing, result: AnalysisResult) -> Claim:
     effect = f"time per item {time_ratio(pair, adjusted=True)} of {pair['a']} over {pair['b']}"
-    effect = f"{effect}, {at_once([pair], result)}"
+    effect = f"{effect}{_where(pair, result)}, {at_once([pair], result)}"
     why = {
         "depends": "which one leads depends on the object, so they are not ranked",
         "crossing": "their curves cross or their measures disagree, so they are not ranked",
@@ -213,7 +213,7 @@ def _open(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
     def one(pair: PairResult) -> str:
         n = [episodes.get(pair[side]) for side in ("a", "b")]
         size = "" if None in n else f", {n[0]} and {n[1]} episodes"
-        effect = f"time per item {time_ratio(pair, adjusted=True)}"
+        effect = f"time per item {time_ratio(pair, adjusted=True)}{_where(pair, result)}"
         return f"{pair['a']} over {pair['b']} ({effect}, Holm-adjusted {_p(pair)}{size})"
 
     question = "This is an open question" if len(pairs) == 1 else "These are open questions"

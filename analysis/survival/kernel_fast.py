@@ -77,7 +77,8 @@ def _weights(walk: EventOrder, draw: Draw) -> NDArray[np.float32] | Floats:
     """Room for the weights of both arms; whole numbers, as all drawn ones are, need half of it and are as exact."""
     given = [] if not isinstance(draw, Given) else [draw.a, *(() if draw.b is None else (draw.b,))]
     whole = all(np.array_equal(weights, np.rint(weights)) for weights in given)
-    return np.empty(2 * LANES * walk.units, np.float32 if whole else np.float64)
+    room = 2 * LANES * walk.units
+    return np.empty(room, np.float32) if whole else np.empty(room, np.float64)
 
 
 def _holdings(walk: EventOrder) -> list[tuple[Ints, int, tuple[int, int]]]:

@@ -31,41 +31,41 @@ JOIN_S = 3.0
 class ClientState:
     """A `franky.RobotState`, in the words of `state.Datagram`."""
 
-    told: Any
+    state: Any
 
     @property
     def number(self) -> int:
-        return self.told.time.to_msec()
+        return self.state.time.to_msec()
 
     @property
     def q(self) -> np.ndarray:
-        return np.array(self.told.q)
+        return np.array(self.state.q)
 
     @property
     def dq(self) -> np.ndarray:
-        return np.array(self.told.dq)
+        return np.array(self.state.dq)
 
     @property
     def q_d(self) -> np.ndarray:
-        return np.array(self.told.q_d)
+        return np.array(self.state.q_d)
 
     @property
     def pose_c(self) -> np.ndarray:
-        return np.array(self.told.O_T_EE_c.matrix)
+        return np.array(self.state.O_T_EE_c.matrix)
 
     @property
     def mode(self) -> str:
-        return self.told.robot_mode.name
+        return self.state.robot_mode.name
 
     @property
     def errors(self) -> list[str]:
-        return error_names(self.told.current_errors)
+        return error_names(self.state.current_errors)
 
     def sample(self) -> Sample:
-        pose = self.told.O_T_EE
+        pose = self.state.O_T_EE
         tcp = np.concatenate([pose.translation, pose.quaternion])
-        more = np.append(self.told.control_command_success_rate, self.told.tau_ext_hat_filtered)
-        return Sample(self.told.q, self.told.dq, self.told.tau_J, tcp, self.number / 1000, more)
+        more = np.append(self.state.control_command_success_rate, self.state.tau_ext_hat_filtered)
+        return Sample(self.state.q, self.state.dq, self.state.tau_J, tcp, self.number / 1000, more)
 
 
 def client_samples(states: Sequence[ClientState]) -> Sample:

@@ -65,14 +65,14 @@ def brief_of(state: PublishedState) -> Brief:
 
 
 class Watch:
-    """Compares each brief with the one before. hold_s: how long a hold stands before it is told; what only a named
-    person clears is told at once. Times are seconds of one clock.
+    """Compares each brief with the one before. hold_s: how long a hold stands before it is sent; what only a named
+    person clears is sent at once. Times are seconds of one clock.
     """
 
     def __init__(self, hold_s: float) -> None:
         self._hold_s = hold_s
         self._last: Brief | None = None
-        self._due: dict[str, tuple[float, str]] = {}  # code -> when it is told, its text
+        self._due: dict[str, tuple[float, str]] = {}  # code -> when it is sent, its text
         self._told: set[str] = set()
         self._night_told = False
 
@@ -109,7 +109,7 @@ class Watch:
         return found
 
     def over(self, said: bool) -> list[Alert]:
-        """The run has ended; said: it told so itself, so that its process did not just vanish."""
+        """The run has ended; said: it said so itself, so that its process did not just vanish."""
         if self._last is None:
             return []
         if not said:

@@ -23,6 +23,7 @@ from labctl.core.trial import Phase
 from labctl.errors import StateError
 from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import Chosen, Selection, select
+from labctl.plain import count
 from labctl.store.campaign import Campaign
 from labctl.store.verified import protocol_of, verified
 from labctl.store.video import read_frames
@@ -73,7 +74,7 @@ def ask(
                     marks[one.mark] = marks.get(one.mark, 0) + 1
                 seen = {view: _pictures(recording, view, at) for view in recording.pictures}
                 for planner in planners:
-                    say(f"{planner.model}: {len(at)} keyframes of {recording.chosen.episode}")
+                    say(f"{planner.model}: {count(len(at), 'keyframe')} of {recording.chosen.episode}")
                     answers += _answers(planner, recording.chosen.episode, told, at, seen)
     if not answers:
         raise StateError(f"campaign {folder.name} has no pictures of its keyframes; there is nothing to ask about")

@@ -106,7 +106,7 @@ def advice(name: str, seen: int, found: int, known: int) -> str:
         return f"camera {name} gave no picture"
     if not found:
         return f"camera {name}: no code in {seen} pictures; it must see the whole square, with white around it, sharply"
-    if 2 * known < found:  # the last few may not have been told yet
+    if 2 * known < found:  # the last few may not have been reported yet
         return f"camera {name}: {found} codes were read, {known} of this page; is another such page in view?"
     few = f"the code was read in {found} of {seen} pictures, {FEWEST} are needed"
     return f"camera {name}: {few}; bring it closer to the screen, or make its picture sharper"

@@ -75,7 +75,7 @@ class Planner:
         except (ValueError, KeyError, IndexError, TypeError) as error:
             raise DeviceLost(
                 f"planner {self.model} at {self.url} did not answer as an OpenAI-compatible endpoint does "
-                f"(choices[0].message.content): {error!r}"
+                "(no text at choices[0].message.content)"
             ) from error
 
 

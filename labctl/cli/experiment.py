@@ -181,7 +181,7 @@ def _print_null(found: Sequence[tuple[str, Rejections]]) -> None:
         for metric in one.share:
             rates = [_rate(one, metric, level) for level in range(len(one.alphas))]
             rows.append((what, shown, metric, *rates, f"{one.mean_p[metric]:.3f}"))
-    levels = [f"p ≤ {alpha:.2f} %" for alpha in found[0][1].alphas]
+    levels = [f"% p ≤ {alpha:.2f}" for alpha in found[0][1].alphas]
     print_table(("nothing differs", "N", "metric", *levels, "mean p"), rows)
     click.echo("% of subsamples ± its standard error: nominally alpha, mean p .5; N: episodes of each side per object")
 

@@ -127,8 +127,8 @@ def _ask_planners(folder: Path, named: Sequence[str], episodes: int, as_json: bo
     if as_json:
         print_json(found)
         return
-    marks = ", ".join(f"{count} {mark}" for mark, count in found["keyframes"].items())
-    click.echo(f"{len(found['episodes'])} episodes, keyframes: {marks}. {found['what']}")
+    marks = ", ".join(f"{number} {mark}" for mark, number in found["keyframes"].items())
+    click.echo(f"{count(len(found['episodes']), 'episode')}, keyframes: {marks}. {found['what']}")
     rows = [
         (
             *(str(one[key]) for key in ("who", "kind", "view", "asked")),

@@ -363,7 +363,7 @@ def recording_gaps(
     0.25 s.
 
     streams: as `TraceStore.seal`; rates: samples per second of the streams that have a steady rate; marked: gaps that
-    are told already, whose time is not told again; why: what is known of a stream's loss.
+    are reported already, whose time is not reported again; why: what is known of a stream's loss.
     """
     gaps: list[GapBody] = []
     for name, rate in sorted(rates.items()):

@@ -25,7 +25,7 @@ class CameraState(Typed):
 
 @dataclass(frozen=True, slots=True)
 class FrameGap(Typed):
-    """The body of a `Gap` event: a hole that is over, or part of one that goes on."""
+    """The body of a `Gap` event: missing frames, over, or a part of those that go on."""
 
     KIND: ClassVar = "gap"
     FROM: ClassVar = "camera:*"

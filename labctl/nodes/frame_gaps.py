@@ -1,6 +1,6 @@
 """What is missing of a camera's frames, as gaps of its stream: dropped by the device, lost, or given up here.
 
-May not: see a picture, or hide a frame that is missing; holes close together are told as one gap with their count.
+May not: see a picture, or hide a frame that is missing; gaps close together are reported as one with their count.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from labctl.clock import SECOND
 from labctl.messages.body_parts import GapBody
 
 FINEST_NS = 1000  # a video's times are whole microseconds
-JOIN_NS = SECOND  # holes of one cause, closer together than this, are one gap …
-LONGEST_NS = 10 * SECOND  # … unless it is this long: what goes on for ever is told now and then
+JOIN_NS = SECOND  # missing frames of one cause, closer together than this, are one gap …
+LONGEST_NS = 10 * SECOND  # … unless it is this long: what goes on for ever is reported now and then
 DROPPED = "dropped by the device"
 BEHIND = "the encoder was behind"
 AGAIN = "the device delivered a frame again"
@@ -22,7 +22,7 @@ STILL = "the device's frames did not advance in time"
 
 @dataclass(slots=True)
 class _Open:
-    """A gap that may still grow. `awaiting` its end: the next frame that is kept closes the last hole."""
+    """A gap that may still grow. `awaiting` its end: the next frame that is kept closes the gap."""
 
     from_ns: int
     to_ns: int
@@ -40,10 +40,10 @@ class FrameGaps:
         self._kept_ns = from_ns  # the last frame kept, or the episode's opening
         self._first = True
         self._open: dict[str, _Open] = {}
-        self._told_ns: dict[str, int] = {}  # up to when a cause was told
+        self._reported_ns: dict[str, int] = {}  # up to when a cause was reported
 
     def keeps(self, number: int, host_ns: int) -> bool:
-        """Is a frame to be recorded? Not when it was before, or its time does not advance. A hole before it is noted.
+        """Is a frame to be recorded? Not when it was before, or its time does not advance. A gap before it is noted.
 
         number: the device's count; host_ns: its time on receipt.
         """
@@ -93,13 +93,13 @@ class FrameGaps:
         for why, gap in list(self._open.items()):
             if force or now_ns - gap.to_ns > JOIN_NS or now_ns - gap.from_ns > LONGEST_NS:
                 del self._open[why]
-                self._told_ns[why] = gap.to_ns
+                self._reported_ns[why] = gap.to_ns
                 times = {"from_ns": gap.from_ns, "to_ns": gap.to_ns}
                 found.append(GapBody(stream=self._stream, **times, lost=gap.lost, why=why, holes=gap.holes))
         return found
 
     def _hole(self, why: str, to_ns: int, lost: int | None) -> _Open:
-        gap = self._open.setdefault(why, _Open(max(self._kept_ns, self._told_ns.get(why, 0)), to_ns))
+        gap = self._open.setdefault(why, _Open(max(self._kept_ns, self._reported_ns.get(why, 0)), to_ns))
         gap.to_ns = max(gap.to_ns, to_ns)
         gap.holes += not gap.awaiting
         gap.lost = None if gap.lost is None or lost is None else gap.lost + lost

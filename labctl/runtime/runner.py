@@ -41,6 +41,7 @@ from labctl.runtime.staging import Staging
 from labctl.store.journal import DuplicateCommand
 
 SEALING_NS = 2 * CLOSE_PATIENCE_NS  # how long an episode that was ended with its run may take to be sealed
+LATE_NS = 50 * MILLISECOND  # after it was due, a turn of the run's loop came late: it had stood still
 _ROUTINE = frozenset({"obs", "beats"})
 
 
@@ -88,6 +89,7 @@ class RunNode:
             writer, sequencer, liveness, self._staging, self._watch, self._scene, readiness, self._holds
         )
         self._next_disk_ns = 0
+        self._due_ns = 0  # when this node is to turn next, if no mail comes before
         self._ended_by = ""  # who asked from outside that this run ends
         self._shutting_down = False
         self._leave_by_ns = 0
@@ -97,7 +99,8 @@ class RunNode:
         """Mail, then what the clock makes due, then the state for whoever looks."""
         step = Step()
         rollout = self._sequencer.rollout
-        if self._liveness.turned(now_ns) > LEASE_AT_RISK_NS and rollout is not None:
+        stood = self._liveness.turned(now_ns) > LEASE_AT_RISK_NS and now_ns > self._due_ns + LATE_NS
+        if stood and rollout is not None:
             rollout.resumed(now_ns)
         for message in inbox:
             if not carry_out(MESSAGES, self, message, now_ns, step):
@@ -133,7 +136,7 @@ class RunNode:
             self.finished = self.finished or at_rest or now_ns >= self._leave_by_ns
         if now_ns >= self._publication.next_ns or any(message.kind not in _ROUTINE for message in inbox):
             self._publish(now_ns, step)
-        step.due_ns = self._due(now_ns)
+        step.due_ns = self._due_ns = self._due(now_ns)
         return step
 
     def _due(self, now_ns: int) -> int:

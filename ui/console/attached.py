@@ -54,7 +54,7 @@ class Attached(Front):
         self._there = True  # the run's process, as it was looked up last
         self._stopping = ""  # what to say of a stop that was pressed
         self._offered: tuple[bool, ...] = ()
-        self._said = 0  # how many lines were told
+        self._said = 0  # how many lines were shown
         self._refused = False  # is the last of them why a key did nothing?
         self._drafts: dict[str, Mapping[str, str]] = {}  # what was typed in forms that were put aside, by title
         self._rebound = {**(keys or {}), **({"stop": ",".join(sorted(self._stop_keys))} if keys else {})}
@@ -111,7 +111,7 @@ class Attached(Front):
             self._drawn_ns = now_ns
             self.now.query_one(Cameras).ages(now_ns)
             offered = tuple(self.may_act(action) for action in ACTS)
-            if offered != self._offered:  # asked of every key and told to every screen: not for each new version
+            if offered != self._offered:  # asked of every key and shown on every screen: not for each new version
                 self._offered = offered
                 self.refresh_bindings()
             fresh, there = self._fresh(now_ns), self._there

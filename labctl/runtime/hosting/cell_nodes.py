@@ -167,7 +167,7 @@ def _in_turn(device: Camera, name: str, locks: Path) -> Callable[[int], None]:
 def child_main() -> None:
     """Entry of a child process: reads its spec from standard input, builds its node and runs it until told to end.
 
-    A device that refuses or vanishes ends it with exit code 1, a line in its log and the reason told to run.
+    A device that refuses or vanishes ends it with exit code 1, a line in its log and the reason sent to run.
     """
     from labctl.runtime.hosting.transport import ProcessHost, last_words
 

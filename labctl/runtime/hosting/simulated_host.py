@@ -32,7 +32,7 @@ class LoopHost:
 
     `factory(name)` makes the node that run asks for by a message to "@host" of kind "spawn" (body: name); "kill"
     removes one.
-    A node whose step raises a DeviceError is taken for a dead process: it is removed and run is told ("exited").
+    A node whose step raises a DeviceError is taken for a dead process: it is removed and reported to run ("exited").
     """
 
     def __init__(self, clock: ManualClock, factory: Factory) -> None:
@@ -174,7 +174,7 @@ class LoopHost:
             self._deliver(Message("run", "exited", gone, sender="@host"))
 
     def spawn(self, name: str) -> None:
-        """Build a node unless it is there; a device that cannot be opened is told as a process that ended."""
+        """Build a node unless it is there; a device that cannot be opened is reported as a process that ended."""
         if name not in self._nodes:
             try:
                 self.add(self._factory(name))

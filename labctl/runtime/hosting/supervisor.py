@@ -59,11 +59,11 @@ class Supervisor:
                 start_new_session=True,  # a Ctrl-C at the terminal reaches run alone, which ends the others in order
             )
         assert child.stdin is not None
-        child.stdin.write(self._told(name))
+        child.stdin.write(self._spec_of(name))
         child.stdin.close()
         self._running[name] = child
 
-    def _told(self, name: str) -> bytes:
+    def _spec_of(self, name: str) -> bytes:
         return ProcessSpec(**self._spec, name=name).model_dump_json().encode()
 
     def kill(self, name: str, now_ns: int) -> None:

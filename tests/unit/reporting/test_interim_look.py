@@ -15,10 +15,12 @@ from support.runs.scored_blocks import Times, score_blocks
 
 import labctl.core.design
 from labctl.cli import call
+from labctl.clock import ManualClock
 from labctl.core.design import Schedule, draw
 from labctl.core.events import LOOK_SAID_STOP, Kind
 from labctl.core.record_fold import record_of
 from labctl.errors import InputError
+from labctl.store.campaign import Campaign
 
 LOOKS = "[analysis.looks]\nfractions = [0.3, 0.5, 1.0]\n"
 DIGESTS = ("sealed", "openings_root", "commitment")  # of the seal; they tell nothing without its secret
@@ -164,6 +166,22 @@ def test_after_a_stop_no_trial_begins_and_the_run_says_so(tmp_path: Path, capsys
     printed = capsys.readouterr()
     assert code == 75 and "look 2 of 3, by the first 20 blocks, says stop" in printed.err
     assert len(record_of(events_of(folder)).scored) == trials
+
+
+def test_who_goes_on_after_a_stop_is_a_deviation_and_trials_may_begin_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = campaign(tmp_path)
+    score_blocks(folder, range(20), slow_and_quick)
+    assert looked(folder, capsys)[0] == 0
+    with Campaign.open(folder, writer=True) as open_one:
+        said = {"code": LOOK_SAID_STOP, "acknowledged_by": "p-7"}
+        open_one.log(Kind.HOLD_CLEARED, said, anchor=ManualClock(0).anchor(), who="p-7")
+    record = record_of(events_of(folder))
+    assert not record.state.holds
+    assert [line.partition(": ")[2] for line in record.deviations] == [
+        "p-7 went on with trials after a look had said stop"
+    ]
 
 
 def test_the_report_says_which_looks_were_taken_and_claims_by_intervals_of_their_level(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from labctl.analysis.episodes.stress import Traces
 from labctl.analysis.report.judgement_section import section
 
 from labctl.errors import StateError
 from labctl.reporting.judgements import judgements
+from labctl.reporting.measures import watched
 
 
 def told(moved: int):
@@ -62,3 +64,20 @@ def test_the_section_shows_what_was_recorded_and_is_not_there_where_nothing_was(
 def test_nothing_is_said_before_unblinding():
     with pytest.raises(StateError, match="not unblinded"):
         judgements(record(*CASE, unblinded=False), ["a", "b"])
+
+
+def test_a_switch_is_ignored_where_the_assessor_ticked_the_tag_that_the_protocol_names():
+    """The tags of the episode's outcome reach the measure; a switch without a tag is judged by nobody."""
+    switches = [
+        {"name": "red", "at_s": 5.0, "instruction": "Red.", "ignored": "went on"},
+        {"name": "blue", "at_s": 9.0, "instruction": "Blue."},
+    ]
+    told = {name: SimpleNamespace(id=name, switches=()) for name in ("e-1", "e-2")}
+    scored = [
+        (SimpleNamespace(outcome=SimpleNamespace(tags=tags)), told[name])
+        for name, tags in (("e-1", ("went on",)), ("e-2", ()))
+    ]
+    record = SimpleNamespace(scored=scored, episodes=told)
+    episodes = [Traces(name, "a", "towels", 0, 1) for name in told]
+    found = watched(episodes, record, [], (), switches)  # type: ignore[arg-type]
+    assert [one.ignored for one in found] == [{"red": True}, {"red": False}]

@@ -104,6 +104,10 @@ LISTED: dict[str, dict[str, str]] = {
         "_text: read_text": "files of the wheel",
     },
     "labctl/pages/reviewing.py": {"_template: read_bytes": "files of the wheel"},
+    "labctl/api/campaign.py": {"frames: read_frames": "of an episode whose recording was verified a moment ago"},
+    "labctl/checks/keyframe_questions.py": {"_pictures: read_frames": "of whoever asks, which has verified it"},
+    "labctl/checks/planner.py": {"_ask: open": "an answer over HTTP"},
+    "labctl/reporting/interim_look.py": {"take_look: open_all": "journal and seal were verified; one word is shown"},
     "labctl/checks/offline_frames.py": {"_pictures: read_frames": "of `screen`, which has verified it"},
     "ui/rerun/parts.py": {
         "cameras: AssetVideo": "of a view, which was verified; Rerun reads the file",

@@ -173,7 +173,7 @@ def test_a_all_moved_works_in_the_form_of_the_review_too_and_what_was_refused_be
         await pilot.pause()
         await pilot.press("backspace", "0", "a")
         await pilot.pause()
-        assert "all 2 items moved" in text() and "so 0 remain" in text()
+        assert "all moved: 2 items" in text() and "so 0 remain" in text()
         await pilot.press("escape", "enter", "w", "a", "tab", "tab", "tab", *"recount", "ctrl+s")
         await pilot.pause()
         assert "corrected: moved 2, lost 0" in text() and "correct the outcome or the events" not in text()

@@ -88,6 +88,9 @@ def test_the_times_of_a_sentence_are_those_of_the_objects_that_both_arms_met():
     one = pair(0.001, "better", rmst_b=15.5, objects=["cup"])
     (claim,) = wording.summary(result(one, objects=("cup", "pan")))
     assert "10.0 s against 15.5 s (on cup, which both met)" in claim.text
+    for verdict in ("different, not ranked", "not resolved at this N"):
+        (claim,) = wording.summary(result(pair(0.001, verdict, objects=["cup"]), objects=("cup", "pan")))
+        assert "(on cup, which both met)" in claim.text, "a ratio that the table's columns would contradict"
 
 
 def test_few_episodes_are_cautioned_in_the_sentence_that_rests_on_them():
@@ -115,9 +118,10 @@ def test_a_sentence_says_for_which_pairs_its_intervals_hold_at_once_and_never_fo
     found["arms"] = [{"arm": "human", "rmst": 5.0, "episodes": 12}, *found["arms"]]
     with_human, of_policies = wording.summary(found)[:2]
     assert "intervals 95 % for all 3 pairs with human at once" in with_human.text
-    assert "intervals 95 % for all 2 pairs without it at once" in of_policies.text
+    assert "intervals 95 % for all 2 pairs without human at once" in of_policies.text
     (open_pairs,) = wording.summary({**found, "pairs": [{**p, "verdict": "not resolved at this N"} for p in pairs]})
-    assert "95 % for all 3 pairs with human at once and, apart, for all 2 pairs without it at once" in open_pairs.text
+    said = "95 % for all 3 pairs with human at once and, apart, for all 2 pairs without human at once"
+    assert said in open_pairs.text
     (alone,) = wording.summary(result(pair(0.001, "better", -1)))
     assert "intervals 95 % for this pair" in alone.text
 
