@@ -32,7 +32,7 @@ def stages_reached(table: EpisodesTable) -> Floats:
         return stage
     timed = np.isfinite(table.stage_s)
     last = np.where(timed, np.arange(1, timed.shape[1] + 1), 0).max(axis=1).astype(np.float64)
-    staged = {task for task, any_time in zip(table.words["task"], timed.any(axis=1), strict=True) if any_time}
+    staged = {task for task, number in zip(table.words["task"], last.tolist(), strict=True) if number}
     silent = np.isfinite(stage).any() | np.array([task not in staged for task in table.words["task"]])
     return np.where(np.isfinite(stage), stage, np.where((last == 0) & silent, np.nan, last))
 
