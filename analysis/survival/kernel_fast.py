@@ -78,7 +78,9 @@ def _weights(walk: EventOrder, draw: Draw) -> NDArray[np.float32] | Floats:
     given = [] if not isinstance(draw, Given) else [draw.a, *(() if draw.b is None else (draw.b,))]
     whole = all(np.array_equal(weights, np.rint(weights)) for weights in given)
     room = 2 * LANES * walk.units
-    return np.empty(room, np.float32) if whole else np.empty(room, np.float64)
+    if whole:
+        return np.empty(room, np.float32)
+    return np.empty(room, np.float64)
 
 
 def _holdings(walk: EventOrder) -> list[tuple[Ints, int, tuple[int, int]]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from labctl.core.record import Record
 from labctl.core.task import ITEMS
-from labctl.reporting.episodes_table import as_counted, episodes, with_tasks
+from labctl.reporting.episodes_table import as_counted, episodes, with_preferences, with_tasks
 from labctl.reporting.operations_table import Row
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def episode_rows(record: Record, rows: Sequence[Row]) -> list[Row]:
     """The episodes table of an unblinded campaign, from the rows of the operations table that count."""
     ends = {episode.id: str(trial.ended) for trial, episode in record.scored}
     trials = as_counted(rows, {episode.id: trial for trial, episode in record.scored})
-    return with_tasks(episodes(rows, ends, ""), record.state.opened, trials)
+    return with_preferences(with_tasks(episodes(rows, ends, ""), record.state.opened, trials), record, str)
 
 
 def _of_tasks(lab: Lab, record: Record) -> None:

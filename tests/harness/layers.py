@@ -1,0 +1,92 @@
+"""Which room of the house may import from which, from text and values to what a person types.
+
+For each room, which rooms and modules of labctl it may import from, itself apart. A room is a folder by itself, without
+those inside it; "" is the root. A folder without an entry fails (tests/unit/test_layering.py).
+"""
+
+from __future__ import annotations
+
+BASE = ("plain", "bus", "messages", "clock", "devices", "errors", "realtime", "rotations", "streams")
+# A driver gets the parsed cell and card, and declares its options as a strict table of the same kind: config is pure.
+PARSED = ("config.cell_schema", "config.options", "config.policy_card", "config.values")
+DRIVER = ("plain", "clock", "devices", "errors", "realtime", "rotations", "streams", *PARSED, "drivers.common")
+ROBOT = (*DRIVER, "drivers.common.servo")
+STATISTICS = ("errors", "analysis", "analysis.survival")
+MEASURES = (
+    "analysis",
+    "analysis.blocks",
+    "analysis.episodes",
+    "analysis.episodes_report",
+    "analysis.episodes_table",
+    "analysis.operations_table",
+    "analysis.planning",
+    "analysis.report",
+    "analysis.survival",
+)
+CORE = ("core", "core.recorded")
+SCREEN = (*BASE, "ui", "core", "store.video")
+MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    "": ("errors", "messages.body_parts"),  # the shape of what `software` collects
+    "config": ("plain", "errors"),
+    "messages": ("bus", "plain", "errors"),
+    "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config", "core.recorded"),
+    "core.recorded": ("plain", "messages", "clock", "errors", "rotations"),
+    "store": (*BASE, "config", *CORE),
+    "scene": (*BASE, "config", "core", "store"),
+    "nodes": (*BASE, "config.cell_schema", "config.policy_card", "core", "scene", "store"),
+    "alerts": (*BASE, "config", "core", "store"),
+    "people": (*BASE, "core", "store"),
+    "runtime.hosting": (*BASE, "config.cell_schema", "nodes", "store"),
+    "runtime": (*BASE, "software", "alerts", "config", "core", "nodes", "people", "runtime.hosting", "store"),
+    "ui": SCREEN,
+    "ui.console": SCREEN,
+    "ui.rerun": SCREEN,
+    "ui.review": (*SCREEN, "ui.console"),
+    "viewing": (*BASE, *CORE, "store", "runtime.attach", "ui.rerun"),
+    "pages": (*BASE, *CORE, "store", "viewing.status"),
+    "reporting": (
+        *(*BASE, "processes", "software", *MEASURES, "config", *CORE, "pages", "people.practised"),
+        *("reporting.times", "store"),
+    ),
+    "reporting.times": (*BASE, "analysis.report", *CORE, "store"),
+    "exports": (*BASE, "processes", "config", *CORE, "reporting", "store", "viewing"),
+    "checks": (*BASE, "analysis.episodes", "config", *CORE, "exports", "nodes", "runtime", "runtime.hosting", "store"),
+    "analysis": ("errors",),
+    "analysis.survival": STATISTICS,
+    "analysis.binary": STATISTICS,
+    "analysis.blocks": (*STATISTICS, "analysis.binary"),
+    "analysis.operations_table": STATISTICS,
+    "analysis.episodes": (*STATISTICS, "analysis.binary", "analysis.operations_table"),
+    "analysis.episodes_table": (*STATISTICS, "analysis.binary", "analysis.blocks"),
+    "analysis.episodes_report": (
+        *STATISTICS,
+        "analysis.binary",
+        "analysis.blocks",
+        "analysis.episodes_table",
+        "analysis.report",
+    ),
+    "analysis.planning": (*STATISTICS, "analysis.binary", "analysis.operations_table"),
+    "analysis.report": (*STATISTICS, "analysis.binary"),
+    "drivers": ("errors",),
+    "drivers.bridges": (),
+    "drivers.common": DRIVER,
+    "drivers.common.servo": DRIVER,
+    "drivers.franka": ROBOT,
+    "drivers.opencv": DRIVER,
+    "drivers.policy": DRIVER,
+    "drivers.realsense": DRIVER,
+    "drivers.robotiq": DRIVER,
+    "drivers.sim": (*DRIVER, "core.published_state"),  # its operator reads what a console does, by the same types
+    "drivers.teleop": DRIVER,
+    "drivers.ur": ROBOT,
+    "drivers.franka.emulator": (*DRIVER, "drivers.franka", "drivers.sim"),
+    "drivers.robotiq.emulator": ("clock", "drivers.sim"),
+    "drivers.ur.emulator": (*DRIVER, "drivers.robotiq.emulator", "drivers.sim", "drivers.ur"),
+    "testing": ("plain", "clock", "devices", "errors", "streams", "config.cell_schema"),
+    "fixtures": ("errors",),
+    "protocols": ("errors",),
+}
+MAY_IMPORT["api"] = (*BASE, "analysis", *MEASURES, "config", *CORE, "exports", "reporting", "store")
+NOT_IMPORTED = ("api", "drivers", "testing")  # what is found by name, and what only tests need
+MAY_IMPORT["cli"] = (*BASE, *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)))
+MAY_IMPORT["cli.planning"] = (*MAY_IMPORT["cli"], "cli")
