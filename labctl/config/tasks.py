@@ -126,7 +126,7 @@ def expanded(found: Document, index: int, template: Template, tasks: Sequence[Ta
                 message = f"{left[0]!r} has a brace that is filled by nothing; {{object}} and {{layout}} are"
                 raise found.refusal((*at, "name"), f"{message}, the layout where one is given")
             try:
-                rows.append(ConditionRow(**shared, **made, object=name, layout=layout))
+                rows.append(ConditionRow.model_validate({**shared, **made, "object": name, "layout": layout}))
             except ValidationError:
                 message = f"{made['name']!r} is no condition's name: no slash, no blank at its ends"
                 raise found.refusal((*at, "name"), message) from None
