@@ -24,6 +24,7 @@ from labctl.messages.body_parts import (
     Hands,
     LookTaken,
     MatchEntry,
+    OutcomeBody,
     Photo,
     Pins,
     StreamEntry,
@@ -78,9 +79,10 @@ class Episode:
 
     operators: of the session open at its start; counts: the operator's tally (moved so far, t_ns) in order;
     reached_ns: when each stage was seen reached, as it happened; reviewed: the operations as an assessor left them;
-    confirmed_by: who went over its outcome since it was last corrected; judged: (who, what a second assessor said of
-    it); scored_by: who counted last; hands: what it took of people at consoles; guesses: (who, which arm they took it
-    for) in order; events: its own entries, as journalled.
+    confirmed_by: who went over its outcome since it was last corrected; stands: the outcome as last recorded; judged:
+    (who, what a second assessor said of it); judged_against: what stood when the first of these did; knows: who said or
+    confirmed something of its outcome; scored_by: who counted last; hands: what it took of people at consoles; guesses:
+    (who, which arm they took it for) in order; events: its own entries, as journalled.
     """
 
     id: str
@@ -109,6 +111,9 @@ class Episode:
     scored_by: str | None = None
     confirmed_by: str | None = None
     judged: tuple[tuple[str, Outcome], ...] = ()
+    stands: OutcomeBody | None = None
+    judged_against: OutcomeBody | None = None
+    knows: frozenset[str] = frozenset()
     hands: Hands | None = None
     void: Void | None = None
     guesses: tuple[tuple[str, str | None], ...] = ()

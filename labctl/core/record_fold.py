@@ -261,16 +261,20 @@ def _episode(before: Episode, event: Event, session: Session | None) -> Episode:
             return replace(before, sealed=body_of(event, bodies.RecordingSealed))
         case Kind.OUTCOME_RECORDED:
             scored = body_of(event, bodies.OutcomeRecorded)
-            return replace(before, scored=_at(event), scored_by=event.who, hands=scored.get("hands"))
+            known = replace(_known_to(before, event), stands=scored["outcome"])
+            return replace(known, scored=_at(event), scored_by=event.who, hands=scored.get("hands"))
         case Kind.OUTCOME_CORRECTED:
-            return replace(before, scored_by=event.who, confirmed_by=None)
+            stands = body_of(event, bodies.OutcomeCorrected)["new"]
+            return replace(_known_to(before, event), scored_by=event.who, confirmed_by=None, stands=stands)
         case Kind.OUTCOME_CONFIRMED:
-            return replace(before, confirmed_by=event.who)
+            return replace(_known_to(before, event), confirmed_by=event.who)
         case Kind.OUTCOME_JUDGED:
             second = outcome_from(body_of(event, bodies.OutcomeJudged)["outcome"])
-            return replace(before, judged=(*before.judged, (event.who, second)))
+            against = before.judged_against or before.stands
+            return replace(before, judged=(*before.judged, (event.who, second)), judged_against=against)
         case Kind.OPERATIONS_REVIEWED:
-            return replace(before, reviewed=tuple(body_of(event, bodies.OperationsReviewed)["operations"]))
+            operations = tuple(body_of(event, bodies.OperationsReviewed)["operations"])
+            return replace(_known_to(before, event), reviewed=operations)
         case Kind.ARM_GUESSED:
             return replace(before, guesses=(*before.guesses, (event.who, body_of(event, bodies.ArmGuessed)["guess"])))
         case Kind.EPISODE_VOIDED:
@@ -278,6 +282,11 @@ def _episode(before: Episode, event: Event, session: Session | None) -> Episode:
             return replace(before, void=Void(str(void["reason"]), bool(void.get("after_go"))))
         case _:
             return before
+
+
+def _known_to(episode: Episode, event: Event) -> Episode:
+    """The episode, with whoever wrote this entry among those who know what was said of it."""
+    return replace(episode, knows=episode.knows | {event.who})
 
 
 def _deviations(event: Event) -> list[str]:

@@ -178,7 +178,7 @@ def against(record: Record, who: str, trial: Trial) -> str:
     session = record.sessions.get(episode.session or "")
     if session is not None and who in (person.id for person in session.people):
         return f"{who} was in the session of {episode.id} and saw it; a second assessor judges by the video alone"
-    if who in (event.who for event in episode.events if event.kind in _KNOW):
+    if who in episode.knows:
         return f"{who} knows what was said of {episode.id}; a second assessor judges without"
     return ""
 
@@ -194,9 +194,6 @@ def confirmed(
     if operations:
         raise InputError(f"trial {trial.id} is not counted in items; it has no operations, its outcome is confirmed")
     return Kind.OUTCOME_CONFIRMED, {"note": note}
-
-
-_KNOW = frozenset({Kind.OUTCOME_RECORDED, Kind.OUTCOME_CORRECTED, Kind.OUTCOME_CONFIRMED, Kind.OPERATIONS_REVIEWED})
 
 
 def pairs(state: CampaignState) -> list[tuple[Compare, PreferenceStated | None]]:

@@ -235,7 +235,6 @@ def _ended(record: Record, trial: Trial, episode: Episode) -> EndReason | None:
 def _episode(record: Record, trial: Trial, episode: Episode) -> EpisodeEntry:
     outcome, opened = trial.outcome, record.state.opened
     assert outcome is not None, f"trial {trial.id} is scored without an outcome"
-    task = task_of(opened, trial.condition)
     found: EpisodeEntry = {
         "episode": episode.id,
         "arm": record.arms[trial.id],
@@ -250,7 +249,7 @@ def _episode(record: Record, trial: Trial, episode: Episode) -> EpisodeEntry:
         "video": [str(video["file"]) for video in episode.videos.values()],
         "rrd_command": f"labctl show {episode.id}",
     }
-    if task.measure != ITEMS:
+    if "tasks" in opened and (task := task_of(opened, trial.condition)).measure != ITEMS:
         found["score"] = task.points(len(outcome.reached_s or ())) if outcome.score is None else outcome.score
     return found
 

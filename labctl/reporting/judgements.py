@@ -12,8 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from labctl.analysis.report.lab_facts import Judgements, SecondAssessor, Witness
-from labctl.core.events import Kind
-from labctl.core.outcome import Outcome, outcome_from
+from labctl.core.outcome import outcome_from
 from labctl.core.record import Episode, Record
 from labctl.core.reviewed import apart, value_of
 from labctl.core.task import ITEMS, SCORE, task_of, tasks_of
@@ -85,7 +84,11 @@ def judgements(record: Record, arms: Sequence[str]) -> Judgements:
 
 def second_assessor(record: Record) -> list[SecondAssessor]:
     """Whether the first who judged an episode from its video alone agrees with the outcome that stood then, by task."""
-    judged = [(trial, episode, *both) for trial, episode in record.scored if (both := _both(episode)) is not None]
+    judged = [
+        (trial, episode, outcome_from(episode.judged_against), episode.judged[0][1])
+        for trial, episode in record.scored
+        if episode.judged and episode.judged_against is not None
+    ]
     if not judged:
         return []
     tasks = {task.name: task for task in tasks_of(record.state.opened).values()}
@@ -113,17 +116,6 @@ def second_assessor(record: Record) -> list[SecondAssessor]:
             }
         )
     return found
-
-
-def _both(episode: Episode) -> tuple[Outcome, Outcome] | None:
-    """The outcome that stood when the first second assessor judged an episode, and theirs; None where nobody did."""
-    stood = None
-    for event in episode.events:
-        if event.kind in (Kind.OUTCOME_RECORDED, Kind.OUTCOME_CORRECTED):
-            stood = outcome_from(event.body["outcome" if event.kind == Kind.OUTCOME_RECORDED else "new"])
-        elif event.kind == Kind.OUTCOME_JUDGED and stood is not None:
-            return stood, outcome_from(event.body["outcome"])
-    return None
 
 
 def _agreement(measure: str, values: Sequence[tuple[float, float]]) -> tuple[float | None, list[float] | None]:

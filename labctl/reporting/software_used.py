@@ -26,7 +26,8 @@ class Stretch(NamedTuple):
 def stretches(record: Record) -> list[Stretch]:
     """The scored episodes by software, in the order in which they started."""
     scored = {episode.id for _, episode in record.scored}
-    return together((e.id, e.start["pins"]) for e in record.episodes.values() if e.id in scored and e.start is not None)
+    started = [(e.id, e.start.get("pins")) for e in record.episodes.values() if e.id in scored and e.start is not None]
+    return together((name, pins) for name, pins in started if pins is not None)
 
 
 def together(episodes: Iterable[tuple[str, Pins]]) -> list[Stretch]:

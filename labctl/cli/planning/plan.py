@@ -267,10 +267,12 @@ def _print(seen: Preview, resolved: Resolution, path: Path, source: str, sized: 
     _print_hours(seen, source)
     for warning in resolved["warnings"]:
         click.echo(f"warning: {warning}")
-    told = shlex.quote(str(path))
     if not seen.coverage:  # `power --protocol` does not know tasks yet
-        click.echo(f"next: labctl power --protocol {told} --rmst SECONDS,SECONDS   (what N an effect takes)")
-    click.echo(f"{'      ' if not seen.coverage else 'next: '}labctl open {told} --cell CELL.toml")
+        click.echo(
+            f"next: labctl power --protocol {shlex.quote(str(path))} --rmst SECONDS,SECONDS   (what N an effect takes)"
+        )
+    first = "next:" if seen.coverage else "     "
+    click.echo(f"{first} labctl open {shlex.quote(str(path))} --cell CELL.toml")
 
 
 def _print_coverage(seen: Preview) -> None:

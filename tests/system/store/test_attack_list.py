@@ -286,6 +286,9 @@ ORDERS: list[tuple[str, str, str, str, dict[str, Any], str]] = [
     ("scored", "correct", "bea", "assessor", {"trial": "TRIAL", "why": "", **SCORE}, "the reason for"),
     ("scored", "review", "cal", "setter", {"trial": "TRIAL"}, "review is for the assessor"),
     ("scored", "review", "mallory", "assessor", {"trial": "TRIAL"}, STRANGER),
+    ("scored", "prefer", "mallory", "assessor", {"first": "e-1", "second": "e-2", "preferred": "first"}, STRANGER),
+    ("scored", "prefer", "cal", "assessor", {"first": "e-1", "second": "e-2", "preferred": "first"}, "cal is setter"),
+    ("scored", "judge", "mallory", "assessor", {"trial": "TRIAL", **SCORE}, STRANGER),
     ("scored", "guess", "mallory", "operator", {"trial": "TRIAL", "guess": "zebra"}, STRANGER),
     ("scored", "guess", "cal", "assessor", {"trial": "TRIAL", "guess": "zebra"}, "cal is setter here"),
 ]  # fmt: skip

@@ -34,7 +34,19 @@ SHOWN: dict[str, list[str]] = {
 }
 # What shows nothing of a campaign but writes into it, and refuses where its chain does not hold; `console` is of a run,
 # which looked at its start; `verify` is the looking itself.
-NOTHING_SHOWN = {"close", "console", "extend", "freeze", "practice", "run", "stamp", "stop", "unblind", "verify"}
+NOTHING_SHOWN = {
+    "close",
+    "console",
+    "extend",
+    "freeze",
+    "look",
+    "practice",
+    "run",
+    "stamp",
+    "stop",
+    "unblind",
+    "verify",
+}
 
 
 @pytest.fixture(scope="module")

@@ -170,7 +170,7 @@ def test_videos_play_to_within_a_second_of_a_kill_and_agree_with_their_index(tmp
         until_ns = killed_ns if name in VICTIMS[victim] else ended.body["end_ns"]
         print(f"\n{victim} killed: the video of {name} ends {(until_ns - last_ns) / 1e9:.2f} s before")
         assert until_ns - last_ns < SECOND
-        untimed = any(note.startswith("not in the index") and video["file"] in note for note in verified.notes)
+        untimed = any("not in the index" in note and video["file"] in note for note in verified.notes)
         assert untimed == (len(rows) < len(played)), "verify says what has no time any more"
         assert name in VICTIMS[victim] or len(rows) == len(played)
     store.close()

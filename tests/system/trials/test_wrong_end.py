@@ -28,6 +28,7 @@ class Counting(SimulatedOperator):
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.disputed: str | None = None
         self.tries = 0
 

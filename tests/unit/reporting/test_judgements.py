@@ -23,7 +23,9 @@ def record(*episodes: tuple, unblinded: bool = True):
     for i, (arm, moved, tally, detected, tags, guesses) in enumerate(episodes):
         arms[f"t-{i}"] = arm
         trial = SimpleNamespace(id=f"t-{i}", outcome=SimpleNamespace(moved=moved, tags=tags))
-        found = SimpleNamespace(counted=tally, detected=None if detected is None else told(detected), reviewed=None)
+        found = SimpleNamespace(
+            counted=tally, detected=None if detected is None else told(detected), reviewed=None, judged=()
+        )
         found.guesses, found.events = tuple(guesses), ()
         scored.append((trial, found))
     return SimpleNamespace(unblinding={} if unblinded else None, arms=arms, scored=scored)

@@ -59,7 +59,9 @@ LISTED: dict[str, dict[str, str]] = {
         "_row: load_photo": "as above, and by the digest in the journal",
     },
     "labctl/cli/review.py": {
-        "review.load: in_passing": "`check_may_review` has verified it; read anew after each review"
+        "review.pairs: in_passing": "as `load`",
+        "_second.load: in_passing": "`check_may_review` has verified it",
+        "review.load: in_passing": "`check_may_review` has verified it; read anew after each review",
     },
     "labctl/cli/console.py": {
         "run_with_console: in_passing": "whether a trial is left; the run looks at what it goes by",

@@ -17,9 +17,9 @@ def test_it_follows_the_trial_and_leaves_out_what_cannot_be_done(bench):
         return str(desk.app.screen.query_one(KeyRow).content)
 
     async def play(desk: Desk) -> None:
-        assert "STOP" in row(desk) and "item moved" not in row(desk)
+        assert "STOP" in row(desk) and "item or stage" not in row(desk)
         await desk.running()
-        assert "item moved" in row(desk)
+        assert "item or stage" in row(desk)
 
     at_console(bench, play, size=WIDE)
 

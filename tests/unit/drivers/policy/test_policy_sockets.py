@@ -235,7 +235,7 @@ MISFITS = {
         "which is droid_joint_velocity in a card; this one says 'joint_pos",
     ),
     "a space nobody knows": ({"action_space": "torque"}, "which is nothing labctl knows in a card"),
-    "an exterior camera": ({"n_external_cameras": 1}, "wants 1 exterior camera(s), the card has 0"),
+    "an exterior camera": ({"n_external_cameras": 1}, "the server wants 1 exterior camera, the card has 0"),
     "a wrist camera": ({"needs_wrist_camera": True}, "wants a wrist camera"),
     "stereo": ({"needs_stereo_camera": True}, "wants stereo pictures"),
 }
