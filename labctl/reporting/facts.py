@@ -102,6 +102,7 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
         "deviations": [
             *_closed_before(record),
             *unreviewed,
+            *_partly_reviewed(record),
             *_durability(record),
             *changes(record),
             *record.deviations,
@@ -151,6 +152,16 @@ def _never_reviewed(record: Record) -> list[str]:
     seen = f"an assessor went through {len(items) - left} of {len(items)} episodes"
     name = record.state.opened["campaign"]
     return [f"{minute_of(record.frozen_wall)}: {name} was frozen by {record.frozen_by} without a review: {seen}"]
+
+
+def _partly_reviewed(record: Record) -> list[str]:
+    """A line where a review was finished though nobody had looked at every episode."""
+    items = queue(record) if record.reviewed else []
+    seen = sum(item.reviewed is not None for item in items)
+    if seen == len(items):
+        return []
+    of = f"{seen} of {count(len(items), 'episode')}"
+    return [f"the review was finished after {of}: the others were in no dispute, and stand as reported"]
 
 
 def _session(session: Session) -> dict[str, str | list[str]]:

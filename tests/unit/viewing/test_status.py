@@ -193,6 +193,21 @@ def test_a_campaign_that_was_frozen_without_a_review_waits_for_none(closed: Stor
     assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC: ", line), "a time as people read it"
 
 
+def test_a_review_that_was_finished_without_looking_at_every_episode_says_how_many_it_looked_at(story: Story):
+    """A review may be finished once nothing is in dispute: what was in none, nobody looked at."""
+    story.finished()
+    story.tell(Kind.CAMPAIGN_CLOSED, reason="time")
+    story.tell(Kind.CAMPAIGN_REVIEWED)
+    story.tell(Kind.CAMPAIGN_FROZEN, reviewed=True, head="0" * 64)
+    story.unblinded()
+    lab = story.lab()
+    assert lab["unreviewed"] == []
+    assert (
+        "the review was finished after 0 of 2 episodes: the others were in no dispute, and stand as reported"
+        in (lab["deviations"])
+    )
+
+
 def test_early_unblinding_stands_in_the_report_with_its_reason(story: Story):
     story.finished()
     story.unblinded(reason="smoke from policy-a's server")
