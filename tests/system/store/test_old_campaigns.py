@@ -22,7 +22,13 @@ NO_LIST = "this lab has no list of what it opened (opened.log): what else was tr
 # What a report says otherwise than then, on purpose: throughput at each allowed time is of each cell and no longer of
 # an arm, a campaign that was frozen without a review promises none, and a count has no "(s)" behind it.
 OTHERWISE = (
-    *("/supplement/arms[0]/sweep", "/supplement/arms[1]/sweep", "/lab/provisional_why", "/lab/deviations"),
+    *(
+        "/supplement/arms[0]/sweep",
+        "/supplement/arms[1]/sweep",
+        "/lab/provisional_why",
+        "/lab/deviations",
+        "/result/warnings[0]",
+    ),
     *(f"/lab/provenance/clocks/camera/{name}:" for name in ("over_shoulder", "wrist")),
 )
 
