@@ -25,7 +25,7 @@ FR3 = {
     "brakes_closed": "open Desk, open the brakes and activate FCI",
 }
 UR5E = {
-    "protective_stop": "protective stop: look at the arm",
+    "protective_stop": "protective stop: look at the robot",
     "emergency_stop": "emergency stop: release the button",
     "safeguard_stop": "safeguard stop: close the safeguard",
     "power_off": "the robot is switched off",
