@@ -7,6 +7,7 @@ May not: know arms, traces or the simulated world; it sees what a blind operator
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, ClassVar
 
 from labctl.clock import SECOND
@@ -27,8 +28,12 @@ class SimulatedOperator:
 
     pauses_s: ClassVar[Mapping[str, float]] = {"commit": STAGING_S, "score": SCORING_S}  # by verb
 
-    def __init__(self) -> None:
-        self._worth: dict[str, float] = {}  # how much of the task an episode got done, by its id
+    @cached_property
+    def _worth(self) -> dict[str, float]:
+        """How much of the task an episode got done, by its id; made when it is first asked for, as whoever derives from
+        this has a state of their own.
+        """
+        return {}
 
     def decide(self, state: PublishedState) -> Order | None:
         if not state["session"]:

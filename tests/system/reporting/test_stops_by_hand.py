@@ -29,7 +29,6 @@ class Stopping(SimulatedOperator):
     """Stops each robot when nothing happened for STOPPED_S, and gives one cause after the other."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.causes: dict[str, str] = {}  # by episode
 
     def decide(self, state: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -22,7 +22,6 @@ class TakesOver(SimulatedOperator):
     """Takes over in the first episode that runs."""
 
     def __init__(self) -> None:
-        super().__init__()
         self._first: str | None = None
 
     def decide(self, state: Mapping[str, Any]) -> dict[str, Any] | None:

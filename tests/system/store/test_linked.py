@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ def test_page_markdown_and_tables_say_the_same(lab: Path, report: Path) -> None:
     (pair,) = json.loads((report / "report.json").read_text())["lab"]["linked"]["pairs"]
     low, high = pair["interval"]
     for page in ("report.html", "report.md"):
-        text = (report / page).read_text()
+        text = re.sub(r"<[^>]+>", "", (report / page).read_text())
         assert "Against an earlier campaign" in text and f"{pair['ratio']:.2f} [{low:.2f}, {high:.2f}]" in text
         assert "The anchors, second campaign over first" in text and "linked to first at head" in text
         for moved in pair["drift"]:

@@ -28,7 +28,6 @@ class Counting(SimulatedOperator):
     """
 
     def __init__(self) -> None:
-        super().__init__()
         self.disputed: str | None = None
         self.tries = 0
 
