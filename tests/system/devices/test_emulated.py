@@ -112,7 +112,7 @@ FR3_FAULTS = {
     "packet_loss": ("safety_stop", "too late, 20 in a row"),
     "brakes_closed": ("safety_stop", "brakes closed"),
     "silence": ("arm_lost", "no state"),
-    "tcp_close": ("arm_lost", "arm's process ended"),
+    "tcp_close": ("arm_lost", "robot's process ended"),
 }
 UR_FAULTS = {
     "protective_stop": ("safety_stop", "protective stop"),
@@ -124,8 +124,8 @@ UR_FAULTS = {
     "ik_failure": ("safety_stop", "program has ended"),
     "program_stop": ("safety_stop", "program has ended"),
     "power_off": ("safety_stop", "switched off"),
-    "rtde_stall": ("arm_lost", "arm's process ended"),
-    "rtde_close": ("arm_lost", "arm's process ended"),
+    "rtde_stall": ("arm_lost", "robot's process ended"),
+    "rtde_close": ("arm_lost", "robot's process ended"),
 }
 
 

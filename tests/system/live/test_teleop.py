@@ -161,7 +161,7 @@ def test_a_cell_that_a_campaign_holds_is_refused_in_one_line(
         ("", "has no [teleop] table"),
         ('[teleop]\ndevice = "joystick"\n', "[teleop]: no driver named 'teleop_joystick'; known drivers: "),
         ('[teleop]\ndevice = "gamepad"\n[teleop.options]\nport = 1\n', "[teleop]: teleop_gamepad has no option 'port'"),
-        ('[teleop]\ndevice = "gamepad"\naxes = ["x"]\n', "[teleop]: axes has 1 entries; give six"),
+        ('[teleop]\ndevice = "gamepad"\naxes = ["x"]\n', "[teleop]: axes has 1 entry; give six"),
     ],
 )
 def test_a_cell_that_cannot_be_driven_is_refused_before_anything_starts(
