@@ -83,7 +83,7 @@ def test_the_bytes_say_what_libfranka_says(emulator: Emulator) -> None:
     emulator.clear()
     robot.recover_from_errors()
     assert len(theirs) > 3 * BESIDE and theirs[-1].mode == "Reflex" and theirs[-1].errors == ["joint_reflex"]
-    assert any(np.abs(state.told.dq).max() > 0.01 for state in theirs)
+    assert any(np.abs(state.state.dq).max() > 0.01 for state in theirs)
     rates = {(state.mode == "Move", round(state.sample().more[0], 4)) for state in theirs}
     assert rates == {(False, 0.0), (True, 1.0)}, "libfranka: zero while no control loop runs"
     for state in theirs:
