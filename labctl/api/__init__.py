@@ -1,5 +1,5 @@
-"""labctl for notebooks and scripts: tables, campaigns and their statistics as typed values. Stable: what is listed in
-`__all__` keeps its names and meanings, and is deprecated for two releases before it goes.
+"""labctl for notebooks and scripts: tables, campaigns and their statistics as typed values. What is listed in
+`__all__` is meant to keep its names and meanings.
 
 May not: compute a statistic (`labctl.analysis` does), write anything, or show what a sealed campaign hides.
 

@@ -6,6 +6,7 @@ May not: speak a protocol or read a clock. Transitions whose timing only a real 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -173,13 +174,13 @@ class Body:
             self.q, self.qd = q, qd
 
 
-class Motion:
+class Motion(ABC):
     """What moves the joints. `step` does one cycle and returns True when it is over; `failed` says why it could not."""
 
     failed = ""
 
-    def step(self, body: Body) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def step(self, body: Body) -> bool: ...
 
 
 class Along(Motion):
@@ -189,8 +190,8 @@ class Along(Motion):
         self._length, self._v, self._a = length, max(speed, 1e-6), max(acceleration, 1e-6)
         self._s = self._rate = 0.0
 
-    def at(self, body: Body, share: float) -> np.ndarray | None:
-        raise NotImplementedError
+    @abstractmethod
+    def at(self, body: Body, share: float) -> np.ndarray | None: ...
 
     @property
     def share(self) -> float:

@@ -56,18 +56,21 @@ class Servos:
         kept = b""
         while True:
             try:
-                got = os.read(self._master, 256)
-            except OSError:
+                kept = self._answered(kept + os.read(self._master, 256))
+            except OSError:  # `end` has closed it, also in the middle of an answer
                 return
-            kept += got
+
+    def _answered(self, kept: bytes) -> bytes:
+        """Each whole packet answered; what is left is the beginning of the next."""
+        start = kept.find(b"\xff\xff\xfd\x00")
+        while start >= 0 and len(kept) >= start + 7:
+            length = struct.unpack_from("<H", kept, start + 5)[0]
+            if len(kept) < start + 7 + length:
+                break
+            packet, kept = kept[start : start + 7 + length], kept[start + 7 + length :]
+            self._answer(packet)
             start = kept.find(b"\xff\xff\xfd\x00")
-            while start >= 0 and len(kept) >= start + 7:
-                length = struct.unpack_from("<H", kept, start + 5)[0]
-                if len(kept) < start + 7 + length:
-                    break
-                packet, kept = kept[start : start + 7 + length], kept[start + 7 + length :]
-                self._answer(packet)
-                start = kept.find(b"\xff\xff\xfd\x00")
+        return kept
 
     def _answer(self, packet: bytes) -> None:
         if self.silent or packet[7] != 0x82:  # sync read
