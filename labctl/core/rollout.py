@@ -240,6 +240,8 @@ class Rollout:
         """The switches that are due and not sent yet, as messages to the controller; each is given once, and
         none once the episode is over.
         """
+        if self.switches_sent >= len(self.switches):
+            return []
         from labctl.messages.driving import Switch
 
         due: list[Switch] = []

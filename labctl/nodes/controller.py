@@ -76,6 +76,7 @@ class ControllerNode:
         self._fixture = fixture
         self._sender = TraceSender("controller", [POLICY], chunk_ns=chunk_ns)
         self._controller: Controller | None = None
+        self._by_hand: ByHand | None = None  # the same, where a person's hand drives
         self._closed = False
         self._task: driving.Prepare | None = None
         self._buffer = ObservationBuffer({camera.name: camera.latency_s for camera in cell.camera})
@@ -125,11 +126,10 @@ class ControllerNode:
 
     def _tell_hand(self, now_ns: int, step: Step) -> None:
         """Tell the screens of a person's device; there is nothing to tell of a policy."""
-        controller = self._controller
-        if self._phase in (Phase.IDLE, Phase.OVER) or now_ns < self._next_hand_ns or not isinstance(controller, ByHand):
+        if self._by_hand is None or self._phase in (Phase.IDLE, Phase.OVER) or now_ns < self._next_hand_ns:
             return
         self._next_hand_ns = now_ns + HAND_NS
-        hand = controller.hand(np.asarray(self._buffer.measured()["q"]))
+        hand = self._by_hand.hand(np.asarray(self._buffer.measured()["q"]))
         step.out.append(driving.HandState(hand, self._episode).to("run"))
 
     def _run(self, seen_ns: int, now_ns: int, step: Step) -> None:
@@ -239,6 +239,7 @@ class ControllerNode:
         assert task is not None
         made = load(task.driver, task.options, cell=self._cell, fixture=self._fixture)
         self._controller = made  # so that it can be closed while it loads
+        self._by_hand = made if isinstance(made, ByHand) else None
         made.load()
         made.reset(task.seed)
         if task.hand:
