@@ -61,9 +61,9 @@ def by_episodes(opened: CampaignOpened) -> bool:
 def refuse_tasks(record: Record, name: str) -> None:
     """Raises StateError for a look at a campaign whose report is by episodes."""
     if by_episodes(record.state.opened):
-        told = ", ".join(f"{task['name']} ({task['measure']})" for task in record.state.opened.get("tasks", ()))
+        names = ", ".join(f"{task['name']} ({task['measure']})" for task in record.state.opened.get("tasks", ()))
         raise StateError(
-            f"{name} has the tasks {told}; a look at several tasks, or at one not in items, is not there yet: "
+            f"{name} has the tasks {names}; a look at several tasks, or at one not in items, is not there yet: "
             f"close it, then unblind it and take its report"
         )
 
@@ -277,8 +277,8 @@ def _wrong_ends(record: Record) -> list[str]:
         if trial.outcome is not None and trial.outcome.wrong_end:
             left = f"{trial.outcome.remaining} of {trial.outcome.items_staged} items remaining"
             seen = "reviewed" if episode.reviewed is not None else "not reviewed"
-            said = f"a device ended it as all done; {episode.scored_by} counted {left}, censored there, {seen}"
-            lines.append(f"episode {episode.id}: {said}")
+            text = f"a device ended it as all done; {episode.scored_by} counted {left}, censored there, {seen}"
+            lines.append(f"episode {episode.id}: {text}")
     return lines
 
 

@@ -149,7 +149,7 @@ def campaign_part(view: BlindView) -> CampaignPart:
         "evidence": view.evidence,
         "with_code": list(view.with_code),
         "confirmed": list(view.confirmed),
-        "compare": next((pair for pair, said in pairs(state) if said is None), None),
+        "compare": next((pair for pair, stated in pairs(state) if stated is None), None),
         "ended": str(turn.ended) if turn and turn.ended else None,
         "exhausted": bool(turn and turn.exhausted),
         "last_void": bool(turn and turn.next_void_is_last),

@@ -321,8 +321,8 @@ class TraceStore:
             elif "spec" in then and name not in now:
                 found.append(Problem("changed stream declaration", where, "it is missing; it was sealed"))
             elif "spec" in then and now[name] != then["spec"]:
-                said = "its columns, unit, rate or kind are not the ones that were sealed"
-                found.append(Problem("changed stream declaration", where, said))
+                text = "its columns, unit, rate or kind are not the ones that were sealed"
+                found.append(Problem("changed stream declaration", where, text))
         return found
 
     def sync(self) -> None:

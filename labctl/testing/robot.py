@@ -84,9 +84,9 @@ class RobotConformance(OfARobot):
     def test_follow_answers_every_setpoint_once_at_its_time(self, rig: RobotRig) -> None:
         wanted = turned(rig.robot)
         actions = rig.follow(wanted)
-        asked = np.isfinite(actions.requested[:, 0])  # on a busy machine a stop may have begun in between
-        assert (actions.requested[asked, :-1] == wanted).all()
-        assert (np.diff(actions.t_ns[asked]) > 0).all()
+        requested = np.isfinite(actions.requested[:, 0])  # on a busy machine a stop may have begun in between
+        assert (actions.requested[requested, :-1] == wanted).all()
+        assert (np.diff(actions.t_ns[requested]) > 0).all()
         for answer in (actions.limited, actions.sent):
             assert answer.shape == (len(actions.t_ns), rig.robot.dof + 1)
         assert np.abs(actions.sent[-1, :-1] - wanted[-1]).max() < 0.02
