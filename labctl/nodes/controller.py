@@ -237,7 +237,7 @@ class ControllerNode:
     def _load(self) -> Controller:
         task = self._task
         assert task is not None
-        made = load(task.driver, task.options, cell=self._cell, fixture=self._fixture)
+        made: Controller = load(task.driver, task.options, cell=self._cell, fixture=self._fixture)
         self._controller = made  # so that it can be closed while it loads
         self._by_hand = made if isinstance(made, ByHand) else None
         made.load()
