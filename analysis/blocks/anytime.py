@@ -26,7 +26,6 @@ BETS = 32
 STEP = 0.01
 """Distance of the means that are tried; ends in between are found to the outside."""
 _SHARES = (np.arange(BETS) + 0.5) / BETS
-_MOST = 1e200  # capital beyond any 1 / alpha
 
 
 @dataclass(frozen=True)
@@ -47,17 +46,6 @@ class Monitor(Result):
     high: Floats
 
 
-@dataclass(frozen=True)
-class FamilyMonitor(Result):
-    """All pairs after each of n blocks: `adjusted` (n, pairs) e-values, and where each first reached 1 / alpha.
-
-    The probability that any pair without a difference is ever stopped for is at most alpha.
-    """
-
-    stop_blocks: tuple[int | None, ...]
-    adjusted: Floats
-
-
 def paired_monitor(differences: Floats, alpha: float = 0.05) -> Monitor:
     """Monitor of one pair; `differences` (n,) are first minus second arm in block order, in [-1, 1], nan = one missing.
 
@@ -76,30 +64,6 @@ def paired_monitor(differences: Floats, alpha: float = 0.05) -> Monitor:
     favours = 0 if stop is None else 1 if for_first[stop - 1] > for_second[stop - 1] else -1
     low, high = _sequence(d, alpha)
     return Monitor(stop, favours, e, low, high)
-
-
-def e_values(differences: Floats) -> Floats:
-    """Capital against "no difference" after each block; differences (n, ...) along the first axis, nan = missing.
-
-    The mean over both directions and all shares s of prod(1 ± s d), in logarithms, so that it may be inf and not nan.
-    """
-    with np.errstate(over="ignore"):
-        return np.exp(_log_mean(_log_capital(np.asarray(differences, dtype=float))))
-
-
-def family_monitor(e: Floats, alpha: float = 0.05) -> FamilyMonitor:
-    """Family-wise over pairs, from their `e` (n, pairs) of the same blocks: closed testing with the mean of e-values.
-
-    V. Vovk & R. Wang (Ann. Stat. 49 (2021) 1736, algorithm 1): the mean of any set of e-values of true hypotheses is an
-    e-value, however they depend, and the mean of martingales of the same blocks is a martingale, so that the error
-    holds at every block at once. At least as large as Bonferroni's e / pairs.
-    """
-    e = np.minimum(np.asarray(e, dtype=float), _MOST)
-    if e.ndim != 2:
-        raise QuestionError(f"e-values have {e.ndim} dimensions; a family's are blocks by pairs")
-    adjusted = closed_e_values(e)
-    hits = np.maximum.accumulate(adjusted, axis=0) >= 1 / alpha if len(e) else adjusted >= 1 / alpha
-    return FamilyMonitor(tuple(_first(hits[:, k]) for k in range(e.shape[1])), adjusted)
 
 
 def closed_e_values(e: Floats) -> Floats:

@@ -26,7 +26,7 @@ from labctl.store.problem import Problem
 from labctl.streams import StreamSpec, spec_of
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine, Insert, Table
+    from sqlalchemy import Connection, Engine, Table
 
 Made = TypeVar("Made")
 Row = dict[str, str | int | bytes]
@@ -90,7 +90,6 @@ class _Database:
         self._reader = database_backend.Reader(url) if mode == "read" else None
         self._engine: Engine | None = None
         self._writer: Connection | None = None
-        self._inserts: dict[str, Insert] = {}  # by table: made once, so that SQLAlchemy knows it again
         if mode == "read":
             return
         self._engine = database_backend.connect(url, mode=mode, synchronous="NORMAL" if durable else "OFF")
@@ -101,6 +100,7 @@ class _Database:
                     for table in tables:
                         table.create(connection, checkfirst=True)
             self._writer = self._engine.connect()
+        # made once, so that SQLAlchemy knows them again
         self._inserts = {table.name: database_backend.insert_new(self._engine, table) for table in tables}
 
     def rows(self, question: str, make: Callable[..., Made], values: Mapping[str, str | int]) -> list[Made]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from labctl.analysis.blocks.stopping import swap_error
 from labctl.analysis.episodes_table.cohort import Plan
 from support.statistics.block_calibration import (
     ALPHA,
@@ -21,6 +20,7 @@ from support.statistics.block_calibration import (
     simulated,
     truth_of,
 )
+from support.statistics.stopping import swap_error
 
 pytestmark = pytest.mark.benchmark
 PLAN = Plan(boot=999, perm=999)

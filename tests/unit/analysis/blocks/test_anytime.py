@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from labctl.analysis.blocks.anytime import closed_e_values, e_values, family_monitor, paired_monitor
-from labctl.analysis.blocks.stopping import stopping_times, swap_error
+from labctl.analysis.blocks.anytime import closed_e_values, paired_monitor
 from scipy import integrate, optimize
 from support.statistics.real_blocks import real_blocks
+from support.statistics.stopping import e_values, family_monitor, stopping_times, swap_error
 
 from labctl.errors import QuestionError
 

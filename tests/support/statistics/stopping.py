@@ -1,4 +1,4 @@
-"""What an anytime-valid test costs and keeps: stopping times for a stated law, and its error by swapped labels.
+"""What an anytime-valid test costs and keeps: stopping times for stated differences, and its error by swapped labels.
 
 May not: be read as data. Every share here comes from random draws and carries its Monte-Carlo error.
 """
@@ -9,14 +9,16 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from labctl.analysis.blocks.anytime import BETS, check_level
+from labctl.analysis.blocks.anytime import BETS, check_level, closed_e_values
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
+from scipy.special import logsumexp
 
 from labctl.errors import QuestionError
 
 _SHARES = (np.arange(BETS) + 0.5) / BETS
+_MOST = 1e200  # capital beyond any 1 / alpha
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,45 @@ class SwapError(Result):
     error: Floats
 
 
+@dataclass(frozen=True)
+class FamilyMonitor(Result):
+    """All pairs after each of n blocks: `adjusted` (n, pairs) e-values, and where each first reached 1 / alpha.
+
+    The probability that any pair without a difference is ever stopped for is at most alpha.
+    """
+
+    stop_blocks: tuple[int | None, ...]
+    adjusted: Floats
+
+
+def e_values(differences: Floats) -> Floats:
+    """Capital against "no difference" after each block; differences (n, ...) along the first axis, nan = missing.
+
+    The mean over both directions and all shares s of prod(1 ± s d), in logarithms, so that it may be inf and not nan.
+    """
+    with np.errstate(over="ignore"):
+        known = np.nan_to_num(np.asarray(differences, dtype=float), nan=0.0)[..., None]
+        capital = np.cumsum(np.log1p(known * np.concatenate([_SHARES, -_SHARES])), axis=0)
+        return np.exp(logsumexp(capital, axis=-1) - math.log(2 * BETS))
+
+
+def family_monitor(e: Floats, alpha: float = 0.05) -> FamilyMonitor:
+    """Family-wise over pairs, from their `e` (n, pairs) of the same blocks: closed testing with the mean of e-values.
+
+    V. Vovk & R. Wang (Ann. Stat. 49 (2021) 1736, algorithm 1): the mean of any set of e-values of true hypotheses is an
+    e-value, however they depend, and the mean of martingales of the same blocks is a martingale, so that the error
+    holds at every block at once. At least as large as Bonferroni's e / pairs.
+    """
+    e = np.minimum(np.asarray(e, dtype=float), _MOST)
+    if e.ndim != 2:
+        raise QuestionError(f"e-values have {e.ndim} dimensions; a family's are blocks by pairs")
+    adjusted = closed_e_values(e)
+    hits = np.maximum.accumulate(adjusted, axis=0) >= 1 / alpha if len(e) else adjusted >= 1 / alpha
+    return FamilyMonitor(
+        tuple((int(np.argmax(hits[:, k])) + 1 if hits[:, k].any() else None) for k in range(e.shape[1])), adjusted
+    )
+
+
 def stopping_times(
     values: Floats, probabilities: Floats, alpha: float = 0.05, most: int = 300, runs: int = 2000, seed: int = 0
 ) -> Stops:
@@ -57,13 +98,13 @@ def stopping_times(
 
     Success by itself: values -1, 0, 1 with the shares of blocks in which the second arm alone, none or both, or the
     first alone succeeds. Scores: the differences of a pilot, each as likely, or those that an effect is stated by.
-    For one of `pairs` pairs that must each hold by itself give alpha / pairs. Raises QuestionError for what is no law.
+    For one of `pairs` pairs that must each hold by itself give alpha / pairs. Raises QuestionError for no distribution.
     """
     check_level(alpha)
     values, probabilities = np.asarray(values, dtype=float), np.asarray(probabilities, dtype=float)
     fits = values.shape == probabilities.shape and values.ndim == 1 and len(values) > 0
     if not fits or probabilities.min() < 0 or not math.isclose(probabilities.sum(), 1.0, abs_tol=1e-9):
-        raise QuestionError("a law of differences needs values, and as many probabilities that add up to 1")
+        raise QuestionError("a distribution of differences needs values, and as many probabilities that add up to 1")
     if not np.abs(values).max() <= 1:
         raise QuestionError(f"a difference is {values[np.abs(values).argmax()]:g}; allowed is -1 to 1")
     if most < 1 or runs < 1:
