@@ -100,7 +100,6 @@ class _Database:
                     for table in tables:
                         table.create(connection, checkfirst=True)
             self._writer = self._engine.connect()
-        # made once, so that SQLAlchemy knows them again
         self._inserts = {table.name: database_backend.insert_new(self._engine, table) for table in tables}
 
     def rows(self, question: str, make: Callable[..., Made], values: Mapping[str, str | int]) -> list[Made]:
