@@ -46,7 +46,7 @@ from labctl.messages.body_parts import (
     VideoEntry,
 )
 from labctl.messages.judgements import PreferenceAsked, PreferenceStated
-from labctl.plain import Json
+from labctl.plain import Json, RobotAbout
 
 Form = TypeVar("Form")
 Streams = Mapping[str, StreamEntry]
@@ -117,9 +117,12 @@ class ArmRevealed(TypedDict):
 
 
 class EpisodeStarted(TypedDict):
-    """The episode may move. kind: of the cell; sealed: digest of the controller and its options."""
+    """The episode may move. kind: of the cell; sealed: digest of the controller and its options; robot: what it is, as
+    it was connected last (from December 2026 on).
+    """
 
     pins: Pins
+    robot: NotRequired[RobotAbout]
     kind: str
     durable: bool
     budget_s: float

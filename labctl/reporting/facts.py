@@ -24,6 +24,7 @@ from labctl.messages.body_parts import Clock, Pins
 from labctl.plain import count
 from labctl.reporting.hand_stops import UNSAID, stop_facts, stop_lines
 from labctl.reporting.operations_table import UNTIMED, WRONG_END, operations
+from labctl.reporting.robot_used import changes_of_robot, robot_facts
 from labctl.reporting.software_used import changes, software_facts
 from labctl.reporting.times.hours import hours
 
@@ -105,6 +106,7 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             *_partly_reviewed(record),
             *_durability(record),
             *changes(record),
+            *changes_of_robot(record),
             *record.deviations,
             *_gaps(record),
             *_wrong_ends(record),
@@ -117,7 +119,12 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             "statement": "Who staged, operated and scored was not told which arm a trial had before unblinding.",
         },
         "episodes": [_episode(record, trial, episode) for trial, episode in record.scored],
-        "provenance": {**_provenance(opened, record.pins), **software_facts(record), "clocks": _clocks(record)},
+        "provenance": {
+            **_provenance(opened, record.pins),
+            **software_facts(record),
+            **robot_facts(record),
+            "clocks": _clocks(record),
+        },
         "hours": hours(record),
         "void_as_failure": _voids_as_failures(record, arms, counts),
         "disputed": _disputed(record, arms, counts),

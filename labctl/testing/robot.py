@@ -5,6 +5,7 @@ May not: know a driver. A test class names its robot by a fixture `rig` that giv
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -44,6 +45,17 @@ class RobotConformance(OfARobot):
         assert isinstance(robot, Robot)
         assert robot.kind in ("real", "sim", "replay", "faults", "emulated")
         assert len(robot.joint_names) == robot.dof == len(set(robot.joint_names))
+
+    def test_it_says_what_it_is_in_words_that_a_record_keeps(self, rig: RobotRig) -> None:
+        """Model, client and the limits in force always; serial number and firmware as far as they are told."""
+        about = rig.robot.about()
+        assert json.loads(json.dumps(about)) == about, "a journal keeps it"
+        assert about["model"] and about["client"]
+        assert {"serial", "firmware"} <= set(about)
+        given = rig.cell.robot.limits.model_dump(mode="json", exclude_none=True)
+        assert given.items() <= about.get("limits", {}).items()
+        held = about.get("gripper")
+        assert held is None or (held["model"] and held["client"] and {"serial", "firmware"} <= set(held))
 
     def test_streams_are_declared_before_anything_connects(self, rig: RobotRig) -> None:
         names = [spec.name for spec in rig.robot.streams]
