@@ -117,7 +117,9 @@ class ArmRevealed(TypedDict):
 
 
 class EpisodeStarted(TypedDict):
-    """The episode may move. kind: of the cell; sealed: digest of the controller and its options."""
+    """The episode may move. kind: of the cell; sealed: digest of the controller and its options; inputs_seed: of what
+    is drawn for the edits of its condition, the same for every arm of a block.
+    """
 
     pins: Pins
     kind: str
@@ -125,6 +127,7 @@ class EpisodeStarted(TypedDict):
     budget_s: float
     items_staged: int
     sealed: str
+    inputs_seed: NotRequired[int]
     openings_root: NotRequired[str]
 
 

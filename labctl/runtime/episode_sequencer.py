@@ -59,7 +59,8 @@ class EpisodeSequencer:
         episode = rollout.episode
         step.out.append(Open(episode, rollout.producers).to("recorder"))
         step.out.append(Open(episode).to("arm"))
-        step.out += [Open(episode, frames=name in self._seen).to(name) for name in cameras]
+        edits = {"inputs": rollout.inputs, "seed": rollout.inputs_seed}
+        step.out += [Open(episode, frames=name in self._seen, **edits).to(name) for name in cameras]
         step.out.append(Spawn("controller").to("@host"))
 
     @property
@@ -279,6 +280,7 @@ class EpisodeSequencer:
         private = {**asdict(rollout.task), "pins": self._pins}
         about = {"pins": self._pins, "items_staged": rollout.items, "budget_s": rollout.budget_ns / SECOND}
         about |= {key: writer.opened[key] for key in ("kind", "durable")}
+        about |= {"inputs_seed": rollout.inputs_seed} if rollout.inputs else {}
         body = {**about, "sealed": writer.ledger.seal_value(rollout.episode, "controller", private)}
         self._log(Kind.EPISODE_STARTED, body)
         rollout.start(now_ns)

@@ -27,13 +27,13 @@ CORE = ("core", "core.recorded")
 SCREEN = (*BASE, "ui", "core", "store.video")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "": ("errors", "messages.body_parts"),  # the shape of what `software` collects
-    "config": ("plain", "errors"),
+    "config": ("plain", "errors", "streams"),
     "messages": ("bus", "plain", "errors"),
     "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config", "core.recorded"),
     "core.recorded": ("plain", "messages", "clock", "errors", "rotations"),
     "store": (*BASE, "config", *CORE),
     "scene": (*BASE, "config", "core", "store"),
-    "nodes": (*BASE, "config.cell_schema", "config.policy_card", "core", "scene", "store"),
+    "nodes": (*BASE, "config.cell_schema", "config.inputs", "config.policy_card", "core", "scene", "store"),
     "alerts": (*BASE, "config", "core", "store"),
     "people": (*BASE, "core", "store"),
     "runtime.hosting": (*BASE, "config.cell_schema", "nodes", "store"),
