@@ -129,7 +129,9 @@ class Preview:
 
 
 def coverage(conditions: Sequence[Condition]) -> tuple[Covered, ...]:
-    """How many conditions of each task there are by axis, tag, split and stress; those without a base, and the rest."""
+    """How many conditions of each task there are by axis, tag, split, stress and edit of what is seen; those without a base,
+    and the rest.
+    """
     found: dict[tuple[str, str], int] = {}
     for one in conditions:
         if one.task is None:
@@ -137,6 +139,7 @@ def coverage(conditions: Sequence[Condition]) -> tuple[Covered, ...]:
         under = [*one.axes, *(f"#{tag}" for tag in one.tags), *([f"split {one.split}"] if one.split else [])]
         under += [f"{one.family or 'difficulty'} {one.difficulty}"] if one.difficulty else []
         under += [f"{one.family} {one.stress}"] if one.stress else []
+        under += [f"input {edit['edit']}" for edit in one.inputs or ()]
         for name in ("all", *([BASE] if one.base is None else []), *under):
             found[one.task, name] = found.get((one.task, name), 0) + 1
     return tuple(Covered(task, name, n) for (task, name), n in found.items())
