@@ -73,6 +73,7 @@ def build_page(
     analysis = lab_tables.analysis_line(result["schema"], result["seed"], result["tau"])
     page: Page = {
         "of_operations": False,
+        "compares": True,
         "title": title,
         "head": {**page_words.HEADINGS},
         "question": facts.get("question"),

@@ -223,6 +223,7 @@ def open_campaign(
         [arm.name for arm in plan.protocol.arm],
         plan.protocol.design.blocks_per_condition,
         entropy,
+        plan.protocol.alone,
     )
     cell_text = read_text(cell_path)
     campaigns = lab.resolve() / "campaigns"

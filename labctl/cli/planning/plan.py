@@ -111,6 +111,7 @@ def plan(
     from labctl.analysis.planning import interim_design
     from labctl.analysis.planning.axis_design import needed
     from labctl.checks.protocol_size import Effort, preview, trials_in
+    from labctl.cli.planning import one_arm
     from labctl.errors import InputError
     from labctl.store.driver_options import check_controllers
     from labctl.store.frozen_cards import trained_line, trained_with, with_cards
@@ -133,6 +134,9 @@ def plan(
     stated = {"staging_s": staging_s, "scoring_s": scoring_s, "run_s": run_s, "void_share": void_share}
     effort, source = effort_of(habits, stated, times_of, lab, budget)
     seen = preview(found.protocol, found.fixture, effort)
+    if seen.arms == 1:
+        one_arm.tell(found, seen, source, protocol, as_json=as_json)
+        return
     blocks = seen.blocks
     if evenings is not None:
         trials = trials_in(evenings, found.protocol.trial.arming_s, seen.budget_s, effort)
@@ -254,6 +258,7 @@ def _print(seen: Preview, resolved: Resolution, path: Path, source: str, sized: 
         )
     facts = {
         "Each block": f"{seen.arms} trials, every arm once, in an order balanced for position and carry-over",
+        **({"Alone": f"{seen.extra_blocks} of the trials are extra blocks of the person"} if seen.extra_blocks else {}),
         "Each episode": f"at most {seen.budget_s:g} s; tau {seen.tau_s:g} s",
         "Deducible": f"{seen.deducible_share:.0%} of trials can be deduced by who sees the person and counts; "
         "a report never calls those blind",
@@ -261,10 +266,10 @@ def _print(seen: Preview, resolved: Resolution, path: Path, source: str, sized: 
         **_resolution(seen, resolved, blocks),
         **_registered(resolved.get("margin")),
     }
-    _print_facts(facts)
+    print_facts(facts)
     if resolved["looks"]:
         _print_looks(resolved["looks"], seen.alpha)
-    _print_hours(seen, source)
+    print_hours(seen, source)
     for warning in resolved["warnings"]:
         click.echo(f"warning: {warning}")
     if not seen.coverage:  # `power --protocol` does not know tasks yet
@@ -303,7 +308,8 @@ def _drops(found: list[Needed]) -> str:
     )
 
 
-def _print_facts(facts: dict[str, str]) -> None:
+def print_facts(facts: dict[str, str]) -> None:
+    """A line for each, by its name."""
     for name, text in facts.items():
         click.echo(f"{name + ':' if name else '':<14}{text}")
 
@@ -366,7 +372,8 @@ def _print_looks(looks: list[PlannedLook], alpha: float) -> None:
     print_table(heads, rows)
 
 
-def _print_hours(seen: Preview, source: str) -> None:
+def print_hours(seen: Preview, source: str) -> None:
+    """Where the hours go, and where the times are from."""
     hours = seen.hours
     click.echo(f"Hours:        {'at most ' if hours.running_is_at_most else ''}{hours.total:.1f} in all:")
     if hours.longer_than_evening_h is not None:

@@ -37,7 +37,9 @@ WRONG = {
     "no blur": (table(edit="blur", sigma_px=0.0), "sigma_px =", "is 0; allowed: more than 0 and less than 100"),
     "no light": (table(edit="brightness", add=0.0), "add =", "more than -1 and less than 1, and not 0"),
     "a long latency": (table(edit="latency", delay_s=30), "delay_s =", "is 30; allowed: more than 0 and less than 2"),
-    "not a number": (table(edit="blur").rstrip() + "\nsigma_px = nan\n", "sigma_px =", "is nan; it must be a finite number"),
+    "not a number": (
+        table(edit="blur") + "sigma_px = nan\n", "sigma_px =", "is nan; it must be a finite number",
+    ),
     "a latency of one camera": (
         table(edit="latency", delay_s=0.1, cameras=["wrist"]), "cameras =", "is of all that a policy sees",
     ),

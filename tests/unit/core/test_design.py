@@ -120,7 +120,7 @@ def test_the_public_schedule_has_no_arm():
 @pytest.mark.parametrize(
     ("conditions", "arms", "replicates", "secret"),
     [
-        (["o"], ["a"], 1, b"s" * 32),
+        (["o"], [], 1, b"s" * 32),
         (["o"], ["a", "a"], 1, b"s" * 32),
         ([], ["a", "b"], 1, b"s" * 32),
         (["o", "o"], ["a", "b"], 1, b"s" * 32),
