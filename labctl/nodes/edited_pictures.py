@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from labctl.config.inputs import OF_ALL
-from labctl.messages.edits import EditEntry
+from labctl.messages.edits import LATENCY, EditEntry
 
 GREY = 128
 FULL = 255.0
@@ -55,12 +54,7 @@ class EditedPictures:
 
 def edits_of(camera: str, edits: Sequence[EditEntry]) -> list[EditEntry]:
     """Those that are of this camera's pictures."""
-    return [one for one in edits if one["edit"] != OF_ALL and (not one["cameras"] or camera in one["cameras"])]
-
-
-def delay_s(edits: Sequence[EditEntry]) -> float:
-    """How much later everything comes to a policy, s."""
-    return sum(one["amount"] for one in edits if one["edit"] == OF_ALL)
+    return [one for one in edits if one["edit"] != LATENCY and (not one["cameras"] or camera in one["cameras"])]
 
 
 def _generator(seed: int, camera: str, place: int) -> np.random.Generator:

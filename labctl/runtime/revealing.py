@@ -15,7 +15,7 @@ from labctl.core.task import condition_of
 from labctl.core.trial import Trial
 from labctl.messages import driving
 from labctl.messages.body_parts import Driver
-from labctl.nodes.edited_pictures import delay_s
+from labctl.messages.edits import delay_s
 from labctl.runtime.campaign_writer import CampaignWriter
 
 

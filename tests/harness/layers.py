@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "core.recorded": ("plain", "messages", "clock", "errors", "rotations"),
     "store": (*BASE, "config", *CORE),
     "scene": (*BASE, "config", "core", "store"),
-    "nodes": (*BASE, "config.cell_schema", "config.inputs", "config.policy_card", "core", "scene", "store"),
+    "nodes": (*BASE, "config.cell_schema", "config.policy_card", "core", "scene", "store"),
     "alerts": (*BASE, "config", "core", "store"),
     "people": (*BASE, "core", "store"),
     "runtime.hosting": (*BASE, "config.cell_schema", "nodes", "store"),

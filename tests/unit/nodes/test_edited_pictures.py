@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from labctl.messages.edits import EditEntry
-from labctl.nodes.edited_pictures import EditedPictures, delay_s, edits_of
+from labctl.messages.edits import EditEntry, delay_s
+from labctl.nodes.edited_pictures import EditedPictures, edits_of
 
 RNG = np.random.default_rng(0)
 SCENE = RNG.integers(0, 256, (48, 64, 3), dtype=np.uint8)
