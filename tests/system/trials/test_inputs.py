@@ -4,6 +4,7 @@ pictures are recorded, and a person's view is as it was.
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from labctl.core.events import Event, Kind
 from labctl.core.record_fold import record_of
 from labctl.exports.writing import Request, export_campaign
 from labctl.nodes.edited_pictures import EditedPictures
+from labctl.reporting.campaign_report import report_campaign
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store.traces import TraceStore
 from labctl.store.verify import verify_campaign
@@ -82,6 +84,12 @@ def episodes(folder: Path, condition: str) -> list[str]:
 def of_kind(folder: Path, kind: Kind, condition: str) -> list[Event]:
     own = episodes(folder, condition)
     return [event for event in events_of(folder) if event.kind == kind and event.episode in own]
+
+
+def unblind_once(folder: Path) -> None:
+    """Unblind it where an earlier test has not."""
+    if not any(event.kind == Kind.CAMPAIGN_UNBLINDED for event in events_of(folder)):
+        unblind(folder)
 
 
 def film(folder: Path, episode: str, camera: str) -> dict[int, np.ndarray]:
@@ -152,7 +160,7 @@ def test_a_policy_was_shown_what_is_recorded_as_edited(folder: Path) -> None:
 
 
 def test_answers_of_policies_carry_the_latency_and_a_persons_do_not(folder: Path) -> None:
-    unblind(folder)
+    unblind_once(folder)
     record = record_of(events_of(folder))
     waited: dict[tuple[str, str], float] = {}
     with closing(TraceStore.open(f"sqlite:///{folder / 'traces.db'}", "tasks", readonly=True)) as store:
@@ -183,3 +191,17 @@ def test_show_and_exports_have_the_edited_pictures_beside_the_raw_ones(folder: P
     assert b"/camera/wrist.seen" in made.read_bytes()
     export_campaign(folder, Request("parquet", tmp_path / "p", where=(f"episode={episode}",)), lambda line: None)
     assert [path for path in (tmp_path / "p").rglob("*") if "wrist.seen" in path.name], "its stream"
+
+
+def test_the_report_has_latency_against_adaptation_of_policies_by_level(folder: Path, tmp_path: Path) -> None:
+    unblind_once(folder)
+    report_campaign(folder, tmp_path / "r", boot=19, perm=19)
+    text = (tmp_path / "r/report.md").read_text("utf-8")
+    section = text.split("## Latency against adaptation")[1].split("\n## ")[0]
+    assert "| v1 (+200 ms) | zebra |" in section and "human" not in section.split("\n\n")[-2]
+    assert (tmp_path / "r/figures/latency.svg").is_file()
+    late = json.loads((tmp_path / "r/report.json").read_text("utf-8"))["lab"]["lateness"]["levels"]
+    measured = {(one["arm"], one["level"]): one["measured_s"] for one in late}
+    assert {arm for arm, _ in measured} == {"zebra", "keeper"}
+    for arm in ("zebra", "keeper"):
+        assert measured[arm, "v1"] - measured[arm, "over-base"] == pytest.approx(DELAY_S, abs=0.1)
