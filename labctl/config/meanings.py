@@ -20,6 +20,18 @@ _POST: Mapping[str, str] = {
 }
 
 
+_EDIT = {
+    "edit": "What is done; each has one number, under the key that goes with it.",
+    "cameras": "Whose pictures; all of the cell's without it. A latency is of all that a policy sees.",
+    "hue_deg": "Of recolour: by how much the hue is turned.",
+    "sigma_px": "Of blur: standard deviation of the Gaussian, in pixels of the full picture.",
+    "add": "Of brightness: what is added, as a share of full white; below 0 it is darker.",
+    "factor": "Of contrast: what the distance from middle grey is multiplied by.",
+    "share": "Of occlude: share of the picture's area under a grey patch; of drop: share of the frames left out.",
+    "delay_s": "Of latency: how much later pictures and the robot's state come to the policy.",
+}
+
+
 def _below(table: str, keys: Mapping[str, str]) -> dict[str, str]:
     return {f"{table}.{key}": text for key, text in keys.items()}
 
@@ -86,6 +98,8 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
                 "family": "Of what capability, or of what stress, it is a case.",
                 "difficulty": "How hard it is meant to be.",
                 "stress": "A level of its family's stress, on a base without any and with nothing else changed.",
+                "inputs": "Edits of what a policy sees here, the same for every arm, in this order; no person's view.",
+                **_below("inputs", _EDIT),
             },
         ),
         **_below(
@@ -103,6 +117,8 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
                 "family": "Of what capability, or of what stress, each is a case.",
                 "difficulty": "How hard each is meant to be.",
                 "stress": "A level of its family's stress, each on a base without any.",
+                "inputs": "Edits of what a policy sees in each, the same for every arm; no person's view.",
+                **_below("inputs", _EDIT),
             },
         ),
         "template": "Conditions that differ in object and layout alone, listed after those of [[condition]].",
@@ -150,10 +166,24 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "scene.min_score": "A scene that matches its reference less is held; without it scores hold nothing.",
         "scene.max_camera_shift_px": "A camera whose picture has moved farther than this is a hold.",
         "scene.override": "Whether a named person may commit a scene that is held.",
-        "human": "Practice before the human reference counts.",
+        "human": "The person as a reference: practice, blocks alone, and one measured at another time.",
         "human.plateau_last": "How many of the last practice episodes are looked at.",
         "human.plateau_change": "Share of their mean rate below which its change is a plateau.",
-        "arm": "One treatment that is compared; at least two.",
+        "human.extra_blocks": "Blocks of the person alone at each condition; for the person's own numbers and HRT.",
+        "human.reference": "A person measured at another time: printed as historical, never tested against.",
+        **_below(
+            "human.reference",
+            {
+                "campaign": "A campaign of this lab, unblinded; the rows of its person are frozen at opening.",
+                "table": "Or an operations table, relative to this file.",
+                "arm": "Of a table: which of its arms is the person.",
+                "rig": "Of a table: on what the person worked, in words.",
+                "dates": "Of a table: when, in words.",
+                "sha256": "Digest of those rows as `labctl plan` prints it; without it whatever is found is frozen.",
+                "hrt": "Whether a row of its own, marked, holds the arms against it.",
+            },
+        ),
+        "arm": "One treatment; at least two that are compared, or a person alone.",
         "arm.name": "What the report calls it; sealed until unblinding.",
         "arm.kind": "Whether a person or a policy drives.",
         "arm.controller": "The driver of the policy, or of the person's device.",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # whoever reads a journal waits neither for the schemas nor f
     from labctl.config.cell_schema import Cell
     from labctl.core.interlock import Hold
     from labctl.messages.driving import Prepare, Switch
+    from labctl.messages.edits import EditEntry
     from labctl.messages.pictures import Video
     from labctl.messages.recording import Closed
 
@@ -108,6 +109,8 @@ class Rollout:
     cameras: list[str]
     done_at: int | None = None  # items moved or lost at which a device ends it
     switches: Sequence[SwitchEntry] = ()  # as CampaignOpened has them
+    inputs: Sequence[EditEntry] = ()  # edits of what a policy sees, as its condition has them
+    inputs_seed: int = 0  # of what is drawn for them
     operator_ready: bool = field(default=False, init=False)
     withheld: str = field(default="", init=False)  # why it did not start when it was due and a person wanted it
     opened: bool = field(default=False, init=False)  # by the recorder

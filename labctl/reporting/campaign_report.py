@@ -29,6 +29,7 @@ from labctl.reporting.clip_cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
 from labctl.reporting.file_drawer import drawer_facts
+from labctl.reporting.historical import printed
 from labctl.reporting.interim_look import judged_at, look_notes
 from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
@@ -334,6 +335,9 @@ def _lab(
     lab["answer_times"], measured = _timing(campaign, protocol, record, lost)
     provenance.update(measured)
     provenance.update(format_facts(record.state.opened))
+    if (then := printed(campaign.folder, record.state.opened, protocol.analysis, rows)) is not None:
+        lab["historical"] = then
+        provenance["historical reference"] = f"{then['source']}; sha256 {then['sha256']}"
     for episode in lab.get("episodes", []):
         if episode["episode"] in lost:
             episode["video"] = []

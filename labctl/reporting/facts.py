@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from labctl.analysis.table import Row
 
 EARLY = frozenset({EndReason.OPERATOR, EndReason.FUTILITY, EndReason.SHUTDOWN})
+NOT_TOLD = "Who staged, operated and scored was not told which arm a trial had before unblinding."
+ALONE = "A person was the only arm, a reference that was collected: there was nothing to be blind to."
 
 
 def kinds(record: Record) -> list[str]:
@@ -116,7 +118,7 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             "deducible_share": opened["deducible_share"],
             "shared_uid": opened["shared_uid"],
             "early_unblinding": (record.unblinding.get("reason") or "none given") if state.unblinded_early else None,
-            "statement": "Who staged, operated and scored was not told which arm a trial had before unblinding.",
+            "statement": ALONE if opened["arms_count"] == 1 else NOT_TOLD,
         },
         "episodes": [_episode(record, trial, episode) for trial, episode in record.scored],
         "provenance": {

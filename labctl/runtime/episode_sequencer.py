@@ -60,7 +60,8 @@ class EpisodeSequencer:
         episode = rollout.episode
         step.out.append(Open(episode, rollout.producers).to("recorder"))
         step.out.append(Open(episode).to("arm"))
-        step.out += [Open(episode, frames=name in self._seen).to(name) for name in cameras]
+        edits = {"inputs": rollout.inputs, "seed": rollout.inputs_seed}
+        step.out += [Open(episode, frames=name in self._seen, **edits).to(name) for name in cameras]
         step.out.append(Spawn("controller").to("@host"))
 
     @property
@@ -281,6 +282,7 @@ class EpisodeSequencer:
         about = {"pins": self._pins, "items_staged": rollout.items, "budget_s": rollout.budget_ns / SECOND}
         about |= {key: writer.opened[key] for key in ("kind", "durable")}
         about |= {} if self.robot_about is None else {"robot": self.robot_about}
+        about |= {"inputs_seed": rollout.inputs_seed} if rollout.inputs else {}
         body = {**about, "sealed": writer.ledger.seal_value(rollout.episode, "controller", private)}
         self._log(Kind.EPISODE_STARTED, body)
         rollout.start(now_ns)

@@ -113,6 +113,7 @@ def campaign_part(view: BlindView) -> CampaignPart:
         "block": turn.block if turn else None,
         "block_left": _left_in_block(view),
         "blocks": len({trial.block for trial in state.trials.values()}),
+        "alone": turn is not None and turn.block in opened.get("alone", ()),
         "condition": turn.condition if turn else None,
         "following": _following(view),
         "card": (card := _card(view)),
