@@ -161,6 +161,21 @@ def queue(record: Record) -> list[Item]:
     return sorted(items, key=lambda item: (item.reviewed is not None, -len(item.differences)))
 
 
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """An episode that waits for a second assessor: what it was about, and nothing that was said of it."""
+
+    trial: str
+    episode: str
+    task: Task
+
+
+def unseen(record: Record, who: str) -> list[Unseen]:
+    """The episodes that wait for this person as a second assessor, in schedule order."""
+    opened = record.state.opened
+    return [Unseen(one.id, one.episode or "", task_of(opened, one.condition)) for one in to_judge(record, who)]
+
+
 def to_judge(record: Record, who: str) -> list[Trial]:
     """The episodes of which this person, as a second assessor, has still to say how they went, in schedule order."""
     return [trial for trial, episode in record.scored if episode.go_ns is not None and not against(record, who, trial)]

@@ -20,7 +20,7 @@ from labctl.clock import SECOND, MonotonicClock
 CLOCK = MonotonicClock()
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars", "--mute-audio")
 DRAWS_3D = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")  # WebGL without a GPU
-KEYS = {"Enter": (13, "\r"), "Escape": (27, ""), "Tab": (9, ""), "Backspace": (8, "")}
+KEYS = {"Enter": (13, "\r"), "Escape": (27, ""), "Tab": (9, ""), "Backspace": (8, ""), ".": (190, ".")}
 
 
 def chromium() -> str | None:
