@@ -39,6 +39,7 @@ EPILOG = example(
     "labctl review first --who p09 --register",
     "labctl review first --who p10 --second",
     "labctl review first --who p10 --second --page",
+    "labctl review first --who p09 --witness",
     "labctl review first --finish",
 )
 
@@ -52,6 +53,7 @@ EPILOG = example(
     "--finish", is_flag=True, help="No more review of this closed campaign; every episode in dispute has been reviewed."
 )
 @click.option("--second", is_flag=True, help="Judge as a second assessor, by the videos alone, what others scored.")
+@click.option("--witness", is_flag=True, help="Have the model of the protocol's [witness] asked, and leave.")
 @click.option("--page", is_flag=True, help="Review in a browser on this machine, with the videos, until Ctrl-C.")
 @click.option(
     "--port", type=click.IntRange(1024, 65535), default=None, metavar="N", help="With --page: its port [default: free]."
@@ -66,6 +68,7 @@ def review(
     listing: bool,
     finish: bool,
     second: bool,
+    witness: bool,
     page: bool,
     port: int | None,
     web: bool,
@@ -82,6 +85,10 @@ def review(
     --second: a second assessor, who was not in the room and has not seen what was said, judges each episode by its
     video alone; where the two differ, the review shows both and comes to it first.
 
+    --witness sends pictures of each scored episode to the model that the protocol's [witness] names, with the question
+    that its measure puts, and records the answers beside the outcomes. The report says how far it agrees; nothing waits
+    for it, and no outcome changes by it.
+
     --page does the same in a browser, with --second too: both cameras side by side, by keys, with a jump from candidate
     to candidate; 1 to 9 say that a stage was reached at the moment that is shown. It listens on 127.0.0.1 alone and its
     address opens once. docs/looking.md says more.
@@ -93,6 +100,8 @@ def review(
     from labctl.store.lab_folder import campaign_folder
     from labctl.store.verified import JOURNAL_ALONE, in_passing, verified
 
+    if witness and (second or page or finish or listing or as_json):
+        raise InputError("--witness goes by itself: a model is asked, and nothing is reviewed")
     if second and (finish or listing or as_json):
         raise InputError("--second goes by itself: a second assessor judges episodes and sees nothing else")
     if port is not None and not page:
@@ -121,6 +130,11 @@ def review(
     assessor = acting(who, folder)
     review_writer.check_may_review(folder, assessor)
 
+    if witness:
+        from labctl.checks.witness import ask
+
+        click.echo(ask(folder, who=assessor, say=lambda line: click.echo(line, err=True)))
+        return
     if second:
         _second(folder, assessor, page, port)
         return

@@ -40,6 +40,7 @@ from labctl.config.tasks import (
 )
 from labctl.config.toml_text import Document, Location, Table, parse
 from labctl.config.values import FileName, Lax, PlainName, Positive, StopCause, Text, Texts
+from labctl.config.witness import Witness
 
 __all__ = [
     "AXIS_CODES",
@@ -209,6 +210,7 @@ class Protocol(Document):
     template: Annotated[tuple[Template, ...], Lax] = ()
     pools: Pools = Pools()
     preference: Preference | None = None
+    witness: Witness | None = None
 
     @property
     def tasks(self) -> tuple[Task, ...]:

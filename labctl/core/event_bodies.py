@@ -45,7 +45,7 @@ from labctl.messages.body_parts import (
     Unsealed,
     VideoEntry,
 )
-from labctl.messages.judgements import PreferenceAsked, PreferenceStated
+from labctl.messages.judgements import PreferenceAsked, PreferenceStated, WitnessEntry, WitnessStated
 from labctl.plain import Json
 
 Form = TypeVar("Form")
@@ -71,6 +71,7 @@ class CampaignOpened(TypedDict):
     deducible_share: float
     tasks: NotRequired[Sequence[TaskEntry]]
     preference: NotRequired[str]
+    witness: NotRequired[WitnessEntry]
     instruction: str
     switches: NotRequired[Sequence[SwitchEntry]]
     items_staged: int
@@ -325,6 +326,7 @@ FORMS: Mapping[Kind, type] = {
     Kind.OPERATIONS_REVIEWED: OperationsReviewed,
     Kind.OUTCOME_CONFIRMED: OutcomeConfirmed,
     Kind.OUTCOME_JUDGED: OutcomeJudged,
+    Kind.WITNESS_STATED: WitnessStated,
     Kind.PREFERENCE_ASKED: PreferenceAsked,
     Kind.PREFERENCE_STATED: PreferenceStated,
     Kind.EPISODE_VOIDED: EpisodeVoided,

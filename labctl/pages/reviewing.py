@@ -107,6 +107,7 @@ class ReviewPage:
             "ended": str(trial.ended).replace("_", " "),
             "length_s": item.since_go_s(trial.end_ns or 0),
             "counted": item.counted,
+            "models": list(item.models),
             "reviewed": item.reviewed is not None,
             "differences": item.differences,
             "operations": _told(item, item.operations),

@@ -163,6 +163,7 @@ class Review(Reviewing):
         lines = [
             *(went if item.task is None else measured.lines(item.task, outcome)),
             f"• ended: {str(item.trial.ended).replace('_', ' ')} after {item.since_go_s(item.trial.end_ns or 0):.1f} s",
+            *(f"• a model, {text}" for text in item.models),
             f"• reviewed {'already' if item.reviewed is not None else 'not yet'}",
         ]
         self.query_one("#details", Static).update("\n".join(lines))

@@ -57,6 +57,7 @@ function facts() {
     ...(task() && episode.notes ? [`note: ${episode.notes}`] : []),
     `ended: ${episode.ended} after ${episode.length_s.toFixed(1)} s`,
     ...(task() ? [] : [`the operator counted ${episode.counted === null ? "nothing" : episode.counted}`]),
+    ...episode.models.map((text) => `a model, ${text}`),
     `reviewed ${episode.reviewed ? "already" : "not yet"}`,
     ...(mine ? [`compared with ${mine.first === episode.episode ? mine.second : mine.first} (C shows it): ${mine.preferred ? inWords(mine) : "P says which was better"}`] : []),
   ];
