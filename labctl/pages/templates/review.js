@@ -330,6 +330,7 @@ function better() {
   $("reason").value = asked.why || "";
   $("unsure").textContent = "";
   $("preference").showModal();
+  ($("preference").querySelector("input:checked") || $("preference").querySelector("input")).focus();
 }
 
 async function prefer(event) {

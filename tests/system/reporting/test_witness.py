@@ -13,36 +13,21 @@ from typing import Any
 import pytest
 from support.policies.planner_stand_in import MODEL, Rule, StandIn, stand_in
 from support.runs.recordings import Recordings, copied
-from support.runs.task_campaign import open_tasks
+from support.runs.task_campaign import run_filmed_tasks
 
 from labctl.cli import call
 from labctl.core.events import Kind
 from labctl.core.record import Record
 from labctl.core.reviewed import queue, unsettled
 from labctl.reporting.judgements import models
-from labctl.runtime import review_writer
-from labctl.runtime.campaign_run import run_campaign
 from labctl.store.campaign import Campaign, freeze_campaign, unblind_campaign
 
 KEY = "sk-not-a-secret-of-anybody"
-PORT = "127.0.0.1:9"  # replaced by the emulator's
-WITNESS = f'[witness]\nmodel = "{MODEL}"\nurl = "http://{PORT}/v1"\npictures = 3\nkey_env = "A_KEY"\n'
-SMALL = {"width = 320": "width = 96", "height = 240": "height = 72", "rate_hz = 10.0": "rate_hz = 4.0"}
-
-
-def run_filmed(lab: Path) -> Path:
-    """A block of two filmed episodes of each of two measures, and an assessor."""
-    protocol = {"[analysis]\n": WITNESS + "[analysis]\n"}
-    conditions = ["stages", "score"]
-    opened = open_tasks(lab, conditions=conditions, protocol=protocol, cameras=True, cell=SMALL)
-    run_campaign(opened.folder, lambda line: None, manual=True)
-    review_writer.register(opened.folder, "tim")
-    return opened.folder
 
 
 @pytest.fixture
 def folder(recordings: Recordings, tmp_path: Path) -> Path:
-    made = recordings.of(run_filmed)
+    made = recordings.of(run_filmed_tasks)
     return copied(made.parents[1], tmp_path / "lab") / "campaigns" / made.name
 
 
@@ -86,22 +71,22 @@ def stated(folder: Path) -> list[Any]:
 def test_a_model_is_sent_pictures_and_the_measures_words_and_no_arm(folder: Path, served: StandIn) -> None:
     assert call(["review", str(folder), "--who", "tim", "--witness"]) == 0
     pictures = [len(body["messages"][0]["content"]) - 1 for _, body in served.requests]
-    assert pictures == [6] * 4, "three of each of two cameras"
+    assert pictures == [6] * 6, "three of each of two cameras"
     words = sorted({text for text, _ in served.asked})
-    assert len(words) == 2
+    assert len(words) == 3
     assert "one towel lies in the target tote, out of the fingers" in "".join(words)
-    assert "one over, or both crumpled" in "".join(words)
+    assert "The cloth belongs into the other tote." in "".join(words)
     assert all("it cannot be told from these pictures\nAnswer with one letter." in text for text in words)
     sent = json.dumps([body for _, body in served.requests])
-    assert "zebra" not in sent and "otter" not in sent and "e-" not in "".join(words)
+    assert "zebra" not in sent and "human" not in sent and "e-" not in "".join(words)
     assert all(headers["Authorization"] == f"Bearer {KEY}" for headers, _ in served.requests)
     events = stated(folder)
     assert [event.body["value"] for event in events].count(None) == 1, "the one of whom no letter came"
-    assert all(event.body["model"] == MODEL and event.who == "tim" for event in events) and len(events) == 4
+    assert all(event.body["model"] == MODEL and event.who == "tim" for event in events) and len(events) == 6
     for path in (path for path in folder.rglob("*") if path.is_file()):
         assert KEY.encode() not in path.read_bytes(), f"its key stands in {path.name}"
     assert call(["review", str(folder), "--who", "tim", "--witness"]) == 0
-    assert len(served.asked) == 4, "who has said something is not asked again"
+    assert len(served.asked) == 6, "who has said something is not asked again"
 
 
 def test_what_a_model_says_is_shown_and_settles_and_disputes_nothing(folder: Path, served: StandIn) -> None:
@@ -120,9 +105,9 @@ def test_what_a_model_says_is_shown_and_settles_and_disputes_nothing(folder: Pat
 def test_the_report_says_how_far_a_model_agrees_with_the_assessor(folder: Path, served: StandIn) -> None:
     assert call(["review", str(folder), "--who", "tim", "--witness"]) == 0
     found = {one["task"]: one for one in models(record_of(folder))}
-    assert set(found) == {"in order", "neatly"}
-    assert sum(one["unknown"] for one in found.values()) == 1 and all(one["n"] == 2 for one in found.values())
-    assert (found["neatly"]["statistic"], found["in order"]["statistic"]) == ("icc", "weighted_kappa")
+    assert set(found) == {"in order", "over"}
+    assert sum(one["unknown"] for one in found.values()) == 1 and {one["n"] for one in found.values()} == {2, 4}
+    assert {one["statistic"] for one in found.values()} == {"weighted_kappa"}
     assert call(["close", str(folder), "--who", "tim"]) == 0
     freeze_campaign(folder, who="tim", unreviewed=True)
     unblind_campaign(folder, who="tim")
