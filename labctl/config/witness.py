@@ -7,8 +7,8 @@ May not: ask it, or hold its key: the environment does.
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
@@ -17,6 +17,7 @@ from labctl.config.toml_text import Table
 from labctl.config.values import Text
 
 MOST_PICTURES = 24
+_PARTS = re.compile(r"(?P<scheme>https?)://(?P<host>\[[^\]@/?#]+\]|[^\[\]@:/?#]+)(:\d+)?(/[^?#@]*)?")
 
 
 class Witness(Table):
@@ -31,10 +32,10 @@ class Witness(Table):
 
     @model_validator(mode="after")
     def _address(self) -> Witness:
-        parts = urlsplit(self.url)
-        if parts.username or parts.password or parts.query:
+        parts = _PARTS.fullmatch(self.url)
+        if parts is None:
             raise ValueError("url holds a name, a password or a query; a key stands in the variable that key_env names")
-        if parts.scheme != "https" and not _loopback(parts.hostname or ""):
+        if parts["scheme"] != "https" and not _loopback(parts["host"].strip("[]")):
             raise ValueError("url leads to another machine without https; name https://… or one on 127.0.0.1")
         return self
 

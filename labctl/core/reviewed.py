@@ -20,6 +20,7 @@ from labctl.core.trial_table import PREFERRED
 from labctl.errors import InputError, StateError
 from labctl.messages.body_parts import OUTSIDE, Detected, Judged
 from labctl.messages.judgements import PreferenceStated
+from labctl.plain import count
 
 RESULTS: tuple[Result, ...] = ("success", "lost", "safety_stop")
 VERDICTS: Mapping[Judged, str] = {
@@ -258,6 +259,12 @@ def stated(state: CampaignState, first: str, second: str, preferred: str, why: s
     if not why.strip():
         raise InputError("why is empty; say in a sentence what made the difference, or why there is none")
     return trial, {"first": first, "second": second, "preferred": preferred, "why": why.strip()}
+
+
+def looked_at(record: Record) -> str:
+    """How many episodes somebody has gone over, in words."""
+    items = queue(record)
+    return f"{sum(item.reviewed is not None for item in items)} of {count(len(items), 'episode')} looked at"
 
 
 def unsettled(items: Sequence[Item]) -> list[Item]:

@@ -96,6 +96,11 @@ def fold(events: Iterable[Event]) -> CampaignState:
     return state
 
 
+def numbered(state: CampaignState, trial: str) -> str:
+    """A trial as screens call it, by its place in the schedule: "trial 2 of 48"."""
+    return f"trial {list(state.trials).index(trial) + 1} of {len(state.trials)}"
+
+
 def advance(state: CampaignState, event: Event) -> CampaignState:
     """The state after one more event; the given state is left as it was.
 

@@ -13,7 +13,7 @@ from labctl.bus import Body
 from labctl.clock import SECOND, Anchor, MonotonicClock
 from labctl.core.event_bodies import OperationRecorded
 from labctl.core.events import Kind
-from labctl.core.reviewed import confirmed, pairs, queue, stated, unsettled
+from labctl.core.reviewed import confirmed, looked_at, pairs, queue, stated, unsettled
 from labctl.core.session import Person, Role, Session, check_person, present
 from labctl.errors import StateError
 from labctl.messages.judgements import WitnessStated
@@ -122,7 +122,8 @@ def finish(folder: Path, *, who: str, anchor: Anchor | None = None) -> str:
         if phase != "closed":
             raise StateError(f"the review of {name} is over: it is {phase}")
         campaign.log(Kind.CAMPAIGN_REVIEWED, {"by": who}, anchor=now, who=who)
-    return f"reviewed; next: labctl freeze {folder.name}"
+        seen = looked_at(campaign.record())
+    return f"review finished: {seen}; next: labctl freeze {folder.name}"
 
 
 def register(folder: Path, who: str, anchor: Anchor | None = None) -> None:

@@ -317,7 +317,9 @@ class Review(Reviewing):
             except LabctlError as error:
                 self._say(str(error), wrong=True)
 
-        title = "Finish the review? Nothing is in dispute; afterwards nobody changes an operation or an outcome."
+        seen = f"{sum(item.reviewed is not None for item in self._items)} of {count(len(self._items), 'episode')}"
+        title = f"Finish the review? Nothing is in dispute; {seen} looked at, the others stand as scored. "
+        title += "Afterwards nobody changes an operation or an outcome."
         self.push_screen(Confirm(title, "Finish"), answered)
 
     def action_outcome(self) -> None:

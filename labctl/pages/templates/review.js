@@ -298,6 +298,7 @@ function finish() {
   if (waiting().length) { say(`of ${waiting().length} pairs of episodes nobody has said which was better; P asks`, true); return; }
   halt();
   $("unfinished").textContent = "";
+  $("seen").textContent = `${queue.episodes.filter((one) => one.reviewed).length} of ${queue.episodes.length} episodes`;
   $("finishing").showModal();
 }
 
