@@ -41,6 +41,7 @@ from labctl.config.tasks import (
 )
 from labctl.config.toml_text import Document, Location, Table, parse
 from labctl.config.values import FileName, Lax, PlainName, Positive, StopCause, Text, Texts
+from labctl.config.witness import Witness
 
 __all__ = [
     "AXIS_CODES",
@@ -201,6 +202,7 @@ class Protocol(Document):
     template: Annotated[tuple[Template, ...], Lax] = ()
     pools: Pools = Pools()
     preference: Preference | None = None
+    witness: Witness | None = None
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -255,9 +257,10 @@ class Protocol(Document):
     def task_in_items(self, what: str) -> Task:
         """The one task of the short form. Raises InputError that says what is for such protocols alone."""
         if self.task:
-            raise self.refusal(
-                ("task",), f"{what} is not there yet for protocols with [[task]] tables; {self.protocol.name} has some"
+            message = (
+                f"{what} plans times per item, of protocols in the short form; {self.protocol.name} has [[task]] tables"
             )
+            raise self.refusal(("task",), f"{message}: labctl plan says how many blocks a drop of success takes")
         return self.tasks[0]
 
 
@@ -330,7 +333,10 @@ def _check_form(found: Protocol) -> None:
         message = f"{at[1]} in [{at[0]}] is of the short form; this protocol has [[task]] tables, which say it"
         raise found.refusal(at, f"{message}: take it out")
     if found.switch:
-        raise found.refusal(("switch",), "[[switch]] is not there yet for protocols with [[task]] tables; take it out")
+        message = (
+            "a [[switch]] is of the one instruction of the short form; with [[task]] tables each condition has its own"
+        )
+        raise found.refusal(("switch",), f"{message}, and nothing says which of them it would change: take it out")
     if not found.condition and not found.template:
         raise found.refusal(("task",), "[[task]] tables and no [[condition]]; nothing would be tried, add one")
     check_tasks(found, found.task, found.trial.failure_tags)
