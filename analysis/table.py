@@ -134,10 +134,10 @@ def table_from_lines(lines: Iterable[tuple[int, Row]], source: str) -> Table:
     kind: list[int] = []
     time_ns: list[int] = []
     cause: list[str] = []
-    said: tuple[tuple[Value, ...], str] | None = None
+    said: tuple[list[Value], str] | None = None
     for line, row in lines:
         where = f"{source}:{line}"
-        again = tuple(row.get(column) for column in OF_EPISODE)
+        again = [row.get(column) for column in OF_EPISODE]
         if said is not None and said[0] == again:
             stated = episodes[index[said[1]]]
         else:

@@ -1,7 +1,7 @@
 """Makes a library of the files in `compiled/` with the machine's own C compiler, once, and loads it.
 
-May not: know what the code computes. Raises ImportError where there is no compiler or it fails, so that the plain kernel
-runs instead. A library is named by everything it was made from and for, and written whole or not at all.
+May not: know what the code computes. Raises ImportError where there is no compiler or it fails, so that the plain
+kernel runs instead. A library is named by everything it was made from and for, and written whole or not at all.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def compiler_here() -> str | None:
 
 
 def cache_folder() -> Path:
-    """Where made libraries lie: `labctl` in the user's cache folder, else one of the user's own in the temporary one."""
+    """Where made libraries lie: `labctl` in the user's cache folder, else one of its own in the temporary one."""
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     folder = Path(home).expanduser() / "labctl"
     try:

@@ -36,7 +36,7 @@ def test_another_processor_or_other_sources_make_another_library(monkeypatch):
         other.setattr(kernel_build, "_processor", lambda: "another")
         assert kernel_build._made_from(compiler, "float") != name
     with monkeypatch.context() as other:
-        other.setattr(kernel_build, "_sources", lambda: [])
+        other.setattr(kernel_build, "_sources", list)
         assert kernel_build._made_from(compiler, "float") != name
 
 
