@@ -36,9 +36,9 @@ CORE = (
     *("av", "click", "jinja2", "matplotlib", "numpy", "pillow", "pyzmq"),
     *("rich", "scipy", "sqlmodel", "textual"),
 )
+COMPILERS = ("cc", "gcc", "clang")  # as analysis.survival.kernel_build has them
 # extra -> (module to look for, what it is for)
 EXTRAS = {
-    "fast": ("numba", "faster bootstraps and permutations"),
     "rerun": ("rerun", "`labctl show` and Rerun exports"),
     "parquet": ("pyarrow", "Parquet tables"),
     "postgres": ("psycopg", "journals on PostgreSQL"),
@@ -87,6 +87,7 @@ def software(folder: Path, clock: Clock | None = None) -> list[Check]:
         check_python(sys.version_info[:3]),
         *check_core(),
         *check_extras(),
+        check_compiler(),
         check_usage_reports(),
         check_free_disk(folder, min_free_gb=1.0),
         check_fsync(folder, clock),
@@ -135,6 +136,15 @@ def check_extras(extras: Mapping[str, tuple[str, str]] | None = None) -> list[Ch
         else:
             checks.append(Check(f"extra {extra}", "ok", f"not installed: {purpose}", how_to_install(extra)))
     return checks
+
+
+def check_compiler() -> Check:
+    """Is there a C compiler, with which the statistics make their fast kernel at the first analysis?"""
+    found = next((path for name in COMPILERS if (path := shutil.which(name))), None)
+    if found is None:
+        text = "not found: `labctl analyze` and reports take some ten times as long"
+        return Check("C compiler", "ok", text, "install one, such as the package gcc")
+    return Check("C compiler", "ok", f"{found}: makes the statistics' fast kernel at the first analysis")
 
 
 def check_free_disk(folder: Path, min_free_gb: float) -> Check:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from labctl.analysis.family import STATISTICS
+
 if TYPE_CHECKING:
     from labctl.analysis.survival.result import Margin
 
@@ -83,7 +85,7 @@ def times_of_option(command: F) -> F:
 
 
 ALPHA = click.FloatRange(0, 1, min_open=True, max_open=True)
-FAMILY = "ks_sup_mean,ks_macro,log_rmst_ratio,uph"
+FAMILY = ",".join(STATISTICS)
 
 
 def alpha_option(command: F) -> F:

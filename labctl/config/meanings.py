@@ -168,7 +168,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "scene": "How a scene is put back, and what a commit asks of it.",
         "scene.restore": "Whose first scene every trial is put back to: its block's, or its condition's.",
         "scene.require_photo": "Whether a commit waits for a photo of every camera.",
-        "scene.min_score": "A scene that matches its reference less is held; without it scores hold nothing.",
+        "scene.min_score": "A scene that matches its reference less is held; measured: 10 less than its own match.",
         "scene.max_camera_shift_px": "A camera whose picture has moved farther than this is a hold.",
         "scene.override": "Whether a named person may commit a scene that is held.",
         "human": "The person as a reference: practice, blocks alone, and one measured at another time.",

@@ -123,8 +123,8 @@ class AnalysisPlan(Table):
     tau_s: Positive
     reference: Text | None = None
     family: Annotated[
-        tuple[Literal["ks_sup_mean", "ks_macro", "log_rmst_ratio", "uph"], ...], Lax, Field(min_length=1)
-    ] = ("ks_sup_mean", "ks_macro", "log_rmst_ratio", "uph")
+        tuple[Literal["ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph"], ...], Lax, Field(min_length=1)
+    ] = ("ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph")
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     estimator: Literal["kaplan_meier", "wang_chang"] = "kaplan_meier"
     looks: Looks | None = None
@@ -164,13 +164,14 @@ class SessionRules(Table):
 
 class SceneRules(Table):
     """[scene]: how a scene is put back and what a commit asks of it. `restore`: every trial is put back to the first
-    scene of its block, or of its condition. Without `min_score` scores are recorded and hold nothing; "measured": 10
-    points below what the frames of the reference's own photo score against each other.
+    scene of its block, or of its condition. `min_score`: "measured" asks 10 points less than the frames of the
+    reference's own photo score against each other; "where_measured", the same where there is such a score, of a photo
+    taken here and with scikit-image installed, and holds nothing elsewhere; "none" holds nothing.
     """
 
     restore: Literal["block", "condition"] = "block"
     require_photo: bool = True
-    min_score: Annotated[float, Field(ge=0, le=100)] | Literal["measured"] | None = None
+    min_score: Annotated[float, Field(ge=0, le=100)] | Literal["measured", "where_measured", "none"] = "where_measured"
     max_camera_shift_px: Positive = 4.0
     override: Literal["forbidden", "allowed"] = "forbidden"
 
