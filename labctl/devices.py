@@ -184,6 +184,27 @@ class Camera(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class Sensor(Protocol):
+    """One sensor, owned by its own process: force and torque, a scale, a light barrier, a temperature.
+
+    `stream` is what its options declare (`labctl.config.options.SensorOptions.stream`). `connect` changes nothing at
+    the device and raises DeviceLost when it is not there; after a loss, and `close`, it may be called again. `drain`
+    returns what was measured since the last call, by the host's time of receipt; it waits for nothing and raises
+    DeviceLost once the sensor is gone. `sense` receives the robot's observations and their time, where `observes` asks
+    for them: a simulated one is made of them, and a robot's own measurement comes by them.
+    """
+
+    kind: Kind
+    stream: StreamSpec
+    observes: bool
+
+    def connect(self, now_ns: int) -> None: ...
+    def sense(self, t_ns: int, observation: Mapping[str, np.ndarray]) -> None: ...
+    def drain(self, now_ns: int) -> Batch: ...
+    def close(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Picture:
     """What a controller sees of a camera: image (height, width, 3) uint8 RGB at full size, and when its light fell

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from labctl.drivers.common.robot_tables import HAND_M, HAND_RPY, Tool
+from labctl.drivers.common.scale import scale_stream
 from pydantic import Field
 
-from labctl.config.options import CameraOptions, Options, Wrapped
+from labctl.config.options import CameraOptions, Options, SensorOptions, Wrapped
 from labctl.config.values import Lax, Text, Texts
+from labctl.streams import StreamSpec
 
 Seconds = Annotated[float, Field(ge=0)]
 SkillName = Literal["swift", "steady", "halting", "clumsy", "slow"]
@@ -42,6 +44,16 @@ class SimCameraOptions(CameraOptions):
     """A simulated camera."""
 
     view: Literal["over_shoulder", "wrist"] = Field("over_shoulder", description="where it stands")
+
+
+class SimScaleOptions(SensorOptions):
+    """A simulated scale under the target tote."""
+
+    item_kg: Annotated[float, Field(gt=0, le=100)] = Field(0.05, description="what each item weighs")
+    noise_kg: Annotated[float, Field(ge=0, le=1)] = Field(0.0005, description="standard deviation of what it shows")
+
+    def stream(self) -> StreamSpec:
+        return scale_stream(self.rate_hz)
 
 
 class SimFr3Options(Options):

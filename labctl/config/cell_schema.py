@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue, StringConstraints
 
 from labctl.config.alerts import AlertsTable
+from labctl.config.sensors import SensorTable, check_sensors
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
 from labctl.config.values import Box, FileName, Interval, Lax, PlainName, Point, Positive, Size, Text, Texts, Vector
 
@@ -166,6 +167,7 @@ class Cell(Document):
     robot: RobotTable
     lease: Lease
     camera: Annotated[tuple[CameraTable, ...], Lax] = ()
+    sensor: Annotated[tuple[SensorTable, ...], Lax] = ()
     teleop: TeleopTable | None = None
     video: Video = Video()
     storage: Storage = Storage()
@@ -312,6 +314,8 @@ def parse_cell(text: str, where: str) -> Cell:
             message = f"the box is empty along {axis}: box_min_m {low:g} is not below box_max_m {high:g}"
             raise found.refusal(("robot", "limits", "box_max_m"), message)
     refuse_repeats(found, ("camera",), [camera.name for camera in found.camera])
+    refuse_repeats(found, ("sensor",), [sensor.name for sensor in found.sensor])
+    check_sensors(found, found.sensor)
     for index, camera in enumerate(found.camera):
         for left, top, right, bottom in camera.ignore:
             if left >= right or top >= bottom:

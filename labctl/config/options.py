@@ -19,6 +19,7 @@ from labctl.config.toml_text import Location, Table, suggestion
 from labctl.config.values import Positive
 from labctl.errors import OptionError
 from labctl.plain import Json
+from labctl.streams import StreamSpec
 
 Schema = Mapping[str, Any]  # JSON schema, as pydantic writes it
 
@@ -80,6 +81,20 @@ class CameraOptions(Options):
     width: int = Field(gt=0, le=8192, description="pixels; of the [[camera]] table")
     height: int = Field(gt=0, le=8192, description="pixels; of the [[camera]] table")
     rate_hz: Positive = Field(description="pictures per second; of the [[camera]] table")
+
+
+class SensorOptions(Options):
+    """Base of a sensor's options: with the rate of its [[sensor]] table."""
+
+    OF_TABLE: ClassVar[tuple[str, ...]] = ("rate_hz",)
+
+    rate_hz: Positive = Field(description="samples per second; of the [[sensor]] table")
+
+    def stream(self) -> StreamSpec:
+        """What it records, known before anything is connected: columns, a unit for each (or one for all), and which of
+        them a blind role may see. Whoever records it names it sensor/NAME, as the cell does.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has to say what its sensor records: stream()")
 
 
 OWN = "is an address of this very computer: no robot is there, an emulator may be"

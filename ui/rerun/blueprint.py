@@ -18,6 +18,7 @@ from labctl.ui.rerun.episode_view import (
     joints_of,
     measured,
     place_of,
+    sensor_plots,
     short_names,
 )
 from labctl.ui.rerun.parts import TIMELINE, UTC, drawn_at
@@ -146,6 +147,8 @@ def _plots(prefix: str, view: EpisodeView, axis: Any) -> list[tuple[float, list[
     joints = [plot(f"joints/{what}", name) for what, name in JOINT_PLOTS if measured(view, what).size]
     if joints:
         rows += [(1.8, joints), (1.1, [plot("gripper", "gripper opening, mm", legend=False)])]
+    if sensors := sensor_plots(view):
+        rows.append((1.2, [plot(entity, title) for _, entity, title, _ in sensors]))
     if POLICY in view.streams:
         rows.append((1.2, [plot("policy", "policy's answer after capture and after request, ms", legend=False)]))
     if ACTION in view.streams:

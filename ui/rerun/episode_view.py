@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from labctl.core.timeline import Mark
+from labctl.streams import units_of
 
 STATE, ACTION, TRACKER, POLICY = "arm/state", "arm/action", "tracker", "policy"
+SENSOR = "sensor/"
 STAGES = ("requested", "limited", "sent")
 
 
@@ -96,6 +98,21 @@ def place_of(name: str, video: Video) -> str:
 def depth_place(name: str, video: Video) -> str:
     """The entity of a camera's depth: beside its picture's."""
     return f"{place_of(name, video)}_depth"
+
+
+def sensor_plots(view: EpisodeView) -> list[tuple[str, str, str, list[str]]]:
+    """Of each sensor and each unit that it measures in: the stream, the entity of its curves, a title, the columns."""
+    found: list[tuple[str, str, str, list[str]]] = []
+    for name, stream in sorted(view.streams.items()):
+        if not name.startswith(SENSOR) or not len(stream.t_ns):
+            continue
+        by_unit: dict[str, list[str]] = {}
+        for column, unit in zip(stream.columns, units_of(stream.unit, len(stream.columns)), strict=True):
+            by_unit.setdefault(unit, []).append(column)
+        for number, (unit, names) in enumerate(by_unit.items()):
+            title = f"{name.removeprefix(SENSOR)}, {unit}" if unit else name.removeprefix(SENSOR)
+            found.append((name, f"sensors/{name.removeprefix(SENSOR)}/{number}", title, names))
+    return found
 
 
 def columns(stream: Stream, names: Sequence[str]) -> np.ndarray:

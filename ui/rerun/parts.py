@@ -28,6 +28,7 @@ from labctl.ui.rerun.episode_view import (
     joints_of,
     measured,
     place_of,
+    sensor_plots,
     short_names,
 )
 from labctl.ui.rerun.palette import ITEMS, JOINTS, STAGE_COLOURS, TONES, along
@@ -58,6 +59,7 @@ def log_episode(recording: rr.RecordingStream, view: EpisodeView, prefix: str = 
     parts.state()
     parts.items()
     parts.actions()
+    parts.sensors()
 
 
 class Parts:
@@ -84,19 +86,25 @@ class Parts:
         self._to.send_columns(self._path(entity), times, data)
 
     def _curves(
-        self, entity: str, t_ns: np.ndarray, values: np.ndarray, names: Sequence[str], colours: Sequence[Any]
+        self,
+        entity: str,
+        t_ns: np.ndarray,
+        values: np.ndarray,
+        names: Sequence[str],
+        colours: Sequence[Any],
+        of: str = STATE,
     ) -> None:
         """Curves (n, k) under one entity, named. What the robot measured has a hole where its record has one."""
         n, k = values.shape
         if n and k:
             self._static(entity, rr.SeriesLines(names=list(names), colors=list(colours), widths=[1.5] * k))
-            holes = [] if entity.startswith(("actions/", "policy")) else self._holes()
+            holes = [] if entity.startswith(("actions/", "policy")) else self._holes(of)
             t_ns, values = _broken(t_ns, values.astype(float), holes)
             self._send(entity, t_ns, rr.Scalars.columns(scalars=values.reshape(-1)).partition([k] * len(t_ns)))
 
-    def _holes(self) -> list[int]:
-        """When each hole in the robot's record begins, ns."""
-        return [mark.t_ns for mark in self._view.lanes.get(f"gaps {STATE}", ()) if mark.label]
+    def _holes(self, stream: str) -> list[int]:
+        """When each hole in the record of a stream begins, ns."""
+        return [mark.t_ns for mark in self._view.lanes.get(f"gaps {stream}", ()) if mark.label]
 
     def facts(self) -> None:
         """What the episode is, as properties to search by and as a page to read."""
@@ -174,6 +182,12 @@ class Parts:
                 taken = (times[:, 2:] - times[:, :2]) / 1e6
                 names = ["from capture to reply", "from request to reply"]
                 self._curves("policy", policy.t_ns, taken, names, [(150, 120, 190), (205, 140, 255)])
+
+    def sensors(self) -> None:
+        """What each sensor measured, the columns of one unit together."""
+        for name, entity, _, names in sensor_plots(self._view):
+            stream = self._view.streams[name]
+            self._curves(entity, stream.t_ns, columns(stream, names), names, JOINTS[: len(names)], name)
 
     def cameras(self) -> None:
         """Each video once, and which of its frames belongs to which measured time; photos of the scene."""
