@@ -7,8 +7,10 @@ from typing import Annotated, Any, Literal
 
 from labctl.drivers.common.robot_tables import HAND_M, HAND_RPY, Tool
 from labctl.drivers.common.scale import scale_stream
+from labctl.drivers.common.simulated_axes import ON_A_RAIL, WITH_A_HAND
 from pydantic import Field
 
+from labctl.axes import Axis
 from labctl.config.options import CameraOptions, Options, SensorOptions, Wrapped
 from labctl.config.values import Lax, Text, Texts
 from labctl.streams import StreamSpec
@@ -62,6 +64,20 @@ class SimFr3Options(Options):
     def tool(self) -> Tool:
         """The Franka Hand's, in the frame of the flange."""
         return Tool((0.0, 0.0, HAND_M), HAND_RPY)
+
+
+class SimRailOptions(SimFr3Options):
+    """A simulated FR3 on a rail, with a vacuum cup; it has none."""
+
+    def axes(self) -> Sequence[Axis]:
+        return ON_A_RAIL
+
+
+class SimHandOptions(SimFr3Options):
+    """A simulated FR3 with a hand of five axes; it has none."""
+
+    def axes(self) -> Sequence[Axis]:
+        return WITH_A_HAND
 
 
 class SimUr5Options(Options):

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, ValidationError
 
+from labctl.axes import Axis
 from labctl.config.cell_schema import Cell
 from labctl.config.toml_text import Location, Table, suggestion
 from labctl.config.values import Positive
@@ -63,6 +64,10 @@ class Options(Table):
     def wrapped(self) -> Sequence[Wrapped]:
         """The drivers that are named inside, whose options are checked as well."""
         return ()
+
+    def axes(self) -> Sequence[Axis] | None:
+        """A robot's axes, the arm's first; None where it has joints in rad and one opening in m."""
+        return None
 
     def contradictions(self, cell: Cell) -> Sequence[Contradiction]:
         """Where these options do not go together, or with the rest of their cell, though each may be so alone."""

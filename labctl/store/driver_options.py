@@ -6,8 +6,10 @@ May not: import a vendor's library for a driver that ships with labctl, or conne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from labctl.axes import Axis
+from labctl.config.axes import check_declared
 from labctl.config.cell_schema import CameraTable, Cell, Fixture, refuse_unknown
 from labctl.config.options import OWN, CameraOptions, Options, SensorOptions, is_own
 from labctl.config.protocol_schema import Arm, Protocol
@@ -51,6 +53,12 @@ def check_cell_options(cell: Cell) -> None:
     """
     real = cell.cell.kind == "real"
     _check(cell, ("robot", "driver"), cell.robot.driver, ("robot", "options"), cell.robot.options, real)
+    if (own := robot_axes(cell)) is not None or cell.robot.axis:
+        declared = own if own is not None else ()
+        check_declared(cell, cell.robot.axis, len(cell.robot.limits.velocity_rad_s), cell.robot.driver, declared)
+        if cell.teleop is not None:
+            text = f"[teleop] drives joints and one opening; {cell.robot.driver} has other axes, take [teleop] out"
+            raise cell.refusal(("teleop",), text)
     for index, camera in enumerate(cell.camera):
         at = ("camera", index)
         _check(cell, (*at, "driver"), camera.driver, (*at, "options"), camera.given, real)
@@ -63,6 +71,13 @@ def check_cell_options(cell: Cell) -> None:
         _check(cell, ("teleop", "device"), cell.teleop.driver, ("teleop", "options"), cell.teleop.options, real)
     if cell.cell.operator != "console":
         _check(cell, ("cell", "operator"), cell.cell.operator, ("cell", "operator"), {}, real)
+
+
+def robot_axes(cell: Cell) -> Sequence[Axis] | None:
+    """The axes that the options of the cell's robot declare; None where it has joints in rad and one opening in m."""
+    table = options_type(cell.robot.driver)
+    read = None if table is None else table.read(cell.robot.options, cell.robot.driver)
+    return read.axes() if isinstance(read, Options) else None
 
 
 def _sensor_options(cell: Cell, index: int) -> type[SensorOptions]:
