@@ -19,6 +19,7 @@ from typing import Any, Literal, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
+from labctl.axes import Axis
 from labctl.errors import InputError, MissingExtra
 from labctl.plain import GIVE_UP_S, CameraAbout, Hand, Json
 from labctl.streams import StreamSpec as StreamSpec  # for drivers, which declare their streams
@@ -61,7 +62,7 @@ class RobotStatus:
 
 @dataclass(slots=True)
 class Setpoints:
-    """Timed setpoints: t_ns (n,), q (n, dof) of the arm's axes, rad of a joint that turns, m of one that slides; gripper
+    """Timed setpoints: t_ns (n,), q (n, dof) of the arm's axes, in rad where they turn, in m where they slide; gripper
     (n,) of the hand's one axis, an opening in m where nothing else is declared, or (n, h) of a hand of h axes.
     """
 
@@ -75,8 +76,9 @@ class Actions:
     """Setpoints in their three states: what was asked for, what the limits left of it, what the device was given.
 
     t_ns (n,) is the setpoint's own time. requested, limited, sent (n, dof + h): the arm's axes, then the hand's, each
-    in its own unit (`labctl.axes.axes_of`). delay_s (n,): from the setpoint's time to when `sent` was given to the device; 0 in simulation.
-    `sent` differs from `limited` while the device stops or was not to be given a setpoint: then it repeats the last.
+    in its own unit (`labctl.axes.axes_of`). delay_s (n,): from the setpoint's time to when `sent` was given to the
+    device; 0 in simulation. `sent` differs from `limited` while the device stops or was not to be given a setpoint:
+    then it repeats the last.
     Setpoints of a stop that began because none came in time are rows too; what nobody asked for is not a number.
     """
 
@@ -253,11 +255,10 @@ class ActionChunk:
     """What a controller wants: n timed actions, the first `execute` of which are used before asking again.
 
     space: "joint_position" -> values (n, dof) rad; "joint_velocity" -> (n, dof) rad/s; "tcp_pose" -> (n, 7) m and
-    quaternion; "tcp_velocity" -> (n, 6) m/s and rad/s about the base frame's axes. An axis that slides is in m. Two count from what is measured when
-    a step begins: "joint_step" -> (n, dof) rad; "tcp_step" -> (n, 7) m along the base axes and a quaternion that turns
-    about them, through the point about_m (3,) m in the tool's frame. gripper as `Setpoints` has it. dt_s: time between
-    actions. delay_s: time the answer took, for a host under a manual clock: modelled or measured.
-    done: the controller says the task is finished. starts: the first action begins when the answer arrives ("reply"),
+    quaternion; "tcp_velocity" -> (n, 6) m/s and rad/s about the base frame's axes. Two count from what is measured
+    when a step begins: "joint_step" -> (n, dof) rad; "tcp_step" -> (n, 7) m along the base axes and a quaternion that
+    turns about them, through the point about_m (3,) m in the tool's frame. gripper as `Setpoints` has it. dt_s: time
+    between actions. delay_s: time the answer took, for a host under a manual clock: modelled or measured. done: the controller says the task is finished. starts: the first action begins when the answer arrives ("reply"),
     or action i is due i steps after the observation was captured, and what is past is dropped ("capture"). As the
     server says, else NaN: server_s of the policy itself, call_s of the whole question, gpu_memory_mb on the GPU.
     """
@@ -358,6 +359,12 @@ def options_type(name: str) -> type[OptionsTable] | None:
     except (InputError, MissingExtra, NameError):
         return None
     return kind if isinstance(kind, type) and issubclass(kind, OptionsTable) else None
+
+
+def declared_axes(driver: str, options: Mapping[str, Json]) -> Sequence[Axis] | None:
+    """The axes that a robot's options declare; None where it has joints in rad and one opening in m."""
+    table = options_type(driver)
+    return getattr(table.read(options, driver), "axes", lambda: None)() if table is not None else None
 
 
 def _build_of(name: str, where: str) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ import math
 import re
 import threading
 from collections import deque
+from collections.abc import Mapping
 
 import numpy as np
 import serial
@@ -83,7 +84,7 @@ class SerialScale:
         self._thread = threading.Thread(target=self._serve, args=(self._line,), name="scale", daemon=True)
         self._thread.start()
 
-    def sense(self, t_ns: int, observation: object) -> None:
+    def sense(self, t_ns: int, observation: Mapping[str, np.ndarray]) -> None:
         """Nothing: it weighs by itself."""
 
     def drain(self, now_ns: int) -> Batch:

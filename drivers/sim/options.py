@@ -10,7 +10,7 @@ from labctl.drivers.common.scale import scale_stream
 from labctl.drivers.common.simulated_axes import ON_A_RAIL, WITH_A_HAND
 from pydantic import Field
 
-from labctl.axes import Axis
+from labctl.axes import Axis as RobotAxis
 from labctl.config.options import CameraOptions, Options, SensorOptions, Wrapped
 from labctl.config.values import Lax, Text, Texts
 from labctl.streams import StreamSpec
@@ -69,14 +69,14 @@ class SimFr3Options(Options):
 class SimRailOptions(SimFr3Options):
     """A simulated FR3 on a rail, with a vacuum cup; it has none."""
 
-    def axes(self) -> Sequence[Axis]:
+    def axes(self) -> Sequence[RobotAxis]:
         return ON_A_RAIL
 
 
 class SimHandOptions(SimFr3Options):
     """A simulated FR3 with a hand of five axes; it has none."""
 
-    def axes(self) -> Sequence[Axis]:
+    def axes(self) -> Sequence[RobotAxis]:
         return WITH_A_HAND
 
 

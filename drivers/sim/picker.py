@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from labctl.drivers.sim import lidded
 from labctl.drivers.common.simulated_axes import CURLED_RAD, of_openings
+from labctl.drivers.sim import lidded
 from labctl.drivers.sim.legs import CLEAR_M, CLOSE_S, HOVER_M, OPEN_M, OPENING_S, Legs, Point
 from labctl.drivers.sim.mind import Mind
 

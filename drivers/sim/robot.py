@@ -203,7 +203,7 @@ class SimRobot:
         moved = q[after] - q[after - 1]
         values = np.zeros((len(t_ns), 3 * dof + 8))
         joints = q[after - 1] + share * moved
-        values[:, : dof] = joints
+        values[:, :dof] = joints
         values[:, dof : 2 * dof] = moved / gap[:, None]
         values[:, 3 * dof : -1] = kinematics.poses(self.robot_model.chain, joints)
         values[:, -1] = grip[after - 1] + share[:, 0] * (grip[after] - grip[after - 1])

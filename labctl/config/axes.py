@@ -102,17 +102,25 @@ def check_declared(
         raise document.refusal(("robot", "axis"), text)
 
 
+def check_named(document: Document, space: str, named: Sequence[NamedAxis], *, scaled: bool) -> None:
+    """Refuse, at its line, a card that names axes for another space, or none for this one. Raises InputError."""
+    if (space == "axes") != bool(named):
+        how = "name each of them in an [[action.axis]]" if space == "axes" else f"drop [[action.axis]] for {space}"
+        raise document.refusal(("action", "axis" if named else "space"), f"{len(named)} axes are named; {how}")
+    if space == "axes" and scaled:
+        raise document.refusal(("action",), "an action of named axes is in their own units; drop clip and scale")
+
+
 def action_problem(named: Sequence[NamedAxis], own: Sequence[Axis], driver: str) -> str:
-    """Why an action of these axes cannot move a robot, in one line; "" where it can: each axis once, in its unit."""
-    names, robot = [axis.name for axis in named], {axis.name: axis for axis in own}
+    """Why an action of these axes cannot move a robot, in one line; "" where it can: every axis, in its unit, in the
+    robot's order.
+    """
+    robot = {axis.name: axis for axis in own}
     for axis in named:
         if axis.name not in robot:
             return f"{driver} has no axis {axis.name!r}{suggestion(axis.name, list(robot))}; it has: {', '.join(robot)}"
         if axis.unit != robot[axis.name].unit:
-            return (
-                f"axis {axis.name!r} of {driver} is in {robot[axis.name].unit}, the policy card has it in {axis.unit}"
-            )
-        if names.count(axis.name) > 1:
-            return f"axis {axis.name!r} is named twice in the action"
-    missing = [name for name in robot if name not in names]
-    return f"the action has no axis {missing[0]!r} of {driver}" if missing else ""
+            unit = robot[axis.name].unit
+            return f"axis {axis.name!r} of {driver} is in {unit}, the policy card has it in {axis.unit}"
+    names = [axis.name for axis in named]
+    return "" if names == list(robot) else f"the action's axes are {', '.join(names)}; name them as {', '.join(robot)}"

@@ -20,6 +20,7 @@ from labctl.core.recorded.projection import project
 from labctl.errors import StateError
 from labctl.exports.grid import Offset, default_bound_ns, first_frame, grid, held, offset, overlapping
 from labctl.exports.recordings import CAMERA, Recording
+from labctl.exports.units import column_units
 from labctl.store.video import frame_times
 
 STATE, ACTION = "arm/state", "arm/action"
@@ -137,7 +138,8 @@ def features(found: Plan, terms: Terms, moved_s: Sequence[float]) -> dict[str, F
     body = [*(f"q.{joint}" for joint in joints), *hand]
     parts = (*joints, *hand)
     units = dict(zip(columns, column_units(spec), strict=True))
-    unit = ", ".join(dict.fromkeys(units[column] for column in body))
+    each = [units[column] for column in body]
+    unit = ", ".join(each if any(spec.units) else dict.fromkeys(each))
     position = of(body).astype(np.float32)
     made = {"observation.state": Feature(position[:-1], parts, unit)}
     actions, age_s = _actions(recording, t_ns, parts, of(body)) if recording.has(ACTION) else ({}, None)

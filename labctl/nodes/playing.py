@@ -96,8 +96,8 @@ def stepped(tcp: np.ndarray, step: np.ndarray, about: np.ndarray) -> np.ndarray:
 
 
 def chunk_problem(chunk: ActionChunk, dof: int, hand: int = 1) -> str | None:
-    """Why a robot of `dof` axes of its arm, `hand` of its hand, cannot execute an answer, or None: wrong shapes, nothing
-    to execute, not finite.
+    """Why a robot of `dof` axes of its arm and `hand` of its hand cannot execute an answer, or None: wrong shapes,
+    nothing to execute, not finite.
     """
     values, gripper = np.asarray(chunk.values), np.asarray(chunk.gripper)
     of_hand = (len(values),) if hand == 1 else (len(values), hand)

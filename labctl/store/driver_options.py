@@ -6,9 +6,8 @@ May not: import a vendor's library for a driver that ships with labctl, or conne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-from labctl.axes import Axis
 from labctl.config.axes import check_declared
 from labctl.config.cell_schema import CameraTable, Cell, Fixture, refuse_unknown
 from labctl.config.options import OWN, CameraOptions, Options, SensorOptions, is_own
@@ -16,7 +15,7 @@ from labctl.config.protocol_schema import Arm, Protocol
 from labctl.config.reasons import SENSOR_LIMIT, SENSOR_LOST
 from labctl.config.sensors import check_columns
 from labctl.config.toml_text import Document, Location
-from labctl.devices import find_driver, options_type
+from labctl.devices import declared_axes, find_driver, options_type
 from labctl.errors import InputError, OptionError
 from labctl.plain import Json
 
@@ -53,7 +52,7 @@ def check_cell_options(cell: Cell) -> None:
     """
     real = cell.cell.kind == "real"
     _check(cell, ("robot", "driver"), cell.robot.driver, ("robot", "options"), cell.robot.options, real)
-    if (own := robot_axes(cell)) is not None or cell.robot.axis:
+    if (own := declared_axes(cell.robot.driver, cell.robot.options)) is not None or cell.robot.axis:
         declared = own if own is not None else ()
         check_declared(cell, cell.robot.axis, len(cell.robot.limits.velocity_rad_s), cell.robot.driver, declared)
         if cell.teleop is not None:
@@ -71,13 +70,6 @@ def check_cell_options(cell: Cell) -> None:
         _check(cell, ("teleop", "device"), cell.teleop.driver, ("teleop", "options"), cell.teleop.options, real)
     if cell.cell.operator != "console":
         _check(cell, ("cell", "operator"), cell.cell.operator, ("cell", "operator"), {}, real)
-
-
-def robot_axes(cell: Cell) -> Sequence[Axis] | None:
-    """The axes that the options of the cell's robot declare; None where it has joints in rad and one opening in m."""
-    table = options_type(cell.robot.driver)
-    read = None if table is None else table.read(cell.robot.options, cell.robot.driver)
-    return read.axes() if isinstance(read, Options) else None
 
 
 def _sensor_options(cell: Cell, index: int) -> type[SensorOptions]:

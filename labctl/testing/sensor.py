@@ -46,8 +46,8 @@ class SensorRig:
         self.driver, self.given = driver, {**options, "rate_hz": rate_hz}
         self.sensor: Sensor = load(driver, self.given, cell=cell, fixture=FIXTURE)
         self.rate_hz, self.live, self.kind, self.seen = rate_hz, live, kind, dict(seen or {})
-        self.lose: Callable[[], object] | None = None
-        self.mend: Callable[[], object] = lambda: None
+        self.lose: Callable[[], None] | None = None
+        self.mend: Callable[[], None] = lambda: None
         self._now_ns = SECOND
 
     def now(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 BASE = ("axes", "plain", "bus", "messages", "clock", "devices", "errors", "realtime", "rotations", "streams")
 # A driver gets the parsed cell and card, and declares its options as a strict table of the same kind: config is pure.
-PARSED = ("config.cell_schema", "config.options", "config.policy_card", "config.values")
+PARSED = ("config.axes", "config.cell_schema", "config.options", "config.policy_card", "config.values")
 DRIVER = ("axes", "plain", "clock", "devices", "errors", "realtime", "rotations", "streams", *PARSED, "drivers.common")
 ROBOT = (*DRIVER, "drivers.common.servo")
 STATISTICS = ("errors", "analysis", "analysis.survival")
@@ -26,7 +26,7 @@ MEASURES = (
 CORE = ("core", "core.recorded")
 SCREEN = (*BASE, "ui", "core", "store.video")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
-    "": ("errors", "messages.body_parts"),  # the shape of what `software` collects
+    "": ("axes", "errors", "messages.body_parts"),  # the shape of what `software` collects
     "config": ("axes", "plain", "errors", "streams"),
     "messages": ("bus", "plain", "errors"),
     "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config", "core.recorded"),
@@ -79,7 +79,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "drivers.sensors": DRIVER,
     "drivers.sim.sensing": (*DRIVER, "drivers.sim"),
     "drivers.sim.axes": (*DRIVER, "drivers.sim"),
-    "drivers.sim": (*DRIVER,
+    "drivers.sim": (
+        *DRIVER,
         "core.published_state",
     ),  # its operator reads what a console does, by the same types
     "drivers.teleop": DRIVER,

@@ -127,6 +127,13 @@ def joints_of(view: EpisodeView) -> tuple[str, ...]:
     return tuple(c.removeprefix("q.") for c in state.columns if c.startswith("q.")) if state else ()
 
 
+def hand_of(view: EpisodeView) -> tuple[str, ...]:
+    """The axes of the robot's hand, as its recorded actions name them: "gripper", where nothing else was declared."""
+    action = view.streams.get(ACTION) or view.streams.get(STATE)
+    names = [c.partition(".")[2] for c in action.columns if c.startswith("sent.")] if action else []
+    return tuple(name for name in names if name not in joints_of(view)) or ("gripper",)
+
+
 def measured(view: EpisodeView, what: str) -> np.ndarray:
     """Joint positions "q", speeds "dq" or torques "tau" (n, dof); empty when they were not recorded or are all zero."""
     state = view.streams.get(STATE)

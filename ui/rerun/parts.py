@@ -25,6 +25,7 @@ from labctl.ui.rerun.episode_view import (
     Video,
     columns,
     depth_place,
+    hand_of,
     joints_of,
     measured,
     place_of,
@@ -127,8 +128,11 @@ class Parts:
             values = measured(self._view, what)
             if values.size:
                 self._curves(f"joints/{what}", state.t_ns, values, short_names(self._joints), JOINTS)
-        opening = columns(state, ["gripper"])
-        self._curves("gripper", state.t_ns, 1000 * opening, ["measured"], [(110, 220, 130)])
+        opening, hand = columns(state, ["gripper"]), hand_of(self._view)
+        if opening.size:
+            self._curves("gripper", state.t_ns, 1000 * opening, ["measured"], [(110, 220, 130)])
+        else:
+            self._curves("gripper", state.t_ns, columns(state, hand), hand, JOINTS[: len(hand)])
         thin = thinned(state.t_ns, POSE_HZ)
         self._tool(state, thin)
         self._arm(state.t_ns[thin], columns(state, [f"q.{name}" for name in self._joints])[thin], opening[thin])
@@ -172,7 +176,8 @@ class Parts:
         """Every action as requested, limited and sent, joint by joint, and the policy's answers."""
         action, policy = self._view.streams.get(ACTION), self._view.streams.get(POLICY)
         if action is not None:
-            for part, name in zip((*self._joints, "gripper"), (*short_names(self._joints), "gripper"), strict=True):
+            hand = hand_of(self._view)
+            for part, name in zip((*self._joints, *hand), (*short_names(self._joints), *hand), strict=True):
                 values = columns(action, [f"{stage}.{part}" for stage in STAGES])
                 scaled = values * 1000 if part == "gripper" else values
                 self._curves(f"actions/{name}", action.t_ns, scaled, STAGES, [STAGE_COLOURS[s] for s in STAGES])

@@ -54,10 +54,9 @@ def test_a_changed_value_of_the_scale_is_found(folder: Path, tmp_path: Path) -> 
     copied(folder.parent.parent, tmp_path)
     broken = tmp_path / "campaigns" / folder.name
     with sqlite3.connect(broken / "traces.db") as db:
-        db.execute("drop trigger if exists chunks_no_update")
         for (name,) in db.execute("select name from sqlite_master where type = 'trigger'").fetchall():
             db.execute(f"drop trigger {name}")
-        db.execute("update chunks set payload = zeroblob(8) where stream = 'sensor/scale'")
+        db.execute("update chunk set payload = zeroblob(8) where stream = 'sensor/scale'")
     assert call(["verify", str(broken)]) != 0
 
 
