@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pydantic import JsonValue
+
 from labctl.axes import UNITS, Axis, AxisKind
 from labctl.config.toml_text import Document, Location, Table, suggestion
 from labctl.config.values import Positive, Text
@@ -42,6 +44,13 @@ class NamedAxis(Table):
 
     name: Text
     unit: Text
+
+
+def one_robot(table: JsonValue) -> JsonValue:
+    """Refuses [[robot]]: lease, stop and way home are one robot's. Raises ValueError."""
+    if isinstance(table, list):
+        raise ValueError(f"a cell has one robot so far, found {len(table)}: say [robot], and open a cell for each")
+    return table
 
 
 def check_axes(document: Document, axes: Sequence[AxisTable]) -> None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, StringConstraints
+from pydantic import BeforeValidator, Field, JsonValue, StringConstraints
 
 from labctl.config.alerts import AlertsTable
-from labctl.config.axes import AxisTable, check_axes
+from labctl.config.axes import AxisTable, check_axes, one_robot
 from labctl.config.sensors import SensorTable, check_sensors
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
 from labctl.config.values import Box, FileName, Interval, Lax, PlainName, Point, Positive, Size, Text, Texts, Vector
@@ -166,7 +166,7 @@ class Cell(Document):
     """A robot and its surroundings."""
 
     cell: CellHead
-    robot: RobotTable
+    robot: Annotated[RobotTable, BeforeValidator(one_robot)]
     lease: Lease
     camera: Annotated[tuple[CameraTable, ...], Lax] = ()
     sensor: Annotated[tuple[SensorTable, ...], Lax] = ()

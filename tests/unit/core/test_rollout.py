@@ -168,9 +168,7 @@ def test_every_loss_of_a_process_or_of_the_robot_may_void_and_no_other_end_does(
     }
     assert {lost_reason(name) for name in names} | stops == VOIDABLE
     found = {void_reason(ended) for ended in VOIDABLE}
-    assert found == {*MACHINE_VOID_REASONS, SENSOR_LOST, SENSOR_LIMIT}, (
-        "every protocol lists them, where it may need them"
-    )
+    assert found == {*MACHINE_VOID_REASONS, SENSOR_LOST, SENSOR_LIMIT}, "every protocol lists them"
     assert not VOIDABLE & {EndReason.BUDGET, EndReason.ALL_DONE, EndReason.SAFETY_STOP, EndReason.SHUTDOWN}
 
 
