@@ -37,13 +37,18 @@ BY_NAME = {
     "realsense": "labctl.drivers.realsense.camera",
     "replay": "labctl.drivers.sim.replay",
     "robotiq_serial": "labctl.drivers.robotiq.serial",
+    "robot_wrench": "labctl.drivers.sensors.robot_wrench",
     "robotiq_socket": "labctl.drivers.robotiq.socket",
+    "scale_serial": "labctl.drivers.sensors.scale",
     "sim_camera": "labctl.drivers.sim.camera",
     "sim_fr3": "labctl.drivers.sim.fr3",
+    "sim_hand": "labctl.drivers.sim.axes.hand",
     "sim_operator": "labctl.drivers.sim.operator",
     "sim_operator_prompt": "labctl.drivers.sim.prompt_operator",
     "sim_person": "labctl.drivers.sim.person",
     "sim_policy": "labctl.drivers.sim.policy",
+    "sim_rail": "labctl.drivers.sim.axes.rail",
+    "sim_scale": "labctl.drivers.sim.sensing.scale",
     "sim_ur5": "labctl.drivers.sim.ur5",
     "teleop": "labctl.drivers.teleop.controller",
     "teleop_gamepad": "labctl.drivers.teleop.gamepad",
@@ -67,13 +72,18 @@ OPTIONS = {
     "realsense": "labctl.drivers.realsense.options:RealsenseOptions",
     "replay": "labctl.drivers.sim.options:Replay",
     "robotiq_serial": "labctl.drivers.robotiq.options:RobotiqSerialOptions",
+    "robot_wrench": "labctl.drivers.sensors.options:RobotWrenchOptions",
     "robotiq_socket": "labctl.drivers.robotiq.options:RobotiqOptions",
+    "scale_serial": "labctl.drivers.sensors.options:SerialScaleOptions",
     "sim_camera": "labctl.drivers.sim.options:SimCameraOptions",
     "sim_fr3": "labctl.drivers.sim.options:SimFr3Options",
+    "sim_hand": "labctl.drivers.sim.options:SimHandOptions",
     "sim_operator": "labctl.config.options:NoOptions",
     "sim_operator_prompt": "labctl.config.options:NoOptions",
     "sim_person": "labctl.drivers.sim.options:SimPerson",
     "sim_policy": "labctl.drivers.sim.options:SimPolicy",
+    "sim_rail": "labctl.drivers.sim.options:SimRailOptions",
+    "sim_scale": "labctl.drivers.sim.options:SimScaleOptions",
     "sim_ur5": "labctl.drivers.sim.options:SimUr5Options",
     "teleop": "labctl.config.options:NoOptions",
     "teleop_gamepad": "labctl.drivers.teleop.options:GamepadOptions",
@@ -84,7 +94,9 @@ OPTIONS = {
 }
 
 # A folder of drivers -> the extra that brings what they import; another name where the two differ.
-EXTRAS = {name: name for name in ("franka", "ur", "robotiq", "realsense", "policy", "teleop")} | {"opencv": "cameras"}
+EXTRAS = {name: name for name in ("franka", "ur", "robotiq", "realsense", "policy", "teleop", "sensors")} | {
+    "opencv": "cameras"
+}
 
 # The name in `labctl emulate NAME` -> the module with its `build`.
 EMULATORS = {

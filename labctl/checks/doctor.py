@@ -47,6 +47,7 @@ EXTRAS = {
     "robotiq": ("pymodbus", "Robotiq grippers on a serial line"),
     "realsense": ("pyrealsense2", "RealSense cameras"),
     "cameras": ("cv2", "USB and network cameras"),
+    "sensors": ("serial", "scales on a serial line"),
     "scene": ("skimage", "match scores of a staged scene against its reference"),
     "mcap": ("mcap", "MCAP exports"),
     "xlsx": ("openpyxl", "tables for spreadsheets"),
@@ -234,7 +235,7 @@ def check_drivers(cell: Cell, folder: Path) -> list[Check]:
 def loaded_drivers(cell: Cell, folder: Path) -> list[Check]:
     """Do the drivers that a cell names load with its options? The robot's first. Nothing is connected."""
     spec = NodeSpec(cell=cell, fixture=stand_in(), folder=folder)
-    names = ["arm", *camera_names(cell)]
+    names = ["arm", *camera_names(cell), *(sensor.node for sensor in cell.sensor)]
     if cell.cell.operator != "console":
         names.append("operator")
     return [_loads(name, spec) for name in names]

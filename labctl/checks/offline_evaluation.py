@@ -242,7 +242,7 @@ def _ask(
             policy.reset(0)
             for mark, one in seen:
                 chunk = policy.infer(one)
-                problem = chunk_problem(chunk, cell.joints)
+                problem = chunk_problem(chunk, cell.joints, cell.hand)
                 if problem:
                     raise DeviceError(f"{name}: {problem}")
                 pair = compared(chunk, one, way, arm, recording.end_ns)

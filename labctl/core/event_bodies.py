@@ -195,10 +195,11 @@ class InstructionSwitched(TypedDict):
 
 
 class EpisodeEnded(TypedDict):
-    """The motion ended. reason: an `EndReason`."""
+    """The motion ended. reason: an `EndReason`; cause: of one that a sensor ended, which sensor and why."""
 
     reason: str
     end_ns: int
+    cause: NotRequired[str]
 
 
 class RecordingSealed(TypedDict):

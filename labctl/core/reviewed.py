@@ -14,6 +14,7 @@ from labctl.core.events import Kind
 from labctl.core.outcome import Outcome
 from labctl.core.published_state import Compare
 from labctl.core.record import Episode, Record
+from labctl.core.recorded.weighing import DOWN, UP
 from labctl.core.task import ITEMS, SCORE, STAGES, Task, task_of
 from labctl.core.trial import CampaignState, State, Trial
 from labctl.core.trial_table import PREFERRED
@@ -279,7 +280,11 @@ def seen(candidate: Detected) -> str:
     if candidate["edge"].startswith(ORDERED):
         nothing = "fingers shut on nothing" if candidate["result"] == "neutral" else VERDICTS[candidate["result"]]
         return f"{candidate['edge']} {where}, no hold seen: {nothing}"
-    return f"{candidate['edge']} {where}, held {candidate['held_s']:.1f} s: {VERDICTS[candidate['result']]}"
+    by = ", ".join(candidate.get("witnesses", ()))
+    if candidate["edge"] in (UP, DOWN):
+        return f"{candidate['edge']} of {by} {where}, no hold seen: {VERDICTS[candidate['result']]}"
+    also = f", seen by {by} too" if by else ""
+    return f"{candidate['edge']} {where}, held {candidate['held_s']:.1f} s{also}: {VERDICTS[candidate['result']]}"
 
 
 def matched(item: Item, operations: Sequence[OperationRecorded]) -> tuple[list[str], list[Detected]]:

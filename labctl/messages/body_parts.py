@@ -164,7 +164,7 @@ OUTSIDE = "outside"  # the zone of what is over no tote
 
 class Detected(TypedDict):
     """An end of a hold that the detector found (`labctl.core.recorded.detector.Candidate`), and when what was held was
-    grasped and lifted.
+    grasped and lifted; or a step that a sensor saw and no hold explains. witnesses: the sensors that saw it.
     """
 
     t_ns: int
@@ -175,6 +175,7 @@ class Detected(TypedDict):
     result: Judged
     held_s: float
     moved_m: float
+    witnesses: NotRequired[Sequence[str]]
 
 
 class Clock(TypedDict):

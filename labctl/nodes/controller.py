@@ -310,7 +310,8 @@ class ControllerNode:
             self._next_ns = now_ns  # asked before a hand took over: what is seen from now on is asked about
             return
         chunk: ActionChunk = message.body["result"]
-        problem = chunk_problem(chunk, len(self._buffer.measured()["q"]))
+        seen = self._buffer.measured()
+        problem = chunk_problem(chunk, len(seen["q"]), len(seen["gripper"]))
         if problem:
             self._sender.add(question_row(question, now_ns, reply_ns=now_ns))
             self._fail(problem, step)

@@ -199,7 +199,7 @@ def open_campaign(
     """
     from labctl.config.conditions import protocol_conditions, sets_of
     from labctl.core.design import draw
-    from labctl.store.driver_options import check_arm_options, check_cell_options, check_drivers
+    from labctl.store.driver_options import check_arm_options, check_cell_options, check_drivers, check_sensor_rules
     from labctl.store.frozen_cards import check_policies, with_cards
     from labctl.store.historical import freeze
     from labctl.store.linking import links_of, sealed_links
@@ -215,6 +215,7 @@ def open_campaign(
     check_given(pictures, cell)
     check_drivers(plan.protocol, cell)
     check_cell_options(cell)
+    check_sensor_rules(plan.protocol, cell, plan.fixture)
     check_arm_options(plan.protocol, with_cards(plan.protocol, plan.cards).values(), cell)
     check_policies(plan, cell)
     if name is not None and not _NAME.fullmatch(name):
