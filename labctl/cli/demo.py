@@ -61,11 +61,13 @@ def demo(folder: Path, seed: int, tasks: bool) -> None:
     """
     from labctl.clock import SECOND, ManualClock
     from labctl.errors import BrokenRecord
+    from labctl.extras import require
     from labctl.reporting.campaign_report import report_campaign
     from labctl.runtime.campaign_run import run_campaign
     from labctl.store.campaign import close_campaign, freeze_campaign, open_campaign, unblind_campaign
     from labctl.store.verify import verify_campaign
 
+    require("lab", "labctl demo")
     lab = _fresh(folder)
     entropy = hashlib.sha256(f"labctl-demo-{seed}".encode()).digest()
     clock = ManualClock(0)
