@@ -10,11 +10,13 @@ import sys
 
 from labctl.extras import BROUGHT_BY
 
+WITH = {"report": ("PIL",)}  # matplotlib brings it
+
 
 def main(extras: str, *typed: str) -> None:
     """Runs one command and leaves the process with its exit code."""
     for module, extra in BROUGHT_BY.items():
-        if extra not in extras.split(","):
+        if extra not in extras.split(",") and module not in WITH.get(extras, ()):
             sys.modules[module] = None  # type: ignore[assignment]  # Python's own way to say that there is none
     from labctl.cli import main as labctl
 

@@ -28,7 +28,7 @@ def test_what_make_test_leaves_out_make_test_all_runs() -> None:
     assert f'-m "not thorough and {usual}"' in recipe("test")
     assert f'-m "thorough and not alone and {usual}"' in recipe("test-rest")
     assert f'--tx popen --dist loadscope -m "alone and {usual}"' in recipe("test-rest")
-    assert recipe("test-all").split() == ["test", "test-rest", "lint"]
+    assert recipe("test-all").split() == ["test", "test-rest", "test-lowest", "lint"]
     assert "-m privileged" in recipe("test-root")
     assert MARKERS - {"thorough", "real_time", "busy", "alone"} == APART, (
         "a new marker needs a command, and a line in CONTRIBUTING.md"
