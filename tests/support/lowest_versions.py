@@ -1,7 +1,7 @@
 """Installs the oldest versions that labctl admits beside the usual environment and runs the quick part of the tests.
 
-`make test-lowest`. Exit code of pytest; 0 with a line on a Python that those versions have no wheels for. May not: touch
-the environment that it is started from.
+`make test-lowest`. Exit code of pytest; 0 with a line on a Python that those versions have no wheels for.
+May not: touch the environment that it is started from.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def test_what_runs_alone_is_thorough_or_it_would_run_twice() -> None:
 def test_continuous_integration_runs_all_of_it() -> None:
     script = (ROOT / ".ci/run").read_text()
     assert script.count("make test PYTHON=") == script.count("make test\n") == 1
-    assert script.count("make test-rest lint") == 2 and "make test-root" in script
+    assert script.count("make test-rest test-lowest lint") == 2 and "make test-root" in script
 
 
 def test_each_marker_and_each_peer_has_its_line_in_the_guide() -> None:
