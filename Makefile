@@ -62,12 +62,14 @@ docs: $(VENV)/.installed-test
 	$(call page,tests/unit/config/test_configuration_page.py,docs/configuration.md)
 	$(call page,tests/unit/core/test_event_bodies.py,docs/journal.md)
 	$(call page,tests/unit/test_columns_page.py,docs/columns.md)
+	$(call page,tests/unit/test_glossary_page.py,docs/glossary.md)
+	$(call page,tests/unit/test_decisions_page.py,docs/decisions/README.md)
 	$(VENV)/bin/python -P tests/unit/test_planning_page.py
 	$(VENV)/bin/python -P tests/unit/messages/test_messages.py
 
-# The documentation as a site, in build/site. A link that leads nowhere fails.
+# The documentation as a site, in build/site. A link that leads nowhere fails (not with -q, which hides it from mkdocs).
 site: $(VENV)/.installed-test
-	$(VENV)/bin/python -m mkdocs -q build --strict --config-file docs/site/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict
 
 # Refuses a changed tree and red tests; tags and builds, and publishes nothing. See CONTRIBUTING.md.
 release: $(VENV)/.installed-test
