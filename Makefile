@@ -34,7 +34,7 @@ test-rest: $(VENV)/.installed-test
 # alone, so that is where they are tried.
 LOWEST = build/lowest
 test-lowest: $(VENV)/.installed-test
-	@$(VENV)/bin/python -P tests/support/lowest_versions.py $(LOWEST)
+	@$(VENV)/bin/python -P tests/support/install/lowest_versions.py $(LOWEST)
 
 # What root alone may do: raw sockets, realtime priorities.
 test-root: $(VENV)/.installed-test

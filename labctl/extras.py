@@ -1,6 +1,6 @@
 """Which extra of labctl brings a module that is not installed, so that whoever lacks it is told by one line.
 
-May not: import any of these modules. tests/unit/test_dependencies.py holds the table against pyproject.toml.
+May not: import any of these modules. tests/unit/package/test_dependencies.py holds the table against pyproject.toml.
 """
 
 from __future__ import annotations

@@ -40,7 +40,9 @@ def test_the_site_is_built_with_every_page_and_fetches_nothing_from_elsewhere(so
     there = {path.relative_to(site) for path in site.rglob("*.html")}
     assert {path.with_name("index.html") if path.stem == "README" else path for path in pages} <= there
     texts = [path for path in site.rglob("*") if path.suffix in (".html", ".css")]
-    assert {str(path.relative_to(site)): found[0] for path in texts if (found := FETCHED.search(path.read_text()))} == {}
+    assert {
+        str(path.relative_to(site)): found[0] for path in texts if (found := FETCHED.search(path.read_text()))
+    } == {}
     drawn = [path.name for path in texts if 'class="mermaid"' in path.read_text()]
     assert drawn == [], "the theme fetches the library that draws these from elsewhere"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FOLDERS = ("labctl", "drivers", "analysis", "ui", "fixtures", "protocols")
 DATA = (".toml", ".j2", ".css", ".tcss", ".urdf", ".typed", ".html", ".js")
 

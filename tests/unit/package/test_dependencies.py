@@ -12,7 +12,7 @@ from pathlib import Path
 
 from labctl.extras import BROUGHT_BY, extra_that_brings
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FOLDERS = ("labctl", "drivers", "analysis", "ui", "fixtures", "protocols")
 # Imported in somebody else's environment, or by the type checker alone.
 ELSEWHERE = {

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PYTHON = (3, 11)
 # What goes through other people's libraries, and no process that runs by the clock.
 TESTED = ("api", "checks", "cli", "config", "core", "drivers", "exports", "messages", "scene", "store", "ui", "viewing")
