@@ -93,11 +93,6 @@ OPTIONS = {
     "ur5": "labctl.drivers.ur.options:UrOptions",
 }
 
-# A folder of drivers -> the extra that brings what they import; another name where the two differ.
-EXTRAS = {name: name for name in ("franka", "ur", "robotiq", "realsense", "policy", "teleop", "sensors")} | {
-    "opencv": "cameras"
-}
-
 # The name in `labctl emulate NAME` -> the module with its `build`.
 EMULATORS = {
     "fr3": "labctl.drivers.franka.emulator.fr3",
@@ -144,11 +139,6 @@ def known() -> Mapping[str, str]:
             )
         places[one.name], owners[one.name] = one.place, str(one)
     return places
-
-
-def extra_of(module: str) -> str:
-    """The extra of labctl that a module of its drivers needs ("labctl.drivers.ur.robot": "ur"), else "all"."""
-    return EXTRAS.get(module.removeprefix("labctl.drivers.").partition(".")[0], "all")
 
 
 def find(name: str) -> str:

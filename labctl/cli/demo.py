@@ -54,11 +54,13 @@ def demo(place: Path | None, folder: Path | None, seed: int, tasks: bool) -> Non
     """
     from labctl.clock import SECOND, ManualClock
     from labctl.errors import BrokenRecord, InputError
+    from labctl.extras import require
     from labctl.reporting.campaign_report import report_campaign
     from labctl.runtime.campaign_run import run_campaign
     from labctl.store.campaign import close_campaign, freeze_campaign, open_campaign, unblind_campaign
     from labctl.store.verify import verify_campaign
 
+    require("lab", "labctl demo")
     if place is not None and folder is not None:
         raise InputError(f"{place} and --dir {folder} are two folders; give one")
     lab = _fresh(place or folder or Path("labctl-demo"))

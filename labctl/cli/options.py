@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from labctl.analysis.family import STATISTICS
+from labctl.cli.completing import campaigns
 
 if TYPE_CHECKING:
     from labctl.analysis.survival.result import Margin
@@ -225,7 +226,8 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 def campaign_argument(*, required: bool = True) -> Callable[[F], F]:
     """CAMPAIGN: a name in the lab or a path."""
-    return click.argument("campaign", metavar="CAMPAIGN" if required else "[CAMPAIGN]", required=required)
+    metavar = "CAMPAIGN" if required else "[CAMPAIGN]"
+    return click.argument("campaign", metavar=metavar, required=required, shell_complete=campaigns)
 
 
 @contextmanager

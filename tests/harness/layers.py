@@ -6,7 +6,20 @@ those inside it; "" is the root. A folder without an entry fails (tests/unit/tes
 
 from __future__ import annotations
 
-BASE = ("axes", "plain", "bus", "messages", "clock", "devices", "errors", "realtime", "rotations", "streams")
+BASE = (
+    "axes",
+    "plain",
+    "bus",
+    "messages",
+    "clock",
+    "devices",
+    "errors",
+    "extras",
+    "realtime",
+    "rotations",
+    "streams",
+    "version",
+)
 # A driver gets the parsed cell and card, and declares its options as a strict table of the same kind: config is pure.
 PARSED = ("config.axes", "config.cell_schema", "config.options", "config.policy_card", "config.values")
 DRIVER = ("axes", "plain", "clock", "devices", "errors", "realtime", "rotations", "streams", *PARSED, "drivers.common")
@@ -26,7 +39,7 @@ MEASURES = (
 CORE = ("core", "core.recorded")
 SCREEN = (*BASE, "ui", "core", "store.video")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
-    "": ("axes", "errors", "messages.body_parts"),  # the shape of what `software` collects
+    "": ("axes", "errors", "extras", "version", "messages.body_parts"),  # the shape of what `software` collects
     "config": ("axes", "plain", "errors", "streams"),
     "messages": ("bus", "plain", "errors"),
     "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config", "core.recorded"),
