@@ -20,7 +20,7 @@ from labctl.errors import Exit
 VERBS: dict[str, tuple[str, str]] = {
     "demo": ("labctl.cli.demo:demo", "One command to see everything, in a simulated cell."),
     "new": ("labctl.cli.lifecycle:new", "Make a lab folder to start from."),
-    "schema": ("labctl.cli.lifecycle:schema", "What a file may say, for editors that complete it."),
+    "schema": ("labctl.cli.contract.schema:schema", "What a file may say, and what --json prints."),
     "doctor": ("labctl.cli.doctor:doctor", "What is installed, what answers, what is too slow."),
     "emulate": ("labctl.cli.emulate:emulate", "A robot's controller on loopback, to practise and test with."),
     "teleop": ("labctl.cli.teleop:teleop", "Drive a cell by hand, for practice."),

@@ -50,6 +50,10 @@ def emulate(
     """
     from labctl.checks import emulator_run
 
+    if as_json and not (inject or clear or stats):
+        raise click.UsageError(
+            "--json goes with --stats, --inject or --clear; an emulator that serves prints no result"
+        )
     if inject or clear or stats:
         _talk(emulator_run.control_link(host), inject, _pairs(arguments), clear, as_json)
         return
@@ -68,20 +72,23 @@ def emulate(
 
 
 def _talk(link: Link, inject: str | None, arguments: dict[str, Value], clear: bool, as_json: bool) -> None:
+    said = []
     if inject:
         link.ask({"do": "fault", "name": inject, "args": arguments})
-        click.echo(f"{inject}: injected")
+        said.append(f"{inject}: injected")
     if clear:
         link.ask({"do": "clear"})
-        click.echo("standing faults cleared")
-    if not (inject or clear):
+        said.append("standing faults cleared")
+    if as_json:
+        print_json({"schema": "labctl.emulator/1", "did": "; ".join(said), "stats": link.ask({"do": "stats"})})
+    else:
+        for line in said:
+            click.echo(line)
+    if not (inject or clear or as_json):
         found = link.ask({"do": "stats"})
-        if as_json:
-            print_json(found)
-        else:
-            for key, value in found.items():
-                if not isinstance(value, list):
-                    click.echo(f"{key}: {value}")
+        for key, value in found.items():
+            if not isinstance(value, list):
+                click.echo(f"{key}: {value}")
     link.close()
 
 

@@ -61,7 +61,8 @@ def list_(lab: Path | None, as_json: bool) -> None:
 
     codes = codes_of(find_lab(lab))
     if as_json:
-        print_json([{"person": name, "set": kept.set} for name, kept in sorted(codes.items())])
+        found = [{"person": name, "set": kept.set} for name, kept in sorted(codes.items())]
+        print_json({"schema": "labctl.people/1", "people": found})
         return
     for name, kept in sorted(codes.items()):
         click.echo(f"{name}  set {minute_of(kept.set)}")

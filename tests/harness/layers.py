@@ -88,5 +88,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 }
 MAY_IMPORT["api"] = (*BASE, "analysis", *MEASURES, "config", *CORE, "exports", "reporting", "store")
 NOT_IMPORTED = ("api", "drivers", "testing")  # what is found by name, and what only tests need
-MAY_IMPORT["cli"] = (*BASE, *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)))
+MAY_IMPORT["cli"] = (
+    *BASE,
+    *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)),
+    "cli.contract",
+)
+MAY_IMPORT["cli.contract"] = (*MAY_IMPORT["cli"], "cli")
 MAY_IMPORT["cli.planning"] = (*MAY_IMPORT["cli"], "cli")

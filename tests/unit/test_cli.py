@@ -83,10 +83,10 @@ def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]):
     [
         (InputError("unknown key 'x'", where="a.toml:3"), 2, "error: a.toml:3: unknown key 'x'\n"),
         (StateError("not open"), 1, "error: not open\n"),
-        (BrokenRecord("the chain\nis broken"), 1, "error: the chain is broken\n"),
-        (PermissionError(errno.EACCES, "Permission denied", "a.csv"), 1, "error: a.csv: not allowed"),
+        (BrokenRecord("the chain\nis broken"), 65, "error: the chain is broken\n"),
+        (PermissionError(errno.EACCES, "Permission denied", "a.csv"), 69, "error: a.csv: not allowed"),
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "a.csv"), 2, "error: a.csv: No such file"),
-        (OSError(errno.ENOSPC, "No space left on device", "t.db"), 1, "error: t.db: no space left"),
+        (OSError(errno.ENOSPC, "No space left on device", "t.db"), 69, "error: t.db: no space left"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -127,7 +127,7 @@ def test_what_a_database_says_of_itself_is_one_line_with_a_remedy(
         with pytest.raises(StorageError) as mapped, storage_errors("journal.db"):
             raise error
         code, text = outcome(mapped.value, monkeypatch, capsys)
-        assert code == 1 and text.startswith("error: journal.db: ") and f"({said})" in text and text.count("\n") == 1
+        assert code == 69 and text.startswith("error: journal.db: ") and f"({said})" in text and text.count("\n") == 1
 
 
 def test_what_a_database_says_of_a_statement_is_a_bug():
