@@ -65,6 +65,7 @@ def choose(lab: Path | None, who: str | None, *, read_only: bool = False) -> boo
     from labctl.runtime.attach import is_running
     from labctl.store.lab_folder import campaigns, find_lab
     from labctl.store.verified import JOURNAL_ALONE, verified
+    from labctl.times import local
     from labctl.ui.console import campaigns as module
     from labctl.viewing.status import standing
 
@@ -77,7 +78,7 @@ def choose(lab: Path | None, who: str | None, *, read_only: bool = False) -> boo
             said, last = standing(shown.campaign.state), shown.campaign.events()[-1]
         if shown.broken:
             said["phase"] += ", does not hold"
-        happened = f"{last.kind} {last.wall[:16].replace('T', ' ')}"
+        happened = f"{last.kind} {local(last.wall)}"
         counts = (said["finished"], said["trials"])
         entries.append(module.Entry(folder.name, said["phase"], *counts, is_running(folder), happened))
     by_name = {folder.name: folder for folder in folders}

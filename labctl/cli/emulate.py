@@ -5,6 +5,7 @@ May not: bind anything but loopback (the emulator refuses).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,8 +73,13 @@ def emulate(
 
 
 def _talk(link: Link, inject: str | None, arguments: dict[str, Value], clear: bool, as_json: bool) -> None:
+    from labctl.errors import InputError
+
     said = []
     if inject:
+        known = link.ask({"do": "faults"})["faults"]
+        if isinstance(known, Mapping) and inject not in known:
+            raise InputError(f"no fault {inject!r}; known: {', '.join(known)}")
         link.ask({"do": "fault", "name": inject, "args": arguments})
         said.append(f"{inject}: injected")
     if clear:

@@ -25,7 +25,7 @@ from labctl.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from labctl.nodes.practice import View
+    from labctl.nodes.practice import Ended, View
 
 TELEOP = example("labctl teleop --cell cells/fr3.toml", "labctl teleop --cell cells/sim_fr3.toml --home")
 PRACTICE = example(
@@ -49,7 +49,7 @@ def teleop(cell: Path, home: bool, recover: bool, lab: Path | None, as_json: boo
 
     The same processes, limits, lease, clutch, alignment gate and ramp as in a trial stand between hand and robot. One
     line says how things stand; a terminal keeps it up to date. Ctrl-C stops the robot and ends, as does the device's
-    button for "done". Exit code 1 when the device or the robot ended it. labctl's holds are not a safety system: the
+    button for "done". Exit code 69 when the device or the robot ended it. labctl's holds are not a safety system: the
     e-stop and the robot's own safety controller are.
     """
     from labctl.runtime.practice_run import practise
@@ -59,15 +59,23 @@ def teleop(cell: Path, home: bool, recover: bool, lab: Path | None, as_json: boo
     line.end()
     if as_json:
         print_json({"schema": "labctl.teleop/1", **asdict(ended)})
-        return 1 if ended.failed or not ended.at_rest else 0
+        return _left(ended)
     rest = "the robot is at rest" if ended.at_rest else "the robot was not seen to come to rest: look at it"
     after = f"after {ended.driven_s:.0f} s" if ended.driven_s else "before the hand drove"
     text = f"{ended.why}; {rest}" if ended.why else f"ended {after}; {rest}; nothing was recorded"
     if ended.failed:
         click.echo(f"error: {text}", err=True)
-        return 1
-    click.echo(text)
-    return 0 if ended.at_rest else 1
+    else:
+        click.echo(text)
+    return _left(ended)
+
+
+def _left(ended: Ended) -> int:
+    from labctl.errors import Exit
+
+    if ended.failed:
+        return int(Exit.UNAVAILABLE)
+    return int(Exit.DONE if ended.at_rest else Exit.REFUSED)
 
 
 class Line:

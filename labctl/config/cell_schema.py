@@ -15,6 +15,7 @@ from pydantic import Field, JsonValue, StringConstraints
 from labctl.config.alerts import AlertsTable
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
 from labctl.config.values import Box, FileName, Interval, Lax, PlainName, Point, Positive, Size, Text, Texts, Vector
+from labctl.times import zone_named
 
 # The perturbation axes of BridgeV2-★: the part before the hyphen is the category, of Visual, Semantic, Behavioural.
 AXIS_CODES = (
@@ -275,9 +276,12 @@ class TimestampsTable(Table):
 
 
 class Lab(Document):
-    """lab.toml. people: opaque ids of those who work there; the only one acts where nobody is named."""
+    """lab.toml. people: opaque ids of those who work there; the only one acts where nobody is named. timezone: what
+    people read times in; this computer's unless given.
+    """
 
     people: Texts = ()
+    timezone: Text | None = None
     console: ConsoleTable = ConsoleTable()
     timestamps: TimestampsTable | None = None
     alerts: AlertsTable | None = None
@@ -285,7 +289,13 @@ class Lab(Document):
 
 def parse_lab(text: str, where: str) -> Lab:
     """The settings in a lab.toml. Raises InputError with file:line."""
-    return parse(Lab, text, where)
+    found = parse(Lab, text, where)
+    if found.timezone is not None:
+        try:
+            zone_named(found.timezone)
+        except ValueError as error:
+            raise found.refusal(("timezone",), f"timezone {error}") from None
+    return found
 
 
 def parse_cell(text: str, where: str) -> Cell:

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from labctl import __version__, cli
+from labctl.cli import leaving
 from labctl.errors import BrokenRecord, InputError, StateError, StorageError
 from labctl.store.database_backend import storage_errors
 
@@ -146,9 +147,11 @@ def test_a_mistake_in_a_table_is_one_line(monkeypatch: pytest.MonkeyPatch, capsy
 def test_a_bug_keeps_its_traceback_and_asks_to_be_reported(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    with pytest.raises(type(error)):
-        outcome(error, monkeypatch, capsys)
-    assert capsys.readouterr().err == cli.BUG_LINE + "\n"
+    code, text = outcome(error, monkeypatch, capsys)
+    *above, last = text.splitlines()
+    assert code == 70 and above[0].startswith("Traceback") and type(error).__name__ in above[-1]
+    assert last.startswith(f"error: this is a bug in labctl ({type(error).__name__}")
+    assert "labctl bugreport CAMPAIGN" in last and last.endswith(f"report it with that to {leaving.issues()}")
 
 
 def test_a_reader_that_leaves_early_is_no_bug(tmp_path: Path):

@@ -11,11 +11,13 @@ from typing import Any
 import click
 import pytest
 from support.json_documents import judged
-from support.runs.campaigns import HUMAN, make_campaign, policy
+from support.runs.campaigns import HUMAN, make_campaign, policy, recorded_with_cameras, unblinded_copy
 
 from labctl import cli
 from labctl.cli import call
 from labctl.cli.contract.documents import BARE, DOCUMENTS, document_text
+from labctl.nodes.practice import Ended
+from labctl.store.campaign import Opened
 
 FEW = ["--boot", "9", "--perm", "19"]
 PERIOD = {"items": 1, "budget": 3.0, "arming": 1.0, "blocks": 2}
@@ -31,7 +33,7 @@ ELSEWHERE = {
     "latency/1": "tests/system/checks/test_doctor_latency.py",
     "look/1": "tests/unit/reporting/test_interim_look.py",
     "static/1": "tests/system/reporting/test_static.py",
-    "teleop/1": "tests/system/live/test_teleop.py",
+    "teleop/1": "test_how_a_drive_ended_is_a_document, below",
 }
 Typed = Callable[..., Any]
 
@@ -201,8 +203,6 @@ def test_a_dash_is_standard_input_and_output(
 def test_a_table_of_a_campaign_goes_to_a_pipe(
     recordings: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    from support.runs.campaigns import recorded_with_cameras
-
     folder = str(recordings.of(recorded_with_cameras))
     assert call(["export", folder, "--to", "table", "--out", str(tmp_path / "t.csv")]) == 0
     capsys.readouterr()
@@ -212,3 +212,27 @@ def test_a_table_of_a_campaign_goes_to_a_pipe(
     assert "both go to standard output" in capsys.readouterr().err
     assert call(["export", folder, "--to", "npz", "--out", "-"]) == 2
     assert "--out - prints a table" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("ended", "code"), [(Ended("", False, True, 4.0), 0), (Ended("unplugged", True, True, 1.0), 69)]
+)
+def test_how_a_drive_ended_is_a_document(
+    ended: Ended, code: int, typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labctl.runtime.practice_run.practise", lambda *given, **more: ended)
+    assert typed("teleop", "--cell", "c.toml", code=code)["why"] == ended.why
+
+
+def test_the_demo_says_what_it_made(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recordings: Any
+) -> None:
+    """Its campaign is one that was run already: here it is not the run that is judged."""
+    folder = unblinded_copy(tmp_path / "ran", str(recordings.of(recorded_with_cameras)))
+    made = Opened(folder, folder.name, "c0ffee", "head")
+    monkeypatch.setattr("labctl.store.campaign.open_campaign", lambda *given, **more: made)
+    monkeypatch.setattr("labctl.runtime.campaign_run.run_campaign", lambda *given, **more: True)
+    for verb in ("close", "freeze", "unblind"):
+        monkeypatch.setattr(f"labctl.store.campaign.{verb}_campaign", lambda *given, **more: ["done"])
+    told = typed("demo", "--dir", "shown")
+    assert Path(told["report"]).is_file() and told["campaign"] == folder.name

@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
-from labctl.cli.lifecycle import schema as schema_verb
+from labctl.cli.contract.schema import schema as schema_verb
 from labctl.config.cell_schema import parse_cell, parse_fixture, parse_lab
 from labctl.config.meanings import MEANINGS
 from labctl.config.policy_card import parse_card

@@ -16,7 +16,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def headway(clock: ManualClock) -> Headway:
-    return Headway(clock, utc=True)
+    return Headway(clock)
 
 
 def later(clock: ManualClock, seconds: float) -> None:
