@@ -143,7 +143,7 @@ def run_with_console(folder: Path, who: str, *, unready: bool = False, hand_term
     if over:
         click.echo(over)
         return
-    log = folder / "logs" / "run.log"
+    log = folder / "logs" / "run.out"  # what it prints, kept until the next one; logs/run.log has it with times
     log.parent.mkdir(exist_ok=True)
     command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()"]
     command += ["run", str(folder), "--headless", "--attended", *(["--unready"] if unready else [])]

@@ -6,7 +6,7 @@ those inside it; "" is the root. A folder without an entry fails (tests/unit/tes
 
 from __future__ import annotations
 
-BASE = ("plain", "bus", "messages", "clock", "devices", "errors", "realtime", "rotations", "streams", "times")
+BASE = ("plain", "bus", "messages", "clock", "devices", "errors", "logs", "realtime", "rotations", "streams", "times")
 # A driver gets the parsed cell and card, and declares its options as a strict table of the same kind: config is pure.
 PARSED = ("config.cell_schema", "config.options", "config.policy_card", "config.values")
 DRIVER = ("plain", "clock", "devices", "errors", "realtime", "rotations", "streams", *PARSED, "drivers.common")

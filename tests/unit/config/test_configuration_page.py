@@ -298,7 +298,8 @@ def test_labctl_schema_prints_one_or_writes_it(tmp_path: Path):
     said = CliRunner().invoke(schema_verb, ["card", "--out", str(tmp_path / "card.json")])
     assert "#:schema card.json" in said.output
     assert json.loads((tmp_path / "card.json").read_text("utf-8")) == schema_of_file("card")
-    assert CliRunner().invoke(schema_verb, ["robot"]).exit_code == 2
+    refused = CliRunner().invoke(schema_verb, ["robot"]).exception
+    assert "no schema 'robot'; of files: protocol, cell" in str(refused)
 
 
 if __name__ == "__main__":
