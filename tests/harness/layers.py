@@ -14,10 +14,12 @@ BASE = (
     "clock",
     "devices",
     "errors",
+    "logs",
     "extras",
     "realtime",
     "rotations",
     "streams",
+    "times",
     "version",
 )
 # A driver gets the parsed cell and card, and declares its options as a strict table of the same kind: config is pure.
@@ -40,7 +42,7 @@ CORE = ("core", "core.recorded")
 SCREEN = (*BASE, "ui", "core", "store.video")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "": ("axes", "errors", "extras", "version", "messages.body_parts"),  # the shape of what `software` collects
-    "config": ("axes", "plain", "errors", "streams"),
+    "config": ("axes", "plain", "errors", "streams", "times"),
     "messages": ("bus", "plain", "errors"),
     "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config", "core.recorded"),
     "core.recorded": ("plain", "messages", "clock", "errors", "rotations"),
@@ -107,5 +109,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 }
 MAY_IMPORT["api"] = (*BASE, "analysis", *MEASURES, "config", *CORE, "exports", "reporting", "store")
 NOT_IMPORTED = ("api", "drivers", "testing")  # what is found by name, and what only tests need
-MAY_IMPORT["cli"] = (*BASE, *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)))
+MAY_IMPORT["cli"] = (
+    *BASE,
+    *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)),
+    "cli.contract",
+)
+MAY_IMPORT["cli.contract"] = (*MAY_IMPORT["cli"], "cli")
 MAY_IMPORT["cli.planning"] = (*MAY_IMPORT["cli"], "cli")
