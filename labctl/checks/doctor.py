@@ -49,6 +49,7 @@ EXTRAS = {
     "cameras": ("cv2", "USB and network cameras"),
     "scene": ("skimage", "match scores of a staged scene against its reference"),
     "mcap": ("mcap", "MCAP exports"),
+    "ros2": ("rosbags", "bags of ROS 2"),
     "xlsx": ("openpyxl", "tables for spreadsheets"),
     "timestamps": ("rfc3161_client", "timestamps of heads"),
     "teleop": ("pygame", "gamepads, spacemice and leader arms for teleoperation"),
