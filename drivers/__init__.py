@@ -38,6 +38,9 @@ BY_NAME = {
     "replay": "labctl.drivers.sim.replay",
     "robotiq_serial": "labctl.drivers.robotiq.serial",
     "robotiq_socket": "labctl.drivers.robotiq.socket",
+    "ros2": "labctl.drivers.ros2.robot",
+    "ros2_camera": "labctl.drivers.ros2.camera",
+    "ros2_gripper": "labctl.drivers.ros2.gripper",
     "sim_camera": "labctl.drivers.sim.camera",
     "sim_fr3": "labctl.drivers.sim.fr3",
     "sim_operator": "labctl.drivers.sim.operator",
@@ -68,6 +71,9 @@ OPTIONS = {
     "replay": "labctl.drivers.sim.options:Replay",
     "robotiq_serial": "labctl.drivers.robotiq.options:RobotiqSerialOptions",
     "robotiq_socket": "labctl.drivers.robotiq.options:RobotiqOptions",
+    "ros2": "labctl.drivers.ros2.options:Ros2Options",
+    "ros2_camera": "labctl.drivers.ros2.options:Ros2CameraOptions",
+    "ros2_gripper": "labctl.drivers.ros2.options:Ros2GripperOptions",
     "sim_camera": "labctl.drivers.sim.options:SimCameraOptions",
     "sim_fr3": "labctl.drivers.sim.options:SimFr3Options",
     "sim_operator": "labctl.config.options:NoOptions",
@@ -84,11 +90,13 @@ OPTIONS = {
 }
 
 # A folder of drivers -> the extra that brings what they import; another name where the two differ.
-EXTRAS = {name: name for name in ("franka", "ur", "robotiq", "realsense", "policy", "teleop")} | {"opencv": "cameras"}
+_ALIKE = ("franka", "ur", "robotiq", "realsense", "ros2", "policy", "teleop")
+EXTRAS = {name: name for name in _ALIKE} | {"opencv": "cameras"}
 
 # The name in `labctl emulate NAME` -> the module with its `build`.
 EMULATORS = {
     "fr3": "labctl.drivers.franka.emulator.fr3",
+    "ros2": "labctl.drivers.ros2.emulator.robot",
     **{
         name: f"labctl.drivers.ur.emulator.models:{name}"
         for name in ("ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20")

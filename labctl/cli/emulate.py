@@ -24,7 +24,7 @@ EPILOG = example(
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
-@click.argument("name", metavar="fr3|ur5|ur3e|ur5e|ur7e|ur10e|ur15|ur20")
+@click.argument("name", metavar="fr3|ros2|ur5|ur3e|ur5e|ur7e|ur10e|ur15|ur20")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Loopback address to serve.")
 @click.option("--fixture", type=PATH, default=None, help="Fixture file [default: two totes].")
 @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the emulator.")

@@ -29,6 +29,7 @@ ROBOTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "fr3_states_of_the_client": ("emulated", "emulated_fr3", {"states": "client"}),
     "fr3_under_impedance": ("emulated", "emulated_fr3", {"servo": "impedance"}),
     "ur5_over_rtde": ("emulated", "emulated_ur5", {}),
+    "ur5e_over_ros2": ("emulated", "emulated_ros2", {}),
     "ur5e_over_rtde": ("emulated", "emulated_ur5e", {}),
 }
 LIVE = [name for name, (driver, *_) in ROBOTS.items() if driver == "emulated"]
