@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import io
 import queue
-import time
 
 import numpy as np
 from labctl.drivers.common.cameras import UNKNOWN, LiveCamera, silent_s
 from labctl.drivers.ros2.messages import CompressedImage, Image
-from labctl.drivers.ros2.network import Network
+from labctl.drivers.ros2.network import FOUND_S, Network, within
 from labctl.drivers.ros2.options import Ros2CameraOptions
 
 from labctl.clock import MILLISECOND, MonotonicClock
@@ -24,7 +23,6 @@ from labctl.plain import CameraAbout
 
 WAIT_S = 0.2
 QUEUE = 12
-FOUND_S = 8.0
 ROWS = {"rgb8": 1, "bgr8": -1}  # how the channels stand
 
 
@@ -46,11 +44,8 @@ class Topic:
         self._network = network = Network(given.domain, given.host, given.peers)
         kind: type[CompressedImage] | type[Image] = CompressedImage if given.compressed else Image
         heard = network.subscribe(given.topic, kind, self._heard)
-        deadline = time.monotonic() + FOUND_S
-        while not heard.writers():
-            if time.monotonic() > deadline:
-                raise DeviceLost(f"{network.shown}: nobody publishes {kind.__name__} on {given.topic}")
-            time.sleep(0.02)
+        if not within(FOUND_S, heard.writers):
+            raise DeviceLost(f"{network.shown}: nobody publishes {kind.__name__} on {given.topic}")
 
     def _heard(self, message: CompressedImage | Image) -> None:
         now = self._clock.now_ns()

@@ -6,7 +6,6 @@ May not: decide where the robot goes, or wait for anything.
 
 from __future__ import annotations
 
-import time
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ from labctl.drivers.ros2.messages import (
     Float64MultiArray,
     Header,
     JointTrajectory,
+    Time,
     TrajectoryPoint,
     TwistStamped,
     duration,
@@ -25,6 +25,8 @@ from labctl.drivers.ros2.messages import (
 from labctl.drivers.ros2.network import Network
 from labctl.drivers.ros2.options import Ros2Options
 
+from labctl.clock import MonotonicClock
+
 BRAKE_RAD_S2 = 4.0  # of the fastest joint: the others come to rest with it
 BRAKE_POINTS = 10
 CORRECT_PER_S = 5.0  # of a twist: how fast it makes good what the robot is off
@@ -32,7 +34,8 @@ CORRECT_PER_S = 5.0  # of a twist: how fast it makes good what the robot is off
 
 class Commands(Protocol):
     """`go`: be at q (dof,) moving with dq (dof,); `at`, `speed` are where the robot is. `rest`: it is at q, and stays.
-    `brake`: slow down now; `go_on` is called every period while nothing else is, until it stands.
+    `brake`: slow down now, from what was asked for last, so that the robot never turns back to where it was seen;
+    `go_on` is called every period while nothing else is, until it stands.
     """
 
     def go(self, q: np.ndarray, dq: np.ndarray, at: np.ndarray, speed: np.ndarray) -> None: ...
@@ -68,6 +71,7 @@ class TrajectoryPoints:
 
     def __init__(self, options: Ros2Options, network: Network) -> None:
         self._names, self._ahead_s = list(options.names()), options.ahead_s
+        self._last: tuple[np.ndarray, np.ndarray] | None = None
         self._publisher = network.publisher(options.command_topic, JointTrajectory)
 
     def _send(self, rows: np.ndarray, seconds: np.ndarray) -> None:
@@ -78,15 +82,19 @@ class TrajectoryPoints:
         self._publisher.send(JointTrajectory(Header(), self._names, points))  # stamp zero: from now on
 
     def go(self, q: np.ndarray, dq: np.ndarray, at: np.ndarray, speed: np.ndarray) -> None:
+        self._last = q, dq
         self._send(q[None, :], np.array([self._ahead_s]))
 
     def rest(self, q: np.ndarray) -> None:
         """The controller holds the last point by itself."""
+        self._last = None
 
     def brake(self, at: np.ndarray, speed: np.ndarray) -> None:
-        shares = np.linspace(0.0, 1.0, BRAKE_POINTS + 1)[1:]
-        rows, seconds = braking(at, speed, shares)
-        self._send(rows, np.maximum(shares * seconds, np.arange(1, BRAKE_POINTS + 1) * 1e-3))
+        """The last point is reached when it was to be, and what follows it is the way to rest."""
+        (begin, dq), self._last = self._last or (at, speed), None
+        shares = np.linspace(0.0, 1.0, BRAKE_POINTS + 1)
+        rows, seconds = braking(begin, dq, shares)
+        self._send(rows, self._ahead_s + np.maximum(shares * seconds, np.arange(BRAKE_POINTS + 1) * 1e-3))
 
     def go_on(self) -> None:
         """The whole way to rest has been given."""
@@ -102,17 +110,20 @@ class Positions:
         self._period_s = period_s
         self._publisher = network.publisher(options.command_topic, Float64MultiArray)
         self._left: list[list[float]] = []
+        self._last: tuple[np.ndarray, np.ndarray] | None = None
 
     def go(self, q: np.ndarray, dq: np.ndarray, at: np.ndarray, speed: np.ndarray) -> None:
-        self._left = []
+        self._left, self._last = [], (q, dq)
         self._publisher.send(Float64MultiArray(data=q.tolist()))
 
     def rest(self, q: np.ndarray) -> None:
         """The controller holds the last position by itself."""
+        self._last = None
 
     def brake(self, at: np.ndarray, speed: np.ndarray) -> None:
-        steps = max(1, round(float(np.abs(speed).max()) / BRAKE_RAD_S2 / self._period_s))
-        rows, _ = braking(at, speed, np.arange(1, steps + 1) / steps)
+        (begin, dq), self._last = self._last or (at, speed), None
+        steps = max(1, round(float(np.abs(dq).max()) / BRAKE_RAD_S2 / self._period_s))
+        rows, _ = braking(begin, dq, np.arange(1, steps + 1) / steps)
         self._left = rows.tolist()
         self.go_on()
 
@@ -128,11 +139,15 @@ class Twists:
     """What the tool does, in the base's frame; what the robot is off is made good with it."""
 
     def __init__(self, options: Ros2Options, network: Network, robot_model: RobotModel) -> None:
-        self._frame, self._robot_model = options.twist_frame, robot_model
+        self._frame, self._robot_model, self._clock = options.twist_frame, robot_model, MonotonicClock()
         self._publisher = network.publisher(options.command_topic, TwistStamped)
 
+    def _stamp(self) -> Time:
+        """Now: Servo passes over a twist that is old."""
+        return time_of(self._clock.now_ns() + self._clock.wall_ahead_ns())
+
     def _send(self, values: np.ndarray) -> None:
-        self._publisher.send(twist(time_of(time.time_ns()), self._frame, values.tolist()))
+        self._publisher.send(twist(self._stamp(), self._frame, values.tolist()))
 
     def go(self, q: np.ndarray, dq: np.ndarray, at: np.ndarray, speed: np.ndarray) -> None:
         wanted = dq + CORRECT_PER_S * (q - at)

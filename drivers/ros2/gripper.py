@@ -6,8 +6,6 @@ on hardware, and against ROS 2 itself: see docs/ros2.md.
 
 from __future__ import annotations
 
-import time
-
 from labctl.drivers.common.gripping import GripperWorker
 from labctl.drivers.common.state_timeout import Silence
 from labctl.drivers.ros2.messages import (
@@ -18,7 +16,7 @@ from labctl.drivers.ros2.messages import (
     TrajectoryPoint,
     duration,
 )
-from labctl.drivers.ros2.network import Network
+from labctl.drivers.ros2.network import FOUND_S, Network, within
 from labctl.drivers.ros2.options import Ros2GripperOptions
 
 from labctl.clock import SECOND, MonotonicClock
@@ -26,7 +24,6 @@ from labctl.devices import Kind, RobotStatus
 from labctl.errors import DeviceLost, DeviceRefused
 
 PERIOD_S = 0.02
-FOUND_S = 8.0
 AHEAD_S = 0.1  # of a trajectory: the fingers' own limits make it longer
 MOVING_M, STILL_NS = 2e-4, SECOND // 5  # fingers that moved less than that for so long stand
 
@@ -54,15 +51,13 @@ class Ros2Gripper:
         kind = JointTrajectory if given.command == "trajectory" else Float64MultiArray
         self._publisher = network.publisher(given.command_topic, kind)
         network.subscribe(given.states_topic, JointState, self._read)
-        deadline = time.monotonic() + FOUND_S
-        while (self._seen is None or not self._publisher.readers()) and time.monotonic() < deadline:
-            time.sleep(PERIOD_S)
-        if self._seen is None:
+        if not within(FOUND_S, lambda: self._seen is not None):
             network.close()
             raise DeviceLost(
                 f"{network.shown}: nobody says on {given.states_topic} how the joint {given.joint} stands; the "
                 "gripper's options name joint and topic"
             )
+        within(FOUND_S, self._publisher.readers)  # `status` says if nobody listens
         self._visit()
         self._work.start()
 

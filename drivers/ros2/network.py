@@ -20,6 +20,7 @@ from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
 from cyclonedds.util import duration
 
+from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.errors import DeviceLost, InputError
 
 M = TypeVar("M", bound=IdlStruct)
@@ -28,6 +29,8 @@ KEPT = 20  # messages kept for whoever reads late
 MOST_AT_ONCE = 50
 LOOK_MS = 100
 JOIN_S = 3.0
+FOUND_S = 8.0  # until DDS has found a robot that is there
+POLL_NS = 20 * MILLISECOND
 # Reliable, as ROS 2's controllers ask for, and never waiting for a reader that does not keep up.
 GIVEN = Qos(
     Policy.Reliability.Reliable(duration(microseconds=1)),
@@ -173,6 +176,17 @@ class Subscription:
     def writers(self) -> int:
         """How many speak."""
         return len(self._reader.get_matched_publications())
+
+
+def within(seconds: float, found: Callable[[], object]) -> bool:
+    """Whether it came true in that time."""
+    clock = MonotonicClock()
+    deadline = clock.now_ns() + round(seconds * SECOND)
+    while not found():
+        if clock.now_ns() > deadline:
+            return False
+        clock.sleep_until(clock.now_ns() + POLL_NS)
+    return True
 
 
 def dds_name(topic: str) -> str:

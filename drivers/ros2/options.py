@@ -61,7 +61,7 @@ class Ros2Options(RobotOptions):
     states_topic: TopicName = Field("/joint_states", description="where the robot says how its joints stand")
     joints: Texts = Field(
         (),
-        description="what ROS calls the joints, in the order from the base; left out, as the maker's own description does",
+        description="what ROS calls the joints, from the base on; left out, as their maker does",
     )
     twist_frame: Text = Field("base_link", description="of a twist: the frame of the robot's base")
     ahead_s: float = Field(

@@ -11,7 +11,6 @@ it holds at once; MoveIt Servo has a timeout of its own (`incoming_command_timeo
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -24,7 +23,7 @@ from labctl.drivers.common.steps import Law
 from labctl.drivers.common.tool_model import ToolModel
 from labctl.drivers.ros2.commands import Commands, commands_of
 from labctl.drivers.ros2.messages import JointState
-from labctl.drivers.ros2.network import Network, Subscription
+from labctl.drivers.ros2.network import FOUND_S, Network, Subscription, within
 from labctl.drivers.ros2.options import GRIPPER, MODELS, Ros2Options
 
 from labctl.clock import SECOND, MonotonicClock
@@ -32,8 +31,6 @@ from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.errors import DeviceLost, DeviceRefused, InputError
 
-FOUND_S = 8.0  # until DDS has found a robot that is there
-POLL_S = 0.02
 LISTENING_NS = SECOND // 2  # how often it is looked whether somebody listens
 SETTLED_RAD, SETTLE_S = 1e-3, 1.0
 UNSEEN = (
@@ -75,13 +72,9 @@ class Ros2Link:
         self._network = network = Network(given.domain, given.host, given.peers)
         self._commands = commands_of(given, network, self._robot_model, self._period_s)
         self._heard = network.subscribe(given.states_topic, JointState, self._read)
-        deadline = time.monotonic() + FOUND_S
-        while self._newest is None and time.monotonic() < deadline:
-            time.sleep(POLL_S)
-        if self._newest is None:
+        if not within(FOUND_S, lambda: self._newest is not None):
             raise self._not_found()
-        while not self._commands.readers() and time.monotonic() < deadline:
-            time.sleep(POLL_S)
+        within(FOUND_S, self._commands.readers)  # `health` says if nobody listens
 
     def _not_found(self) -> DeviceLost | DeviceRefused:
         given, heard, network = self._options, self._heard, self._network

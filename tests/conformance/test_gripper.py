@@ -29,6 +29,7 @@ pytestmark = [pytest.mark.real_time, pytest.mark.busy]
 
 CLOCK = MonotonicClock()
 DRIVERS = ("robotiq_socket", "robotiq_serial", "franka_hand", "ros2_gripper")
+OFTEN = [pytest.param(name, marks=pytest.mark.thorough if name == "ros2_gripper" else ()) for name in DRIVERS]
 
 
 class Ticking:
@@ -57,7 +58,7 @@ class TestEveryGripper(GripperConformance):
         "ros2 gripper": 0,
     }  # one of that name is the emulator's
 
-    @pytest.fixture(params=DRIVERS)
+    @pytest.fixture(params=OFTEN)
     def gripper(self, request: pytest.FixtureRequest) -> Iterator[Gripper]:
         closing: list[Callable[[], object]] = []
         if request.param == "ros2_gripper":

@@ -45,7 +45,10 @@ def rig(emulator: Emulator, **more: Any) -> RobotRig:
     return RobotRig("emulated", options, CELL, live=True)
 
 
-def test_a_robot_whose_joints_are_called_otherwise_says_which_there_are(emulator: Emulator) -> None:
+def test_a_robot_whose_joints_are_called_otherwise_says_which_there_are(
+    monkeypatch: pytest.MonkeyPatch, emulator: Emulator
+) -> None:
+    monkeypatch.setattr("labctl.drivers.ros2.robot.FOUND_S", 1.0)
     made = rig(emulator, joints=["a", "b", "c", "d", "e", "f"])
     with pytest.raises(DeviceRefused, match="has no joint a, b, c, d, e, f; its joints: shoulder_pan_joint, "):
         made.robot.connect(made.now_ns)
