@@ -24,7 +24,7 @@ EPILOG = example(
     "labctl emulate fr3 --host 127.0.0.2 --clear",
 )
 
-NAMES = ("fr3", "ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20")
+NAMES = ("fr3", "ros2", "ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20")
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)

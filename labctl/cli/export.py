@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from labctl.analysis.episodes_table.importing import Imported
     from labctl.exports.rrd import Drawing
 
-FORMATS = ("table", "episodes", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "npz")
+FORMATS = ("table", "episodes", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "rosbag2", "npz")
 EPILOG = example(
     "labctl export first --to table --out operations.csv",
     "labctl export first --to episodes --out episodes.csv",
@@ -112,6 +112,7 @@ def export(
     mcap          one file an episode, for Foxglove
     lerobot-v3    a LeRobotDataset for training; lerobot-v2.1 the same as openpi and GR00T read it
     rrd           one file an episode, for Rerun, as `labctl show` draws it
+    rosbag2       one bag an episode, for ROS 2: messages of standard types
     npz           the recorded states of the robot, for numpy and the replay driver
 
     Before unblinding there is no arm, and nothing that could tell one from another. --where outcome=failure keeps the

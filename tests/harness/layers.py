@@ -99,9 +99,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "core.published_state",
     ),  # its operator reads what a console does, by the same types
     "drivers.teleop": DRIVER,
+    "drivers.ros2": ROBOT,
     "drivers.ur": ROBOT,
     "drivers.franka.emulator": (*DRIVER, "drivers.franka", "drivers.sim"),
     "drivers.robotiq.emulator": ("clock", "drivers.sim"),
+    "drivers.ros2.emulator": (*DRIVER, "drivers.ros2", "drivers.sim"),
     "drivers.ur.emulator": (*DRIVER, "drivers.robotiq.emulator", "drivers.sim", "drivers.ur"),
     "testing": ("axes", "plain", "clock", "devices", "errors", "streams", "config.cell_schema", "config.options"),
     "fixtures": ("errors",),
