@@ -37,13 +37,21 @@ BY_NAME = {
     "realsense": "labctl.drivers.realsense.camera",
     "replay": "labctl.drivers.sim.replay",
     "robotiq_serial": "labctl.drivers.robotiq.serial",
+    "robot_wrench": "labctl.drivers.sensors.robot_wrench",
     "robotiq_socket": "labctl.drivers.robotiq.socket",
+    "scale_serial": "labctl.drivers.sensors.scale",
+    "ros2": "labctl.drivers.ros2.robot",
+    "ros2_camera": "labctl.drivers.ros2.camera",
+    "ros2_gripper": "labctl.drivers.ros2.gripper",
     "sim_camera": "labctl.drivers.sim.camera",
     "sim_fr3": "labctl.drivers.sim.fr3",
+    "sim_hand": "labctl.drivers.sim.axes.hand",
     "sim_operator": "labctl.drivers.sim.operator",
     "sim_operator_prompt": "labctl.drivers.sim.prompt_operator",
     "sim_person": "labctl.drivers.sim.person",
     "sim_policy": "labctl.drivers.sim.policy",
+    "sim_rail": "labctl.drivers.sim.axes.rail",
+    "sim_scale": "labctl.drivers.sim.sensing.scale",
     "sim_ur5": "labctl.drivers.sim.ur5",
     "teleop": "labctl.drivers.teleop.controller",
     "teleop_gamepad": "labctl.drivers.teleop.gamepad",
@@ -67,13 +75,21 @@ OPTIONS = {
     "realsense": "labctl.drivers.realsense.options:RealsenseOptions",
     "replay": "labctl.drivers.sim.options:Replay",
     "robotiq_serial": "labctl.drivers.robotiq.options:RobotiqSerialOptions",
+    "robot_wrench": "labctl.drivers.sensors.options:RobotWrenchOptions",
     "robotiq_socket": "labctl.drivers.robotiq.options:RobotiqOptions",
+    "scale_serial": "labctl.drivers.sensors.options:SerialScaleOptions",
+    "ros2": "labctl.drivers.ros2.options:Ros2Options",
+    "ros2_camera": "labctl.drivers.ros2.options:Ros2CameraOptions",
+    "ros2_gripper": "labctl.drivers.ros2.options:Ros2GripperOptions",
     "sim_camera": "labctl.drivers.sim.options:SimCameraOptions",
     "sim_fr3": "labctl.drivers.sim.options:SimFr3Options",
+    "sim_hand": "labctl.drivers.sim.options:SimHandOptions",
     "sim_operator": "labctl.config.options:NoOptions",
     "sim_operator_prompt": "labctl.config.options:NoOptions",
     "sim_person": "labctl.drivers.sim.options:SimPerson",
     "sim_policy": "labctl.drivers.sim.options:SimPolicy",
+    "sim_rail": "labctl.drivers.sim.options:SimRailOptions",
+    "sim_scale": "labctl.drivers.sim.options:SimScaleOptions",
     "sim_ur5": "labctl.drivers.sim.options:SimUr5Options",
     "teleop": "labctl.config.options:NoOptions",
     "teleop_gamepad": "labctl.drivers.teleop.options:GamepadOptions",
@@ -84,11 +100,13 @@ OPTIONS = {
 }
 
 # A folder of drivers -> the extra that brings what they import; another name where the two differ.
-EXTRAS = {name: name for name in ("franka", "ur", "robotiq", "realsense", "policy", "teleop")} | {"opencv": "cameras"}
+_ALIKE = ("franka", "ur", "robotiq", "realsense", "ros2", "policy", "teleop")
+EXTRAS = {name: name for name in _ALIKE} | {"opencv": "cameras"}
 
 # The name in `labctl emulate NAME` -> the module with its `build`.
 EMULATORS = {
     "fr3": "labctl.drivers.franka.emulator.fr3",
+    "ros2": "labctl.drivers.ros2.emulator.robot",
     **{
         name: f"labctl.drivers.ur.emulator.models:{name}"
         for name in ("ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20")
@@ -132,11 +150,6 @@ def known() -> Mapping[str, str]:
             )
         places[one.name], owners[one.name] = one.place, str(one)
     return places
-
-
-def extra_of(module: str) -> str:
-    """The extra of labctl that a module of its drivers needs ("labctl.drivers.ur.robot": "ur"), else "all"."""
-    return EXTRAS.get(module.removeprefix("labctl.drivers.").partition(".")[0], "all")
 
 
 def find(name: str) -> str:

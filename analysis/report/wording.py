@@ -143,7 +143,10 @@ def summary(result: AnalysisResult) -> list[Claim]:
                 "untested", f"Not tested: {'; '.join(untested)}. The table below describes them; the warnings say why."
             )
         )
-    if not pairs:
+    if len(arms) == 1:
+        text = f"One arm, {arms[0]['arm']}: its own numbers, and nothing to compare them with."
+        claims.append(Claim("untested", text))
+    elif not pairs:
         claims.append(Claim("untested", "No pair of arms was compared. The table below describes, it does not rank."))
     return claims
 

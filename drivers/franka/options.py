@@ -20,6 +20,7 @@ FACTOR_CAP = 0.5
 # What the wheel of franky 2.0.0 limits joints to (a test asks it). The factor is of accelerations; a velocity that is
 # asked for is not scaled by it (measured).
 FRANKY_RAD_S = (2.175, 2.175, 2.175, 2.175, 2.61, 2.61, 2.61)
+LEADERS = ("gello",)
 FRANKY_RAD_S2 = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)
 
 
@@ -53,8 +54,17 @@ class FrankaOptions(RobotOptions):
     def contradictions(self, cell: Cell) -> Sequence[Contradiction]:
         given, factor = cell.robot.limits, self.dynamics_factor
         fast = _first_above(given.velocity_rad_s, FRANKY_RAD_S)
+        led = cell.teleop is not None and cell.teleop.device in LEADERS
         sharp = _first_above(given.acceleration_rad_s2, [factor * most for most in FRANKY_RAD_S2])
         found = list(super().contradictions(cell))
+        if led and self.servo == "cartesian" and cell.teleop is not None:
+            text = (
+                f'servo = "cartesian" and teleop.device = "{cell.teleop.device}": a leader turns seven joints, and of '
+            )
+            text += (
+                "these only the tool's motion is sent: an elbow that is moved is not followed, and the robot stopped"
+            )
+            found.append(Contradiction("servo", text, 'servo = "velocity"'))
         if fast is not None:
             joint, requested, most = fast
             text = (

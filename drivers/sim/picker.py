@@ -18,11 +18,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from labctl.drivers.common.simulated_axes import CURLED_RAD, of_openings
 from labctl.drivers.sim import lidded
 from labctl.drivers.sim.legs import CLEAR_M, CLOSE_S, HOVER_M, OPEN_M, OPENING_S, Legs, Point
 from labctl.drivers.sim.mind import Mind
 
-from labctl.config.cell_schema import Fixture
+from labctl.axes import Axis
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import ActionChunk, Kind, Observation, Pace
 from labctl.errors import DeviceLost
 
@@ -64,10 +66,13 @@ class Picker:
         crash_at: str | None = None,
         warm_s: float = 0.0,
         mind: Mind | None = None,
+        hand: Sequence[Axis] = (),
     ) -> None:
         """difficulty: of each object of the fixture, in its order; it scales the aim's error. mind: what it makes of an
-        instruction and of what it sees; nothing is asked of one where there is one kind of item.
+        instruction and of what it sees; nothing is asked of one where there is one kind of item. hand: the axes of the
+        cell's hand, where they are not one opening.
         """
+        self._hand_axes = tuple(hand)
         self.skill = skill
         self._difficulty = tuple(difficulty)
         self._mind = mind or Mind(())
@@ -119,7 +124,10 @@ class Picker:
         half = taken[:, 3] / 2
         values[:, 3], values[:, 4] = np.cos(half), np.sin(half)
         delay = skill.latency_s * math.exp(0.1 * self._rng.standard_normal())
-        return ActionChunk("tcp_pose", values, taken[:, 4].copy(), skill.dt_s, execute, delay, done)
+        return ActionChunk("tcp_pose", values, self._in_hand(taken[:, 4]), skill.dt_s, execute, delay, done)
+
+    def _in_hand(self, openings: np.ndarray) -> np.ndarray:
+        return openings.copy() if not self._hand_axes else of_openings(openings, self._hand_axes)
 
     def close(self) -> None:
         """Nothing to release."""
@@ -204,3 +212,12 @@ def _near(yaw: float, bearing: float) -> float:
 def difficulties(fixture: Fixture) -> tuple[float, ...]:
     """The `difficulty` of each object of a parsed fixture; 1 where it names none."""
     return tuple(float(thing.difficulty) for thing in fixture.object)
+
+
+def hand_of_cell(cell: Cell) -> tuple[Axis, ...]:
+    """The axes of a cell's hand, as its file limits them; none where it is one opening."""
+    return tuple(
+        Axis(axis.name, axis.kind, axis.unit, upper=1.0 if axis.kind == "vacuum" else CURLED_RAD, hand=True)
+        for axis in cell.robot.axis
+        if axis.hand
+    )

@@ -42,6 +42,10 @@ class RobotApi:
         mode = reply.get("mode")
         return mode == "REMOTE" if status == 200 and isinstance(mode, str) else None
 
+    def serial(self) -> str | None:
+        """It has no question for that, as far as is known."""
+        return None
+
     def power_on(self) -> None:
         self._begin("power on", "POWER_ON")
 

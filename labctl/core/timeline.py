@@ -23,7 +23,7 @@ Line = tuple[int, str, str]
 NOTE_NS = SECOND // 2  # how long a moment is drawn, so that it can be seen; its left edge is its time
 LEAST_GAP_NS = 50 * MILLISECOND
 GAP_PERIODS = 3  # so many periods without a sample are a gap
-STEADY = ("arm/state", "camera/")  # streams that never pause while they are recorded
+STEADY = ("arm/state", "camera/", "sensor/")  # streams that never pause while they are recorded
 
 PHASES: Mapping[str, tuple[str, Tone]] = {
     Kind.TRIAL_STAGING: ("staging", "quiet"),

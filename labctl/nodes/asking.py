@@ -152,13 +152,13 @@ def answers(asked: ArmQuestion) -> ArmAnswer:
         if isinstance(controller, ByHand):
             answered.update(_by_hand(controller, cell.joints, clock))
         elif asked.card is not None:
-            answered.update(_by_card(controller, invented(cell), cell.joints, clock))
+            answered.update(_by_card(controller, invented(cell), cell, clock))
         return answered
     finally:
         controller.close()
 
 
-def _by_card(policy: Controller, seen: Observation, joints: int, clock: Clock) -> ArmAnswer:
+def _by_card(policy: Controller, seen: Observation, cell: Cell, clock: Clock) -> ArmAnswer:
     began_ns = clock.now_ns()
     policy.warm(seen)
     policy.reset(0)
@@ -166,7 +166,7 @@ def _by_card(policy: Controller, seen: Observation, joints: int, clock: Clock) -
     took = []
     for _ in range(ANSWERS):
         asked_ns = clock.now_ns()
-        problem = chunk_problem(policy.infer(seen), joints)
+        problem = chunk_problem(policy.infer(seen), cell.joints, cell.hand)
         if problem is not None:
             return {"problem": problem}
         took.append((clock.now_ns() - asked_ns) / SECOND)
@@ -198,7 +198,7 @@ def invented(cell: Cell) -> Observation:
     arrays = {
         "q": np.zeros(cell.joints),
         "dq": np.zeros(cell.joints),
-        "gripper": np.array([0.04]),
+        "gripper": np.full(cell.hand, 0.04),
         "tcp": np.array([0.4, 0.0, 0.4, 1.0, 0.0, 0.0, 0.0]),
     }
     grey = {camera.name: np.full((camera.height, camera.width, 3), 128, np.uint8) for camera in cell.camera}

@@ -103,6 +103,7 @@ class ControllerNode:
                 phase, act = found
                 self._enter(phase)
                 act(self, now_ns, step)
+        self._buffer.let_in(now_ns)
         seen_ns = self._buffer.t_ns
         if seen_ns is not None:
             if self._phase in SEEN:
@@ -133,7 +134,7 @@ class ControllerNode:
         step.out.append(driving.HandState(hand, self._episode).to("run"))
 
     def _run(self, seen_ns: int, now_ns: int, step: Step) -> None:
-        if self._driven(seen_ns, now_ns, step):
+        if self._driven(self._buffer.live_ns, now_ns, step):
             if self._asked is not None:
                 self._wait(self._asked, now_ns, step)
             return
@@ -184,7 +185,7 @@ class ControllerNode:
 
     def _prepare(self, sent: driving.Prepare, now_ns: int, step: Step) -> None:
         self._task, self._began_ns = sent, now_ns
-        self._instruction = sent.instruction
+        self._instruction, self._buffer.delay_ns = sent.instruction, round(sent.delay_s * SECOND)
         step.work.append(Work(self._load, "loaded", lambda loaded: round(loaded.load_s * SECOND)))
 
     def _loaded(self, message: Message, now_ns: int, step: Step) -> None:
@@ -267,6 +268,9 @@ class ControllerNode:
     def _go(self, seen_ns: int, now_ns: int, step: Step) -> None:
         """Started: the first complete observation from after the start begins the clock."""
         if seen_ns >= self._started_ns and self._buffer.ready(now_ns):
+            assert self._task is not None
+            if self._task.kind == "human":  # its go came as late as a policy's, and its view is as it is
+                seen_ns = self._buffer.undelayed(now_ns)
             step.out.append(driving.Go(self._episode, now_ns).to("run"))
             self._enter(Phase.RUNNING)
             self._buffer.forget()
@@ -306,7 +310,8 @@ class ControllerNode:
             self._next_ns = now_ns  # asked before a hand took over: what is seen from now on is asked about
             return
         chunk: ActionChunk = message.body["result"]
-        problem = chunk_problem(chunk, len(self._buffer.measured()["q"]))
+        seen = self._buffer.measured()
+        problem = chunk_problem(chunk, len(seen["q"]), len(seen["gripper"]))
         if problem:
             self._sender.add(question_row(question, now_ns, reply_ns=now_ns))
             self._fail(problem, step)

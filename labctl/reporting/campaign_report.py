@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labctl.analysis.episode_facts import LinkedPairs, Practice
+from labctl.analysis.family import STATISTICS
 from labctl.analysis.report.lab_facts import AnswerTimes, Lab
 from labctl.config.protocol_schema import AnalysisPlan, Protocol
 from labctl.core.event_bodies import CampaignUnblinded
@@ -29,6 +30,7 @@ from labctl.reporting.clip_cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
 from labctl.reporting.file_drawer import drawer_facts
+from labctl.reporting.historical import printed
 from labctl.reporting.interim_look import judged_at, look_notes
 from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
@@ -54,8 +56,7 @@ if TYPE_CHECKING:
     from labctl.analysis.table import Row
 
 BOOT = PERM = 9999
-ALPHA = 0.05  # of a bare table, as is its family
-FAMILY = ("ks_sup_mean", "ks_macro", "log_rmst_ratio", "uph")
+ALPHA = 0.05  # of a bare table
 
 
 def report_campaign(
@@ -206,7 +207,7 @@ def report_table(
     tau: float | None,
     reference: str | None,
     alpha: float = ALPHA,
-    family: Sequence[str] = FAMILY,
+    family: Sequence[str] = STATISTICS,
     boot: int = BOOT,
     perm: int = PERM,
     seed: int = 0,
@@ -334,6 +335,9 @@ def _lab(
     lab["answer_times"], measured = _timing(campaign, protocol, record, lost)
     provenance.update(measured)
     provenance.update(format_facts(record.state.opened))
+    if (then := printed(campaign.folder, record.state.opened, protocol.analysis, rows)) is not None:
+        lab["historical"] = then
+        provenance["historical reference"] = f"{then['source']}; sha256 {then['sha256']}"
     for episode in lab.get("episodes", []):
         if episode["episode"] in lost:
             episode["video"] = []

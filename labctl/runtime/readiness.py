@@ -26,6 +26,8 @@ BECAUSE = {
     "not_ready": "something that it needs was not ready when its arming time was over",
     "arm_lost": "the robot's process ended, or the robot could not go on",
     "camera_lost": "a camera gave no pictures",
+    "sensor_lost": "a sensor gave no values",
+    "sensor_limit": "a sensor was beyond a limit of the cell",
     "controller_lost": "what drives the robot failed or ended",
     "recorder_lost": "the recorder's process ended",
     "process_lost": "a process was not heard in time",

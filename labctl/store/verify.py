@@ -31,6 +31,7 @@ from labctl.store.chain_heads import (
 )
 from labctl.store.database_backend import sqlite_url
 from labctl.store.footage import check_files, index_notes
+from labctl.store.historical import historical_problems
 from labctl.store.journal import events_of
 from labctl.store.ledger import (
     SEALING,
@@ -201,6 +202,7 @@ def _check_files(folder: Path, opened: CampaignOpened, found: Found) -> None:
             what = "it is not the one the campaign was opened with"
             found.problems.append(Problem("changed frozen file", name, what))
 
+    found.problems += historical_problems(folder, opened)
     for name in ("cell.toml", "fixture.toml"):
         found.guard("missing frozen file", name, lambda name=name: compare(name, (folder / name).read_bytes))
 

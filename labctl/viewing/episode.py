@@ -31,7 +31,7 @@ from labctl.store.footage import note_beside
 from labctl.store.scene_references import journalled_photos
 from labctl.store.traces import TraceStore
 from labctl.store.verified import in_passing, samples_of
-from labctl.streams import StreamSpec
+from labctl.streams import StreamSpec, unit_of
 from labctl.ui.rerun.episode_view import Depth, EpisodeView, Stream, Video
 
 AFTER_NS = 2 * SECOND
@@ -99,7 +99,9 @@ def _stream(store: TraceStore, episode: str, spec: StreamSpec) -> Stream:
 
 def _open(stream: Stream, kept: Sequence[int]) -> Stream:
     """Of a stream what a blind role may see."""
-    return replace(stream, columns=tuple(stream.columns[i] for i in kept), values=stream.values[:, list(kept)])
+    unit = unit_of(stream.unit, len(stream.columns), kept)
+    columns, values = tuple(stream.columns[i] for i in kept), stream.values[:, list(kept)]
+    return replace(stream, columns=columns, values=values, unit=unit)
 
 
 def _start(episode: Episode, streams: Mapping[str, Stream]) -> int:

@@ -15,9 +15,11 @@ from labctl.ui.rerun.episode_view import (
     POLICY,
     EpisodeView,
     depth_place,
+    hand_of,
     joints_of,
     measured,
     place_of,
+    sensor_plots,
     short_names,
 )
 from labctl.ui.rerun.parts import TIMELINE, UTC, drawn_at
@@ -145,11 +147,14 @@ def _plots(prefix: str, view: EpisodeView, axis: Any) -> list[tuple[float, list[
     rows: list[tuple[float, list[Any]]] = []
     joints = [plot(f"joints/{what}", name) for what, name in JOINT_PLOTS if measured(view, what).size]
     if joints:
-        rows += [(1.8, joints), (1.1, [plot("gripper", "gripper opening, mm", legend=False)])]
+        hand = "gripper opening, mm" if hand_of(view) == ("gripper",) else "hand"
+        rows += [(1.8, joints), (1.1, [plot("gripper", hand, legend=hand == "hand")])]
+    if sensors := sensor_plots(view):
+        rows.append((1.2, [plot(entity, title) for _, entity, title, _ in sensors]))
     if POLICY in view.streams:
         rows.append((1.2, [plot("policy", "policy's answer after capture and after request, ms", legend=False)]))
     if ACTION in view.streams:
-        parts = [*short_names(joints_of(view)), "gripper"]
+        parts = [*short_names(joints_of(view)), *hand_of(view)]
         rows.insert(len(joints[:1]) * 2, (1.4, [plot(f"actions/{part}", f"asked of {part}") for part in parts]))
     return rows
 
