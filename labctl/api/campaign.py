@@ -26,7 +26,7 @@ from labctl.exports.selection import Chosen, Selection, select
 from labctl.exports.writing import episode_rows
 from labctl.extras import wanted_for
 from labctl.store.lab_folder import campaign_folder
-from labctl.store.verified import JOURNAL_ALONE, verified
+from labctl.store.verifying.verified import JOURNAL_ALONE, verified
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import Chosen, Selection, select
 from labctl.plain import count
 from labctl.store.campaign import Campaign
-from labctl.store.verified import protocol_of, verified
+from labctl.store.verifying.verified import protocol_of, verified
 from labctl.store.video import read_frames
 
 

@@ -30,7 +30,7 @@ from labctl.plain import count
 from labctl.store.campaign import Campaign
 from labctl.store.frozen_cards import with_cards
 from labctl.store.lab_folder import read_plan
-from labctl.store.verified import arms_of, protocol_of, verified
+from labctl.store.verifying.verified import arms_of, protocol_of, verified
 
 SCHEMA = "labctl.static/1"
 KEYFRAMES = 50

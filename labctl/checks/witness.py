@@ -25,7 +25,7 @@ from labctl.messages.judgements import WitnessEntry, WitnessStated
 from labctl.plain import count
 from labctl.runtime import review_writer
 from labctl.store.campaign import Campaign
-from labctl.store.verified import verified
+from labctl.store.verifying.verified import verified
 
 UNKNOWN = "it cannot be told from these pictures"
 WIDEST = 512  # pixels of a picture that is sent

@@ -51,7 +51,7 @@ def episodes(context: click.Context, parameter: click.Parameter, typed: str) -> 
 
 def _record(context: click.Context) -> Record | None:
     from labctl.store.lab_folder import campaign_folder
-    from labctl.store.verified import in_passing
+    from labctl.store.verifying.verified import in_passing
 
     try:
         with in_passing(campaign_folder(context.params.get("campaign"), _lab(context))) as campaign:

@@ -65,7 +65,7 @@ def choose(lab: Path | None, who: str | None, *, read_only: bool = False) -> boo
     from labctl.reporting.campaign_report import report_campaign
     from labctl.runtime.attach import is_running
     from labctl.store.lab_folder import campaigns, find_lab
-    from labctl.store.verified import JOURNAL_ALONE, verified
+    from labctl.store.verifying.verified import JOURNAL_ALONE, verified
     from labctl.times import local
     from labctl.ui.console import campaigns as module
     from labctl.viewing.status import standing
@@ -134,7 +134,7 @@ def run_with_console(folder: Path, who: str, *, unready: bool = False, hand_term
     from labctl.errors import StateError
     from labctl.runtime.attach import is_running, run_of, wait_for_run
     from labctl.runtime.campaign_run import nothing_left
-    from labctl.store.verified import in_passing
+    from labctl.store.verifying.verified import in_passing
 
     if is_running(folder):
         _join(folder, who)

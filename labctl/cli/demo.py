@@ -59,7 +59,7 @@ def demo(place: Path | None, folder: Path | None, seed: int, tasks: bool, as_jso
     from labctl.reporting.campaign_report import report_campaign
     from labctl.runtime.campaign_run import run_campaign
     from labctl.store.campaign import close_campaign, freeze_campaign, open_campaign, unblind_campaign
-    from labctl.store.verify import verify_campaign
+    from labctl.store.verifying.verify import verify_campaign
 
     require("lab", "labctl demo")
     if place is not None and folder is not None:
@@ -99,7 +99,7 @@ def demo(place: Path | None, folder: Path | None, seed: int, tasks: bool, as_jso
 
 def last_ns(folder: Path) -> int:
     """When the last event of a campaign was written, on its own clock."""
-    from labctl.store.verified import in_passing
+    from labctl.store.verifying.verified import in_passing
 
     with in_passing(folder) as campaign:
         return campaign.events()[-1].at_ns

@@ -282,7 +282,7 @@ def unblind(campaign: str, reason: str, who: str | None, lab: Path | None, as_js
 
 def _say_phase(folder: Path, said: Sequence[str], reason: str, next_: str, as_json: bool) -> None:
     """What a campaign has become: the lines and what comes next, or the same as a document."""
-    from labctl.store.verified import in_passing
+    from labctl.store.verifying.verified import in_passing
 
     stamp_if_asked(folder)
     if not as_json:

@@ -59,7 +59,7 @@ def status(
     from labctl.reporting.times.hours import hours
     from labctl.reporting.times.hours_page import write_page
     from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
-    from labctl.store.verified import JOURNAL_ALONE, verified
+    from labctl.store.verifying.verified import JOURNAL_ALONE, verified
     from labctl.viewing.status import standing
 
     folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
@@ -163,7 +163,7 @@ def episodes(
     from labctl.core.recorded.skew import clock_line
     from labctl.errors import InputError
     from labctl.store.lab_folder import campaign_folder
-    from labctl.store.verified import JOURNAL_ALONE, verified
+    from labctl.store.verifying.verified import JOURNAL_ALONE, verified
     from labctl.viewing.status import recorded
 
     folders = [campaign_folder(name, lab) for name in campaigns or (None,)]

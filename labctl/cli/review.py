@@ -98,7 +98,7 @@ def review(
     from labctl.errors import InputError
     from labctl.people.acting import acting
     from labctl.store.lab_folder import campaign_folder
-    from labctl.store.verified import JOURNAL_ALONE, in_passing, verified
+    from labctl.store.verifying.verified import JOURNAL_ALONE, in_passing, verified
 
     if witness and (second or page or finish or listing or as_json):
         raise InputError("--witness goes by itself: a model is asked, and nothing is reviewed")
@@ -199,7 +199,7 @@ def _second(folder: Path, who: str, page: bool, port: int | None) -> None:
     from labctl.core.reviewed import Unseen, unseen
     from labctl.pages.recorded_videos import RecordedVideos
     from labctl.runtime import review_writer
-    from labctl.store.verified import in_passing
+    from labctl.store.verifying.verified import in_passing
 
     def load() -> list[Unseen]:
         with in_passing(folder) as opened:

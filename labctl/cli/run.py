@@ -93,7 +93,7 @@ def run(
         given = {"unready": unready, "hand_terminal": hand_terminal}
         complete = run_campaign(folder, say, manual=manual, attended=attended, watch=watch, **given)
     if as_json:
-        from labctl.store.verified import in_passing
+        from labctl.store.verifying.verified import in_passing
         from labctl.viewing.status import standing
 
         with in_passing(folder) as opened:
@@ -132,7 +132,7 @@ def ended(folder: Path, who: str, *, now: bool) -> Iterator[str]:
     from labctl.core.trial import tally
     from labctl.errors import StateError
     from labctl.runtime.attach import is_there, run_of
-    from labctl.store.verified import in_passing
+    from labctl.store.verifying.verified import in_passing
 
     going, clock = run_of(folder), MonotonicClock()
     if going is None:

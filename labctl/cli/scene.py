@@ -37,7 +37,7 @@ def scene(campaign: str, trial: str | None, out: Path, lab: Path | None, as_json
     from labctl.scene.sheet import scene_of, sheet, words
     from labctl.store.atomic_files import replace_file
     from labctl.store.lab_folder import campaign_folder
-    from labctl.store.verified import WITH_PHOTOS, refuse_unless_it_holds
+    from labctl.store.verifying.verified import WITH_PHOTOS, refuse_unless_it_holds
     from labctl.times import local
 
     folder = campaign_folder(campaign, lab)

@@ -28,7 +28,7 @@ from labctl.cli.options import (
 
 if TYPE_CHECKING:
     from labctl.store.chain_heads import Outside
-    from labctl.store.verify import Verification
+    from labctl.store.verifying.verify import Verification
 
 MANY = 60  # looks at recordings from which on a log is told how far it is
 
@@ -52,7 +52,7 @@ def verify(campaign: str | None, head: str | None, commitment: str | None, lab: 
     from labctl.errors import InputError
     from labctl.store.chain_heads import NOT_CHECKED, noted
     from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
-    from labctl.store.verify import verify_campaign
+    from labctl.store.verifying.verify import verify_campaign
 
     known = noted(head, commitment)
     folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
@@ -128,7 +128,7 @@ def stamp(campaign: str | None, lab: Path | None, as_json: bool) -> None:
     """
     from labctl.clock import MonotonicClock
     from labctl.store.lab_folder import campaign_folder
-    from labctl.store.timestamps import stamp as ask
+    from labctl.store.verifying.timestamps import stamp as ask
 
     folder = campaign_folder(campaign, lab)
     said = ask(folder, MonotonicClock())
@@ -142,8 +142,8 @@ def stamp_if_asked(folder: Path) -> None:
     """After a verb wrote: a timestamp where the lab names an authority; one that does not come is said, no more."""
     from labctl.clock import MonotonicClock
     from labctl.errors import LabctlError
-    from labctl.store.timestamps import authority_of
-    from labctl.store.timestamps import stamp as ask
+    from labctl.store.verifying.timestamps import authority_of
+    from labctl.store.verifying.timestamps import stamp as ask
 
     try:
         if authority_of(folder) is not None:

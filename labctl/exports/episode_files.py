@@ -11,7 +11,7 @@ from pathlib import Path
 from labctl.exports.recordings import Recordings
 from labctl.exports.selection import Chosen, Selection
 from labctl.exports.workers import Job, Result, processes_for, write_all
-from labctl.store.verified import in_passing
+from labctl.store.verifying.verified import in_passing
 
 Say = Callable[[str], None]
 Write = Callable[[Recordings, Chosen, Path], Result]  # a function of a module: other processes find it by name

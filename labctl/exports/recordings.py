@@ -25,7 +25,7 @@ from labctl.exports.splice import Coding
 from labctl.plain import Json
 from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
-from labctl.store.verified import samples_of
+from labctl.store.verifying.verified import samples_of
 from labctl.streams import StreamSpec, unit_of
 
 CAMERA = "camera/"

@@ -21,7 +21,7 @@ from labctl.exports.workers import Result
 from labctl.plain import Json, count
 from labctl.reporting.operations_table import Row
 from labctl.store.campaign import Campaign
-from labctl.store.verified import JOURNAL_ALONE, verified
+from labctl.store.verifying.verified import JOURNAL_ALONE, verified
 
 Say = Callable[[str], None]
 WriteFormat = Callable[["Job", Path, Say], Mapping[str, Json]]  # what it adds to what is said of an export

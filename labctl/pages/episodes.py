@@ -21,7 +21,7 @@ from labctl.errors import BrokenRecord
 from labctl.pages.playable import played
 from labctl.pages.recorded_videos import Reel, reels_of
 from labctl.store.atomic_files import file_errors, replace_file
-from labctl.store.verified import in_passing, sealed_video, verified
+from labctl.store.verifying.verified import in_passing, sealed_video, verified
 from labctl.viewing.status import recorded
 
 COPIED_BYTES = 200_000_000  # of videos beside a page; beyond, it leads to the campaign's own files

@@ -20,7 +20,7 @@ from labctl.errors import InputError
 from labctl.messages.body_parts import VideoEntry
 from labctl.pages.playable import pictures, playable
 from labctl.store.campaign import Campaign
-from labctl.store.verified import samples_of, sealed_video, verified
+from labctl.store.verifying.verified import samples_of, sealed_video, verified
 
 KEPT_BYTES = 400_000_000  # of videos that are ready to be played; what was looked at longest ago goes first
 

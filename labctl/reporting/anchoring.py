@@ -10,7 +10,7 @@ from pathlib import Path
 
 from labctl.core.events import Event
 from labctl.store.chain_heads import Noted, outside
-from labctl.store.timestamps import dated
+from labctl.store.verifying.timestamps import dated
 
 
 def anchored(folder: Path, noted: Noted, events: Sequence[Event]) -> dict[str, str]:

@@ -48,8 +48,16 @@ from labctl.store.chain_heads import Noted
 from labctl.store.frozen_cards import trained_line, trained_with
 from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_up
 from labctl.store.opened_body import format_facts
-from labctl.store.verified import JOURNAL_ALONE, arms_of, in_passing, protocol_of, samples_of, verified, verified_but
-from labctl.store.verify import NOTHING
+from labctl.store.verifying.verified import (
+    JOURNAL_ALONE,
+    arms_of,
+    in_passing,
+    protocol_of,
+    samples_of,
+    verified,
+    verified_but,
+)
+from labctl.store.verifying.verify import NOTHING
 
 if TYPE_CHECKING:
     from labctl.analysis.survival.result import Margin

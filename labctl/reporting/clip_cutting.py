@@ -24,7 +24,7 @@ from labctl.errors import StateError
 from labctl.reporting.clip_choice import ClipKind, choose
 from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
-from labctl.store.verified import in_passing, samples_of
+from labctl.store.verifying.verified import in_passing, samples_of
 from labctl.store.video import read_frames
 
 if TYPE_CHECKING:

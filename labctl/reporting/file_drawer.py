@@ -13,7 +13,7 @@ from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.errors import LabctlError
 from labctl.store.opened_list import OpenedOnce, opened_in
-from labctl.store.verified import JOURNAL_ALONE, verified
+from labctl.store.verifying.verified import JOURNAL_ALONE, verified
 from labctl.times import day
 
 THIS = "this report's"

@@ -22,7 +22,7 @@ from labctl.reporting.operations_table import COLUMNS as OF_OPERATIONS
 from labctl.reporting.operations_table import SOMETIMES, operations
 from labctl.store.historical import FILE, Frozen, digest_of, rows_of
 from labctl.store.lab_folder import Plan, campaign_folder
-from labctl.store.verified import JOURNAL_ALONE, protocol_of, verified
+from labctl.store.verifying.verified import JOURNAL_ALONE, protocol_of, verified
 
 if TYPE_CHECKING:
     from labctl.analysis.table import Row

@@ -25,7 +25,7 @@ from labctl.reporting.label_streams import STREAMS, label_facts, witnesses
 from labctl.reporting.operations_table import operations
 from labctl.reporting.relabellings import relabellings
 from labctl.store.campaign import writing
-from labctl.store.verify import refuse_unless_as_opened
+from labctl.store.verifying.verify import refuse_unless_as_opened
 
 if TYPE_CHECKING:
     from labctl.analysis.planning import spending

@@ -18,7 +18,7 @@ from labctl.errors import LabctlError, StateError
 from labctl.messages.body_parts import SwitchEntry
 from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
-from labctl.store.verified import samples_of
+from labctl.store.verifying.verified import samples_of
 
 if TYPE_CHECKING:  # whoever asks when items were moved does not wait for the statistics
     from labctl.analysis.episodes.adaptability import Watched

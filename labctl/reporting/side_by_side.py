@@ -18,7 +18,7 @@ from labctl.reporting.facts import refuse_mixed
 from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.operations_table import operations
 from labctl.store.linking import Pairing, opened_links, pair_up
-from labctl.store.verified import protocol_of, verified
+from labctl.store.verifying.verified import protocol_of, verified
 
 LABELS = "best"
 

@@ -48,7 +48,7 @@ from labctl.store.frozen_cards import PERSON
 from labctl.store.locks import Lock, campaign_lock, cell_lock
 from labctl.store.scene_references import HOLDS_NOTHING, WHERE_MEASURED, rules, scores_available
 from labctl.store.traces import TraceStore
-from labctl.store.verify import refuse_unless_as_opened
+from labctl.store.verifying.verify import refuse_unless_as_opened
 
 Say = Callable[[str], None]
 Watch = Callable[[PublishedState, bool], None]

@@ -22,7 +22,7 @@ from labctl.plain import Json, count
 from labctl.runtime.attach import Attachment
 from labctl.runtime.recorded_orders import correction, outcome_of_a_person, second_outcome
 from labctl.store.campaign import Campaign, writing
-from labctl.store.verified import JOURNAL_ALONE, verified
+from labctl.store.verifying.verified import JOURNAL_ALONE, verified
 
 PATIENCE_NS = 5 * SECOND
 

@@ -21,7 +21,7 @@ from labctl.plain import Json
 from labctl.scene.matching import difference
 from labctl.store.pictures import encode_png, ghost, load_photo
 from labctl.store.scene_references import References, rules
-from labctl.store.verified import in_passing
+from labctl.store.verifying.verified import in_passing
 from labctl.times import local
 
 if TYPE_CHECKING:

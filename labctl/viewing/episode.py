@@ -30,7 +30,7 @@ from labctl.store.campaign import Campaign
 from labctl.store.footage import note_beside
 from labctl.store.scene_references import journalled_photos
 from labctl.store.traces import TraceStore
-from labctl.store.verified import in_passing, samples_of
+from labctl.store.verifying.verified import in_passing, samples_of
 from labctl.streams import StreamSpec, unit_of
 from labctl.ui.rerun.episode_view import Depth, EpisodeView, Stream, Video
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.runtime.attach import Attachment
-from labctl.store.verified import in_passing, refuse_unless_it_holds
+from labctl.store.verifying.verified import in_passing, refuse_unless_it_holds
 from labctl.viewing.episode import EpisodeView, find_episode, look_at, robot_model
 
 if TYPE_CHECKING:

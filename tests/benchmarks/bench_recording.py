@@ -24,7 +24,7 @@ from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.core.recorded.skew import clock_line
 from labctl.store.traces import TraceStore
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 from labctl.store.video import read_frames
 
 MINUTES = float(os.environ.get("LABCTL_BENCH_MINUTES", "0.5"))

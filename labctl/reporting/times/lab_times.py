@@ -14,7 +14,7 @@ from labctl.errors import InputError, LabctlError, StateError
 from labctl.plain import count
 from labctl.reporting.times.hours import DOING, hours
 from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
-from labctl.store.verified import JOURNAL_ALONE, verified
+from labctl.store.verifying.verified import JOURNAL_ALONE, verified
 
 
 @dataclass(frozen=True, slots=True)

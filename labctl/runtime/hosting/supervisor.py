@@ -19,7 +19,7 @@ from labctl.clock import SECOND
 from labctl.logs import Words, printed_beside
 from labctl.runtime.hosting.cell_nodes import NodeSpec, ProcessSpec
 from labctl.store.chain_heads import read_heads
-from labctl.store.timestamps import authority_of, kept
+from labctl.store.verifying.timestamps import authority_of, kept
 
 CHILD = "from labctl.runtime.hosting.cell_nodes import child_main; child_main()"
 STOP_NS = 2 * SECOND

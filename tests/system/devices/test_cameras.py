@@ -27,7 +27,7 @@ from labctl.runtime.campaign_run import run_campaign
 from labctl.runtime.hosting.cell_nodes import load_camera
 from labctl.store.lab_folder import read_cell
 from labctl.store.traces import TraceStore
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 from labctl.store.video import read_depth, read_frames
 from labctl.testing.given import FIXTURE
 

@@ -20,7 +20,7 @@ from support.runs.live_campaign import children, of_kind, running, wait_for
 
 from labctl.core.events import Kind
 from labctl.store.traces import TraceStore
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 
 pytestmark = [pytest.mark.real_time, pytest.mark.thorough, pytest.mark.limit(900)]
 

@@ -21,7 +21,7 @@ from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import Kind
 from labctl.runtime.attach import Attachment
 from labctl.store.traces import TraceStore
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 
 HAND = "support.robots.virtual_hand:build"
 pytestmark = [pytest.mark.real_time, pytest.mark.busy]

@@ -12,7 +12,7 @@ from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.core.trial import State, fold
 from labctl.nodes.video_recorder import STOOD_STILL
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 
 HANGING = 'name = "wrist"\ndriver = "support.cameras.hanging_encoder:build"'
 

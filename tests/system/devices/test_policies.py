@@ -25,7 +25,7 @@ from labctl.core.trial import State, fold
 from labctl.errors import InputError
 from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 
 TESTS = Path(__file__).resolve().parents[2]
 # A server as a lab would start it, on a port of its own choosing.

@@ -18,7 +18,7 @@ from support.screens.terminal import Terminal
 
 from labctl.clock import SECOND
 from labctl.core.events import Kind
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 
 pytestmark = pytest.mark.real_time
 

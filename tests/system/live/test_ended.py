@@ -23,7 +23,7 @@ from support.screens.terminal import Terminal
 from labctl.cli import call
 from labctl.core.events import Kind
 from labctl.core.trial import State, fold
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 
 ARMS = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
 LABCTL = [str(Path(sys.executable).with_name("labctl"))]

@@ -14,7 +14,7 @@ from support.runs.task_campaign import open_tasks
 
 from labctl.core.events import Event, Kind
 from labctl.errors import StateError
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 
 pytestmark = pytest.mark.real_time
 

@@ -19,7 +19,7 @@ from support.runs.live_campaign import CLOCK, of_kind, running, wait_for
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import Event, Kind
 from labctl.store.traces import TraceStore
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 
 pytestmark = [pytest.mark.real_time, pytest.mark.thorough]
 

@@ -16,7 +16,7 @@ from support.runs.live_campaign import CLOCK, children, of_kind, running, wait_f
 from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.store.traces import TraceStore
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 
 pytestmark = pytest.mark.real_time
 

@@ -18,7 +18,7 @@ from labctl.core.trial import State, fold
 from labctl.errors import InputError
 from labctl.runtime.attach import Attachment
 from labctl.store.campaign import Campaign
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 
 PERSON = {"name": "a-person", "kind": "human", "controller": "teleop", "options": {}}
 TELEOP = """

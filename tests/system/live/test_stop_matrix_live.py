@@ -27,7 +27,7 @@ from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import Event, Kind
 from labctl.runtime.attach import Attachment
 from labctl.store.traces import TraceStore
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 
 # the folder of a robot's driver -> a cell with it
 ROBOTS = {"sim": "sim_fr3", "franka": "emulated_fr3", "ur": "emulated_ur5e"}

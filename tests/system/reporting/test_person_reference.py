@@ -18,7 +18,7 @@ from labctl.runtime.review_writer import finish
 from labctl.store.campaign import close_campaign, freeze_campaign, unblind_campaign
 from labctl.store.historical import FILE
 from labctl.store.lab_folder import read_plan
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 
 SIZES = {"boot": 19, "perm": 19}
 

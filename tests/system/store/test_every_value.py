@@ -16,7 +16,7 @@ from support.runs.recordings import Recordings, copied
 
 from labctl.store.campaign import close_campaign, freeze_campaign, unblind_campaign
 from labctl.store.chain_heads import read_heads
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 
 # Nothing that is shown, reported, exported or cut from a campaign comes from these.
 NOT_READ = {

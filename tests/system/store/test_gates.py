@@ -18,9 +18,9 @@ from support.runs.recordings import copied
 from labctl.cli import call, group
 from labctl.core.events import Kind
 from labctl.runtime.campaign_run import run_campaign
-from labctl.store import verify
 from labctl.store.campaign import Campaign, close_campaign, freeze_campaign, unblind_campaign
 from labctl.store.journal import events_of
+from labctl.store.verifying import verify
 
 # How each verb of a campaign is asked to show it.
 SHOWN: dict[str, list[str]] = {

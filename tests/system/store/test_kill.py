@@ -22,7 +22,7 @@ from labctl.core.recovery import reconcile
 from labctl.core.trial import LIVE, fold, next_trial
 from labctl.store.ledger import Ledger
 from labctl.store.traces import TraceStore
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 from labctl.store.video import frame_times, read_frames
 
 LOOKS_NS = 2 * MILLISECOND  # between looks at the journal: who only looks leaves the core to the run

@@ -11,7 +11,7 @@ from support.machine.power_cut import left_of, watched
 from support.runs.campaigns import ROOT, events_of
 
 from labctl.core.events import Kind
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 
 CHILD = """
 import os, sys

@@ -20,7 +20,7 @@ from labctl.store.chain_heads import noted
 from labctl.store.chunks import Chunk, decode_chunk, encode_chunk
 from labctl.store.journal import Journal
 from labctl.store.traces import TraceStore
-from labctl.store.verify import read_all_but, verify_campaign
+from labctl.store.verifying.verify import read_all_but, verify_campaign
 from labctl.streams import StreamSpec
 
 ROOT = Path(__file__).parents[3]

@@ -24,9 +24,9 @@ from labctl.clock import SECOND, MonotonicClock
 from labctl.core.events import Kind
 from labctl.errors import BrokenRecord, StateError
 from labctl.runtime.campaign_run import run_campaign
-from labctl.store import timestamps
 from labctl.store.chain_heads import head_text, read_heads
-from labctl.store.timestamps import FOLDER, kept, query
+from labctl.store.verifying import timestamps
+from labctl.store.verifying.timestamps import FOLDER, kept, query
 
 pytest.importorskip("rfc3161_client")
 pytestmark = pytest.mark.skipif(not time_authority.AVAILABLE, reason="the test authority is openssl's")

@@ -23,7 +23,7 @@ from labctl.nodes.edited_pictures import EditedPictures
 from labctl.reporting.campaign_report import report_campaign
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store.traces import TraceStore
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 from labctl.store.video import read_frames
 from labctl.viewing.episode import look_at
 

@@ -28,7 +28,7 @@ from labctl.runtime.campaign_run import run_campaign
 from labctl.store.campaign import close_campaign, freeze_campaign, unblind_campaign
 from labctl.store.ledger import Ledger
 from labctl.store.traces import TraceStore
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 from labctl.store.video import frame_times
 
 ARMS = [HUMAN, policy("policy-a", skill="swift"), policy("policy-b", skill="clumsy")]

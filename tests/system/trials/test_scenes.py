@@ -19,7 +19,7 @@ from labctl.core.trial import State, fold
 from labctl.errors import DeviceLost, MissingExtra
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store.pictures import decode_png
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 
 ARMS = [HUMAN, policy("policy-a", skill="swift")]
 QUICK = {"items": 1, "budget": 4.0, "arming": 2.0}

@@ -16,7 +16,7 @@ from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import Event, Kind
 from labctl.reporting.campaign_report import report_campaign
 from labctl.runtime.campaign_run import run_campaign
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 from labctl.viewing.episode import look_at
 
 pytestmark = pytest.mark.thorough

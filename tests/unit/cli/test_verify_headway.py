@@ -5,7 +5,7 @@ import sys
 from support.runs.campaigns import recorded_with_cameras
 
 from labctl.cli.verify import _headway
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 
 
 def test_traces_and_videos_of_each_recording_are_counted_up_to_the_last(recordings):

@@ -9,8 +9,8 @@ import pytest
 
 from labctl.core.events import GENESIS, Event, Kind, event_hash
 from labctl.errors import BrokenRecord
-from labctl.store import timestamps
-from labctl.store.timestamps import dated, keep
+from labctl.store.verifying import timestamps
+from labctl.store.verifying.timestamps import dated, keep
 
 
 def chain(walls: list[str]) -> list[Event]:

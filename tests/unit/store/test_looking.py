@@ -43,7 +43,8 @@ def test_looking_at_a_campaign_loads_no_database_library_and_no_schema(url: str)
     it, 0.7 s without the database library, 0.3 s without the schemas and numpy).
     """
     looks = (
-        "import sys, json; from labctl.store import campaign, verified; from labctl.viewing import status; "
+        "import sys, json; from labctl.store import campaign; "
+        "from labctl.store.verifying import verified; from labctl.viewing import status; "
         "from labctl.reporting.times import hours; "
         "from labctl.store.journal import Journal, campaigns_in; "
         f"names = campaigns_in({url!r}); n = len(Journal.open({url!r}, names[0], readonly=True).events()); "

@@ -1,4 +1,5 @@
-"""What is verified is what is read: whatever shows a campaign opens it by the one reader, labctl/store/verified.py.
+"""What is verified is what is read: whatever shows a campaign opens it by the one reader,
+labctl/store/verifying/verified.py.
 
 A new way to open a campaign's file fails here until it goes through a named function of labctl/store, or is listed with
 why it shows nothing of a record or who has verified it.

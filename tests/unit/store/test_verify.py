@@ -12,7 +12,7 @@ from labctl.core.events import Kind
 from labctl.errors import InputError
 from labctl.store.campaign import Campaign, open_campaign, unblind_campaign
 from labctl.store.chain_heads import noted
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 
 ROOT = Path(__file__).parents[3]
 NOW = ManualClock().anchor()

@@ -22,7 +22,7 @@ from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
 from labctl.store.ledger import Ledger
 from labctl.store.problem import Problem
-from labctl.store.verify import NOTHING, read_all_but, recording_problems, verify_campaign
+from labctl.store.verifying.verify import NOTHING, read_all_but, recording_problems, verify_campaign
 
 JOURNAL_ALONE: Collection[str] = ()
 WITH_PHOTOS: Collection[str] = ("",)  # and no recording: no episode is named so

@@ -301,7 +301,7 @@ def _check_photos(folder: Path, events: Sequence[Event], found: Found) -> None:
 
 
 def _check_timestamps(folder: Path, events: Sequence[Event], found: Found) -> None:
-    from labctl.store.timestamps import dated
+    from labctl.store.verifying.timestamps import dated
 
     times = dated(folder, events)
     found.problems += times.problems
