@@ -253,9 +253,7 @@ class Rollout:
         return self._go_ns + round(self.switches[self.switches_sent]["at_s"] * SECOND)
 
     def due_switches(self, now_ns: int) -> list[Switch]:
-        """The switches that are due and not sent yet, as messages to the controller; each is given once, and
-        none once the episode is over.
-        """
+        """The switches that are due and not sent yet, as messages to the controller; none once the episode is over."""
         if self.switches_sent >= len(self.switches):
             return []
         from labctl.messages.driving import Switch

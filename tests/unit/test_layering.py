@@ -197,11 +197,7 @@ PLANTED: list[tuple[str, str, str]] = [
     ("labctl/core/design.py", "import random", "pure core imports random"),
     ("labctl/newly_made/thing.py", "x = 1", "has no entry in MAY_IMPORT"),
     ("labctl/runtime/runner.py", "from time import monotonic", "reads time"),
-    (
-        "labctl/store/verifying/verify.py",
-        "from labctl.runtime.attach import Attachment",
-        "store imports runtime.attach",
-    ),
+    ("labctl/store/journal.py", "from labctl.runtime.attach import Attachment", "store imports runtime.attach"),
     ("labctl/viewing/showing.py", "from labctl.runtime.runner import Runner", "viewing imports runtime.runner"),
     ("analysis/report/page.py", "from labctl.clock import SECOND", "analysis.report imports clock"),
     ("analysis/survival/ks.py", "from labctl.analysis.report import page", "analysis.survival imports analysis.report"),

@@ -122,7 +122,7 @@ LISTED: dict[str, dict[str, str]] = {
     "labctl/reporting/file_drawer.py": {"drawer: opened_in": "the lab's list, a chain that is checked line by line"},
     "labctl/exports/destination.py": {
         "_to_disk: open": "what was written, to have it on the disk",
-        "_said: read_text": "what an export that was broken off was to be",
+        "_content_key: read_text": "what an export that was broken off was to be",
     },
     "labctl/checks/usage_reports.py": {"_rerun: read_text": "Rerun's settings"},
     "labctl/checks/clock_page.py": {"__init__: read_bytes": "a file of the wheel"},
