@@ -34,8 +34,12 @@ class Typed:
 
     def wire(self) -> dict[str, Any]:
         """The body of the message on the wire."""
-        values = ((name, getattr(self, name), default) for name, default in _defaults(type(self)))
-        return {name: value for name, value, default in values if value is not default and value != default}
+        body: dict[str, Any] = {}
+        for name, default in _defaults(type(self)):
+            value = getattr(self, name)
+            if value is not default and value != default:
+                body[name] = value
+        return body
 
     def to(self, name: str, arrays: Mapping[str, np.ndarray] | None = None, *, sender: str = "") -> Message:
         """The message to a node or topic."""
