@@ -156,8 +156,8 @@ def find(name: str) -> str:
 
     Raises InputError for a name that nobody has, or a module that is not there.
     """
-    asked, _, function = name.partition(":")
-    place = asked if "." in asked else BY_NAME.get(asked) or known().get(asked, "")
+    wanted, _, function = name.partition(":")
+    place = wanted if "." in wanted else BY_NAME.get(wanted) or known().get(wanted, "")
     module, _, registered_function = place.partition(":")
     try:
         there = importlib.util.find_spec(module) is not None if module else False
@@ -165,7 +165,7 @@ def find(name: str) -> str:
         there = False
     if there:
         return f"{module}:{function or registered_function or 'build'}"
-    owner = next((str(one) for one in registered() if one.name == asked), "")
+    owner = next((str(one) for one in registered() if one.name == wanted), "")
     if owner:
         raise InputError(f"driver {name!r} of {owner} cannot be loaded: there is no module {module!r}")
     raise InputError(

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from labctl.plain import SpecEntry
 
+SEEN = ".seen"  # after a camera's name: its pictures as a policy got them, where a condition has edits of them
+
 
 @dataclass(frozen=True, slots=True)
 class StreamSpec:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for numpy
     from labctl.analysis.episode_facts import LinkedPairs, Practice, Stress
+    from labctl.analysis.historical_facts import Historical
+    from labctl.analysis.lateness_facts import Lateness
     from labctl.analysis.results import Bounds, Plain
     from labctl.analysis.survival.result import ArmResult, PairResult
 
@@ -325,6 +327,8 @@ class Lab(TypedDict, total=False):
     labels: Labels
     notes: list[str]
     linked: LinkedPairs
+    historical: Historical
+    lateness: Lateness
     interventions: Sequence[Touched]
     stress: Stress
     practice: Practice

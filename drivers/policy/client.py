@@ -19,7 +19,13 @@ from labctl.drivers.common.flange import tool_of
 from labctl.drivers.policy.actions import answer_rows, seen_from_tool, to_chunk, width_of
 from labctl.drivers.policy.inputs import history_s, read
 from labctl.drivers.policy.options import PolicyOptions
-from labctl.drivers.policy.server_metadata import CALL_TIMES, MODEL_TIMES, greatest, resources_told, seconds_told
+from labctl.drivers.policy.server_metadata import (
+    CALL_TIMES,
+    MODEL_TIMES,
+    greatest,
+    resources_reported,
+    seconds_reported,
+)
 from labctl.drivers.policy.server_process import ServerProcess
 
 from labctl.axes import GRIPPER, Axis, hand_of
@@ -75,7 +81,7 @@ class PolicyClient:
         last = "it was not asked"
         while (left_ns := until_ns - self._clock.now_ns()) > 0:
             try:
-                self.told = resources_told(self._link.connect(left_ns / SECOND))
+                self.told = resources_reported(self._link.connect(left_ns / SECOND))
             except DeviceLost as error:
                 if str(error) != last:  # for the controller's log: an episode that is void before this gives up has it
                     sys.stderr.write(f"waiting for the policy server: {error}\n")
@@ -118,8 +124,8 @@ class PolicyClient:
         answer = self._link.ask(read(self._card, seen), timeout_s)
         rows = answer_rows(answer, self._card.action, self._dof)
         chunk = to_chunk(rows, self._card, seen.arrays)
-        resources = resources_told(answer)
-        chunk.server_s, chunk.call_s = seconds_told(answer, MODEL_TIMES), seconds_told(answer, CALL_TIMES)
+        resources = resources_reported(answer)
+        chunk.server_s, chunk.call_s = seconds_reported(answer, MODEL_TIMES), seconds_reported(answer, CALL_TIMES)
         chunk.gpu_memory_mb = resources.get("gpu_memory_mb", math.nan)
         return chunk, resources
 

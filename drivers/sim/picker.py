@@ -98,16 +98,16 @@ class Picker:
         self._aimed: tuple[float, float] | None = None
         self._bias = np.zeros(2)
         self._mind.reset(seed)
-        self._told: str | None = None  # the instruction of the answer before
+        self._instructed: str | None = None  # the instruction of the answer before
         self._adapting_s = 0.0
 
     def infer(self, observation: Observation) -> ActionChunk:
         """The next poses of the plan. Raises DeviceLost when told to crash here."""
         if self._crash_at == "infer":
             raise DeviceLost("the simulated controller was told to crash on the clock")
-        if self._told not in (None, observation.instruction):  # whatever it was about to do, it thinks again
+        if self._instructed not in (None, observation.instruction):  # whatever it was about to do, it thinks again
             self._plan, self._adapting_s = np.zeros((0, 5)), self.skill.adapt_s
-        self._told = observation.instruction
+        self._instructed = observation.instruction
         items = observation.arrays["items"]
         holding = bool((items[:, 7] > 0.5).any())
         dropped = self._placing and not holding and len(self._plan) > 0 and self._plan[0, 4] == 0.0
@@ -132,7 +132,7 @@ class Picker:
     def close(self) -> None:
         """Nothing to release."""
 
-    def _think(self, arrays: Mapping[str, np.ndarray], holding: bool, told: str) -> bool:
+    def _think(self, arrays: Mapping[str, np.ndarray], holding: bool, instruction: str) -> bool:
         """Plan the next half of an operation; False when nothing is left to do."""
         tcp, items, lid = arrays["tcp"], arrays["items"], arrays.get("lid")
         react_s, self._adapting_s = self.skill.react_s + self._adapting_s, 0.0
@@ -146,7 +146,7 @@ class Picker:
             return True
         thing = int(arrays["object_index"][0])
         kinds = arrays.get("kinds", np.full(len(items), thing))
-        thing = self._mind.wanted(told, thing, kinds)
+        thing = self._mind.wanted(instruction, thing, kinds)
         own = items[kinds == thing]
         free = own[(own[:, 4] > 0.5) & (own[:, 5] < 0.5) & (own[:, 6] < 0.5)]
         if lid is not None and lidded.to_slide(lid, work_left=len(free) > 0):

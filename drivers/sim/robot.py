@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from labctl.drivers.common import kinematics
+from labctl.drivers.common.about import pretended
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.limits import Limiter, limits_of
 from labctl.drivers.common.robot_tables import RobotModel
@@ -27,6 +28,7 @@ from labctl.clock import SECOND
 from labctl.config.cell_schema import Cell, Fixture, RobotTable
 from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints, StreamSpec
 from labctl.errors import DeviceRefused
+from labctl.plain import RobotAbout
 
 TCP_SPEED_M_S = 1.0  # the simulated safety controller stops above this speed of the tool
 STALE_S = 0.1  # without setpoints for this long the robot brakes by itself
@@ -57,6 +59,7 @@ class SimRobot:
         self._period_ns = round(SECOND / self.control_hz)
         limits = limits_of(robot_model, robot.limits, robot_model.home)
         self._limiter = Limiter(robot_model, limits, 1.0 / self.control_hz)
+        self._about = pretended(self.kind, robot_model, robot.limits)
         self._ik = BoxLimitedIk(robot_model, limits)
         self._state_period_ns = round(SECOND / float(robot.state_hz))
         self.streams = _streams(robot_model, robot)
@@ -234,6 +237,9 @@ class SimRobot:
         found = self._notes + self.world.events
         self._notes, self.world.events = [], []
         return sorted(found, key=lambda event: event.t_ns) if len(found) > 1 else found
+
+    def about(self) -> RobotAbout:
+        return self._about
 
     def status(self) -> RobotStatus:
         if self._safety:

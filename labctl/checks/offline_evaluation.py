@@ -82,17 +82,17 @@ def screen(
             ways = [(one, path_of(one)) for one in (recordings.of(entry_) for entry_ in shown)]
             for recording, way in ways:
                 _check_model(arm, way, recording.chosen.episode)
-            asked = [_Asked(one, way, _moments(campaign, one, way, keyframes)) for one, way in ways]
-            total = sum(len(one.moments) for one in asked)
+            questions = [_Question(one, way, _moments(campaign, one, way, keyframes)) for one, way in ways]
+            total = sum(len(one.moments) for one in questions)
             for one in wanted:
                 say(f"{one.name}: {count(total, 'keyframe')} of {count(len(ways), 'episode')}")
                 policy: Controller = load(one.controller, one.options, **built)
-                frames = _ask(policy, one.name, asked, cell, arm, instruction)
+                frames = _ask(policy, one.name, questions, cell, arm, instruction)
                 ran = real.get(one.name) if protocol is None else None
-                told = offline.summary(one.name, frames, ran)
+                summary = offline.summary(one.name, frames, ran)
                 if keyframes is None:
-                    told["marks"] = offline.by_mark(frames)
-                found.append(told)
+                    summary["marks"] = offline.by_mark(frames)
+                found.append(summary)
     taken = [recording.chosen.episode for recording, _ in ways]
     return {
         "schema": SCHEMA,
@@ -159,7 +159,7 @@ def _check_model(arm: Robot, way: Way, episode: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Question:
     """A recorded episode, the way of its tool, and the moments a policy is asked about."""
 
     recording: Recording
@@ -178,10 +178,10 @@ def _moments(campaign: Campaign, recording: Recording, way: Way, keyframes: int 
     return [Keyframe(t_ns, "even") for t_ns in times.tolist()]
 
 
-def _anywhere(asked: Sequence[_Asked]) -> np.ndarray:
+def _anywhere(questions: Sequence[_Question]) -> np.ndarray:
     """Where the human's arm was at every keyframe of every episode (n, 8): what a random answer is drawn from."""
     found = []
-    for one in asked:
+    for one in questions:
         there = one.way.at(one.times_ns)
         found.append(one.way.poses(there[there >= 0]))
     return np.concatenate(found)
@@ -190,17 +190,17 @@ def _anywhere(asked: Sequence[_Asked]) -> np.ndarray:
 def _ask(
     policy: Controller,
     name: str,
-    asked: Sequence[_Asked],
+    questions: Sequence[_Question],
     cell: Cell,
     arm: Robot,
     instruction: str,
 ) -> list[dict[str, Any]]:
     """One entry a keyframe that could be seen and compared."""
-    found, anywhere = [], _anywhere(asked)
+    found, anywhere = [], _anywhere(questions)
     try:
         policy.load()
         pace = policy.pace
-        for number, about in enumerate(asked):
+        for number, about in enumerate(questions):
             recording, way = about.recording, about.way
             read = {"instruction": instruction, "cameras": pace.cameras, "history_s": pace.history_s}
             looked = zip(about.moments, observations(recording, way, about.times_ns, **read), strict=True)

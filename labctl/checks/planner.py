@@ -49,21 +49,21 @@ class Planner:
 
         Raises DeviceLost for an endpoint that does not answer, or not as such endpoints do.
         """
-        said = self._ask(question.prompt(), image)
-        named = [ord(letter) - ord("A") for letter in LETTER.findall(said)]
+        text = self._ask(question.prompt(), image)
+        named = [ord(letter) - ord("A") for letter in LETTER.findall(text)]
         chosen = named[0] if named else None
         return chosen if chosen is not None and chosen < len(question.options) else None
 
     def _ask(self, text: str, image: np.ndarray) -> str:
         parts = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": _picture(image)}}]
-        asked = {
+        question = {
             "model": self.model,
             "messages": [{"role": "user", "content": parts}],
             "temperature": 0,
             "max_tokens": TOKENS,
         }
         request = urllib.request.Request(  # its address is http or https: `planner_of`
-            self.url.rstrip("/") + PATH, json.dumps(asked).encode(), {"Content-Type": "application/json"}
+            self.url.rstrip("/") + PATH, json.dumps(question).encode(), {"Content-Type": "application/json"}
         )
         try:
             with urllib.request.build_opener(_NoRedirect).open(request, timeout=ANSWER_S) as answer:

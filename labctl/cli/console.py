@@ -74,12 +74,12 @@ def choose(lab: Path | None, who: str | None, *, read_only: bool = False) -> boo
     entries = []
     for folder in folders:
         with verified(folder, JOURNAL_ALONE, unverified=True) as shown:
-            said, last = standing(shown.campaign.state), shown.campaign.events()[-1]
+            found, last = standing(shown.campaign.state), shown.campaign.events()[-1]
         if shown.broken:
-            said["phase"] += ", does not hold"
+            found["phase"] += ", does not hold"
         happened = f"{last.kind} {last.wall[:16].replace('T', ' ')}"
-        counts = (said["finished"], said["trials"])
-        entries.append(module.Entry(folder.name, said["phase"], *counts, is_running(folder), happened))
+        counts = (found["finished"], found["trials"])
+        entries.append(module.Entry(folder.name, found["phase"], *counts, is_running(folder), happened))
     by_name = {folder.name: folder for folder in folders}
     reports = find_lab(lab) / "reports"
 

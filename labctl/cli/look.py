@@ -176,8 +176,8 @@ def episodes(
     folder = folders[0]
     with verified(folder, JOURNAL_ALONE, unverified=unverified) as shown:
         broken = shown.broken
-        said = {"unverified": broken} if broken else {}
-        found = [{**entry, **said} for entry in recorded(shown.campaign.record())]
+        unverified_mark = {"unverified": broken} if broken else {}
+        found = [{**entry, **unverified_mark} for entry in recorded(shown.campaign.record())]
     if broken and not as_json:
         click.echo(f"{folder.name}: {broken}")
     if as_json:

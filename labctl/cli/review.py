@@ -132,8 +132,8 @@ def review(
         with in_passing(folder) as opened:
             return pairs_of(opened.state)
 
-    def prefer(said: PreferenceStated) -> None:
-        review_writer.prefer(folder, **said, who=assessor)
+    def prefer(stated: PreferenceStated) -> None:
+        review_writer.prefer(folder, **stated, who=assessor)
 
     def end() -> str:
         return review_writer.finish(folder, who=assessor)
@@ -160,10 +160,10 @@ def review(
                 start_new_session=True,
             )
 
-    said = Review(load, save, correct, watch, RecordedVideos(folder).strip, end, pairs, prefer).run()
+    stated = Review(load, save, correct, watch, RecordedVideos(folder).strip, end, pairs, prefer).run()
     left = len(unsettled(load()))
     whole = f"next: labctl review {folder.name} --finish (F in the review), once the campaign is closed"
-    click.echo(said or (f"in dispute and left to review: {count(left, 'episode')}" if left else whole))
+    click.echo(stated or (f"in dispute and left to review: {count(left, 'episode')}" if left else whole))
 
 
 def _second(folder: Path, who: str) -> None:

@@ -149,11 +149,11 @@ def _ask(folder: Path, who: str, *, now: bool) -> str:
 
     link, clock = Attachment(folder), MonotonicClock()
     try:
-        asked = link.end_run(who=who, now=now)
+        reply = link.end_run(who=who, now=now)
         until = clock.now_ns() + ANSWER_S * SECOND
         while clock.now_ns() < until:
             for message in link.poll():
-                if message.kind == "reply" and message.body["id"] == asked:
+                if message.kind == "reply" and message.body["id"] == reply:
                     note = str(message.body["note"])
                     return note if "at once" in note else f"{note}; {STANDS}"
             clock.sleep_until(clock.now_ns() + SECOND // 50)

@@ -160,7 +160,9 @@ def _toml(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
-def _complaint(table: type[Options], driver: str, given: Mapping[str, Json], sort: str, at: Location, said: str) -> str:
+def _complaint(
+    table: type[Options], driver: str, given: Mapping[str, Json], sort: str, at: Location, problem: str
+) -> str:
     known = list(table.model_fields)
     name = str(at[0]) if at else ""
     if sort == "extra_forbidden":
@@ -168,10 +170,10 @@ def _complaint(table: type[Options], driver: str, given: Mapping[str, Json], sor
             return f"{driver} has no options, found {name!r}; leave it out"
         return f"{driver} has no option {name!r}{suggestion(name, known)}; known options: {', '.join(known)}"
     if not at:
-        return f"{driver}: {said.removeprefix('Value error, ')}"
+        return f"{driver}: {problem.removeprefix('Value error, ')}"
     schema = schema_of(table)[name]
     if sort == "missing":
         return f"{driver} needs the option {name!r}: {allowed(schema)}"
     if sort == "value_error":
-        return f"{driver}: {name} {said.removeprefix('Value error, ')}"
+        return f"{driver}: {name} {problem.removeprefix('Value error, ')}"
     return f"{driver}: {name} must be {allowed(schema)}, found {given[name]!r}"

@@ -231,8 +231,8 @@ def stated(state: CampaignState, first: str, second: str, preferred: str, why: s
             raise InputError(f"episode {episode} is not scored yet; a preference comes after the score")
     trial = next(trial for trial in state.trials.values() if trial.episode == second)
     if trial.compared != first:
-        asked = [f"{one.compared} and {one.episode}" for one in state.trials.values() if one.compared]
-        raise InputError(f"{first} and {second} are not compared; asked is about {'; '.join(asked) or 'none'}")
+        pairs_asked = [f"{one.compared} and {one.episode}" for one in state.trials.values() if one.compared]
+        raise InputError(f"{first} and {second} are not compared; asked is about {'; '.join(pairs_asked) or 'none'}")
     if preferred not in PREFERRED:
         raise InputError(f"preferred is {preferred!r}; it is one of {', '.join(PREFERRED)}")
     if not why.strip():
@@ -295,6 +295,6 @@ def checked(trial: Trial, operations: Sequence[OperationRecorded]) -> list[Opera
     moved = sum(op["result"] == "success" for op in found)
     lost = sum(op["result"] == "lost" for op in found)
     if moved != outcome.moved or lost > outcome.lost:
-        said = f"the outcome says moved {outcome.moved}, lost {outcome.lost}; these events moved {moved}, lost {lost}"
-        raise InputError(f"{said}; correct the outcome or the events")
+        text = f"the outcome says moved {outcome.moved}, lost {outcome.lost}; these events moved {moved}, lost {lost}"
+        raise InputError(f"{text}; correct the outcome or the events")
     return found

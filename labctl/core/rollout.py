@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # whoever reads a journal waits neither for the schemas nor f
     from labctl.config.cell_schema import Cell
     from labctl.core.interlock import Hold
     from labctl.messages.driving import Prepare, Switch
+    from labctl.messages.edits import EditEntry
     from labctl.messages.pictures import Video
     from labctl.messages.recording import Closed
 
@@ -42,8 +43,8 @@ _VOID_AS = {
     EndReason.SUSPENDED: EndReason.PROCESS_LOST,
     EndReason.ROBOT_FAULT: EndReason.ARM_LOST,
 }
-BY_SENSOR = (EndReason.SENSOR_LOST, EndReason.SENSOR_LIMIT)
-VOIDABLE = frozenset({*LOST.values(), EndReason.CAMERA_LOST, EndReason.PROCESS_LOST, *_VOID_AS, *BY_SENSOR})
+_DEVICES = (EndReason.CAMERA_LOST, EndReason.SENSOR_LOST, EndReason.SENSOR_LIMIT)
+VOIDABLE = frozenset({*LOST.values(), *_DEVICES, EndReason.PROCESS_LOST, *_VOID_AS})
 
 
 def voided_by_rule(ended: EndReason | None, opened: CampaignOpened, *, went: bool) -> bool:
@@ -53,10 +54,8 @@ def voided_by_rule(ended: EndReason | None, opened: CampaignOpened, *, went: boo
     would favour arms that crash. Campaigns from before it could be said voided it like any other loss. A sensor's limit
     that makes an episode void is the cell's own rule (`config.sensors.SensorLimit`).
     """
-    if ended not in VOIDABLE:
-        return False
-    if ended == EndReason.SENSOR_LIMIT:
-        return True
+    if ended not in VOIDABLE or ended == EndReason.SENSOR_LIMIT:
+        return ended == EndReason.SENSOR_LIMIT
     own = (opened.get("estimand") or {}).get("crash") if ended == EndReason.CONTROLLER_LOST and went else None
     return bool(opened["process_lost"] == "void" if own is None else own == "void")
 
@@ -115,6 +114,8 @@ class Rollout:
     sensors: Mapping[str, bool] = field(default_factory=dict[str, bool])  # node of a sensor -> is it required?
     done_at: int | None = None  # items moved or lost at which a device ends it
     switches: Sequence[SwitchEntry] = ()  # as CampaignOpened has them
+    inputs: Sequence[EditEntry] = ()  # edits of what a policy sees, as its condition has them
+    inputs_seed: int = 0  # of what is drawn for them
     operator_ready: bool = field(default=False, init=False)
     withheld: str = field(default="", init=False)  # why it did not start when it was due and a person wanted it
     opened: bool = field(default=False, init=False)  # by the recorder
@@ -253,6 +254,8 @@ class Rollout:
         """The switches that are due and not sent yet, as messages to the controller; each is given once, and
         none once the episode is over.
         """
+        if self.switches_sent >= len(self.switches):
+            return []
         from labctl.messages.driving import Switch
 
         due: list[Switch] = []

@@ -82,8 +82,8 @@ class FeatureEntry:
 
     def as_json(self) -> dict[str, Json]:
         """As JSON."""
-        said: dict[str, Json] = {"dtype": self.dtype, "shape": self.shape, "names": self.names or None}
-        return said if self.info is None else {**said, "info": self.info}
+        feature: dict[str, Json] = {"dtype": self.dtype, "shape": self.shape, "names": self.names or None}
+        return feature if self.info is None else {**feature, "info": self.info}
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,9 +103,9 @@ def export_campaign(folder: Path, request: Request, say: Say) -> dict[str, Json]
             made["rows"] = _write_table(request, selection, campaign)
         else:
             made |= _write_folder(campaign, request, selection, about, say)
-    said = {"unverified": broken} if broken else {}
+    unverified = {"unverified": broken} if broken else {}
     place = {"schema": about["schema"], "format": request.form, "out": str(request.out)}
-    return {**place, **made, **said, **_written(request.out)}
+    return {**place, **made, **unverified, **_written(request.out)}
 
 
 def _refuse_tasks(request: Request, opened: CampaignOpened) -> None:
@@ -141,9 +141,9 @@ def _write_table(request: Request, selection: Selection, campaign: Campaign) -> 
         write_table(selection.rows, request.out)
         return len(selection.rows)
     rows = episode_rows(selection, campaign)
-    told = selection.rows[0].get(UNVERIFIED)
-    rows = [{**row, UNVERIFIED: told} for row in rows] if told else rows
-    write_table(rows, request.out, [*columns_of(rows), *([UNVERIFIED] if told else [])])
+    mark = selection.rows[0].get(UNVERIFIED)
+    rows = [{**row, UNVERIFIED: mark} for row in rows] if mark else rows
+    write_table(rows, request.out, [*columns_of(rows), *([UNVERIFIED] if mark else [])])
     return len(rows)
 
 
@@ -151,8 +151,8 @@ def _write_folder(
     campaign: Campaign, request: Request, selection: Selection, about: dict[str, Json], say: Say
 ) -> dict[str, Json]:
     if not selection.episodes:
-        asked = " and ".join(request.where)
-        raise InputError(f"no episode of arm {request.for_arm} has {asked}; nothing was written")
+        requested = " and ".join(request.where)
+        raise InputError(f"no episode of arm {request.for_arm} has {requested}; nothing was written")
     form = FORMATS[request.form]
     with Recordings(campaign, selection) as recordings:
         samples, videos = recordings.stored_bytes()

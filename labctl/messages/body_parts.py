@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
+from labctl.messages.edits import EditEntry
 from labctl.plain import Json
 
 
@@ -339,7 +340,8 @@ class TaskEntry(TypedDict):
 
 class ConditionEntry(TypedDict):
     """A condition as whoever sets the scene reads it. task and what follows: where the protocol has tasks, as
-    [[condition]] has it; set: the condition beside whose blocks those of this one are run.
+    [[condition]] has it; set: the condition beside whose blocks those of this one are run; inputs: edits of what a
+    policy sees, in their order.
     """
 
     id: str
@@ -358,6 +360,7 @@ class ConditionEntry(TypedDict):
     family: NotRequired[str]
     difficulty: NotRequired[str]
     stress: NotRequired[str]
+    inputs: NotRequired[Sequence[EditEntry]]
 
 
 class Commit(TypedDict):

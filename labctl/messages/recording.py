@@ -11,13 +11,15 @@ from typing import ClassVar
 
 from labctl import plain
 from labctl.messages import body_parts as parts
+from labctl.messages.edits import EditEntry
 from labctl.messages.typed import Typed
 
 
 @dataclass(frozen=True, slots=True)
 class Open(Typed):
     """An episode begins to exist. To the recorder with the names of its producers; to a camera with frames: whether any
-    arm's policy reads this camera."""
+    arm's policy reads this camera, and inputs: the edits of what policies see, with the seed of what is drawn for them.
+    """
 
     KIND: ClassVar = "open"
     FROM: ClassVar = "run"
@@ -25,6 +27,8 @@ class Open(Typed):
     episode: str
     producers: Sequence[str] | None = None
     frames: bool = False
+    inputs: Sequence[EditEntry] = ()
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from labctl.messages.typed import read
 from labctl.nodes.phase_table import by_kind, carry_out, on, on_raw
 from labctl.nodes.targets import Targets, integrated_joints, integrated_poses
 from labctl.nodes.tracing import TraceSender
+from labctl.plain import Json, RobotAbout
 from labctl.realtime import VISIT_NS
 from labctl.streams import StreamSpec
 
@@ -106,6 +107,8 @@ class RobotNode:
             self._connected = True
             self._last_ns = self._grid_ns = now_ns
             self._hold_here()
+            if (about := getattr(self._robot, "about", None)) is not None:  # drivers of before December 2026 lack it
+                self._report("about", now_ns, step, about=about())
         for message in inbox:
             carry_out(MESSAGES, self, message, now_ns, step)
         if now_ns - self._last_ns >= self._tick_ns or self._must_stop(now_ns):
@@ -287,7 +290,7 @@ class RobotNode:
         else:
             step.out.append(Unstaged(staging if isinstance(staging, str) else staging.trial).to("run"))
 
-    def _report(self, kind: str, now_ns: int, step: Step, **body: str | int | None) -> None:
+    def _report(self, kind: str, now_ns: int, step: Step, **body: Json | RobotAbout) -> None:
         step.out.append(DeviceReport(kind, now_ns, body).to("run"))
 
     def _stage(self, now_ns: int, step: Step) -> None:

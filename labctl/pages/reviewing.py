@@ -15,7 +15,7 @@ from labctl.core.events import EndReason
 from labctl.core.reviewed import RESULTS, Item, seen, unsettled
 from labctl.errors import InputError, LabctlError
 from labctl.pages.recorded_videos import RecordedVideos
-from labctl.pages.server import Answer, Asked, Routes, as_json
+from labctl.pages.server import Answer, PageRequest, Routes, as_json
 from labctl.plain import Json
 
 FILES = {"review.js": "text/javascript", "review.css": "text/css"}
@@ -97,12 +97,12 @@ class ReviewPage:
             "counted": item.counted,
             "reviewed": item.reviewed is not None,
             "differences": item.differences,
-            "operations": _told(item, item.operations),
+            "operations": _shown(item, item.operations),
             "witnesses": {
-                "devices": _told(item, item.device),
+                "devices": _shown(item, item.device),
                 "traces": _traced(item),
                 "operator": [_tap(item, moved, t_ns) for moved, t_ns in item.taps],
-                "review": _told(item, item.reviewed or ()),
+                "review": _shown(item, item.reviewed or ()),
             },
             "reels": reels,
             "missing": missing or ("" if reels else "no camera filmed this episode"),
@@ -133,7 +133,7 @@ class ReviewPage:
         if not isinstance(why, str) or not why.strip():
             raise InputError("the reason for the correction is empty; say it in a few words")
         remaining = outcome.items_staged - moved - lost
-        said: dict[str, Json] = {
+        outcome_body: dict[str, Json] = {
             "items_staged": outcome.items_staged,
             "moved": moved,
             "lost": lost,
@@ -143,8 +143,8 @@ class ReviewPage:
             "tags": list(outcome.tags),
         }
         if item.trial.ended == EndReason.ALL_DONE and remaining > 0:
-            said["wrong_end"] = True
-        self._correct(item.trial.id, said, why.strip())
+            outcome_body["wrong_end"] = True
+        self._correct(item.trial.id, outcome_body, why.strip())
         return {"said": f"the outcome of {item.trial.episode} is corrected"}
 
     def _item(self, trial: Json) -> Item:
@@ -153,7 +153,7 @@ class ReviewPage:
                 return item
         raise InputError(f"no scored episode of a trial {trial!r} is to be reviewed; load the page again")
 
-    def _video(self, asked: Asked) -> Answer:
+    def _video(self, asked: PageRequest) -> Answer:
         return Answer(self._recorded.video(asked.parts["episode"], asked.parts["camera"]), "video/mp4")
 
 
@@ -184,7 +184,7 @@ def _key(op: OperationRecorded) -> tuple[int, str]:
     return op["t_ns"], op["result"]
 
 
-def _told(item: Item, operations: Iterable[OperationRecorded]) -> list[Json]:
+def _shown(item: Item, operations: Iterable[OperationRecorded]) -> list[Json]:
     go_ns = item.trial.go_ns or 0
     ordered = sorted(operations, key=lambda op: op["t_ns"])
     return [{"at_ns": op["t_ns"] - go_ns, "result": op["result"], "cause": op["cause"] or ""} for op in ordered]
@@ -194,7 +194,7 @@ def _traced(item: Item) -> list[Json]:
     """Every candidate of the traces, what is no operation too, with where, how long it was held and the verdict."""
     go_ns = item.trial.go_ns or 0
     if not item.candidates:
-        return _told(item, item.detected)
+        return _shown(item, item.detected)
     causes = {op["t_ns"]: op["cause"] or "" for op in item.detected}
     return [
         {"at_ns": one["t_ns"] - go_ns, "result": one["result"], "cause": causes.get(one["t_ns"], ""), "seen": seen(one)}
@@ -210,5 +210,5 @@ def _template(name: str) -> bytes:
     return importlib.resources.files("labctl.pages").joinpath("templates", name).read_bytes()
 
 
-def _file(name: str, kind: str) -> Callable[[Asked], Answer]:
+def _file(name: str, kind: str) -> Callable[[PageRequest], Answer]:
     return lambda _: Answer(_template(name), kind)

@@ -129,8 +129,8 @@ def _check_scores(campaign: Campaign, say: Say) -> None:
         return
     least = rules(campaign.opened)["min_score"]
     if least is not None:
-        asked = f'"{least}"' if isinstance(least, str) else f"{least:g}"
-        raise MissingExtra("scene", f"[scene] min_score = {asked} of the protocol")
+        wanted = f'"{least}"' if isinstance(least, str) else f"{least:g}"
+        raise MissingExtra("scene", f"[scene] min_score = {wanted} of the protocol")
     say("scenes get no match score: that needs pip install 'labctl[scene]'")
 
 

@@ -25,7 +25,7 @@ from labctl.messages.pictures import CameraState, FrameGap, Video
 from labctl.messages.processes import Kill, Spawn
 from labctl.messages.recording import Close, Closed, Open, Opened, ProducerLost, Resend
 from labctl.nodes.phase_table import On, OnRaw, by_kind, heard
-from labctl.plain import count
+from labctl.plain import RobotAbout, count
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.recording_seal import looking_over, sealed_body
 from labctl.runtime.revealing import revealed
@@ -48,6 +48,7 @@ class EpisodeSequencer:
         self._liveness = liveness
         self._arms = arms
         self._pins = pins
+        self.robot_about: RobotAbout | None = None  # once its node is connected
         self.lease_ns = lease_ns
         self._seen = {f"camera:{name}" for name in cameras_wanted(arms.values())}
         self._epoch = 0
@@ -61,7 +62,8 @@ class EpisodeSequencer:
         episode = rollout.episode
         step.out.append(Open(episode, rollout.producers).to("recorder"))
         step.out.append(Open(episode).to("arm"))
-        step.out += [Open(episode, frames=name in self._seen).to(name) for name in cameras]
+        edits = {"inputs": rollout.inputs, "seed": rollout.inputs_seed}
+        step.out += [Open(episode, frames=name in self._seen, **edits).to(name) for name in cameras]
         step.out += [Open(episode).to(name) for name in rollout.sensors]
         step.out.append(Spawn("controller").to("@host"))
 
@@ -293,6 +295,8 @@ class EpisodeSequencer:
         private = {**asdict(rollout.task), "pins": self._pins}
         about = {"pins": self._pins, "items_staged": rollout.items, "budget_s": rollout.budget_ns / SECOND}
         about |= {key: writer.opened[key] for key in ("kind", "durable")}
+        about |= {} if self.robot_about is None else {"robot": self.robot_about}
+        about |= {"inputs_seed": rollout.inputs_seed} if rollout.inputs else {}
         body = {**about, "sealed": writer.ledger.seal_value(rollout.episode, "controller", private)}
         self._log(Kind.EPISODE_STARTED, body)
         rollout.start(now_ns)

@@ -11,9 +11,11 @@ from labctl.clock import SECOND
 from labctl.config.protocol_schema import Arm
 from labctl.core.events import Kind
 from labctl.core.rollout import Rollout
+from labctl.core.task import condition_of
 from labctl.core.trial import Trial
 from labctl.messages import driving
 from labctl.messages.body_parts import Driver
+from labctl.messages.edits import delay_s
 from labctl.runtime.campaign_writer import CampaignWriter
 
 
@@ -31,6 +33,7 @@ def revealed(
     """
     opened, ledger = writer.opened, writer.ledger
     arm, wanted = arms[ledger.reveal(trial.id)], writer.tasks[trial.condition]
+    inputs = condition_of(opened, trial.condition).get("inputs", ())
     attempt = len(trial.episodes)
     episode = "e-" + format(ledger.seed(f"episode:{trial.id}:{attempt}") % 32**8, "x").zfill(10)
     sealed = ledger.seal_value(episode, "arm", arm.name)
@@ -43,6 +46,7 @@ def revealed(
         instruction=wanted.instruction,
         episode=episode,
         hand=_hand_beside(arm, writer),
+        delay_s=delay_s(inputs),
     )
     sensors = {sensor.node: sensor.required for sensor in writer.campaign.cell.sensor if there(sensor.node)}
     return Rollout(
@@ -58,6 +62,8 @@ def revealed(
         producers=["arm", "controller", *cameras, *sensors],
         cameras=list(cameras),
         sensors=sensors,
+        inputs=inputs,
+        inputs_seed=ledger.seed(f"inputs:{trial.block}"),  # one for all arms of a block
     )
 
 

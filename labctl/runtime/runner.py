@@ -221,8 +221,8 @@ class RunNode:
 
     def _holds(self, now_ns: int, act: Verb) -> list[Hold]:
         found = holds(self._snapshot(now_ns), self._limits, act)
-        if (asked := self._readiness.hold) is not None:
-            found.append(asked)
+        if (hold := self._readiness.hold) is not None:
+            found.append(hold)
         if self._ended_by:
             again = f"it goes on with: labctl run {self._writer.campaign.folder.name}"
             found.append(Hold("run_ends", f"{self._ended_by} ends this run after this trial", again))

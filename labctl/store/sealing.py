@@ -19,6 +19,7 @@ from labctl.errors import LabctlError
 from labctl.messages.body_parts import Clock, ConditionEntry, Detected
 from labctl.store.footage import Footage, footage
 from labctl.store.traces import TraceStore
+from labctl.streams import SEEN
 
 # The column that holds the device's own time, and how many ns one unit of it is.
 DEVICE_TIMES = {"device_time_us": 1e3, "device_s": 1e9}
@@ -125,7 +126,7 @@ def episode_clocks(store: TraceStore, episode: str) -> dict[str, Clock]:
     counts = store.seal(episode)
     for spec in store.streams(episode):
         column = next((name for name in DEVICE_TIMES if name in spec.columns), None)
-        if column is None:
+        if column is None or spec.name.endswith(SEEN):  # of which some are dropped on purpose; the raw ones tell all
             continue
         try:
             t_ns, values = store.read(episode, spec.name, most_rows=MOST_ROWS)

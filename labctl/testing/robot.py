@@ -5,6 +5,7 @@ May not: know a driver. A test class names its robot by a fixture `rig` that giv
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -46,6 +47,17 @@ class RobotConformance(OfARobot):
         assert robot.kind in ("real", "sim", "replay", "faults", "emulated")
         assert len(robot.joint_names) == robot.dof == len(set(robot.joint_names))
 
+    def test_it_says_what_it_is_in_words_that_a_record_keeps(self, rig: RobotRig) -> None:
+        """Model, client and the limits in force always; serial number and firmware as far as they are told."""
+        about = rig.robot.about()
+        assert json.loads(json.dumps(about)) == about, "a journal keeps it"
+        assert about["model"] and about["client"]
+        assert {"serial", "firmware"} <= set(about)
+        given = rig.cell.robot.limits.model_dump(mode="json", exclude_none=True)
+        assert given.items() <= about.get("limits", {}).items()
+        held = about.get("gripper")
+        assert held is None or (held["model"] and held["client"] and {"serial", "firmware"} <= set(held))
+
     def test_streams_are_declared_before_anything_connects(self, rig: RobotRig) -> None:
         names = [spec.name for spec in rig.robot.streams]
         assert "arm/state" in names and len(names) == len(set(names))
@@ -85,9 +97,9 @@ class RobotConformance(OfARobot):
     def test_follow_answers_every_setpoint_once_at_its_time(self, rig: RobotRig) -> None:
         wanted = turned(rig.robot)
         actions = rig.follow(wanted)
-        asked = np.isfinite(actions.requested[:, 0])  # on a busy machine a stop may have begun in between
-        assert (actions.requested[asked, : rig.robot.dof] == wanted).all()
-        assert (np.diff(actions.t_ns[asked]) > 0).all()
+        requested = np.isfinite(actions.requested[:, 0])  # on a busy machine a stop may have begun in between
+        assert (actions.requested[requested, : rig.robot.dof] == wanted).all()
+        assert (np.diff(actions.t_ns[requested]) > 0).all()
         for answer in (actions.limited, actions.sent):
             assert answer.shape == (len(actions.t_ns), len(axes_of(rig.robot)))
         assert np.abs(actions.sent[-1, : rig.robot.dof] - wanted[-1]).max() < 0.02

@@ -33,7 +33,7 @@ JOINT_PLOTS = (("q", "joints, rad"), ("dq", "speeds, rad/s"), ("tau", "torques, 
 
 
 def blueprint(views: Mapping[str, EpisodeView]) -> Any:
-    """One episode: the cell over the cameras on the left; lanes, curves and words on the right. Two: a column each."""
+    """One episode: the cell over the cameras on the left; timelines, curves, words on the right. Two: a column each."""
     axis = _axis(list(views.values()))
     if len(views) == 1:
         ((prefix, view),) = views.items()
@@ -119,9 +119,9 @@ def _pictures(prefix: str, view: EpisodeView) -> list[Any]:
 def _evidence(prefix: str, view: EpisodeView, axis: Any, *, narrow: bool = False) -> list[tuple[float, Any]]:
     """(share of the height, view) from what happened down to the words for it; when narrow, all plots share a row."""
     rows: list[tuple[float, Any]] = []
-    if view.lanes:
-        lanes = rrb.StateTimelineView(origin=_at(prefix, "lanes"), name="what happened", time_view=axis)
-        rows.append((0.8 + 0.45 * len(view.lanes), lanes))
+    if view.timelines:
+        timelines = rrb.StateTimelineView(origin=_at(prefix, "lanes"), name="what happened", time_view=axis)
+        rows.append((0.8 + 0.45 * len(view.timelines), timelines))
     plots = _plots(prefix, view, axis)
     if narrow:
         together = [plot for _, row in plots for plot in row]

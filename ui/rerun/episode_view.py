@@ -62,7 +62,7 @@ class EpisodeView:
     """All that is shown of an episode. Times are monotonic host ns; start_ns (go) is zero on the timeline.
 
     wall: a UTC time (ISO 8601) and how many ns after start_ns it was. events: (t_ns, level, text), levels "INFO",
-    "WARN", "ERROR". lanes: what stood when, by name; names that start with "gaps " are holes in a stream.
+    "WARN", "ERROR". timelines: what stood when, by name; names that start with "gaps " are holes in a stream.
     facts: what episodes are searched by, in the order to be read. robot: the robot's model ("fr3", "ur5", "ur5e").
     totes: centre of the floor, inner size (m), whether items go there, by name. photos: pictures of the scene by what
     they are. masked: made for people who must not know the experiment's arm
@@ -75,7 +75,7 @@ class EpisodeView:
     videos: Mapping[str, Video] = field(default_factory=dict)
     wall: tuple[str, int] | None = None
     events: Sequence[tuple[int, str, str]] = ()
-    lanes: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
+    timelines: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     robot: str = ""
     totes: Mapping[str, tuple[Sequence[float], Sequence[float], bool]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The parts of an episode as Rerun entities: the robot in its cell, cameras, curves, lanes, words.
+"""The parts of an episode as Rerun entities: the robot in its cell, cameras, curves, timelines, words.
 
 May not: open a file or a port, choose a layout, or decide what a masked view holds.
 """
@@ -54,7 +54,7 @@ def log_episode(recording: rr.RecordingStream, view: EpisodeView, prefix: str = 
     """
     parts = Parts(recording, view, prefix)
     parts.facts()
-    parts.lanes()
+    parts.timelines()
     parts.cell()
     parts.cameras()
     parts.state()
@@ -99,13 +99,13 @@ class Parts:
         n, k = values.shape
         if n and k:
             self._static(entity, rr.SeriesLines(names=list(names), colors=list(colours), widths=[1.5] * k))
-            holes = [] if entity.startswith(("actions/", "policy")) else self._holes(of)
-            t_ns, values = _broken(t_ns, values.astype(float), holes)
+            gaps = [] if entity.startswith(("actions/", "policy")) else self._gaps(of)
+            t_ns, values = _broken(t_ns, values.astype(float), gaps)
             self._send(entity, t_ns, rr.Scalars.columns(scalars=values.reshape(-1)).partition([k] * len(t_ns)))
 
-    def _holes(self, stream: str) -> list[int]:
-        """When each hole in the record of a stream begins, ns."""
-        return [mark.t_ns for mark in self._view.lanes.get(f"gaps {stream}", ()) if mark.label]
+    def _gaps(self, stream: str) -> list[int]:
+        """When each gap in the record of a stream begins, ns."""
+        return [mark.t_ns for mark in self._view.timelines.get(f"gaps {stream}", ()) if mark.label]
 
     def facts(self) -> None:
         """What the episode is, as properties to search by and as a page to read."""
@@ -218,9 +218,9 @@ class Parts:
         self._static(place, rerun_depth.look(depth.scale_m))
         self._send(place, times, rerun_depth.columns(pictures))
 
-    def lanes(self) -> None:
-        """What stood when, as lanes, and the journal's entries in words."""
-        for number, (name, marks) in enumerate(self._view.lanes.items(), 1):
+    def timelines(self) -> None:
+        """What stood when, as timelines, and the journal's entries in words."""
+        for number, (name, marks) in enumerate(self._view.timelines.items(), 1):
             entity = f"lanes/{number}_{name.replace('/', '_').replace(' ', '_')}"
             self._static(entity, states_of(marks))
             self._send(entity, [mark.t_ns for mark in marks], rr.StateChange.columns(state=[m.label for m in marks]))
@@ -296,7 +296,7 @@ def item_boxes(at: np.ndarray, yaw: np.ndarray, flags: np.ndarray, size: Any) ->
 
 
 def states_of(marks: Sequence[Mark]) -> rr.StateConfiguration:
-    """The colours of a lane's labels."""
+    """The colours of a timeline's labels."""
     tones = {mark.label: mark.tone for mark in marks if mark.label}
     return rr.StateConfiguration(
         values=list(tones), labels=list(tones), colors=[TONES[tone] for tone in tones.values()]
@@ -306,13 +306,13 @@ def states_of(marks: Sequence[Mark]) -> rr.StateConfiguration:
 def page_of(view: EpisodeView) -> str:
     """The facts of an episode as a Markdown page."""
     heading = "masked: shows nothing that tells which arm of the experiment this is\n\n" if view.masked else ""
-    lines = [f"| {name.replace('_', ' ')} | {_said(value)} |" for name, value in view.facts.items()]
-    gaps = [name.removeprefix("gaps ") for name in view.lanes if name.startswith("gaps ")]
+    lines = [f"| {name.replace('_', ' ')} | {_formatted(value)} |" for name, value in view.facts.items()]
+    gaps = [name.removeprefix("gaps ") for name in view.timelines if name.startswith("gaps ")]
     lines.append(f"| gaps | {', '.join(gaps) if gaps else 'none'} |")
     return heading + "\n".join(["| | |", "|---|---|", *lines])
 
 
-def _said(value: Any) -> str:
+def _formatted(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:.1f}" if isinstance(value, float) else str(value)
@@ -331,10 +331,10 @@ def _utc_of_start(view: EpisodeView) -> np.datetime64 | None:
     return np.datetime64(wall_ns(text) - after_ns, "ns")
 
 
-def _broken(t_ns: np.ndarray, values: np.ndarray, holes: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+def _broken(t_ns: np.ndarray, values: np.ndarray, gaps: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """A not-a-number one nanosecond after each hole begins, so that no line is drawn across it."""
-    at = np.searchsorted(t_ns, [hole + 1 for hole in holes])
-    return np.insert(t_ns, at, [hole + 1 for hole in holes]), np.insert(values, at, np.nan, axis=0)
+    at = np.searchsorted(t_ns, [hole + 1 for hole in gaps])
+    return np.insert(t_ns, at, [hole + 1 for hole in gaps]), np.insert(values, at, np.nan, axis=0)
 
 
 def thinned(t_ns: np.ndarray, rate_hz: float) -> np.ndarray:

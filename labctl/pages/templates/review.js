@@ -164,19 +164,19 @@ async function draw() {
     tr.addEventListener("click", () => jump(number));
     return tr;
   }));
-  lanes();
+  timelines();
   const { differences } = (await tried(() => ask("differences", posted()))) || { differences: [] };
   $("differences").replaceChildren(...(differences.length ? differences.map((text) => made("li", `✖ ${text}`)) : [made("li", "✔ all witnesses agree", "agree")]));
 }
 
 const posted = () => ({ trial: episode.trial, operations: operations.map(({ at_ns, result }) => ({ at_ns, result })) });
 
-function lanes() {
+function timelines() {
   const from = Number($("scrub").min), to = Number($("scrub").max);
   const place = (at_ns) => `${(100 * (at_ns / 1e9 - from)) / (to - from)}%`;
   const shown = { "stands": operations, ...episode.witnesses };
-  $("lanes").replaceChildren(...Object.entries(shown).filter(([who, seen]) => who === "stands" || seen.length).map(([who, seen]) => {
-    const lane = made("div", undefined, "lane"), track = made("div", undefined, "track");
+  $("timelines").replaceChildren(...Object.entries(shown).filter(([who, seen]) => who === "stands" || seen.length).map(([who, seen]) => {
+    const timeline = made("div", undefined, "timeline"), track = made("div", undefined, "track");
     for (const one of seen) {
       const mark = made("span", undefined, `mark ${one.result || ""}${who === "stands" && rows[chosen] && rows[chosen].op === one ? " chosen" : ""}`);
       mark.style.left = place(one.at_ns);
@@ -187,8 +187,8 @@ function lanes() {
     const head = made("span", undefined, "head");
     head.style.left = place(at * 1e9);
     track.append(head);
-    lane.append(made("span", who), track);
-    return lane;
+    timeline.append(made("span", who), track);
+    return timeline;
   }));
 }
 
@@ -197,7 +197,7 @@ function jump(number) {
   chosen = Math.max(0, Math.min(number, rows.length - 1));
   [...$("candidates").tBodies[0].rows].forEach((tr, n) => tr.classList.toggle("chosen", n === chosen));
   $("candidates").tBodies[0].rows[chosen].scrollIntoView({ block: "nearest" });
-  lanes();
+  timelines();
   halt();
   seek(rows[chosen].at_ns / 1e9);
 }

@@ -140,9 +140,10 @@ def open_tasks(
     cell: Mapping[str, str] | None = None,
     durable: bool = False,
     live: bool = False,
+    cameras: bool = False,
 ) -> Opened:
     """Open the campaign in a lab of its own; `protocol` and `cell` replace pieces of the texts, `conditions` are those
-    kept; live: it is run in real time.
+    kept; live: it is run in real time; cameras: the cell has its two.
     """
     for folder in ("protocols", "fixtures", "cells", "campaigns"):
         (lab / folder).mkdir(exist_ok=True, parents=True)
@@ -153,7 +154,7 @@ def open_tasks(
         if conditions and table.split('"')[1] not in conditions:
             text = text.replace(table, "")
     (lab / "protocols/p.toml").write_text(text + arms_toml(arms), "utf-8")
-    cell_text = cell_toml(cameras=False, durable=durable)
+    cell_text = cell_toml(cameras=cameras, durable=durable)
     for old, new in (cell or {}).items():
         assert old in cell_text, f"the cell file does not say {old!r}"
         cell_text = cell_text.replace(old, new)
