@@ -150,10 +150,10 @@ def table_from_lines(lines: Iterable[tuple[int, Row]], source: str) -> Table:
     kind: list[int] = []
     time_ns: list[int] = []
     cause: list[str] = []
-    stated_by: tuple[tuple[Value, ...], str] | None = None
+    stated_by: tuple[list[Value], str] | None = None
     for line, row in lines:
         where = f"{source}:{line}"
-        again = tuple(row.get(column) for column in OF_EPISODE)
+        again = [row.get(column) for column in OF_EPISODE]
         if stated_by is not None and stated_by[0] == again:
             stated = episodes[index[stated_by[1]]]
         else:

@@ -21,6 +21,7 @@ import numpy as np
 
 from labctl.axes import Axis
 from labctl.errors import InputError, MissingExtra
+from labctl.extras import missing_extra
 from labctl.plain import GIVE_UP_S, CameraAbout, DeviceAbout, Hand, Json, RobotAbout
 from labctl.streams import StreamSpec as StreamSpec  # for drivers, which declare their streams
 
@@ -378,11 +379,10 @@ def _build_of(name: str, where: str) -> Callable[..., Any]:
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        missing = error.name or "all"
-        if module_name.startswith("labctl."):
-            extra = importlib.import_module("labctl.drivers").extra_of(module_name)
-            raise MissingExtra(extra, f"driver {name!r} (module {missing!r} is missing)") from error
-        raise InputError(f"driver {name!r} needs the module {missing!r}: install it", where=where or None) from error
+        missing = missing_extra(error, f"driver {name!r}")
+        if missing is not None:
+            raise missing from error
+        raise InputError(f"driver {name!r} needs the module {error.name!r}: install it", where=where or None) from error
     except ImportError as error:  # a shared object that its wheel expects the system to have
         raise InputError(f"driver {name!r} cannot load its library: {error}", where=where or None) from error
     build: Callable[..., Any] | None = getattr(module, function, None)

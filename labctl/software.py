@@ -16,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 from labctl.messages.body_parts import Commit, Pins
+from labctl.version import version
 
 BENEATH = ("SQLAlchemy", "pydantic")
 """What labctl's own requirements bring, and records and configuration rest on."""
@@ -30,7 +31,7 @@ def collect_pins() -> Pins:
     and what registers drivers.
     """
     return {
-        "labctl": metadata.version("labctl"),
+        "labctl": version(),
         "git": _git(),
         "code": code_digest(Path(__file__).resolve().parent),
         "python": platform.python_version(),

@@ -72,7 +72,7 @@ def ask(
                 recorded, at = _recorded_task(campaign, recording)
                 for one in at:
                     marks[one.mark] = marks.get(one.mark, 0) + 1
-                seen = {view: _pictures(recording, view, at) for view in recording.pictures}
+                seen = {view: pictures_at(recording, view, at) for view in recording.pictures}
                 for planner in planners:
                     say(f"{planner.model}: {count(len(at), 'keyframe')} of {recording.chosen.episode}")
                     answers += _answers(planner, recording.chosen.episode, recorded, at, seen)
@@ -122,7 +122,7 @@ def _recorded_task(campaign: Campaign, recording: Recording) -> tuple[RecordedTa
     return recorded, found.keyframes
 
 
-def _pictures(recording: Recording, view: str, at: Sequence[Keyframe]) -> dict[int, np.ndarray]:
+def pictures_at(recording: Recording, view: str, at: Sequence[Keyframe]) -> dict[int, np.ndarray]:
     """By keyframe (ns) the last picture of a camera that was taken at or before it; left out where there is none."""
     filmed = recording.pictures[view]
     last = np.searchsorted(filmed.taken_ns, [one.t_ns for one in at], side="right") - 1

@@ -46,7 +46,7 @@ from labctl.messages.body_parts import (
     VideoEntry,
 )
 from labctl.messages.historical import HistoricalEntry
-from labctl.messages.judgements import PreferenceAsked, PreferenceStated
+from labctl.messages.judgements import PreferenceAsked, PreferenceStated, WitnessEntry, WitnessStated
 from labctl.plain import Json, RobotAbout
 
 Form = TypeVar("Form")
@@ -72,6 +72,7 @@ class CampaignOpened(TypedDict):
     deducible_share: float
     tasks: NotRequired[Sequence[TaskEntry]]
     preference: NotRequired[str]
+    witness: NotRequired[WitnessEntry]
     instruction: str
     switches: NotRequired[Sequence[SwitchEntry]]
     items_staged: int
@@ -334,6 +335,7 @@ FORMS: Mapping[Kind, type] = {
     Kind.OPERATIONS_REVIEWED: OperationsReviewed,
     Kind.OUTCOME_CONFIRMED: OutcomeConfirmed,
     Kind.OUTCOME_JUDGED: OutcomeJudged,
+    Kind.WITNESS_STATED: WitnessStated,
     Kind.PREFERENCE_ASKED: PreferenceAsked,
     Kind.PREFERENCE_STATED: PreferenceStated,
     Kind.EPISODE_VOIDED: EpisodeVoided,

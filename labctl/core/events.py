@@ -57,6 +57,7 @@ class Kind(StrEnum):
     OPERATIONS_REVIEWED = "OperationsReviewed"
     OUTCOME_CONFIRMED = "OutcomeConfirmed"
     OUTCOME_JUDGED = "OutcomeJudged"
+    WITNESS_STATED = "WitnessStated"
     PREFERENCE_ASKED = "PreferenceAsked"
     PREFERENCE_STATED = "PreferenceStated"
     EPISODE_VOIDED = "EpisodeVoided"

@@ -81,7 +81,7 @@ _WHEN_CLOSED = frozenset(
     {Kind.TRIAL_SKIPPED, Kind.OPERATION_RECORDED, Kind.ITEM_COUNTED, Kind.STAGE_REACHED, Kind.INTERVENTION_ENDED}
     | {Kind.ARM_GUESSED, Kind.GAP, Kind.RECORDING_SEALED, Kind.OUTCOME_RECORDED, Kind.OUTCOME_CORRECTED}
     | {Kind.OPERATIONS_REVIEWED, Kind.PREFERENCE_ASKED, Kind.PREFERENCE_STATED}
-    | {Kind.OUTCOME_CONFIRMED, Kind.OUTCOME_JUDGED}
+    | {Kind.OUTCOME_CONFIRMED, Kind.OUTCOME_JUDGED, Kind.WITNESS_STATED}
 )
 
 
@@ -96,6 +96,11 @@ def fold(events: Iterable[Event]) -> CampaignState:
     for event in events:
         state = _step(state, trials, event)
     return state
+
+
+def numbered(state: CampaignState, trial: str) -> str:
+    """A trial as screens call it, by its place in the schedule: "trial 2 of 48"."""
+    return f"trial {list(state.trials).index(trial) + 1} of {len(state.trials)}"
 
 
 def advance(state: CampaignState, event: Event) -> CampaignState:

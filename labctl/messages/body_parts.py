@@ -289,13 +289,14 @@ class MatchEntry(TypedDict):
 
 
 class SceneRules(TypedDict):
-    """[scene] of a protocol: which reference counts, and what a commit needs. min_score: a number, or "measured": what
-    the reference gives against itself, less a margin.
+    """[scene] of a protocol: which reference counts, and what a commit needs. min_score: a number; "measured": what
+    the reference gives against itself, less a margin; "where_measured": that where the reference has such a score;
+    "none", as None in campaigns from before, holds nothing.
     """
 
     restore: str
     require_photo: bool
-    min_score: float | Literal["measured"] | None
+    min_score: float | Literal["measured", "where_measured", "none"] | None
     max_camera_shift_px: float
     override: str
 

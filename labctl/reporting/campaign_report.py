@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labctl.analysis.episode_facts import LinkedPairs, Practice
+from labctl.analysis.family import STATISTICS
 from labctl.analysis.report.lab_facts import AnswerTimes, Lab
 from labctl.config.protocol_schema import AnalysisPlan, Protocol
 from labctl.core.event_bodies import CampaignUnblinded
@@ -55,8 +56,7 @@ if TYPE_CHECKING:
     from labctl.analysis.table import Row
 
 BOOT = PERM = 9999
-ALPHA = 0.05  # of a bare table, as is its family
-FAMILY = ("ks_sup_mean", "ks_macro", "log_rmst_ratio", "uph")
+ALPHA = 0.05  # of a bare table
 
 
 def report_campaign(
@@ -207,7 +207,7 @@ def report_table(
     tau: float | None,
     reference: str | None,
     alpha: float = ALPHA,
-    family: Sequence[str] = FAMILY,
+    family: Sequence[str] = STATISTICS,
     boot: int = BOOT,
     perm: int = PERM,
     seed: int = 0,

@@ -17,7 +17,7 @@ from labctl.core.interlock import Hold, overridable
 from labctl.core.liveness import Liveness
 from labctl.core.rollout import typed
 from labctl.core.session import Role, check_person
-from labctl.core.trial import State, Trial, Verb, allowed
+from labctl.core.trial import State, Trial, Verb, allowed, numbered
 from labctl.errors import InputError, StaleCommand, StateError
 from labctl.people.personal_codes import codes_of
 from labctl.people.second_person import SecondPerson, WrongCode
@@ -210,7 +210,7 @@ class Orders(RecordedOrders):
 
     def _skip(self, trial: Trial, args: commands.Give, given: Given) -> None:
         self._writer.log(Kind.TRIAL_SKIPPED, {"reason": args.reason}, trial=trial.id, **given.by)
-        self._writer.say(f"{trial.id}: not run ({args.reason})")
+        self._writer.say(f"{numbered(self._writer.state, trial.id)}: not run ({args.reason})")
 
     def _start(self, trial: Trial, args: commands.Nothing, given: Given) -> None:
         assert self._sequencer.rollout is not None

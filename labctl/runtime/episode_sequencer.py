@@ -17,7 +17,7 @@ from labctl.core.events import EndReason, InterventionKind, Kind
 from labctl.core.interlock import Hold
 from labctl.core.liveness import Liveness
 from labctl.core.rollout import MOVING, Phase, Rollout, lost_reason, stream_of, void_reason, voided_by_rule
-from labctl.core.trial import Trial
+from labctl.core.trial import Trial, numbered
 from labctl.messages import driving
 from labctl.messages.body_parts import GapBody
 from labctl.messages.motion import DeviceReport, Lease, Stop
@@ -338,7 +338,8 @@ class EpisodeSequencer:
         step.out.append(Kill("controller").to("@host"))
         self._liveness.gone("controller")
         self.rollout, trial = None, self._writer.state.trials[rollout.trial]
-        self._writer.say(f"{trial.id}: voided before go ({reason}); {trial.after_void}")
+        name = numbered(self._writer.state, trial.id)
+        self._writer.say(f"{name}: voided before go ({reason}); {trial.after_void}")
 
     def _digested(self, message: Message, now_ns: int, step: Step) -> None:
         body = message.body

@@ -38,7 +38,7 @@ from labctl.core.published_state import (
 from labctl.core.reviewed import pairs
 from labctl.core.rollout import Rollout
 from labctl.core.session import Role
-from labctl.core.trial import FINISHED, CampaignState, State, Trial, allowed, standing
+from labctl.core.trial import FINISHED, CampaignState, State, Trial, allowed, numbered, standing
 from labctl.plain import count
 from labctl.runtime.blind_view import BlindView
 
@@ -312,7 +312,8 @@ def _recovered(view: BlindView) -> list[str]:
     turn = view.turn
     if turn is None or (turn.state != State.PLANNED and turn.ended != EndReason.PROCESS_LOST):
         return []
-    return [line for line in view.recovered if line.startswith((f"trial {turn.id} ", f"trial {turn.id}:"))]
+    name = numbered(view.state, turn.id)
+    return [line for line in view.recovered if line.startswith((f"{name} ", f"{name}:"))]
 
 
 def _pace_s(scored_ns: Sequence[int]) -> float | None:

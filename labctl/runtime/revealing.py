@@ -61,9 +61,9 @@ def revealed(
         switches=opened.get("switches", ()),
         producers=["arm", "controller", *cameras, *sensors],
         cameras=list(cameras),
-        sensors=sensors,
         inputs=inputs,
         inputs_seed=ledger.seed(f"inputs:{trial.block}"),  # one for all arms of a block
+        sensors=sensors,
     )
 
 

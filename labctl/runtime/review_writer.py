@@ -13,9 +13,10 @@ from labctl.bus import Body
 from labctl.clock import SECOND, Anchor, MonotonicClock
 from labctl.core.event_bodies import OperationRecorded
 from labctl.core.events import Kind
-from labctl.core.reviewed import confirmed, pairs, queue, stated, unsettled
+from labctl.core.reviewed import confirmed, looked_at, pairs, queue, stated, unsettled
 from labctl.core.session import Person, Role, Session, check_person, present
 from labctl.errors import StateError
+from labctl.messages.judgements import WitnessStated
 from labctl.people.practised import practice_from
 from labctl.plain import Json, count
 from labctl.runtime.attach import Attachment
@@ -59,6 +60,16 @@ def judge(folder: Path, trial: str, outcome: Mapping[str, Json], *, who: str, an
         about = campaign.state.trials[trial]
         body = {"outcome": second_outcome(campaign, about, outcome, who).body()}
         campaign.log(Kind.OUTCOME_JUDGED, body, anchor=now, who=who, trial=trial, episode=about.episode)
+
+
+def hear(folder: Path, trial: str, said: WitnessStated, *, who: str, anchor: Anchor | None = None) -> None:
+    """Journal what a model said of an episode when this person had it asked. Raises StateError while somebody runs the
+    campaign, for a trial that is not scored and for who is no assessor.
+    """
+    with writing(folder, "review", anchor) as (campaign, now):
+        check_assessor(campaign, who)
+        about = campaign.state.trials[trial]
+        campaign.log(Kind.WITNESS_STATED, said, anchor=now, who=who, trial=trial, episode=about.episode)
 
 
 def prefer(
@@ -111,7 +122,8 @@ def finish(folder: Path, *, who: str, anchor: Anchor | None = None) -> str:
         if phase != "closed":
             raise StateError(f"the review of {name} is over: it is {phase}")
         campaign.log(Kind.CAMPAIGN_REVIEWED, {"by": who}, anchor=now, who=who)
-    return f"reviewed; next: labctl freeze {folder.name}"
+        seen = looked_at(campaign.record())
+    return f"review finished: {seen}; next: labctl freeze {folder.name}"
 
 
 def register(folder: Path, who: str, anchor: Anchor | None = None) -> None:

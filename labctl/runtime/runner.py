@@ -18,7 +18,7 @@ from labctl.core.liveness import BEAT_LIMIT_NS, Liveness
 from labctl.core.published_state import PublishedState
 from labctl.core.rollout import CLOSE_PATIENCE_NS, LEASE_AT_RISK_NS, Phase
 from labctl.core.session import Role
-from labctl.core.trial import RUN_LEFT, State, Trial, Verb, allowed, standing, tally
+from labctl.core.trial import RUN_LEFT, State, Trial, Verb, allowed, numbered, standing, tally
 from labctl.errors import Held, LabctlError, StateError
 from labctl.messages.motion import DeviceReport, Obs, Staged, Unstaged
 from labctl.messages.pictures import CameraState, Compared, Photographed
@@ -320,7 +320,8 @@ class RunNode:
         sent = read(EndRun, message)
         self._ended_by = sent.who or "somebody"
         awaited = None if sent.now else self._awaited()
-        note = "it ends at once" if awaited is None else f"{awaited.id} is {awaited.state}; it ends after its score"
+        name = "" if awaited is None else numbered(self._writer.state, awaited.id)
+        note = "it ends at once" if awaited is None else f"{name} is {awaited.state}; it ends after its score"
         self._writer.say(f"{self._ended_by} ends this run: {note}")
         if sent.now:
             self._shut_down(now_ns, step)

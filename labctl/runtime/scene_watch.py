@@ -21,7 +21,7 @@ from labctl.messages.body_parts import MatchEntry, Photo, ScoreLimits
 from labctl.messages.pictures import Compare, Compared, Photographed
 from labctl.messages.pictures import Photo as TakePhoto
 from labctl.runtime.campaign_writer import CampaignWriter
-from labctl.store.scene_references import MEASURED, PHOTOS, Held, rules
+from labctl.store.scene_references import HOLDS_NOTHING, PHOTOS, WHERE_MEASURED, Held, rules, scores_available
 
 MARGIN = 10.0  # points below what a reference gives against itself that "measured" asks for
 SLACK = 3.0  # a scene that fits is one until its score is so far below
@@ -56,6 +56,7 @@ class SceneWatch:
         self._writer = writer
         self._cameras = {camera.name: camera for camera in writer.campaign.cell.camera}
         self._rules = rules(writer.opened)
+        self._scored = scores_available()
         self._ordered: dict[str, tuple[object, ...]] = {}
         self._rounds: dict[str, int] = {}
         self._found: dict[str, Compared | Photographed] = {}
@@ -71,9 +72,14 @@ class SceneWatch:
     def needed(self, reference: Photo | None) -> float | None:
         """The score that a scene is to have against this photo; None: any will do."""
         rule = self._rules["min_score"]
-        if rule != MEASURED:
-            return None if rule is None else float(rule)
-        return max(0.0, float((reference or {}).get("self_score", 100.0)) - MARGIN)
+        if rule in HOLDS_NOTHING:
+            return None
+        if not isinstance(rule, str):
+            return float(rule)
+        own = (reference or {}).get("self_score")
+        if rule == WHERE_MEASURED and (own is None or not self._scored):
+            return None
+        return max(0.0, (100.0 if own is None else float(own)) - MARGIN)
 
     def advance(self, trial: Trial | None, staged: str | None, alive: Callable[[str], bool], step: Step) -> None:
         """Tell each camera that is there (by its node's name) what to compare with while a scene is being staged.

@@ -12,7 +12,7 @@ from labctl.core.events import Kind
 from labctl.core.record_fold import record_of
 from labctl.core.recovery import reconcile
 from labctl.core.rollout import recording_body, recording_gaps, steady_rates
-from labctl.core.trial import State, Trial
+from labctl.core.trial import State, Trial, numbered
 from labctl.plain import count
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.store.footage import file_gaps
@@ -89,4 +89,4 @@ def seal_what_is_there(writer: CampaignWriter, traces: TraceStore, trial: Trial)
     writer.log(Kind.RECORDING_SEALED, body, trial=trial.id, episode=episode)
     samples = sum(entry["n"] for entry in streams.values())
     text = f"{count(samples, 'sample')}, {count(len(found.footage.videos), 'video')}, {count(len(gaps), 'gap')} noted"
-    return f"trial {trial.id}: sealed what was recorded of {episode}: {text}"
+    return f"{numbered(writer.state, trial.id)}: sealed what was recorded of {episode}: {text}"

@@ -186,7 +186,10 @@ def _comparable(plan: Plan, cell: Cell, earlier: _Earlier) -> None:
         found = f"{earlier.name} is {opened['kind']} and cell {cell.cell.name} is {cell.cell.kind}"
         raise StateError(f"{found}; episodes of different kinds are never compared, take a {opened['kind']} cell")
     if ours.task or "tasks" in opened:
-        raise StateError("linking campaigns with [[task]] tables is not there yet; open this one by itself")
+        raise StateError(
+            "campaigns are compared through anchors by time per item, which not every task of [[task]] tables has; "
+            "open this one by itself, and compare two by their episodes tables (labctl export --to episodes)"
+        )
     budget_s = ours.tasks[0].budget_s
     if opened["budget_s"] != budget_s:
         found = f"an episode of {earlier.name} has {opened['budget_s']:g} s, one of {plan.path} {budget_s:g} s"

@@ -163,6 +163,7 @@ class Review(Reviewing):
         lines = [
             *(went if item.task is None else measured.lines(item.task, outcome)),
             f"• ended: {str(item.trial.ended).replace('_', ' ')} after {item.since_go_s(item.trial.end_ns or 0):.1f} s",
+            *(f"• a model, {text}" for text in item.models),
             f"• reviewed {'already' if item.reviewed is not None else 'not yet'}",
         ]
         self.query_one("#details", Static).update("\n".join(lines))
@@ -316,7 +317,9 @@ class Review(Reviewing):
             except LabctlError as error:
                 self._say(str(error), wrong=True)
 
-        title = "Finish the review? Nothing is in dispute; afterwards nobody changes an operation or an outcome."
+        seen = f"{sum(item.reviewed is not None for item in self._items)} of {count(len(self._items), 'episode')}"
+        title = f"Finish the review? Nothing is in dispute; {seen} looked at, the others stand as scored. "
+        title += "Afterwards nobody changes an operation or an outcome."
         self.push_screen(Confirm(title, "Finish"), answered)
 
     def action_outcome(self) -> None:

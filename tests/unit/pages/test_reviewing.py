@@ -166,6 +166,8 @@ def test_the_review_is_finished_from_the_page_once_all_is_reviewed_and_the_campa
     with pytest.raises(StateError, match="is open; its review is finished once it is closed: labctl close"):
         ask(page, "POST /finish")
     close_campaign(folder, who="bea")
-    assert ask(page, "POST /finish")["said"] == f"reviewed; next: labctl freeze {folder.name}"
+    assert ask(page, "POST /finish")["said"] == (
+        f"review finished: 2 of 2 episodes looked at; next: labctl freeze {folder.name}"
+    )
     event = events_of(folder)[-1]
     assert (event.kind, event.who) == (Kind.CAMPAIGN_REVIEWED, "bea")

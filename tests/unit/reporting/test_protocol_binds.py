@@ -22,7 +22,7 @@ from labctl.reporting.interim_look import judged_at
 
 ROOT = Path(__file__).resolve().parents[3]
 DEMO = (ROOT / "protocols" / "demo.toml").read_text(encoding="utf-8")
-FAMILY = 'family = ["ks_sup_mean", "ks_macro", "log_rmst_ratio", "uph"]'
+FAMILY = 'family = ["ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph"]'
 LOOKS = "[analysis.looks]\nfractions = [0.3, 0.6, 1.0]"
 CHANGED = {
     "tau_s": ("tau_s = 120.0", "tau_s = 20.0"),
@@ -116,3 +116,11 @@ def test_against_an_arm_that_was_never_scored_no_other_is_held() -> None:
 def test_a_key_that_nothing_reads_is_refused(key: str) -> None:
     with pytest.raises(InputError, match=f"unknown key '{key}'"):
         parse_protocol(DEMO.replace("alpha = 0.05\n", f'alpha = 0.05\n{key} = "x"\n'), "p.toml")
+
+
+def test_the_families_of_a_protocol_of_the_command_line_and_of_the_statistics_are_one_list():
+    from labctl.analysis.survival.ks import STATISTICS
+
+    from labctl.cli import options
+
+    assert AnalysisPlan.model_fields["family"].default == STATISTICS == options.listed(options.FAMILY)
