@@ -56,7 +56,7 @@ def test_a_robots_own_wrench_and_a_serial_scale_are_recorded_beside_it(
             assert run.wait(timeout=300) == 0
     finally:
         emulator.end()
-    assert verify_campaign(folder).ok
+    assert verify_campaign(folder).problems == []
     store = TraceStore.open(f"sqlite:///{folder / 'traces.db'}", folder.name, readonly=True)
     try:
         sealed = [event for event in events_of(folder) if event.kind == Kind.RECORDING_SEALED]
