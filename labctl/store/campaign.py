@@ -194,8 +194,7 @@ def open_campaign(
     The name is the protocol's unless given; a taken one gets -2, -3, … `extends` is the folder of an earlier campaign
     and `anchors` the arms run in both (see `linking.links_of`). further: looks at plan and cell when everything that
     files alone can tell is in order, may refuse, and returns the rows of a historical reference. Everything is checked
-    first and the folder appears whole or not at all. Raises InputError for the files and the name, StorageError, and
-    what `links_of` raises.
+    first and the folder appears whole or not at all. Raises InputError, StorageError, and what `links_of` raises.
     """
     from labctl.config.conditions import protocol_conditions, sets_of
     from labctl.core.design import draw
