@@ -99,7 +99,7 @@ def test_parquet_mcap_and_lerobot_carry_names_and_units(folder: Path, driver: st
     assert tuple(info["features"]["action"]["names"]) == AXES[driver]
     assert tuple(info["features"]["observation.state"]["names"]) == AXES[driver]
     about = json.loads((tmp_path / "lerobot-v3" / "labctl.json").read_text())
-    assert about["units"]["action"] == ", ".join(UNITS[driver])
+    assert about["contents"]["units"]["action"] == ", ".join(UNITS[driver])
     assert call(["report", str(own), "--out", str(tmp_path / "report")]) == 0
     assert (
         call(
