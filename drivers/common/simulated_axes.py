@@ -15,9 +15,10 @@ from labctl.axes import Axis, composed
 OPEN_M = 0.08  # the scene's fingers, apart
 CURLED_RAD = 1.4  # a finger that is shut
 
+_LIMITS = np.column_stack([FR3.lower, FR3.upper, FR3.velocity, FR3.acceleration]).tolist()
 FR3_ARM = tuple(
-    Axis(name, "revolute", "rad", *map(float, limits))
-    for name, *limits in zip(FR3.joint_names, FR3.lower, FR3.upper, FR3.velocity, FR3.acceleration, strict=True)
+    Axis(name, "revolute", "rad", low, high, speed, hard)
+    for name, (low, high, speed, hard) in zip(FR3.joint_names, _LIMITS, strict=True)
 )
 RAIL = (Axis("rail", "prismatic", "m", -0.4, 0.4, 0.6, 2.0),)
 CUP = (Axis("vacuum", "vacuum", "1", 0.0, 1.0, 4.0, hand=True),)

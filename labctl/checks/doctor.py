@@ -22,7 +22,7 @@ from typing import Literal
 
 from labctl.checks import contradictions
 from labctl.checks.encoding_cost import MOST_CORES, Measure, MeasureDepth, best_affordable, measure_cost, measure_depth
-from labctl.checks.probing import Probed, probe, probe_hand
+from labctl.checks.probing import Probed, probe, probe_hand, probe_sensor
 from labctl.checks.usage_reports import reporting
 from labctl.clock import MILLISECOND, Clock, MonotonicClock
 from labctl.config.cell_schema import Cell, Setup, Video
@@ -62,6 +62,7 @@ EXTRAS = {
 # An event is committed before its act, so a slow disk makes every act slow. Measured commits: 4 ms median on an SSD.
 SLOW_FSYNC_MS = 50.0
 SYNCS = 20
+FEWEST_VALUES = 0.8  # of a sensor, within a second
 FEWEST_STATES = 0.95  # of what the cell asks for: fewer is a warning
 # A 1 kHz loop needs priority over the desktop; 99 is what Franka's and UR's set-up pages ask for.
 REALTIME_PRIORITY = 99
@@ -233,6 +234,21 @@ def check_drivers(cell: Cell, folder: Path) -> list[Check]:
     checks = loaded_drivers(cell, folder)
     if cell.cell.kind in ("real", "emulated") and checks[0].level == "ok":
         checks[:1] = _answers(Setup(cell=cell, fixture=stand_in()))
+        checks = [*checks, *check_sensors(Setup(cell=cell, fixture=stand_in()))]
+    return checks
+
+
+def check_sensors(setup: Setup) -> list[Check]:
+    """Does each sensor give values, as many as the cell asks for? One that is made of the robot's own is not asked."""
+    checks: list[Check] = []
+    for number, table in enumerate(setup.cell.sensor):
+        found, name = probe_sensor(setup, number), f"sensor {table.name}"
+        if "problem" in found:
+            checks.append(Check(name, "fail" if table.required else "warn", found["problem"], found.get("remedy", "")))
+        elif (rate_hz := found.get("values")) is not None:
+            text = f"{rate_hz:.0f} values in a second, {table.rate_hz:g} asked for"
+            few = rate_hz < FEWEST_VALUES * table.rate_hz
+            checks.append(Check(name, "warn" if few else "ok", text, "lower its rate_hz" if few else ""))
     return checks
 
 

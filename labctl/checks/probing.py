@@ -18,7 +18,7 @@ import numpy as np
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.config.cell_schema import Setup
-from labctl.devices import load
+from labctl.devices import Sensor, load
 from labctl.errors import InputError, LabctlError, MissingExtra
 
 CHILD = "from labctl.checks.probing import {entry}; {entry}()"
@@ -49,7 +49,18 @@ class Felt(TypedDict, total=False):
     remedy: str
 
 
-F = TypeVar("F", Probed, Felt)
+class Measured(TypedDict, total=False):
+    """What a sensor gave within a second: `values` per second, or `problem`, with what to do about it as `remedy`.
+    observes: it is made of what the robot observes, and was not listened to.
+    """
+
+    values: float
+    observes: bool
+    problem: str
+    remedy: str
+
+
+F = TypeVar("F", Probed, Felt, Measured)
 
 
 def probe(setup: Setup) -> Probed:
@@ -62,6 +73,17 @@ def probe_hand(setup: Setup) -> Felt:
     """How the cell's teleoperation device is. A process that dies or hangs is a problem, in words."""
     line, why = _in_a_process("probe_hand_main", setup, "teleoperation device")
     return json.loads(line) if line else _gone(why, "try the device without labctl")
+
+
+def probe_sensor(setup: Setup, number: int) -> Measured:
+    """What one of the cell's sensors gives. A process that dies or hangs is a problem, in words."""
+    cell = setup.cell.model_copy(update={"sensor": (setup.cell.sensor[number],)})
+    line, why = _in_a_process("probe_sensor_main", setup.model_copy(update={"cell": cell}), "sensor")
+    return json.loads(line) if line else _silent(why, "try the device without labctl")
+
+
+def _silent(reason: str, remedy: str) -> Measured:
+    return {"problem": reason, "remedy": remedy}
 
 
 def _lost(reason: str, remedy: str) -> Probed:
@@ -94,6 +116,28 @@ def probe_main() -> None:
 def probe_hand_main() -> None:
     """The same for a teleoperation device."""
     _answer(feel, _gone)
+
+
+def probe_sensor_main() -> None:
+    """The same for the first sensor of the cell."""
+    _answer(measure, _silent)
+
+
+def measure(setup: Setup) -> Measured:
+    """Connect to the first sensor of a cell and listen for a second. Raises InputError, MissingExtra, DeviceLost."""
+    clock, table = MonotonicClock(), setup.cell.sensor[0]
+    sensor: Sensor = load(table.driver, table.given, cell=setup.cell, fixture=setup.fixture)
+    if sensor.observes:
+        return {"observes": True}
+    try:
+        sensor.connect(clock.now_ns())
+        began_ns, values = clock.now_ns(), 0
+        while clock.now_ns() < began_ns + LISTEN_NS:
+            clock.sleep_until(clock.now_ns() + 20 * MILLISECOND)
+            values += len(sensor.drain(clock.now_ns()).t_ns)
+    finally:
+        sensor.close()
+    return {"values": values * SECOND / (clock.now_ns() - began_ns)}
 
 
 def _answer(ask: Callable[[Setup], F], lost: Callable[[str, str], F]) -> None:

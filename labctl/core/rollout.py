@@ -43,8 +43,8 @@ _VOID_AS = {
     EndReason.SUSPENDED: EndReason.PROCESS_LOST,
     EndReason.ROBOT_FAULT: EndReason.ARM_LOST,
 }
-BY_SENSOR = (EndReason.SENSOR_LOST, EndReason.SENSOR_LIMIT)
-VOIDABLE = frozenset({*LOST.values(), EndReason.CAMERA_LOST, EndReason.PROCESS_LOST, *_VOID_AS, *BY_SENSOR})
+_DEVICES = (EndReason.CAMERA_LOST, EndReason.SENSOR_LOST, EndReason.SENSOR_LIMIT)
+VOIDABLE = frozenset({*LOST.values(), *_DEVICES, EndReason.PROCESS_LOST, *_VOID_AS})
 
 
 def voided_by_rule(ended: EndReason | None, opened: CampaignOpened, *, went: bool) -> bool:
@@ -54,10 +54,8 @@ def voided_by_rule(ended: EndReason | None, opened: CampaignOpened, *, went: boo
     would favour arms that crash. Campaigns from before it could be said voided it like any other loss. A sensor's limit
     that makes an episode void is the cell's own rule (`config.sensors.SensorLimit`).
     """
-    if ended not in VOIDABLE:
-        return False
-    if ended == EndReason.SENSOR_LIMIT:
-        return True
+    if ended not in VOIDABLE or ended == EndReason.SENSOR_LIMIT:
+        return ended == EndReason.SENSOR_LIMIT
     own = (opened.get("estimand") or {}).get("crash") if ended == EndReason.CONTROLLER_LOST and went else None
     return bool(opened["process_lost"] == "void" if own is None else own == "void")
 

@@ -311,7 +311,7 @@ class ControllerNode:
             return
         chunk: ActionChunk = message.body["result"]
         seen = self._buffer.measured()
-        problem = chunk_problem(chunk, len(seen["q"]), len(seen["gripper"]))
+        problem = chunk_problem(chunk, len(seen["q"]), np.size(seen.get("gripper", 0.0)))
         if problem:
             self._sender.add(question_row(question, now_ns, reply_ns=now_ns))
             self._fail(problem, step)

@@ -194,12 +194,11 @@ def open_campaign(
     The name is the protocol's unless given; a taken one gets -2, -3, … `extends` is the folder of an earlier campaign
     and `anchors` the arms run in both (see `linking.links_of`). further: looks at plan and cell when everything that
     files alone can tell is in order, may refuse, and returns the rows of a historical reference. Everything is checked
-    first and the folder appears whole or not at all. Raises InputError for the files and the name, StorageError, and
-    what `links_of` raises.
+    first and the folder appears whole or not at all. Raises InputError, StorageError, and what `links_of` raises.
     """
     from labctl.config.conditions import protocol_conditions, sets_of
     from labctl.core.design import draw
-    from labctl.store.driver_options import check_arm_options, check_cell_options, check_drivers, check_sensor_rules
+    from labctl.store.driver_options import check_arm_options, check_cell_options, check_drivers
     from labctl.store.frozen_cards import check_policies, with_cards
     from labctl.store.historical import freeze
     from labctl.store.linking import links_of, sealed_links
@@ -214,8 +213,7 @@ def open_campaign(
     pictures = given_pictures(plan)
     check_given(pictures, cell)
     check_drivers(plan.protocol, cell)
-    check_cell_options(cell)
-    check_sensor_rules(plan.protocol, cell, plan.fixture)
+    check_cell_options(cell, plan)
     check_arm_options(plan.protocol, with_cards(plan.protocol, plan.cards).values(), cell)
     check_policies(plan, cell)
     if name is not None and not _NAME.fullmatch(name):

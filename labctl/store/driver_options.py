@@ -18,6 +18,7 @@ from labctl.config.toml_text import Document, Location
 from labctl.devices import declared_axes, find_driver, options_type
 from labctl.errors import InputError, OptionError
 from labctl.plain import Json
+from labctl.store.lab_folder import Plan
 
 SIMULATED = "labctl.drivers.sim."  # simulations, recordings, wrappers of faults, emulated cells
 OF_TABLES: Mapping[str, tuple[str, ...]] = {"camera": CameraOptions.OF_TABLE, "sensor": SensorOptions.OF_TABLE}
@@ -44,9 +45,9 @@ def check_drivers(protocol: Protocol, cell: Cell) -> None:
                 raise document.refusal(at, str(error)) from None
 
 
-def check_cell_options(cell: Cell) -> None:
-    """Refuse, at its line of the cell file, the first wrong option of robot, gripper, cameras and hand device, and what
-    is simulated in a real cell.
+def check_cell_options(cell: Cell, plan: Plan | None = None) -> None:
+    """Refuse, at its line of the cell file, the first wrong option of robot, gripper, cameras, sensors and hand device,
+    what is simulated in a real cell, and what of the sensors does not go with a plan.
 
     Raises InputError: what was found, what is allowed.
     """
@@ -70,6 +71,8 @@ def check_cell_options(cell: Cell) -> None:
         _check(cell, ("teleop", "device"), cell.teleop.driver, ("teleop", "options"), cell.teleop.options, real)
     if cell.cell.operator != "console":
         _check(cell, ("cell", "operator"), cell.cell.operator, ("cell", "operator"), {}, real)
+    if plan is not None:
+        _check_sensor_rules(plan.protocol, cell, plan.fixture)
 
 
 def _sensor_options(cell: Cell, index: int) -> type[SensorOptions]:
@@ -85,7 +88,7 @@ def _sensor_options(cell: Cell, index: int) -> type[SensorOptions]:
     return table
 
 
-def check_sensor_rules(protocol: Protocol, cell: Cell, fixture: Fixture) -> None:
+def _check_sensor_rules(protocol: Protocol, cell: Cell, fixture: Fixture) -> None:
     """Refuse, at its line, a witness of a tote that the fixture has not, and a sensor that could void an episode for a
     reason that the protocol does not list. Raises InputError.
     """

@@ -104,7 +104,7 @@ class Parts:
             self._send(entity, t_ns, rr.Scalars.columns(scalars=values.reshape(-1)).partition([k] * len(t_ns)))
 
     def _gaps(self, stream: str) -> list[int]:
-        """When each hole in the record of a stream begins, ns."""
+        """When each gap in the record of a stream begins, ns."""
         return [mark.t_ns for mark in self._view.timelines.get(f"gaps {stream}", ()) if mark.label]
 
     def facts(self) -> None:

@@ -9,7 +9,6 @@ that of the carriage. The rail follows the tool when it leaves the middle, so th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from labctl.drivers.common.robot_tables import FR3
@@ -22,6 +21,7 @@ from labctl.drivers.sim.world import World
 from labctl.axes import Axis, hand_of
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Actions, Batch, Setpoints, StreamSpec
+from labctl.plain import Json
 
 MIDDLE_M = 0.1  # a tool that is farther than this beside its carriage makes the rail follow
 
@@ -90,7 +90,7 @@ class AxesRobot(SimRobot):
         if hasattr(self, "_rail"):
             self._more = [(np.array([now_ns]), np.concatenate([self._rail.at, self._hand.at])[None, :])]
 
-    def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None:
+    def stage(self, condition: Mapping[str, Json], seed: int, now_ns: int) -> None:
         """As `SimRobot`; the rail goes to its middle and the hand opens at once."""
         self._rail.reset(np.zeros(len(self._rail_axes)))
         self._hand.reset(np.zeros(len(self._hand_axes)))

@@ -58,6 +58,7 @@ def test_a_person_and_a_policy_move_every_item_and_the_record_holds(folder: Path
     outcomes = [event.body["outcome"] for event in events_of(folder) if event.kind == Kind.OUTCOME_RECORDED]
     assert [outcome["moved"] for outcome in outcomes] == [2, 2]
     assert call(["verify", str(folder)]) == 0
+    assert call(["plan", str(folder.parent.parent / "protocols" / "p.toml")]) == 0
 
 
 def test_each_axis_is_recorded_by_its_name_in_its_unit_as_asked_limited_and_sent(folder: Path, driver: str) -> None:
@@ -99,7 +100,7 @@ def test_parquet_mcap_and_lerobot_carry_names_and_units(folder: Path, driver: st
     assert tuple(info["features"]["action"]["names"]) == AXES[driver]
     assert tuple(info["features"]["observation.state"]["names"]) == AXES[driver]
     about = json.loads((tmp_path / "lerobot-v3" / "labctl.json").read_text())
-    assert about["units"]["action"] == ", ".join(UNITS[driver])
+    assert about["contents"]["units"]["action"] == ", ".join(UNITS[driver])
     assert call(["report", str(own), "--out", str(tmp_path / "report")]) == 0
     assert (
         call(

@@ -77,6 +77,9 @@ def test_it_is_exported_with_its_units_and_reported(recordings: Recordings, fold
     assert (units["mass"], units["stable"]) == ("kg", "1")
     assert table["mass"].to_numpy().max() == pytest.approx(0.1, abs=0.06)
     assert call(["report", str(own), "--out", str(tmp_path / "report")]) == 0
+    episode = next(str(event.episode) for event in events_of(own) if event.episode)
+    assert call(["show", episode, "--save", str(tmp_path / "e.rrd"), "--lab", str(tmp_path / "lab")]) == 0
+    assert b"sensors/scale/0" in (tmp_path / "e.rrd").read_bytes(), "its mass is drawn"
 
 
 @pytest.mark.parametrize(("then", "reason", "voided"), [("end", "interlock", False), ("void", "sensor_limit", True)])

@@ -88,3 +88,13 @@ def test_what_a_controller_tells_beside_its_state_is_a_stream_that_no_blind_role
     assert spec.name == DEVICE and spec.unit == "1 N.m" and spec.rate_hz == 1000.0
     assert spec.open_columns() == () and not spec.arm_dependent, "it tells how a robot moves, not which it is"
     assert len(state_specs(FR3, 1000.0, {})) == 1
+
+
+def test_the_newest_state_has_the_wrench_of_a_controller_that_tells_one_and_none_is_recorded_with_it() -> None:
+    states, wrench = States(lambda: 0.0), np.arange(6.0)
+    states.add(1, replace(sample(1), wrench=wrench))
+    assert states.newest is not None and states.newest.wrench.tolist() == wrench.tolist()
+    (batch,) = states.drain()
+    assert batch.values.shape == (1, len(state_spec(FR3, 1000.0).columns)), "its stream is as it was"
+    states.add(2, sample(2))
+    assert states.newest.wrench.size == 0

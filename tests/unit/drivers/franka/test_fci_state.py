@@ -57,3 +57,9 @@ def test_modes_and_errors_have_the_clients_names() -> None:
     assert datagram().errors == []
     assert datagram(errors=(7, 25)).errors == ["cartesian_reflex", "communication_constraints_violation"]
     assert datagram(errors=(40,)).errors == ["error_40"]
+
+
+def test_the_external_wrench_is_of_each_state_in_the_base_frame() -> None:
+    wrench = np.array([1.0, -2.0, 3.5, 0.25, 0.5, -0.75])
+    found = samples([datagram(O_F_ext_hat_K=wrench), datagram()]).wrench
+    assert found.tolist() == [wrench.tolist(), [0.0] * 6]

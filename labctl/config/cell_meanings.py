@@ -1,0 +1,110 @@
+"""What every key of a cell's file means, in one sentence: by key as it is dotted in TOML.
+
+May not: say a type, a default or what is allowed; the schemas do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def below(table: str, keys: Mapping[str, str]) -> dict[str, str]:
+    """The meanings of a table's keys, by their dotted names."""
+    return {f"{table}.{key}": text for key, text in keys.items()}
+
+
+VIDEO: Mapping[str, str] = {
+    "codec": "Encoder of the pictures, by its name in FFmpeg.",
+    "preset": "The encoder's preset: how long it may take to make the file smaller.",
+    "crf": "Quality of the pictures: 0 keeps everything, a higher number keeps less.",
+    "keyframe_s": "How often a picture is coded by itself, so that a player can begin there.",
+}
+
+CELL: Mapping[str, str] = {
+    "cell": "What this cell is.",
+    "cell.name": "The cell's name.",
+    "cell.kind": "Whether its episodes are of a real robot; stamped on each, and never mixed in a report.",
+    "cell.clock": "Real time in processes of their own, or simulated time in one process (sim and replay only).",
+    "cell.operator": "Who stages and scores: people at the console, or a driver for a headless run.",
+    "cell.durable": "Whether the journal waits for the disk; false is for simulation only.",
+    "robot": "The robot and how often it is heard and told.",
+    "robot.driver": "The robot's driver.",
+    "robot.state_hz": "States recorded per second.",
+    "robot.control_hz": "Setpoints handed to the driver per second.",
+    "robot.observe_hz": "Observations published for controllers per second, at least.",
+    "robot.axis": "Limits of an axis that is no joint of the arm: a rail, a vacuum, an axis of the hand.",
+    "robot.axis.name": "The axis, as the robot's driver calls it.",
+    "robot.axis.kind": "What kind of axis it is; prismatic is the arm's, any other the hand's.",
+    "robot.axis.unit": "The axis's unit: rad, m, or 1 for a share of the full vacuum.",
+    "robot.axis.velocity": "Highest speed, in the axis's unit per second.",
+    "robot.axis.acceleration": "Highest acceleration; the driver's own without it.",
+    "robot.axis.lower": "Where the axis ends; the driver's own without it.",
+    "robot.axis.upper": "Where the axis ends; the driver's own without it.",
+    "robot.limits": "What the robot's setpoints never exceed.",
+    "robot.limits.velocity_rad_s": "Highest speed of each joint.",
+    "robot.limits.acceleration_rad_s2": "Highest acceleration of each joint.",
+    "robot.limits.box_min_m": "Lower corner of the box that the tool centre point stays in, robot base frame.",
+    "robot.limits.box_max_m": "Upper corner of that box.",
+    "robot.limits.tool_speed_m_s": "Highest speed of the tool centre point.",
+    "robot.options": "The driver's own options.",
+    "lease": "How long the robot moves on without word.",
+    "lease.duration_s": "It stops so long after the run process last said that it may move.",
+    "lease.stale_target_s": "And so long after the newest target's time.",
+    "lease.run_silent_s": "A run process whose loop has not turned for so long gives no word either.",
+    "camera": "One camera.",
+    "camera.name": "The camera's name, and that of its files.",
+    "camera.driver": "The camera's driver.",
+    "camera.width": "Width of its pictures in pixels.",
+    "camera.height": "Height of its pictures in pixels.",
+    "camera.rate_hz": "Pictures per second.",
+    "camera.latency_s": "From light to receipt, as `labctl doctor --latency` measures it.",
+    "camera.video": "What of [video] is otherwise for this camera.",
+    **below("camera.video", VIDEO),
+    "camera.ignore": "Boxes left, top, right, bottom, as shares of the picture, that scenes are not compared in.",
+    "camera.tolerance_px": "How far a thing may be off and still count as in its place.",
+    "camera.options": "The driver's own options.",
+    **below(
+        "sensor",
+        {
+            "name": "The sensor's name; its stream is recorded as sensor/NAME.",
+            "driver": "The sensor's driver.",
+            "rate_hz": "Values per second.",
+            "required": "Whether nothing begins without it and its loss ends an episode; else the loss is a gap.",
+            "options": "The driver's own options.",
+            "interlock": "A limit of what it measures; while it is exceeded, nothing new begins.",
+            "interlock.columns": "The column that counts, or several whose length as a vector does.",
+            "interlock.unit": "The unit of the limit; it has to be the one that the sensor records.",
+            "interlock.above": "The value may not be above this.",
+            "interlock.below": "The value may not be below this.",
+            "interlock.for_s": "It may be so for this long; 0: the first such value counts.",
+            "interlock.then": "What becomes of a running episode: nothing, an end that is scored, or a void.",
+            "witness": "Its steps are candidates for items that came to a tote or went from it.",
+            "witness.column": "The column whose steps count.",
+            "witness.unit": "The unit of the step; it has to be the one that the sensor records.",
+            "witness.step": "The least step; half of what the lightest item weighs.",
+            "witness.tote": "The tote that it stands under.",
+        },
+    ),
+    "sensor": "What is measured beside the robot and the cameras: recorded, a reason to stop, a witness.",
+    "teleop": "The device that a person drives this cell with, and the most it may ask for.",
+    "teleop.linear_m_s": "Highest speed that the hand may ask of the tool.",
+    "teleop.angular_rad_s": "Highest turning speed that the hand may ask of the tool.",
+    "teleop.joint_rad_s": "Highest speed that the hand may ask of a joint.",
+    "teleop.deadband": "Share of a full deflection below which the device counts as let go.",
+    "teleop.stale_s": "Without a word of the device for so long, the robot holds.",
+    "teleop.ramp_s": "How slowly a hand's first motion is let in.",
+    "teleop.align_rad": "How near a leader's joints must stand to the robot's before go.",
+    "teleop.device": "The device: X of a driver teleop_X, or package.module:function of one's own.",
+    "teleop.axes": "Which device axis drives x, y, z, rx, ry, rz of the base; - turns one round, 0 is none.",
+    "teleop.closed_m": "The gripper's opening that the device's closed stands for.",
+    "teleop.open_m": "The gripper's opening that the device's open stands for.",
+    "teleop.options": "The device's own options.",
+    "video": "How cameras encode.",
+    **below("video", VIDEO),
+    "storage": "Disk and recording.",
+    "storage.min_free_gb": "Less free disk than this is a hold.",
+    "storage.chunk_s": "How much of a stream one stored piece holds, which is what a kill may lose.",
+    "readiness": "What is asked before anything moves.",
+    "readiness.ask_arms": "Whether every arm must load, and answer where it has a card, before a run moves.",
+    "readiness.like_voids": "So many episodes in a row that are void for one machine's reason hold; 0 never does.",
+}
