@@ -57,7 +57,7 @@ class SceneWatch:
         self._cameras = {camera.name: camera for camera in writer.campaign.cell.camera}
         self._rules = rules(writer.opened)
         self._scored = scores_available()
-        self._told: dict[str, tuple[object, ...]] = {}
+        self._ordered: dict[str, tuple[object, ...]] = {}
         self._rounds: dict[str, int] = {}
         self._found: dict[str, Compared | Photographed] = {}
         self._fits: set[str] = set()  # cameras whose scene did when they looked last
@@ -90,16 +90,16 @@ class SceneWatch:
         for name in self._cameras:
             node = f"camera:{name}"
             if not alive(node):
-                self._told.pop(name, None)
+                self._ordered.pop(name, None)
                 self._forget(name)
                 continue
             wanted: tuple[object, ...] = ()
             if staging and trial is not None:
                 wanted = (trial.id, staged == trial.id, self._writer.references.changes)
-            if wanted == self._told.get(name, ()):
+            if wanted == self._ordered.get(name, ()):
                 continue
             self._round += 1
-            self._told[name], self._rounds[name] = wanted, self._round
+            self._ordered[name], self._rounds[name] = wanted, self._round
             self._forget(name)
             task = Compare(None, self._round)
             if staging and trial is not None:
@@ -133,7 +133,7 @@ class SceneWatch:
 
     def forget(self, node: str) -> None:
         """A camera's process is new: it knows of nothing."""
-        self._told.pop(node.removeprefix("camera:"), None)
+        self._ordered.pop(node.removeprefix("camera:"), None)
 
     def looks(self, trial: Trial | None) -> dict[str, Look]:
         """What the cameras found of the scene that is being staged, for the interlocks."""
@@ -201,8 +201,8 @@ class SceneWatch:
         """
         missing = [name for name in request.cameras if request.photo(name) is None]
         if missing and self._rules["require_photo"]:
-            said = [f"camera {name} gave no photo ({self._why(request, name)})" for name in missing]
-            raise StateError(f"not committed: {'; '.join(said)}; look at the camera, then commit again")
+            sentences = [f"camera {name} gave no photo ({self._why(request, name)})" for name in missing]
+            raise StateError(f"not committed: {'; '.join(sentences)}; look at the camera, then commit again")
         came = dict(sorted(request.came.items()))
         photos = {name: photo for name in came if (photo := request.photo(name)) is not None}
         looks = {name: self._look(name, request.trial, came[name]) for name in photos}
