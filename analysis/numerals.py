@@ -81,7 +81,10 @@ def p_value(p: float | None, error: float | None, least: float = 0.0) -> str:
     if x < 0.0001:
         return "< 0.0001"
     text = f"{x:.{2 if x >= 0.1 else 3 if x >= 0.001 else 4}f}"
-    return text if not error else f"{text} ± {error:.{max(2, -math.floor(math.log10(error)))}f}"
+    if not error:
+        return text
+    one_digit = float(f"{error:.0e}")  # .00099 is .001, and not .0010
+    return f"{text} ± {one_digit:.{max(2, -math.floor(math.log10(one_digit)))}f}"
 
 
 def p_equals(p: float | None, error: float | None) -> str:

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from labctl.analysis.numerals import counted
 from labctl.analysis.survival.cells import Cell
-from labctl.analysis.survival.clusters import MOST_TOGETHER, blocks_of, blocks_over_objects
-from labctl.analysis.survival.curves import NEVER_NS
+from labctl.analysis.survival.clusters import MOST_TOGETHER, blocks_of, blocks_over_objects, unseen
+from labctl.analysis.survival.curves import NEVER_NS, WANG_CHANG, rmst_with_error
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.resample import Exchange, smallest_attainable, swap_count, ways_of
 from labctl.analysis.survival.verdicts import ALPHA
@@ -123,6 +123,12 @@ def _of_cell(cell: Cell, tau_ns: int) -> list[str]:
         if longest < tau_ns and still_open:
             seconds = round(longest / NS, 1)
             out.append(f"followed for {seconds:g} s only; its curve is carried flat to tau {tau_ns / NS:g} s")
+    if cell.estimator == WANG_CHANG:
+        value = rmst_with_error(cell.timed, tau_ns)[0]
+        if unseen(value, cell.episodes, tau_ns / NS):
+            more = (tau_ns / NS - value) / ((cell.episodes + 1) * value)
+            found = f"one more episode, stuck until tau, would raise its RMST of {value:.3g} s by {100 * more:.0f} %"
+            out.append(f"{found}: {cell.episodes} may have met none of that kind, and its interval is widened for it")
     stated = cell.budget_ns[cell.budget_ns != UNKNOWN]
     if len(stated) and stated.min() < tau_ns:
         out.append(f"a budget of {stated.min() / NS:g} s is shorter than tau {tau_ns / NS:g} s")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell
+from labctl.analysis.survival.clusters import MOST_OF_UNSEEN, unseen
 from labctl.analysis.survival.curves import (
     NEVER_NS,
     Durations,
@@ -129,9 +130,11 @@ def cell_row(cell: Cell, found: Estimate, tau_ns: int) -> CellResult:
 
 def _alike_interval(value: float, se: float, episodes: int, tau_s: float) -> Interval | None:
     """Of a mean of so many episodes without any draw: t on the scale of rates, on half of n - 1 degrees of freedom,
-    since the spread of times of which now and then one is ten times the others rests on about half of them.
+    since the spread of times of which now and then one is ten times the others rests on about half of them; on no more
+    than `MOST_OF_UNSEEN` where the slow ones may not have been met.
     """
-    found = t_interval(value, se * as_a_mean(episodes), (episodes - 1) / 2, RATE)
+    df = min((episodes - 1) / 2, MOST_OF_UNSEEN if unseen(value, episodes, tau_s) else math.inf)
+    found = t_interval(value, se * as_a_mean(episodes), df, RATE)
     return found and (found[0], min(found[1], tau_s))
 
 

@@ -146,6 +146,10 @@ def hrt_figure(result: AnalysisResult, styles: Mapping[str, Look]) -> Figure | N
     return make("hrt", "HRT", (7.4, 1.0 + 0.48 * len(arms)), draw, to_csv(head, rows))
 
 
+_BESIDE_IN = 0.12
+"""Room left and right: a browser's letters are wider than those that the layout was measured by, and would be cut."""
+
+
 def make(name: str, title: str, size: tuple[float, float], draw: Callable[[Axes], None], numbers: str) -> Figure:
     """Draw one figure of `size` inches: the same input, the same bytes."""
     import matplotlib
@@ -160,7 +164,7 @@ def make(name: str, title: str, size: tuple[float, float], draw: Callable[[Axes]
         FigureCanvasAgg(figure)
         draw(figure.add_subplot())
         # Once for both files. A figure that has an engine is laid out, and drawn to no end, before each of them.
-        ConstrainedLayoutEngine().execute(figure)
+        ConstrainedLayoutEngine(w_pad=_BESIDE_IN).execute(figure)
         svg, png = io.BytesIO(), io.BytesIO()
         figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
         figure.savefig(png, format="png", dpi=180, metadata={"Software": None})

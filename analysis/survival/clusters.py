@@ -14,6 +14,7 @@ from labctl.analysis.survival.curves import Durations, Floats
 from labctl.analysis.survival.event_order import EventOrder, event_order
 from labctl.analysis.survival.kernel import Given, Moments, Redraw, moments
 from labctl.analysis.survival.resample import stream_key
+from labctl.analysis.table import NS
 
 Key = tuple[str, str]
 
@@ -40,7 +41,7 @@ class Replicates:
     `value[k]` and `values[k]` [B]; `covariance[k, l]` and `covariances[k, l]` [B] for cells drawn together;
     `held[k]` is the number of units behind a cell, `alone` the cells whose episodes are drawn, not their blocks.
     `by_episode`: every episode counts alike (`curves.marginal`), so that a value is a mean of as many as there are, and
-    intervals at few of them have to be wider than replicates tell.
+    intervals at few of them have to be wider than replicates tell. `tau_s` is the horizon of the RMSTs.
     """
 
     value: Mapping[Key, float]
@@ -50,6 +51,7 @@ class Replicates:
     held: Mapping[Key, int]
     alone: frozenset[Key]
     by_episode: bool = False
+    tau_s: float = 0.0
 
 
 MOST_TOGETHER = 40
@@ -95,10 +97,25 @@ def freedom(found: Replicates, keys: Iterable[Key]) -> int:
 def few(found: Replicates, keys: Sequence[Key]) -> float:
     """Degrees of freedom of a mean over the cells `keys` where every episode counts alike: half of n - 1 a cell, n the
     fewest units of any, since times of which now and then one is ten times the others say about half as much of their
-    spread; over several no more than n - 1, since one cell may carry all the error.
+    spread, and no more than `MOST_OF_UNSEEN` where the rare slow episodes may not have been met (`unseen`); over
+    several no more than twice that, since one cell may carry all the error.
     """
-    least = min(found.held[k] for k in keys) - 1
-    return min(least, len(keys) * least / 2)
+    each = (min(found.held[k] for k in keys) - 1) / 2
+    if any(unseen(found.value[k], found.held[k], found.tau_s) for k in keys):
+        each = min(each, MOST_OF_UNSEEN)
+    return min(2 * each, len(keys) * each)
+
+
+MOST_OF_UNSEEN = 6.0
+UNSEEN = 0.25
+"""By which share of an RMST one more episode that is stuck until tau may raise it before few degrees are left."""
+
+
+def unseen(rmst_s: float, units: int, tau_s: float) -> bool:
+    """Whether an RMST where every episode counts alike hangs on episodes so slow and rare that so many units may have
+    met none: one that is stuck until tau would raise it by more than `UNSEEN`.
+    """
+    return tau_s > (1 + UNSEEN * (units + 1)) * rmst_s
 
 
 def _sets(cells: Mapping[Key, Cell]) -> list[list[Key]]:
@@ -133,7 +150,8 @@ def rmst_replicates(groups: Iterable[Cluster], boot: int) -> Replicates:
             for j, m in enumerate(cluster.keys):
                 covariance[k, m] = float(found.covariance[0, i, j])
                 covariances[k, m] = drawn.covariance[:, i, j].copy()
-    return Replicates(value, covariance, values, covariances, held, frozenset(alone), by_episode)
+    tau_s = max((cluster.walk.tau_ns for cluster in groups), default=0) / NS
+    return Replicates(value, covariance, values, covariances, held, frozenset(alone), by_episode, tau_s)
 
 
 def episode_replicates(cell: Cell, tau_ns: int, seed: int, boot: int, known: Replicates | None = None) -> Floats:

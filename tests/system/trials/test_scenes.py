@@ -141,7 +141,7 @@ def test_a_camera_that_moved_less_than_the_protocol_allows_does_not_hold(tmp_pat
 @pytest.mark.thorough
 def test_something_left_in_the_scene_holds_a_commit_that_needs_a_score(tmp_path):
     made = {"cameras": True, "cell": knocked(patch_px=24), **QUICK}
-    free = make_campaign(tmp_path, ARMS, name="free", **made).folder
+    free = make_campaign(tmp_path, ARMS, name="free", protocol=scene('min_score = "none"'), **made).folder
     run(free)
     assert since_start(free, commits(free)[1]) < PUT_BACK_S
     seen = commits(free)[1].body["match"]["over_shoulder"]["scene"]

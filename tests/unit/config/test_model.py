@@ -80,7 +80,7 @@ def test_packaged_files_are_found_by_name_and_an_unknown_name_lists_them():
         ("protocol", "items_staged = 4", "items_staged = true", r"is true; it must be a whole number"),
         ("protocol", "max_voids = 3", "max_voids = 0", r"greater than or equal to 1"),
         ("protocol", "tau_s = 120.0", "tau_s = 120.5", r"beyond the episode budget of 4 items x 30 s = 120 s"),
-        ("protocol", '"uph"]', '"upp"]', r"'upp'; it must be 'ks_sup_mean', 'ks_macro', 'log_rmst_ratio' or 'uph'"),
+        ("protocol", '"uph"]', '"upp"]', r"'upp'; it must be 'ks_macro', 'ks_sup_mean', 'log_rmst_ratio' or 'uph'"),
         ("protocol", '"uph"]', '"uph", "uph"]', r"'uph' appears twice"),
         ("protocol", "alpha = 0.05", "alpha = 1.0", r"less than 1"),
         ("protocol", 'process_lost = "void"', 'process_lost = "drop"', r"'drop'; it must be 'void' or 'score'"),

@@ -106,4 +106,11 @@ def test_every_extra_of_a_device_brings_what_a_campaign_needs() -> None:
 def test_all_is_every_extra_of_a_lab() -> None:
     (line,) = PROJECT["optional-dependencies"]["all"]
     named = set(line.removeprefix("labctl[").removesuffix("]").split(","))
-    assert named | {"report"} == {*PROJECT["optional-dependencies"]} - {"all", "docs", "lint", "release", "test"}
+    assert named | {"report"} == {*PROJECT["optional-dependencies"]} - {
+        "all",
+        "docs",
+        "fast",
+        "lint",
+        "release",
+        "test",
+    }

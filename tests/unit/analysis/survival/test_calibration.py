@@ -1,6 +1,6 @@
 """Tests reject nothing about as often as stated and intervals hold the truth: at reduced size.
 
-In full, with the table of docs/statistics-calibration.md: tests/benchmarks/bench_calibration.py. A share of n runs is
+In full, with the table of docs/statistics-calibration.md: tests/support/statistics/studies.py. A share of n runs is
 held against its target within four Monte-Carlo errors.
 """
 

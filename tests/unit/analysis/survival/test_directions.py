@@ -1,6 +1,6 @@
 """A direction is claimed from an interval of time per item; that two arms differ is another question.
 
-At reduced size; in full: tests/benchmarks/bench_calibration.py and docs/statistics-calibration.md.
+At reduced size; in full: tests/support/statistics/studies.py and docs/statistics-calibration.md.
 """
 
 from __future__ import annotations

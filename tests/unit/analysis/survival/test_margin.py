@@ -1,6 +1,6 @@
 """Two arms are shown to be equivalent, or one to be non-inferior, only by a margin: by an interval that lies within it.
 
-At reduced size; in full: tests/benchmarks/bench_calibration.py and docs/statistics-calibration.md.
+At reduced size; in full: tests/support/statistics/studies.py and docs/statistics-calibration.md.
 """
 
 from __future__ import annotations

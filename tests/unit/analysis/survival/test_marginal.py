@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from labctl.analysis.episodes.random_factors import anew
 from labctl.analysis.operations_table.analyze import analyze
+from labctl.analysis.operations_table.cautions import _of_cell
 from labctl.analysis.operations_table.pair_effects import against_margin, ratio_interval, rmst_ratio
 from labctl.analysis.survival import kernel_reference as reference
 from labctl.analysis.survival.cells import Cell, cells_of
-from labctl.analysis.survival.clusters import clusters, few, rmst_replicates
+from labctl.analysis.survival.clusters import MOST_OF_UNSEEN, Replicates, clusters, few, rmst_replicates, unseen
 from labctl.analysis.survival.curves import (
     KAPLAN_MEIER,
     WANG_CHANG,
@@ -225,3 +226,21 @@ def test_at_ten_episodes_they_hold_the_truth_of_the_quickest_arm_too() -> None:
 def _only(s, episode: int):
     kept = s.episode == episode
     return replace(s, time_ns=s.time_ns[kept], event=s.event[kept], episode=np.zeros(kept.sum(), int), episodes=1)
+
+
+def test_a_quick_arm_of_few_episodes_has_few_degrees_of_freedom_since_it_may_have_met_no_slow_one() -> None:
+    # 20 episodes of 18.5 s of tau 240 s held the truth in .939 of 3,000 cells by (n - 1) / 2 degrees, in .953 by 6
+    assert unseen(18.5, 20, 240.0) and unseen(18.5, 40, 240.0) and not unseen(60.0, 20, 240.0)
+    keys = [("a", "x"), ("a", "y")]
+    value, held = dict.fromkeys(keys, 18.5), dict.fromkeys(keys, 20)
+    found = Replicates(value, {}, {}, {}, held, frozenset(), True, 240.0)
+    assert few(found, keys[:1]) == MOST_OF_UNSEEN and few(found, keys) == 2 * MOST_OF_UNSEEN
+    slow = replace(found, value=dict.fromkeys(keys, 60.0))
+    assert few(slow, keys[:1]) == 9.5 and few(slow, keys) == 19
+
+
+def test_the_caution_of_such_an_arm_says_what_one_more_episode_would_do() -> None:
+    cell = replace(Paced(10.0).cell(20, np.random.default_rng(5)), budget_ns=np.full(20, 360 * NS))
+    said = [text for text in _of_cell(cell, TAU_NS) if "stuck until tau" in text]
+    assert len(said) == 1 and "20 may have met none of that kind" in said[0]
+    assert not [text for text in _of_cell(replace(cell, estimator="kaplan_meier"), TAU_NS) if "stuck" in text]

@@ -1,6 +1,6 @@
 """Signed statistics are exchanged in units of their standard error: unequal spreads do not pass for unequal means.
 
-At reduced size; in full: tests/benchmarks/bench_calibration.py and docs/statistics-calibration.md.
+At reduced size; in full: tests/support/statistics/studies.py and docs/statistics-calibration.md.
 """
 
 from __future__ import annotations
