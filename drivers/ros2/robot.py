@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from labctl.drivers.common.about import library, tool_in_words
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.robot_tables import RobotModel, with_tool
 from labctl.drivers.common.servo.servoed_robot import ServoedRobot
@@ -30,6 +31,7 @@ from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.errors import DeviceLost, DeviceRefused, InputError
+from labctl.plain import RobotAbout
 
 LISTENING_NS = SECOND // 2  # how often it is looked whether somebody listens
 SETTLED_RAD, SETTLE_S = 1e-3, 1.0
@@ -75,6 +77,18 @@ class Ros2Link:
         if not within(FOUND_S, lambda: self._newest is not None):
             raise self._not_found()
         within(FOUND_S, self._commands.readers)  # `health` says if nobody listens
+
+    def about(self) -> RobotAbout:
+        """ROS 2 says neither who made the robot nor what is in it; the joints it publishes are its model's."""
+        given = self._options
+        return {
+            "model": f"{self._robot_model.name} behind ROS 2",
+            "serial": None,
+            "firmware": None,
+            "client": library("cyclonedds"),
+            "tool": tool_in_words(given.tool(), None),
+            "limits": {"command": given.command, "ahead_s": given.ahead_s},
+        }
 
     def _not_found(self) -> DeviceLost | DeviceRefused:
         given, heard, network = self._options, self._heard, self._network

@@ -121,6 +121,9 @@ def wrapped_driver(key: str, table: Mapping[str, Json], default: str) -> Wrapped
     return Wrapped(key, name, {other: value for other, value in table.items() if other != "driver"})
 
 
+LISTED = {"number": "finite numbers", "integer": "whole numbers", "string": "texts"}
+
+
 def schema_of(table: type[Options]) -> dict[str, Schema]:
     """Of each option its JSON schema: type, range, default, description."""
     properties: dict[str, Schema] = table.model_json_schema()["properties"]
@@ -141,7 +144,7 @@ def allowed(schema: Schema) -> str:
     if kind == "array":
         count, part = schema.get("minItems"), schema.get("prefixItems", [schema.get("items", {})])[0]
         many = f"a list of {count}" if count is not None and count == schema.get("maxItems") else "a list of"
-        return f"{many} {'finite numbers' if part.get('type') == 'number' else 'whole numbers'}"
+        return f"{many} {LISTED.get(str(part.get('type')), 'values')}"
     if kind in ("number", "integer"):
         return ("a number" if kind == "number" else "a whole number") + _range(schema)
     return {"boolean": "true or false", "string": "a text", "object": "a table"}[str(kind)]
