@@ -44,6 +44,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "unblind": ("labctl.cli.lifecycle:unblind", "Reveal which arm was which."),
     "verify": ("labctl.cli.verify:verify", "Re-hash everything recorded and name what is broken."),
     "stamp": ("labctl.cli.verify:stamp", "Have the newest head dated by a time-stamping authority."),
+    "bugreport": ("labctl.cli.bugreport:bugreport", "An archive for a bug's report, without arms and people."),
     "export": ("labctl.cli.export:export", "Write a campaign as a table other tools read."),
     "import": ("labctl.cli.export:import_", "Other people's results as a table of episodes."),
     "report": ("labctl.cli.report:report", "Write the report of a campaign or a table."),
@@ -86,11 +87,19 @@ class LazyGroup(click.Group):
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="labctl")
-def group() -> None:
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Print what is logged too, from debug on; $LABCTL_LOG names a level."
+)
+def group(verbose: bool) -> None:
     """Run blinded, paired robot trials, record them, and say honestly which policy is better.
 
     Start with `labctl demo`, or with `labctl new my-lab`. Every verb has --help with an example.
     """
+    if verbose:
+        from labctl import logs
+
+        os.environ.setdefault(logs.LEVEL, "debug")
+        logs.on_screen(sys.stderr)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
