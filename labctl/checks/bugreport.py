@@ -23,6 +23,7 @@ from labctl.checks.telling_words import telling_words
 from labctl.clock import Clock
 from labctl.core.events import Event, Kind
 from labctl.errors import InputError, LabctlError
+from labctl.messages.body_parts import Pins
 from labctl.people.personal_codes import codes_of
 from labctl.plain import Json, count
 from labctl.software import collect_pins
@@ -157,5 +158,5 @@ def _bare(value: Json, key: str = "") -> Json:
     return "<address>" if isinstance(value, str) and _SECRET_KEYS.search(key) else value
 
 
-def _json(value: Json) -> str:
+def _json(value: Json | Mapping[str, Pins | list[Json]]) -> str:
     return json.dumps(value, indent=1, ensure_ascii=False, default=str)

@@ -56,7 +56,7 @@ class _Maker:
             return dict(_PLAIN[shape])
         if shape is Anything:
             return {}
-        if is_typeddict(shape) or dataclasses.is_dataclass(shape):
+        if isinstance(shape, type) and (is_typeddict(shape) or dataclasses.is_dataclass(shape)):
             return {"$ref": f"#/$defs/{self._named(shape)}"}
         origin, inside = get_origin(shape), get_args(shape)
         if origin is Literal:
@@ -76,7 +76,7 @@ class _Maker:
             return {"type": "string"}
         raise TypeError(f"{shape!r} has no form in JSON")
 
-    def _named(self, shape: Shape) -> str:
+    def _named(self, shape: type) -> str:
         if shape not in self._names:
             same = sum(name.split("-")[0] == shape.__name__ for name in self._names.values())
             name = self._names[shape] = shape.__name__ if not same else f"{shape.__name__}-{same + 1}"
@@ -84,7 +84,7 @@ class _Maker:
             self.known[name] = self._table(shape)
         return self._names[shape]
 
-    def _table(self, shape: Shape) -> Schema:
+    def _table(self, shape: type) -> Schema:
         hints = get_type_hints(shape, localns=_for_the_checker(shape.__module__), include_extras=True)
         needed = [key for key in hints if not _may_lack(shape, key, hints[key])]
         said = inspect.cleandoc(shape.__doc__ or "")
@@ -95,12 +95,12 @@ class _Maker:
         return {**whole, "required": needed, **closed}
 
 
-def _may_lack(shape: Shape, key: str, hint: Shape) -> bool:
+def _may_lack(shape: type, key: str, hint: Shape) -> bool:
     if not is_typeddict(shape):
         return False
     if get_origin(hint) in (NotRequired, Required):
         return get_origin(hint) is NotRequired
-    return key in shape.__optional_keys__ and key not in shape.__required_keys__
+    return key in getattr(shape, "__optional_keys__", ())
 
 
 @cache
