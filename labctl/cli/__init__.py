@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 import click
 
-from labctl import __version__
 from labctl.cli import leaving
 from labctl.errors import Exit
 
@@ -85,8 +84,24 @@ class LazyGroup(click.Group):
             formatter.write_dl([(number, when) for number, _, when in leaving.table()])
 
 
+def say_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    """Not click's own: a checkout asks git, which no other verb waits for."""
+    if asked and not ctx.resilient_parsing:
+        from labctl.version import version
+
+        click.echo(f"labctl, version {version()}")
+        ctx.exit()
+
+
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="labctl")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=say_version,
+    help="Show the version and exit.",
+)
 @click.option(
     "-v", "--verbose", is_flag=True, help="Print what is logged too, from debug on; $LABCTL_LOG names a level."
 )
@@ -121,9 +136,14 @@ def call(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(Exit.UNREAD)
     except (KeyboardInterrupt, Exception) as error:
-        failed = leaving.failure(error)
+        failed = leaving.failure(error, verb_of(given))
         if failed is None:
             leaving.show_traceback(error)
             failed = leaving.bug(error)
         return leaving.leave(failed, as_json=leaving.wants_json(given))
     return result if isinstance(result, int) else 0
+
+
+def verb_of(arguments: Sequence[str]) -> str:
+    """What was typed, as far as the verb: "labctl demo"."""
+    return " ".join(["labctl", *[word for word in arguments if word in VERBS][:1]])

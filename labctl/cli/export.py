@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from labctl.cli import completing
 from labctl.cli.options import (
     CONTEXT,
     PATH,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from labctl.analysis.episodes_table.importing import Imported
     from labctl.exports.rrd import Drawing
 
-FORMATS = ("table", "episodes", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "npz")
+FORMATS = ("table", "episodes", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "rosbag2", "npz")
 EPILOG = example(
     "labctl export first --to table --out operations.csv",
     "labctl export first --to episodes --out episodes.csv",
@@ -45,7 +46,14 @@ F = TypeVar("F", bound=Callable[..., object])
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
 @campaign_argument()
-@click.option("--to", "form", required=True, metavar="FORMAT", help=f"One of: {', '.join(FORMATS)}.")
+@click.option(
+    "--to",
+    "form",
+    required=True,
+    metavar="FORMAT",
+    shell_complete=completing.among(FORMATS),
+    help=f"One of: {', '.join(FORMATS)}.",
+)
 @click.option(
     "--out", required=True, type=PATH, metavar="PATH", help="File (table) or folder to write; - prints a table."
 )
@@ -55,7 +63,12 @@ F = TypeVar("F", bound=Callable[..., object])
     metavar="COLUMN=VALUE",
     help="Only episodes of which this is true: a column of the table, outcome or end_reason. Several are all true.",
 )
-@click.option("--for-arm", metavar="ARM", help="For the people of one arm: the others are masked. After unblinding.")
+@click.option(
+    "--for-arm",
+    metavar="ARM",
+    shell_complete=completing.arms,
+    help="For the people of one arm: the others are masked. After unblinding.",
+)
 @click.option("--force", is_flag=True, help="Replace an export that is at PATH already.")
 @click.option("--fps", type=int, metavar="N", help="lerobot: frames a second [default: the fastest camera's].")
 @click.option(
@@ -99,6 +112,7 @@ def export(
     mcap          one file an episode, for Foxglove
     lerobot-v3    a LeRobotDataset for training; lerobot-v2.1 the same as openpi and GR00T read it
     rrd           one file an episode, for Rerun, as `labctl show` draws it
+    rosbag2       one bag an episode, for ROS 2: messages of standard types
     npz           the recorded states of the robot, for numpy and the replay driver
 
     Before unblinding there is no arm, and nothing that could tell one from another. --where outcome=failure keeps the

@@ -18,6 +18,7 @@ from importlib.metadata import PackageNotFoundError, metadata
 import click
 
 from labctl.errors import EXITS, Exit, InputError, LabctlError
+from labctl.extras import missing_extra
 
 SCHEMA = "labctl.error/1"
 JSON = "--json"
@@ -53,10 +54,11 @@ def wants_json(arguments: Sequence[str]) -> bool:
     return JSON in options
 
 
-def failure(error: BaseException) -> Failure | None:
+def failure(error: BaseException, typed: str = "labctl") -> Failure | None:
     """What a user can act on; None for a bug. What a database says of itself is a StorageError already
-    (`labctl.store.database_backend.storage_errors`).
+    (`labctl.store.database_backend.storage_errors`). typed: what was asked, up to its verb.
     """
+    error = missing_extra(error, typed) or error
     if isinstance(error, LabctlError):
         return Failure(error.exit_code, _line(error), error.where if isinstance(error, InputError) else None)
     if isinstance(error, click.ClickException):

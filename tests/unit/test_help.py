@@ -18,6 +18,10 @@ HEAD = """# Commands
 What every `labctl` verb prints for `--help`. This page is generated (`make docs`), so it cannot be out of date.
 
 The lab folder is `--lab DIR`, else `$LABCTL_LAB`, else the nearest parent holding `lab.toml`.
+
+A shell completes verbs, campaigns, episodes, formats and, of an unblinded campaign, arms after
+`eval "$(_LABCTL_COMPLETE=bash_source labctl)"` (`zsh_source` for zsh; fish:
+`_LABCTL_COMPLETE=fish_source labctl | source`).
 """
 EXITS = """## Exit codes
 
