@@ -128,13 +128,20 @@ def call(arguments: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        result = group.main(given, prog_name="labctl", standalone_mode=False)
-    except click.exceptions.Exit as leave:
-        return leave.exit_code
+        return _called(given)
     except BrokenPipeError:
         # The reader of our output left (`labctl episodes | head`). Python would complain again while flushing at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(Exit.UNREAD)
+
+
+def _called(given: Sequence[str]) -> int:
+    try:
+        result = group.main(given, prog_name="labctl", standalone_mode=False)
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except BrokenPipeError:
+        raise
     except (KeyboardInterrupt, Exception) as error:
         failed = leaving.failure(error, verb_of(given))
         if failed is None:

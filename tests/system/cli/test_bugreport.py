@@ -28,7 +28,8 @@ LOG = (
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = make_campaign(tmp_path, ARMS, items=1, budget=3.0, arming=1.0)
+    written = {'question = "a test"': 'question = "is Zebra better"\nauthors = ["Ann Example"]'}
+    made = make_campaign(tmp_path, ARMS, items=1, budget=3.0, arming=1.0, protocol=written)
     (tmp_path / "lab.toml").write_text('people = ["p07", "p09"]\n')
     run_campaign(made.folder, lambda line: None, manual=True)
     (made.folder / "logs").mkdir(exist_ok=True)
@@ -54,7 +55,7 @@ def test_no_byte_of_it_tells_an_arm_a_person_or_an_address(
     held = texts(out)
     everything = "\n".join([*held, *held.values(), said, out.read_bytes().decode("latin-1")]).lower()
     for word in ("okapi", "zebra", "quagga", "sim_person", "swift", "p07", "p09", "tester", "192.0.2.77", "10.1.2.3",
-                 "ann@lab", CARD):  # fmt: skip
+                 "ann@lab", "ann example", CARD):  # fmt: skip
         assert word.lower() not in everything, word
     assert set(held) == {
         "versions.json", "doctor.json", "protocol.json", "cell.json", "journal.json", "logs/run.log"
