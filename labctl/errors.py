@@ -13,6 +13,7 @@ LabctlError                 one line for a person, with the remedy
 ├── BrokenRecord            the chain, a digest or a commitment does not hold
 ├── StorageError            full disk, unreadable folder, a database that does not answer
 │   └── Busy                another program holds the database: nothing is said of what is in it
+├── Unreachable             a server of somebody else's does not answer
 ├── MissingExtra            an optional dependency is not installed
 └── DeviceError             a device refused, stopped or vanished
     ├── DeviceLost          no answer: link, process or power
@@ -145,6 +146,12 @@ class StorageError(LabctlError):
 
 class Busy(StorageError):
     """Another program holds the database; what is in it could not be looked at."""
+
+
+class Unreachable(LabctlError):
+    """A server does not answer, or not now."""
+
+    exit_code = Exit.UNAVAILABLE
 
 
 class MissingExtra(LabctlError):

@@ -35,6 +35,7 @@ SHOWN: dict[str, list[str]] = {
 # What shows nothing of a campaign but writes into it, and refuses where its chain does not hold; `console` is of a run,
 # which looked at its start; `verify` is the looking itself.
 NOTHING_SHOWN = {
+    "bugreport",
     "close",
     "console",
     "extend",
