@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from labctl.analysis.numerals import counted
 from labctl.analysis.table import Row, Table, check_columns, table_from_lines
@@ -59,7 +60,7 @@ def read_any(path: str | Path) -> Columns:
     return Columns(str(file), f"{file}:1", header, lines)
 
 
-_taken: list[tuple[object, bytes]] = []  # standard input and what was in it, once it has been read
+_taken: list[tuple[TextIO, bytes]] = []  # standard input and what was in it, once it has been read
 
 
 def contents(file: Path) -> bytes:

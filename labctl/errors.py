@@ -11,7 +11,9 @@ LabctlError                 one line for a person, with the remedy
 │   ├── StaleCommand        the screen that sent a command showed an older state
 │   └── Held                a run without a person ended at a hold: somebody has to look first
 ├── BrokenRecord            the chain, a digest or a commitment does not hold
-├── StorageError            locked database, full disk, unreadable folder
+├── StorageError            full disk, unreadable folder, a database that does not answer
+│   └── Busy                another program holds the database: nothing is said of what is in it
+├── Unreachable             a server of somebody else's does not answer
 ├── MissingExtra            an optional dependency is not installed
 └── DeviceError             a device refused, stopped or vanished
     ├── DeviceLost          no answer: link, process or power
@@ -138,6 +140,16 @@ class BrokenRecord(LabctlError):
 
 class StorageError(LabctlError):
     """The file system or database will not do what is asked."""
+
+    exit_code = Exit.UNAVAILABLE
+
+
+class Busy(StorageError):
+    """Another program holds the database; what is in it could not be looked at."""
+
+
+class Unreachable(LabctlError):
+    """A server does not answer, or not now."""
 
     exit_code = Exit.UNAVAILABLE
 

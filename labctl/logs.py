@@ -50,13 +50,11 @@ class LogFile(logging.handlers.RotatingFileHandler):
         self.setFormatter(_Form())
 
     def _open(self) -> io.TextIOWrapper:
-        return open(  # closed by the handler
-            self.baseFilename,
-            self.mode,
-            encoding=self.encoding,
-            errors=self.errors,
-            opener=lambda name, flags: os.open(name, flags, 0o600),
-        )
+        def private(name: str, flags: int) -> int:
+            return os.open(name, flags, 0o600)
+
+        held = open(self.baseFilename, "ab", opener=private)  # noqa: SIM115  # closed by the handler
+        return io.TextIOWrapper(held, encoding=self.encoding, errors=self.errors)
 
     def close(self) -> None:
         with suppress(OSError):

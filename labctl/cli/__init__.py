@@ -43,6 +43,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "unblind": ("labctl.cli.lifecycle:unblind", "Reveal which arm was which."),
     "verify": ("labctl.cli.verify:verify", "Re-hash everything recorded and name what is broken."),
     "stamp": ("labctl.cli.verify:stamp", "Have the newest head dated by a time-stamping authority."),
+    "bugreport": ("labctl.cli.bugreport:bugreport", "An archive for a bug's report, without arms and people."),
     "export": ("labctl.cli.export:export", "Write a campaign as a table other tools read."),
     "import": ("labctl.cli.export:import_", "Other people's results as a table of episodes."),
     "report": ("labctl.cli.report:report", "Write the report of a campaign or a table."),
@@ -101,11 +102,19 @@ def say_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     callback=say_version,
     help="Show the version and exit.",
 )
-def group() -> None:
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Print what is logged too, from debug on; $LABCTL_LOG names a level."
+)
+def group(verbose: bool) -> None:
     """Run blinded, paired robot trials, record them, and say honestly which policy is better.
 
     Start with `labctl demo`, or with `labctl new my-lab`. Every verb has --help with an example.
     """
+    if verbose:
+        from labctl import logs
+
+        os.environ.setdefault(logs.LEVEL, "debug")
+        logs.on_screen(sys.stderr)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -119,13 +128,20 @@ def call(arguments: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        result = group.main(given, prog_name="labctl", standalone_mode=False)
-    except click.exceptions.Exit as leave:
-        return leave.exit_code
+        return _called(given)
     except BrokenPipeError:
         # The reader of our output left (`labctl episodes | head`). Python would complain again while flushing at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(Exit.UNREAD)
+
+
+def _called(given: Sequence[str]) -> int:
+    try:
+        result = group.main(given, prog_name="labctl", standalone_mode=False)
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except BrokenPipeError:
+        raise
     except (KeyboardInterrupt, Exception) as error:
         failed = leaving.failure(error, verb_of(given))
         if failed is None:

@@ -149,7 +149,7 @@ def run_with_console(folder: Path, who: str, *, unready: bool = False, hand_term
     command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()"]
     command += ["run", str(folder), "--headless", "--attended", *(["--unready"] if unready else [])]
     command += ["--hand-terminal", hand_terminal] if hand_terminal else []
-    with log.open("ab") as out:
+    with log.open("wb") as out:
         started = out.tell()
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
     clock = MonotonicClock()

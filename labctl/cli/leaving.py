@@ -91,7 +91,7 @@ def leave(failed: Failure, *, as_json: bool) -> int:
     """Say it: a line for people on standard error, and with --json one document on standard output; the exit code."""
     print(f"error: {failed.message}", file=sys.stderr)
     if as_json:
-        print(json.dumps(failed.as_json(), indent=2, ensure_ascii=False))
+        print(json.dumps(failed.as_json(), indent=2, ensure_ascii=False), flush=True)
     return int(failed.exit)
 
 

@@ -25,6 +25,8 @@ def file_errors(where: str) -> Generator[None, None, None]:
 
 
 def _remedy(error: OSError) -> str:
+    if error.errno == errno.EFBIG:
+        return "files may not grow so large here (ulimit -f); nothing was written; raise that limit and try again"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "the disk is full; free some space and try again"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from labctl.errors import StorageError
+from labctl.errors import Busy, StorageError
 from labctl.store.atomic_files import file_errors, sync_file, sync_folder
 
 if TYPE_CHECKING:  # its import takes longer than all that a verb such as `status` asks: see `Reader`
@@ -309,7 +309,8 @@ def storage_errors(where: str) -> Generator[None, None, None]:
         remedy = _remedy(text)
         if remedy is None:
             raise
-        raise StorageError(f"{where}: {remedy} ({text})") from error
+        kind = Busy if "is locked" in text.lower() else StorageError
+        raise kind(f"{where}: {remedy} ({text})") from error
 
 
 def _server_errors() -> tuple[type[Exception], ...]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from labctl.core.events import Event
-from labctl.errors import LabctlError, in_words
+from labctl.errors import Busy, LabctlError, in_words
 from labctl.realtime import CORES
 
 
@@ -44,9 +44,13 @@ class Found:
     _looks: int = 0
 
     def guard(self, what: str, where: str, look: Callable[[], None], *, episode: str = "") -> None:
-        """Look; what cannot be looked at is a problem too, not the end of the verification."""
+        """Look; what cannot be looked at is a problem too, not the end of the verification. Raises Busy: what
+        another program holds says nothing of the record.
+        """
         try:
             look()
+        except Busy:
+            raise
         except LabctlError as error:
             self.problems.append(Problem(what, where, str(error), episode))
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:  # a form that was tampered with

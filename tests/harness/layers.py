@@ -79,6 +79,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "exports": (*BASE, "processes", "config", *CORE, "reporting", "store", "store.verifying", "viewing"),
     "checks": (
         *BASE,
+        "software",
+        "people",
         "analysis.episodes",
         "config",
         *CORE,

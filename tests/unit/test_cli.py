@@ -8,7 +8,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-from pathlib import Path
 
 import click
 import pytest
@@ -154,8 +153,10 @@ def test_a_bug_keeps_its_traceback_and_asks_to_be_reported(
     assert "labctl bugreport CAMPAIGN" in last and last.endswith(f"report it with that to {leaving.issues()}")
 
 
-def test_a_reader_that_leaves_early_is_no_bug(tmp_path: Path):
-    command = f"{sys.executable} -c 'import labctl.cli; labctl.cli.main([\"--help\"])' | true"
+@pytest.mark.parametrize("words", [["--help"], ["plan", "none.toml", "--json"]])
+def test_a_reader_that_leaves_early_is_no_bug(words: list[str]):
+    given = str(words).replace("'", '"')
+    command = f"{sys.executable} -c 'import labctl.cli; labctl.cli.main({given})' | true"
     done = subprocess.run(
         ["bash", "-c", command], capture_output=True, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
     )

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from labctl import logs
+from labctl.cli import call
 
 LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (DEBUG|INFO|WARNING|ERROR) +\S+: .")
 CHILD = """
@@ -137,3 +138,15 @@ def test_labctl_log_says_what_is_kept(said: str | None, kept: int, monkeypatch: 
     if said is not None:
         monkeypatch.setenv(logs.LEVEL, said)
     assert logs.level() == kept
+
+
+def test_verbose_prints_what_is_logged_with_its_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(logs.LEVEL, "debug")
+    assert call(["-v", "schema", "all"]) == 0
+    logging.getLogger("arm").debug("said")
+    printed = capsys.readouterr()
+    assert (
+        LINE.match(printed.err) and printed.err.endswith("Z DEBUG   arm: said\n") and "labctl.status/2" in printed.out
+    )

@@ -33,6 +33,7 @@ LOOKS_AT_EVENTS = {
     "labctl/store/ledger.py": "holds the sealed digest of each entry against what was opened",
     "labctl/store/scene_references.py": "what a scene is held against as of any entry, also while a run writes them",
     "labctl/core/run_facts.py": "counts on with each entry as a run writes it, for its screen",
+    "labctl/checks/bugreport.py": "says which kinds there are, and replaces whoever any entry names",
     "labctl/runtime/campaign_run.py": "a simulated clock goes on after the newest entry",
     "labctl/runtime/campaign_writer.py": "keeps heads and counts keys with each entry as the run writes it",
 }

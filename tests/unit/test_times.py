@@ -87,6 +87,7 @@ NOT_SHOWN = {
     "labctl/times.py",
     "labctl/clock.py",
     "labctl/logs.py",
+    "labctl/checks/bugreport.py",
     "labctl/store/verifying/timestamps.py",
     "labctl/people/second_person.py",
     "analysis/report/page.py",

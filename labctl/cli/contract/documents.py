@@ -8,9 +8,9 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from labctl.cli.contract.shapes import schema_of
+from labctl.config.reference import Schema
 
 FORMS = "labctl.cli.contract.forms"
 MORE = "labctl.cli.contract.more_forms"
@@ -57,7 +57,7 @@ OPEN = ("export/1", "rates/1")  # documents with keys that no type can name: a f
 BARE = ("rates/1",)  # a list, which has no place for its name
 
 
-def schema_of_document(name: str, *, closed: bool = False) -> dict[str, Any]:
+def schema_of_document(name: str, *, closed: bool = False) -> Schema:
     """The JSON Schema of a document, by its name, with its number or without. closed: see `shapes.schema_of`."""
     full = next(known for known in DOCUMENTS if name in (known, known.partition("/")[0]))
     module, _, attribute = DOCUMENTS[full].partition(":")

@@ -11,6 +11,7 @@ from typing import Literal, NotRequired, TypedDict
 from labctl.analysis.episode_facts import Practised, Rule
 from labctl.analysis.report.lab_facts import Hours, SecondAssessor
 from labctl.messages.body_parts import Clock, Detected
+from labctl.plain import Json
 
 
 class Failed(TypedDict):
@@ -320,7 +321,7 @@ class SceneMade(TypedDict):
     trial: str
     condition: str
     wall: str
-    cameras: dict[str, dict[str, object]]
+    cameras: dict[str, dict[str, Json]]
 
 
 class Exported(TypedDict):
@@ -353,7 +354,7 @@ class Emulated(TypedDict):
 
     schema: str
     did: str
-    stats: dict[str, object]
+    stats: dict[str, Json]
 
 
 class Bugreport(TypedDict):

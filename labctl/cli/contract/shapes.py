@@ -12,11 +12,19 @@ import inspect
 import types
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Literal, NotRequired, Required, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Literal, NotRequired, Required, TypeAlias, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-Schema = dict[str, Any]
+from labctl.config.reference import Schema
+
+Shape: TypeAlias = "type | types.UnionType | types.GenericAlias"
+
+
+class Anything:
+    """Whatever JSON has."""
+
+
 DRAFT = "https://json-schema.org/draft/2020-12/schema"  # the name of the draft; nothing is fetched
-_PLAIN: Mapping[object, Schema] = {
+_PLAIN: Mapping[Shape, Schema] = {
     str: {"type": "string"},
     bool: {"type": "boolean"},
     int: {"type": "integer"},
@@ -25,7 +33,7 @@ _PLAIN: Mapping[object, Schema] = {
 }
 
 
-def schema_of(shape: object, *, closed: bool = False) -> Schema:
+def schema_of(shape: Shape, *, closed: bool = False) -> Schema:
     """The schema of a type. closed: no key that the type does not name, for tests; a reader takes it that later
     versions may add some. Raises TypeError for a type that JSON does not have.
     """
@@ -39,16 +47,16 @@ class _Maker:
 
     def __init__(self, closed: bool) -> None:
         self.known: dict[str, Schema] = {}
-        self._names: dict[object, str] = {}
+        self._names: dict[Shape, str] = {}
         self._closed = closed
 
-    def of(self, shape: object) -> Schema:
+    def of(self, shape: Shape) -> Schema:
         """The schema of a type, for a place."""
         if shape in _PLAIN:
             return dict(_PLAIN[shape])
-        if shape is Any or shape is object:
+        if shape is Anything:
             return {}
-        if is_typeddict(shape) or dataclasses.is_dataclass(shape):
+        if isinstance(shape, type) and (is_typeddict(shape) or dataclasses.is_dataclass(shape)):
             return {"$ref": f"#/$defs/{self._named(shape)}"}
         origin, inside = get_origin(shape), get_args(shape)
         if origin is Literal:
@@ -68,7 +76,7 @@ class _Maker:
             return {"type": "string"}
         raise TypeError(f"{shape!r} has no form in JSON")
 
-    def _named(self, shape: Any) -> str:
+    def _named(self, shape: type) -> str:
         if shape not in self._names:
             same = sum(name.split("-")[0] == shape.__name__ for name in self._names.values())
             name = self._names[shape] = shape.__name__ if not same else f"{shape.__name__}-{same + 1}"
@@ -76,7 +84,7 @@ class _Maker:
             self.known[name] = self._table(shape)
         return self._names[shape]
 
-    def _table(self, shape: Any) -> Schema:
+    def _table(self, shape: type) -> Schema:
         hints = get_type_hints(shape, localns=_for_the_checker(shape.__module__), include_extras=True)
         needed = [key for key in hints if not _may_lack(shape, key, hints[key])]
         said = inspect.cleandoc(shape.__doc__ or "")
@@ -87,18 +95,18 @@ class _Maker:
         return {**whole, "required": needed, **closed}
 
 
-def _may_lack(shape: Any, key: str, hint: object) -> bool:
+def _may_lack(shape: type, key: str, hint: Shape) -> bool:
     if not is_typeddict(shape):
         return False
     if get_origin(hint) in (NotRequired, Required):
         return get_origin(hint) is NotRequired
-    return key in shape.__optional_keys__ and key not in shape.__required_keys__
+    return key in getattr(shape, "__optional_keys__", ())
 
 
 @cache
-def _for_the_checker(module: str) -> dict[str, Any]:
+def _for_the_checker(module: str) -> dict[str, Shape]:
     """What a module imports under `if TYPE_CHECKING:` alone, and so lacks while it runs."""
-    found: dict[str, Any] = {}
+    found: dict[str, Shape] = {"Json": Anything}  # `labctl.plain.Json` names itself
     for block in ast.parse(inspect.getsource(importlib.import_module(module))).body:
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
             for line in block.body:

@@ -21,7 +21,7 @@ from types import ModuleType
 
 from labctl.clock import SECOND, Clock, wall_ns
 from labctl.core.events import Event
-from labctl.errors import BrokenRecord, InputError, MissingExtra, StateError
+from labctl.errors import BrokenRecord, InputError, MissingExtra, StateError, Unreachable
 from labctl.plain import count
 from labctl.store.atomic_files import file_errors, replace_file
 from labctl.store.chain_heads import head_text, read_heads
@@ -85,7 +85,7 @@ def keep(folder: Path, seq: int, answer: bytes) -> None:
 def stamp(folder: Path, clock: Clock) -> str:
     """Ask for a timestamp of a campaign's newest head, check it and keep it; returns a line.
 
-    Raises InputError where the lab names no authority, StateError when none came, BrokenRecord for one that does not
+    Raises InputError where the lab names no authority, Unreachable when none came, BrokenRecord for one that does not
     hold, MissingExtra, StorageError.
     """
     authority = authority_of(folder)
@@ -123,7 +123,7 @@ def _ask(authority: Authority, question: bytes, clock: Clock) -> bytes:
     except (OSError, ValueError) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()  # it holds the connection
-        raise StateError(f"no timestamp: {authority.address}: {error}; later: labctl stamp") from None
+        raise Unreachable(f"no timestamp: {authority.address}: {error}; later: labctl stamp") from None
     return found
 
 

@@ -15,7 +15,7 @@ from support.runs.sensing import SENSOR_REASONS
 
 from labctl.core.events import Kind
 from labctl.store.traces import TraceStore
-from labctl.store.verify import verify_campaign
+from labctl.store.verifying.verify import verify_campaign
 
 pytestmark = [pytest.mark.real_time, pytest.mark.busy, pytest.mark.thorough, pytest.mark.limit(600)]
 HOSTS = {"emulated_fr3": "127.0.0.2", "emulated_ur5e": "127.0.0.3"}

@@ -46,7 +46,7 @@ def test_previews_that_nobody_takes_are_dropped_and_never_gathered(tmp_path: Pat
 
 
 def test_what_is_no_message_is_refused_in_one_line_and_the_next_message_is_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = Mailroom(tmp_path, ("run",), (), ())
     context = zmq.Context()
@@ -63,7 +63,7 @@ def test_what_is_no_message_is_refused_in_one_line_and_the_next_message_is_read(
         context.destroy(linger=0)
         run.close()
     assert [(message.kind, message.body) for message in arrived] == [("command", {"verb": "look"})]
-    refused = capsys.readouterr().err.splitlines()
+    refused = caplog.messages
     assert len(refused) == 2 and all(line.startswith("run: refused: ") for line in refused)
 
 
@@ -186,7 +186,7 @@ def test_no_send_waits_and_what_was_held_arrives_in_its_order(tmp_path: Path, th
 
 
 def test_what_is_held_is_bounded_and_a_loss_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(transport, "HELD_BYTES", 10_000)
     camera = Mailroom(tmp_path, ("camera:wrist",), (), ())
@@ -195,7 +195,7 @@ def test_what_is_held_is_bounded_and_a_loss_is_said(
             camera.send(Message("recorder", "chunk", {"n": number}, sender="camera:wrist"))
     finally:
         camera.close()
-    lost = capsys.readouterr().err.splitlines()
+    lost = caplog.messages
     assert lost and "a message is lost: recorder takes none" in lost[0]
 
 
