@@ -27,7 +27,8 @@ def section(found: Lateness | None, looks: Looks, level: str) -> Section | None:
     rows = found["levels"]
     ordered = sorted(rows, key=lambda row: (row["added_s"], row["level"], row["arm"]))
     places = list(dict.fromkeys((row["added_s"], row["level"]) for row in ordered))
-    names = [_name(*place) for place in places]
+    names = [f"+{1000 * added_s:g} ms" if added_s else level for added_s, level in places]
+    names = names if len(set(names)) == len(names) else [level for _, level in places]  # several of one latency
     lines = {}
     for arm in dict.fromkeys(row["arm"] for row in rows):
         at = {(row["added_s"], row["level"]): row for row in rows if row["arm"] == arm}
